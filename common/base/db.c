@@ -1,0 +1,99 @@
+/* common/base/db.c - SQLite, with its errors in words */
+#include "base/db.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+static int errno_of (int code)
+{
+    switch (code & 0xff) {
+    case SQLITE_FULL:
+        return ENOSPC;
+    case SQLITE_NOMEM:
+        return ENOMEM;
+    case SQLITE_READONLY:
+        return EROFS;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return EBUSY;
+    case SQLITE_INTERRUPT:
+    case SQLITE_ABORT:
+        return EINTR;
+    default:
+        return EIO;
+    }
+}
+
+int db_error (sqlite3 *db, const char *what, struct err *err)
+{
+    if (!db)
+        return err_set (err, ENOMEM, "%s: no memory", what);
+    return err_set (err, errno_of (sqlite3_extended_errcode (db)), "%s: %s",
+                    what, sqlite3_errmsg (db));
+}
+
+int db_exec (sqlite3 *db, const char *sql, struct err *err)
+{
+    if (sqlite3_exec (db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return db_error (db, sqlite3_db_filename (db, "main"), err);
+    return 0;
+}
+
+int db_execf (sqlite3 *db, struct err *err, const char *fmt, ...)
+{
+    va_list ap;
+    char *sql;
+    int rc;
+
+    va_start (ap, fmt);
+    sql = sqlite3_vmprintf (fmt, ap);
+    va_end (ap);
+    if (!sql)
+        return err_set (err, ENOMEM, "no memory for a statement");
+    rc = db_exec (db, sql, err);
+    sqlite3_free (sql);
+    return rc;
+}
+
+int db_prepare (sqlite3 *db, const char *sql, sqlite3_stmt **ret,
+                struct err *err)
+{
+    if (sqlite3_prepare_v2 (db, sql, -1, ret, NULL) != SQLITE_OK)
+        return db_error (db, sqlite3_db_filename (db, "main"), err);
+    return 0;
+}
+
+int db_run (sqlite3_stmt *st, struct err *err)
+{
+    sqlite3 *db = sqlite3_db_handle (st);
+    int rc = 0;
+    int code;
+
+    while ((code = sqlite3_step (st)) == SQLITE_ROW)
+        ;
+    if (code != SQLITE_DONE)
+        rc = db_error (db, sqlite3_db_filename (db, "main"), err);
+    (void)sqlite3_reset (st);
+    return rc;
+}
+
+void db_bind_text (sqlite3_stmt *st, int i, const char *text)
+{
+    if (text)
+        (void)sqlite3_bind_text (st, i, text, -1, SQLITE_TRANSIENT);
+    else
+        (void)sqlite3_bind_null (st, i);
+}
+
+int64_t db_int (sqlite3 *db, const char *sql, int64_t fallback)
+{
+    sqlite3_stmt *st = NULL;
+    int64_t v = fallback;
+
+    if (sqlite3_prepare_v2 (db, sql, -1, &st, NULL) == SQLITE_OK &&
+        sqlite3_step (st) == SQLITE_ROW)
+        v = sqlite3_column_int64 (st, 0);
+    (void)sqlite3_finalize (st);
+    return v;
+}

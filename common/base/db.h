@@ -1,0 +1,36 @@
+/* common/base/db.h - SQLite, with its errors in words
+ *
+ * The only place that maps SQLite's codes to errno values.
+ */
+#ifndef ROLLCALL_BASE_DB_H
+#define ROLLCALL_BASE_DB_H
+
+#include "base/err.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+/* What SQLite said last about 'db', as -ENOSPC (disk full), -ENOMEM, -EROFS,
+ * -EBUSY (another process holds it) or -EIO, with "what: message" in 'err'.
+ */
+int db_error (sqlite3 *db, const char *what, struct err *err);
+
+/* Run statements that give no rows. */
+int db_exec (sqlite3 *db, const char *sql, struct err *err);
+
+/* As db_exec, from a printf format of SQLite's (%Q, %w, %lld). */
+int db_execf (sqlite3 *db, struct err *err, const char *fmt, ...);
+
+int db_prepare (sqlite3 *db, const char *sql, sqlite3_stmt **ret,
+                struct err *err);
+
+/* Run a prepared statement to its end and reset it. */
+int db_run (sqlite3_stmt *st, struct err *err);
+
+/* Bind by position; NULL text is NULL. */
+void db_bind_text (sqlite3_stmt *st, int i, const char *text);
+
+/* One integer from a query; 'fallback' when there is no row or it fails. */
+int64_t db_int (sqlite3 *db, const char *sql, int64_t fallback);
+
+#endif

@@ -1,0 +1,53 @@
+/* common/base/digest.c - SHA-256 */
+#include "base/digest.h"
+
+#include <errno.h>
+#include <openssl/evp.h>
+#include <string.h>
+
+int digest_of (const void *data, size_t size, struct digest *out)
+{
+    unsigned n = 0;
+
+    if (!EVP_Digest (data, size, out->bytes, &n, EVP_sha256 (), NULL))
+        return -ENOMEM;
+    return n == DIGEST_SIZE ? 0 : -ENOMEM;
+}
+
+void digest_hex (const struct digest *d, char out[DIGEST_HEX_SIZE])
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < DIGEST_SIZE; i++) {
+        out[2 * i] = digits[d->bytes[i] >> 4];
+        out[2 * i + 1] = digits[d->bytes[i] & 15];
+    }
+    out[2 * DIGEST_SIZE] = '\0';
+}
+
+static int hex_value (char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return -1;
+}
+
+int digest_parse (const char *hex, struct digest *out)
+{
+    struct digest d;
+
+    if (strlen (hex) != DIGEST_HEX_SIZE - 1)
+        return -EINVAL;
+    for (size_t i = 0; i < DIGEST_SIZE; i++) {
+        int high = hex_value (hex[2 * i]);
+        int low = hex_value (hex[2 * i + 1]);
+
+        if (high < 0 || low < 0)
+            return -EINVAL;
+        d.bytes[i] = (uint8_t)(high << 4 | low);
+    }
+    *out = d;
+    return 0;
+}

@@ -1,0 +1,25 @@
+/* common/base/digest.h - SHA-256 (libcrypto's, which uses the CPU's own
+ * instructions; the only door to that library)
+ */
+#ifndef ROLLCALL_BASE_DIGEST_H
+#define ROLLCALL_BASE_DIGEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define DIGEST_SIZE 32                          // bytes
+#define DIGEST_HEX_SIZE (2 * DIGEST_SIZE + 1)   // with the NUL
+
+struct digest {
+    uint8_t bytes[DIGEST_SIZE];
+};
+
+/* Returns 0, or -ENOMEM when libcrypto has no SHA-256 to give. */
+int digest_of (const void *data, size_t size, struct digest *out);
+
+void digest_hex (const struct digest *d, char out[DIGEST_HEX_SIZE]);
+
+/* Returns 0, or -EINVAL if 'hex' is not 64 hexadecimal digits. */
+int digest_parse (const char *hex, struct digest *out);
+
+#endif

@@ -1,0 +1,52 @@
+/* common/base/err.c - what went wrong, in words */
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int err_set (struct err *err, int errnum, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (err) {
+        va_start (ap, fmt);
+        (void)vsnprintf (err->text, sizeof (err->text), fmt, ap);
+        va_end (ap);
+    }
+    return -errnum;
+}
+
+int err_sys (struct err *err, int errnum, const char *fmt, ...)
+{
+    va_list ap;
+    size_t used;
+
+    if (err) {
+        va_start (ap, fmt);
+        (void)vsnprintf (err->text, sizeof (err->text), fmt, ap);
+        va_end (ap);
+        used = strlen (err->text);
+        (void)snprintf (err->text + used, sizeof (err->text) - used, ": %s",
+                        strerror (errnum));
+    }
+    return -errnum;
+}
+
+int err_prefix (struct err *err, int rc, const char *fmt, ...)
+{
+    char old[ERR_TEXT_MAX];
+    va_list ap;
+    size_t used;
+
+    if (err) {
+        memcpy (old, err->text, sizeof (old));
+        va_start (ap, fmt);
+        (void)vsnprintf (err->text, sizeof (err->text), fmt, ap);
+        va_end (ap);
+        used = strlen (err->text);
+        (void)snprintf (err->text + used, sizeof (err->text) - used, ": %s",
+                        old);
+    }
+    return rc;
+}

@@ -1,0 +1,304 @@
+/* common/base/fileio.c - files and directories, done in one way only */
+#include "base/fileio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+int fileio_open_at (int dirfd, const char *name, struct err *err)
+{
+    int fd = openat (dirfd, name,
+                     O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat st;
+    int rc;
+
+    if (fd < 0) {
+        if (errno == ENOENT)
+            return -ENOENT;
+        if (errno == ELOOP)
+            return err_set (err, ELOOP, "%s is a symbolic link, which is not "
+                                        "followed", name);
+        return err_sys (err, errno, "cannot open %s", name);
+    }
+    rc = fstat (fd, &st) < 0 ? -errno : S_ISREG (st.st_mode) ? 0 : -EINVAL;
+    if (rc < 0) {
+        (void)close (fd);
+        return err_set (err, -rc, "%s is not a regular file", name);
+    }
+    return fd;
+}
+
+int fileio_open_dir_at (int dirfd, const char *name, struct err *err)
+{
+    int fd = openat (dirfd, name,
+                     O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_DIRECTORY);
+
+    if (fd < 0)
+        return err_sys (err, errno, "cannot open directory %s", name);
+    return fd;
+}
+
+int fileio_read_at (int dirfd, const char *name, struct buf *out,
+                    struct err *err)
+{
+    int fd = fileio_open_at (dirfd, name, err);
+    int rc = 0;
+
+    if (fd < 0)
+        return fd;
+    for (;;) {
+        size_t room = out->max - out->size;
+        uint8_t more[1], *at = more;    // is there any, when 'out' is full?
+        ssize_t n;
+
+        if (room > 65536)
+            room = 65536;
+        if (room > 0 && !(at = buf_extend (out, room))) {
+            rc = err_set (err, ENOMEM, "no memory to read %s", name);
+            break;
+        }
+        n = read (fd, at, room > 0 ? room : sizeof (more));
+        if (room > 0)
+            out->size -= room - (n > 0 ? (size_t)n : 0);
+        if (n == 0)
+            break;
+        if (n > 0 && room == 0) {
+            rc = err_set (err, EFBIG, "%s is larger than %zu bytes", name,
+                          out->max);
+            break;
+        }
+        if (n < 0 && errno != EINTR) {
+            rc = err_sys (err, errno, "cannot read %s", name);
+            break;
+        }
+    }
+    (void)close (fd);
+    return rc;
+}
+
+int fileio_write_all (int fd, const void *data, size_t size)
+{
+    const char *at = data;
+
+    while (size > 0) {
+        ssize_t n = write (fd, at, size);
+
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (n > 0) {
+            at += n;
+            size -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+int fileio_pwrite_all (int fd, const void *data, size_t size, off_t offset)
+{
+    const char *at = data;
+
+    while (size > 0) {
+        ssize_t n = pwrite (fd, at, size, offset);
+
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (n > 0) {
+            at += n;
+            offset += n;
+            size -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+int fileio_pread_all (int fd, void *data, size_t size, off_t offset)
+{
+    char *at = data;
+
+    while (size > 0) {
+        ssize_t n = pread (fd, at, size, offset);
+
+        if (n == 0)
+            return -ENODATA;
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (n > 0) {
+            at += n;
+            offset += n;
+            size -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+int fileio_mkdirs (const char *path, mode_t mode, struct err *err)
+{
+    char part[PATH_MAX];
+    size_t n = strlen (path);
+
+    if (n == 0 || n >= sizeof (part))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", path);
+    memcpy (part, path, n + 1);
+    for (char *p = part + 1; *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        if (mkdir (part, mode) < 0 && errno != EEXIST && errno != EROFS &&
+            errno != EACCES)
+            return err_sys (err, errno, "cannot make directory %s", part);
+        *p = '/';
+    }
+    if (mkdir (part, mode) < 0) {
+        int saved = errno;
+        struct stat st;
+
+        if (stat (part, &st) < 0 || !S_ISDIR (st.st_mode))
+            return err_sys (err, saved, "cannot make directory %s", part);
+    }
+    return 0;
+}
+
+int fileio_sync_dir (const char *path, struct err *err)
+{
+    int fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = 0;
+
+    if (fd < 0)
+        return err_sys (err, errno, "cannot open directory %s", path);
+    if (fsync (fd) < 0)
+        rc = err_sys (err, errno, "cannot fsync directory %s", path);
+    (void)close (fd);
+    return rc;
+}
+
+static int sync_parent (const char *path, struct err *err)
+{
+    char dir[PATH_MAX];
+    const char *slash = strrchr (path, '/');
+    size_t n = slash ? (size_t)(slash - path) : 0;
+
+    if (!slash)
+        return fileio_sync_dir (".", err);
+    if (n >= sizeof (dir))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", path);
+    memcpy (dir, path, n);
+    dir[n] = '\0';
+    return fileio_sync_dir (n ? dir : "/", err);
+}
+
+int fileio_rename (const char *from, const char *to, struct err *err)
+{
+    if (rename (from, to) < 0)
+        return err_sys (err, errno, "cannot rename %s to %s", from, to);
+    return sync_parent (to, err);
+}
+
+int fileio_replace (const char *path, const void *data, size_t size,
+                    mode_t mode, struct err *err)
+{
+    char temp[PATH_MAX];
+    int n = snprintf (temp, sizeof (temp), "%s.tmp.%ld", path,
+                      (long)getpid ());
+    int fd, rc;
+
+    if (n < 0 || (size_t)n >= sizeof (temp))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", path);
+    fd = open (temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+               mode);
+    if (fd < 0)
+        return err_sys (err, errno, "cannot create %s", temp);
+    rc = fileio_write_all (fd, data, size);
+    if (rc == 0 && (fchmod (fd, mode) < 0 || fsync (fd) < 0))
+        rc = -errno;
+    if (close (fd) < 0 && rc == 0)
+        rc = -errno;
+    if (rc < 0)
+        rc = err_sys (err, -rc, "cannot write %s", temp);
+    else
+        rc = fileio_rename (temp, path, err);
+    if (rc < 0)
+        (void)unlink (temp);
+    return rc;
+}
+
+static int remove_below (int dirfd, unsigned depth)
+{
+    DIR *dir = fdopendir (dirfd);
+    struct dirent *e;
+    int rc = 0;
+
+    if (!dir) {
+        rc = -errno;
+        (void)close (dirfd);
+        return rc;
+    }
+    while (rc == 0 && (e = readdir (dir))) {
+        int fd;
+
+        if (strcmp (e->d_name, ".") == 0 || strcmp (e->d_name, "..") == 0)
+            continue;
+        if (unlinkat (dirfd, e->d_name, 0) == 0 || errno == ENOENT)
+            continue;
+        if (errno != EISDIR && errno != EPERM)
+            rc = -errno;
+        else if (depth == 0)
+            rc = -ELOOP;
+        else if ((fd = fileio_open_dir_at (dirfd, e->d_name, NULL)) < 0)
+            rc = fd;
+        else if ((rc = remove_below (fd, depth - 1)) == 0 &&
+                 unlinkat (dirfd, e->d_name, AT_REMOVEDIR) < 0)
+            rc = -errno;
+    }
+    (void)closedir (dir);
+    return rc;
+}
+
+int fileio_remove_tree (const char *path, struct err *err)
+{
+    int fd = fileio_open_dir_at (AT_FDCWD, path, NULL);
+    int rc;
+
+    if (fd == -ENOENT)
+        return 0;
+    rc = fd < 0 ? fd : remove_below (fd, 64);
+    if (rc == 0 && rmdir (path) < 0)
+        rc = -errno;
+    return rc < 0 ? err_sys (err, -rc, "cannot remove %s", path) : 0;
+}
+
+bool fileio_join (char *out, size_t size, const char *dir, const char *name)
+{
+    int n = snprintf (out, size, "%s/%s", dir, name);
+
+    return n >= 0 && (size_t)n < size;
+}
+
+const char *fileio_remote_fs (const char *path)
+{
+    static const struct {
+        unsigned long magic;            // statfs(2), and the projects' own
+        const char *name;
+    } kinds[] = {
+        { 0x6969, "nfs" },          { 0xff534d42, "cifs" },
+        { 0xfe534d42, "smb2" },     { 0x0bd00bd0, "lustre" },
+        { 0x47504653, "gpfs" },     { 0x00c36400, "ceph" },
+        { 0x65735546, "fuse" },     { 0x19830326, "beegfs" },
+        { 0x01021997, "9p" },       { 0x7461636f, "ocfs2" },
+        { 0x01161970, "gfs2" },     { 0x5346414f, "afs" },
+    };
+    struct statfs sf;
+
+    if (statfs (path, &sf) < 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof (kinds) / sizeof (kinds[0]); i++) {
+        if (((unsigned long)sf.f_type & 0xffffffff) == kinds[i].magic)
+            return kinds[i].name;
+    }
+    return NULL;
+}

@@ -1,0 +1,68 @@
+/* common/base/fileio.h - files and directories, done in one way only
+ *
+ * A file is replaced by writing a temporary one beside it, fsync, rename,
+ * fsync of the directory: readers see the old or the new one, and on failure
+ * the old one stays.
+ */
+#ifndef ROLLCALL_BASE_FILEIO_H
+#define ROLLCALL_BASE_FILEIO_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#include <sys/stat.h>
+
+#define FILEIO_DIR_MODE 0750
+#define FILEIO_FILE_MODE 0640
+
+/* Open for reading relative to 'dirfd'.  Symbolic links are not followed and
+ * only regular files are opened.  Returns the descriptor, or -ENOENT (absent;
+ * 'err' untouched, so that asking is cheap), -ELOOP (a symbolic link),
+ * -EINVAL (not a regular file), or what open(2) said.
+ */
+int fileio_open_at (int dirfd, const char *name, struct err *err);
+
+/* Open a directory below 'dirfd', never through a symbolic link. */
+int fileio_open_dir_at (int dirfd, const char *name, struct err *err);
+
+/* Append a whole file to 'out'.  -EFBIG if it is larger than 'out' may be;
+ * otherwise as fileio_open_at.
+ */
+int fileio_read_at (int dirfd, const char *name, struct buf *out,
+                    struct err *err);
+
+/* Write all of it, over short writes and interruptions; 0 or -errno. */
+int fileio_write_all (int fd, const void *data, size_t size);
+int fileio_pwrite_all (int fd, const void *data, size_t size, off_t offset);
+
+/* Read exactly 'size' bytes at 'offset'; -ENODATA if the file is shorter. */
+int fileio_pread_all (int fd, void *data, size_t size, off_t offset);
+
+/* Make the directory and the ones above it. */
+int fileio_mkdirs (const char *path, mode_t mode, struct err *err);
+
+/* fsync a directory, so that names made in it last. */
+int fileio_sync_dir (const char *path, struct err *err);
+
+/* rename, then fsync of the target's directory. */
+int fileio_rename (const char *from, const char *to, struct err *err);
+
+/* Replace 'path' by 'size' bytes of 'data'. */
+int fileio_replace (const char *path, const void *data, size_t size,
+                    mode_t mode, struct err *err);
+
+/* Remove a directory and all below it; symbolic links are removed, not
+ * followed.  Missing is fine.
+ */
+int fileio_remove_tree (const char *path, struct err *err);
+
+/* "dir/name" into out; false if it does not fit. */
+bool fileio_join (char *out, size_t size, const char *dir, const char *name);
+
+/* The name of the shared or remote file system that holds 'path' ("nfs",
+ * "lustre", ...), or NULL when it is local or cannot be told.  Locks and
+ * memory-mapped journals are not safe there, and writing there stalls jobs.
+ */
+const char *fileio_remote_fs (const char *path);
+
+#endif

@@ -1,0 +1,136 @@
+/* common/base/log.c - one event, one line, in logfmt on standard error */
+#include "base/log.h"
+
+#include "base/clock.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const level_names[] = { "debug", "info", "warn", "error" };
+
+// Set once by main before any thread starts.
+static const char *log_prog = "rollcall";
+static enum log_level log_least = LOG_LEVEL_INFO;
+
+void log_setup (const char *prog, enum log_level least)
+{
+    log_prog = prog;
+    log_least = least;
+}
+
+static void put (struct logline *l, const char *s, size_t n)
+{
+    if (n > sizeof (l->text) - 1 - l->size)     // one byte for the newline
+        n = sizeof (l->text) - 1 - l->size;
+    memcpy (l->text + l->size, s, n);
+    l->size += n;
+}
+
+static bool needs_quotes (const char *s)
+{
+    if (*s == '\0')
+        return true;
+    for (; *s; s++) {
+        if ((unsigned char)*s <= ' ' || *s == '"' || *s == '=' || *s == '\\')
+            return true;
+    }
+    return false;
+}
+
+static void put_quoted (struct logline *l, const char *s)
+{
+    char hex[5];
+
+    put (l, "\"", 1);
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\') {
+            put (l, "\\", 1);
+            put (l, s, 1);
+        } else if ((unsigned char)*s < ' ') {
+            (void)snprintf (hex, sizeof (hex), "\\x%02x", (unsigned char)*s);
+            put (l, hex, 4);
+        } else {
+            put (l, s, 1);
+        }
+    }
+    put (l, "\"", 1);
+}
+
+void log_str (struct logline *l, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    put (l, " ", 1);
+    put (l, key, strlen (key));
+    put (l, "=", 1);
+    if (needs_quotes (value))
+        put_quoted (l, value);
+    else
+        put (l, value, strlen (value));
+}
+
+void log_int (struct logline *l, const char *key, int64_t value)
+{
+    char num[24];
+
+    (void)snprintf (num, sizeof (num), "%lld", (long long)value);
+    log_str (l, key, num);
+}
+
+void log_real (struct logline *l, const char *key, double value)
+{
+    char num[40];
+
+    (void)snprintf (num, sizeof (num), "%.6g", value);
+    log_str (l, key, num);
+}
+
+struct logline log_line (enum log_level level, const char *event)
+{
+    struct logline l = { .level = level };
+    int64_t now = clock_wall_ns ();
+    time_t sec = (time_t)(now / NS_PER_S);
+    struct tm tm;
+
+    (void)gmtime_r (&sec, &tm);
+    l.size = strftime (l.text, sizeof (l.text), "ts=%Y-%m-%dT%H:%M:%S", &tm);
+    l.size += (size_t)snprintf (l.text + l.size, sizeof (l.text) - l.size,
+                                ".%03dZ",
+                                (int)(now % NS_PER_S / NS_PER_MS));
+    log_str (&l, "level", level_names[level]);
+    log_str (&l, "prog", log_prog);
+    log_str (&l, "event", event);
+    return l;
+}
+
+void log_end_to (struct logline *l, int fd)
+{
+    ssize_t n;
+
+    l->text[l->size++] = '\n';
+    n = write (fd, l->text, l->size);
+    (void)n;                    // a log that cannot be written has no place
+}
+
+void log_end (struct logline *l)
+{
+    if (l->level >= log_least)
+        log_end_to (l, STDERR_FILENO);
+}
+
+void log_text (enum log_level level, const char *event, const char *fmt, ...)
+{
+    struct logline l = log_line (level, event);
+    char text[LOG_LINE_MAX / 2];
+    va_list ap;
+
+    va_start (ap, fmt);
+    (void)vsnprintf (text, sizeof (text), fmt, ap);
+    va_end (ap);
+    log_str (&l, "text", text);
+    log_end (&l);
+}

@@ -1,0 +1,49 @@
+/* common/base/log.h - one event, one line, in logfmt on standard error
+ *
+ *     struct logline l = log_line (LOG_LEVEL_INFO, "shipped");
+ *     log_str (&l, "capture", name);
+ *     log_int (&l, "rank", 3);
+ *     log_end (&l);
+ *
+ * writes  ts=2026-11-21T06:20:00.123Z level=info prog=rollcall-agent
+ *         event=shipped capture=n0_7 rank=3
+ * Only programs log; libraries return a 'struct err'.
+ */
+#ifndef ROLLCALL_BASE_LOG_H
+#define ROLLCALL_BASE_LOG_H
+
+#include <stdint.h>
+#include <stddef.h>
+
+#define LOG_LINE_MAX 2048       // bytes; a longer line is cut
+
+enum log_level {
+    LOG_LEVEL_DEBUG,
+    LOG_LEVEL_INFO,
+    LOG_LEVEL_WARN,
+    LOG_LEVEL_ERROR,
+};
+
+struct logline {
+    enum log_level level;
+    size_t size;
+    char text[LOG_LINE_MAX];
+};
+
+/* Name the program in every line, and drop lines below 'least'. */
+void log_setup (const char *prog, enum log_level least);
+
+struct logline log_line (enum log_level level, const char *event);
+void log_str (struct logline *l, const char *key, const char *value);
+void log_int (struct logline *l, const char *key, int64_t value);
+void log_real (struct logline *l, const char *key, double value);
+void log_end (struct logline *l);       // one write(2)
+
+/* The same line as a result, whatever its level, on another descriptor. */
+void log_end_to (struct logline *l, int fd);
+
+/* The common case: an event and one sentence (key "text"). */
+void log_text (enum log_level level, const char *event, const char *fmt, ...)
+    __attribute__ ((format (printf, 3, 4)));
+
+#endif

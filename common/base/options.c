@@ -1,0 +1,267 @@
+/* common/base/options.c - settings, declared once in a table */
+#include "base/options.h"
+
+#include "base/units.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPTIONS_MAX 64
+#define LONG_BASE 256           // values of long options in getopt
+#define HELP_WIDTH 78
+
+enum { OPT_HELP = LONG_BASE + OPTIONS_MAX, OPT_MAN, OPT_NAMES };
+
+static bool takes_value (const struct option_spec *o)
+{
+    return o->kind != OPTION_FLAG;
+}
+
+static int set_int (const struct option_spec *o, const char *value,
+                    int64_t *at, struct err *err)
+{
+    int rc = units_int (value, o->min, o->max, at);
+
+    if (rc == -ERANGE)
+        return err_set (err, EINVAL, "--%s: %s is not between %lld and %lld",
+                        o->name, value, (long long)o->min, (long long)o->max);
+    if (rc < 0)
+        return err_set (err, EINVAL, "--%s: \"%s\" is not a whole number",
+                        o->name, value);
+    return 0;
+}
+
+static int set (const struct option_spec *o, const char *value, void *out,
+                struct err *err)
+{
+    void *at = (char *)out + o->offset;
+    struct option_list *list = at;
+
+    switch (o->kind) {
+    case OPTION_FLAG:
+        *(bool *)at = strcmp (value, "0") != 0;
+        return 0;
+    case OPTION_TEXT:
+        *(const char **)at = value;
+        return 0;
+    case OPTION_INT:
+        return set_int (o, value, at, err);
+    case OPTION_DURATION:
+        if (units_duration_ns (value, at) < 0)
+            return err_set (err, EINVAL, "--%s: \"%s\" is not a time like 90, "
+                            "1.5s, 5m or 2h", o->name, value);
+        return 0;
+    case OPTION_LIST:
+        if (list->n == OPTION_LIST_MAX)
+            return err_set (err, EINVAL, "--%s: more than %d times", o->name,
+                            OPTION_LIST_MAX);
+        list->items[list->n++] = value;
+        return 0;
+    }
+    return -EINVAL;
+}
+
+static int set_defaults (const struct command_spec *c, void *out,
+                         struct err *err)
+{
+    for (size_t i = 0; i < c->noptions; i++) {
+        const struct option_spec *o = &c->options[i];
+        const char *value = o->env ? getenv (o->env) : NULL;
+        int rc = 0;
+
+        if (o->fallback)
+            rc = set (o, o->fallback, out, err);
+        if (rc == 0 && value && *value) {
+            rc = set (o, value, out, err);
+            if (rc < 0)
+                return err_prefix (err, rc, "environment variable %s", o->env);
+        }
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static void fill_getopt (const struct command_spec *c, bool stop_early,
+                         struct option *longs, char *shorts)
+{
+    size_t used = 0, n = 0;
+
+    if (stop_early)
+        shorts[used++] = '+';
+    shorts[used++] = ':';
+    shorts[used++] = 'h';
+    for (; n < c->noptions; n++) {
+        const struct option_spec *o = &c->options[n];
+
+        longs[n] = (struct option){ o->name, takes_value (o), NULL,
+                                    LONG_BASE + (int)n };
+        if (o->letter) {
+            shorts[used++] = o->letter;
+            if (takes_value (o))
+                shorts[used++] = ':';
+        }
+    }
+    shorts[used] = '\0';
+    longs[n++] = (struct option){ "help", 0, NULL, OPT_HELP };
+    longs[n++] = (struct option){ "help-man", 0, NULL, OPT_MAN };
+    longs[n++] = (struct option){ "help-names", 0, NULL, OPT_NAMES };
+    longs[n] = (struct option){ NULL, 0, NULL, 0 };
+}
+
+static const struct option_spec *find (const struct command_spec *c, int v)
+{
+    if (v >= LONG_BASE)
+        return &c->options[v - LONG_BASE];
+    for (size_t i = 0; i < c->noptions; i++) {
+        if (c->options[i].letter == v)
+            return &c->options[i];
+    }
+    return NULL;
+}
+
+static enum options_result bad (char **argv, int v, struct err *err)
+{
+    const char *arg = argv[optind - 1];
+
+    if (v == ':')
+        err_set (err, EINVAL, "option %s needs a value", arg);
+    else if (optopt > 0 && optopt < LONG_BASE)
+        err_set (err, EINVAL, "there is no option -%c", optopt);
+    else
+        err_set (err, EINVAL, "there is no option %s", arg);
+    return OPTIONS_USAGE;
+}
+
+enum options_result options_parse (const struct command_spec *c, int argc,
+                                   char **argv, bool stop_early, void *out,
+                                   int *rest, struct err *err)
+{
+    struct option longs[OPTIONS_MAX + 4];
+    char shorts[2 * OPTIONS_MAX + 4];
+    int v;
+
+    if (set_defaults (c, out, err) < 0)
+        return OPTIONS_USAGE;
+    fill_getopt (c, stop_early, longs, shorts);
+    optind = 0;                 // start over: main may have parsed before
+    opterr = 0;
+    while ((v = getopt_long (argc, argv, shorts, longs, NULL)) != -1) {
+        if (v == 'h' || v == OPT_HELP)
+            options_print_help (c);
+        else if (v == OPT_MAN)
+            options_print_man (c);
+        else if (v == OPT_NAMES)
+            options_print_names (c);
+        else if (v == ':' || v == '?')
+            return bad (argv, v, err);
+        else if (set (find (c, v), optarg ? optarg : "1", out, err) < 0)
+            return OPTIONS_USAGE;
+        if (v == 'h' || v >= OPT_HELP)
+            return OPTIONS_DONE;
+    }
+    *rest = optind;
+    return OPTIONS_OK;
+}
+
+/* Text in lines of HELP_WIDTH, indented. */
+static void print_wrapped (const char *text, int indent)
+{
+    int column = 0;
+
+    while (*text) {
+        int n = (int)strcspn (text, " ");
+
+        if (column > 0 && indent + column + 1 + n > HELP_WIDTH) {
+            (void)putchar ('\n');
+            column = 0;
+        }
+        if (column == 0)
+            (void)printf ("%*s", indent, "");
+        else
+            (void)putchar (' ');
+        (void)printf ("%.*s", n, text);
+        column += n + (column > 0);
+        text += n;
+        while (*text == ' ')
+            text++;
+    }
+    (void)putchar ('\n');
+}
+
+void options_print_help (const struct command_spec *c)
+{
+    (void)printf ("usage: %s %s\n\n", c->name, c->usage);
+    print_wrapped (c->summary, 0);
+    (void)printf ("\noptions:\n");
+    for (size_t i = 0; i < c->noptions; i++) {
+        const struct option_spec *o = &c->options[i];
+
+        (void)printf ("  ");
+        if (o->letter)
+            (void)printf ("-%c, ", o->letter);
+        (void)printf ("--%s%s%s", o->name, o->arg ? " " : "",
+                      o->arg ? o->arg : "");
+        if (o->fallback)
+            (void)printf ("  (default: %s)", o->fallback);
+        if (o->env)
+            (void)printf ("  [%s]", o->env);
+        (void)putchar ('\n');
+        print_wrapped (o->help, 8);
+    }
+    (void)printf ("  -h, --help\n        this text\n");
+}
+
+/* scdoc gives a meaning to these characters. */
+static void print_escaped (const char *text)
+{
+    for (; *text; text++) {
+        if (strchr ("*_\\#~[]<>", *text))
+            (void)putchar ('\\');
+        (void)putchar (*text);
+    }
+}
+
+void options_print_man (const struct command_spec *c)
+{
+    (void)printf ("# SYNOPSIS\n\n*%s* ", c->name);
+    print_escaped (c->usage);
+    (void)printf ("\n\n# OPTIONS\n");
+    for (size_t i = 0; i < c->noptions; i++) {
+        const struct option_spec *o = &c->options[i];
+
+        (void)printf ("\n");
+        if (o->letter)
+            (void)printf ("*-%c*, ", o->letter);
+        (void)printf ("*--%s*", o->name);
+        if (o->arg) {
+            (void)printf (" _");
+            print_escaped (o->arg);
+            (void)printf ("_");
+        }
+        (void)printf ("\n\t");
+        print_escaped (o->help);
+        if (o->fallback) {
+            (void)printf (" Default: ");
+            print_escaped (o->fallback);
+            (void)printf (".");
+        }
+        if (o->env) {
+            (void)printf (" Environment: ");
+            print_escaped (o->env);
+            (void)printf (".");
+        }
+        (void)printf ("\n");
+    }
+    (void)printf ("\n*-h*, *--help*\n\tPrint a summary and exit.\n");
+}
+
+void options_print_names (const struct command_spec *c)
+{
+    for (size_t i = 0; i < c->noptions; i++)
+        (void)printf ("--%s\n", c->options[i].name);
+    (void)printf ("--help\n");
+}

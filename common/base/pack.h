@@ -1,0 +1,25 @@
+/* common/base/pack.h - LZ4 frames (the only door to lz4frame.h)
+ *
+ * Frames carry their content size and a checksum of every block and of the
+ * whole, so that `lz4 -d` opens them and damage is noticed.
+ */
+#ifndef ROLLCALL_BASE_PACK_H
+#define ROLLCALL_BASE_PACK_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* Append one frame holding 'size' bytes of 'data' to 'out'.  Returns 0, or
+ * -ENOMEM when 'out' may not grow enough.
+ */
+int pack_frame (const void *data, size_t size, struct buf *out,
+                struct err *err);
+
+/* Open one frame that must hold exactly 'raw_size' bytes, into 'raw' (which
+ * has that much room).  Returns 0, or -EBADMSG when the frame is damaged, too
+ * short, too long or has bytes behind it: sending it again may help.
+ */
+int pack_open (const void *frame, size_t size, void *raw, size_t raw_size,
+               struct err *err);
+
+#endif

@@ -1,0 +1,158 @@
+/* common/base/units.c - numbers from text */
+#include "base/units.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REAL_TEXT_MAX 1100      // a double never needs more significant digits
+
+static locale_t c_locale;
+static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
+
+static void make_c_locale (void)
+{
+    c_locale = newlocale (LC_ALL_MASK, "C", (locale_t)0);
+}
+
+static double real_in_c_locale (const char *s, char **end)
+{
+    (void)pthread_once (&c_locale_once, make_c_locale);
+    return c_locale ? strtod_l (s, end, c_locale) : strtod (s, end);
+}
+
+int units_int (const char *s, int64_t min, int64_t max, int64_t *ret)
+{
+    bool negative = min < 0 && s[0] == '-';
+    const char *p = s + (negative ? 1 : 0);
+    uint64_t v = 0, limit = negative ? (uint64_t)INT64_MAX + 1 : INT64_MAX;
+    int64_t n;
+
+    if (*p == '\0')
+        return -EINVAL;
+    for (; *p; p++) {
+        unsigned digit = (unsigned)(*p - '0');
+
+        if (digit > 9)
+            return -EINVAL;
+        if (v > (limit - digit) / 10)
+            return -ERANGE;
+        v = v * 10 + digit;
+    }
+    n = negative ? (int64_t)(0 - v) : (int64_t)v;
+    if (n < min || n > max)
+        return -ERANGE;
+    *ret = n;
+    return 0;
+}
+
+int units_real (const char *s, size_t n, double *ret)
+{
+    char text[REAL_TEXT_MAX];
+    char *end;
+    double v;
+
+    if (n == 0 || n >= sizeof (text))
+        return -EINVAL;
+    memcpy (text, s, n);
+    text[n] = '\0';
+    // no inf, nan, hexadecimal, blanks, NUL; no "+" in front
+    if (strspn (text, "+-.0123456789eE") != n || text[0] == '+')
+        return -EINVAL;
+    v = real_in_c_locale (text, &end);
+    if (*end != '\0' || end == text)
+        return -EINVAL;
+    if (!isfinite (v))
+        return -ERANGE;
+    *ret = v;
+    return 0;
+}
+
+int units_duration_ns (const char *s, int64_t *ret_ns)
+{
+    static const struct {
+        const char *suffix;
+        double ns;
+    } units[] = {
+        { "ms", 1e6 }, { "s", 1e9 }, { "m", 60e9 }, { "h", 3600e9 },
+        { "", 1e9 },
+    };
+    size_t n = strspn (s, "0123456789.");
+    double v;
+    int rc = units_real (s, n, &v);
+
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < sizeof (units) / sizeof (units[0]); i++) {
+        if (strcmp (s + n, units[i].suffix) == 0) {
+            if (v * units[i].ns > 1e18)         // 31 years
+                return -ERANGE;
+            *ret_ns = (int64_t)(v * units[i].ns);
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+int units_us_to_ns (const char *s, size_t n, int64_t *ret_ns)
+{
+    char digits[24];
+    size_t used = 0, i = 0, fraction = 0;
+
+    while (n > 0 && (s[n - 1] == '\t' || s[n - 1] == '\r'))
+        n--;
+    for (; i < n && s[i] != '.'; i++) {
+        if (s[i] < '0' || s[i] > '9' || used >= 16)
+            return -EINVAL;
+        digits[used++] = s[i];
+    }
+    if (used == 0)
+        return -EINVAL;
+    for (i++; i < n; i++) {
+        if (s[i] < '0' || s[i] > '9')
+            return -EINVAL;
+        if (fraction < 3) {
+            digits[used++] = s[i];
+            fraction++;
+        }
+    }
+    for (; fraction < 3; fraction++)
+        digits[used++] = '0';
+    digits[used] = '\0';
+    return units_int (digits, 0, INT64_MAX, ret_ns);
+}
+
+double units_round4 (double x)
+{
+    char text[400];
+
+    // glibc's printf rounds the exact binary value, ties to even
+    (void)snprintf (text, sizeof (text), "%.4f", x);
+    for (char *p = text; *p; p++) {
+        if (*p == ',')          // a decimal comma of the user's locale
+            *p = '.';
+    }
+    return real_in_c_locale (text, NULL);
+}
+
+void units_bytes_text (uint64_t bytes, char out[16])
+{
+    static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB",
+                                         "EB" };
+    double v = (double)bytes;
+    size_t u = 0;
+
+    while (v >= 999.5 && u + 1 < sizeof (units) / sizeof (units[0])) {
+        v /= 1000;
+        u++;
+    }
+    (void)snprintf (out, 16, u && v < 9.95 ? "%.1f %s" : "%.0f %s", v,
+                    units[u]);
+}

@@ -1,0 +1,24 @@
+/* common/base/utf8.h - UTF-8, checked as RFC 3629 has it */
+#ifndef ROLLCALL_BASE_UTF8_H
+#define ROLLCALL_BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define UTF8_REPLACEMENT 0xfffdu
+
+/* How many bytes (1 to 4) the valid sequence at 'p' has; 0 if it is invalid.
+ * Reads no byte behind one that cannot continue the sequence, so a NUL behind
+ * the text is enough of a guard.
+ */
+size_t utf8_size (const char *p);
+
+/* Write the code point; the number of bytes, at most 4. */
+size_t utf8_put (char *out, unsigned code);
+
+/* Copy 's' into 'out' with every invalid byte replaced by U+FFFD ('out' needs
+ * 3 * n bytes; 's' a NUL behind it).  The size; *bad counts replacements.
+ */
+size_t utf8_repair (const char *s, size_t n, char *out, uint64_t *bad);
+
+#endif
