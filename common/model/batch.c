@@ -1,0 +1,150 @@
+/* common/model/batch.c - some rows of one table, column by column */
+#include "model/batch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_OVERHEAD 5u        // u32 length before, NUL behind
+#define BYTES_FIRST 65536u
+
+int batch_init (struct batch *b, enum table_id table, struct err *err)
+{
+    const struct table *t = schema_table (table);
+
+    memset (b, 0, sizeof (*b));
+    b->table = table;
+    b->generation = 1;
+    b->bytes_used = TEXT_OVERHEAD;      // so that no reference is 0
+    b->bytes_cap = BYTES_FIRST;
+    b->bytes = calloc (1, BYTES_FIRST);
+    if (!b->bytes)
+        goto nomem;
+    for (unsigned c = 0; c < t->ncolumns; c++) {
+        if (schema_is_text (&t->columns[c]))
+            b->text[c] = calloc (BATCH_ROWS, sizeof (uint32_t));
+        else
+            b->real[c] = calloc (BATCH_ROWS, sizeof (double));
+        if (!b->text[c] && !b->real[c])
+            goto nomem;
+    }
+    return 0;
+nomem:
+    batch_fini (b);
+    return err_set (err, ENOMEM, "no memory for rows of %s", t->name);
+}
+
+void batch_fini (struct batch *b)
+{
+    for (unsigned c = 0; c < TABLE_COLUMNS_MAX; c++) {
+        free (b->text[c]);
+        free (b->real[c]);
+    }
+    free (b->bytes);
+    memset (b, 0, sizeof (*b));
+}
+
+void batch_clear (struct batch *b)
+{
+    b->nrows = 0;
+    b->generation++;
+    b->bytes_used = TEXT_OVERHEAD;
+    b->failed = false;
+    memset (b->cache, 0, sizeof (b->cache));
+}
+
+bool batch_full (const struct batch *b)
+{
+    return b->nrows >= BATCH_ROWS || b->bytes_used >= BATCH_TEXT_FULL;
+}
+
+const char *batch_text_at (const struct batch *b, uint32_t ref, size_t *n)
+{
+    uint32_t size;
+
+    if (ref == BATCH_NULL_TEXT)
+        return NULL;
+    memcpy (&size, b->bytes + ref - 4, sizeof (size));
+    *n = size;
+    return b->bytes + ref;
+}
+
+static uint32_t text_slot (const char *s, size_t n)
+{
+    uint32_t h = (uint32_t)n * 0x9e3779b1u;
+
+    // ops of one step differ in their tails, so the last bytes matter most
+    for (size_t i = n > 12 ? n - 12 : 0; i < n; i++)
+        h = (h ^ (uint8_t)s[i]) * 0x01000193u;
+    return (h ^ h >> 15) & (BATCH_CACHE - 1);
+}
+
+static bool bytes_reserve (struct batch *b, size_t n)
+{
+    size_t cap = b->bytes_cap;
+    char *bytes;
+
+    if (n > BATCH_TEXT_MAX || b->bytes_used + n > BATCH_TEXT_MAX)
+        return false;
+    while (cap < b->bytes_used + n)
+        cap *= 2;
+    if (cap == b->bytes_cap)
+        return true;
+    if (!(bytes = realloc (b->bytes, cap)))
+        return false;
+    b->bytes = bytes;
+    b->bytes_cap = (uint32_t)cap;
+    return true;
+}
+
+uint32_t batch_text (struct batch *b, const char *s, size_t n)
+{
+    uint32_t slot = text_slot (s, n);
+    uint32_t ref = b->cache[slot];
+    uint32_t size = (uint32_t)n;
+    size_t have = 0;
+
+    if (batch_text_at (b, ref, &have) && have == n &&
+        memcmp (b->bytes + ref, s, n) == 0)
+        return ref;
+    if (!bytes_reserve (b, n + TEXT_OVERHEAD)) {
+        b->failed = true;
+        return BATCH_NULL_TEXT;
+    }
+    ref = b->bytes_used + 4;
+    memcpy (b->bytes + b->bytes_used, &size, sizeof (size));
+    memcpy (b->bytes + ref, s, n);
+    b->bytes[ref + n] = '\0';
+    b->bytes_used += size + TEXT_OVERHEAD;
+    b->cache[slot] = ref;
+    return ref;
+}
+
+void batch_repeat_set (struct batch_repeat *r, const char *s, size_t n)
+{
+    *r = (struct batch_repeat){ .s = s, .n = n };
+}
+
+uint32_t batch_repeat_ref (struct batch *b, struct batch_repeat *r)
+{
+    if (r->generation[b->table] != b->generation) {
+        r->ref[b->table] = r->s ? batch_text (b, r->s, r->n)
+                                : BATCH_NULL_TEXT;
+        r->generation[b->table] = b->generation;
+    }
+    return r->ref[b->table];
+}
+
+int batch_flush (struct batch *b, const struct row_sink *sink,
+                 struct err *err)
+{
+    int rc = 0;
+
+    if (b->failed)
+        rc = err_set (err, ENOMEM, "no memory for the texts of %s",
+                      schema_table (b->table)->name);
+    else if (b->nrows > 0)
+        rc = sink->rows (sink->arg, b, err);
+    batch_clear (b);
+    return rc;
+}

@@ -1,0 +1,83 @@
+/* common/model/batch.h - some rows of one table, column by column
+ *
+ * The unit in which rows move: a reader fills a batch, gives it to a sink,
+ * clears it and goes on, so that memory is bounded whatever the input's size.
+ *
+ * A number is a double, NULL is a NaN (no source can hold one).  A text is a
+ * reference into the batch's own bytes, equal texts share theirs as far as is
+ * cheap, and reference 0 is NULL.
+ */
+#ifndef ROLLCALL_MODEL_BATCH_H
+#define ROLLCALL_MODEL_BATCH_H
+
+#include "base/err.h"
+#include "model/schema.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define BATCH_ROWS 4096u                // a bandwidth batch: 350 KiB
+#define BATCH_TEXT_MAX (4u << 20)       // bytes; one text is at most 64 KiB
+#define BATCH_TEXT_FULL (1u << 20)      // bytes; from here on it is flushed
+#define BATCH_CACHE 256u                // slots, a power of two
+
+#define BATCH_NULL_TEXT 0u
+
+struct batch {
+    enum table_id table;
+    uint32_t nrows;
+    uint32_t generation;                // rises when the batch is cleared
+    double *real[TABLE_COLUMNS_MAX];    // NULL for columns of text
+    uint32_t *text[TABLE_COLUMNS_MAX];  // NULL for columns of numbers
+    char *bytes;                        // u32 length, bytes, NUL; repeated
+    uint32_t bytes_used;
+    uint32_t bytes_cap;
+    uint32_t cache[BATCH_CACHE];
+    bool failed;                        // no memory for a text
+};
+
+/* 0 or -ENOMEM. */
+int batch_init (struct batch *b, enum table_id table, struct err *err);
+void batch_fini (struct batch *b);      // also of a zeroed one
+void batch_clear (struct batch *b);
+
+/* True when the next row needs the batch to be flushed first. */
+bool batch_full (const struct batch *b);
+
+/* A reference to the text; BATCH_NULL_TEXT (and b->failed) without memory. */
+uint32_t batch_text (struct batch *b, const char *s, size_t n);
+
+/* A text that many rows repeat: its reference is looked up once per table and
+ * generation (so with at most one batch of each table at a time).  's' is borrowed and must stay until the next _set.
+ */
+struct batch_repeat {
+    const char *s;              // NULL is SQL's NULL
+    size_t n;
+    uint32_t ref[TABLE_COUNT];          // in the batch of each table
+    uint32_t generation[TABLE_COUNT];   // 0: not looked up
+};
+
+void batch_repeat_set (struct batch_repeat *r, const char *s, size_t n);
+uint32_t batch_repeat_ref (struct batch *b, struct batch_repeat *r);
+
+/* The text behind a reference, NUL-terminated; NULL for BATCH_NULL_TEXT. */
+const char *batch_text_at (const struct batch *b, uint32_t ref, size_t *n);
+
+/* Where rows go.  Calls for one capture come from one thread. */
+struct row_sink {
+    /* Take the rows (the batch stays the caller's). */
+    int (*rows) (void *arg, const struct batch *b, struct err *err);
+    /* Forget all rows of this table that the current capture gave: its
+     * source turned out to be damaged and another one will be read.
+     */
+    int (*forget) (void *arg, enum table_id table, struct err *err);
+    void *arg;
+};
+
+/* Give the rows to the sink, if there are any, and clear the batch.
+ * -ENOMEM if a text had no room; otherwise what the sink said.
+ */
+int batch_flush (struct batch *b, const struct row_sink *sink,
+                 struct err *err);
+
+#endif

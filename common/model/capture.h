@@ -1,0 +1,101 @@
+/* common/model/capture.h - one profiler output of one rank, as known
+ *
+ * Everything about a capture except its rows: where it came from, whose it
+ * is, which communicator groups it knows, and whether all of it was read.
+ */
+#ifndef ROLLCALL_MODEL_CAPTURE_H
+#define ROLLCALL_MODEL_CAPTURE_H
+
+#include "base/err.h"
+#include "base/json.h"
+
+#include <stdint.h>
+
+#define CAPTURE_NAME_MAX 256            // a directory's name
+#define CAPTURE_TEXT_MAX 64             // level, framework
+#define CAPTURE_SOURCE_MAX 128
+#define CAPTURE_REASON_MAX 768
+#define CAPTURE_HASH_MAX 24             // decimal digits of 64 bits
+#define CAPTURE_GROUPS_MAX 4096         // groups of one rank
+#define CAPTURE_WORLD_MAX (1 << 22)     // ranks of a job
+#define CAPTURE_STEPS_MAX 65536         // steps of one capture
+#define CAPTURE_NO_RANK (-1)
+#define CAPTURE_NO_DEVICE (-1)
+
+enum capture_state {
+    CAPTURE_COLLECTING,         // the profiler is still at it
+    CAPTURE_RAW,                // never analysed
+    CAPTURE_ANALYSING,          // results begun, not ended
+    CAPTURE_COMPLETE,
+    CAPTURE_PARTIAL,            // some is absent or damaged: see the reason
+    CAPTURE_FAILED,             // nothing could be read: see the reason
+    CAPTURE_SUPERSEDED,         // came again with other content
+    CAPTURE_UNEXPECTED,         // of no rank, though not alone
+    CAPTURE_STATES
+};
+
+const char *capture_state_name (enum capture_state s);
+int capture_state_parse (const char *name, enum capture_state *ret);
+
+/* One communicator group that this capture's rank belongs to. */
+struct comm_group {
+    char name[CAPTURE_HASH_MAX];        // hash of 'id', decimal text
+    char *id;                           // the communicator's name
+    char *pg_name;                      // what the program calls it
+    int32_t *members;                   // global ranks, by group rank
+    uint32_t nmembers;
+};
+
+struct capture {
+    int64_t rank;                       // CAPTURE_NO_RANK: none
+    int64_t device_id;                  // CAPTURE_NO_DEVICE: unknown
+    int64_t world_size;                 // 0: unknown
+    char name[CAPTURE_NAME_MAX];
+    char host[CAPTURE_NAME_MAX];        // "": unknown
+    char framework[CAPTURE_TEXT_MAX];
+    char level[CAPTURE_TEXT_MAX];       // profiler level, "": unknown
+    char source[CAPTURE_SOURCE_MAX];    // which files the rows came from
+    enum capture_state state;
+    char reason[CAPTURE_REASON_MAX];    // "" when there is nothing to say
+    int64_t started_ns;                 // since 1970; 0: unknown
+    int64_t ended_ns;                   // since 1970; 0: unknown
+    int64_t order_ns;                   // later wins: end, name's date, mtime
+    uint64_t raw_bytes;                 // of all its files
+    struct comm_group *groups;
+    uint32_t ngroups;
+    char **steps;                       // ids, "" for a nameless step
+    uint32_t nsteps;
+};
+
+void capture_init (struct capture *c);
+void capture_fini (struct capture *c);
+
+/* Append a sentence to the reason, "; " between sentences.  Does not change
+ * the state.  Sentences that do not fit are cut.
+ */
+void capture_reason (struct capture *c, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
+
+/* Note a step id once.  0, -ENOMEM, or -E2BIG above CAPTURE_STEPS_MAX. */
+int capture_note_step (struct capture *c, const char *step, size_t n);
+
+/* Add a group whose members array is taken over on success only. */
+int capture_add_group (struct capture *c, const char *id, const char *pg_name,
+                       int32_t *members, uint32_t nmembers, struct err *err);
+
+/* Free the groups only. */
+void capture_drop_groups (struct capture *c);
+
+/* The decimal hash under which the profiler's tables name a communicator
+ * (doc/formats.md, "Group key").
+ */
+void capture_group_hash (const char *id, char out[CAPTURE_HASH_MAX]);
+
+/* To and from the metadata document of a shipment (doc/format-shipment.md).
+ * Reading refuses unknown members and values out of bounds with -EBADMSG.
+ */
+struct json *capture_to_json (const struct capture *c);
+int capture_from_json (struct capture *c, const struct json *j,
+                       struct err *err);
+
+#endif

@@ -1,0 +1,104 @@
+/* common/model/roster.c - the ranks of a job, one by one */
+#include "model/roster.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const state_names[ROSTER_STATES] = {
+    [ROSTER_PRESENT] = "present", [ROSTER_PARTIAL] = "partial",
+    [ROSTER_FAILED] = "failed",   [ROSTER_RAW] = "raw",
+    [ROSTER_MISSING] = "missing", [ROSTER_UNEXPECTED] = "unexpected",
+};
+
+const char *roster_state_name (enum roster_state s)
+{
+    return state_names[s];
+}
+
+void roster_init (struct roster *r)
+{
+    memset (r, 0, sizeof (*r));
+}
+
+void roster_fini (struct roster *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        free (r->entries[i].host);
+        free (r->entries[i].reason);
+    }
+    free (r->entries);
+    roster_init (r);
+}
+
+struct roster_entry *roster_at (struct roster *r, int64_t rank)
+{
+    size_t low = 0, high = r->n;
+    struct roster_entry *p;
+
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+
+        if (r->entries[mid].rank < rank)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low < r->n && r->entries[low].rank == rank)
+        return &r->entries[low];
+    if ((r->n & (r->n - 1)) == 0) {     // full at every power of two
+        size_t cap = r->n ? 2 * r->n : 1;
+
+        if (!(p = realloc (r->entries, cap * sizeof (*p))))
+            return NULL;
+        r->entries = p;
+    }
+    p = &r->entries[low];
+    memmove (p + 1, p, (r->n - low) * sizeof (*p));
+    r->n++;
+    *p = (struct roster_entry){ .rank = rank, .local_rank = -1,
+                                .device_id = CAPTURE_NO_DEVICE,
+                                .state = ROSTER_UNEXPECTED };
+    return p;
+}
+
+void roster_set_text (char **member, const char *text)
+{
+    free (*member);
+    *member = text && *text ? strdup (text) : NULL;
+}
+
+int roster_expect_world (struct roster *r, int64_t world_size,
+                         const char *known_by)
+{
+    for (int64_t rank = 0; rank < world_size; rank++) {
+        struct roster_entry *e = roster_at (r, rank);
+
+        if (!e)
+            return -ENOMEM;
+        e->expected = true;
+        e->state = ROSTER_MISSING;
+    }
+    r->world_size = world_size;
+    (void)snprintf (r->known_by, sizeof (r->known_by), "%s", known_by);
+    return 0;
+}
+
+size_t roster_count (const struct roster *r, enum roster_state s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->n; i++)
+        n += r->entries[i].state == s;
+    return n;
+}
+
+bool roster_complete (const struct roster *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->entries[i].expected && r->entries[i].state != ROSTER_PRESENT)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,62 @@
+/* common/model/roster.h - the ranks of a job, one by one: who was expected,
+ * who came
+ */
+#ifndef ROLLCALL_MODEL_ROSTER_H
+#define ROLLCALL_MODEL_ROSTER_H
+
+#include "model/capture.h"
+
+#include <stdbool.h>
+
+enum roster_state {
+    ROSTER_PRESENT,             // a complete capture
+    ROSTER_PARTIAL,
+    ROSTER_FAILED,
+    ROSTER_RAW,                 // collecting, raw or analysing
+    ROSTER_MISSING,             // nothing came
+    ROSTER_UNEXPECTED,          // came, but nobody expected it
+    ROSTER_STATES
+};
+
+const char *roster_state_name (enum roster_state s);
+
+struct roster_entry {
+    int64_t rank;
+    int32_t local_rank;         // -1: unknown
+    int64_t device_id;          // CAPTURE_NO_DEVICE: unknown
+    bool expected;
+    enum roster_state state;
+    char *host;                 // NULL: unknown
+    char *reason;               // NULL: nothing to say
+};
+
+struct roster {
+    struct roster_entry *entries;       // by rank, each once
+    size_t n;
+    int64_t world_size;                 // ranks that were expected
+    char known_by[CAPTURE_TEXT_MAX];    // how: "--world-size", "guess", ...
+};
+
+void roster_init (struct roster *r);
+void roster_fini (struct roster *r);
+
+/* The entry of a rank, made (missing, unexpected) if it is not there yet; NULL
+ * without memory.  Pointers are valid until the next call that makes one.
+ */
+struct roster_entry *roster_at (struct roster *r, int64_t rank);
+
+/* Replace a text member; NULL or "" clears it.  Without memory it is cleared
+ * too: a text is never worth failing for.
+ */
+void roster_set_text (char **member, const char *text);
+
+/* Expect ranks 0 to world_size - 1.  0 or -ENOMEM. */
+int roster_expect_world (struct roster *r, int64_t world_size,
+                         const char *known_by);
+
+size_t roster_count (const struct roster *r, enum roster_state s);
+
+/* True when every expected rank is present. */
+bool roster_complete (const struct roster *r);
+
+#endif

@@ -1,0 +1,85 @@
+/* common/model/schema.c - the four tables, declared once */
+#include "model/schema.h"
+
+#include <stddef.h>
+
+static const struct table tables[TABLE_COUNT] = {
+    [TABLE_TIME] = {
+        "CommAnalyzerTime", 10, {
+            { "hccl_op_name", COLUMN_TEXT, NULL },
+            { "group_name", COLUMN_TEXT, NULL },
+            { "start_timestamp", COLUMN_REAL, "us since 1970" },
+            { "elapse_time", COLUMN_REAL, "ms" },
+            { "transit_time", COLUMN_REAL, "ms" },
+            { "wait_time", COLUMN_REAL, "ms" },
+            { "synchronization_time", COLUMN_REAL, "ms" },
+            { "idle_time", COLUMN_REAL, "ms" },
+            { "step", COLUMN_TEXT, NULL },
+            { "type", COLUMN_TEXT, NULL },
+        },
+    },
+    [TABLE_BANDWIDTH] = {
+        "CommAnalyzerBandwidth", 12, {
+            { "hccl_op_name", COLUMN_TEXT, NULL },
+            { "group_name", COLUMN_TEXT, NULL },
+            { "transport_type", COLUMN_TEXT, NULL },
+            { "transit_size", COLUMN_REAL, "MB" },
+            { "transit_time", COLUMN_REAL, "ms" },
+            { "bandwidth", COLUMN_REAL, "GB/s" },
+            { "large_packet_ratio", COLUMN_REAL, NULL },
+            { "package_size", COLUMN_REAL, "MB" },
+            { "count", COLUMN_REAL, NULL },
+            { "total_duration", COLUMN_REAL, "ms" },
+            { "step", COLUMN_TEXT, NULL },
+            { "type", COLUMN_TEXT, NULL },
+        },
+    },
+    [TABLE_MATRIX] = {
+        "CommAnalyzerMatrix", 11, {
+            { "hccl_op_name", COLUMN_TEXT, NULL },
+            { "group_name", COLUMN_TEXT, NULL },
+            { "src_rank", COLUMN_TEXT, NULL },
+            { "dst_rank", COLUMN_TEXT, NULL },
+            { "transport_type", COLUMN_TEXT, NULL },
+            { "transit_size", COLUMN_REAL, "MB" },
+            { "transit_time", COLUMN_REAL, "ms" },
+            { "bandwidth", COLUMN_REAL, "GB/s" },
+            { "step", COLUMN_TEXT, NULL },
+            { "type", COLUMN_TEXT, NULL },
+            { "op_name", COLUMN_TEXT, NULL },
+        },
+    },
+    [TABLE_STEP] = {
+        "StepTraceTime", 11, {
+            { "deviceId", COLUMN_INT, NULL },
+            { "step", COLUMN_TEXT, NULL },
+            { "computing", COLUMN_REAL, "us" },
+            { "communication_not_overlapped", COLUMN_REAL, "us" },
+            { "overlapped", COLUMN_REAL, "us" },
+            { "communication", COLUMN_REAL, "us" },
+            { "free", COLUMN_REAL, "us" },
+            { "stage", COLUMN_REAL, "us" },
+            { "bubble", COLUMN_REAL, "us" },
+            { "communication_not_overlapped_and_exclude_receive",
+              COLUMN_REAL, "us" },
+            { "preparing", COLUMN_REAL, "us" },
+        },
+    },
+};
+
+const struct table *schema_table (enum table_id id)
+{
+    return &tables[id];
+}
+
+bool schema_is_text (const struct column *c)
+{
+    return c->kind == COLUMN_TEXT;
+}
+
+const char *schema_affinity (const struct column *c)
+{
+    static const char *const names[] = { "TEXT", "NUMERIC", "INTEGER" };
+
+    return names[c->kind];
+}

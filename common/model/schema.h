@@ -1,0 +1,56 @@
+/* common/model/schema.h - the four tables, declared once
+ *
+ * The profiler's own tables (doc/format-analysis-db.md), column by column, in
+ * its order and spelling.  Readers, shipments and the builder all take the
+ * columns from here; a merged table has 'rank' and 'capture' behind them.
+ */
+#ifndef ROLLCALL_MODEL_SCHEMA_H
+#define ROLLCALL_MODEL_SCHEMA_H
+
+#include <stdbool.h>
+
+enum table_id {
+    TABLE_TIME,
+    TABLE_BANDWIDTH,
+    TABLE_MATRIX,
+    TABLE_STEP,
+    TABLE_COUNT
+};
+
+#define TABLE_COLUMNS_MAX 12
+
+enum column_kind {
+    COLUMN_TEXT,                // UTF-8, may be NULL
+    COLUMN_REAL,                // SQLite affinity NUMERIC, may be NULL
+    COLUMN_INT,                 // SQLite affinity INTEGER, may be NULL
+};
+
+struct column {
+    const char *name;
+    enum column_kind kind;
+    const char *unit;           // NULL: text, or a number without one
+};
+
+struct table {
+    const char *name;
+    unsigned ncolumns;
+    struct column columns[TABLE_COLUMNS_MAX];
+};
+
+const struct table *schema_table (enum table_id id);
+bool schema_is_text (const struct column *c);
+const char *schema_affinity (const struct column *c);   // for DDL
+
+/* Columns by position, in the order of the profiler's tables. */
+enum { TIME_OP, TIME_GROUP, TIME_START, TIME_ELAPSE, TIME_TRANSIT, TIME_WAIT,
+       TIME_SYNC, TIME_IDLE, TIME_STEP, TIME_TYPE };
+enum { BW_OP, BW_GROUP, BW_TRANSPORT, BW_SIZE, BW_TIME, BW_BANDWIDTH,
+       BW_LARGE, BW_PACKAGE, BW_COUNT, BW_TOTAL, BW_STEP, BW_TYPE };
+enum { MATRIX_OP, MATRIX_GROUP, MATRIX_SRC, MATRIX_DST, MATRIX_TRANSPORT,
+       MATRIX_SIZE, MATRIX_TIME, MATRIX_BANDWIDTH, MATRIX_STEP, MATRIX_TYPE,
+       MATRIX_OP_NAME };
+enum { STEP_DEVICE, STEP_STEP, STEP_COMPUTING, STEP_NOT_OVERLAPPED,
+       STEP_OVERLAPPED, STEP_COMMUNICATION, STEP_FREE, STEP_STAGE,
+       STEP_BUBBLE, STEP_EXCLUDE_RECEIVE, STEP_PREPARING };
+
+#endif
