@@ -1,0 +1,42 @@
+/* node_agent/extract/extract.h - the rows of one capture
+ *
+ * Reads the best source that a capture directory has for each table, in the
+ * order of doc/formats.md ("Order of preference"), and gives the rows to a
+ * sink.  Damage in the capture is not an error here: it becomes the capture's
+ * state and reason, and the other captures go on.
+ */
+#ifndef ROLLCALL_EXTRACT_EXTRACT_H
+#define ROLLCALL_EXTRACT_EXTRACT_H
+
+#include "base/err.h"
+#include "model/batch.h"
+#include "model/capture.h"
+#include "model/steps.h"
+
+/* What can be known of a capture without reading its rows. */
+struct extract_look {
+    uint64_t work_bytes;        // what reading the rows will read, about
+    uint64_t tree_bytes;        // of all files
+    uint64_t tree_files;
+    int64_t newest_ns;          // the latest mtime in the tree
+    bool done_marker;           // analyse.done is there
+};
+
+/* Fill 'c' (initialised by the caller) with identity, rank, groups, level and
+ * a state: one of collecting, raw, analysing, or failed; complete means that
+ * there is something to read.  Returns 0, -ENOMEM; a directory that cannot be
+ * read is a failed capture.
+ */
+int extract_look (const char *path, struct capture *c,
+                  struct extract_look *look, struct err *err);
+
+/* extract_look, then the rows: 'c' is filled in (state, reason, source, steps).
+ * Returns 0 when the sink took everything, whatever the state.  Otherwise the
+ * sink's error or -ENOMEM: the capture was not delivered.  'steps' may be
+ * NULL.
+ */
+int extract_capture (const char *path, const struct steps_filter *steps,
+                     const struct row_sink *sink, struct capture *c,
+                     struct err *err);
+
+#endif

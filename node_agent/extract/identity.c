@@ -1,0 +1,276 @@
+/* node_agent/extract/identity.c - whose capture it is
+ *
+ * What the metadata files of a capture say: rank, world, communicator groups,
+ * level, dates.  The order in which ranks are believed is that of
+ * doc/formats.md, "Rank of a capture".
+ */
+#include "extract/source.h"
+
+#include "base/fileio.h"
+#include "base/json.h"
+#include "base/units.h"
+#include "watch/find.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define METADATA_MAX (16u << 20)        // bytes of a metadata file
+#define METADATA_FILE "profiler_metadata.json"
+
+/* "<start><digits><end>" gives the digits' value; -1 without digits, -2 if the
+ * name is another one.
+ */
+static int64_t numbered_name (const char *name, const char *start,
+                              const char *end)
+{
+    size_t s = strlen (start), e = strlen (end), n = strlen (name);
+    char digits[20];
+    int64_t v;
+
+    if (n < s + e || strncmp (name, start, s) != 0 ||
+        strcmp (name + n - e, end) != 0)
+        return -2;
+    if (n == s + e)
+        return -1;
+    if (name[s] != '_' || n - s - e - 1 >= sizeof (digits))
+        return -2;
+    memcpy (digits, name + s + 1, n - s - e - 1);
+    digits[n - s - e - 1] = '\0';
+    return units_int (digits, 0, CAPTURE_WORLD_MAX - 1, &v) < 0 ? -2 : v;
+}
+
+static int64_t event_db_rank (const char *name)
+{
+    int64_t rank = numbered_name (name, "ascend_pytorch_profiler", ".db");
+
+    return rank != -2 ? rank
+                      : numbered_name (name, "ascend_mindspore_profiler",
+                                       ".db");
+}
+
+static void note_entry (struct source *src, const char *name)
+{
+    int64_t rank = numbered_name (name, "profiler_info", ".json");
+
+    if (rank != -2 && strlen (name) < sizeof (src->info_name) &&
+        (src->info_name[0] == '\0' || rank >= 0)) {
+        memcpy (src->info_name, name, strlen (name) + 1);
+        if (rank >= 0)
+            src->capture->rank = rank;
+    }
+    if (strncmp (name, "PROF_", 5) == 0 || strcmp (name, "FRAMEWORK") == 0)
+        src->has_prof = true;
+}
+
+static void note_output (struct source *src, const char *name)
+{
+    if (event_db_rank (name) != -2 && strlen (name) < sizeof (src->event_db))
+        memcpy (src->event_db, name, strlen (name) + 1);
+    if (strcmp (name, "analyse.done") == 0)
+        src->has_done = true;
+}
+
+static int each_name (int dirfd, struct source *src,
+                      void (*note) (struct source *src, const char *name))
+{
+    int fd = fileio_open_dir_at (dirfd, ".", NULL);
+    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    struct dirent *e;
+
+    if (!dir) {
+        int rc = -errno;
+
+        if (fd >= 0)
+            (void)close (fd);
+        return rc;
+    }
+    while ((e = readdir (dir)))
+        note (src, e->d_name);
+    (void)closedir (dir);
+    return 0;
+}
+
+/* A metadata file as a tree.  NULL if it is absent or damaged; damage is noted
+ * in the capture's reason.
+ */
+static struct json *read_metadata (struct source *src, const char *name)
+{
+    struct json *j = NULL;
+    struct buf text;
+    struct err err = { "" };
+    int rc;
+
+    buf_init (&text, METADATA_MAX);
+    rc = fileio_read_at (src->dir, name, &text, &err);
+    if (rc == 0 && !(j = json_parse ((const char *)text.data, text.size,
+                                     &err)))
+        err_prefix (&err, rc = -EBADMSG, "%s", name);
+    if (rc < 0 && rc != -ENOENT) {
+        capture_reason (src->capture, "%s", err.text);
+        src->damaged = true;
+    }
+    buf_fini (&text);
+    return j;
+}
+
+static bool json_rank (const struct json *j, int64_t *ret)
+{
+    const char *text = json_text (j, NULL);
+
+    if (text)
+        return units_int (text, 0, CAPTURE_WORLD_MAX - 1, ret) == 0;
+    return json_int (j, ret) && *ret >= 0 && *ret < CAPTURE_WORLD_MAX;
+}
+
+static void copy_text (char *out, size_t max, const struct json *j)
+{
+    (void)snprintf (out, max, "%s", json_text (j, ""));
+}
+
+static void use_info (struct source *src, const struct json *info)
+{
+    struct capture *c = src->capture;
+    const struct json *config = json_get (info, "config");
+    const struct json *experimental = json_get (config,
+                                                "experimental_config");
+    const struct json *end = json_get (info, "end_info");
+    int64_t rank, mono_end;
+    double started, ended;
+
+    copy_text (c->level, sizeof (c->level),
+               json_get (experimental, "_profiler_level"));
+    if (c->rank == CAPTURE_NO_RANK &&
+        json_rank (json_get (info, "rank_id"), &rank))
+        c->rank = rank;
+    // cJSON keeps numbers as doubles: dates are exact to 256 ns, enough here
+    if (json_number (json_get (end, "collectionTimeEnd"), &ended) &&
+        ended > 0 && ended < 9e18) {
+        c->ended_ns = (int64_t)ended;
+        c->order_ns = c->ended_ns;
+        if (json_int (json_get (end, "MonotonicTimeEnd"), &mono_end) &&
+            json_number (json_get (json_get (info, "start_info"),
+                                   "start_monotonic"), &started) &&
+            started > 0 && started <= (double)mono_end)
+            c->started_ns = c->ended_ns - (mono_end - (int64_t)started);
+    }
+}
+
+static int add_group (struct source *src, const struct json *g,
+                      struct err *err)
+{
+    const struct json *list = json_get (g, "global_ranks"), *m;
+    size_t n = json_count (list), used = 0;
+    int32_t *ranks;
+    int64_t v;
+    int rc;
+
+    if (!json_is_array (list) || n == 0 || n > CAPTURE_WORLD_MAX)
+        return 0;
+    if (!(ranks = calloc (n, sizeof (*ranks))))
+        return err_set (err, ENOMEM, "no memory for group %s", json_key (g));
+    for (m = json_first (list); m; m = json_next (m)) {
+        if (!json_rank (m, &v)) {
+            capture_reason (src->capture, METADATA_FILE ": group %s has a "
+                            "malformed rank list", json_key (g));
+            free (ranks);
+            return 0;
+        }
+        ranks[used++] = (int32_t)v;
+    }
+    rc = capture_add_group (src->capture, json_key (g),
+                            json_text (json_get (g, "group_name"), ""), ranks,
+                            (uint32_t)n, err);
+    if (rc < 0)
+        free (ranks);
+    return rc;
+}
+
+static bool is_world (const struct comm_group *g)
+{
+    return strcmp (g->pg_name, "default_group") == 0 ||
+           strcmp (g->pg_name, "hccl_world_group") == 0;
+}
+
+static int use_metadata (struct source *src, const struct json *meta,
+                         struct err *err)
+{
+    struct capture *c = src->capture;
+    const struct json *groups = json_get (meta, "parallel_group_info"), *g;
+    int64_t v, group_rank;
+    int rc;
+
+    if (json_int (json_get (json_get (meta, "distributed_args"),
+                            "world_size"), &v) &&
+        v > 0 && v <= CAPTURE_WORLD_MAX)
+        c->world_size = v;
+    for (g = json_first (groups); g; g = json_next (g)) {
+        if ((rc = add_group (src, g, err)) < 0)
+            return rc;
+    }
+    for (uint32_t i = 0; i < c->ngroups; i++) {
+        if (!is_world (&c->groups[i]))
+            continue;
+        if (c->world_size == 0)
+            c->world_size = c->groups[i].nmembers;
+        g = json_get (groups, c->groups[i].id);
+        if (c->rank == CAPTURE_NO_RANK &&
+            json_int (json_get (g, "group_rank"), &group_rank) &&
+            group_rank >= 0 && group_rank < c->groups[i].nmembers)
+            c->rank = c->groups[i].members[group_rank];
+    }
+    return 0;
+}
+
+/* The rank in the event database's name, or in its map of ranks. */
+static void use_event_db (struct source *src)
+{
+    int64_t rank = event_db_rank (src->event_db);
+    struct profiler_db *db = NULL;
+
+    if (rank >= 0) {
+        src->capture->rank = rank;
+    } else if (profiler_db_open (src, src->event_db, &db, NULL) ==
+               READING_WHOLE) {
+        (void)profiler_db_rank (db, src->capture);
+        profiler_db_close (db);
+    }
+}
+
+int source_identify (struct source *src, struct err *err)
+{
+    struct capture *c = src->capture;
+    const char *slash = strrchr (src->path, '/');
+    struct find_name name;
+    struct json *j;
+    int rc;
+
+    (void)snprintf (c->name, sizeof (c->name), "%s",
+                    slash ? slash + 1 : src->path);
+    name = find_parse_name (c->name);
+    (void)snprintf (c->framework, sizeof (c->framework), "%s",
+                    *name.framework ? name.framework : "ascend_pt");
+    (void)snprintf (c->host, sizeof (c->host), "%.*s", (int)name.worker_size,
+                    c->name);
+    if (name.made_ns > 0)
+        c->order_ns = name.made_ns;
+    if ((rc = each_name (src->dir, src, note_entry)) < 0)
+        return err_sys (err, -rc, "cannot list the capture");
+    if (src->out >= 0 && (rc = each_name (src->out, src, note_output)) < 0)
+        return err_sys (err, -rc, "cannot list " OUTPUT_DIR);
+    if (c->rank == CAPTURE_NO_RANK && src->event_db[0])
+        use_event_db (src);
+    if (src->info_name[0] && (j = read_metadata (src, src->info_name))) {
+        use_info (src, j);
+        json_free (j);
+    }
+    rc = 0;
+    if ((j = read_metadata (src, METADATA_FILE))) {
+        rc = use_metadata (src, j, err);
+        json_free (j);
+    }
+    return rc;
+}

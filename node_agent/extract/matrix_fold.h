@@ -1,0 +1,52 @@
+/* node_agent/extract/matrix_fold.h - link records of ops, folded into the
+ * top, middle, bottom and total rows of CommAnalyzerMatrix
+ *
+ * For sources that hold one record per op and link (2023 files, event
+ * databases).  The rule is in doc/formats.md, "communication_matrix.json".
+ */
+#ifndef ROLLCALL_EXTRACT_MATRIX_FOLD_H
+#define ROLLCALL_EXTRACT_MATRIX_FOLD_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MATRIX_FOLD_RECORDS_MAX (1u << 20)      // of one step and category
+
+struct matrix_record {
+    const char *op;             // with its group behind it: "name@group"
+    const char *link;           // "<src>-<dst>"
+    const char *transport;      // NULL: not known
+    double size_mb, time_ms, bandwidth;
+};
+
+/* One row: 'op' is "" for a total. */
+struct matrix_row {
+    const char *kind;           // "allreduce-top1"
+    const char *group;
+    const char *link;
+    const char *op;
+    const char *transport;
+    double size_mb, time_ms, bandwidth;
+};
+
+struct matrix_fold;
+
+struct matrix_fold *matrix_fold_create (void);          // NULL: no memory
+void matrix_fold_destroy (struct matrix_fold *f);       // f may be NULL
+
+/* Take a copy of the record.  0, -ENOMEM, or -E2BIG above the limit. */
+int matrix_fold_add (struct matrix_fold *f, const struct matrix_record *r);
+
+/* Hand out the rows of all records, in the profiler's order, and forget them.
+ * Stops at the first non-zero result of 'row' and returns it.
+ */
+int matrix_fold_rows (struct matrix_fold *f,
+                      int (*row) (void *arg, const struct matrix_row *r),
+                      void *arg);
+
+/* The kind of an op by its name ("hcom_allReduce__..." is "allreduce"). */
+void matrix_op_kind (const char *op, char *out, size_t max);
+
+#endif

@@ -1,0 +1,376 @@
+/* node_agent/extract/read_communication.c - communication.json
+ *
+ * One pass over { step: { category: { "op@group": op } } }; see
+ * doc/formats.md, "communication.json", for the fields and the mapping to
+ * rows.
+ */
+#include "extract/scan.h"
+#include "extract/source.h"
+
+#include "base/units.h"
+#include "extract/watched.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define FILE_NAME "communication.json"
+#define NAME_MAX_BYTES 4096u    // of an op's key; real ones have 60
+#define PACKETS_MAX 65536u      // packet sizes of one op on one transport
+
+struct packet {
+    double size, count, total;
+};
+
+struct reader {
+    struct scan s;
+    struct source *src;
+    struct err *err;
+    unsigned want;
+    struct batch time, bandwidth;
+    char step[NAME_MAX_BYTES], type[64], op[NAME_MAX_BYTES];
+    struct batch_repeat rep_step, rep_type, rep_op, rep_group;
+    struct packet *packets;
+    uint32_t npackets, packets_cap;
+};
+
+static const struct scan_field time_fields[] = {
+    SCAN_FIELD ("Start Timestamp(us)"), SCAN_FIELD ("Elapse Time(ms)"),
+    SCAN_FIELD ("Transit Time(ms)"),    SCAN_FIELD ("Wait Time(ms)"),
+    SCAN_FIELD ("Synchronization Time(ms)"), SCAN_FIELD ("Idle Time(ms)"),
+    SCAN_FIELD ("Wait Time Ratio"), SCAN_FIELD ("Synchronization Time Ratio"),
+};
+
+#define TIME_FIELDS 8
+#define TIME_STORED 6           // the ratios are not stored
+
+static bool text_into (struct reader *r, char *out, size_t max,
+                       const char *what)
+{
+    if (r->s.key_size >= max)
+        return scan_fail (&r->s, "the name of %s has %zu bytes", what,
+                          r->s.key_size);
+    memcpy (out, r->s.key, r->s.key_size);
+    out[r->s.key_size] = '\0';
+    return true;
+}
+
+static bool read_time (struct reader *r)
+{
+    struct scan *s = &r->s;
+    double v[TIME_FIELDS], ignored;
+    struct batch *b = &r->time;
+    int next = 0, i;
+
+    for (i = 0; i < TIME_FIELDS; i++)
+        v[i] = NAN;
+    if (!scan_object (s))
+        return false;
+    for (bool first = true;;) {
+        i = scan_field (s, &first, time_fields, TIME_FIELDS, &next);
+        if (i == SCAN_DONE)
+            break;
+        if (i == SCAN_OTHER)
+            scan_skip (s);
+        else if (!scan_real (s, i < TIME_STORED ? &v[i] : &ignored))
+            break;
+    }
+    if (s->failed)
+        return false;
+    for (i = 0; i < TIME_STORED; i++) {
+        if (isnan (v[i]))
+            return scan_fail (s, "\"%s\" is missing", time_fields[i].key);
+    }
+    if (!(r->want & 1u << TABLE_TIME))
+        return true;
+    b->text[TIME_OP][b->nrows] = batch_repeat_ref (b, &r->rep_op);
+    b->text[TIME_GROUP][b->nrows] = batch_repeat_ref (b, &r->rep_group);
+    for (i = 0; i < TIME_STORED; i++)
+        b->real[TIME_START + i][b->nrows] = v[i];
+    b->text[TIME_STEP][b->nrows] = batch_repeat_ref (b, &r->rep_step);
+    b->text[TIME_TYPE][b->nrows] = batch_repeat_ref (b, &r->rep_type);
+    b->nrows++;
+    return !batch_full (b) || source_flush (r->src, b, r->err);
+}
+
+static struct packet *packet_next (struct reader *r)
+{
+    if (r->npackets == r->packets_cap) {
+        uint32_t cap = r->packets_cap ? 2 * r->packets_cap : 64;
+        struct packet *p = cap > PACKETS_MAX
+                               ? NULL
+                               : realloc (r->packets, cap * sizeof (*p));
+
+        if (!p) {
+            scan_fail (&r->s, "more than %u packet sizes", PACKETS_MAX);
+            return NULL;
+        }
+        r->packets = p;
+        r->packets_cap = cap;
+    }
+    return &r->packets[r->npackets++];
+}
+
+/* "Size Distribution": { "<MB>": [count, total_ms], ... } */
+static bool read_packets (struct reader *r)
+{
+    struct scan *s = &r->s;
+
+    if (!scan_object (s))
+        return false;
+    for (bool first = true; scan_member (s, &first);) {
+        struct packet *p = packet_next (r);
+        bool in_list = true;
+
+        if (!p)
+            return false;
+        if (units_real (s->key, s->key_size, &p->size) < 0)
+            return scan_fail (s, "a packet size is not a number");
+        if (!scan_array (s) || !scan_element (s, &in_list) ||
+            !scan_real (s, &p->count) || !scan_element (s, &in_list) ||
+            !scan_real (s, &p->total))
+            return scan_fail (s, "a packet size has no [count, time]");
+        if (scan_element (s, &in_list))
+            return scan_fail (s, "a packet size has more than two values");
+    }
+    return !s->failed;
+}
+
+static bool put_bandwidth (struct reader *r, struct batch_repeat *transport,
+                           const double *v, const struct packet *p)
+{
+    struct batch *b = &r->bandwidth;
+    uint32_t n = b->nrows++;
+
+    b->text[BW_OP][n] = batch_repeat_ref (b, &r->rep_op);
+    b->text[BW_GROUP][n] = batch_repeat_ref (b, &r->rep_group);
+    b->text[BW_TRANSPORT][n] = batch_repeat_ref (b, transport);
+    for (int i = 0; i < 4; i++)
+        b->real[BW_SIZE + i][n] = v[i];
+    b->real[BW_PACKAGE][n] = p->size;
+    b->real[BW_COUNT][n] = p->count;
+    b->real[BW_TOTAL][n] = p->total;
+    b->text[BW_STEP][n] = batch_repeat_ref (b, &r->rep_step);
+    b->text[BW_TYPE][n] = batch_repeat_ref (b, &r->rep_type);
+    return !batch_full (b) || source_flush (r->src, b, r->err);
+}
+
+static const struct scan_field transport_fields[] = {
+    SCAN_FIELD ("Transit Size(MB)"),   SCAN_FIELD ("Transit Time(ms)"),
+    SCAN_FIELD ("Bandwidth(GB/s)"),    SCAN_FIELD ("Large Packet Ratio"),
+    SCAN_FIELD ("Size Distribution"),
+};
+
+#define TRANSPORT_NUMBERS 4
+
+/* One transport of an op: nothing when all is zero, one row without packet
+ * sizes when there are none, else a row for each packet size.
+ */
+static bool read_transport (struct reader *r, const char *name)
+{
+    static const struct packet none = { 0, 0, 0 };
+    struct scan *s = &r->s;
+    double v[TRANSPORT_NUMBERS] = { NAN, NAN, NAN, NAN };
+    struct batch_repeat transport;
+    int next = 0;
+
+    r->npackets = 0;
+    if (!scan_object (s))
+        return false;
+    for (bool first = true;;) {
+        int i = scan_field (s, &first, transport_fields,
+                            TRANSPORT_NUMBERS + 1, &next);
+
+        if (i == SCAN_DONE)
+            break;
+        if (i == SCAN_OTHER ? !scan_skip (s)
+            : i == TRANSPORT_NUMBERS ? !read_packets (r)
+                                     : !scan_real (s, &v[i]))
+            return false;
+    }
+    if (s->failed)
+        return false;
+    for (int i = 0; i < TRANSPORT_NUMBERS; i++) {
+        if (isnan (v[i]))
+            return scan_fail (s, "\"%s\" of %s is missing",
+                              transport_fields[i].key, name);
+    }
+    if (!(r->want & 1u << TABLE_BANDWIDTH) || v[0] + v[1] + v[2] + v[3] == 0)
+        return true;
+    batch_repeat_set (&transport, name, strlen (name));
+    if (r->npackets == 0)
+        return put_bandwidth (r, &transport, v, &none);
+    for (uint32_t i = 0; i < r->npackets; i++) {
+        if (!put_bandwidth (r, &transport, v, &r->packets[i]))
+            return false;
+    }
+    return true;
+}
+
+static const struct scan_field transports[] = {
+    SCAN_FIELD ("RDMA"), SCAN_FIELD ("HCCS"), SCAN_FIELD ("PCIE"),
+    SCAN_FIELD ("SDMA"), SCAN_FIELD ("SIO"),
+};
+
+#define TRANSPORTS 5
+
+static bool read_bandwidth (struct reader *r)
+{
+    struct scan *s = &r->s;
+    int next = 0;
+    char other[64];
+
+    if (!scan_object (s))
+        return false;
+    for (bool first = true;;) {
+        int i = scan_field (s, &first, transports, TRANSPORTS, &next);
+
+        if (i == SCAN_DONE)
+            return !s->failed;
+        if (i == SCAN_OTHER && !text_into (r, other, sizeof (other),
+                                           "a transport"))
+            return false;
+        if (!read_transport (r, i == SCAN_OTHER ? other : transports[i].key))
+            return false;
+    }
+}
+
+static const struct scan_field op_fields[] = {
+    SCAN_FIELD ("Communication Time Info"),
+    SCAN_FIELD ("Communication Bandwidth Info"),
+};
+
+/* The key is "name@group": the group is what follows the last '@'. */
+static bool set_op (struct reader *r)
+{
+    char *at;
+
+    if (!text_into (r, r->op, sizeof (r->op), "an op"))
+        return false;
+    if (!(at = strrchr (r->op, '@')))
+        return scan_fail (&r->s, "op \"%.80s\" has no group behind an '@'",
+                          r->op);
+    *at = '\0';
+    batch_repeat_set (&r->rep_op, r->op, (size_t)(at - r->op));
+    batch_repeat_set (&r->rep_group, at + 1, strlen (at + 1));
+    return true;
+}
+
+static bool read_op (struct reader *r)
+{
+    struct scan *s = &r->s;
+    bool have[2] = { false, false };
+    int next = 0;
+
+    if (r->s.key_size >= 5 && strncasecmp (r->s.key, "total", 5) == 0)
+        return scan_skip (s);   // sums of the other ops
+    if (!set_op (r) || !scan_object (s))
+        return false;
+    for (bool first = true;;) {
+        int i = scan_field (s, &first, op_fields, 2, &next);
+
+        if (i == SCAN_DONE)
+            break;
+        if (i == SCAN_OTHER ? !scan_skip (s)
+            : i == 0        ? !read_time (r)
+                            : !read_bandwidth (r))
+            return false;
+        if (i >= 0)
+            have[i] = true;
+    }
+    if (!s->failed && (!have[0] || !have[1]))
+        return scan_fail (s, "\"%s\" is missing",
+                          op_fields[have[0] ? 1 : 0].key);
+    return !s->failed;
+}
+
+static bool read_category (struct reader *r)
+{
+    struct scan *s = &r->s;
+
+    if (!text_into (r, r->type, sizeof (r->type), "a category") ||
+        !scan_object (s))
+        return false;
+    batch_repeat_set (&r->rep_type, r->type, strlen (r->type));
+    for (bool first = true; scan_member (s, &first);) {
+        r->op[0] = '\0';
+        if (!read_op (r)) {
+            if (r->op[0])
+                err_prefix (&s->err, 0, "op %.100s", r->op);
+            return false;
+        }
+    }
+    return !s->failed;
+}
+
+static bool read_step (struct reader *r)
+{
+    struct scan *s = &r->s;
+
+    if (!steps_wanted (r->src->steps, s->key, s->key_size))
+        return scan_skip (s);
+    if (!text_into (r, r->step, sizeof (r->step), "a step") ||
+        !source_note_step (r->src, r->step, strlen (r->step), r->err) ||
+        !scan_object (s))
+        return false;
+    batch_repeat_set (&r->rep_step, r->step, strlen (r->step));
+    for (bool first = true; scan_member (s, &first);) {
+        if (!read_category (r))
+            return false;
+    }
+    return !s->failed;
+}
+
+static void read_document (struct reader *r)
+{
+    struct scan *s = &r->s;
+
+    if (!scan_object (s))
+        return;
+    for (bool first = true; scan_member (s, &first);) {
+        if (!read_step (r))
+            return;
+    }
+    scan_end (s);
+}
+
+enum reading read_communication (struct source *src, unsigned want,
+                                 struct err *err)
+{
+    struct reader *r = calloc (1, sizeof (*r));
+    struct watched file;
+    enum reading how = READING_STOPPED;
+
+    if (!r) {
+        src->stopped = err_set (err, ENOMEM, "no memory to read " FILE_NAME);
+        return READING_STOPPED;
+    }
+    r->src = src;
+    r->err = err;
+    r->want = want;
+    how = watched_open (&file, src->out, FILE_NAME, err);
+    if (how != READING_WHOLE)
+        goto out;
+    if (scan_init (&r->s, scan_read_fd, &file.fd) < 0 ||
+        batch_init (&r->time, TABLE_TIME, err) < 0 ||
+        batch_init (&r->bandwidth, TABLE_BANDWIDTH, err) < 0) {
+        src->stopped = err_set (err, ENOMEM, "no memory to read " FILE_NAME);
+        how = READING_STOPPED;
+        goto close;
+    }
+    read_document (r);
+    if (!src->stopped && source_flush (src, &r->time, err))
+        (void)source_flush (src, &r->bandwidth, err);
+    how = watched_verdict (&file, src, &r->s, err);
+close:
+    watched_close (&file);
+out:
+    scan_fini (&r->s);
+    batch_fini (&r->time);
+    batch_fini (&r->bandwidth);
+    free (r->packets);
+    free (r);
+    return how;
+}

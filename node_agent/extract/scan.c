@@ -1,0 +1,693 @@
+/* node_agent/extract/scan.c - read JSON of any size in one pass
+ *
+ * Every function first makes sure that SCAN_AHEAD bytes are in the buffer (or
+ * the end of the input), so that what is shorter needs no further check: the
+ * zeros behind the last byte stop every loop.
+ */
+#include "extract/scan.h"
+
+#include "base/units.h"
+#include "base/utf8.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LIKELY(x) __builtin_expect (!!(x), 1)
+#define UNLIKELY(x) __builtin_expect (!!(x), 0)
+
+int scan_init (struct scan *s, scan_read_fn *read_fn, void *arg)
+{
+    memset (s, 0, sizeof (*s));
+    s->read = read_fn;
+    s->arg = arg;
+    s->buf = calloc (1, SCAN_BUFFER + SCAN_PAD);
+    s->text = malloc (SCAN_TEXT_MAX + 8);
+    s->key_text = malloc (SCAN_TEXT_MAX + 8);
+    if (!s->buf || !s->text || !s->key_text) {
+        scan_fini (s);
+        return -ENOMEM;
+    }
+    s->at = s->end = s->buf;
+    return 0;
+}
+
+void scan_fini (struct scan *s)
+{
+    free (s->buf);
+    free (s->text);
+    free (s->key_text);
+    s->buf = s->text = s->key_text = NULL;
+}
+
+ssize_t scan_read_fd (void *arg, void *buf, size_t size)
+{
+    const int *fd = arg;
+    ssize_t n;
+
+    do {
+        n = read (*fd, buf, size);
+    } while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
+uint64_t scan_offset (const struct scan *s)
+{
+    return s->offset + (uint64_t)(s->at - s->buf);
+}
+
+bool scan_fail (struct scan *s, const char *fmt, ...)
+{
+    char text[ERR_TEXT_MAX / 2];
+    va_list ap;
+
+    if (s->failed)
+        return false;
+    va_start (ap, fmt);
+    (void)vsnprintf (text, sizeof (text), fmt, ap);
+    va_end (ap);
+    err_set (&s->err, EBADMSG, "byte %llu: %s",
+             (unsigned long long)scan_offset (s), text);
+    s->failed = true;
+    return false;
+}
+
+/* Move what is left to the front and read until the buffer is full. */
+static void refill (struct scan *s)
+{
+    size_t left = (size_t)(s->end - s->at);
+
+    s->offset += (uint64_t)(s->at - s->buf);
+    memmove (s->buf, s->at, left);
+    s->at = s->buf;
+    while (left < SCAN_BUFFER && !s->eof) {
+        ssize_t n = s->read (s->arg, s->buf + left, SCAN_BUFFER - left);
+
+        if (n < 0) {
+            err_set (&s->err, EIO, "byte %llu: cannot read: %s",
+                     (unsigned long long)(s->offset + left),
+                     strerror ((int)-n));
+            s->failed = s->eof = true;
+            left = 0;           // a token cut short must not pass for one
+        } else if (n == 0) {
+            s->eof = true;
+        } else {
+            left += (size_t)n;
+        }
+    }
+    s->end = s->buf + left;
+    memset (s->buf + left, 0, SCAN_PAD);
+}
+
+static inline void need (struct scan *s)
+{
+    if (UNLIKELY (s->end - s->at < (ptrdiff_t)SCAN_AHEAD) && !s->eof)
+        refill (s);
+}
+
+static bool is_space (char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+static inline void skip_space (struct scan *s)
+{
+    need (s);
+    while (UNLIKELY (is_space (*s->at))) {
+        s->at++;
+        need (s);               // SCAN_AHEAD bytes behind the blanks, too
+    }
+}
+
+static bool fail_expected (struct scan *s, const char *what)
+{
+    if (s->at >= s->end)
+        return scan_fail (s, "the file ends where %s was expected", what);
+    if ((unsigned char)*s->at < ' ' || (unsigned char)*s->at >= 127)
+        return scan_fail (s, "character 0x%02x where %s was expected",
+                          (unsigned char)*s->at, what);
+    return scan_fail (s, "'%c' where %s was expected", *s->at, what);
+}
+
+/* One character that must come next. */
+static inline bool take (struct scan *s, char c, const char *what)
+{
+    if (UNLIKELY (s->failed))
+        return false;
+    skip_space (s);
+    if (UNLIKELY (*s->at != c || s->at >= s->end))
+        return fail_expected (s, what);
+    s->at++;
+    return true;
+}
+
+char scan_peek (struct scan *s)
+{
+    if (s->failed)
+        return '\0';
+    skip_space (s);
+    return s->at < s->end ? *s->at : '\0';
+}
+
+static bool enter (struct scan *s, char c, const char *what)
+{
+    if (!take (s, c, what))
+        return false;
+    if (LIKELY (++s->depth <= SCAN_DEPTH_MAX))
+        return true;
+    s->at--;
+    return scan_fail (s, "more than %u nested containers", SCAN_DEPTH_MAX);
+}
+
+bool scan_object (struct scan *s)
+{
+    return enter (s, '{', "an object");
+}
+
+bool scan_array (struct scan *s)
+{
+    return enter (s, '[', "an array");
+}
+
+/* ---- strings ---- */
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+
+/* The first byte that a plain string cannot hold: a quote, a backslash, a
+ * control character (the zero behind the end is one), or not ASCII.
+ */
+static inline const char *plain_end (const char *p)
+{
+    const __m128i quote = _mm_set1_epi8 ('"');
+    const __m128i slash = _mm_set1_epi8 ('\\');
+    const __m128i space = _mm_set1_epi8 (' ');
+
+    for (;; p += 16) {
+        __m128i v = _mm_loadu_si128 ((const __m128i *)(const void *)p);
+        __m128i m = _mm_or_si128 (_mm_cmpeq_epi8 (v, quote),
+                                  _mm_cmpeq_epi8 (v, slash));
+        int bits;
+
+        m = _mm_or_si128 (m, _mm_cmplt_epi8 (v, space));    // >= 128 too
+        if ((bits = _mm_movemask_epi8 (m)) != 0)
+            return p + __builtin_ctz ((unsigned)bits);
+    }
+}
+#else
+static inline const char *plain_end (const char *p)
+{
+    while ((unsigned char)*p >= ' ' && (unsigned char)*p < 128 && *p != '"' &&
+           *p != '\\')
+        p++;
+    return p;
+}
+#endif
+
+static int hex4 (const char *p)
+{
+    int v = 0;
+
+    for (int i = 0; i < 4; i++) {
+        char c = p[i];
+
+        if (c >= '0' && c <= '9')
+            v = v * 16 + c - '0';
+        else if ((c | 32) >= 'a' && (c | 32) <= 'f')
+            v = v * 16 + (c | 32) - 'a' + 10;
+        else
+            return -1;
+    }
+    return v;
+}
+
+/* The escape at s->at (on the backslash) into 'out'; bytes written, 0 on
+ * failure.
+ */
+static size_t take_escape (struct scan *s, char *out)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    const char *p = s->at + 1;
+    const char *which = *p ? strchr (from, *p) : NULL;
+    int c, low;
+
+    if (which) {
+        s->at += 2;
+        *out = to[which - from];
+        return 1;
+    }
+    c = *p == 'u' ? hex4 (p + 1) : -1;
+    if (c <= 0) {               // U+0000 would end a C string
+        scan_fail (s, "invalid escape in a string");
+        return 0;
+    }
+    if (c < 0xd800 || c > 0xdfff) {
+        s->at += 6;
+        return utf8_put (out, (unsigned)c);
+    }
+    low = p[5] == '\\' && p[6] == 'u' ? hex4 (p + 7) : -1;
+    if (c > 0xdbff || low < 0xdc00 || low > 0xdfff) {
+        scan_fail (s, "lone surrogate in a string");
+        return 0;
+    }
+    s->at += 12;
+    return utf8_put (out, 0x10000u + ((unsigned)(c & 0x3ff) << 10) +
+                              (unsigned)(low & 0x3ff));
+}
+
+/* Bytes >= 128 at s->at into 'out': as they are, or U+FFFD and counted. */
+static size_t take_utf8 (struct scan *s, char *out)
+{
+    size_t n = utf8_size (s->at);
+
+    if (n > 0) {
+        memcpy (out, s->at, n);
+        s->at += n;
+        return n;
+    }
+    if (s->bad_utf8++ == 0)
+        s->bad_utf8_at = scan_offset (s);
+    s->at++;
+    return utf8_put (out, UTF8_REPLACEMENT);
+}
+
+/* Fail at the first byte, 'fit' bytes on, that is too many. */
+static bool fail_long_text (struct scan *s, size_t fit)
+{
+    s->at += fit;
+    return scan_fail (s, "a string is longer than %u bytes", SCAN_TEXT_MAX);
+}
+
+/* A string with escapes, other than ASCII, or longer than what is buffered.
+ * s->at is behind the opening quote.
+ */
+static bool text_slow (struct scan *s, char *out, size_t *size)
+{
+    size_t used = 0;
+
+    for (;;) {
+        const char *stop;
+        size_t n;
+
+        need (s);
+        stop = plain_end (s->at);
+        n = (size_t)(stop - s->at);
+        if (n > SCAN_TEXT_MAX - used)
+            return fail_long_text (s, SCAN_TEXT_MAX - used);
+        memcpy (out + used, s->at, n);
+        used += n;
+        s->at = stop;
+        if (s->at >= s->end) {
+            if (s->eof)
+                return fail_expected (s, "the rest of a string");
+            continue;
+        }
+        if (*s->at == '"')
+            break;
+        need (s);               // an escape or a sequence lies in one piece
+        n = 0;
+        if (*s->at == '\\')
+            n = take_escape (s, out + used);
+        else if ((unsigned char)*s->at >= 128)
+            n = take_utf8 (s, out + used);
+        else
+            scan_fail (s, "control character 0x%02x in a string",
+                       (unsigned char)*s->at);
+        if (n == 0)
+            return false;
+        used += n;
+        if (used > SCAN_TEXT_MAX)
+            return fail_long_text (s, 0);
+    }
+    s->at++;
+    *size = used;
+    return true;
+}
+
+static bool take_text (struct scan *s, char *scratch, const char **ret,
+                       size_t *size)
+{
+    const char *stop = plain_end (s->at);
+
+    if (LIKELY (*stop == '"')) {
+        *ret = s->at;
+        *size = (size_t)(stop - s->at);
+        if (UNLIKELY (*size > SCAN_TEXT_MAX))
+            return fail_long_text (s, SCAN_TEXT_MAX);
+        s->at = stop + 1;
+        return true;
+    }
+    *ret = scratch;
+    return text_slow (s, scratch, size);
+}
+
+bool scan_text (struct scan *s, const char **ret, size_t *size)
+{
+    return take (s, '"', "a string") && take_text (s, s->text, ret, size);
+}
+
+/* Pass over a string of any length; bytes >= 128 are not looked at. */
+static bool skip_text (struct scan *s)
+{
+    char sink[8];
+
+    for (;;) {
+        need (s);
+        s->at = plain_end (s->at);
+        if (s->at >= s->end) {
+            if (s->eof)
+                return fail_expected (s, "the rest of a string");
+        } else if (*s->at == '"') {
+            s->at++;
+            return true;
+        } else if (*s->at == '\\') {
+            need (s);
+            if (take_escape (s, sink) == 0)
+                return false;
+        } else if ((unsigned char)*s->at >= 128) {
+            s->at++;
+        } else {
+            return scan_fail (s, "control character 0x%02x in a string",
+                              (unsigned char)*s->at);
+        }
+    }
+}
+
+/* ---- containers ---- */
+
+/* Behind a comma, before the first item, or at the end of the container. */
+static bool next_item (struct scan *s, bool *first, char close)
+{
+    if (UNLIKELY (s->failed))
+        return false;
+    skip_space (s);
+    if (*s->at == close) {
+        s->at++;
+        s->depth--;
+        return false;
+    }
+    if (*first) {
+        *first = false;
+        return !s->failed;
+    }
+    if (UNLIKELY (*s->at != ','))
+        return fail_expected (s, close == '}' ? "',' or '}'" : "',' or ']'");
+    s->at++;
+    skip_space (s);
+    return !s->failed;
+}
+
+static bool member_key (struct scan *s)
+{
+    if (!take (s, '"', "a key in quotes") ||
+        !take_text (s, s->key_text, &s->key, &s->key_size))
+        return false;
+    if (UNLIKELY (*s->at != ':' || s->end - s->at < (ptrdiff_t)SCAN_AHEAD)) {
+        // the buffer may move below the key: keep a copy
+        if (s->key != s->key_text) {
+            memcpy (s->key_text, s->key, s->key_size);
+            s->key = s->key_text;
+        }
+        return take (s, ':', "':'");
+    }
+    s->at++;
+    return true;
+}
+
+bool scan_member (struct scan *s, bool *first)
+{
+    return next_item (s, first, '}') && member_key (s);
+}
+
+/* Whether the key at s->at is the expected one; it is then taken. */
+static inline bool take_guess (struct scan *s, const struct scan_field *f)
+{
+    const char *p = s->at;
+
+    if (*p != '"' || memcmp (p + 1, f->key, f->size) != 0 ||
+        p[1 + f->size] != '"' || p[2 + f->size] != ':')
+        return false;
+    s->at = p + f->size + 3;
+    return true;
+}
+
+int scan_field (struct scan *s, bool *first, const struct scan_field *fields,
+                int nfields, int *next)
+{
+    if (!next_item (s, first, '}'))
+        return SCAN_DONE;
+    if (LIKELY (*next < nfields && take_guess (s, &fields[*next])))
+        return (*next)++;
+    if (!member_key (s))
+        return SCAN_DONE;
+    for (int i = 0; i < nfields; i++) {
+        if (s->key_size == fields[i].size &&
+            memcmp (s->key, fields[i].key, s->key_size) == 0) {
+            *next = i + 1;
+            return i;
+        }
+    }
+    return SCAN_OTHER;
+}
+
+bool scan_element (struct scan *s, bool *first)
+{
+    return next_item (s, first, ']');
+}
+
+/* ---- numbers ---- */
+
+#define POW5_MAX 27             // 5^27 is the last one below 2^63
+
+static const uint64_t pow5[POW5_MAX + 1] = {
+    1u, 5u, 25u, 125u, 625u, 3125u, 15625u, 78125u, 390625u, 1953125u,
+    9765625u, 48828125u, 244140625u, 1220703125u, 6103515625u, 30517578125u,
+    152587890625u, 762939453125u, 3814697265625u, 19073486328125u,
+    95367431640625u, 476837158203125u, 2384185791015625u,
+    11920928955078125u, 59604644775390625u, 298023223876953125u,
+    1490116119384765625u, 7450580596923828125u,
+};
+
+static const double pow10_exact[] = {   // exact in a double
+    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+};
+
+/* w / 10^q, w > 0: one division of 128 by 64 bits gives 63 bits or more of
+ * the quotient, and the remainder says whether it was exact.
+ */
+static double divide_pow10 (uint64_t w, int q)
+{
+    __extension__ typedef unsigned __int128 uint128;
+    int sw = __builtin_clzll (w), sd = __builtin_clzll (pow5[q]);
+    uint64_t n = w << sw, d = pow5[q] << sd;
+    int up = n >= d ? 63 : 64;          // so that the quotient fits 64 bits
+    uint128 num = (uint128)n << up;
+    uint64_t quotient = (uint64_t)(num / d);
+    bool rest = (uint64_t)(num % d) != 0;
+    uint64_t m = quotient >> 11, low = quotient & 0x7ff;
+    int64_t e = 11 - up + sd - sw - q;
+    uint64_t bits = (uint64_t)(1023 + e) << 52;
+    double scale;
+
+    if (low > 0x400 || (low == 0x400 && (rest || (m & 1))))
+        m++;
+    memcpy (&scale, &bits, sizeof (scale));
+    return (double)m * scale;
+}
+
+double scan_decimal (uint64_t w, int e, bool *ok)
+{
+    *ok = true;
+    if (w <= (UINT64_C (1) << 53)) {    // both operands exact: one rounding
+        if (e >= 0 && e <= 22)
+            return (double)w * pow10_exact[e];
+        if (e < 0 && e >= -22)
+            return (double)w / pow10_exact[-e];
+    }
+    if (w > 0 && e < 0 && e >= -POW5_MAX)
+        return divide_pow10 (w, -e);
+    *ok = false;
+    return 0;
+}
+
+struct decimal {
+    uint64_t w;                 // significant digits
+    int e;                      // power of ten
+    int digits;                 // of w
+};
+
+static const char *take_digits (const char *p, struct decimal *d)
+{
+    for (unsigned digit; (digit = (unsigned)(*p - '0')) <= 9; p++) {
+        d->w = d->w * 10 + digit;
+        d->digits += d->digits > 0 || digit > 0;    // w may wrap to 0
+    }
+    return p;
+}
+
+/* The exponent behind an 'e'; NULL if there are no digits. */
+static const char *take_exponent (const char *p, struct decimal *d)
+{
+    bool negative = *p == '-';
+    int e = 0;
+
+    if (*p == '-' || *p == '+')
+        p++;
+    if ((unsigned)(*p - '0') > 9)
+        return NULL;
+    for (unsigned digit; (digit = (unsigned)(*p - '0')) <= 9; p++) {
+        if (e < 10000)
+            e = e * 10 + (int)digit;
+    }
+    d->e += negative ? -e : e;
+    return p;
+}
+
+static bool number_slow (struct scan *s, const char *start, size_t n,
+                         double *ret)
+{
+    int rc = units_real (start, n, ret);
+
+    if (rc == -ERANGE)
+        return scan_fail (s, "the number %.*s is too large for a double",
+                          (int)n, start);
+    if (rc < 0)
+        return scan_fail (s, "malformed number");
+    return true;
+}
+
+static bool take_real (struct scan *s, double *ret)
+{
+    const char *start = s->at, *p = start + (*start == '-');
+    struct decimal d = { 0, 0, 0 };
+    const char *whole = p;
+    bool ok;
+
+    p = take_digits (p, &d);
+    if (UNLIKELY (p == whole || (*whole == '0' && p > whole + 1)))
+        return fail_expected (s, "a number");
+    if (*p == '.') {
+        const char *fraction = ++p;
+
+        p = take_digits (p, &d);
+        d.e = -(int)(p - fraction);
+        if (UNLIKELY (p == fraction))
+            return scan_fail (s, "a number without digits behind its point");
+    }
+    if (UNLIKELY ((*p | 32) == 'e') && !(p = take_exponent (p + 1, &d)))
+        return scan_fail (s, "a number without digits in its exponent");
+    if (UNLIKELY (p - start > (ptrdiff_t)SCAN_NUMBER_MAX))
+        return scan_fail (s, "a number is longer than %u bytes",
+                          SCAN_NUMBER_MAX);
+    *ret = scan_decimal (d.w, d.e, &ok);
+    if (UNLIKELY (d.digits > 19 || !ok)) {
+        if (!number_slow (s, start, (size_t)(p - start), ret))
+            return false;
+    } else if (*start == '-') {
+        *ret = -*ret;
+    }
+    s->at = p;
+    return true;
+}
+
+bool scan_real (struct scan *s, double *ret)
+{
+    double v;
+
+    if (UNLIKELY (s->failed))
+        return false;
+    skip_space (s);
+    if (UNLIKELY (*s->at != '-' && (unsigned)(*s->at - '0') > 9))
+        return fail_expected (s, "a number");
+    if (UNLIKELY (!take_real (s, &v)))
+        return false;
+    *ret = v;
+    return true;
+}
+
+/* ---- the rest ---- */
+
+static bool take_word (struct scan *s, const char *word)
+{
+    size_t n = strlen (word);
+
+    if (strncmp (s->at, word, n) != 0)
+        return fail_expected (s, "a value");
+    s->at += n;
+    return true;
+}
+
+bool scan_null (struct scan *s)
+{
+    return scan_peek (s) == 'n' ? take_word (s, "null")
+                                : fail_expected (s, "null");
+}
+
+static bool skip_scalar (struct scan *s, char c)
+{
+    double ignored;
+
+    switch (c) {
+    case '"':
+        s->at++;
+        return skip_text (s);
+    case 't':
+        return take_word (s, "true");
+    case 'f':
+        return take_word (s, "false");
+    case 'n':
+        return take_word (s, "null");
+    default:
+        return scan_real (s, &ignored);
+    }
+}
+
+bool scan_skip (struct scan *s)
+{
+    bool in_object[SCAN_DEPTH_MAX + 1];
+    unsigned bottom = s->depth;
+    bool first;
+
+    for (;;) {
+        char c = scan_peek (s);
+
+        first = c == '{' || c == '[';
+        if (first) {
+            if (!enter (s, c, "a value"))
+                return false;
+            in_object[s->depth] = c == '{';
+        } else if (s->failed || !skip_scalar (s, c)) {
+            return false;
+        }
+        // leave the containers that end here
+        while (s->depth > bottom) {
+            bool object = in_object[s->depth];
+
+            if (next_item (s, &first, object ? '}' : ']')) {
+                if (object && (!take (s, '"', "a key in quotes") ||
+                               !skip_text (s) || !take (s, ':', "':'")))
+                    return false;
+                break;
+            }
+            if (s->failed)
+                return false;
+            first = false;
+        }
+        if (s->depth == bottom)
+            return !s->failed;
+    }
+}
+
+bool scan_end (struct scan *s)
+{
+    if (s->failed)
+        return false;
+    skip_space (s);
+    if (s->at < s->end)
+        return fail_expected (s, "the end of the file");
+    return !s->failed;
+}

@@ -1,0 +1,38 @@
+/* node_agent/extract/watched.h - a file of a capture, read in one pass
+ *
+ * Private to this folder.  Notices when the file changed while it was read:
+ * then what was read is not to be trusted.
+ */
+#ifndef ROLLCALL_EXTRACT_WATCHED_H
+#define ROLLCALL_EXTRACT_WATCHED_H
+
+#include "extract/scan.h"
+#include "extract/source.h"
+
+#include <sys/stat.h>
+
+struct watched {
+    int dir;                    // borrowed
+    const char *name;
+    int fd;
+    struct stat st;             // as it was when it was opened
+};
+
+/* READING_WHOLE (it is open), READING_ABSENT, or READING_DAMAGED for a file
+ * that is empty, a link, or cannot be read.
+ */
+enum reading watched_open (struct watched *w, int dir, const char *name,
+                           struct err *err);
+
+/* True when it is no longer the file that was opened. */
+bool watched_changed (const struct watched *w);
+
+/* How reading went, after the last byte that was wanted: 's' is NULL when it
+ * was not read by a scanner.
+ */
+enum reading watched_verdict (struct watched *w, struct source *src,
+                              const struct scan *s, struct err *err);
+
+void watched_close (struct watched *w);
+
+#endif

@@ -1,0 +1,283 @@
+/* node_agent/watch/find.c - the capture directories below a directory */
+#include "watch/find.h"
+
+#include "base/clock.h"
+#include "base/fileio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STAMP_DIGITS 17         // YYYYMMDDhhmmssmmm
+
+static bool ends_with (const char *s, const char *end)
+{
+    size_t n = strlen (s), m = strlen (end);
+
+    return n >= m && strcmp (s + n - m, end) == 0;
+}
+
+static bool starts_with (const char *s, const char *start)
+{
+    return strncmp (s, start, strlen (start)) == 0;
+}
+
+/* The last '_' before s[end], and digits only in between; 0 if not so. */
+static size_t digits_field (const char *s, size_t end, size_t *ndigits)
+{
+    size_t at = end;
+
+    while (at > 0 && s[at - 1] >= '0' && s[at - 1] <= '9')
+        at--;
+    *ndigits = end - at;
+    return *ndigits > 0 && at > 1 && s[at - 1] == '_' ? at - 1 : 0;
+}
+
+static int digits_value (const char *s, size_t n)
+{
+    int v = 0;
+
+    for (size_t i = 0; i < n; i++)
+        v = v * 10 + (s[i] - '0');
+    return v;
+}
+
+static int64_t stamp_ns (const char *s)
+{
+    struct tm tm = { .tm_isdst = -1 };
+    time_t t;
+
+    tm.tm_year = digits_value (s, 4) - 1900;
+    tm.tm_mon = digits_value (s + 4, 2) - 1;
+    tm.tm_mday = digits_value (s + 6, 2);
+    tm.tm_hour = digits_value (s + 8, 2);
+    tm.tm_min = digits_value (s + 10, 2);
+    tm.tm_sec = digits_value (s + 12, 2);
+    t = mktime (&tm);
+    return t < 0 ? 0 : t * NS_PER_S + digits_value (s + 14, 3) * NS_PER_MS;
+}
+
+struct find_name find_parse_name (const char *name)
+{
+    struct find_name f = { .framework = "" };
+    size_t end, ndigits;
+
+    if (ends_with (name, "_ascend_pt"))
+        f.framework = "ascend_pt";
+    else if (ends_with (name, "_ascend_ms"))
+        f.framework = "ascend_ms";
+    else
+        return f;
+    end = digits_field (name, strlen (name) - strlen ("_ascend_pt"),
+                        &ndigits);
+    if (end == 0 || ndigits != STAMP_DIGITS)
+        return f;
+    f.made_ns = stamp_ns (name + end + 1);
+    f.worker_size = digits_field (name, end, &ndigits);
+    return f;
+}
+
+static bool is_ignored (const char *name)
+{
+    return starts_with (name, "PLATFORM_") || ends_with (name, "_op_arg") ||
+           ends_with (name, "_op_args") ||
+           strcmp (name, "export_only_prof_dir") == 0 ||
+           strcmp (name, "cluster_analysis_output") == 0;
+}
+
+static bool is_evidence (const char *name)
+{
+    return strcmp (name, "FRAMEWORK") == 0 ||
+           strcmp (name, "ASCEND_PROFILER_OUTPUT") == 0 ||
+           starts_with (name, "PROF_") ||
+           (starts_with (name, "profiler_info") && ends_with (name, ".json"));
+}
+
+static int add_problem (struct found_list *list, const char *path, int errnum)
+{
+    char **problems = realloc (list->problems,
+                               (list->nproblems + 1) * sizeof (*problems));
+    char *text = NULL;
+
+    if (!problems)
+        return -ENOMEM;
+    list->problems = problems;
+    if (asprintf (&text, "cannot read directory %s: %s", path,
+                  strerror (errnum)) < 0)
+        return -ENOMEM;
+    list->problems[list->nproblems++] = text;
+    return 0;
+}
+
+/* 'fd' is -1 for a directory that cannot be opened: reading it will say so. */
+static int add_found (struct found_list *list, const char *path, int fd)
+{
+    struct found *items, *f;
+    const char *slash;
+    struct stat st;
+
+    if (list->n == FIND_CAPTURES_MAX)
+        return -E2BIG;
+    if ((fd < 0 ? lstat (path, &st) : fstat (fd, &st)) < 0)
+        return -errno;
+    for (size_t i = 0; i < list->nearlier; i++) {   // overlapping roots
+        if (list->items[i].dev == st.st_dev && list->items[i].ino == st.st_ino)
+            return 0;
+    }
+    if (!(items = realloc (list->items, (list->n + 1) * sizeof (*items))))
+        return -ENOMEM;
+    list->items = items;
+    f = &items[list->n];
+    if (!(f->path = strdup (path)))
+        return -ENOMEM;
+    slash = strrchr (f->path, '/');
+    f->name = slash ? slash + 1 : f->path;
+    f->dev = st.st_dev;
+    f->ino = st.st_ino;
+    list->n++;
+    return 0;
+}
+
+static int compare_names (const void *a, const void *b)
+{
+    return strcmp (*(char *const *)a, *(char *const *)b);
+}
+
+static void names_free (char **names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free (names[i]);
+    free (names);
+}
+
+/* The directories in 'dir', and whether an entry shows it to be a capture. */
+static int list_dir (DIR *dir, char ***ret, size_t *nret, bool *evidence)
+{
+    char **names = NULL, **more;
+    size_t n = 0;
+    struct dirent *e;
+
+    while ((e = readdir (dir))) {
+        struct stat st;
+
+        if (e->d_name[0] == '.')
+            continue;
+        if (is_evidence (e->d_name))
+            *evidence = true;
+        if (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN)
+            continue;
+        if (e->d_type == DT_UNKNOWN &&
+            (fstatat (dirfd (dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+             !S_ISDIR (st.st_mode)))
+            continue;
+        more = realloc (names, (n + 1) * sizeof (*names));
+        if (more)
+            names = more;
+        if (!more || !(names[n] = strdup (e->d_name))) {
+            names_free (names, n);
+            return -ENOMEM;
+        }
+        n++;
+    }
+    if (n > 0)
+        qsort (names, n, sizeof (*names), compare_names);
+    *ret = names;
+    *nret = n;
+    return 0;
+}
+
+static int visit (const char *path, int fd, unsigned depth,
+                  struct found_list *list);
+
+static int visit_children (const char *path, DIR *dir, char **names, size_t n,
+                           unsigned depth, struct found_list *list)
+{
+    char child[PATH_MAX];
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        int fd;
+
+        if (is_ignored (names[i]))
+            continue;
+        if (!fileio_join (child, sizeof (child), path, names[i])) {
+            rc = add_problem (list, path, ENAMETOOLONG);
+            continue;
+        }
+        fd = fileio_open_dir_at (dirfd (dir), names[i], NULL);
+        if (fd < 0 && *find_parse_name (names[i]).framework)
+            rc = add_found (list, child, -1);
+        else if (fd < 0)
+            rc = add_problem (list, child, -fd);
+        else
+            rc = visit (child, fd, depth - 1, list);
+    }
+    return rc;
+}
+
+/* Takes over 'fd'. */
+static int visit (const char *path, int fd, unsigned depth,
+                  struct found_list *list)
+{
+    const char *slash = strrchr (path, '/');
+    bool capture = *find_parse_name (slash ? slash + 1 : path).framework;
+    char **names = NULL;
+    size_t n = 0;
+    DIR *dir = fdopendir (fd);
+    int rc;
+
+    if (!dir) {
+        rc = -errno;
+        (void)close (fd);
+        return rc;
+    }
+    rc = list_dir (dir, &names, &n, &capture);
+    if (rc == 0 && capture)
+        rc = add_found (list, path, dirfd (dir));
+    else if (rc == 0 && depth == 0)
+        rc = n > 0 ? add_problem (list, path, ELOOP) : 0;
+    else if (rc == 0)
+        rc = visit_children (path, dir, names, n, depth, list);
+    names_free (names, n);
+    (void)closedir (dir);
+    return rc;
+}
+
+int find_captures (const char *root, struct found_list *list, struct err *err)
+{
+    char path[PATH_MAX];
+    int fd = open (root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc;
+
+    if (fd < 0)
+        return err_sys (err, errno, "cannot open directory %s", root);
+    if (!realpath (root, path)) {
+        rc = -errno;
+        (void)close (fd);
+        return err_sys (err, -rc, "cannot resolve %s", root);
+    }
+    list->nearlier = list->n;
+    rc = visit (path, fd, FIND_DEPTH_MAX, list);
+    if (rc == -E2BIG)
+        return err_set (err, E2BIG, "more than %u captures below %s",
+                        FIND_CAPTURES_MAX, root);
+    return rc < 0 ? err_sys (err, -rc, "cannot search %s", root) : 0;
+}
+
+void find_free (struct found_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free (list->items[i].path);
+    free (list->items);
+    for (size_t i = 0; i < list->nproblems; i++)
+        free (list->problems[i]);
+    free (list->problems);
+    memset (list, 0, sizeof (*list));
+}

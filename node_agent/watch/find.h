@@ -1,0 +1,54 @@
+/* node_agent/watch/find.h - the capture directories below a directory
+ *
+ * A capture is recognised by its name (..._ascend_pt, ..._ascend_ms) or by
+ * what is in it (doc/formats.md, "Capture directories").  Symbolic links below
+ * the root are not followed, and captures are not searched for captures.
+ */
+#ifndef ROLLCALL_WATCH_FIND_H
+#define ROLLCALL_WATCH_FIND_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define FIND_DEPTH_MAX 16               // directories below the root
+#define FIND_CAPTURES_MAX (1u << 20)
+
+struct found {
+    char *path;
+    const char *name;                   // its last component, within 'path'
+    dev_t dev;
+    ino_t ino;
+};
+
+struct found_list {
+    struct found *items;                // sorted by path
+    size_t n;
+    char **problems;                    // directories that could not be read
+    size_t nproblems;
+    size_t nearlier;                    // items that earlier roots gave
+};
+
+/* Add the captures at and below 'root'.  Directories that cannot be read are
+ * noted as problems, in words.  Returns 0, -ENOENT or -ENOTDIR for the root
+ * itself, -E2BIG, -ENOMEM.
+ */
+int find_captures (const char *root, struct found_list *list,
+                   struct err *err);
+void find_free (struct found_list *list);
+
+/* What the name of a directory says: "<worker>_<pid>_<17 digits>_ascend_pt".
+ * Names that people gave ("rank_0_ascend_pt") say only the framework.
+ */
+struct find_name {
+    const char *framework;              // "ascend_pt", "ascend_ms" or ""
+    size_t worker_size;                 // leading bytes that are the host, or 0
+    int64_t made_ns;                    // local time in the name; 0: none
+};
+
+struct find_name find_parse_name (const char *name);
+
+#endif
