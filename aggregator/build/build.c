@@ -1,0 +1,416 @@
+/* aggregator/build/build.c - all captures of a job into one analysis.db
+ *
+ * Each thread fills a database file of its own with a contiguous range of the
+ * captures; the first one's file becomes the result and takes the others' rows
+ * in, which SQLite copies as they are because the tables are the same to the
+ * letter.  Then indexes, a check, fsync, rename.
+ */
+#include "build/build.h"
+
+#include "base/clock.h"
+#include "base/db.h"
+#include "base/fileio.h"
+#include "build/part.h"
+#include "build/tables.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DB_NAME "analysis.db"
+#define PROGRESS_NS (200 * NS_PER_MS)
+#define ATTACHED_MAX 10         // Debian's SQLite has no more
+
+struct builder;
+
+struct worker {
+    struct builder *b;
+    struct part *part;
+    size_t first, end;          // items
+    pthread_t thread;
+    bool started;
+    int rc;
+    struct err err;
+};
+
+struct builder {
+    const struct build_job *job;
+    const struct publish *out;
+    struct groups *groups;
+    struct worker workers[BUILD_THREADS_MAX];
+    unsigned nworkers;
+    atomic_bool cancel;         // a worker failed, or the caller cancelled
+    atomic_size_t captures;
+    _Atomic uint64_t bytes;
+    pthread_mutex_t lock;       // over groups, running
+    pthread_cond_t ended;
+    unsigned running;
+};
+
+/* ---- threads ---- */
+
+static int feed_item (struct worker *w, size_t i)
+{
+    const struct build_job *job = w->b->job;
+    struct roll_item *item = &job->items[i];
+    const struct part_group *used;
+    struct capture fresh;
+    size_t nused;
+    int rc;
+
+    capture_init (&fresh);
+    part_begin_capture (w->part, (int64_t)i + 1, item->rank);
+    rc = job->feed (job->feed_arg, item->source, part_sink (w->part), &fresh,
+                    &w->err);
+    if (rc < 0) {
+        capture_fini (&fresh);
+        return rc;
+    }
+    capture_fini (&item->capture);
+    item->capture = fresh;
+    used = part_groups (w->part, &nused);
+    (void)pthread_mutex_lock (&w->b->lock);
+    rc = groups_add (w->b->groups, &item->capture, item->rank, used, nused,
+                     &w->err);
+    (void)pthread_mutex_unlock (&w->b->lock);
+    return rc;
+}
+
+static void *work (void *arg)
+{
+    struct worker *w = arg;
+    struct builder *b = w->b;
+
+    for (size_t i = w->first; i < w->end && w->rc == 0; i++) {
+        if (atomic_load (&b->cancel))
+            w->rc = err_set (&w->err, EINTR, "interrupted");
+        else if (!b->job->items[i].skip)
+            w->rc = feed_item (w, i);
+        atomic_fetch_add (&b->captures, 1);
+        atomic_fetch_add (&b->bytes, b->job->items[i].weight);
+    }
+    if (w->rc == 0)
+        w->rc = part_commit (w->part, &w->err);
+    if (w->rc < 0)
+        atomic_store (&b->cancel, true);
+    (void)pthread_mutex_lock (&b->lock);
+    b->running--;
+    (void)pthread_cond_signal (&b->ended);
+    (void)pthread_mutex_unlock (&b->lock);
+    return NULL;
+}
+
+static uint64_t total_weight (const struct build_job *job)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < job->nitems; i++)
+        sum += job->items[i].weight + 1;
+    return sum;
+}
+
+/* Contiguous ranges of about the same number of bytes. */
+static void share_out (struct builder *b)
+{
+    const struct build_job *job = b->job;
+    uint64_t all = total_weight (job), sum = 0;
+    size_t i = 0;
+
+    for (unsigned t = 0; t < b->nworkers; t++) {
+        struct worker *w = &b->workers[t];
+
+        w->b = b;
+        w->first = i;
+        while (i < job->nitems &&
+               (t + 1 == b->nworkers || sum * b->nworkers < all * (t + 1)))
+            sum += job->items[i++].weight + 1;
+        w->end = i;
+    }
+}
+
+static int start_workers (struct builder *b, struct err *err)
+{
+    sigset_t all, old;
+    int rc = 0;
+
+    for (unsigned t = 0; t < b->nworkers && rc == 0; t++) {
+        char path[PATH_MAX];
+
+        rc = publish_temp (b->out, DB_NAME, t, path, err);
+        if (rc == 0)
+            rc = part_create (path, &b->cancel, &b->workers[t].part, err);
+    }
+    (void)sigfillset (&all);    // signals are the calling thread's
+    (void)pthread_sigmask (SIG_SETMASK, &all, &old);
+    for (unsigned t = 0; t < b->nworkers && rc == 0; t++) {
+        struct worker *w = &b->workers[t];
+
+        (void)pthread_mutex_lock (&b->lock);
+        b->running++;
+        (void)pthread_mutex_unlock (&b->lock);
+        rc = -pthread_create (&w->thread, NULL, work, w);
+        w->started = rc == 0;
+        if (rc < 0) {
+            b->running--;
+            rc = err_sys (err, -rc, "cannot start a thread");
+        }
+    }
+    (void)pthread_sigmask (SIG_SETMASK, &old, NULL);
+    return rc;
+}
+
+static void report_progress (struct builder *b)
+{
+    struct build_progress p = {
+        .captures = atomic_load (&b->captures),
+        .captures_all = b->job->nitems,
+        .bytes = atomic_load (&b->bytes),
+    };
+
+    for (size_t i = 0; i < b->job->nitems; i++)
+        p.bytes_all += b->job->items[i].weight;
+    if (b->job->progress)
+        b->job->progress (b->job->progress_arg, &p);
+}
+
+static void wait_workers (struct builder *b)
+{
+    (void)pthread_mutex_lock (&b->lock);
+    while (b->running > 0) {
+        int64_t until = clock_mono_ns () + PROGRESS_NS;
+        struct timespec ts = { .tv_sec = until / NS_PER_S,
+                               .tv_nsec = until % NS_PER_S };
+
+        (void)pthread_cond_timedwait (&b->ended, &b->lock, &ts);
+        (void)pthread_mutex_unlock (&b->lock);
+        report_progress (b);
+        if (atomic_load (b->job->cancel))
+            atomic_store (&b->cancel, true);
+        (void)pthread_mutex_lock (&b->lock);
+    }
+    (void)pthread_mutex_unlock (&b->lock);
+    for (unsigned t = 0; t < b->nworkers; t++) {
+        if (b->workers[t].started)
+            (void)pthread_join (b->workers[t].thread, NULL);
+    }
+}
+
+/* The first failure that is not merely another one's consequence. */
+static int worker_error (struct builder *b, struct err *err)
+{
+    int rc = 0;
+
+    for (unsigned t = 0; t < b->nworkers; t++) {
+        const struct worker *w = &b->workers[t];
+
+        if (w->rc < 0 && (rc == 0 || rc == -EINTR)) {
+            rc = w->rc;
+            if (err)
+                *err = w->err;
+        }
+    }
+    return rc;
+}
+
+/* ---- one database out of the parts ---- */
+
+static int merge_some (struct builder *b, unsigned first, unsigned end,
+                       struct err *err)
+{
+    sqlite3 *db = part_db (b->workers[0].part);
+    int rc = 0;
+
+    for (unsigned t = first; t < end && rc == 0; t++) {
+        struct part *p = b->workers[t].part;
+        char path[PATH_MAX];
+
+        (void)snprintf (path, sizeof (path), "%s", part_path (p));
+        part_destroy (p);       // closed: its lock was exclusive
+        b->workers[t].part = NULL;
+        rc = db_execf (db, err, "ATTACH %Q AS part%u", path, t);
+    }
+    if (rc == 0)
+        rc = db_exec (db, "BEGIN", err);
+    for (unsigned t = first; t < end && rc == 0; t++) {
+        for (unsigned i = 0; i < TABLE_COUNT && rc == 0; i++)
+            rc = db_execf (db, err, "INSERT INTO main.%s SELECT * FROM "
+                           "part%u.%s", schema_table (i)->name, t,
+                           schema_table (i)->name);
+    }
+    if (rc == 0)
+        rc = db_exec (db, "COMMIT", err);
+    for (unsigned t = first; t < end && rc == 0; t++) {
+        char path[PATH_MAX];
+
+        rc = db_execf (db, err, "DETACH part%u", t);
+        if (rc == 0 && publish_temp (b->out, DB_NAME, t, path, NULL) == 0)
+            (void)unlink (path);
+    }
+    return rc;
+}
+
+static int merge_parts (struct builder *b, struct err *err)
+{
+    int rc = 0;
+
+    for (unsigned t = 1; t < b->nworkers && rc == 0; t += ATTACHED_MAX) {
+        unsigned end = t + ATTACHED_MAX;
+
+        rc = merge_some (b, t, end < b->nworkers ? end : b->nworkers, err);
+    }
+    return rc;
+}
+
+static int drop_conflicts (sqlite3 *db, struct build_job const *job,
+                           struct err *err)
+{
+    struct roll_conflict *list = NULL;
+    size_t n = 0;
+    int rc = roll_conflicts (job->items, job->nitems, &list, &n);
+
+    if (rc < 0)
+        return err_set (err, ENOMEM, "no memory for conflicts");
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        for (unsigned t = 0; t < TABLE_COUNT && rc == 0; t++)
+            rc = db_execf (db, err, "DELETE FROM %s WHERE capture=%lld AND "
+                           "ifnull(step,'') IN (%Q, 'step%q')",
+                           schema_table (t)->name, (long long)list[i].capture,
+                           list[i].step, list[i].step);
+    }
+    free (list);
+    return rc;
+}
+
+static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
+{
+    const struct build_job *job = b->job;
+    const struct tables_job about = { job->job_id, job->steps, job->inputs };
+    int rc = db_execf (db, err, "PRAGMA application_id=%d;PRAGMA "
+                       "user_version=%d;PRAGMA threads=%u;BEGIN",
+                       PUBLISH_APPLICATION_ID, TABLES_SCHEMA_VERSION,
+                       b->nworkers - 1);
+
+    if (rc == 0)
+        rc = tables_create (db, err);
+    if (rc == 0)
+        rc = drop_conflicts (db, job, err);
+    if (rc == 0 && roll_fill_roster (job->items, job->nitems, job->roster) < 0)
+        rc = err_set (err, ENOMEM, "no memory for the roster");
+    if (rc == 0)
+        rc = tables_write_captures (db, job->items, job->nitems, err);
+    if (rc == 0)
+        rc = tables_write_roster (db, job->roster, err);
+    if (rc == 0)
+        rc = groups_write (b->groups, db, err);
+    if (rc == 0)
+        rc = tables_write_job (db, &about, job->roster, err);
+    if (rc == 0)
+        rc = tables_index (db, err);
+    return rc < 0 ? rc : db_exec (db, "COMMIT", err);
+}
+
+static int quick_check (sqlite3 *db, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "PRAGMA quick_check(1)", &st, err);
+
+    if (rc == 0 && sqlite3_step (st) != SQLITE_ROW)
+        rc = db_error (db, "quick_check", err);
+    else if (rc == 0 && strcmp ((const char *)sqlite3_column_text (st, 0),
+                                "ok") != 0)
+        rc = err_set (err, EIO, "the database that was built is damaged (%s): "
+                      "is the disk or the memory faulty?",
+                      (const char *)sqlite3_column_text (st, 0));
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+static int sync_file (const char *path, struct err *err)
+{
+    int fd = open (path, O_RDWR | O_CLOEXEC);
+    int rc = 0;
+
+    if (fd < 0 || fchmod (fd, FILEIO_FILE_MODE) < 0 || fsync (fd) < 0)
+        rc = err_sys (err, errno, "cannot fsync %s", path);
+    if (fd >= 0)
+        (void)close (fd);
+    return rc;
+}
+
+static int finish (struct builder *b, struct build_result *ret,
+                   struct err *err)
+{
+    struct part *first = b->workers[0].part;
+    char temp[PATH_MAX];
+    int rc;
+
+    for (unsigned t = 0; t < b->nworkers; t++)
+        ret->rows += part_rows (b->workers[t].part);
+    (void)snprintf (temp, sizeof (temp), "%s", part_path (first));
+    if ((rc = merge_parts (b, err)) < 0 ||
+        (rc = write_rest (b, part_db (first), err)) < 0 ||
+        (rc = quick_check (part_db (first), err)) < 0)
+        return rc;
+    part_destroy (first);
+    b->workers[0].part = NULL;
+    if ((rc = sync_file (temp, err)) < 0)
+        return rc;
+    if (!fileio_join (ret->path, sizeof (ret->path), b->out->dir, DB_NAME))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s",
+                        b->out->dir);
+    return publish_finish (b->out, temp, DB_NAME, publish_is_our_db,
+                           ret->kept, err);
+}
+
+static int init_sync (struct builder *b)
+{
+    pthread_condattr_t attr;
+
+    (void)pthread_mutex_init (&b->lock, NULL);
+    (void)pthread_condattr_init (&attr);
+    (void)pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init (&b->ended, &attr);
+    (void)pthread_condattr_destroy (&attr);
+    b->groups = groups_create ();
+    return b->groups ? 0 : -ENOMEM;
+}
+
+int build_run (const struct build_job *job, const struct publish *out,
+               struct build_result *ret, struct err *err)
+{
+    struct builder *b = calloc (1, sizeof (*b));
+    int rc;
+
+    memset (ret, 0, sizeof (*ret));
+    if (!b || init_sync (b) < 0) {
+        free (b);
+        return err_set (err, ENOMEM, "no memory to build " DB_NAME);
+    }
+    b->job = job;
+    b->out = out;
+    b->nworkers = job->threads;
+    if (b->nworkers > job->nitems)
+        b->nworkers = job->nitems ? (unsigned)job->nitems : 1;
+    share_out (b);
+    rc = start_workers (b, err);
+    if (rc < 0)
+        atomic_store (&b->cancel, true);
+    wait_workers (b);
+    if (rc == 0)
+        rc = worker_error (b, err);
+    if (rc == 0)
+        rc = finish (b, ret, err);
+    for (unsigned t = 0; t < b->nworkers; t++)
+        part_destroy (b->workers[t].part);
+    groups_destroy (b->groups);
+    (void)pthread_cond_destroy (&b->ended);
+    (void)pthread_mutex_destroy (&b->lock);
+    free (b);
+    return rc;
+}

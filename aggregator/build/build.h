@@ -1,0 +1,58 @@
+/* aggregator/build/build.h - all captures of a job into one analysis.db
+ *
+ * The same for captures on this machine's disk (rollcall analyze) and for
+ * shipments that came over the network: the caller feeds captures, one at a
+ * time, from as many threads as it asked for.
+ */
+#ifndef ROLLCALL_BUILD_BUILD_H
+#define ROLLCALL_BUILD_BUILD_H
+
+#include "build/publish.h"
+#include "build/roll.h"
+#include "model/batch.h"
+
+#include <stdatomic.h>
+
+#define BUILD_THREADS_MAX 64
+
+/* Give the rows of items[source] to the sink and fill in the capture (which is
+ * empty): called once for each capture that counts, from any thread.  Returns
+ * 0 whatever the capture's state, negative if the build cannot go on.
+ */
+typedef int build_feed_fn (void *arg, size_t source,
+                           const struct row_sink *sink, struct capture *c,
+                           struct err *err);
+
+struct build_progress {
+    size_t captures, captures_all;
+    uint64_t bytes, bytes_all;
+};
+
+struct build_job {
+    struct roll_item *items;            // planned: roll_plan
+    size_t nitems;
+    struct roster *roster;              // expected ranks; filled in by build
+    unsigned threads;                   // 1 to BUILD_THREADS_MAX
+    build_feed_fn *feed;
+    void *feed_arg;
+    // called some five times a second by the calling thread; may be NULL
+    void (*progress) (void *arg, const struct build_progress *p);
+    void *progress_arg;
+    const atomic_bool *cancel;          // becomes true: stop with -EINTR
+    const char *job_id, *steps, *inputs;        // for table Job; may be NULL
+};
+
+struct build_result {
+    uint64_t rows;                      // in the four tables
+    char path[PATH_MAX];                // of the analysis.db
+    char kept[PATH_MAX];                // a file of another tool, or ""
+};
+
+/* Build, check and publish analysis.db.  On failure nothing has changed under
+ * its final name, and 'err' says why: -ENOSPC, -EROFS, -EACCES, -EINTR,
+ * -ENOMEM, -EIO, or what a feed returned.
+ */
+int build_run (const struct build_job *job, const struct publish *out,
+               struct build_result *ret, struct err *err);
+
+#endif

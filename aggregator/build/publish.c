@@ -1,0 +1,171 @@
+/* aggregator/build/publish.c - results appear whole or not at all */
+#include "build/publish.h"
+
+#include "base/fileio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TEMP_PREFIX ".rollcall-"        // then the pid, a number, the name
+#define APPLICATION_ID_AT 68            // in SQLite's file header
+#define KEPT_MAX 1000
+
+/* Remove temporary files of processes that are gone, or of this one. */
+static void remove_temps (const char *dirname, bool own)
+{
+    DIR *dir = opendir (dirname);
+    struct dirent *e;
+
+    while (dir && (e = readdir (dir))) {
+        long pid;
+
+        if (strncmp (e->d_name, TEMP_PREFIX, strlen (TEMP_PREFIX)) != 0)
+            continue;
+        pid = strtol (e->d_name + strlen (TEMP_PREFIX), NULL, 10);
+        if (pid <= 0)
+            continue;
+        if (pid == getpid () ? own
+                             : kill ((pid_t)pid, 0) < 0 && errno == ESRCH)
+            (void)unlinkat (dirfd (dir), e->d_name, 0);
+    }
+    if (dir)
+        (void)closedir (dir);
+}
+
+int publish_open (struct publish *p, const char *out, struct err *err)
+{
+    const char *tmp = getenv ("TMPDIR");
+    struct stat st;
+    int rc;
+
+    memset (p, 0, sizeof (*p));
+    if (stat (out, &st) < 0 && errno != ENOENT)
+        return err_sys (err, errno, "cannot use %s", out);
+    if (!fileio_join (p->dir, sizeof (p->dir), out, PUBLISH_OUTPUT_DIR))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", out);
+    if ((rc = fileio_mkdirs (p->dir, FILEIO_DIR_MODE, err)) < 0)
+        return rc;
+    if (access (p->dir, W_OK | X_OK) < 0)
+        return err_sys (err, errno, "cannot write into %s", p->dir);
+    p->copied = fileio_remote_fs (p->dir) != NULL;
+    (void)snprintf (p->work, sizeof (p->work), "%s",
+                    !p->copied ? p->dir : tmp && *tmp ? tmp : "/tmp");
+    if (!p->copied)
+        remove_temps (p->dir, false);
+    return 0;
+}
+
+void publish_close (struct publish *p)
+{
+    if (p->work[0])
+        remove_temps (p->work, true);
+}
+
+int publish_temp (const struct publish *p, const char *name, unsigned number,
+                  char path[PATH_MAX], struct err *err)
+{
+    int n = snprintf (path, PATH_MAX, "%s/" TEMP_PREFIX "%ld.%u.%s", p->work,
+                      (long)getpid (), number, name);
+
+    if (n < 0 || n >= PATH_MAX)
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", p->work);
+    return 0;
+}
+
+bool publish_is_our_db (const char *path)
+{
+    static const unsigned char ours[] = { 'R', 'O', 'L', 'L' };
+    unsigned char id[4];
+    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    bool same = fd >= 0 &&
+                fileio_pread_all (fd, id, 4, APPLICATION_ID_AT) == 0 &&
+                memcmp (id, ours, 4) == 0;
+
+    if (fd >= 0)
+        (void)close (fd);
+    return same;
+}
+
+/* Rename what is in the way to the first free NAME.before-rollcall[.N]. */
+static int keep_other (const char *path, char kept[PATH_MAX], struct err *err)
+{
+    for (int i = 0; i < KEPT_MAX; i++) {
+        int n = i == 0 ? snprintf (kept, PATH_MAX, "%s.before-rollcall", path)
+                       : snprintf (kept, PATH_MAX, "%s.before-rollcall.%d",
+                                   path, i);
+
+        if (n < 0 || n >= PATH_MAX)
+            break;
+        if (renameat2 (AT_FDCWD, path, AT_FDCWD, kept, RENAME_NOREPLACE) == 0)
+            return 0;
+        if (errno != EEXIST)
+            return err_sys (err, errno, "cannot rename %s, which another "
+                            "tool wrote", path);
+    }
+    return err_set (err, EEXIST, "%s is in the way, and so are all names for "
+                    "keeping it", path);
+}
+
+static int copy_over (const char *from, const char *to, struct err *err)
+{
+    char block[65536];
+    int in = open (from, O_RDONLY | O_CLOEXEC);
+    int out = open (to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                    FILEIO_FILE_MODE);
+    int rc = in < 0 || out < 0 ? -errno : 0;
+
+    while (rc == 0) {
+        ssize_t n = read (in, block, sizeof (block));
+
+        if (n == 0)
+            break;
+        if (n > 0)
+            rc = fileio_write_all (out, block, (size_t)n);
+        else if (errno != EINTR)
+            rc = -errno;
+    }
+    if (rc == 0 && fsync (out) < 0)
+        rc = -errno;
+    if (in >= 0)
+        (void)close (in);
+    if (out >= 0 && close (out) < 0 && rc == 0)
+        rc = -errno;
+    if (rc < 0) {
+        (void)unlink (to);
+        return err_sys (err, -rc, "cannot copy the result to %s", to);
+    }
+    return 0;
+}
+
+int publish_finish (const struct publish *p, const char *temp,
+                    const char *name, bool (*is_ours) (const char *path),
+                    char kept[PATH_MAX], struct err *err)
+{
+    char final[PATH_MAX], near[PATH_MAX];
+    struct stat st;
+    int rc;
+
+    kept[0] = '\0';
+    if (!fileio_join (final, sizeof (final), p->dir, name))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", p->dir);
+    (void)snprintf (near, sizeof (near), "%s", temp);
+    if (p->copied) {
+        int n = snprintf (near, sizeof (near), "%s/" TEMP_PREFIX "%ld.%s",
+                          p->dir, (long)getpid (), name);
+
+        if (n < 0 || (size_t)n >= sizeof (near))
+            return err_set (err, ENAMETOOLONG, "path is too long: %s", p->dir);
+        if ((rc = copy_over (temp, near, err)) < 0)
+            return rc;
+    }
+    if (lstat (final, &st) == 0 && !is_ours (final) &&
+        (rc = keep_other (final, kept, err)) < 0)
+        return rc;
+    return fileio_rename (near, final, err);
+}

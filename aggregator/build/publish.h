@@ -1,0 +1,48 @@
+/* aggregator/build/publish.h - results appear whole or not at all
+ *
+ * A result is built under a temporary name, checked, fsynced and renamed to
+ * its final name.  What another tool wrote under that name is kept.
+ */
+#ifndef ROLLCALL_BUILD_PUBLISH_H
+#define ROLLCALL_BUILD_PUBLISH_H
+
+#include "base/err.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PUBLISH_APPLICATION_ID 0x524f4c4c       // "ROLL"
+#define PUBLISH_OUTPUT_DIR "cluster_analysis_output"
+
+struct publish {
+    char dir[PATH_MAX];         // <out>/cluster_analysis_output
+    char work[PATH_MAX];        // where temporary files go: 'dir' or local
+    bool copied;                // 'work' is not on the final file system
+};
+
+/* Make the output directory below 'out' and choose where to build: there, or
+ * on a local disk when it is on a remote file system.  Temporary files of
+ * builds that died are removed.  -EACCES, -EROFS, -ENOSPC, ... with a sentence.
+ */
+int publish_open (struct publish *p, const char *out, struct err *err);
+
+/* Remove what is left of temporary files. */
+void publish_close (struct publish *p);
+
+/* The path of a temporary file for 'name', numbered. */
+int publish_temp (const struct publish *p, const char *name, unsigned number,
+                  char path[PATH_MAX], struct err *err);
+
+/* Move a finished, fsynced temporary file to its final name.  If something is
+ * there that is not rollcall's ('is_ours' says so), it is renamed to
+ * NAME.before-rollcall[.N] first, and 'kept' gets that path (else "").
+ */
+int publish_finish (const struct publish *p, const char *temp,
+                    const char *name, bool (*is_ours) (const char *path),
+                    char kept[PATH_MAX], struct err *err);
+
+/* Whether a file is a database that rollcall wrote. */
+bool publish_is_our_db (const char *path);
+
+#endif

@@ -1,0 +1,280 @@
+/* aggregator/build/roll.c - which captures count, and for which rank */
+#include "build/roll.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_items (const void *pa, const void *pb)
+{
+    const struct roll_item *a = pa, *b = pb;
+    uint64_t ra = (uint64_t)a->rank, rb = (uint64_t)b->rank;    // -1 last
+
+    if (ra != rb)
+        return ra < rb ? -1 : 1;
+    if (a->capture.order_ns != b->capture.order_ns)
+        return a->capture.order_ns < b->capture.order_ns ? -1 : 1;
+    if (strcmp (a->capture.name, b->capture.name) != 0)
+        return strcmp (a->capture.name, b->capture.name);
+    return a->source < b->source ? -1 : 1;
+}
+
+/* The end of the run of items with the rank of items[first]. */
+static size_t rank_end (const struct roll_item *items, size_t n, size_t first)
+{
+    size_t end = first + 1;
+
+    while (end < n && items[end].rank == items[first].rank)
+        end++;
+    return end;
+}
+
+static void fail_two_hosts (struct roll_item *items, size_t n)
+{
+    const struct capture *a = &items[0].capture, *b = NULL;
+
+    for (size_t i = 1; i < n && !b; i++) {
+        if (a->host[0] && items[i].capture.host[0] &&
+            strcmp (a->host, items[i].capture.host) != 0)
+            b = &items[i].capture;
+    }
+    if (!b)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        struct capture *c = &items[i].capture;
+        const struct capture *other = i == 0 ? b : &items[0].capture;
+
+        items[i].skip = true;
+        c->state = CAPTURE_FAILED;
+        capture_reason (c, "rank %lld came from two hosts: %s (%s) and %s "
+                        "(%s); neither is used", (long long)c->rank, c->host,
+                        c->name, other->host, other->name);
+    }
+}
+
+/* The same capture once more (copied, or analysed again): the newer counts. */
+static void supersede_copies (struct roll_item *items, size_t n)
+{
+    for (size_t i = 0; i + 1 < n; i++) {
+        for (size_t k = i + 1; k < n; k++) {
+            if (strcmp (items[i].capture.name, items[k].capture.name) != 0)
+                continue;
+            items[i].skip = true;
+            items[i].capture.state = CAPTURE_SUPERSEDED;
+            capture_reason (&items[i].capture, "a newer capture has the same "
+                            "name");
+            break;
+        }
+    }
+}
+
+void roll_plan (struct roll_item *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        items[i].rank = items[i].capture.rank;
+        if (items[i].rank != CAPTURE_NO_RANK)
+            continue;
+        if (n == 1) {           // a program that is not distributed
+            items[i].rank = items[i].capture.rank = 0;
+            items[i].capture.world_size = 1;
+        } else {
+            items[i].skip = true;
+            if (items[i].capture.state == CAPTURE_COMPLETE) {
+                items[i].capture.state = CAPTURE_UNEXPECTED;
+                capture_reason (&items[i].capture, "it has no rank, and there "
+                                "are %zu captures: give it a rank (RANK in "
+                                "the job's environment) or analyse it alone",
+                                n);
+            }
+        }
+    }
+    if (n > 0)
+        qsort (items, n, sizeof (*items), compare_items);
+    for (size_t i = 0, end; i < n; i = end) {
+        end = rank_end (items, n, i);
+        if (items[i].rank == CAPTURE_NO_RANK)
+            continue;
+        fail_two_hosts (items + i, end - i);
+        if (!items[i].skip)
+            supersede_copies (items + i, end - i);
+    }
+}
+
+int64_t roll_world_size (const struct roll_item *items, size_t n,
+                         const char **known_by)
+{
+    int64_t known = 0, highest = -1;
+
+    for (size_t i = 0; i < n; i++) {
+        if (items[i].capture.world_size > known)
+            known = items[i].capture.world_size;
+        if (items[i].rank > highest)
+            highest = items[i].rank;
+    }
+    if (known > 0) {
+        *known_by = "metadata of the captures";
+        return known;
+    }
+    *known_by = "guess";
+    return highest + 1;
+}
+
+static bool has_step (const struct capture *c, const char *step)
+{
+    for (uint32_t i = 0; i < c->nsteps; i++) {
+        if (strcmp (c->steps[i], step) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int add_conflict (struct roll_conflict **list, size_t *n,
+                         int64_t capture, const char *step)
+{
+    struct roll_conflict *p = realloc (*list, (*n + 1) * sizeof (*p));
+
+    if (!p)
+        return -ENOMEM;
+    p[*n] = (struct roll_conflict){ capture, step };
+    *list = p;
+    (*n)++;
+    return 0;
+}
+
+static bool counts (const struct roll_item *item)
+{
+    return !item->skip && (item->capture.state == CAPTURE_COMPLETE ||
+                           item->capture.state == CAPTURE_PARTIAL);
+}
+
+/* Steps of 'old' that a later capture of the same rank has too. */
+static int find_conflicts (struct roll_item *old, struct roll_item *newer,
+                           size_t nnewer, int64_t id,
+                           struct roll_conflict **list, size_t *n)
+{
+    for (uint32_t s = 0; s < old->capture.nsteps; s++) {
+        const char *step = old->capture.steps[s];
+
+        for (size_t i = 0; i < nnewer; i++) {
+            if (!counts (&newer[i]) || !has_step (&newer[i].capture, step))
+                continue;
+            capture_reason (&old->capture, "step %s is taken from the newer "
+                            "capture %s", *step ? step : "(nameless)",
+                            newer[i].capture.name);
+            capture_reason (&newer[i].capture, "step %s is in the older "
+                            "capture %s too", *step ? step : "(nameless)",
+                            old->capture.name);
+            if (add_conflict (list, n, id, step) < 0)
+                return -ENOMEM;
+            break;
+        }
+    }
+    return 0;
+}
+
+int roll_conflicts (struct roll_item *items, size_t n,
+                    struct roll_conflict **ret, size_t *nret)
+{
+    struct roll_conflict *list = NULL;
+    size_t used = 0;
+
+    for (size_t i = 0, end; i < n; i = end) {
+        end = rank_end (items, n, i);
+        for (size_t k = i; k + 1 < end; k++) {
+            if (counts (&items[k]) &&
+                find_conflicts (&items[k], &items[k + 1], end - k - 1,
+                                (int64_t)k + 1, &list, &used) < 0) {
+                free (list);
+                return -ENOMEM;
+            }
+        }
+    }
+    *ret = list;
+    *nret = used;
+    return 0;
+}
+
+static enum roster_state state_of (enum capture_state s)
+{
+    switch (s) {
+    case CAPTURE_COMPLETE:
+        return ROSTER_PRESENT;
+    case CAPTURE_PARTIAL:
+        return ROSTER_PARTIAL;
+    case CAPTURE_COLLECTING:
+    case CAPTURE_RAW:
+    case CAPTURE_ANALYSING:
+        return ROSTER_RAW;
+    case CAPTURE_UNEXPECTED:
+        return ROSTER_UNEXPECTED;
+    default:
+        return ROSTER_FAILED;
+    }
+}
+
+/* Among several captures of a rank the worst one that still counts decides,
+ * but one that is not there yet never hides one that is.
+ */
+static bool is_worse (enum roster_state a, enum roster_state b)
+{
+    static const int badness[ROSTER_STATES] = {
+        [ROSTER_PRESENT] = 1,    [ROSTER_PARTIAL] = 3, [ROSTER_FAILED] = 2,
+        [ROSTER_RAW] = 2,        [ROSTER_MISSING] = 0,
+        [ROSTER_UNEXPECTED] = 0,
+    };
+
+    return badness[a] > badness[b];
+}
+
+/* The state of one rank from its captures: present only if all are. */
+static enum roster_state combine (const struct roll_item *items, size_t n,
+                                  const struct capture **why)
+{
+    enum roster_state state = ROSTER_MISSING;
+    bool any_good = false;
+
+    *why = NULL;
+    for (size_t i = 0; i < n; i++) {
+        enum roster_state s;
+
+        if (items[i].capture.state == CAPTURE_SUPERSEDED)
+            continue;
+        s = state_of (items[i].capture.state);
+        any_good = any_good || s == ROSTER_PRESENT || s == ROSTER_PARTIAL;
+        if (is_worse (s, state)) {
+            state = s;
+            *why = &items[i].capture;
+        }
+    }
+    if (any_good && (state == ROSTER_FAILED || state == ROSTER_RAW))
+        state = ROSTER_PARTIAL;
+    return state;
+}
+
+int roll_fill_roster (const struct roll_item *items, size_t n,
+                      struct roster *r)
+{
+    for (size_t i = 0, end; i < n; i = end) {
+        const struct capture *why, *c = &items[i].capture;
+        struct roster_entry *e;
+        char text[CAPTURE_REASON_MAX + CAPTURE_NAME_MAX + 8];
+
+        end = rank_end (items, n, i);
+        if (items[i].rank == CAPTURE_NO_RANK)
+            continue;
+        if (!(e = roster_at (r, items[i].rank)))
+            return -ENOMEM;
+        e->state = combine (items + i, end - i, &why);
+        if (!e->expected)
+            e->state = ROSTER_UNEXPECTED;
+        e->device_id = c->device_id;
+        roster_set_text (&e->host, c->host);
+        if (!why || (e->state == ROSTER_PRESENT && !why->reason[0]))
+            continue;
+        (void)snprintf (text, sizeof (text), "%s: %s", why->name,
+                        why->reason);
+        roster_set_text (&e->reason, why->reason[0] ? text : NULL);
+    }
+    return 0;
+}

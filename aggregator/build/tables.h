@@ -1,0 +1,35 @@
+/* aggregator/build/tables.h - the tables beside the profiler's four
+ *
+ * Capture, Roster, CommGroup, CommGroupMember, Wait, StepExtra, Finding, Job,
+ * and the views: see doc/format-analysis-db.md.
+ */
+#ifndef ROLLCALL_BUILD_TABLES_H
+#define ROLLCALL_BUILD_TABLES_H
+
+#include "build/groups.h"
+#include "build/roll.h"
+
+#include <sqlite3.h>
+
+#define TABLES_SCHEMA_VERSION 1         // PRAGMA user_version
+
+int tables_create (sqlite3 *db, struct err *err);
+int tables_write_captures (sqlite3 *db, const struct roll_item *items,
+                           size_t n, struct err *err);
+int tables_write_roster (sqlite3 *db, const struct roster *r,
+                         struct err *err);
+
+/* What 'Job' says of this build; texts may be NULL. */
+struct tables_job {
+    const char *id;
+    const char *steps;          // --steps
+    const char *inputs;         // what was analysed
+};
+
+int tables_write_job (sqlite3 *db, const struct tables_job *job,
+                      const struct roster *r, struct err *err);
+
+/* Indexes, after loading. */
+int tables_index (sqlite3 *db, struct err *err);
+
+#endif

@@ -1,0 +1,326 @@
+/* aggregator/report/summary.c - the questions, put to analysis.db */
+#include "report/summary.h"
+
+#include "base/db.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LINKS_MAX (1u << 20)    // 40 MB; a job of 10,000 ranks has 200,000
+
+/* Run a query and give each row to 'row'. */
+static int each (sqlite3 *db, const char *sql,
+                 int (*row) (struct summary *s, sqlite3_stmt *st),
+                 struct summary *s, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, sql, &st, err);
+    int code = SQLITE_DONE;
+
+    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
+        if (row (s, st) < 0)
+            rc = err_set (err, ENOMEM, "no memory for the summary");
+    }
+    if (rc == 0 && code != SQLITE_DONE)
+        rc = db_error (db, "summary", err);
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+static const char *text_of (sqlite3_stmt *st, int column)
+{
+    const char *t = (const char *)sqlite3_column_text (st, column);
+
+    return t ? t : "";
+}
+
+static int add_text (char ***list, size_t *n, const char *text)
+{
+    char **p = realloc (*list, (*n + 1) * sizeof (*p));
+
+    if (!p)
+        return -ENOMEM;
+    *list = p;
+    if (!(p[*n] = strdup (text)))
+        return -ENOMEM;
+    (*n)++;
+    return 0;
+}
+
+static int row_rank (struct summary *s, sqlite3_stmt *st)
+{
+    bool expected = sqlite3_column_int (st, 2);
+    const char *state = text_of (st, 3), *reason = text_of (st, 4);
+    struct summary_rank *p;
+
+    s->expected += expected;
+    if (strcmp (state, "present") == 0) {
+        s->present += expected;
+        return 0;
+    }
+    p = realloc (s->others, (s->nothers + 1) * sizeof (*p));
+    if (!p)
+        return -ENOMEM;
+    s->others = p;
+    p += s->nothers++;
+    memset (p, 0, sizeof (*p));
+    p->rank = sqlite3_column_int64 (st, 0);
+    (void)snprintf (p->host, sizeof (p->host), "%s", text_of (st, 1));
+    (void)snprintf (p->state, sizeof (p->state), "%s", state);
+    p->reason = *reason ? strdup (reason) : NULL;
+    return 0;
+}
+
+static int row_capture (struct summary *s, sqlite3_stmt *st)
+{
+    char text[2048];
+
+    (void)snprintf (text, sizeof (text), "%s: %s: %s", text_of (st, 0),
+                    text_of (st, 1), text_of (st, 2));
+    return add_text (&s->captures, &s->ncaptures, text);
+}
+
+static int row_remark (struct summary *s, sqlite3_stmt *st)
+{
+    char text[2048];
+
+    (void)snprintf (text, sizeof (text), "%lld capture(s), e.g. %s: %s",
+                    (long long)sqlite3_column_int64 (st, 0), text_of (st, 1),
+                    text_of (st, 2));
+    return add_text (&s->remarks, &s->nremarks, text);
+}
+
+static int row_known_by (struct summary *s, sqlite3_stmt *st)
+{
+    (void)snprintf (s->known_by, sizeof (s->known_by), "%s", text_of (st, 0));
+    return 0;
+}
+
+static int row_steps (struct summary *s, sqlite3_stmt *st)
+{
+    s->steps = sqlite3_column_int64 (st, 0);
+    (void)snprintf (s->first_step, sizeof (s->first_step), "%s",
+                    text_of (st, 1));
+    (void)snprintf (s->last_step, sizeof (s->last_step), "%s",
+                    text_of (st, 2));
+    s->has_times = sqlite3_column_type (st, 3) != SQLITE_NULL;
+    s->computing_us = sqlite3_column_double (st, 3);
+    s->communication_us = sqlite3_column_double (st, 4);
+    s->free_us = sqlite3_column_double (st, 5);
+    s->step_us = s->computing_us + s->communication_us + s->free_us;
+    return 0;
+}
+
+/* ---- slowest rank and link ---- */
+
+struct sample {
+    double value;
+    int64_t rank, peer;
+    int kind;                   // index into transports
+};
+
+struct samples {
+    struct sample *list;
+    size_t n;
+};
+
+static int add_sample (struct samples *x, struct sample v)
+{
+    if ((x->n & (x->n - 1)) == 0) {     // full at every power of two
+        struct sample *p = realloc (x->list, (x->n ? 2 * x->n : 1) *
+                                                 sizeof (*p));
+
+        if (!p)
+            return -ENOMEM;
+        x->list = p;
+    }
+    x->list[x->n++] = v;
+    return 0;
+}
+
+static int compare_samples (const void *pa, const void *pb)
+{
+    const struct sample *a = pa, *b = pb;
+
+    if (a->kind != b->kind)
+        return a->kind - b->kind;
+    if (a->value < b->value || a->value > b->value)
+        return a->value < b->value ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+static double median (const struct sample *list, size_t n)
+{
+    return n % 2 ? list[n / 2].value
+                 : (list[n / 2 - 1].value + list[n / 2].value) / 2;
+}
+
+static int find_slow_rank (sqlite3 *db, struct summary *s, struct err *err)
+{
+    struct samples x = { NULL, 0 };
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "SELECT rank, avg(computing) FROM StepTraceTime "
+                             "GROUP BY rank", &st, err);
+
+    while (rc == 0 && sqlite3_step (st) == SQLITE_ROW) {
+        struct sample v = { .value = sqlite3_column_double (st, 1),
+                            .rank = sqlite3_column_int64 (st, 0) };
+
+        rc = add_sample (&x, v);
+    }
+    (void)sqlite3_finalize (st);
+    if (rc == 0 && x.n > 1) {
+        qsort (x.list, x.n, sizeof (*x.list), compare_samples);
+        s->slow_rank.rank = x.list[x.n - 1].rank;
+        s->slow_rank.computing_us = x.list[x.n - 1].value;
+        s->slow_rank.median_us = median (x.list, x.n);
+    }
+    free (x.list);
+    return rc == -ENOMEM ? err_set (err, ENOMEM, "no memory for the summary")
+                         : rc;
+}
+
+static const char *const transports[] = { "HCCS", "PCIE", "RDMA", "SIO" };
+
+#define TRANSPORTS ((int)(sizeof (transports) / sizeof (transports[0])))
+
+/* The link that is slowest beside the median of its own kind. */
+static void pick_link (struct samples *x, struct summary *s)
+{
+    double worst = 1;
+
+    qsort (x->list, x->n, sizeof (*x->list), compare_samples);
+    for (size_t i = 0, end; i < x->n; i = end) {
+        double m;
+
+        for (end = i; end < x->n && x->list[end].kind == x->list[i].kind;)
+            end++;
+        m = median (x->list + i, end - i);
+        if (m <= 0 || x->list[i].value / m >= worst)
+            continue;
+        worst = x->list[i].value / m;
+        s->slow_link.src = x->list[i].rank;
+        s->slow_link.dst = x->list[i].peer;
+        s->slow_link.gbps = x->list[i].value;
+        s->slow_link.median_gbps = m;
+        (void)snprintf (s->slow_link.transport,
+                        sizeof (s->slow_link.transport), "%s",
+                        transports[x->list[i].kind]);
+    }
+}
+
+static int find_slow_link (sqlite3 *db, struct summary *s, struct err *err)
+{
+    // MB per ms is GB/s; a member's rank turns a group's number into ours
+    static const char sql[] =
+        "SELECT x.rank, d.rank, x.transport, sum(x.mb)/sum(x.ms) FROM"
+        " (SELECT rank, group_name, src_rank, dst_rank,"
+        "  transport_type AS transport, sum(transit_size) AS mb,"
+        "  sum(transit_time) AS ms FROM CommAnalyzerMatrix"
+        "  WHERE src_rank<>dst_rank AND transit_time>0"
+        "  AND substr(hccl_op_name,-6)='-total'"
+        "  GROUP BY rank, group_name, src_rank, dst_rank, transport_type) x"
+        " JOIN CommGroupMember o ON o.rank=x.rank"
+        "  AND o.group_rank=CAST(x.src_rank AS INTEGER)"
+        " JOIN CommGroup g ON g.id=o.comm_group AND g.group_name=x.group_name"
+        " JOIN CommGroupMember d ON d.comm_group=g.id"
+        "  AND d.group_rank=CAST(x.dst_rank AS INTEGER)"
+        " GROUP BY x.rank, d.rank, x.transport";
+    struct samples x = { NULL, 0 };
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, sql, &st, err);
+
+    while (rc == 0 && x.n < LINKS_MAX && sqlite3_step (st) == SQLITE_ROW) {
+        struct sample v = { .value = sqlite3_column_double (st, 3),
+                            .rank = sqlite3_column_int64 (st, 0),
+                            .peer = sqlite3_column_int64 (st, 1),
+                            .kind = -1 };
+
+        for (int k = 0; k < TRANSPORTS; k++) {
+            if (strcmp (text_of (st, 2), transports[k]) == 0)
+                v.kind = k;
+        }
+        if (v.kind >= 0)
+            rc = add_sample (&x, v);
+    }
+    (void)sqlite3_finalize (st);
+    if (rc == 0 && x.n > 1)
+        pick_link (&x, s);
+    free (x.list);
+    return rc == -ENOMEM ? err_set (err, ENOMEM, "no memory for the summary")
+                         : rc;
+}
+
+static int read_all (sqlite3 *db, struct summary *s, struct err *err)
+{
+    static const struct {
+        const char *sql;
+        int (*row) (struct summary *s, sqlite3_stmt *st);
+    } queries[] = {
+        { "SELECT rank, host, expected, state, reason FROM Roster "
+          "ORDER BY rank", row_rank },
+        { "SELECT name, state, ifnull(reason,'') FROM Capture "
+          "WHERE rank IS NULL ORDER BY id", row_capture },
+        { "SELECT count(*), min(name), reason FROM Capture WHERE "
+          "state='complete' AND reason IS NOT NULL GROUP BY reason "
+          "ORDER BY min(id) LIMIT 16", row_remark },
+        { "SELECT value FROM Job WHERE key='roster_known_by'", row_known_by },
+        { "SELECT count(DISTINCT step), min(CAST(step AS INTEGER)), "
+          "max(CAST(step AS INTEGER)), avg(computing), "
+          "avg(communication_not_overlapped), avg(free) FROM StepTraceTime",
+          row_steps },
+    };
+
+    for (size_t i = 0; i < sizeof (queries) / sizeof (queries[0]); i++) {
+        int rc = each (db, queries[i].sql, queries[i].row, s, err);
+
+        if (rc < 0)
+            return rc;
+    }
+    s->rows = db_int (db, "SELECT (SELECT ifnull(max(rowid),0) FROM "
+                          "CommAnalyzerTime)+(SELECT ifnull(max(rowid),0) FROM "
+                          "CommAnalyzerBandwidth)+(SELECT ifnull(max(rowid),0)"
+                          " FROM CommAnalyzerMatrix)+(SELECT "
+                          "ifnull(max(rowid),0) FROM StepTraceTime)", 0);
+    if (find_slow_rank (db, s, err) < 0)
+        return -EIO;
+    return find_slow_link (db, s, err);
+}
+
+int summary_read (const char *path, struct summary *ret, struct err *err)
+{
+    sqlite3 *db = NULL;
+    struct stat st;
+    int rc;
+
+    memset (ret, 0, sizeof (*ret));
+    ret->slow_rank.rank = ret->slow_link.src = ret->slow_link.dst = -1;
+    (void)snprintf (ret->path, sizeof (ret->path), "%s", path);
+    if (stat (path, &st) == 0)
+        ret->bytes = st.st_size;
+    if (sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
+        rc = db_error (db, path, err);
+    else
+        rc = read_all (db, ret, err);
+    (void)sqlite3_close (db);
+    if (rc < 0)
+        summary_fini (ret);
+    return rc;
+}
+
+void summary_fini (struct summary *s)
+{
+    for (size_t i = 0; i < s->nothers; i++)
+        free (s->others[i].reason);
+    free (s->others);
+    for (size_t i = 0; i < s->ncaptures; i++)
+        free (s->captures[i]);
+    free (s->captures);
+    for (size_t i = 0; i < s->nremarks; i++)
+        free (s->remarks[i]);
+    free (s->remarks);
+    memset (s, 0, sizeof (*s));
+}

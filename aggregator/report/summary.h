@@ -1,0 +1,58 @@
+/* aggregator/report/summary.h - what a person reads in ten seconds
+ *
+ * Who is there and who is not, the steps, where their time went, the slowest
+ * rank and link, and where the files are: taken from a finished analysis.db.
+ */
+#ifndef ROLLCALL_REPORT_SUMMARY_H
+#define ROLLCALL_REPORT_SUMMARY_H
+
+#include "base/err.h"
+#include "base/json.h"
+#include "model/roster.h"
+
+#include <stdint.h>
+
+struct summary_rank {
+    int64_t rank;
+    char state[16];
+    char host[CAPTURE_NAME_MAX];
+    char *reason;               // or NULL
+};
+
+struct summary {
+    int64_t expected, present;
+    char known_by[CAPTURE_TEXT_MAX];
+    struct summary_rank *others;        // the ranks that are not present,
+    size_t nothers;                     // and unexpected ones
+    char **captures;                    // captures that are of no rank
+    size_t ncaptures;
+    char **remarks;                     // reasons of complete captures
+    size_t nremarks;
+    int64_t steps;
+    char first_step[32], last_step[32];
+    double step_us, computing_us, communication_us, free_us;    // means
+    bool has_times;
+    struct {
+        int64_t rank;                   // -1: none stands out or no data
+        double computing_us, median_us;
+    } slow_rank;
+    struct {
+        int64_t src, dst;               // global ranks, -1: none
+        char transport[32];
+        double gbps, median_gbps;       // of the same transport
+    } slow_link;
+    int64_t rows;
+    int64_t bytes;                      // of the file
+    char path[4096];
+    char kept[4096];                    // another tool's file, renamed
+};
+
+/* Read 'path'.  0, or -EIO with what SQLite said. */
+int summary_read (const char *path, struct summary *ret, struct err *err);
+void summary_fini (struct summary *s);
+
+void summary_print_text (const struct summary *s, int fd);
+void summary_print_logfmt (const struct summary *s, int fd);
+struct json *summary_to_json (const struct summary *s);
+
+#endif

@@ -1,0 +1,255 @@
+/* aggregator/report/summary_print.c - the summary for terminals, logs, JSON */
+#include "report/summary.h"
+
+#include "base/log.h"
+#include "base/units.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RANKS_SHOWN 20          // ranks with their reasons, on a terminal
+
+/* Microseconds in the unit that a person would use. */
+static void time_text (double us, char out[32])
+{
+    if (us >= 1e6)
+        (void)snprintf (out, 32, "%.2f s", us / 1e6);
+    else if (us >= 1e3)
+        (void)snprintf (out, 32, "%.1f ms", us / 1e3);
+    else
+        (void)snprintf (out, 32, "%.0f us", us);
+}
+
+static double percent (double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+/* "2-5, 9": the ranks in this state, in ranges; true if there are any. */
+static bool rank_list (const struct summary *s, const char *state, char *out,
+                       size_t max)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0, end; i < s->nothers && used + 32 < max; i = end) {
+        end = i + 1;
+        if (strcmp (s->others[i].state, state) != 0)
+            continue;
+        while (end < s->nothers &&
+               strcmp (s->others[end].state, state) == 0 &&
+               s->others[end].rank == s->others[end - 1].rank + 1)
+            end++;
+        used += (size_t)snprintf (out + used, max - used, "%s%lld",
+                                  used ? ", " : "",
+                                  (long long)s->others[i].rank);
+        if (end - i > 1)
+            used += (size_t)snprintf (out + used, max - used, "%s%lld",
+                                      end - i > 2 ? "-" : ", ",
+                                      (long long)s->others[end - 1].rank);
+    }
+    if (used + 32 >= max)
+        (void)snprintf (out + used, max - used, ", ...");
+    return used > 0;
+}
+
+static const char *const bad_states[] = { "missing", "failed", "partial",
+                                          "raw", "unexpected" };
+
+#define BAD_STATES (sizeof (bad_states) / sizeof (bad_states[0]))
+
+static void print_roll (const struct summary *s, FILE *f)
+{
+    char list[512];
+    size_t shown = 0;
+
+    (void)fprintf (f, "ranks         %lld of %lld present%s\n",
+                   (long long)s->present, (long long)s->expected,
+                   strcmp (s->known_by, "guess") == 0
+                       ? " (how many there should be is a guess: "
+                         "--world-size says it)"
+                       : "");
+    for (size_t i = 0; i < BAD_STATES; i++) {
+        if (rank_list (s, bad_states[i], list, sizeof (list)))
+            (void)fprintf (f, "  %-11s %s\n", bad_states[i], list);
+    }
+    for (size_t i = 0; i < s->nothers; i++) {
+        const struct summary_rank *r = &s->others[i];
+
+        if (!r->reason)
+            continue;
+        if (++shown > RANKS_SHOWN) {
+            (void)fprintf (f, "  ... more in table Roster of analysis.db\n");
+            break;
+        }
+        (void)fprintf (f, "  rank %lld: %s\n", (long long)r->rank, r->reason);
+    }
+    for (size_t i = 0; i < s->ncaptures; i++)
+        (void)fprintf (f, "  no rank: %s\n", s->captures[i]);
+    for (size_t i = 0; i < s->nremarks; i++)
+        (void)fprintf (f, "  note: %s\n", s->remarks[i]);
+}
+
+static void print_times (const struct summary *s, FILE *f)
+{
+    char step[32], own[32], mid[32];
+
+    if (!s->has_times)
+        return;
+    if (s->steps == 0)
+        (void)fprintf (f, "steps         one, nameless\n");
+    else
+        (void)fprintf (f, "steps         %lld: %s to %s\n",
+                       (long long)s->steps, s->first_step, s->last_step);
+    time_text (s->step_us, step);
+    (void)fprintf (f, "step time     %s = computing %.1f %% + communication "
+                   "not overlapped %.1f %% + free %.1f %%\n", step,
+                   percent (s->computing_us, s->step_us),
+                   percent (s->communication_us, s->step_us),
+                   percent (s->free_us, s->step_us));
+    if (s->slow_rank.rank >= 0) {
+        time_text (s->slow_rank.computing_us, own);
+        time_text (s->slow_rank.median_us, mid);
+        (void)fprintf (f, "slowest rank  %lld: computes %s a step, median %s "
+                       "(%+.1f %%)\n", (long long)s->slow_rank.rank, own, mid,
+                       percent (s->slow_rank.computing_us -
+                                    s->slow_rank.median_us,
+                                s->slow_rank.median_us));
+    }
+    if (s->slow_link.src >= 0)
+        (void)fprintf (f, "slowest link  %lld -> %lld over %s: %.1f GB/s, "
+                       "median %.1f GB/s\n", (long long)s->slow_link.src,
+                       (long long)s->slow_link.dst, s->slow_link.transport,
+                       s->slow_link.gbps, s->slow_link.median_gbps);
+}
+
+void summary_print_text (const struct summary *s, int fd)
+{
+    FILE *f = fdopen (dup (fd), "w");
+    char size[16];
+
+    if (!f)
+        return;
+    print_roll (s, f);
+    print_times (s, f);
+    units_bytes_text ((uint64_t)s->bytes, size);
+    (void)fprintf (f, "written       %s (%lld rows, %s)\n", s->path,
+                   (long long)s->rows, size);
+    if (s->kept[0])
+        (void)fprintf (f, "kept          %s (another tool wrote it)\n",
+                       s->kept);
+    (void)fclose (f);
+}
+
+void summary_print_logfmt (const struct summary *s, int fd)
+{
+    struct logline l;
+
+    for (size_t i = 0; i < s->nothers; i++) {
+        l = log_line (LOG_LEVEL_WARN, "rank");
+        log_int (&l, "rank", s->others[i].rank);
+        log_str (&l, "state", s->others[i].state);
+        log_str (&l, "host", s->others[i].host[0] ? s->others[i].host : NULL);
+        log_str (&l, "reason", s->others[i].reason);
+        log_end_to (&l, fd);
+    }
+    for (size_t i = 0; i < s->ncaptures + s->nremarks; i++) {
+        bool rankless = i < s->ncaptures;
+
+        l = log_line (rankless ? LOG_LEVEL_WARN : LOG_LEVEL_INFO,
+                      rankless ? "capture-without-rank" : "note");
+        log_str (&l, "text", rankless ? s->captures[i]
+                                      : s->remarks[i - s->ncaptures]);
+        log_end_to (&l, fd);
+    }
+    l = log_line (LOG_LEVEL_INFO, "summary");
+    log_int (&l, "expected", s->expected);
+    log_int (&l, "present", s->present);
+    log_str (&l, "known_by", s->known_by);
+    log_int (&l, "steps", s->steps);
+    log_real (&l, "step_us", s->step_us);
+    log_real (&l, "computing_us", s->computing_us);
+    log_real (&l, "communication_not_overlapped_us", s->communication_us);
+    log_real (&l, "free_us", s->free_us);
+    if (s->slow_rank.rank >= 0)
+        log_int (&l, "slowest_rank", s->slow_rank.rank);
+    if (s->slow_link.src >= 0) {
+        log_int (&l, "slowest_link_src", s->slow_link.src);
+        log_int (&l, "slowest_link_dst", s->slow_link.dst);
+        log_str (&l, "slowest_link_transport", s->slow_link.transport);
+        log_real (&l, "slowest_link_gbps", s->slow_link.gbps);
+    }
+    log_int (&l, "rows", s->rows);
+    log_int (&l, "bytes", s->bytes);
+    log_str (&l, "path", s->path);
+    log_str (&l, "kept", s->kept[0] ? s->kept : NULL);
+    log_end_to (&l, fd);
+}
+
+static void ranks_to_json (const struct summary *s, struct json *j)
+{
+    struct json *list = json_add_array (j, "ranks_not_present");
+
+    for (size_t i = 0; i < s->nothers; i++) {
+        const struct summary_rank *r = &s->others[i];
+        struct json *o = json_push_object (list);
+
+        json_add_int (o, "rank", r->rank);
+        json_add_text (o, "state", r->state);
+        json_add_text (o, "host", r->host[0] ? r->host : NULL);
+        json_add_text (o, "reason", r->reason);
+    }
+    list = json_add_array (j, "captures_without_rank");
+    for (size_t i = 0; i < s->ncaptures; i++)
+        json_push_text (list, s->captures[i]);
+    list = json_add_array (j, "notes");
+    for (size_t i = 0; i < s->nremarks; i++)
+        json_push_text (list, s->remarks[i]);
+}
+
+static void times_to_json (const struct summary *s, struct json *j)
+{
+    struct json *o;
+
+    if (!s->has_times)
+        return;
+    json_add_real (j, "step_us", s->step_us);
+    json_add_real (j, "computing_us", s->computing_us);
+    json_add_real (j, "communication_not_overlapped_us",
+                   s->communication_us);
+    json_add_real (j, "free_us", s->free_us);
+    if (s->slow_rank.rank >= 0) {
+        o = json_add_object (j, "slowest_rank");
+        json_add_int (o, "rank", s->slow_rank.rank);
+        json_add_real (o, "computing_us", s->slow_rank.computing_us);
+        json_add_real (o, "median_computing_us", s->slow_rank.median_us);
+    }
+    if (s->slow_link.src >= 0) {
+        o = json_add_object (j, "slowest_link");
+        json_add_int (o, "src_rank", s->slow_link.src);
+        json_add_int (o, "dst_rank", s->slow_link.dst);
+        json_add_text (o, "transport", s->slow_link.transport);
+        json_add_real (o, "bandwidth_gbps", s->slow_link.gbps);
+        json_add_real (o, "median_bandwidth_gbps", s->slow_link.median_gbps);
+    }
+}
+
+struct json *summary_to_json (const struct summary *s)
+{
+    struct json *j = json_object ();
+
+    json_add_int (j, "ranks_expected", s->expected);
+    json_add_int (j, "ranks_present", s->present);
+    json_add_text (j, "ranks_known_by", s->known_by);
+    ranks_to_json (s, j);
+    json_add_int (j, "steps", s->steps);
+    json_add_text (j, "first_step", s->steps ? s->first_step : NULL);
+    json_add_text (j, "last_step", s->steps ? s->last_step : NULL);
+    times_to_json (s, j);
+    json_add_int (j, "rows", s->rows);
+    json_add_int (j, "file_bytes", s->bytes);
+    json_add_text (j, "path", s->path);
+    json_add_text (j, "kept_path", s->kept[0] ? s->kept : NULL);
+    return j;
+}
