@@ -1,0 +1,338 @@
+/* cli/analyze.c - rollcall analyze: captures on this machine's disk into one
+ * analysis.db
+ */
+#include "cli.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "build/build.h"
+#include "extract/extract.h"
+#include "report/summary.h"
+#include "watch/find.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WORLD_MAX CAPTURE_WORLD_MAX
+#define ANALYSIS_DB "analysis.db"
+
+struct analyze_options {
+    const char *out, *steps, *only;
+    int64_t jobs, world_size;
+    bool json, text, quiet;
+};
+
+static const struct option_spec options[] = {
+    { "out", 'o', OPTION_TEXT, offsetof (struct analyze_options, out), "DIR",
+      NULL, NULL, 0, 0,
+      "Write into DIR/cluster_analysis_output. Without it: into the analysed "
+      "directory, when there is exactly one and it can be written." },
+    { "jobs", 'j', OPTION_INT, offsetof (struct analyze_options, jobs), "N",
+      NULL, "ROLLCALL_JOBS", 1, BUILD_THREADS_MAX,
+      "Threads that read captures. Without it: as many as there are "
+      "processors." },
+    { "steps", 's', OPTION_TEXT, offsetof (struct analyze_options, steps),
+      "LIST", NULL, NULL, 0, 0,
+      "Only these steps: numbers and ranges, as in 10,12-15." },
+    { "world-size", 'n', OPTION_INT,
+      offsetof (struct analyze_options, world_size), "N", NULL, NULL, 1,
+      WORLD_MAX,
+      "Expect ranks 0 to N-1. Without it the captures' metadata says how many "
+      "there should be; where that is silent, the highest rank seen." },
+    { "only", 0, OPTION_TEXT, offsetof (struct analyze_options, only),
+      "NAME,...", NULL, NULL, 0, 0,
+      "Make only these results: analysis.db." },
+    { "json", 0, OPTION_FLAG, offsetof (struct analyze_options, json), NULL,
+      NULL, NULL, 0, 0, "Print the summary as one JSON object." },
+    { "text", 0, OPTION_FLAG, offsetof (struct analyze_options, text), NULL,
+      NULL, NULL, 0, 0,
+      "Print the summary as on a terminal, wherever it goes." },
+    { "quiet", 'q', OPTION_FLAG, offsetof (struct analyze_options, quiet),
+      NULL, NULL, NULL, 0, 0, "No progress and no summary." },
+};
+
+const struct command_spec analyze_command = {
+    "rollcall analyze", "[OPTION]... DIR...",
+    "Read the captures of all ranks below each DIR and build one analysis.db "
+    "from them; name every rank that is not there, with the reason.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+struct analysis {
+    struct analyze_options opt;
+    enum cli_format format;
+    char **dirs;
+    int ndirs;
+    struct found_list found;
+    struct roll_item *items;
+    struct steps_filter steps;
+    struct roster roster;
+    struct publish out;
+    int64_t began_ns;
+};
+
+// Set by the handler of SIGINT, SIGTERM and SIGHUP.
+static atomic_bool cancelled;
+
+static void on_signal (int sig)
+{
+    (void)sig;
+    atomic_store (&cancelled, true);
+}
+
+static void catch_signals (void)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+    struct sigaction sa = { .sa_handler = on_signal };
+
+    // a second one kills at once
+    sa.sa_flags = (int)SA_RESETHAND;
+    for (size_t i = 0; i < sizeof (signals) / sizeof (signals[0]); i++)
+        (void)sigaction (signals[i], &sa, NULL);
+}
+
+#define FAIL(status, ...) cli_fail (&analyze_command, status, __VA_ARGS__)
+
+/* ---- finding ---- */
+
+static int find_all (struct analysis *a)
+{
+    struct err err = { "" };
+
+    for (int i = 0; i < a->ndirs; i++) {
+        int rc = find_captures (a->dirs[i], &a->found, &err);
+
+        if (rc < 0)
+            return FAIL (rc == -ENOENT || rc == -ENOTDIR ? EX_NOINPUT
+                                                         : EX_OSERR,
+                         "%s", err.text);
+    }
+    for (size_t i = 0; i < a->found.nproblems; i++)
+        (void)FAIL (0, "%s", a->found.problems[i]);
+    if (a->found.n == 0)
+        return FAIL (EX_NOINPUT, "no captures below %s: a capture is a "
+                     "directory named *_ascend_pt, or one with a "
+                     "profiler_info*.json or ASCEND_PROFILER_OUTPUT in it",
+                     a->dirs[0]);
+    return 0;
+}
+
+static int look_at_all (struct analysis *a)
+{
+    a->items = calloc (a->found.n, sizeof (*a->items));
+    if (!a->items)
+        return FAIL (EX_OSERR, "no memory for %zu captures", a->found.n);
+    for (size_t i = 0; i < a->found.n; i++) {
+        struct extract_look look;
+        struct err err = { "" };
+        struct capture *c = &a->items[i].capture;
+
+        capture_init (c);
+        if (extract_look (a->found.items[i].path, c, &look, &err) < 0)
+            return FAIL (EX_OSERR, "%s", err.text);
+        a->items[i].weight = look.work_bytes;
+        a->items[i].source = i;
+        a->items[i].skip = c->state != CAPTURE_COMPLETE;
+        capture_drop_groups (c);        // reading brings them again
+    }
+    roll_plan (a->items, a->found.n);
+    return 0;
+}
+
+static int expect_ranks (struct analysis *a)
+{
+    const char *known_by = "--world-size";
+    int64_t world = a->opt.world_size;
+
+    if (world == 0)
+        world = roll_world_size (a->items, a->found.n, &known_by);
+    if (roster_expect_world (&a->roster, world, known_by) < 0)
+        return FAIL (EX_OSERR, "no memory for %lld ranks", (long long)world);
+    return 0;
+}
+
+/* ---- building ---- */
+
+static int feed (void *arg, size_t source, const struct row_sink *sink,
+                 struct capture *c, struct err *err)
+{
+    const struct analysis *a = arg;
+
+    return extract_capture (a->found.items[source].path, &a->steps, sink, c,
+                            err);
+}
+
+static void show_progress (void *arg, const struct build_progress *p)
+{
+    const struct analysis *a = arg;
+    double seconds = (double)(clock_mono_ns () - a->began_ns) / 1e9;
+    double rate = (double)p->bytes / 1e6 / (seconds > 0 ? seconds : 1);
+    double left = (double)(p->bytes_all - p->bytes) / 1e6;
+
+    (void)fprintf (stderr, "\r%zu of %zu captures, %.0f MB/s, %.0f s left ",
+                   p->captures, p->captures_all, rate,
+                   rate > 0 ? left / rate : 0);
+    if (p->captures == p->captures_all)
+        (void)fprintf (stderr, "\r\033[K");
+    (void)fflush (stderr);
+}
+
+static int choose_output (struct analysis *a)
+{
+    struct err err = { "" };
+    const char *out = a->opt.out;
+    int rc;
+
+    if (!out && a->ndirs != 1)
+        return FAIL (EXIT_USAGE, "several directories are to be analysed: "
+                     "give -o DIR");
+    rc = publish_open (&a->out, out ? out : a->dirs[0], &err);
+    if (rc < 0)
+        return FAIL (EX_CANTCREAT, "%s%s", err.text,
+                     out ? "" : " (give -o DIR)");
+    return 0;
+}
+
+
+static int build (struct analysis *a, struct build_result *result)
+{
+    struct buf inputs;
+    struct build_job job = {
+        .items = a->items, .nitems = a->found.n, .roster = &a->roster,
+        .threads = (unsigned)a->opt.jobs, .feed = feed, .feed_arg = a,
+        .progress_arg = a, .cancel = &cancelled, .steps = a->opt.steps,
+    };
+    struct err err = { "" };
+    int rc;
+
+    buf_init (&inputs, 1 << 20);
+    for (int i = 0; i < a->ndirs; i++)
+        buf_printf (&inputs, "%s%s", i ? "\n" : "", a->dirs[i]);
+    job.inputs = buf_text (&inputs);
+
+    if (!a->opt.quiet && isatty (STDERR_FILENO))
+        job.progress = show_progress;
+    rc = build_run (&job, &a->out, result, &err);
+    buf_fini (&inputs);
+    if (rc == -EINTR)
+        return FAIL (cli_output_status (rc), "interrupted, nothing was "
+                     "written");
+    if (rc < 0)
+        return FAIL (cli_output_status (rc), "cannot write "
+                     ANALYSIS_DB " into %s: %s", a->out.dir, err.text);
+    return 0;
+}
+
+/* ---- telling ---- */
+
+static int print_summary (const struct analysis *a,
+                          const struct build_result *result)
+{
+    struct summary s;
+    struct err err = { "" };
+
+    if (summary_read (result->path, &s, &err) < 0)
+        return FAIL (EX_SOFTWARE, "cannot read back %s: %s", result->path,
+                     err.text);
+    (void)snprintf (s.kept, sizeof (s.kept), "%s", result->kept);
+    if (a->format == CLI_TEXT) {
+        summary_print_text (&s, STDOUT_FILENO);
+    } else if (a->format == CLI_LOGFMT) {
+        summary_print_logfmt (&s, STDOUT_FILENO);
+    } else {
+        struct json *j = summary_to_json (&s);
+        char *text = json_print (j, true);
+
+        if (text)
+            (void)puts (text);
+        free (text);
+        json_free (j);
+    }
+    summary_fini (&s);
+    return 0;
+}
+
+/* Whether anything at all could be read. */
+static bool any_rows (const struct analysis *a)
+{
+    for (size_t i = 0; i < a->found.n; i++) {
+        if (a->items[i].capture.state == CAPTURE_COMPLETE ||
+            a->items[i].capture.state == CAPTURE_PARTIAL)
+            return true;
+    }
+    return false;
+}
+
+static int check_only (struct analysis *a)
+{
+    if (a->opt.only && strcmp (a->opt.only, ANALYSIS_DB) != 0)
+        return FAIL (EXIT_USAGE, "--only: \"%s\" is not among the results "
+                     "(" ANALYSIS_DB ")", a->opt.only);
+    return 0;
+}
+
+static int analyze (struct analysis *a)
+{
+    struct build_result result;
+    int status;
+
+    if ((status = check_only (a)) != 0 || (status = find_all (a)) != 0 ||
+        (status = choose_output (a)) != 0 ||
+        (status = look_at_all (a)) != 0 || (status = expect_ranks (a)) != 0 ||
+        (status = build (a, &result)) != 0)
+        return status;
+    if (!a->opt.quiet && (status = print_summary (a, &result)) != 0)
+        return status;
+    if (!any_rows (a))
+        return FAIL (EX_DATAERR, "no capture could be read: the reasons are "
+                     "in table Capture of %s", result.path);
+    return roster_complete (&a->roster) ? EXIT_ALL_PRESENT : EXIT_NOT_ALL;
+}
+
+static void fini (struct analysis *a)
+{
+    publish_close (&a->out);
+    for (size_t i = 0; a->items && i < a->found.n; i++)
+        capture_fini (&a->items[i].capture);
+    free (a->items);
+    find_free (&a->found);
+    roster_fini (&a->roster);
+}
+
+static unsigned processors (void)
+{
+    long n = sysconf (_SC_NPROCESSORS_ONLN);
+
+    return n < 1 ? 1 : n > BUILD_THREADS_MAX ? BUILD_THREADS_MAX : (unsigned)n;
+}
+
+int verb_analyze (int argc, char **argv)
+{
+    struct analysis a = { .began_ns = clock_mono_ns () };
+    struct err err = { "" };
+    int rest, status;
+
+    if (!cli_options (&analyze_command, argc, argv, &a.opt, &rest, &status))
+        return status;
+    if (rest == argc)
+        return FAIL (EXIT_USAGE, "which directory? (usage: %s %s)",
+                     analyze_command.name, analyze_command.usage);
+    if (a.opt.steps && steps_parse (a.opt.steps, &a.steps, &err) < 0)
+        return FAIL (EXIT_USAGE, "--steps: %s", err.text);
+    if (a.opt.jobs == 0)
+        a.opt.jobs = processors ();
+    a.dirs = argv + rest;
+    a.ndirs = argc - rest;
+    a.format = cli_format (a.opt.json, a.opt.text);
+    catch_signals ();
+    status = analyze (&a);
+    fini (&a);
+    return status;
+}

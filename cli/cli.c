@@ -1,0 +1,57 @@
+/* cli/cli.c - what the verbs share */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+bool cli_options (const struct command_spec *c, int argc, char **argv,
+                  void *out, int *rest, int *status)
+{
+    struct err err = { "" };
+
+    switch (options_parse (c, argc, argv, false, out, rest, &err)) {
+    case OPTIONS_OK:
+        return true;
+    case OPTIONS_DONE:
+        *status = EXIT_ALL_PRESENT;
+        return false;
+    default:
+        *status = cli_fail (c, EXIT_USAGE, "%s (%s --help says more)",
+                            err.text, c->name);
+        return false;
+    }
+}
+
+int cli_fail (const struct command_spec *c, int status, const char *fmt, ...)
+{
+    va_list ap;
+
+    (void)fflush (stdout);
+    (void)fprintf (stderr, "%s: ", c->name);
+    va_start (ap, fmt);
+    (void)vfprintf (stderr, fmt, ap);
+    va_end (ap);
+    (void)fputc ('\n', stderr);
+    return status;
+}
+
+int cli_output_status (int rc)
+{
+    switch (-rc) {
+    case EINTR:
+        return 128 + 2;
+    case ENOMEM:
+        return EX_OSERR;
+    default:
+        return EX_CANTCREAT;
+    }
+}
+
+enum cli_format cli_format (bool json, bool text)
+{
+    if (json)
+        return CLI_JSON;
+    return text || isatty (STDOUT_FILENO) ? CLI_TEXT : CLI_LOGFMT;
+}

@@ -1,0 +1,64 @@
+/* cli/rollcall_main.c - the front door: rollcall VERB ... */
+#include "cli.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct verb verbs[] = {
+    { "analyze", verb_analyze, &analyze_command },
+};
+
+#define VERBS (sizeof (verbs) / sizeof (verbs[0]))
+
+static void print_help (FILE *f)
+{
+    (void)fprintf (f, "usage: rollcall VERB [OPTION]... [ARGUMENT]...\n\n"
+                   "Collects the profiler captures of every rank of a job and "
+                   "builds one analysis.db;\nwhat is missing is named, with "
+                   "the reason.\n\nverbs:\n");
+    for (size_t i = 0; i < VERBS; i++)
+        (void)fprintf (f, "  %-10s %s\n", verbs[i].name,
+                       verbs[i].command->summary);
+    (void)fprintf (f, "\nrollcall VERB --help says more; so does rollcall(1)."
+                   "\n");
+}
+
+/* For shell completion: the verbs, or the options of one. */
+static int complete (const char *verb)
+{
+    for (size_t i = 0; i < VERBS; i++) {
+        if (!verb)
+            (void)puts (verbs[i].name);
+        else if (strcmp (verb, verbs[i].name) == 0)
+            options_print_names (verbs[i].command);
+    }
+    return 0;
+}
+
+int main (int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+
+    log_setup ("rollcall", LOG_LEVEL_INFO);
+    if (strcmp (name, "--help") == 0 || strcmp (name, "-h") == 0 ||
+        strcmp (name, "help") == 0) {
+        print_help (stdout);
+        return 0;
+    }
+    if (strcmp (name, "--version") == 0) {
+        (void)puts ("rollcall " ROLLCALL_VERSION);
+        return 0;
+    }
+    if (strcmp (name, "__complete") == 0)
+        return complete (argv[2]);
+    for (size_t i = 0; i < VERBS; i++) {
+        if (strcmp (name, verbs[i].name) == 0)
+            return verbs[i].run (argc - 1, argv + 1);
+    }
+    if (*name)
+        (void)fprintf (stderr, "rollcall: there is no verb \"%s\"\n\n", name);
+    print_help (stderr);
+    return EXIT_USAGE;
+}
