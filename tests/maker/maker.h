@@ -1,0 +1,333 @@
+// Types and functions shared by the parts of capture_maker, the program that
+// writes artificial profiler captures for rollcall's tests.  The data flow is:
+// options -> job (groups) -> capture (one rank, in memory) -> files.
+
+#ifndef MAKER_H
+#define MAKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define EXIT_IO 1
+#define EXIT_USAGE 2
+
+#define DIR_MODE 0750
+#define FILE_MODE 0640
+
+// The years of the profiler and what came with them.
+#define FIRST_AGE 2023
+#define LAST_AGE 2026
+#define AGE_WITH_SIO 2024
+#define AGE_WITH_PREPARING 2024
+#define AGE_WITH_ITERATION 2024 // last field of op names
+#define AGE_AGGREGATED 2024     // matrix with op types and "Op Name"
+#define AGE_EXPORT_LIST 2024    // before, the export type is a string
+#define AGE_WITH_DEVICE 2025
+#define AGE_NEW_CONFIG 2025 // versions and the newer config keys
+#define AGE_WITH_DONE 2026
+
+#define MAX_BREAKS 64 // --break options on one command line
+#define MAX_BINS 2    // packet sizes of one op: full and tail
+#define MAX_KINDS 4   // world, tp, dp, pp
+#define MAX_NAME 64   // op name with its terminator
+#define MAX_SHAPES 10 // message shapes known to the model
+#define MAX_PATH 4096
+#define MAX_PEERS 9 // links of one op, without the local one
+
+#define TICKS_PER_MS 50000.0 // a tick is 20 ns, as in real captures
+#define TICKS_PER_US 50.0
+
+// The first five are the transports of communication.json, in its order.
+enum transport {
+    T_RDMA,
+    T_HCCS,
+    T_PCIE,
+    T_SDMA,
+    T_SIO,
+    BAND_COUNT,
+    T_LOCAL = BAND_COUNT,
+    T_NULL
+};
+
+enum form { FORM_TEXT = 1, FORM_DB = 2, FORM_BOTH = 3 };
+
+enum break_flag {
+    B_TRUNCATED_JSON = 1 << 0,
+    B_WRONG_TYPE = 1 << 1,
+    B_EMPTY_FILE = 1 << 2,
+    B_MISSING_FILE = 1 << 3,
+    B_MISSING_CSV = 1 << 4,
+    B_BAD_UTF8 = 1 << 5,
+    B_OVERFLOW_NUMBER = 1 << 6,
+    B_HUGE_STRING = 1 << 7,
+    B_DEEP_NESTING = 1 << 8,
+    B_TRAILING_GARBAGE = 1 << 9,
+    B_CORRUPT_DB = 1 << 10,
+    B_TRUNCATED_DB = 1 << 11,
+    B_DB_MISSING_COLUMN = 1 << 12,
+    B_DB_EXTRA_COLUMN = 1 << 13,
+    B_DB_MISSING_TABLE = 1 << 14,
+    B_HOT_JOURNAL = 1 << 15,
+    B_SYMLINK = 1 << 16,
+    B_UNREADABLE = 1 << 17,
+    B_RAW = 1 << 18,
+    B_COLLECTING = 1 << 19,
+    B_ANALYSING = 1 << 20,
+    B_NO_DONE = 1 << 21,
+    B_DUPLICATE = 1 << 22,
+    B_TWO_HOSTS = 1 << 23
+};
+
+struct break_rule {
+    unsigned flag;
+    int rank;
+};
+
+struct options {
+    const char *outdir;
+    int ranks;
+    int steps;
+    int ops;
+    int first_step;
+    uint64_t seed;
+    int only_rank; // -1: all
+    bool *skip;    // one per rank
+    int slow_rank; // -1: none
+    int slow_src;  // -1: none
+    int slow_dst;
+    int form; // enum form
+    int age;  // 2023 .. 2026
+    int level;
+    bool renamed;
+    int ranks_per_host;
+    bool indent;
+    bool crlf;
+    bool string_rank;
+    bool no_rank;
+    int repeat;
+    unsigned transports; // bit per enum transport
+    struct break_rule breaks[MAX_BREAKS];
+    size_t break_count;
+    int64_t huge_bytes;
+    const char *truth;
+    bool quiet;
+};
+
+// One communication group: its members' global ranks in group order.
+struct group {
+    const char *kind_name; // default_group, tp, dp, pp
+    char name[24];         // communicator name
+    char hash[24];         // group key of the files
+    int kind;
+    int size;
+    int *members;
+    int64_t min_rate; // bytes per tick of the slowest used link
+};
+
+struct job {
+    const struct options *opt;
+    struct group *groups;
+    int group_count;
+    int kind_count;
+    int pp_kind; // index of the point-to-point kind, or -1
+    int tp_size;
+    int dp_size;
+    int pp_size;
+    int first_group[MAX_KINDS];
+    int groups_of_kind[MAX_KINDS];
+    int *group_of[MAX_KINDS]; // per rank
+    int *place_of[MAX_KINDS]; // per rank: group rank
+    int *members;             // storage of all member lists
+};
+
+struct packet_bin {
+    double mb;
+    double ms;
+    int64_t count;
+};
+
+// One transport of one op.
+struct band {
+    bool touched; // something was added: numbers are floats
+    double mb;
+    double ms;
+    double gbps;
+    double large;
+    int64_t packets;
+    int64_t large_packets;
+    size_t bin_count;
+    struct packet_bin bins[MAX_BINS];
+};
+
+struct op {
+    char name[MAX_NAME];
+    const char *matrix_type;
+    int group; // index in job.groups
+    bool p2p;
+    double start_us;
+    double elapse_ms;
+    double transit_ms;
+    double wait_ms;
+    double sync_ms;
+    double idle_ms;
+    bool has_transit; // false: printed as the integer 0
+    bool has_wait;
+    struct band bands[BAND_COUNT];
+    size_t first_link;
+    size_t link_count;
+};
+
+// What one op moved over one link; src and dst are group ranks.
+struct link {
+    size_t op;
+    int src;
+    int dst;
+    enum transport transport;
+    double mb;
+    double ms;
+    double gbps;
+};
+
+// One line of step_trace_time.csv, all in microseconds.
+struct step_row {
+    int id;
+    double computing;
+    double not_overlapped;
+    double overlapped;
+    double communication;
+    double free;
+    double stage;
+    double bubble;
+    double exclude_receive;
+    double preparing;
+    bool has_bubble; // false: printed as the integer 0
+};
+
+// Which capture is to be made.
+struct capture_id {
+    int rank;
+    int repeat;        // 0 .. options.repeat - 1
+    bool other_values; // the second capture of a duplicate
+    bool other_host;
+};
+
+// Everything one rank's profiler saw, one step after the other; each step
+// has options.ops ops.
+struct capture {
+    struct capture_id id;
+    const struct job *job;
+    int64_t base_us; // epoch time of tick 0
+    int device;
+    struct step_row *steps;
+    struct op *ops;
+    size_t op_count;
+    struct link *links;
+    size_t link_count;
+    size_t link_room;
+};
+
+// One row of the aggregated matrix.  Rows with equal key belong together.
+struct matrix_row {
+    size_t key;
+    const char *type;
+    const char *place;   // top1, middle, ...
+    const char *op_name; // NULL for place total
+    const char *hash;
+    int src;
+    int dst;
+    enum transport transport;
+    double mb;
+    double ms;
+    double gbps;
+};
+
+struct tables; // maker_db.c
+
+// maker_options.c
+void parse_options (int argc, char **argv, struct options *opt);
+unsigned breaks_of (const struct options *opt, int rank);
+bool has_communication (const struct options *opt);
+
+// maker_number.c
+uint64_t mix (uint64_t x);
+uint64_t draw (uint64_t key, uint64_t counter);
+void hash_group (const char *name, char *text, size_t room);
+double round4 (double x);
+size_t format_double (char *buf, double x);
+void put_double (FILE *f, double x);
+void put_number (FILE *f, double x, bool is_float);
+
+// maker_job.c
+void build_job (struct job *job, const struct options *opt);
+void free_job (struct job *job);
+int peers_of (const struct job *job, const struct group *g, int place,
+              int *peers);
+enum transport pick_transport (const struct options *opt, int a, int b,
+                               int64_t seq);
+int64_t link_rate (const struct options *opt, enum transport t, int a, int b);
+
+// maker_model.c
+void make_capture (struct capture *c, const struct job *job,
+                   struct capture_id id);
+void free_capture (struct capture *c);
+
+// maker_traffic.c
+struct shape {
+    int64_t chunk;   // bytes of a full packet
+    int64_t packets; // number of full packets
+    int64_t tail;    // bytes of the last one, 0: none
+};
+// What one op of one rank moves.
+struct transfer {
+    const struct shape *shape;
+    const int *peers; // group ranks it sends to
+    int peer_count;
+    enum transport local; // its local copy: T_LOCAL, T_NULL
+    bool has_local;
+    int64_t seq;   // number of the op in its group
+    uint64_t luck; // this rank's random number for the op
+};
+extern const struct shape shapes[MAX_SHAPES];
+int64_t slowest_transfer (const struct shape *s, int64_t rate);
+int64_t fill_traffic (struct capture *c, size_t op_index,
+                      const struct transfer *t);
+
+// maker_text.c
+FILE *create_file (const char *path);
+void close_file (FILE *f, const char *path);
+void write_communication (const struct capture *c, const char *path);
+void write_step_csv (const struct capture *c, const char *path);
+void put_step_open (FILE *f, const struct capture *c, int step);
+
+// maker_matrix.c
+const char *transport_name (enum transport t);
+struct matrix_row *aggregate_matrix (const struct capture *c, int step,
+                                     bool p2p, size_t *count);
+void write_matrix (const struct capture *c, const char *path);
+
+// maker_db.c
+struct tables *open_tables (const char *path, const struct options *opt,
+                            bool is_truth);
+void add_capture_rows (struct tables *t, const struct capture *c);
+void close_tables (struct tables *t);
+
+// maker_layout.c
+int64_t write_capture (const struct capture *c);
+void make_dirs (const char *path);
+void join_path (char *out, const char *dir, const char *name);
+
+// maker_info.c
+void write_profiler_info (const struct capture *c, const char *path);
+void write_metadata (const struct capture *c, const char *path);
+
+// maker_break.c
+void break_files (const char *output, const struct capture *c, unsigned flags);
+
+// maker_main.c
+_Noreturn void die (const char *path);
+_Noreturn void die_text (const char *path, const char *text);
+void *make_room (size_t count, size_t size);
+
+#endif
