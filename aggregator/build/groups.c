@@ -80,6 +80,15 @@ static struct entry *intern (struct groups *g, struct comm_group *group)
     return e;
 }
 
+static bool has_member (const struct comm_group *g, int32_t rank)
+{
+    for (uint32_t i = 0; i < g->nmembers; i++) {
+        if (g->members[i] == rank)
+            return true;
+    }
+    return false;
+}
+
 /* The entry of a name that no metadata explains, with 'rank' among its
  * members.
  */
@@ -103,10 +112,8 @@ static struct entry *intern_seen (struct groups *g, const char *name,
         *chain = e;
         g->n++;
     }
-    for (uint32_t i = 0; i < e->g.nmembers; i++) {
-        if (e->g.members[i] == rank)
-            return e;
-    }
+    if (has_member (&e->g, rank))
+        return e;
     members = realloc (e->g.members,
                        (e->g.nmembers + 1) * sizeof (*members));
     if (!members)
@@ -216,6 +223,28 @@ static int write_entry (const struct entry *e, int64_t id, sqlite3_stmt *group,
     return 0;
 }
 
+/* What only ops showed is no group of its own where another capture's
+ * metadata has a group of that name with the rank in it.
+ */
+static void explain_seen (struct entry *seen, struct entry *chain)
+{
+    for (struct entry *e = chain; e; e = e->next) {
+        uint32_t left = 0;
+
+        if (!e->g.id || strcmp (e->g.name, seen->g.name) != 0)
+            continue;
+        for (uint32_t i = 0; i < seen->g.nmembers; i++) {
+            if (!has_member (&e->g, seen->g.members[i]))
+                seen->g.members[left++] = seen->g.members[i];
+        }
+        if (left == seen->g.nmembers)
+            continue;
+        seen->g.nmembers = left;
+        e->collective = e->collective || seen->collective;
+        e->p2p = e->p2p || seen->p2p;
+    }
+}
+
 int groups_write (struct groups *g, sqlite3 *db, struct err *err)
 {
     struct entry **list = calloc (g->n + 1, sizeof (struct entry *));
@@ -227,10 +256,13 @@ int groups_write (struct groups *g, sqlite3 *db, struct err *err)
         return err_set (err, ENOMEM, "no memory for groups");
     for (size_t i = 0; i < CHAINS; i++) {
         for (struct entry *e = g->chains[i]; e; e = e->next) {
-            if (!e->g.id)
+            if (!e->g.id) {
+                explain_seen (e, g->chains[i]);
                 qsort (e->g.members, e->g.nmembers, sizeof (int32_t),
                        compare_ranks);
-            list[n++] = e;
+            }
+            if (e->g.id || e->g.nmembers > 0)
+                list[n++] = e;
         }
     }
     qsort (list, n, sizeof (struct entry *), compare_entries);

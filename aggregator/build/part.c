@@ -28,7 +28,6 @@ struct part {
     sqlite3_stmt *insert[TABLE_COUNT];
     int64_t mark[TABLE_COUNT];          // rows before the current capture
     int64_t rows[TABLE_COUNT];
-    int64_t capture, rank;
     struct part_group *groups;
     size_t ngroups;
 };
@@ -54,10 +53,9 @@ static void column_list (const struct table *t, char *out, size_t max)
     size_t used = 0;
 
     for (unsigned c = 0; c < t->ncolumns; c++)
-        used += (size_t)snprintf (out + used, max - used, "%s %s, ",
-                                  t->columns[c].name,
+        used += (size_t)snprintf (out + used, max - used, "%s%s %s",
+                                  c ? ", " : "", t->columns[c].name,
                                   schema_affinity (&t->columns[c]));
-    (void)snprintf (out + used, max - used, "rank INTEGER, capture INTEGER");
 }
 
 static int vtab_connect (sqlite3 *db, void *aux, int argc,
@@ -142,12 +140,8 @@ static int vtab_column (sqlite3_vtab_cursor *base, sqlite3_context *ctx,
 {
     const struct cursor *c = (const struct cursor *)base;
     const struct batch *b = c->feed->batch;
-    int n = (int)c->feed->table->ncolumns;
 
-    if (i >= n) {
-        sqlite3_result_int64 (ctx, i == n ? c->feed->part->rank
-                                          : c->feed->part->capture);
-    } else if (b->text[i]) {
+    if (b->text[i]) {
         size_t size = 0;
         const char *s = batch_text_at (b, b->text[i][c->row], &size);
 
@@ -269,14 +263,14 @@ static int make_tables (struct part *p, struct err *err)
         column_list (t, columns, sizeof (columns));
         (void)snprintf (source, sizeof (source), "rows_of_%s", t->name);
         p->feeds[i] = (struct feed){ .part = p, .table = t };
-        if ((rc = db_execf (p->db, err, "CREATE TABLE %s (%s)", t->name,
-                            columns)) < 0)
+        if ((rc = db_execf (p->db, err, "CREATE TABLE %s (%s, rank INTEGER, "
+                            "capture INTEGER)", t->name, columns)) < 0)
             return rc;
         if (sqlite3_create_module (p->db, source, &vtab_module,
                                    &p->feeds[i]) != SQLITE_OK)
             return db_error (p->db, source, err);
-        (void)snprintf (sql, sizeof (sql), "INSERT INTO %s SELECT * FROM %s",
-                        t->name, source);
+        (void)snprintf (sql, sizeof (sql), "INSERT INTO %s SELECT *, ?1, ?2 "
+                        "FROM %s", t->name, source);
         if ((rc = db_prepare (p->db, sql, &p->insert[i], err)) < 0)
             return rc;
     }
@@ -342,8 +336,10 @@ const struct row_sink *part_sink (struct part *p)
 
 void part_begin_capture (struct part *p, int64_t id, int64_t rank)
 {
-    p->capture = id;
-    p->rank = rank;
+    for (unsigned i = 0; i < TABLE_COUNT; i++) {
+        (void)sqlite3_bind_int64 (p->insert[i], 1, rank);
+        (void)sqlite3_bind_int64 (p->insert[i], 2, id);
+    }
     memcpy (p->mark, p->rows, sizeof (p->mark));
     forget_groups (p);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STEPS_NAMED 8           // in one reason; more are "..."
+
 static int compare_items (const void *pa, const void *pb)
 {
     const struct roll_item *a = pa, *b = pb;
@@ -30,7 +32,8 @@ static size_t rank_end (const struct roll_item *items, size_t n, size_t first)
     return end;
 }
 
-static void fail_two_hosts (struct roll_item *items, size_t n)
+/* True if the captures came from more than one host: none is used then. */
+static bool fail_two_hosts (struct roll_item *items, size_t n)
 {
     const struct capture *a = &items[0].capture, *b = NULL;
 
@@ -40,10 +43,10 @@ static void fail_two_hosts (struct roll_item *items, size_t n)
             b = &items[i].capture;
     }
     if (!b)
-        return;
+        return false;
     for (size_t i = 0; i < n; i++) {
         struct capture *c = &items[i].capture;
-        const struct capture *other = i == 0 ? b : &items[0].capture;
+        const struct capture *other = strcmp (c->host, a->host) ? a : b;
 
         items[i].skip = true;
         c->state = CAPTURE_FAILED;
@@ -51,19 +54,31 @@ static void fail_two_hosts (struct roll_item *items, size_t n)
                         "(%s); neither is used", (long long)c->rank, c->host,
                         c->name, other->host, other->name);
     }
+    return true;
 }
 
-/* The same capture once more (copied, or analysed again): the newer counts. */
+/* Of two copies of a capture: one that can be read, then the newer one. */
+static bool is_better (const struct roll_item *a, const struct roll_item *b)
+{
+    return a->skip != b->skip ? b->skip : a > b;
+}
+
+/* The same capture once more (copied, or analysed again). */
 static void supersede_copies (struct roll_item *items, size_t n)
 {
-    for (size_t i = 0; i + 1 < n; i++) {
-        for (size_t k = i + 1; k < n; k++) {
-            if (strcmp (items[i].capture.name, items[k].capture.name) != 0)
+    for (size_t i = 0; i < n; i++) {
+        struct capture *c = &items[i].capture;
+
+        for (size_t k = 0; k < n; k++) {
+            if (strcmp (c->name, items[k].capture.name) != 0 ||
+                !is_better (&items[k], &items[i]))
                 continue;
+            capture_reason (c, "%s", items[i].skip && !items[k].skip
+                                ? "another capture of the same name can be "
+                                  "read"
+                                : "a newer capture has the same name");
             items[i].skip = true;
-            items[i].capture.state = CAPTURE_SUPERSEDED;
-            capture_reason (&items[i].capture, "a newer capture has the same "
-                            "name");
+            c->state = CAPTURE_SUPERSEDED;
             break;
         }
     }
@@ -95,8 +110,7 @@ void roll_plan (struct roll_item *items, size_t n)
         end = rank_end (items, n, i);
         if (items[i].rank == CAPTURE_NO_RANK)
             continue;
-        fail_two_hosts (items + i, end - i);
-        if (!items[i].skip)
+        if (!fail_two_hosts (items + i, end - i))
             supersede_copies (items + i, end - i);
     }
 }
@@ -148,28 +162,47 @@ static bool counts (const struct roll_item *item)
                            item->capture.state == CAPTURE_PARTIAL);
 }
 
-/* Steps of 'old' that a later capture of the same rank has too. */
+/* "step 10", "steps 10, 11, ...": as a reason needs it. */
+static void list_step (char *out, size_t max, size_t n, const char *step)
+{
+    size_t used = strlen (out);
+
+    if (!*step)
+        step = "(nameless)";
+    if (n < STEPS_NAMED)
+        (void)snprintf (out + used, max - used, "%s%s", n ? ", " : "", step);
+    else if (n == STEPS_NAMED)
+        (void)snprintf (out + used, max - used, ", ...");
+}
+
+/* The steps of 'old' that newer[which] has and none before it. */
 static int find_conflicts (struct roll_item *old, struct roll_item *newer,
-                           size_t nnewer, int64_t id,
+                           size_t which, int64_t id,
                            struct roll_conflict **list, size_t *n)
 {
-    for (uint32_t s = 0; s < old->capture.nsteps; s++) {
-        const char *step = old->capture.steps[s];
+    struct capture *a = &old->capture, *b = &newer[which].capture;
+    char steps[STEPS_NAMED * 32] = "";
+    size_t found = 0;
 
-        for (size_t i = 0; i < nnewer; i++) {
-            if (!counts (&newer[i]) || !has_step (&newer[i].capture, step))
-                continue;
-            capture_reason (&old->capture, "step %s is taken from the newer "
-                            "capture %s", *step ? step : "(nameless)",
-                            newer[i].capture.name);
-            capture_reason (&newer[i].capture, "step %s is in the older "
-                            "capture %s too", *step ? step : "(nameless)",
-                            old->capture.name);
-            if (add_conflict (list, n, id, step) < 0)
-                return -ENOMEM;
-            break;
-        }
+    for (uint32_t s = 0; s < a->nsteps; s++) {
+        bool taken = !has_step (b, a->steps[s]);
+
+        for (size_t i = 0; i < which && !taken; i++)
+            taken = counts (&newer[i]) &&
+                    has_step (&newer[i].capture, a->steps[s]);
+        if (taken)
+            continue;
+        if (add_conflict (list, n, id, a->steps[s]) < 0)
+            return -ENOMEM;
+        list_step (steps, sizeof (steps), found++, a->steps[s]);
     }
+    if (found == 0)
+        return 0;
+    capture_reason (a, "step%s %s: taken from the newer capture %s",
+                    found > 1 ? "s" : "", steps, b->name);
+    capture_reason (b, "step%s %s: the older capture %s has %s too",
+                    found > 1 ? "s" : "", steps, a->name,
+                    found > 1 ? "them" : "it");
     return 0;
 }
 
@@ -181,10 +214,12 @@ int roll_conflicts (struct roll_item *items, size_t n,
 
     for (size_t i = 0, end; i < n; i = end) {
         end = rank_end (items, n, i);
-        for (size_t k = i; k + 1 < end; k++) {
-            if (counts (&items[k]) &&
-                find_conflicts (&items[k], &items[k + 1], end - k - 1,
-                                (int64_t)k + 1, &list, &used) < 0) {
+        for (size_t k = i, m; k < end; k++) {
+            for (m = k + 1; m < end; m++) {
+                if (!counts (&items[k]) || !counts (&items[m]) ||
+                    find_conflicts (&items[k], &items[k + 1], m - k - 1,
+                                    (int64_t)k + 1, &list, &used) == 0)
+                    continue;
                 free (list);
                 return -ENOMEM;
             }
@@ -270,11 +305,15 @@ int roll_fill_roster (const struct roll_item *items, size_t n,
             e->state = ROSTER_UNEXPECTED;
         e->device_id = c->device_id;
         roster_set_text (&e->host, c->host);
-        if (!why || (e->state == ROSTER_PRESENT && !why->reason[0]))
-            continue;
-        (void)snprintf (text, sizeof (text), "%s: %s", why->name,
-                        why->reason);
-        roster_set_text (&e->reason, why->reason[0] ? text : NULL);
+        text[0] = '\0';
+        if (why && why->reason[0])
+            (void)snprintf (text, sizeof (text), "%s: %s", why->name,
+                            why->reason);
+        else if (!e->expected)
+            (void)snprintf (text, sizeof (text), "%s came, but %lld ranks "
+                            "are expected (%s)", c->name,
+                            (long long)r->world_size, r->known_by);
+        roster_set_text (&e->reason, text);
     }
     return 0;
 }

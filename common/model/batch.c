@@ -7,6 +7,7 @@
 
 #define TEXT_OVERHEAD 5u        // u32 length before, NUL behind
 #define BYTES_FIRST 65536u
+#define HASH_ODD UINT64_C (0x9e3779b97f4a7c15)  // 2^64 / golden ratio
 
 int batch_init (struct batch *b, enum table_id table, struct err *err)
 {
@@ -71,12 +72,19 @@ const char *batch_text_at (const struct batch *b, uint32_t ref, size_t *n)
 
 static uint32_t text_slot (const char *s, size_t n)
 {
-    uint32_t h = (uint32_t)n * 0x9e3779b1u;
+    uint64_t tail = 0, before = 0, h;
 
     // ops of one step differ in their tails, so the last bytes matter most
-    for (size_t i = n > 12 ? n - 12 : 0; i < n; i++)
-        h = (h ^ (uint8_t)s[i]) * 0x01000193u;
-    return (h ^ h >> 15) & (BATCH_CACHE - 1);
+    if (n >= 16)
+        memcpy (&before, s + n - 16, 8);
+    if (n >= 8) {
+        memcpy (&tail, s + n - 8, 8);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            tail = tail << 8 | (uint8_t)s[i];
+    }
+    h = (tail ^ before * HASH_ODD ^ n) * HASH_ODD;
+    return (uint32_t)(h >> 32) & (BATCH_CACHE - 1);
 }
 
 static bool bytes_reserve (struct batch *b, size_t n)

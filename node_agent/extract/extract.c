@@ -7,6 +7,7 @@
 #include "extract/source.h"
 
 #include "base/fileio.h"
+#include "base/utf8.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,10 +25,20 @@
 
 bool source_flush (struct source *src, struct batch *b, struct err *err)
 {
+    uint32_t nrows = b->nrows;
     int rc = src->stopped ? src->stopped : batch_flush (b, src->sink, err);
 
     src->stopped = rc;
+    if (rc == 0)
+        src->rows[b->table] += nrows;
     return rc == 0;
+}
+
+void source_note_device (struct source *src, double device)
+{
+    if (src->capture->device_id == CAPTURE_NO_DEVICE && device >= 0 &&
+        device <= INT32_MAX)
+        src->capture->device_id = (int64_t)device;
 }
 
 bool source_note_step (struct source *src, const char *step, size_t n,
@@ -57,6 +68,14 @@ static void source_close (struct source *src)
     src->out = src->dir = -1;
 }
 
+static bool is_link (int dir, const char *name)
+{
+    struct stat st;
+
+    return fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISLNK (st.st_mode);
+}
+
 /* 0, or the capture is a failed one: the reason has been noted. */
 static int source_open (struct source *src)
 {
@@ -71,7 +90,11 @@ static int source_open (struct source *src)
     }
     src->out = fileio_open_dir_at (src->dir, OUTPUT_DIR, &err);
     if (src->out < 0 && src->out != -ENOENT) {
-        capture_reason (src->capture, "%s", err.text);
+        if (is_link (src->dir, OUTPUT_DIR))     // open says "not a directory"
+            capture_reason (src->capture, OUTPUT_DIR " is a symbolic link, "
+                            "which is not followed");
+        else
+            capture_reason (src->capture, "%s", err.text);
         src->out = -1;
         return -EACCES;
     }
@@ -214,6 +237,23 @@ static int look_at (struct source *src, struct extract_look *look,
     return 0;
 }
 
+/* A reason quotes what files and directories hold: make it valid UTF-8. */
+static void tidy_reason (struct capture *c)
+{
+    char fixed[3 * CAPTURE_REASON_MAX];
+    uint64_t bad = 0;
+    size_t n = utf8_repair (c->reason, strlen (c->reason), fixed, &bad);
+
+    if (bad == 0)
+        return;
+    if (n >= sizeof (c->reason))
+        n = sizeof (c->reason) - 1;
+    while (n > 0 && ((unsigned char)fixed[n] & 0xc0) == 0x80)
+        n--;                    // not in the middle of a character
+    memcpy (c->reason, fixed, n);
+    c->reason[n] = '\0';
+}
+
 static void source_init (struct source *src, const char *path,
                          struct capture *c)
 {
@@ -230,6 +270,7 @@ int extract_look (const char *path, struct capture *c,
     source_init (&src, path, c);
     rc = look_at (&src, look, err);
     source_close (&src);
+    tidy_reason (c);
     return rc;
 }
 
@@ -284,6 +325,7 @@ static int forget_damaged (struct source *src, const struct tally *t,
 {
     if (t->how[table] != READING_DAMAGED)
         return 0;
+    src->rows[table] = 0;
     return src->sink->forget (src->sink->arg, table, err);
 }
 
@@ -402,18 +444,35 @@ static const char *file_of (enum table_id table)
     return "";
 }
 
+/* The damage of a table, once for all tables that have the same. */
+static void tell_damage (struct capture *c, const struct tally *t,
+                         unsigned table)
+{
+    char names[256] = "";
+    size_t used = 0;
+
+    for (unsigned i = 0; i < TABLE_COUNT; i++) {
+        if (t->how[i] != READING_DAMAGED ||
+            strcmp (t->why[i], t->why[table]) != 0)
+            continue;
+        if (i < table)
+            return;             // told already
+        used += (size_t)snprintf (names + used, sizeof (names) - used, "%s%s",
+                                  used ? ", " : "", schema_table (i)->name);
+    }
+    capture_reason (c, "%s (%s)", t->why[table], names);
+}
+
 static void judge (struct source *src, const struct tally *t)
 {
     struct capture *c = src->capture;
     bool comm = expects_communication (src, t);
     bool good = !src->damaged, any = false;
-    const char *last = "";
 
     for (unsigned i = 0; i < TABLE_COUNT; i++) {
         bool expected = i == TABLE_STEP || comm;
 
-        any = any || t->how[i] == READING_WHOLE ||
-              (t->how[i] == READING_DAMAGED && c->nsteps > 0);
+        any = any || t->how[i] == READING_WHOLE || src->rows[i] > 0;
         if (t->how[i] == READING_WHOLE ||
             (t->how[i] == READING_ABSENT && !expected))
             continue;
@@ -422,8 +481,8 @@ static void judge (struct source *src, const struct tally *t)
             capture_reason (c, "%s is missing: neither " ANALYSIS_DB
                             " nor %s has it", schema_table (i)->name,
                             file_of (i));
-        else if (strcmp (last, t->why[i]) != 0)
-            capture_reason (c, "%s", last = t->why[i]);
+        else
+            tell_damage (c, t, i);
     }
     if (good)
         c->state = CAPTURE_COMPLETE;
@@ -437,7 +496,7 @@ static void judge (struct source *src, const struct tally *t)
 static int read_rows (struct source *src, struct err *err)
 {
     struct tally t;
-    struct err repaired = { "" };
+    struct err damage = { "" };         // of analysis.db
     int rc;
 
     memset (&t, 0, sizeof (t));
@@ -447,16 +506,20 @@ static int read_rows (struct source *src, struct err *err)
         return rc;
     for (unsigned i = 0; i < TABLE_COUNT; i++) {
         if (t.how[i] == READING_DAMAGED)
-            (void)snprintf (repaired.text, sizeof (repaired.text), "%s",
+            (void)snprintf (damage.text, sizeof (damage.text), "%s",
                             t.why[i]);
     }
     if ((rc = read_from_text (src, &t, err)) < 0)
         return rc;
     name_sources (src->capture, &t);
     judge (src, &t);
-    if (src->capture->state == CAPTURE_COMPLETE && repaired.text[0])
+    for (unsigned i = 0; i < TABLE_COUNT && damage.text[0]; i++) {
+        if (t.from[i] != FROM_TEXT)
+            continue;
         capture_reason (src->capture, "%s; the text export was read instead",
-                        repaired.text);
+                        damage.text);
+        break;
+    }
     return 0;
 }
 
@@ -475,5 +538,6 @@ int extract_capture (const char *path, const struct steps_filter *steps,
     if (rc == 0 && c->state == CAPTURE_COMPLETE)
         rc = read_rows (&src, err);
     source_close (&src);
+    tidy_reason (c);
     return rc;
 }

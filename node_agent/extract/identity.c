@@ -9,10 +9,12 @@
 #include "base/fileio.h"
 #include "base/json.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "watch/find.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,54 +23,80 @@
 #define METADATA_MAX (16u << 20)        // bytes of a metadata file
 #define METADATA_FILE "profiler_metadata.json"
 
-/* "<start><digits><end>" gives the digits' value; -1 without digits, -2 if the
- * name is another one.
+/* "<start>_<digits><end>" gives the digits' value, "<start><end>" NAME_PLAIN,
+ * digits that are no rank NAME_NO_RANK, any other name NAME_OTHER.
  */
+enum { NAME_PLAIN = -1, NAME_NO_RANK = -2, NAME_OTHER = -3 };
+
 static int64_t numbered_name (const char *name, const char *start,
                               const char *end)
 {
     size_t s = strlen (start), e = strlen (end), n = strlen (name);
-    char digits[20];
+    char digits[NAME_MAX];
     int64_t v;
+    int rc;
 
     if (n < s + e || strncmp (name, start, s) != 0 ||
         strcmp (name + n - e, end) != 0)
-        return -2;
+        return NAME_OTHER;
     if (n == s + e)
-        return -1;
+        return NAME_PLAIN;
     if (name[s] != '_' || n - s - e - 1 >= sizeof (digits))
-        return -2;
+        return NAME_OTHER;
     memcpy (digits, name + s + 1, n - s - e - 1);
     digits[n - s - e - 1] = '\0';
-    return units_int (digits, 0, CAPTURE_WORLD_MAX - 1, &v) < 0 ? -2 : v;
+    rc = units_int (digits, 0, CAPTURE_WORLD_MAX - 1, &v);
+    return rc == 0 ? v : rc == -ERANGE ? NAME_NO_RANK : NAME_OTHER;
 }
 
 static int64_t event_db_rank (const char *name)
 {
     int64_t rank = numbered_name (name, "ascend_pytorch_profiler", ".db");
 
-    return rank != -2 ? rank
-                      : numbered_name (name, "ascend_mindspore_profiler",
-                                       ".db");
+    return rank != NAME_OTHER
+               ? rank
+               : numbered_name (name, "ascend_mindspore_profiler", ".db");
+}
+
+/* Of several the one with the lowest rank counts, and the capture is not to be
+ * trusted: two captures were copied into one directory.
+ */
+static void note_info (struct source *src, const char *name, int64_t rank)
+{
+    struct capture *c = src->capture;
+
+    if (rank == NAME_NO_RANK) {
+        capture_reason (c, "%s: the number is no rank", name);
+        src->damaged = true;
+    }
+    if (rank >= 0 && c->rank >= 0) {
+        capture_reason (c, "it holds a profiler_info of rank %lld and one of "
+                        "rank %lld: two captures in one directory?",
+                        (long long)c->rank, (long long)rank);
+        src->damaged = true;
+        if (c->rank < rank)
+            return;
+    }
+    if (strlen (name) < sizeof (src->info_name) &&
+        (src->info_name[0] == '\0' || rank >= 0)) {
+        memcpy (src->info_name, name, strlen (name) + 1);
+        c->rank = rank >= 0 ? rank : c->rank;
+    }
 }
 
 static void note_entry (struct source *src, const char *name)
 {
     int64_t rank = numbered_name (name, "profiler_info", ".json");
 
-    if (rank != -2 && strlen (name) < sizeof (src->info_name) &&
-        (src->info_name[0] == '\0' || rank >= 0)) {
-        memcpy (src->info_name, name, strlen (name) + 1);
-        if (rank >= 0)
-            src->capture->rank = rank;
-    }
+    if (rank != NAME_OTHER)
+        note_info (src, name, rank);
     if (strncmp (name, "PROF_", 5) == 0 || strcmp (name, "FRAMEWORK") == 0)
         src->has_prof = true;
 }
 
 static void note_output (struct source *src, const char *name)
 {
-    if (event_db_rank (name) != -2 && strlen (name) < sizeof (src->event_db))
+    if (event_db_rank (name) != NAME_OTHER && strlen (name) < sizeof (src->event_db))
         memcpy (src->event_db, name, strlen (name) + 1);
     if (strcmp (name, "analyse.done") == 0)
         src->has_done = true;
@@ -94,6 +122,31 @@ static int each_name (int dirfd, struct source *src,
     return 0;
 }
 
+/* JSON text as a tree; text that is not UTF-8 is repaired, and 'bad' says how
+ * many bytes that were.  NULL if it is no JSON object.
+ */
+static struct json *parse_metadata (struct buf *text, uint64_t *bad,
+                                    struct err *err)
+{
+    struct json *j = NULL;
+    char *fixed = malloc (3 * text->size + 1);
+    size_t n;
+
+    if (!fixed) {
+        (void)err_set (err, ENOMEM, "no memory");
+        return NULL;
+    }
+    n = utf8_repair (buf_text (text), text->size, fixed, bad);
+    j = json_parse (fixed, n, err);
+    free (fixed);
+    if (j && !json_is_object (j)) {
+        (void)err_set (err, EBADMSG, "not a JSON object");
+        json_free (j);
+        j = NULL;
+    }
+    return j;
+}
+
 /* A metadata file as a tree.  NULL if it is absent or damaged; damage is noted
  * in the capture's reason.
  */
@@ -102,13 +155,18 @@ static struct json *read_metadata (struct source *src, const char *name)
     struct json *j = NULL;
     struct buf text;
     struct err err = { "" };
+    uint64_t bad = 0;
     int rc;
 
     buf_init (&text, METADATA_MAX);
     rc = fileio_read_at (src->dir, name, &text, &err);
-    if (rc == 0 && !(j = json_parse ((const char *)text.data, text.size,
-                                     &err)))
-        err_prefix (&err, rc = -EBADMSG, "%s", name);
+    if (rc == 0 && text.size == 0)
+        rc = err_set (&err, EBADMSG, "%s is empty", name);
+    else if (rc == 0 && !(j = parse_metadata (&text, &bad, &err)))
+        rc = err_prefix (&err, -EBADMSG, "%s", name);
+    else if (bad > 0)
+        rc = err_set (&err, EBADMSG, "%s: not valid UTF-8 (%llu bytes read as "
+                      "U+FFFD)", name, (unsigned long long)bad);
     if (rc < 0 && rc != -ENOENT) {
         capture_reason (src->capture, "%s", err.text);
         src->damaged = true;
@@ -159,6 +217,15 @@ static void use_info (struct source *src, const struct json *info)
     }
 }
 
+/* The group in words, noted as damage: it is left out, the rest counts. */
+static void bad_group (struct source *src, const struct json *g,
+                       const char *what)
+{
+    capture_reason (src->capture, METADATA_FILE ": group %s %s",
+                    json_key (g), what);
+    src->damaged = true;
+}
+
 static int add_group (struct source *src, const struct json *g,
                       struct err *err)
 {
@@ -168,14 +235,17 @@ static int add_group (struct source *src, const struct json *g,
     int64_t v;
     int rc;
 
-    if (!json_is_array (list) || n == 0 || n > CAPTURE_WORLD_MAX)
+    if (!json_is_array (list) || n > CAPTURE_WORLD_MAX) {
+        bad_group (src, g, "has no list of ranks");
+        return 0;
+    }
+    if (n == 0)
         return 0;
     if (!(ranks = calloc (n, sizeof (*ranks))))
         return err_set (err, ENOMEM, "no memory for group %s", json_key (g));
     for (m = json_first (list); m; m = json_next (m)) {
         if (!json_rank (m, &v)) {
-            capture_reason (src->capture, METADATA_FILE ": group %s has a "
-                            "malformed rank list", json_key (g));
+            bad_group (src, g, "has something else than ranks in its list");
             free (ranks);
             return 0;
         }
@@ -208,7 +278,12 @@ static int use_metadata (struct source *src, const struct json *meta,
         v > 0 && v <= CAPTURE_WORLD_MAX)
         c->world_size = v;
     for (g = json_first (groups); g; g = json_next (g)) {
-        if ((rc = add_group (src, g, err)) < 0)
+        rc = add_group (src, g, err);
+        if (rc == -E2BIG) {
+            bad_group (src, g, "and those behind it are too many");
+            break;
+        }
+        if (rc < 0)
             return rc;
     }
     for (uint32_t i = 0; i < c->ngroups; i++) {
@@ -240,6 +315,17 @@ static void use_event_db (struct source *src)
     }
 }
 
+/* File names are any bytes, the name of a capture is UTF-8. */
+static void set_name (struct capture *c, const char *name)
+{
+    char fixed[3 * CAPTURE_NAME_MAX];
+    uint64_t bad = 0;
+    size_t n = strnlen (name, CAPTURE_NAME_MAX - 1);
+
+    n = utf8_repair (name, n, fixed, &bad);
+    (void)snprintf (c->name, sizeof (c->name), "%.*s", (int)n, fixed);
+}
+
 int source_identify (struct source *src, struct err *err)
 {
     struct capture *c = src->capture;
@@ -248,8 +334,7 @@ int source_identify (struct source *src, struct err *err)
     struct json *j;
     int rc;
 
-    (void)snprintf (c->name, sizeof (c->name), "%s",
-                    slash ? slash + 1 : src->path);
+    set_name (c, slash ? slash + 1 : src->path);
     name = find_parse_name (c->name);
     (void)snprintf (c->framework, sizeof (c->framework), "%s",
                     *name.framework ? name.framework : "ascend_pt");

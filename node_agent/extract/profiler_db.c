@@ -33,7 +33,7 @@ struct profiler_db {
     struct watched file;
     sqlite3 *sql;
     char copy[PATH_MAX];        // a private copy's directory, or ""
-    uint64_t bad_utf8;
+    uint64_t bad_utf8;          // in the table that is read
 };
 
 static bool column_optional (enum table_id table, unsigned column)
@@ -154,11 +154,12 @@ static int open_here (struct profiler_db *db, struct err *err)
     char link[64], path[PATH_MAX];
     ssize_t n;
 
+    if (is_locked (db->file.fd))        // a live writer has a journal too
+        return err_set (err, EBADMSG, "%s is locked by a writer: is its "
+                        "analysis still running?", name);
     if (sibling_size (db, "-journal") > 0)
-        return err_set (err, EBADMSG, "%s-journal shows an unfinished "
-                                      "transaction", name);
-    if (is_locked (db->file.fd))
-        return err_set (err, EBADMSG, "%s is locked by a writer", name);
+        return err_set (err, EBADMSG, "%s-journal is left of an unfinished "
+                        "transaction: analyse the capture again", name);
     if (sibling_size (db, "-wal") > 0) {
         int rc = make_copy (db, err);
 
@@ -207,11 +208,10 @@ void profiler_db_close (struct profiler_db *db)
     free (db);
 }
 
-static enum reading damaged (struct profiler_db *db, const struct table *t,
-                             struct err *err)
+static enum reading damaged (struct profiler_db *db, struct err *err)
 {
-    err_set (err, EBADMSG, "%s: %s: %s", db->file.name, t->name,
-             sqlite3_errmsg (db->sql));
+    (void)err_set (err, EBADMSG, "%s: %s", db->file.name,
+                   sqlite3_errmsg (db->sql));
     return READING_DAMAGED;
 }
 
@@ -228,7 +228,7 @@ static enum reading find_columns (struct profiler_db *db,
     int rc;
 
     if (sqlite3_prepare_v2 (db->sql, sql, -1, &st, NULL) != SQLITE_OK)
-        return damaged (db, t, err);
+        return damaged (db, err);
     (void)sqlite3_bind_text (st, 1, t->name, -1, SQLITE_STATIC);
     while ((rc = sqlite3_step (st)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text (st, 0);
@@ -241,7 +241,7 @@ static enum reading find_columns (struct profiler_db *db,
     }
     (void)sqlite3_finalize (st);
     if (rc != SQLITE_DONE)
-        return damaged (db, t, err);
+        return damaged (db, err);
     return any ? READING_WHOLE : READING_ABSENT;
 }
 
@@ -269,7 +269,7 @@ static enum reading prepare (struct profiler_db *db, enum table_id table,
     }
     (void)snprintf (sql + used, sizeof (sql) - used, " FROM \"%s\"", t->name);
     if (sqlite3_prepare_v2 (db->sql, sql, -1, ret, NULL) != SQLITE_OK)
-        return damaged (db, t, err);
+        return damaged (db, err);
     return READING_WHOLE;
 }
 
@@ -346,10 +346,7 @@ static bool keep_row (struct source *src, struct batch *b, struct err *err)
     if (!source_note_step (src, step ? step : "", n, err))
         return false;
     if (b->table == TABLE_STEP) {
-        double device = b->real[STEP_DEVICE][b->nrows];
-
-        if (src->capture->device_id == CAPTURE_NO_DEVICE && device >= 0)
-            src->capture->device_id = (int64_t)device;
+        source_note_device (src, b->real[STEP_DEVICE][b->nrows]);
         src->communication_us += b->real[STEP_COMMUNICATION][b->nrows];
     }
     b->nrows++;
@@ -371,15 +368,14 @@ static enum reading read_rows (struct profiler_db *db, struct source *src,
             return READING_STOPPED;
     }
     if (rc != SQLITE_DONE)
-        (void)damaged (db, t, err);
+        (void)damaged (db, err);
     if (!source_flush (src, b, rc == SQLITE_DONE ? err : NULL))
         return READING_STOPPED;
     if (rc != SQLITE_DONE)
         return READING_DAMAGED;
     if (db->bad_utf8 > 0) {
-        err_set (err, EBADMSG, "%s: %s: not valid UTF-8 (%llu bytes stored "
-                 "as U+FFFD)", db->file.name, t->name,
-                 (unsigned long long)db->bad_utf8);
+        err_set (err, EBADMSG, "%s: not valid UTF-8 (%llu bytes stored as "
+                 "U+FFFD)", db->file.name, (unsigned long long)db->bad_utf8);
         return READING_DAMAGED;
     }
     return watched_verdict (&db->file, src, NULL, err);
@@ -399,6 +395,7 @@ enum reading profiler_db_read (struct profiler_db *db, struct source *src,
     }
     if (table == TABLE_STEP)
         src->communication_us = 0;
+    db->bad_utf8 = 0;
     how = prepare (db, table, &st, err);
     if (how == READING_WHOLE)
         how = read_rows (db, src, st, &b, err);

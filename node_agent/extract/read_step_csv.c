@@ -135,9 +135,7 @@ static enum reading read_row (struct csv *c, const struct field *fields, int n)
                                   &b->real[col][row]) < 0)
             return damaged (c, "not a number:", fields[i]);
     }
-    if (c->src->capture->device_id == CAPTURE_NO_DEVICE &&
-        b->real[STEP_DEVICE][row] >= 0)
-        c->src->capture->device_id = (int64_t)b->real[STEP_DEVICE][row];
+    source_note_device (c->src, b->real[STEP_DEVICE][row]);
     step = fields[c->where[STEP_STEP]];
     for (size_t i = 0; i < step.n; i++) {
         if ((unsigned char)step.s[i] <= ' ' || (unsigned char)step.s[i] > 126)

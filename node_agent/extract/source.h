@@ -30,6 +30,7 @@ struct source {
     const struct row_sink *sink;
     const struct steps_filter *steps;
     double communication_us;    // sum over StepTraceTime; NaN: not read
+    uint64_t rows[TABLE_COUNT]; // given to the sink and not forgotten
     int stopped;                // the error behind READING_STOPPED
 };
 
@@ -59,6 +60,9 @@ void profiler_db_close (struct profiler_db *db);        // db may be NULL
 
 /* Give the rows to the sink; a failure is noted in src->stopped. */
 bool source_flush (struct source *src, struct batch *b, struct err *err);
+
+/* Note the device of the capture; the first one that is known counts. */
+void source_note_device (struct source *src, double device);
 
 /* Note a step of the capture ("step13" and "13" are one). */
 bool source_note_step (struct source *src, const char *step, size_t n,

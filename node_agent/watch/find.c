@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,20 +101,33 @@ static bool is_evidence (const char *name)
            (starts_with (name, "profiler_info") && ends_with (name, ".json"));
 }
 
-static int add_problem (struct found_list *list, const char *path, int errnum)
+static int add_problem (struct found_list *list, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
+
+static int add_problem (struct found_list *list, const char *fmt, ...)
 {
     char **problems = realloc (list->problems,
                                (list->nproblems + 1) * sizeof (*problems));
     char *text = NULL;
+    va_list ap;
+    int n;
 
     if (!problems)
         return -ENOMEM;
     list->problems = problems;
-    if (asprintf (&text, "cannot read directory %s: %s", path,
-                  strerror (errnum)) < 0)
+    va_start (ap, fmt);
+    n = vasprintf (&text, fmt, ap);
+    va_end (ap);
+    if (n < 0)
         return -ENOMEM;
     list->problems[list->nproblems++] = text;
     return 0;
+}
+
+static int cannot_read (struct found_list *list, const char *path, int errnum)
+{
+    return add_problem (list, "cannot read directory %s: %s", path,
+                        strerror (errnum));
 }
 
 /* 'fd' is -1 for a directory that cannot be opened: reading it will say so. */
@@ -126,7 +140,7 @@ static int add_found (struct found_list *list, const char *path, int fd)
     if (list->n == FIND_CAPTURES_MAX)
         return -E2BIG;
     if ((fd < 0 ? lstat (path, &st) : fstat (fd, &st)) < 0)
-        return -errno;
+        return errno == ENOENT ? 0 : -errno;    // it was just removed
     for (size_t i = 0; i < list->nearlier; i++) {   // overlapping roots
         if (list->items[i].dev == st.st_dev && list->items[i].ino == st.st_ino)
             return 0;
@@ -157,25 +171,42 @@ static void names_free (char **names, size_t n)
     free (names);
 }
 
-/* The directories in 'dir', and whether an entry shows it to be a capture. */
-static int list_dir (DIR *dir, char ***ret, size_t *nret, bool *evidence)
+static int type_of (DIR *dir, const struct dirent *e)
+{
+    struct stat st;
+
+    if (e->d_type != DT_UNKNOWN)
+        return e->d_type;
+    if (fstatat (dirfd (dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return DT_UNKNOWN;
+    return IFTODT (st.st_mode);
+}
+
+/* The directories in 'dir', and whether an entry shows it to be a capture.
+ * Links that are named like captures are a problem worth telling.
+ */
+static int list_dir (const char *path, DIR *dir, struct found_list *list,
+                     char ***ret, size_t *nret, bool *evidence)
 {
     char **names = NULL, **more;
     size_t n = 0;
     struct dirent *e;
 
     while ((e = readdir (dir))) {
-        struct stat st;
+        int type;
 
         if (e->d_name[0] == '.')
             continue;
         if (is_evidence (e->d_name))
             *evidence = true;
-        if (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN)
-            continue;
-        if (e->d_type == DT_UNKNOWN &&
-            (fstatat (dirfd (dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-             !S_ISDIR (st.st_mode)))
+        type = type_of (dir, e);
+        if (type == DT_LNK && *find_parse_name (e->d_name).framework &&
+            add_problem (list, "%s/%s is a symbolic link, which is not "
+                         "followed", path, e->d_name) < 0) {
+            names_free (names, n);
+            return -ENOMEM;
+        }
+        if (type != DT_DIR)
             continue;
         more = realloc (names, (n + 1) * sizeof (*names));
         if (more)
@@ -208,14 +239,14 @@ static int visit_children (const char *path, DIR *dir, char **names, size_t n,
         if (is_ignored (names[i]))
             continue;
         if (!fileio_join (child, sizeof (child), path, names[i])) {
-            rc = add_problem (list, path, ENAMETOOLONG);
+            rc = cannot_read (list, path, ENAMETOOLONG);
             continue;
         }
         fd = fileio_open_dir_at (dirfd (dir), names[i], NULL);
         if (fd < 0 && *find_parse_name (names[i]).framework)
             rc = add_found (list, child, -1);
         else if (fd < 0)
-            rc = add_problem (list, child, -fd);
+            rc = cannot_read (list, child, -fd);
         else
             rc = visit (child, fd, depth - 1, list);
     }
@@ -238,11 +269,12 @@ static int visit (const char *path, int fd, unsigned depth,
         (void)close (fd);
         return rc;
     }
-    rc = list_dir (dir, &names, &n, &capture);
+    rc = list_dir (path, dir, list, &names, &n, &capture);
     if (rc == 0 && capture)
         rc = add_found (list, path, dirfd (dir));
     else if (rc == 0 && depth == 0)
-        rc = n > 0 ? add_problem (list, path, ELOOP) : 0;
+        rc = n > 0 ? add_problem (list, "%s: directories are not searched "
+                                  "any deeper", path) : 0;
     else if (rc == 0)
         rc = visit_children (path, dir, names, n, depth, list);
     names_free (names, n);

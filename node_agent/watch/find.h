@@ -27,13 +27,13 @@ struct found {
 struct found_list {
     struct found *items;                // sorted by path
     size_t n;
-    char **problems;                    // directories that could not be read
+    char **problems;                    // what was not searched, and why
     size_t nproblems;
     size_t nearlier;                    // items that earlier roots gave
 };
 
-/* Add the captures at and below 'root'.  Directories that cannot be read are
- * noted as problems, in words.  Returns 0, -ENOENT or -ENOTDIR for the root
+/* Add the captures at and below 'root'.  Directories that cannot be read, and
+ * links named like captures, are noted as problems, in words.  Returns 0, -ENOENT or -ENOTDIR for the root
  * itself, -E2BIG, -ENOMEM.
  */
 int find_captures (const char *root, struct found_list *list,

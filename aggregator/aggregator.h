@@ -1,0 +1,30 @@
+/* aggregator/aggregator.h - the process that takes in and builds */
+#ifndef ROLLCALL_AGGREGATOR_AGGREGATOR_H
+#define ROLLCALL_AGGREGATOR_AGGREGATOR_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct aggregator_options {
+    const char *root;           // ledger, segments, blobs, jobs
+    const char *listen;         // "tcp://127.0.0.1:7077"
+    int64_t listen_fd;          // bound and listening already, or -1
+    int64_t threads;            // of a build
+    bool insecure;              // may listen beyond loopback
+    // of one run (rollcall run); a service has none of these
+    const char *job;
+    const char *out;            // where cluster_analysis_output goes
+    const char *run_dir;        // where result.json goes
+    int64_t world_size;         // 0: agents will say
+    int64_t deadline_ns;        // after the last COMMAND has ended
+    bool raw;                   // put the raw capture tree there too
+};
+
+/* Serve until the run is over, or for ever as a service.  The exit status of
+ * the program; failures have been logged.
+ */
+int aggregator_serve (const struct aggregator_options *opt);
+
+#endif

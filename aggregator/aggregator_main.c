@@ -1,0 +1,83 @@
+/* aggregator/aggregator_main.c - rollcall-aggregator: options */
+#include "aggregator.h"
+
+#include "base/log.h"
+#include "base/options.h"
+#include "build/build.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+static const struct option_spec options[] = {
+    { "root", 'r', OPTION_TEXT, offsetof (struct aggregator_options, root),
+      "DIR", "/var/lib/rollcall", "ROLLCALL_ROOT", 0, 0,
+      "Where ledger, segments, blobs and jobs are kept; must be on a local "
+      "disk." },
+    { "listen", 'l', OPTION_TEXT,
+      offsetof (struct aggregator_options, listen), "ENDPOINT",
+      "tcp://127.0.0.1:7077", "ROLLCALL_LISTEN", 0, 0,
+      "Where agents connect: tcp://ADDRESS:PORT." },
+    { "insecure", 0, OPTION_FLAG,
+      offsetof (struct aggregator_options, insecure), NULL, NULL, NULL, 0, 0,
+      "Allow addresses that other hosts can reach. Connections are neither "
+      "encrypted nor authenticated." },
+    { "threads", 'j', OPTION_INT,
+      offsetof (struct aggregator_options, threads), "N", "2",
+      "ROLLCALL_JOBS", 1, BUILD_THREADS_MAX, "Threads of a build." },
+    { "job", 0, OPTION_TEXT, offsetof (struct aggregator_options, job), "ID",
+      NULL, NULL, 0, 0, "Serve this job only, and end when it is over." },
+    { "out", 'o', OPTION_TEXT, offsetof (struct aggregator_options, out),
+      "DIR", NULL, NULL, 0, 0,
+      "Write results into DIR/cluster_analysis_output instead of "
+      "ROOT/jobs/JOB." },
+    { "run-dir", 0, OPTION_TEXT,
+      offsetof (struct aggregator_options, run_dir), "DIR", NULL, NULL, 0, 0,
+      "Write result.json here when the job is over." },
+    { "world-size", 'n', OPTION_INT,
+      offsetof (struct aggregator_options, world_size), "N", "0", NULL, 0,
+      CAPTURE_WORLD_MAX,
+      "Expect ranks 0 to N-1; 0 leaves it to the agents and the captures." },
+    { "deadline", 0, OPTION_DURATION,
+      offsetof (struct aggregator_options, deadline_ns), "TIME", "120s", NULL,
+      0, 0,
+      "How long to wait for captures after the last COMMAND has ended." },
+    { "raw", 0, OPTION_FLAG, offsetof (struct aggregator_options, raw), NULL,
+      NULL, NULL, 0, 0, "Put the raw capture files into OUT/captures too." },
+    { "listen-fd", 0, OPTION_INT,
+      offsetof (struct aggregator_options, listen_fd), "N", "-1", NULL, -1,
+      65535, "A descriptor that is bound to the address and listening." },
+};
+
+static const struct command_spec command = {
+    "rollcall-aggregator", "[OPTION]...",
+    "Take in the captures of all nodes, acknowledge what is safely stored, "
+    "and build one analysis.db for each job.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+int main (int argc, char **argv)
+{
+    struct aggregator_options opt = { .root = NULL };
+    struct err err = { "" };
+    int rest;
+
+    (void)umask (027);
+    log_setup ("rollcall-aggregator", LOG_LEVEL_INFO);
+    switch (options_parse (&command, argc, argv, false, &opt, &rest, &err)) {
+    case OPTIONS_DONE:
+        return 0;
+    case OPTIONS_USAGE:
+        (void)fprintf (stderr, "rollcall-aggregator: %s "
+                       "(rollcall-aggregator --help says more)\n", err.text);
+        return 2;
+    case OPTIONS_OK:
+        break;
+    }
+    if (rest < argc) {
+        (void)fprintf (stderr, "rollcall-aggregator: \"%s\" is too much: it "
+                       "takes no arguments\n", argv[rest]);
+        return 2;
+    }
+    return aggregator_serve (&opt);
+}

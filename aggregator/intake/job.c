@@ -1,0 +1,247 @@
+/* aggregator/intake/job.c - one job as its agents report it */
+#include "intake/job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOTES_MAX 1000          // later ones add nothing for a person
+
+void job_init (struct job *j, const char *id, int64_t world_size)
+{
+    memset (j, 0, sizeof (*j));
+    (void)snprintf (j->id, sizeof (j->id), "%s", id);
+    j->world_size = world_size;
+}
+
+void job_fini (struct job *j)
+{
+    for (size_t i = 0; i < j->nranks; i++)
+        free (j->ranks[i].text);
+    for (size_t i = 0; i < j->nagents; i++)
+        free (j->agents[i].text);
+    for (size_t i = 0; i < j->nnotes; i++)
+        free (j->notes[i]);
+    free (j->ranks);
+    free (j->agents);
+    free (j->notes);
+}
+
+struct job_agent *job_agent_of (struct job *j, const struct net_peer *from)
+{
+    for (size_t i = 0; i < j->nagents; i++) {
+        const struct net_peer *p = &j->agents[i].peer;
+
+        if (p->size == from->size && memcmp (p->id, from->id, p->size) == 0)
+            return &j->agents[i];
+    }
+    return NULL;
+}
+
+static struct job_agent *add_agent (struct job *j, const struct message *m)
+{
+    struct job_agent *a = realloc (j->agents, (j->nagents + 1) * sizeof (*a));
+
+    if (!a)
+        return NULL;
+    j->agents = a;
+    a += j->nagents++;
+    memset (a, 0, sizeof (*a));
+    memcpy (a->host, m->host, sizeof (a->host));
+    memcpy (a->host_key, m->host_key, sizeof (a->host_key));
+    return a;
+}
+
+struct job_agent *job_hello (struct job *j, const struct net_peer *from,
+                             const struct message *m, int64_t now_ns,
+                             struct net_peer *old)
+{
+    struct job_agent *a = NULL;
+
+    old->size = 0;
+    for (size_t i = 0; i < j->nagents && !a; i++) {
+        if (strcmp (j->agents[i].host_key, m->host_key) == 0)
+            a = &j->agents[i];
+    }
+    if (a && (a->peer.size != from->size ||
+              memcmp (a->peer.id, from->id, from->size) != 0)) {
+        *old = a->peer;
+        a->done = false;
+    }
+    if (!a && !(a = add_agent (j, m)))
+        return NULL;
+    a->peer = *from;
+    a->heard_ns = now_ns;
+    a->lost = false;
+    if (m->world_size > j->world_size)
+        j->world_size = m->world_size;
+    return a;
+}
+
+static int set_text (char **at, const char *text)
+{
+    char *copy = *text ? strdup (text) : NULL;
+
+    if (*text && !copy)
+        return -ENOMEM;
+    free (*at);
+    *at = copy;
+    return 0;
+}
+
+static struct job_rank *rank_at (struct job *j, int64_t rank)
+{
+    struct job_rank *p;
+    size_t i = j->nranks;
+
+    while (i > 0 && j->ranks[i - 1].rank >= rank)
+        i--;
+    if (i < j->nranks && j->ranks[i].rank == rank)
+        return &j->ranks[i];
+    if (!(p = realloc (j->ranks, (j->nranks + 1) * sizeof (*p))))
+        return NULL;
+    j->ranks = p;
+    memmove (p + i + 1, p + i, (j->nranks - i) * sizeof (*p));
+    j->nranks++;
+    p[i] = (struct job_rank){ .rank = rank, .phase = RANK_RUNNING };
+    return &p[i];
+}
+
+int job_rank (struct job *j, const struct job_agent *a,
+              const struct message *m)
+{
+    struct job_rank *r = rank_at (j, m->rank);
+
+    if (!r)
+        return -ENOMEM;
+    r->local_rank = m->local_rank;
+    r->phase = m->phase;
+    r->status = m->status;
+    r->agent = (size_t)(a - j->agents);
+    return set_text (&r->text, m->text);
+}
+
+int job_note (struct job *j, const char *text)
+{
+    char **p;
+
+    for (size_t i = 0; i < j->nnotes; i++) {
+        if (strcmp (j->notes[i], text) == 0)
+            return 0;
+    }
+    if (j->nnotes == NOTES_MAX)
+        return 0;
+    if (!(p = realloc (j->notes, (j->nnotes + 1) * sizeof (*p))))
+        return -ENOMEM;
+    j->notes = p;
+    if (!(p[j->nnotes] = strdup (text)))
+        return -ENOMEM;
+    j->nnotes++;
+    return 0;
+}
+
+int job_done (struct job_agent *a, const char *text)
+{
+    a->done = true;
+    return set_text (&a->text, text);
+}
+
+size_t job_lose_silent (struct job *j, int64_t now_ns, int64_t limit_ns)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < j->nagents; i++) {
+        struct job_agent *a = &j->agents[i];
+
+        if (!a->lost && !a->done && now_ns - a->heard_ns > limit_ns) {
+            a->lost = true;
+            n++;
+        }
+    }
+    return n;
+}
+
+const struct job_rank *job_failed (const struct job *j)
+{
+    for (size_t i = 0; i < j->nranks; i++) {
+        if (j->ranks[i].phase == RANK_ENDED && j->ranks[i].status > 0)
+            return &j->ranks[i];
+    }
+    return NULL;
+}
+
+bool job_ended (const struct job *j)
+{
+    for (size_t i = 0; i < j->nranks; i++) {
+        if (j->ranks[i].phase != RANK_ENDED &&
+            !j->agents[j->ranks[i].agent].lost)
+            return false;
+    }
+    return j->nranks > 0;
+}
+
+bool job_all_reported (const struct job *j)
+{
+    return j->world_size > 0 && j->nranks >= (size_t)j->world_size;
+}
+
+bool job_delivered (const struct job *j)
+{
+    for (size_t i = 0; i < j->nagents; i++) {
+        if (!j->agents[i].done && !j->agents[i].lost)
+            return false;
+    }
+    return j->nagents > 0;
+}
+
+int job_fill_roster (const struct job *j, struct roster *r)
+{
+    for (size_t i = 0; i < j->nranks; i++) {
+        const struct job_rank *x = &j->ranks[i];
+        struct roster_entry *e = roster_at (r, x->rank);
+        char text[MESSAGE_TEXT_MAX + 128];
+
+        if (!e)
+            return -ENOMEM;
+        e->local_rank = (int32_t)x->local_rank;
+        roster_set_text (&e->host, j->agents[x->agent].host);
+        (void)snprintf (text, sizeof (text), "%s", x->text ? x->text : "");
+        if (x->phase != RANK_ENDED)
+            (void)snprintf (text, sizeof (text), "its COMMAND was not known "
+                            "to have ended%s",
+                            j->agents[x->agent].lost
+                                ? ": the agent of its host fell silent" : "");
+        roster_set_text (&e->reason, text);
+    }
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->entries[i].expected && !r->entries[i].host)
+            roster_set_text (&r->entries[i].reason,
+                             j->nagents ? "it never reported: its wrapper did "
+                                          "not start, or died at once"
+                                        : NULL);
+    }
+    return 0;
+}
+
+void job_to_json (const struct job *j, struct json *out)
+{
+    struct json *list = json_add_array (out, "failed_ranks");
+
+    for (size_t i = 0; i < j->nranks; i++) {
+        const struct job_rank *x = &j->ranks[i];
+        struct json *o;
+
+        if (x->phase == RANK_ENDED && x->status == 0)
+            continue;
+        o = json_push_object (list);
+        json_add_int (o, "rank", x->rank);
+        json_add_text (o, "host", j->agents[x->agent].host);
+        json_add_int (o, "status",
+                      x->phase == RANK_ENDED ? x->status : -1);
+        json_add_text (o, "reason", x->text);
+    }
+    list = json_add_array (out, "notes");
+    for (size_t i = 0; i < j->nnotes; i++)
+        json_push_text (list, j->notes[i]);
+}

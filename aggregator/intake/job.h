@@ -1,0 +1,80 @@
+/* aggregator/intake/job.h - one job as its agents report it
+ *
+ * Which ranks there are, which COMMANDs have ended and how, which agents there
+ * are and whether they have delivered everything.  Kept in memory only: agents
+ * repeat what they said, so a restarted aggregator learns it again.
+ */
+#ifndef ROLLCALL_INTAKE_JOB_H
+#define ROLLCALL_INTAKE_JOB_H
+
+#include "base/json.h"
+#include "model/roster.h"
+#include "net/net.h"
+
+struct job_rank {
+    int64_t rank, local_rank;
+    enum rank_phase phase;
+    int64_t status;             // of its COMMAND, when ended
+    char *text;                 // what its agent says of it, or NULL
+    size_t agent;               // index
+};
+
+struct job_agent {
+    struct net_peer peer;
+    char host[MESSAGE_NAME_MAX];
+    char host_key[MESSAGE_NAME_MAX];
+    int64_t heard_ns;           // monotonic
+    bool done;                  // said that it has delivered everything
+    bool lost;                  // silent for too long
+    char *text;                 // of DONE
+};
+
+struct job {
+    char id[MESSAGE_NAME_MAX];
+    int64_t world_size;         // 0: nobody has said
+    struct job_rank *ranks;     // by rank
+    size_t nranks;
+    struct job_agent *agents;
+    size_t nagents;
+    char **notes;
+    size_t nnotes;
+};
+
+void job_init (struct job *j, const char *id, int64_t world_size);
+void job_fini (struct job *j);
+
+/* A HELLO, also a repeated one.  A restarted agent of a host takes the place
+ * of the former, whose peer is put into *old (size 0: none).  NULL: no memory.
+ */
+struct job_agent *job_hello (struct job *j, const struct net_peer *from,
+                             const struct message *m, int64_t now_ns,
+                             struct net_peer *old);
+struct job_agent *job_agent_of (struct job *j, const struct net_peer *from);
+
+/* RANK, NOTE and DONE.  0 or -ENOMEM. */
+int job_rank (struct job *j, const struct job_agent *a,
+              const struct message *m);
+int job_note (struct job *j, const char *text);
+int job_done (struct job_agent *a, const char *text);
+
+/* Mark agents lost that were silent for 'limit_ns'; how many. */
+size_t job_lose_silent (struct job *j, int64_t now_ns, int64_t limit_ns);
+
+/* The lowest rank whose COMMAND failed by itself, or NULL (a status below 0 is
+ * that of a COMMAND that was ended on request).
+ */
+const struct job_rank *job_failed (const struct job *j);
+
+/* Every rank that reported has ended (or its agent is lost) ... */
+bool job_ended (const struct job *j);
+/* ... and there are as many as there should be, of agents that are done. */
+bool job_delivered (const struct job *j);
+bool job_all_reported (const struct job *j);
+
+/* What is known into a roster whose expected ranks are there. */
+int job_fill_roster (const struct job *j, struct roster *r);
+
+/* "failed_ranks" and "notes" of a result document. */
+void job_to_json (const struct job *j, struct json *out);
+
+#endif

@@ -1,0 +1,267 @@
+/* aggregator/intake/job_build.c - a job's shipments into its analysis.db */
+#include "intake/job_build.h"
+
+#include "base/fileio.h"
+#include "model/shipment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct job_build {
+    struct store *store;
+    char job[MESSAGE_NAME_MAX];
+    struct ledger_item *sources;        // by roll_item.source
+    struct roll_item *items;
+    size_t n;
+    atomic_bool cancel;
+};
+
+static int add_source (void *arg, const struct ledger_item *item)
+{
+    struct job_build *b = arg;
+    struct ledger_item *p;
+
+    if ((b->n & (b->n - 1)) == 0) {     // full at every power of two
+        p = realloc (b->sources, (b->n ? 2 * b->n : 1) * sizeof (*p));
+        if (!p)
+            return -ENOMEM;
+        b->sources = p;
+    }
+    b->sources[b->n++] = *item;
+    return 0;
+}
+
+static int read_shipment (struct job_build *b, size_t source,
+                          const struct row_sink *sink, struct capture *c,
+                          struct err *err)
+{
+    const struct ledger_item *s = &b->sources[source];
+    int fd = store_read (b->store, &s->content, &s->place, err);
+    int rc;
+
+    if (fd < 0)
+        return fd;
+    rc = sink ? shipment_replay (fd, (off_t)s->place.offset, s->place.size,
+                                 sink, c, err)
+              : shipment_read_meta (fd, (off_t)s->place.offset, s->place.size,
+                                    c, err);
+    (void)close (fd);
+    return rc;
+}
+
+/* A shipment that is here but cannot be read: a failed capture. */
+static void blame (struct job_build *b, size_t source, struct capture *c,
+                   const struct err *why)
+{
+    capture_fini (c);
+    c->rank = b->sources[source].rank;
+    c->state = CAPTURE_FAILED;
+    (void)snprintf (c->name, sizeof (c->name), "%s",
+                    b->sources[source].capture);
+    capture_reason (c, "its shipment cannot be read: %s", why->text);
+}
+
+static int look_at (struct job_build *b, size_t i, struct err *err)
+{
+    struct roll_item *item = &b->items[i];
+    struct err why = { "" };
+    int rc;
+
+    item->source = i;
+    item->weight = b->sources[i].place.size;
+    capture_init (&item->capture);
+    rc = read_shipment (b, i, NULL, &item->capture, &why);
+    if (rc == -ENOMEM)
+        return err_set (err, ENOMEM, "%s", why.text);
+    if (rc < 0)
+        blame (b, i, &item->capture, &why);
+    if (item->capture.host[0] == '\0')
+        (void)snprintf (item->capture.host, sizeof (item->capture.host), "%s",
+                        b->sources[i].host);
+    item->skip = item->capture.state != CAPTURE_COMPLETE &&
+                 item->capture.state != CAPTURE_PARTIAL;
+    if (b->sources[i].superseded) {
+        item->skip = true;
+        item->capture.state = CAPTURE_SUPERSEDED;
+        capture_reason (&item->capture, "it came again with other content");
+    }
+    capture_drop_groups (&item->capture);
+    return 0;
+}
+
+struct job_build *job_build_create (struct ledger *ledger,
+                                    struct store *store, const char *job,
+                                    struct err *err)
+{
+    struct job_build *b = calloc (1, sizeof (*b));
+    int rc;
+
+    if (!b) {
+        err_set (err, ENOMEM, "no memory to build");
+        return NULL;
+    }
+    b->store = store;
+    (void)snprintf (b->job, sizeof (b->job), "%s", job);
+    rc = ledger_each (ledger, job, ITEM_ROWS, add_source, b, err);
+    if (rc == 0 && !(b->items = calloc (b->n + 1, sizeof (*b->items))))
+        rc = err_set (err, ENOMEM, "no memory to build");
+    for (size_t i = 0; i < b->n && rc == 0; i++)
+        rc = look_at (b, i, err);
+    if (rc < 0) {
+        job_build_destroy (b);
+        return NULL;
+    }
+    roll_plan (b->items, b->n);
+    return b;
+}
+
+void job_build_destroy (struct job_build *b)
+{
+    if (!b)
+        return;
+    for (size_t i = 0; b->items && i < b->n; i++)
+        capture_fini (&b->items[i].capture);
+    free (b->items);
+    free (b->sources);
+    free (b);
+}
+
+size_t job_build_captures (const struct job_build *b)
+{
+    return b->n;
+}
+
+int job_build_expect (struct job_build *b, struct roster *r)
+{
+    const char *known_by;
+    int64_t world;
+
+    if (r->world_size > 0)
+        return 0;
+    world = roll_world_size (b->items, b->n, &known_by);
+    return roster_expect_world (r, world, known_by);
+}
+
+static int feed (void *arg, size_t source, const struct row_sink *sink,
+                 struct capture *c, struct err *err)
+{
+    struct job_build *b = arg;
+    struct err why = { "" };
+    int rc = read_shipment (b, source, sink, c, &why);
+
+    if (rc == -EBADMSG || rc == -ENOENT) {
+        for (unsigned t = 0; t < TABLE_COUNT; t++) {
+            if ((rc = sink->forget (sink->arg, t, err)) < 0)
+                return rc;
+        }
+        blame (b, source, c, &why);
+        return 0;
+    }
+    if (rc < 0)
+        return err_set (err, -rc, "%s", why.text);
+    if (c->host[0] == '\0')
+        (void)snprintf (c->host, sizeof (c->host), "%s",
+                        b->sources[source].host);
+    return 0;
+}
+
+int job_build_run (struct job_build *b, const char *out, unsigned threads,
+                   struct roster *roster, struct build_result *ret,
+                   struct err *err)
+{
+    struct build_job job = {
+        .items = b->items, .nitems = b->n, .roster = roster,
+        .threads = threads, .feed = feed, .feed_arg = b,
+        .cancel = &b->cancel, .job_id = b->job,
+    };
+    struct publish p;
+    int rc = publish_open (&p, out, err);
+
+    if (rc < 0)
+        return rc;
+    rc = build_run (&job, &p, ret, err);
+    publish_close (&p);
+    return rc;
+}
+
+bool job_build_any_rows (const struct job_build *b)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        if (b->items[i].capture.state == CAPTURE_COMPLETE ||
+            b->items[i].capture.state == CAPTURE_PARTIAL)
+            return true;
+    }
+    return false;
+}
+
+/* ---- raw files ---- */
+
+struct raw_tree {
+    struct store *store;
+    const char *dir;
+    size_t n;
+    struct err *err;
+};
+
+static int copy_out (int in, const struct ledger_place *place,
+                     const char *path, struct err *err)
+{
+    char block[65536];
+    int out = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
+                              O_NOFOLLOW, FILEIO_FILE_MODE);
+    int rc = out < 0 ? -errno : 0;
+
+    for (uint64_t at = 0; at < place->size && rc == 0;) {
+        size_t n = place->size - at < sizeof (block)
+                       ? (size_t)(place->size - at) : sizeof (block);
+
+        rc = fileio_pread_all (in, block, n, (off_t)(place->offset + at));
+        if (rc == 0)
+            rc = fileio_write_all (out, block, n);
+        at += n;
+    }
+    if (out >= 0 && close (out) < 0 && rc == 0)
+        rc = -errno;
+    return rc < 0 ? err_sys (err, -rc, "cannot write %s", path) : 0;
+}
+
+static int put_raw (void *arg, const struct ledger_item *item)
+{
+    struct raw_tree *t = arg;
+    char path[PATH_MAX];
+    char *slash;
+    int n = snprintf (path, sizeof (path), "%s/%s/%s", t->dir, item->capture,
+                      item->path);
+    int fd, rc;
+
+    if (item->superseded)
+        return 0;
+    if (n < 0 || (size_t)n >= sizeof (path))
+        return err_set (t->err, ENAMETOOLONG, "path is too long: %s", t->dir);
+    slash = strrchr (path, '/');
+    *slash = '\0';
+    if ((rc = fileio_mkdirs (path, FILEIO_DIR_MODE, t->err)) < 0)
+        return rc;
+    *slash = '/';
+    if ((fd = store_read (t->store, &item->content, &item->place, t->err)) < 0)
+        return fd;
+    rc = copy_out (fd, &item->place, path, t->err);
+    (void)close (fd);
+    t->n += rc == 0;
+    return rc;
+}
+
+int job_build_raw_tree (struct ledger *ledger, struct store *store,
+                        const char *job, const char *dir, size_t *n,
+                        struct err *err)
+{
+    struct raw_tree t = { store, dir, 0, err };
+    int rc = ledger_each (ledger, job, ITEM_RAW, put_raw, &t, err);
+
+    *n = t.n;
+    return rc;
+}

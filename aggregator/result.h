@@ -1,0 +1,30 @@
+/* aggregator/result.h - how a run ended: the document that its wrapper and
+ * `rollcall wait` read
+ *
+ * <run dir>/result.json; its members are in rollcall-run(1), "FILES".
+ */
+#ifndef ROLLCALL_AGGREGATOR_RESULT_H
+#define ROLLCALL_AGGREGATOR_RESULT_H
+
+#include "base/err.h"
+#include "intake/job.h"
+#include "model/roster.h"
+
+#define RESULT_NAME "result.json"
+
+struct result {
+    const struct job *job;
+    const struct roster *roster;
+    const char *out, *path, *kept;
+    const char *error;          // why nothing could be built, or NULL
+    int error_code;             // negative errno behind it
+    bool any_rows;
+};
+
+/* Write it whole; *status is the exit status that the roll deserves (a failed
+ * COMMAND is not looked at).
+ */
+int result_write (const char *run_dir, const struct result *r, int *status,
+                  struct err *err);
+
+#endif

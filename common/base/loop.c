@@ -1,0 +1,240 @@
+/* common/base/loop.c - one thread that waits for descriptors and times
+ *
+ * poll(2): a node has some tens of descriptors.  Entries that are removed
+ * while callbacks run are only marked, and swept before the next wait.
+ */
+#include "base/loop.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct watch {
+    int fd;                     // -1: removed
+    loop_fn *fn;
+    void *arg;
+};
+
+struct timer {
+    int64_t at_ns;
+    loop_fn *fn;                // NULL: removed
+    void *arg;
+};
+
+struct source {
+    bool (*pending) (void *arg);
+    loop_fn *fn;                // NULL: removed
+    void *arg;
+};
+
+struct loop {
+    struct watch *watches;
+    struct pollfd *polls;
+    size_t nwatches;
+    struct timer *timers;
+    size_t ntimers;
+    struct source *sources;
+    size_t nsources;
+    bool stopped;
+    int result;
+};
+
+struct loop *loop_create (void)
+{
+    return calloc (1, sizeof (struct loop));
+}
+
+void loop_destroy (struct loop *l)
+{
+    if (!l)
+        return;
+    free (l->watches);
+    free (l->polls);
+    free (l->timers);
+    free (l->sources);
+    free (l);
+}
+
+int loop_add_fd (struct loop *l, int fd, loop_fn *fn, void *arg)
+{
+    struct watch *w = realloc (l->watches, (l->nwatches + 1) * sizeof (*w));
+    struct pollfd *p;
+
+    if (!w)
+        return -ENOMEM;
+    l->watches = w;
+    p = realloc (l->polls, (l->nwatches + 1) * sizeof (*p));
+    if (!p)
+        return -ENOMEM;
+    l->polls = p;
+    w[l->nwatches++] = (struct watch){ fd, fn, arg };
+    return 0;
+}
+
+void loop_del_fd (struct loop *l, int fd)
+{
+    for (size_t i = 0; i < l->nwatches; i++) {
+        if (l->watches[i].fd == fd)
+            l->watches[i].fd = -1;
+    }
+}
+
+int loop_add_timer (struct loop *l, int64_t delay_ns, loop_fn *fn, void *arg)
+{
+    struct timer t = { clock_mono_ns () + delay_ns, fn, arg };
+    struct timer *p;
+
+    for (size_t i = 0; i < l->ntimers; i++) {
+        if (l->timers[i].fn == fn && l->timers[i].arg == arg) {
+            l->timers[i] = t;
+            return 0;
+        }
+    }
+    if (!(p = realloc (l->timers, (l->ntimers + 1) * sizeof (*p))))
+        return -ENOMEM;
+    l->timers = p;
+    p[l->ntimers++] = t;
+    return 0;
+}
+
+void loop_del_timer (struct loop *l, loop_fn *fn, void *arg)
+{
+    for (size_t i = 0; i < l->ntimers; i++) {
+        if (l->timers[i].fn == fn && l->timers[i].arg == arg)
+            l->timers[i].fn = NULL;
+    }
+}
+
+int loop_add_source (struct loop *l, bool (*pending) (void *arg), loop_fn *fn,
+                     void *arg)
+{
+    struct source *s = realloc (l->sources, (l->nsources + 1) * sizeof (*s));
+
+    if (!s)
+        return -ENOMEM;
+    l->sources = s;
+    s[l->nsources++] = (struct source){ pending, fn, arg };
+    return 0;
+}
+
+void loop_del_source (struct loop *l, void *arg)
+{
+    for (size_t i = 0; i < l->nsources; i++) {
+        if (l->sources[i].arg == arg)
+            l->sources[i].fn = NULL;
+    }
+}
+
+static void sweep (struct loop *l)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < l->nwatches; i++) {
+        if (l->watches[i].fd >= 0)
+            l->watches[n++] = l->watches[i];
+    }
+    l->nwatches = n;
+    n = 0;
+    for (size_t i = 0; i < l->ntimers; i++) {
+        if (l->timers[i].fn)
+            l->timers[n++] = l->timers[i];
+    }
+    l->ntimers = n;
+    n = 0;
+    for (size_t i = 0; i < l->nsources; i++) {
+        if (l->sources[i].fn)
+            l->sources[n++] = l->sources[i];
+    }
+    l->nsources = n;
+}
+
+static int wait_ms (const struct loop *l)
+{
+    int64_t now = clock_mono_ns (), least = INT64_MAX;
+
+    for (size_t i = 0; i < l->nsources; i++) {
+        if (l->sources[i].pending (l->sources[i].arg))
+            return 0;
+    }
+    for (size_t i = 0; i < l->ntimers; i++) {
+        if (l->timers[i].at_ns < least)
+            least = l->timers[i].at_ns;
+    }
+    if (least == INT64_MAX)
+        return -1;
+    if (least <= now)
+        return 0;
+    least = (least - now + NS_PER_MS - 1) / NS_PER_MS;
+    return least > 60000 ? 60000 : (int)least;
+}
+
+static void run_timers (struct loop *l)
+{
+    int64_t now = clock_mono_ns ();
+    size_t n = l->ntimers;      // not the ones that are added meanwhile
+
+    for (size_t i = 0; i < n && !l->stopped; i++) {
+        struct timer t = l->timers[i];
+
+        if (!t.fn || t.at_ns > now)
+            continue;
+        l->timers[i].fn = NULL;
+        t.fn (t.arg);
+    }
+}
+
+static void run_watches (struct loop *l, size_t n)
+{
+    for (size_t i = 0; i < n && !l->stopped; i++) {
+        struct watch w = l->watches[i];
+
+        if (w.fd >= 0 && w.fd == l->polls[i].fd && l->polls[i].revents)
+            w.fn (w.arg);
+    }
+}
+
+static void run_sources (struct loop *l)
+{
+    size_t n = l->nsources;
+
+    for (size_t i = 0; i < n && !l->stopped; i++) {
+        struct source s = l->sources[i];
+
+        if (s.fn && s.pending (s.arg))
+            s.fn (s.arg);
+    }
+}
+
+int loop_run (struct loop *l)
+{
+    l->stopped = false;
+    while (!l->stopped) {
+        size_t n;
+
+        sweep (l);
+        n = l->nwatches;
+        for (size_t i = 0; i < n; i++)
+            l->polls[i] = (struct pollfd){ .fd = l->watches[i].fd,
+                                           .events = POLLIN };
+        if (poll (l->polls, (nfds_t)n, wait_ms (l)) < 0) {
+            if (errno == EINTR)
+                continue;
+            return -errno;
+        }
+        run_watches (l, n);
+        if (!l->stopped)
+            run_sources (l);
+        if (!l->stopped)
+            run_timers (l);
+    }
+    return l->result;
+}
+
+void loop_stop (struct loop *l, int result)
+{
+    l->stopped = true;
+    l->result = result;
+}

@@ -1,0 +1,40 @@
+/* common/base/loop.h - one thread that waits for descriptors and times
+ *
+ * Callbacks run one after the other, never nested.  A callback may add and
+ * remove anything, itself included.
+ */
+#ifndef ROLLCALL_BASE_LOOP_H
+#define ROLLCALL_BASE_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct loop;
+
+typedef void loop_fn (void *arg);
+
+struct loop *loop_create (void);        // NULL: no memory
+void loop_destroy (struct loop *l);     // l may be NULL
+
+/* Call 'fn' whenever 'fd' is readable (or has hung up).  0 or -ENOMEM. */
+int loop_add_fd (struct loop *l, int fd, loop_fn *fn, void *arg);
+void loop_del_fd (struct loop *l, int fd);
+
+/* Call 'fn' once, 'delay_ns' from now; the same (fn, arg) added again moves.
+ * 0 or -ENOMEM.
+ */
+int loop_add_timer (struct loop *l, int64_t delay_ns, loop_fn *fn, void *arg);
+void loop_del_timer (struct loop *l, loop_fn *fn, void *arg);
+
+/* Call 'fn' on every turn, before waiting; while 'pending' is true of the
+ * source there is no waiting.  For descriptors that are edge-triggered.
+ */
+int loop_add_source (struct loop *l, bool (*pending) (void *arg), loop_fn *fn,
+                     void *arg);
+void loop_del_source (struct loop *l, void *arg);
+
+/* Until loop_stop; returns what that was given, or -errno of poll(2). */
+int loop_run (struct loop *l);
+void loop_stop (struct loop *l, int result);
+
+#endif

@@ -1,0 +1,49 @@
+/* common/model/shipment.h - the rows of one capture, packed to travel
+ *
+ * The only thing that crosses a boundary.  The format is in
+ * doc/format-shipment.md: a header, parts (rows, or "forget that table") as
+ * LZ4 frames, the capture's metadata, and a footer that finds the metadata.
+ */
+#ifndef ROLLCALL_MODEL_SHIPMENT_H
+#define ROLLCALL_MODEL_SHIPMENT_H
+
+#include "base/err.h"
+#include "model/batch.h"
+#include "model/capture.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SHIPMENT_VERSION 1
+#define SHIPMENT_RAW_MAX (8u << 20)     // bytes of one part, unpacked
+#define SHIPMENT_META_MAX (64u << 20)   // bytes of the metadata, unpacked
+
+struct shipment_writer;
+
+/* Write to 'fd', which is borrowed and must be at its start. */
+struct shipment_writer *shipment_writer_create (int fd);  // NULL: no memory
+void shipment_writer_destroy (struct shipment_writer *w);  // w may be NULL
+
+/* Where the rows go. */
+const struct row_sink *shipment_sink (struct shipment_writer *w);
+
+/* The metadata and the footer; 'size' is that of the whole shipment.  Does not
+ * fsync.  -errno of the disk, or -ENOMEM.
+ */
+int shipment_finish (struct shipment_writer *w, const struct capture *c,
+                     uint64_t *size, struct err *err);
+
+/* Only the metadata of the shipment at fd[offset..offset + size).  -EBADMSG if
+ * it is damaged or of a version that is not known: set it aside.
+ */
+int shipment_read_meta (int fd, off_t offset, uint64_t size,
+                        struct capture *c, struct err *err);
+
+/* All of it: the rows into the sink, the metadata into 'c'.  -EBADMSG as
+ * above (rows before the damage have been given), or the sink's error.
+ */
+int shipment_replay (int fd, off_t offset, uint64_t size,
+                     const struct row_sink *sink, struct capture *c,
+                     struct err *err);
+
+#endif

@@ -1,0 +1,208 @@
+/* common/net/message.c - what agents and aggregators say to each other */
+#include "net/message.h"
+
+#include "base/wire.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The members of each message, in order; one letter each. */
+#define F_JOB "j"
+#define F_HOST "h"
+#define F_KEY "k"
+#define F_WORLD "w"
+#define F_RANK "r"
+#define F_LOCAL "l"
+#define F_PHASE "p"
+#define F_STATUS "s"
+#define F_ITEM "i"
+#define F_KIND "K"
+#define F_CONTENT "c"
+#define F_SIZE "z"
+#define F_CAPTURE "n"
+#define F_PATH "f"
+#define F_OFFSET "o"
+#define F_LENGTH "L"
+#define F_COMPLETE "C"
+#define F_TEXT "t"
+
+static const struct {
+    enum message_type type;
+    const char *name, *fields;
+} types[] = {
+    { MESSAGE_HELLO, "hello", F_JOB F_HOST F_KEY F_WORLD },
+    { MESSAGE_RANK, "rank", F_RANK F_LOCAL F_PHASE F_STATUS F_TEXT },
+    { MESSAGE_OFFER, "offer",
+      F_ITEM F_KIND F_CONTENT F_SIZE F_RANK F_CAPTURE F_PATH },
+    { MESSAGE_CHUNK, "chunk", F_ITEM F_OFFSET },
+    { MESSAGE_GONE, "gone", F_ITEM F_TEXT },
+    { MESSAGE_NOTE, "note", F_TEXT },
+    { MESSAGE_DONE, "done", F_TEXT },
+    { MESSAGE_PING, "ping", "" },
+    { MESSAGE_WELCOME, "welcome", "" },
+    { MESSAGE_REFUSED, "refused", F_TEXT },
+    { MESSAGE_GET, "get", F_ITEM F_OFFSET F_LENGTH },
+    { MESSAGE_ACK, "ack", F_ITEM },
+    { MESSAGE_STOP, "stop", F_TEXT },
+    { MESSAGE_ROLL, "roll", F_COMPLETE F_TEXT },
+};
+
+#define TYPES (sizeof (types) / sizeof (types[0]))
+
+static const char *fields_of (unsigned type)
+{
+    for (size_t i = 0; i < TYPES; i++) {
+        if (types[i].type == type)
+            return types[i].fields;
+    }
+    return NULL;
+}
+
+const char *message_name (enum message_type t)
+{
+    for (size_t i = 0; i < TYPES; i++) {
+        if (types[i].type == t)
+            return types[i].name;
+    }
+    return "unknown";
+}
+
+static void put_field (struct buf *b, const struct message *m, char field)
+{
+    switch (field) {
+    case 'j': wire_put_text (b, m->job); break;
+    case 'h': wire_put_text (b, m->host); break;
+    case 'k': wire_put_text (b, m->host_key); break;
+    case 'w': wire_put_i64 (b, m->world_size); break;
+    case 'r': wire_put_i64 (b, m->rank); break;
+    case 'l': wire_put_i64 (b, m->local_rank); break;
+    case 'p': wire_put_u8 (b, (uint8_t)m->phase); break;
+    case 's': wire_put_i64 (b, m->status); break;
+    case 'i': wire_put_u64 (b, m->item); break;
+    case 'K': wire_put_u8 (b, (uint8_t)m->kind); break;
+    case 'c': buf_put (b, m->content.bytes, DIGEST_SIZE); break;
+    case 'z': wire_put_u64 (b, m->size); break;
+    case 'n': wire_put_text (b, m->capture); break;
+    case 'f': wire_put_text (b, m->path); break;
+    case 'o': wire_put_u64 (b, m->offset); break;
+    case 'L': wire_put_u32 (b, m->length); break;
+    case 'C': wire_put_u8 (b, m->complete); break;
+    default: wire_put_text (b, m->text); break;
+    }
+}
+
+static void get_content (struct wire *w, struct digest *d)
+{
+    const void *bytes = wire_bytes (w, DIGEST_SIZE);
+
+    if (bytes)
+        memcpy (d->bytes, bytes, DIGEST_SIZE);
+}
+
+static void get_field (struct wire *w, struct message *m, char field)
+{
+    switch (field) {
+    case 'j': wire_text (w, m->job, sizeof (m->job)); break;
+    case 'h': wire_text (w, m->host, sizeof (m->host)); break;
+    case 'k': wire_text (w, m->host_key, sizeof (m->host_key)); break;
+    case 'w': m->world_size = wire_i64 (w); break;
+    case 'r': m->rank = wire_i64 (w); break;
+    case 'l': m->local_rank = wire_i64 (w); break;
+    case 'p': m->phase = wire_u8 (w); break;
+    case 's': m->status = wire_i64 (w); break;
+    case 'i': m->item = wire_u64 (w); break;
+    case 'K': m->kind = wire_u8 (w); break;
+    case 'c': get_content (w, &m->content); break;
+    case 'z': m->size = wire_u64 (w); break;
+    case 'n': wire_text (w, m->capture, sizeof (m->capture)); break;
+    case 'f': wire_text (w, m->path, sizeof (m->path)); break;
+    case 'o': m->offset = wire_u64 (w); break;
+    case 'L': m->length = wire_u32 (w); break;
+    case 'C': m->complete = wire_u8 (w) != 0; break;
+    default: wire_text (w, m->text, sizeof (m->text)); break;
+    }
+}
+
+void message_encode (const struct message *m, struct buf *out)
+{
+    const char *fields = fields_of (m->type);
+
+    wire_put_u16 (out, MESSAGE_VERSION);
+    wire_put_u16 (out, (uint16_t)m->type);
+    for (; fields && *fields; fields++)
+        put_field (out, m, *fields);
+}
+
+/* A name that becomes part of a path or a key: no slash, no dots alone. */
+static bool valid_name (const char *s)
+{
+    return *s && strcmp (s, ".") != 0 && strcmp (s, "..") != 0 &&
+           !strchr (s, '/');
+}
+
+/* A relative path that stays inside. */
+static bool valid_path (const char *s)
+{
+    if (*s == '/')
+        return false;
+    while (*s) {
+        size_t n = strcspn (s, "/");
+
+        if (n == 0 || (n == 1 && s[0] == '.') ||
+            (n == 2 && s[0] == '.' && s[1] == '.'))
+            return false;
+        s += n;
+        if (*s == '/' && *++s == '\0')
+            return false;
+    }
+    return true;
+}
+
+#define RANKS_MAX (INT64_C (1) << 22)
+
+/* Bounds that the fields' own types do not give. */
+static bool plausible (const struct message *m)
+{
+    switch (m->type) {
+    case MESSAGE_HELLO:
+        return valid_name (m->job) && m->world_size >= 0 &&
+               m->world_size <= RANKS_MAX;
+    case MESSAGE_RANK:
+        return m->rank >= 0 && m->rank < RANKS_MAX &&
+               (m->phase == RANK_RUNNING || m->phase == RANK_ENDED);
+    case MESSAGE_OFFER:
+        return (m->kind == ITEM_ROWS || m->kind == ITEM_RAW) &&
+               m->size <= CONTENT_SIZE_MAX && m->rank >= -1 &&
+               m->rank < RANKS_MAX && valid_name (m->capture) &&
+               (m->kind == ITEM_ROWS ? !*m->path
+                                     : *m->path && valid_path (m->path));
+    case MESSAGE_GET:
+        return m->length <= CONTENT_CHUNK;
+    default:
+        return true;
+    }
+}
+
+int message_decode (struct message *m, const void *bytes, size_t size,
+                    struct err *err)
+{
+    struct wire w = wire_reader (bytes, size);
+    unsigned version = wire_u16 (&w), type = wire_u16 (&w);
+    const char *fields = fields_of (type);
+
+    memset (m, 0, sizeof (*m));
+    if (w.failed)
+        return err_set (err, EBADMSG, "a message of %zu bytes", size);
+    if (version != MESSAGE_VERSION)
+        return err_set (err, EPROTONOSUPPORT, "protocol version %u; this is "
+                        "version %u", version, MESSAGE_VERSION);
+    if (!fields)
+        return err_set (err, EBADMSG, "a message of unknown type %u", type);
+    m->type = type;
+    for (; *fields; fields++)
+        get_field (&w, m, *fields);
+    if (!wire_ended (&w) || !plausible (m))
+        return err_set (err, EBADMSG, "a malformed message \"%s\"",
+                        message_name (m->type));
+    return 0;
+}

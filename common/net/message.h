@@ -1,0 +1,78 @@
+/* common/net/message.h - what agents and aggregators say to each other
+ *
+ * The protocol and its bytes are in doc/format-wire.md.  Data flows by asking:
+ * an agent OFFERs an item, the aggregator GETs pieces of it while it has
+ * credit to give, and ACKs when bytes and ledger row are fsynced.
+ */
+#ifndef ROLLCALL_NET_MESSAGE_H
+#define ROLLCALL_NET_MESSAGE_H
+
+#include "base/buf.h"
+#include "base/content.h"
+#include "base/err.h"
+
+#define MESSAGE_VERSION 1
+#define MESSAGE_TEXT_MAX 1024           // bytes of a sentence, with the NUL
+#define MESSAGE_NAME_MAX 256            // bytes of a name, with the NUL
+#define MESSAGE_PATH_MAX 1024           // bytes of a path within a capture
+
+enum message_type {
+    // from agents
+    MESSAGE_HELLO = 1,
+    MESSAGE_RANK = 2,           // a rank of this node: began, ended
+    MESSAGE_OFFER = 3,
+    MESSAGE_CHUNK = 4,
+    MESSAGE_GONE = 5,           // an offered item cannot be read any more
+    MESSAGE_NOTE = 6,           // something a person should read
+    MESSAGE_DONE = 7,           // nothing more will come
+    MESSAGE_PING = 8,
+    // from aggregators
+    MESSAGE_WELCOME = 32,
+    MESSAGE_REFUSED = 33,
+    MESSAGE_GET = 34,
+    MESSAGE_ACK = 35,
+    MESSAGE_STOP = 36,          // COMMANDs are to be ended
+    MESSAGE_ROLL = 37,          // the job is over
+};
+
+enum item_kind { ITEM_ROWS = 1, ITEM_RAW = 2 };
+
+enum rank_phase { RANK_RUNNING = 1, RANK_ENDED = 2 };
+
+struct message {
+    enum message_type type;
+    char job[MESSAGE_NAME_MAX];         // HELLO
+    char host[MESSAGE_NAME_MAX];        // HELLO
+    char host_key[MESSAGE_NAME_MAX];    // HELLO: the same for one host only
+    int64_t world_size;                 // HELLO: 0 unknown
+    int64_t rank;                       // RANK, OFFER: -1 none
+    int64_t local_rank;                 // RANK: -1 unknown
+    enum rank_phase phase;              // RANK
+    int64_t status;                     // RANK: exit status, 128+n of signal
+                                        // n, -1: ended on request
+    uint64_t item;                      // OFFER ... ACK: the agent's number
+    enum item_kind kind;                // OFFER
+    struct digest content;              // OFFER
+    uint64_t size;                      // OFFER: bytes
+    char capture[MESSAGE_NAME_MAX];     // OFFER
+    char path[MESSAGE_PATH_MAX];        // OFFER: of a raw file, "" for rows
+    uint64_t offset;                    // GET, CHUNK
+    uint32_t length;                    // GET: at most CONTENT_CHUNK
+    const void *data;                   // CHUNK: borrowed
+    size_t data_size;
+    bool complete;                      // ROLL: every rank is present
+    char text[MESSAGE_TEXT_MAX];        // RANK, GONE, NOTE, REFUSED, STOP,
+};                                      // ROLL, DONE
+
+/* The bytes of a message, without the data of a CHUNK. */
+void message_encode (const struct message *m, struct buf *out);
+
+/* -EBADMSG: malformed, or a member out of bounds; -EPROTONOSUPPORT: another
+ * version, to be refused in words.  'data' of a CHUNK is set by the caller.
+ */
+int message_decode (struct message *m, const void *bytes, size_t size,
+                    struct err *err);
+
+const char *message_name (enum message_type t);
+
+#endif

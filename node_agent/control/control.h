@@ -1,0 +1,39 @@
+/* node_agent/control/control.h - wrappers and their agent, on one host
+ *
+ * A sequenced-packet socket in the run's directory; each packet is a small
+ * JSON object with a member "type":
+ *   wrapper: hello (rank, local_rank, pid, capture_dir, watch, since_ns),
+ *            ended (status, text)
+ *   agent:   welcome, stop (text), roll (complete, text)
+ * When either side dies the other reads the end of the connection.
+ */
+#ifndef ROLLCALL_CONTROL_CONTROL_H
+#define ROLLCALL_CONTROL_CONTROL_H
+
+#include "base/err.h"
+#include "base/json.h"
+
+#include <stdbool.h>
+
+#define CONTROL_PACKET_MAX 65536        // bytes
+#define CONTROL_SOCKET "agent.sock"
+
+/* Listen on <dir>/agent.sock (whatever the length of dir).  A socket file that
+ * is left from a dead agent is replaced: the caller holds the lock that says
+ * that it is dead.  A descriptor, or -errno.
+ */
+int control_listen (const char *dir, struct err *err);
+int control_accept (int listener);      // -EAGAIN: nobody
+
+/* Connect to it.  -ENOENT or -ECONNREFUSED while there is no agent. */
+int control_connect (const char *dir, struct err *err);
+
+/* Send; takes 'j' over.  0 or -errno. */
+int control_send (int fd, struct json *j);
+
+/* The next packet; NULL with *rc = -EAGAIN (none now), -EPIPE (the other side
+ * is gone) or -EBADMSG.
+ */
+struct json *control_receive (int fd, int *rc);
+
+#endif

@@ -1,0 +1,249 @@
+/* node_agent/watch/watch.c - captures on their way to being finished */
+#include "watch/watch.h"
+
+#include "base/clock.h"
+#include "extract/extract.h"
+#include "watch/find.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct dir {
+    char *path;
+    int64_t since_ns;
+    int64_t rank_hint;
+};
+
+struct tracked {
+    char *path;
+    int64_t rank_hint;
+    char fingerprint[WATCH_FINGERPRINT_MAX];
+    int64_t changed_mono_ns;    // when the fingerprint was first seen
+    int64_t newest_ns;          // latest mtime in it
+    bool done_marker;
+    bool handed;                // this fingerprint has been handed on
+};
+
+struct watch {
+    struct dir *dirs;
+    size_t ndirs;
+    struct tracked *items;
+    size_t nitems;
+    char **problems;
+    size_t nproblems, next_problem;
+};
+
+struct watch *watch_create (void)
+{
+    return calloc (1, sizeof (struct watch));
+}
+
+void watch_destroy (struct watch *w)
+{
+    if (!w)
+        return;
+    for (size_t i = 0; i < w->ndirs; i++)
+        free (w->dirs[i].path);
+    for (size_t i = 0; i < w->nitems; i++)
+        free (w->items[i].path);
+    for (size_t i = 0; i < w->nproblems; i++)
+        free (w->problems[i]);
+    free (w->dirs);
+    free (w->items);
+    free (w->problems);
+    free (w);
+}
+
+int watch_add (struct watch *w, const char *path, int64_t since_ns,
+               int64_t rank_hint, struct err *err)
+{
+    struct dir *d;
+
+    for (size_t i = 0; i < w->ndirs; i++) {
+        if (strcmp (w->dirs[i].path, path) == 0)
+            return 0;
+    }
+    if (!(d = realloc (w->dirs, (w->ndirs + 1) * sizeof (*d))))
+        return err_set (err, ENOMEM, "no memory to watch %s", path);
+    w->dirs = d;
+    d += w->ndirs;
+    if (!(d->path = strdup (path)))
+        return err_set (err, ENOMEM, "no memory to watch %s", path);
+    d->since_ns = since_ns;
+    d->rank_hint = rank_hint;
+    w->ndirs++;
+    return 0;
+}
+
+static int note_problem (struct watch *w, const char *text)
+{
+    char **p;
+
+    for (size_t i = 0; i < w->nproblems; i++) {
+        if (strcmp (w->problems[i], text) == 0)
+            return 0;
+    }
+    if (!(p = realloc (w->problems, (w->nproblems + 1) * sizeof (*p))))
+        return -ENOMEM;
+    w->problems = p;
+    if (!(p[w->nproblems] = strdup (text)))
+        return -ENOMEM;
+    w->nproblems++;
+    return 0;
+}
+
+const char *watch_next_problem (struct watch *w)
+{
+    return w->next_problem < w->nproblems ? w->problems[w->next_problem++]
+                                          : NULL;
+}
+
+static struct tracked *track (struct watch *w, const char *path)
+{
+    struct tracked *t;
+
+    for (size_t i = 0; i < w->nitems; i++) {
+        if (strcmp (w->items[i].path, path) == 0)
+            return &w->items[i];
+    }
+    if (!(t = realloc (w->items, (w->nitems + 1) * sizeof (*t))))
+        return NULL;
+    w->items = t;
+    t += w->nitems;
+    *t = (struct tracked){ .path = strdup (path), .rank_hint = -1 };
+    if (!t->path)
+        return NULL;
+    w->nitems++;
+    return t;
+}
+
+/* Look at a capture; its clock starts again if it has changed. */
+static int observe (struct watch *w, const char *path, int64_t rank_hint,
+                    int64_t mono_ns, struct err *err)
+{
+    struct tracked *t = track (w, path);
+    char fingerprint[WATCH_FINGERPRINT_MAX];
+    struct extract_look look;
+    struct capture c;
+    int rc;
+
+    if (!t)
+        return err_set (err, ENOMEM, "no memory to watch %s", path);
+    capture_init (&c);
+    rc = extract_look (path, &c, &look, err);
+    capture_fini (&c);
+    if (rc < 0)
+        return rc;
+    (void)snprintf (fingerprint, sizeof (fingerprint),
+                    "%" PRIu64 "/%" PRIu64 "/%" PRId64 "/%d",
+                    look.tree_files, look.tree_bytes, look.newest_ns,
+                    look.done_marker);
+    if (t->rank_hint < 0)
+        t->rank_hint = rank_hint;
+    if (strcmp (t->fingerprint, fingerprint) == 0)
+        return 0;
+    memcpy (t->fingerprint, fingerprint, sizeof (fingerprint));
+    t->changed_mono_ns = mono_ns;
+    t->newest_ns = look.newest_ns;
+    t->done_marker = look.done_marker;
+    t->handed = false;
+    return 0;
+}
+
+static bool touched_since (const char *path, int64_t since_ns)
+{
+    struct stat st;
+
+    if (since_ns == 0)
+        return true;
+    if (lstat (path, &st) < 0)
+        return false;
+    return st.st_ctim.tv_sec * NS_PER_S + st.st_ctim.tv_nsec >= since_ns;
+}
+
+static int scan_dir (struct watch *w, const struct dir *d, int64_t mono_ns,
+                     struct err *err)
+{
+    struct found_list list = { .n = 0 };
+    struct err why = { "" };
+    int rc = find_captures (d->path, &list, &why);
+
+    if (rc == -ENOENT)
+        rc = 0;                 // not made yet
+    else if (rc < 0 && rc != -ENOMEM)
+        rc = note_problem (w, why.text);
+    for (size_t i = 0; i < list.nproblems && rc == 0; i++)
+        rc = note_problem (w, list.problems[i]);
+    for (size_t i = 0; i < list.n && rc == 0; i++) {
+        if (touched_since (list.items[i].path, d->since_ns))
+            rc = observe (w, list.items[i].path, d->rank_hint, mono_ns, err);
+    }
+    find_free (&list);
+    return rc;
+}
+
+static int hand_on (struct tracked *t, bool finished, watch_fn *fn, void *arg,
+                    struct err *err)
+{
+    struct watch_settled s = { .path = t->path, .rank_hint = t->rank_hint,
+                               .finished = finished };
+    int rc;
+
+    memcpy (s.fingerprint, t->fingerprint, sizeof (s.fingerprint));
+    if ((rc = fn (arg, &s, err)) == 0)
+        t->handed = true;
+    return rc;
+}
+
+int watch_scan (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
+                int64_t wall_ns, watch_fn *fn, void *arg, struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < w->ndirs && rc == 0; i++)
+        rc = scan_dir (w, &w->dirs[i], mono_ns, err);
+    for (size_t i = 0; i < w->nitems && rc == 0; i++) {
+        struct tracked *t = &w->items[i];
+        // quiet by our own watching, or by its dates when first seen so
+        bool quiet = mono_ns - t->changed_mono_ns >= quiet_ns ||
+                     wall_ns - t->newest_ns >= quiet_ns;
+
+        if (!t->handed && (quiet || t->done_marker))
+            rc = hand_on (t, true, fn, arg, err);
+    }
+    return rc;
+}
+
+int watch_flush (struct watch *w, watch_fn *fn, void *arg, struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < w->nitems && rc == 0; i++) {
+        if (!w->items[i].handed)
+            rc = hand_on (&w->items[i], false, fn, arg, err);
+    }
+    return rc;
+}
+
+size_t watch_unsettled (const struct watch *w)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->nitems; i++)
+        n += !w->items[i].handed;
+    return n;
+}
+
+size_t watch_count_below (const struct watch *w, const char *dir)
+{
+    size_t n = 0, size = strlen (dir);
+
+    for (size_t i = 0; i < w->nitems; i++)
+        n += strncmp (w->items[i].path, dir, size) == 0 &&
+             (w->items[i].path[size] == '/' || w->items[i].path[size] == '\0');
+    return n;
+}

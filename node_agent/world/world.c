@@ -1,0 +1,91 @@
+/* node_agent/world/world.c - who am I, by the launcher's variables */
+#include "world/world.h"
+
+#include "base/units.h"
+#include "model/capture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const world_launcher_variables[] = {
+    "OMPI_*", "PMIX_*", "PMI_*", "ORTE_*", "PRTE_*", "OPAL_*", "SLURM_PMI*",
+    "HYDRA_*", NULL,
+};
+
+/* The variables of one launcher; 'instance' are joined by '.'. */
+struct launcher {
+    const char *name, *rank, *size, *local_rank, *local_size;
+    const char *instance[3];
+};
+
+static const struct launcher launchers[] = {
+    { "open mpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+      "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
+      { "PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri", "SLURM_STEP_ID" } },
+    { "slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL,
+      { "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_CLUSTER_NAME" } },
+    { "torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+      { "TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT" } },
+};
+
+#define LAUNCHERS (sizeof (launchers) / sizeof (launchers[0]))
+
+static int get_int (const char *name, int64_t min, int64_t max, int64_t *ret,
+                    struct err *err)
+{
+    const char *text = name ? getenv (name) : NULL;
+
+    if (!text)
+        return -ENOENT;
+    if (units_int (text, min, max, ret) < 0)
+        return err_set (err, EINVAL, "%s=%s is not a number from %lld to "
+                        "%lld", name, text, (long long)min, (long long)max);
+    return 0;
+}
+
+static void set_instance (struct world *w, const struct launcher *l)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < 3 && used < sizeof (w->instance); i++) {
+        const char *text = getenv (l->instance[i]);
+
+        if (text)
+            used += (size_t)snprintf (w->instance + used,
+                                      sizeof (w->instance) - used, "%s.",
+                                      text);
+    }
+}
+
+static int from_launcher (struct world *w, const struct launcher *l,
+                          struct err *err)
+{
+    int rc = get_int (l->size, 1, CAPTURE_WORLD_MAX, &w->size, err);
+
+    if (rc == 0)
+        rc = get_int (l->rank, 0, w->size - 1, &w->rank, err);
+    if (rc < 0)
+        return rc;
+    w->launcher = l->name;
+    rc = get_int (l->local_rank, 0, w->size - 1, &w->local_rank, err);
+    if (rc == 0)
+        rc = get_int (l->local_size, 1, w->size, &w->local_size, err);
+    set_instance (w, l);
+    return rc == -ENOENT ? 0 : rc;
+}
+
+int world_from_environment (struct world *w, struct err *err)
+{
+    for (size_t i = 0; i < LAUNCHERS; i++) {
+        int rc;
+
+        memset (w, 0, sizeof (*w));
+        rc = from_launcher (w, &launchers[i], err);
+        if (rc != -ENOENT)
+            return rc;
+    }
+    *w = (struct world){ .size = 1, .local_size = 1, .launcher = "none" };
+    return 0;
+}
