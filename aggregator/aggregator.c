@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -137,11 +138,34 @@ static void reply (struct aggregator *a, const struct net_peer *to,
     (void)net_send (a->net, to, &m);
 }
 
+/* When one rank has failed, the others are to be ended. */
+static void say_stop (struct aggregator *a, const struct served *s,
+                      const struct net_peer *to)
+{
+    const struct job_rank *failed = job_failed (&s->job);
+    char text[MESSAGE_TEXT_MAX];
+
+    if (!failed)
+        return;
+    (void)snprintf (text, sizeof (text), "rank %lld failed (%.300s)",
+                    (long long)failed->rank, failed->text ? failed->text : "");
+    reply (a, to, MESSAGE_STOP, text);
+}
+
+/* The front end of a launcher asks whether anybody ever came. */
+static void mark_joined (struct aggregator *a)
+{
+    char path[PATH_MAX];
+
+    if (a->opt->run_dir &&
+        fileio_join (path, sizeof (path), a->opt->run_dir, "joined"))
+        (void)fileio_replace (path, "", 0, FILEIO_FILE_MODE, NULL);
+}
+
 static void on_hello (struct aggregator *a, const struct net_peer *from,
                       const struct message *m)
 {
     struct served *s = job_of (a, m->job);
-    const struct job_rank *failed;
     struct net_peer old;
     struct job_agent *known;
 
@@ -157,22 +181,15 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
     if (!known) {
         struct logline l = log_line (LOG_LEVEL_INFO, "agent");
 
+        mark_joined (a);
+
         log_str (&l, "job", m->job);
         log_str (&l, "host", m->host);
         log_end (&l);
     }
     reply (a, from, MESSAGE_WELCOME, "");
-    if ((failed = job_failed (&s->job)) && a->opt->job)
-        reply (a, from, MESSAGE_STOP, failed->text ? failed->text : "");
-}
-
-static void stop_all (struct aggregator *a, struct served *s)
-{
-    const struct job_rank *failed = job_failed (&s->job);
-
-    for (size_t i = 0; failed && a->opt->job && i < s->job.nagents; i++)
-        reply (a, &s->job.agents[i].peer, MESSAGE_STOP,
-               failed->text ? failed->text : "");
+    if (a->opt->job)
+        say_stop (a, s, from);
 }
 
 static void on_rank (struct aggregator *a, struct served *s,
@@ -189,7 +206,8 @@ static void on_rank (struct aggregator *a, struct served *s,
         log_int (&l, "status", m->status);
         log_str (&l, "text", m->text);
         log_end (&l);
-        stop_all (a, s);
+        for (size_t i = 0; a->opt->job && i < s->job.nagents; i++)
+            say_stop (a, s, &s->job.agents[i].peer);
     }
 }
 
@@ -503,9 +521,22 @@ static int open_signals (struct aggregator *a, struct err *err)
     return 0;
 }
 
+/* A descriptor that was handed over must be what it is said to be. */
+static bool is_listening (int fd)
+{
+    int yes = 0;
+    socklen_t size = sizeof (yes);
+
+    return getsockopt (fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &size) == 0 && yes;
+}
+
 static int start (struct aggregator *a, struct err *err)
 {
     int rc;
+
+    if (a->opt->listen_fd >= 0 && !is_listening ((int)a->opt->listen_fd))
+        return err_set (err, EINVAL, "--listen-fd %d is not a listening "
+                        "socket", (int)a->opt->listen_fd);
 
     if (!net_is_loopback (a->opt->listen) && !a->opt->insecure)
         return err_set (err, EPERM, "%s can be reached from other hosts, and "

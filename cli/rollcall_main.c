@@ -6,8 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* rollcall-run has the options of its own; see run_main.c. */
+static const struct command_spec run_summary = {
+    "rollcall run", "[OPTION]... [--] COMMAND [ARGUMENT]...",
+    "Run COMMAND under mpirun or alone, and collect the captures of all ranks.",
+    NULL, 0,
+};
+
 static const struct verb verbs[] = {
     { "analyze", verb_analyze, &analyze_command },
+    { "run", verb_run, &run_summary },
+    { "wait", verb_wait, &wait_command },
 };
 
 #define VERBS (sizeof (verbs) / sizeof (verbs[0]))
@@ -28,11 +37,13 @@ static void print_help (FILE *f)
 /* For shell completion: the verbs, or the options of one. */
 static int complete (const char *verb)
 {
+    char argv0[] = "rollcall", names[] = "--help-names";
+
     for (size_t i = 0; i < VERBS; i++) {
         if (!verb)
             (void)puts (verbs[i].name);
         else if (strcmp (verb, verbs[i].name) == 0)
-            options_print_names (verbs[i].command);
+            return verbs[i].run (2, (char *[]){ argv0, names, NULL });
     }
     return 0;
 }

@@ -166,7 +166,8 @@ static int on_settled (void *arg, const struct watch_settled *settled,
     int rc;
 
     if (a->opt->raw)            // more than what was sealed without it
-        (void)strncat (s->fingerprint, "/raw", 4);
+        (void)snprintf (s->fingerprint, sizeof (s->fingerprint), "%.80s/raw",
+                        settled->fingerprint);
     if (spool_knows (a->spool, s->path, s->fingerprint)) {
         struct local_rank *r = rank_of (a, s->rank_hint);
 

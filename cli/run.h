@@ -1,0 +1,122 @@
+/* cli/run.h - rollcall run, between its files
+ *
+ * run_main.c      options, and which part this process plays
+ * run_job.c       directories, names and daemons of a run
+ * run_net.c       addresses: binding, announcing, probing
+ * run_wrap.c      around one COMMAND
+ * run_launch.c    in front of a launcher (--launcher)
+ * run_result.c    what came of it (also for rollcall wait)
+ */
+#ifndef ROLLCALL_CLI_RUN_H
+#define ROLLCALL_CLI_RUN_H
+
+#include "cli.h"
+
+#include "world/host.h"
+#include "world/world.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define RUN_BULLETIN "bulletin.json"    // how a run's aggregator is reached
+#define RUN_AGGREGATOR "aggregator.json"        // its pid
+#define RUN_JOINED "joined"             // made when the first agent says hello
+
+struct run_options {
+    const char *out;            // OUT
+    struct option_list watch;
+    int64_t deadline_ns, quiet_ns;
+    const char *child;          // auto, plain, mpi
+    const char *launcher;       // "mpirun -np 8"
+    const char *aggregator;     // endpoints, comma separated
+    const char *job;
+    const char *state;          // local directory of runs
+    const char *interface, *ports;
+    bool raw, insecure, json, text;
+};
+
+extern const struct command_spec run_command;
+
+#define RUN_FAIL(status, ...) cli_fail (&run_command, status, __VA_ARGS__)
+
+/* One run as this process sees it. */
+struct run {
+    const struct run_options *opt;
+    char **command;             // COMMAND and its arguments
+    struct world world;
+    char host[HOST_NAME_MAX_BYTES], key[HOST_KEY_SIZE];
+    char job[WORLD_TEXT_MAX];
+    char out[PATH_MAX];         // OUT, absolute
+    char dir[PATH_MAX];         // this host's directory of the run
+    char endpoints[1024];       // announced
+    char endpoint[256];         // the one that answers here
+    char master_addr[WORLD_TEXT_MAX];
+    int64_t master_port;
+    int listener;               // bound descriptor, -1: not ours
+    bool all_interfaces;        // other hosts may connect
+    bool owns_aggregator;       // started here: waits for it and tells
+    bool mpi_child;             // COMMAND calls MPI_Init itself
+    pid_t aggregator;
+    unsigned restarts;          // of daemons
+};
+
+/* ---- run_job.c ---- */
+
+/* A new id that no other run has. */
+void run_new_job (char out[WORLD_TEXT_MAX]);
+
+/* OUT as an absolute path, made and writable; -EACCES and so on. */
+int run_check_out (struct run *r, struct err *err);
+
+/* Make r->dir for r->job below the state directory. */
+int run_make_dir (struct run *r, struct err *err);
+
+/* The directory above all runs' (of the option, environment, or default). */
+int run_state_dir (const char *option, char out[PATH_MAX], struct err *err);
+
+int run_start_aggregator (struct run *r, struct err *err);
+int run_start_agent (struct run *r, struct err *err);
+
+/* A connection to this host's agent, started if there is none ('start') or
+ * waited for.  A descriptor or -errno.
+ */
+int run_join_agent (struct run *r, bool start, struct err *err);
+
+/* The path of a program that is installed with this one. */
+int run_program (const char *name, char out[PATH_MAX], struct err *err);
+
+/* ---- run_net.c ---- */
+
+/* Bind a listening socket (r->all_interfaces says where) and fill
+ * r->listener and r->endpoints.
+ */
+int run_bind (struct run *r, struct err *err);
+
+/* The first announced endpoint that answers into r->endpoint. */
+int run_probe (struct run *r, struct err *err);
+
+/* An address and a port for the COMMANDs' own rendezvous. */
+void run_choose_master (struct run *r);
+
+/* ---- run_wrap.c, run_launch.c ---- */
+
+/* Run COMMAND to its end; the exit status of the wrapper. */
+int run_wrap (struct run *r);
+int run_launch (struct run *r);
+
+/* ---- run_result.c ---- */
+
+/* Print what result.json in 'dir' says; the exit status that it deserves, or
+ * -ENOENT when there is none.  *command_status is that of a failed COMMAND;
+ * 'who' speaks in error messages.
+ */
+int run_print_result (const struct command_spec *who, const char *dir,
+                      const char *job, enum cli_format format,
+                      int *command_status);
+
+/* Wait for a process that is not our child; -ESRCH when it is gone already. */
+int run_open_process (pid_t pid, int64_t start_time);
+int64_t run_start_time (pid_t pid);     // in clock ticks since boot, 0: gone
+
+#endif

@@ -1,0 +1,347 @@
+/* cli/run_job.c - directories, names and daemons of a run */
+#include "run.h"
+
+#include "base/clock.h"
+#include "base/fileio.h"
+#include "base/json.h"
+#include "control/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define JOIN_LIMIT_NS (20 * NS_PER_S)   // for the agent to listen
+#define LISTEN_FD 3                     // where the aggregator finds its socket
+
+void run_new_job (char out[WORLD_TEXT_MAX])
+{
+    time_t now = (time_t)(clock_wall_ns () / NS_PER_S);
+    uint32_t random = 0;
+    char stamp[32];
+    struct tm tm;
+
+    if (getrandom (&random, sizeof (random), 0) != sizeof (random))
+        random = (uint32_t)clock_mono_ns ();
+    (void)strftime (stamp, sizeof (stamp), "%Y%m%d-%H%M%S",
+                    localtime_r (&now, &tm));
+    (void)snprintf (out, WORLD_TEXT_MAX, "run-%s-%08x", stamp, random);
+}
+
+int run_check_out (struct run *r, struct err *err)
+{
+    const char *out = r->opt->out ? r->opt->out : ".";
+    int rc = fileio_mkdirs (out, FILEIO_DIR_MODE, err);
+
+    if (rc < 0)
+        return rc;
+    if (!realpath (out, r->out))
+        return err_sys (err, errno, "cannot resolve %s", out);
+    if (access (r->out, W_OK | X_OK) < 0)
+        return err_sys (err, errno, "cannot write into %s", r->out);
+    return 0;
+}
+
+int run_state_dir (const char *option, char out[PATH_MAX], struct err *err)
+{
+    const char *tmp = getenv ("TMPDIR"), *remote;
+    struct stat st;
+    int rc;
+
+    if (option)
+        (void)snprintf (out, PATH_MAX, "%s", option);
+    else
+        (void)snprintf (out, PATH_MAX, "%s/rollcall-%ld",
+                        tmp && *tmp ? tmp : "/tmp", (long)getuid ());
+    if ((rc = fileio_mkdirs (out, 0700, err)) < 0)
+        return rc;
+    // others must not be able to put a directory of theirs in the way
+    if (lstat (out, &st) < 0 || !S_ISDIR (st.st_mode) ||
+        st.st_uid != geteuid () || (st.st_mode & 022))
+        return err_set (err, EACCES, "%s is not a directory that only you can "
+                        "write: choose another with --state", out);
+    if ((remote = fileio_remote_fs (out)))
+        return err_set (err, ENOTSUP, "%s is on a shared file system (%s): "
+                        "choose a local directory with --state", out, remote);
+    return 0;
+}
+
+int run_make_dir (struct run *r, struct err *err)
+{
+    char state[PATH_MAX];
+    int rc = run_state_dir (r->opt->state, state, err);
+    int n;
+
+    if (rc < 0)
+        return rc;
+    n = snprintf (r->dir, sizeof (r->dir), "%s/%s/%s", state, r->job, r->key);
+    if (n < 0 || (size_t)n >= sizeof (r->dir) - 64)
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", state);
+    return fileio_mkdirs (r->dir, 0700, err);
+}
+
+int run_program (const char *name, char out[PATH_MAX], struct err *err)
+{
+    static const char *const below[] = { "", "/../libexec/rollcall",
+                                         "/../../bin" };
+    char self[PATH_MAX];
+    ssize_t n = readlink ("/proc/self/exe", self, sizeof (self) - 1);
+
+    if (n < 0)
+        return err_sys (err, errno, "cannot read /proc/self/exe: is /proc "
+                                    "mounted?");
+    self[n] = '\0';
+    *strrchr (self, '/') = '\0';
+    // beside us in a build, or installed: bin and libexec/rollcall
+    for (size_t i = 0; i < sizeof (below) / sizeof (below[0]); i++) {
+        int size = snprintf (out, PATH_MAX, "%s%s/%s", self, below[i], name);
+
+        if (size > 0 && size < PATH_MAX && access (out, X_OK) == 0)
+            return 0;
+    }
+    return err_set (err, ENOENT, "%s is not installed beside %s", name, self);
+}
+
+/* ---- daemons ---- */
+
+static bool matches (const char *variable, const char *pattern)
+{
+    size_t n = strlen (pattern);
+
+    if (pattern[n - 1] == '*')
+        return strncmp (variable, pattern, n - 1) == 0;
+    return strncmp (variable, pattern, n) == 0 && variable[n] == '=';
+}
+
+/* The environment without what belongs to the launch. */
+static char **clean_environment (void)
+{
+    size_t n = 0, used = 0;
+    char **env;
+
+    while (environ[n])
+        n++;
+    if (!(env = calloc (n + 1, sizeof (*env))))
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        bool drop = strncmp (environ[i], "LD_PRELOAD=", 11) == 0;
+
+        for (size_t k = 0; world_launcher_variables[k] && !drop; k++)
+            drop = matches (environ[i], world_launcher_variables[k]);
+        if (!drop)
+            env[used++] = environ[i];
+    }
+    return env;
+}
+
+/* In the grandchild: nothing of the wrapper's is kept but 'fd'. */
+static void become_daemon (const char *program, char **argv, char **env,
+                           int log, int fd)
+{
+    int null = open ("/dev/null", O_RDONLY);
+    sigset_t none;
+
+    (void)sigemptyset (&none);
+    (void)sigprocmask (SIG_SETMASK, &none, NULL);
+    if (fd >= 0) {
+        // out of the way of the numbers below
+        log = fcntl (log, F_DUPFD, 10);
+        null = fcntl (null, F_DUPFD, 10);
+        (void)dup2 (fd, LISTEN_FD);
+        (void)fcntl (LISTEN_FD, F_SETFD, 0);    // also if it was that one
+    }
+    (void)dup2 (null, STDIN_FILENO);
+    (void)dup2 (log, STDOUT_FILENO);
+    (void)dup2 (log, STDERR_FILENO);
+    (void)close_range (fd >= 0 ? LISTEN_FD + 1 : LISTEN_FD, ~0u, 0);
+    if (chdir ("/") == 0)
+        (void)execve (program, argv, env);
+    _exit (127);
+}
+
+/* Fork twice, so that nobody waits for it; its pid, or -errno. */
+static pid_t start_daemon (struct run *r, const char *program, char **argv,
+                           const char *logname, int fd, struct err *err)
+{
+    char path[PATH_MAX], **env = clean_environment ();
+    int log, pipes[2];
+    pid_t child, pid = -1;
+
+    if (!env || !fileio_join (path, sizeof (path), r->dir, logname))
+        return (pid_t)err_set (err, ENOMEM, "no memory to start %s", program);
+    log = open (path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (log < 0 || pipe2 (pipes, O_CLOEXEC) < 0) {
+        free (env);
+        return (pid_t)err_sys (err, errno, "cannot open %s", path);
+    }
+    (void)prctl (PR_SET_CHILD_SUBREAPER, 0);    // it is init's, not ours
+    child = fork ();
+    if (child == 0) {
+        (void)setsid ();
+        pid = fork ();
+        if (pid == 0)
+            become_daemon (program, argv, env, log, fd);
+        _exit (write (pipes[1], &pid, sizeof (pid)) == sizeof (pid) ? 0 : 1);
+    }
+    (void)close (pipes[1]);
+    if (child > 0 && read (pipes[0], &pid, sizeof (pid)) != sizeof (pid))
+        pid = -1;
+    if (child > 0)
+        (void)waitpid (child, NULL, 0);
+    (void)prctl (PR_SET_CHILD_SUBREAPER, 1);
+    (void)close (pipes[0]);
+    (void)close (log);
+    free (env);
+    return pid > 0 ? pid
+                   : (pid_t)err_set (err, EAGAIN, "cannot start %s", program);
+}
+
+static void write_pid (const struct run *r)
+{
+    struct json *j = json_object ();
+    char path[PATH_MAX], *text;
+
+    json_add_text (j, "job", r->job);
+    json_add_int (j, "pid", r->aggregator);
+    json_add_int (j, "start_time", run_start_time (r->aggregator));
+    json_add_text (j, "out", r->out);
+    text = json_print (j, true);
+    json_free (j);
+    if (text && fileio_join (path, sizeof (path), r->dir, RUN_AGGREGATOR))
+        (void)fileio_replace (path, text, strlen (text), 0600, NULL);
+    free (text);
+}
+
+int run_start_aggregator (struct run *r, struct err *err)
+{
+    char program[PATH_MAX], root[PATH_MAX], deadline[32], world[32], fd[16];
+    char listen[64];
+    char *argv[24];
+    int n = 0, rc = run_program ("rollcall-aggregator", program, err);
+
+    if (rc < 0)
+        return rc;
+    if (!fileio_join (root, sizeof (root), r->dir, "root"))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", r->dir);
+    (void)snprintf (deadline, sizeof (deadline), "%lldms",
+                    (long long)(r->opt->deadline_ns / NS_PER_MS));
+    (void)snprintf (world, sizeof (world), "%lld",
+                    r->opt->launcher ? 0LL : (long long)r->world.size);
+    (void)snprintf (fd, sizeof (fd), "%d", LISTEN_FD);
+    (void)snprintf (listen, sizeof (listen), "%s",
+                    r->all_interfaces ? "tcp://*:" : "tcp://127.0.0.1:");
+    (void)snprintf (listen + strlen (listen), 8, "%s",
+                    strrchr (r->endpoints, ':') + 1);
+    argv[n++] = program;
+    argv[n++] = (char *)"--root";
+    argv[n++] = root;
+    argv[n++] = (char *)"--run-dir";
+    argv[n++] = r->dir;
+    argv[n++] = (char *)"--out";
+    argv[n++] = r->out;
+    argv[n++] = (char *)"--job";
+    argv[n++] = r->job;
+    argv[n++] = (char *)"--listen";
+    argv[n++] = listen;
+    argv[n++] = (char *)"--listen-fd";
+    argv[n++] = fd;
+    argv[n++] = (char *)"--world-size";
+    argv[n++] = world;
+    argv[n++] = (char *)"--deadline";
+    argv[n++] = deadline;
+    if (r->opt->raw)
+        argv[n++] = (char *)"--raw";
+    if (r->all_interfaces)
+        argv[n++] = (char *)"--insecure";
+    argv[n] = NULL;
+    r->aggregator = start_daemon (r, program, argv, "aggregator.log",
+                                  r->listener, err);
+    if (r->aggregator < 0)
+        return r->aggregator;
+    r->owns_aggregator = true;
+    write_pid (r);
+    return 0;
+}
+
+int run_start_agent (struct run *r, struct err *err)
+{
+    char program[PATH_MAX], deadline[32], quiet[32], world[32];
+    char *argv[24];
+    int n = 0, rc = run_program ("rollcall-agent", program, err);
+    pid_t pid;
+
+    if (rc < 0)
+        return rc;
+    (void)snprintf (deadline, sizeof (deadline), "%lldms",
+                    (long long)(r->opt->deadline_ns / NS_PER_MS));
+    (void)snprintf (quiet, sizeof (quiet), "%lldms",
+                    (long long)(r->opt->quiet_ns / NS_PER_MS));
+    (void)snprintf (world, sizeof (world), "%lld", (long long)r->world.size);
+    argv[n++] = program;
+    argv[n++] = (char *)"--run-dir";
+    argv[n++] = r->dir;
+    argv[n++] = (char *)"--job";
+    argv[n++] = r->job;
+    argv[n++] = (char *)"--aggregator";
+    argv[n++] = r->endpoint;
+    argv[n++] = (char *)"--world-size";
+    argv[n++] = world;
+    argv[n++] = (char *)"--deadline";
+    argv[n++] = deadline;
+    argv[n++] = (char *)"--quiet-period";
+    argv[n++] = quiet;
+    if (r->opt->raw)
+        argv[n++] = (char *)"--raw";
+    if (r->opt->insecure)
+        argv[n++] = (char *)"--insecure";
+    argv[n] = NULL;
+    pid = start_daemon (r, program, argv, "agent.log", -1, err);
+    return pid < 0 ? (int)pid : 0;
+}
+
+/* Wait until something happens in the directory, or 'ms' have passed. */
+static void wait_for_change (int inotify, int ms)
+{
+    struct pollfd p = { .fd = inotify, .events = POLLIN };
+    char events[4096];
+
+    if (poll (&p, 1, ms) > 0 && read (inotify, events, sizeof (events)) < 0)
+        return;
+}
+
+int run_join_agent (struct run *r, bool start, struct err *err)
+{
+    int64_t limit = clock_mono_ns () + JOIN_LIMIT_NS;
+    int inotify = inotify_init1 (IN_CLOEXEC | IN_NONBLOCK);
+    int fd = -ECONNREFUSED, rc = 0;
+
+    (void)inotify_add_watch (inotify, r->dir, IN_CREATE | IN_MOVED_TO);
+    if (start)
+        rc = run_start_agent (r, err);
+    while (rc == 0 && (fd = control_connect (r->dir, err)) < 0) {
+        if (clock_mono_ns () > limit) {
+            char log[PATH_MAX];
+
+            (void)fileio_join (log, sizeof (log), r->dir, "agent.log");
+            rc = err_set (err, ETIMEDOUT, "the agent of host %s did not "
+                          "start; its log is %s", r->host, log);
+        } else {
+            // a socket may be there some microseconds before it listens
+            wait_for_change (inotify, fd == -ECONNREFUSED ? 20 : 500);
+        }
+    }
+    if (inotify >= 0)
+        (void)close (inotify);
+    return rc < 0 ? rc : fd;
+}

@@ -1,0 +1,203 @@
+/* cli/run_launch.c - in front of a launcher (--launcher)
+ *
+ * For COMMANDs that call MPI_Init themselves: the wrappers must not, so this
+ * process starts the aggregator, lets the launcher start the wrappers, waits
+ * for both and tells what came of it.
+ */
+#include "run.h"
+
+#include "base/clock.h"
+#include "base/fileio.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARGS_MAX 512
+#define GOODBYE_MS 5000                 // for an unused aggregator to end
+#define BUILD_NS (60 * NS_PER_S)        // beyond the deadline, for building
+
+struct launch {
+    struct run *r;
+    pid_t launcher;             // 0: has ended
+    int status;                 // of the launcher
+    int signals, aggregator;    // descriptors
+    int64_t ended_ns;
+    bool interrupted;
+};
+
+static int add (char **argv, int n, const char *option, const char *value)
+{
+    if (!value)
+        return n;
+    argv[n++] = (char *)option;
+    argv[n++] = (char *)value;
+    return n;
+}
+
+/* sh -c 'exec <launcher> "$@"' sh rollcall-run --child mpi ... -- COMMAND: the
+ * shell splits the launcher's words, as its user would expect.
+ */
+static int launcher_args (struct run *r, char **argv, char *script,
+                          size_t max, char *self, struct err *err)
+{
+    static char deadline[32], quiet[32];
+    int n = 0, rc = run_program ("rollcall-run", self, err);
+
+    if (rc < 0)
+        return rc;
+    (void)snprintf (deadline, sizeof (deadline), "%lldms",
+                    (long long)(r->opt->deadline_ns / NS_PER_MS));
+    (void)snprintf (quiet, sizeof (quiet), "%lldms",
+                    (long long)(r->opt->quiet_ns / NS_PER_MS));
+    if (snprintf (script, max, "exec %s \"$@\"", r->opt->launcher) >=
+        (int)max)
+        return err_set (err, E2BIG, "--launcher is too long");
+    argv[n++] = (char *)"sh";
+    argv[n++] = (char *)"-c";
+    argv[n++] = script;
+    argv[n++] = (char *)"sh";
+    argv[n++] = self;
+    n = add (argv, n, "--child", r->mpi_child ? "mpi" : "plain");
+    n = add (argv, n, "--aggregator", r->endpoints);
+    n = add (argv, n, "--job", r->job);
+    n = add (argv, n, "--deadline", deadline);
+    n = add (argv, n, "--quiet-period", quiet);
+    n = add (argv, n, "--state", r->opt->state);
+    for (size_t i = 0; i < r->opt->watch.n; i++)
+        n = add (argv, n, "--watch", r->opt->watch.items[i]);
+    if (r->opt->raw)
+        argv[n++] = (char *)"--raw";
+    if (r->opt->insecure)
+        argv[n++] = (char *)"--insecure";
+    argv[n++] = (char *)"--";
+    for (char **c = r->command; *c && n < ARGS_MAX - 1; c++)
+        argv[n++] = *c;
+    argv[n] = NULL;
+    return n < ARGS_MAX - 1 ? 0 : err_set (err, E2BIG, "COMMAND has too many "
+                                           "arguments");
+}
+
+static int start_launcher (struct launch *l, struct err *err)
+{
+    char *argv[ARGS_MAX], script[4096], self[PATH_MAX];
+    int rc = launcher_args (l->r, argv, script, sizeof (script), self, err);
+    sigset_t none;
+
+    if (rc < 0)
+        return rc;
+    l->launcher = fork ();
+    if (l->launcher == 0) {
+        (void)sigemptyset (&none);
+        (void)sigprocmask (SIG_SETMASK, &none, NULL);
+        (void)execv ("/bin/sh", argv);
+        _exit (127);
+    }
+    return l->launcher < 0 ? err_sys (err, errno, "cannot fork") : 0;
+}
+
+static void on_signal (struct launch *l)
+{
+    struct signalfd_siginfo info;
+    int status;
+
+    while (read (l->signals, &info, sizeof (info)) == sizeof (info)) {
+        if (info.ssi_signo == SIGCHLD)
+            continue;
+        l->interrupted = true;
+        if (l->launcher > 0)
+            (void)kill (l->launcher, (int)info.ssi_signo);
+    }
+    if (l->launcher > 0 && waitpid (l->launcher, &status, WNOHANG) > 0) {
+        l->launcher = 0;
+        l->ended_ns = clock_mono_ns ();
+        l->status = WIFSIGNALED (status) ? 128 + WTERMSIG (status)
+                                         : WEXITSTATUS (status);
+    }
+}
+
+static bool somebody_joined (const struct run *r)
+{
+    char path[PATH_MAX];
+
+    return fileio_join (path, sizeof (path), r->dir, RUN_JOINED) &&
+           access (path, F_OK) == 0;
+}
+
+static bool must_stay (const struct launch *l)
+{
+    if (l->launcher > 0)
+        return true;
+    if (l->aggregator < 0 || !somebody_joined (l->r))
+        return false;
+    return clock_mono_ns () - l->ended_ns <
+           l->r->opt->deadline_ns + BUILD_NS;
+}
+
+static void wait_for_all (struct launch *l)
+{
+    while (must_stay (l)) {
+        struct pollfd p[2] = { { .fd = l->signals, .events = POLLIN },
+                               { .fd = l->aggregator, .events = POLLIN } };
+
+        if (poll (p, 2, 1000) < 0)
+            continue;
+        if (p[0].revents)
+            on_signal (l);
+        if (p[1].revents) {
+            (void)close (l->aggregator);
+            l->aggregator = -1;
+        }
+    }
+}
+
+static int finish (struct launch *l)
+{
+    struct run *r = l->r;
+    int command = 0, roll;
+
+    if (!somebody_joined (r)) {
+        struct pollfd p = { .fd = l->aggregator, .events = POLLIN };
+
+        (void)kill (r->aggregator, SIGTERM);
+        (void)poll (&p, 1, GOODBYE_MS);
+        return RUN_FAIL (l->status ? l->status : EX_UNAVAILABLE,
+                         "no rank has reported; the launcher (%s) ended with "
+                         "status %d", r->opt->launcher, l->status);
+    }
+    roll = run_print_result (&run_command, r->dir, r->job,
+                             cli_format (r->opt->json, r->opt->text),
+                             &command);
+    if (roll == -ENOENT)
+        return RUN_FAIL (l->status ? l->status : EX_UNAVAILABLE,
+                         "job %s has no result yet: captures are safe on the "
+                         "nodes' disks; rollcall wait %s looks again", r->job,
+                         r->job);
+    return command > 0 ? command : l->status ? l->status : roll;
+}
+
+int run_launch (struct run *r)
+{
+    struct launch l = { .r = r, .aggregator = -1 };
+    struct err err = { "" };
+    sigset_t set;
+
+    (void)sigemptyset (&set);
+    (void)sigaddset (&set, SIGCHLD);
+    (void)sigaddset (&set, SIGTERM);
+    (void)sigaddset (&set, SIGINT);
+    (void)sigaddset (&set, SIGHUP);
+    (void)sigprocmask (SIG_BLOCK, &set, NULL);
+    l.signals = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (l.signals < 0 || start_launcher (&l, &err) < 0)
+        return RUN_FAIL (EX_OSERR, "%s", err.text);
+    l.aggregator = run_open_process (r->aggregator, 0);
+    wait_for_all (&l);
+    return finish (&l);
+}

@@ -1,0 +1,417 @@
+/* cli/run_main.c - rollcall run: options, and which part this process plays
+ *
+ * A program of its own, so that the front door does not load MPI.  See
+ * rollcall-run(1) for the forms in which it is called.
+ */
+#include "run.h"
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/fileio.h"
+#include "base/json.h"
+#include "base/log.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BULLETIN_LIMIT_NS (15 * NS_PER_S)       // for rank 0 to write it
+#define BULLETIN_MAX 65536
+
+static const struct option_spec options[] = {
+    { "out", 'o', OPTION_TEXT, offsetof (struct run_options, out), "OUT", ".",
+      NULL, 0, 0, "Write results into OUT/cluster_analysis_output." },
+    { "watch", 'w', OPTION_LIST, offsetof (struct run_options, watch), "DIR",
+      NULL, NULL, 0, 0,
+      "Look for captures below DIR too (besides $ROLLCALL_CAPTURE_DIR and "
+      "COMMAND's working directory). May be repeated." },
+    { "deadline", 'd', OPTION_DURATION,
+      offsetof (struct run_options, deadline_ns), "TIME", "120s",
+      "ROLLCALL_DEADLINE", 0, 0,
+      "How long to wait for captures after the last COMMAND has ended." },
+    { "child", 0, OPTION_TEXT, offsetof (struct run_options, child), "KIND",
+      "auto", NULL, 0, 0,
+      "What COMMAND is: mpi, a program that calls MPI_Init; plain, one that "
+      "does not; auto, look whether it is an ELF file that needs libmpi." },
+    { "launcher", 'l', OPTION_TEXT,
+      offsetof (struct run_options, launcher), "WORDS", NULL, NULL, 0, 0,
+      "Start the wrappers with this, as in \"mpirun -np 8\"; for COMMANDs that "
+      "are MPI programs." },
+    { "raw", 0, OPTION_FLAG, offsetof (struct run_options, raw), NULL, NULL,
+      NULL, 0, 0, "Put the raw capture files into OUT/captures too." },
+    { "insecure", 0, OPTION_FLAG, offsetof (struct run_options, insecure),
+      NULL, NULL, "ROLLCALL_INSECURE", 0, 0,
+      "Allow ranks on several hosts. Connections between them are neither "
+      "encrypted nor authenticated." },
+    { "interface", 0, OPTION_TEXT,
+      offsetof (struct run_options, interface), "NAME", NULL,
+      "ROLLCALL_INTERFACE", 0, 0,
+      "Announce the addresses of this network interface only." },
+    { "port", 0, OPTION_TEXT, offsetof (struct run_options, ports), "A-B",
+      NULL, "ROLLCALL_PORT", 0, 0, "Listen on a port of this range." },
+    { "state", 0, OPTION_TEXT, offsetof (struct run_options, state), "DIR",
+      NULL, "ROLLCALL_STATE_DIR", 0, 0,
+      "Local directory for captures and daemons of runs. Without it: "
+      "rollcall-UID in $TMPDIR or /tmp." },
+    { "quiet-period", 0, OPTION_DURATION,
+      offsetof (struct run_options, quiet_ns), "TIME", "60s",
+      "ROLLCALL_QUIET_PERIOD", 0, 0,
+      "While COMMAND runs, a capture without analyse.done is finished when "
+      "nothing in it has changed for so long." },
+    { "aggregator", 'a', OPTION_TEXT,
+      offsetof (struct run_options, aggregator), "ENDPOINT,...", NULL, NULL, 0,
+      0, "Deliver to an aggregator that is there already." },
+    { "job", 'J', OPTION_TEXT, offsetof (struct run_options, job), "ID", NULL,
+      NULL, 0, 0, "The job's id, instead of a new one." },
+    { "json", 0, OPTION_FLAG, offsetof (struct run_options, json), NULL, NULL,
+      NULL, 0, 0, "Print the summary as one JSON object." },
+    { "text", 0, OPTION_FLAG, offsetof (struct run_options, text), NULL, NULL,
+      NULL, 0, 0, "Print the summary as on a terminal, wherever it goes." },
+};
+
+const struct command_spec run_command = {
+    "rollcall run", "[OPTION]... [--] COMMAND [ARGUMENT]...",
+    "Run COMMAND, one of the processes of a parallel job, and collect the "
+    "captures of all ranks: mpirun -np 8 rollcall run -- COMMAND.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+/* ---- what COMMAND is ---- */
+
+/* Find the file that execvp would run; false if there is none. */
+static bool find_program (const char *name, char out[PATH_MAX])
+{
+    const char *path = getenv ("PATH");
+
+    if (strchr (name, '/'))
+        return snprintf (out, PATH_MAX, "%s", name) < PATH_MAX;
+    for (const char *p = path ? path : "/usr/bin:/bin"; *p;) {
+        size_t n = strcspn (p, ":");
+
+        if (snprintf (out, PATH_MAX, "%.*s/%s", (int)n, p, name) < PATH_MAX &&
+            access (out, X_OK) == 0)
+            return true;
+        p += n + (p[n] == ':');
+    }
+    return false;
+}
+
+/* Whether an ELF file names libmpi among the libraries that it needs: looked
+ * for in its string tables, which are read without trusting any of its
+ * offsets.
+ */
+static bool needs_libmpi (const char *path)
+{
+    static const char wanted[] = "libmpi";
+    unsigned char head[SELFMAG];
+    char block[65536];
+    int fd = open (path, O_RDONLY | O_CLOEXEC);
+    off_t at = 0;
+    bool found = false;
+    ssize_t n;
+
+    if (fd < 0)
+        return false;
+    if (fileio_pread_all (fd, head, SELFMAG, 0) == 0 &&
+        memcmp (head, ELFMAG, SELFMAG) == 0) {
+        while (!found && (n = pread (fd, block, sizeof (block), at)) > 0) {
+            found = memmem (block, (size_t)n, wanted, sizeof (wanted) - 1);
+            if (n < (ssize_t)sizeof (block))
+                break;
+            at += n - (ssize_t)sizeof (wanted);         // across the seam
+        }
+    }
+    (void)close (fd);
+    return found;
+}
+
+static int choose_child (struct run *r)
+{
+    char path[PATH_MAX];
+
+    if (strcmp (r->opt->child, "mpi") == 0)
+        r->mpi_child = true;
+    else if (strcmp (r->opt->child, "auto") == 0)
+        r->mpi_child = find_program (r->command[0], path) &&
+                       needs_libmpi (path);
+    else if (strcmp (r->opt->child, "plain") != 0)
+        return RUN_FAIL (EXIT_USAGE, "--child: \"%s\" is none of auto, plain, "
+                         "mpi", r->opt->child);
+    return 0;
+}
+
+/* ---- how the aggregator is found ---- */
+
+/* This process has the aggregator: bind, and say how it is reached. */
+static void fill_bulletin (struct run *r, struct world_bulletin *b)
+{
+    struct err err = { "" };
+
+    memset (b, 0, sizeof (*b));
+    if (r->opt->job)
+        (void)snprintf (r->job, sizeof (r->job), "%s", r->opt->job);
+    else if (r->job[0] == '\0')
+        run_new_job (r->job);
+    b->ok = run_check_out (r, &err) == 0 && run_bind (r, &err) == 0;
+    if (b->ok)
+        run_choose_master (r);
+    memcpy (b->job, r->job, sizeof (b->job));
+    memcpy (b->endpoints, r->endpoints, sizeof (b->endpoints));
+    memcpy (b->master_addr, r->master_addr, sizeof (b->master_addr));
+    b->master_port = r->master_port;
+    (void)snprintf (b->why, sizeof (b->why), "%s", err.text);
+}
+
+static void take_bulletin (struct run *r, const struct world_bulletin *b)
+{
+    memcpy (r->job, b->job, sizeof (r->job));
+    memcpy (r->endpoints, b->endpoints, sizeof (r->endpoints));
+    memcpy (r->master_addr, b->master_addr, sizeof (r->master_addr));
+    r->master_port = b->master_port;
+}
+
+/* The first line, so that `rollcall wait` can pick up. */
+static void print_job (const struct run *r)
+{
+    if (r->opt->json)
+        (void)fprintf (stderr, "job %s\n", r->job);
+    else
+        (void)printf ("job           %s\n", r->job);
+    (void)fflush (stdout);
+}
+
+/* Discovery over MPI: all ranks together, before any daemon is started. */
+static int discover (struct run *r)
+{
+    struct world_bulletin b = { .ok = true };
+    struct world_member *members = NULL;
+    struct err err = { "" };
+    bool all_ok = false;
+    int rc;
+
+    if (r->world.rank == 0)
+        fill_bulletin (r, &b);
+    rc = world_discover (&r->world, r->host, r->key, &b, &all_ok, &members,
+                         &err);
+    free (members);
+    if (rc < 0)
+        return RUN_FAIL (rc == -EINVAL ? EX_CONFIG : EX_OSERR, "%s", err.text);
+    if (!b.ok || !all_ok)
+        return r->world.rank == 0 ? RUN_FAIL (EX_CANTCREAT, "%s", b.why)
+                                  : EX_CANTCREAT;
+    if (r->world.local_size < r->world.size && !r->opt->insecure)
+        return r->world.rank == 0
+                   ? RUN_FAIL (EX_CONFIG, "the ranks are on several hosts, and "
+                               "connections between them are not encrypted "
+                               "yet: say --insecure if that is acceptable")
+                   : EX_CONFIG;
+    take_bulletin (r, &b);
+    return 0;
+}
+
+/* Without MPI: rank 0 writes how it is reached to this host's directory of the
+ * run and to OUT; the others wait for either.
+ */
+static int write_bulletin (struct run *r, struct err *err)
+{
+    struct json *j = json_object ();
+    char path[PATH_MAX], *text;
+    int rc = 0, n;
+
+    json_add_text (j, "job", r->job);
+    json_add_text (j, "endpoints", r->endpoints);
+    json_add_text (j, "master_addr", r->master_addr);
+    json_add_int (j, "master_port", r->master_port);
+    text = json_print (j, true);
+    json_free (j);
+    if (!text)
+        return err_set (err, ENOMEM, "no memory");
+    if (fileio_join (path, sizeof (path), r->dir, RUN_BULLETIN))
+        rc = fileio_replace (path, text, strlen (text), 0600, err);
+    n = snprintf (path, sizeof (path), "%s/.rollcall-%s.json", r->out, r->job);
+    if (rc == 0 && r->all_interfaces && n > 0 && (size_t)n < sizeof (path))
+        rc = fileio_replace (path, text, strlen (text), 0600, err);
+    free (text);
+    return rc;
+}
+
+static bool read_bulletin (struct run *r, const char *path)
+{
+    struct world_bulletin b = { .ok = true };
+    struct json *j = NULL;
+    struct buf text;
+
+    buf_init (&text, BULLETIN_MAX);
+    if (fileio_read_at (AT_FDCWD, path, &text, NULL) == 0)
+        j = json_parse ((const char *)text.data, text.size, NULL);
+    buf_fini (&text);
+    if (!j)
+        return false;
+    (void)snprintf (b.job, sizeof (b.job), "%s",
+                    json_text (json_get (j, "job"), ""));
+    (void)snprintf (b.endpoints, sizeof (b.endpoints), "%s",
+                    json_text (json_get (j, "endpoints"), ""));
+    (void)snprintf (b.master_addr, sizeof (b.master_addr), "%s",
+                    json_text (json_get (j, "master_addr"), ""));
+    (void)json_int (json_get (j, "master_port"), &b.master_port);
+    json_free (j);
+    take_bulletin (r, &b);
+    return true;
+}
+
+static int wait_bulletin (struct run *r)
+{
+    int64_t limit = clock_mono_ns () + BULLETIN_LIMIT_NS;
+    char near[PATH_MAX], far[PATH_MAX];
+    struct err err = { "" };
+
+    if (run_check_out (r, &err) < 0 ||
+        !fileio_join (near, sizeof (near), r->dir, RUN_BULLETIN))
+        return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
+    (void)snprintf (far, sizeof (far), "%.3000s/.rollcall-%s.json", r->out,
+                    r->job);
+    while (!read_bulletin (r, near) && !read_bulletin (r, far)) {
+        if (clock_mono_ns () > limit)
+            return RUN_FAIL (EX_CONFIG, "rank %lld on host %s does not find "
+                             "the aggregator of rank 0: OUT (%s) is not "
+                             "visible here. Use one of\n"
+                             "  rollcall run --launcher \"mpirun ...\" -o OUT "
+                             "-- COMMAND\n"
+                             "  mpirun ... rollcall run --child mpi "
+                             "--aggregator tcp://HOST:PORT --job ID -- COMMAND",
+                             (long long)r->world.rank, r->host, r->out);
+        (void)poll (NULL, 0, 50);
+    }
+    return 0;
+}
+
+/* A job id that all ranks of one launch make alike. */
+static void job_of_instance (struct run *r)
+{
+    char hex[DIGEST_HEX_SIZE];
+    struct digest d = { { 0 } };
+
+    (void)digest_of (r->world.instance, strlen (r->world.instance), &d);
+    digest_hex (&d, hex);
+    (void)snprintf (r->job, sizeof (r->job), "run-%.16s", hex);
+}
+
+static int meet_by_files (struct run *r)
+{
+    struct world_bulletin b;
+    struct err err = { "" };
+
+    if (r->opt->job)
+        (void)snprintf (r->job, sizeof (r->job), "%s", r->opt->job);
+    else if (r->world.size > 1)
+        job_of_instance (r);
+    else
+        run_new_job (r->job);
+    if (run_make_dir (r, &err) < 0)
+        return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
+    if (r->world.rank != 0)
+        return wait_bulletin (r);
+    fill_bulletin (r, &b);
+    if (!b.ok)
+        return RUN_FAIL (EX_CANTCREAT, "%s", b.why);
+    if (run_make_dir (r, &err) < 0 || write_bulletin (r, &err) < 0)
+        return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
+    return 0;
+}
+
+/* ---- the parts ---- */
+
+static int start_collection (struct run *r)
+{
+    struct err err = { "" };
+
+    if (run_make_dir (r, &err) < 0)
+        return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
+    if (r->listener >= 0 && run_start_aggregator (r, &err) < 0)
+        return RUN_FAIL (EX_OSERR, "%s", err.text);
+    return 0;
+}
+
+static int front_end (struct run *r)
+{
+    struct world_bulletin b;
+    int status;
+
+    r->all_interfaces = r->opt->insecure;
+    fill_bulletin (r, &b);
+    if (!b.ok)
+        return RUN_FAIL (EX_CANTCREAT, "%s", b.why);
+    if ((status = start_collection (r)) != 0)
+        return status;
+    print_job (r);
+    return run_launch (r);
+}
+
+static int wrapper (struct run *r)
+{
+    struct err err = { "" };
+    int status = 0;
+
+    r->all_interfaces = r->world.local_size != r->world.size &&
+                        r->opt->insecure;
+    if (r->opt->aggregator) {
+        if (!r->opt->job)
+            return RUN_FAIL (EXIT_USAGE, "--aggregator needs --job");
+        (void)snprintf (r->job, sizeof (r->job), "%s", r->opt->job);
+        (void)snprintf (r->endpoints, sizeof (r->endpoints), "%s",
+                        r->opt->aggregator);
+    } else if (r->mpi_child || r->world.size == 1 ||
+               strcmp (r->world.launcher, "torchrun") == 0) {
+        status = meet_by_files (r);
+    } else {
+        status = discover (r);
+    }
+    if (status != 0 || (status = start_collection (r)) != 0)
+        return status;
+    if (run_probe (r, &err) < 0)
+        return RUN_FAIL (EX_UNAVAILABLE, "%s", err.text);
+    if (r->owns_aggregator)
+        print_job (r);
+    return run_wrap (r);
+}
+
+int main (int argc, char **argv)
+{
+    struct run_options opt = { .out = NULL };
+    struct run r = { .opt = &opt, .listener = -1 };
+    struct err err = { "" };
+    int rest, status;
+
+    (void)umask (027);
+    log_setup ("rollcall", LOG_LEVEL_INFO);
+    switch (options_parse (&run_command, argc, argv, true, &opt, &rest,
+                           &err)) {
+    case OPTIONS_DONE:
+        return 0;
+    case OPTIONS_USAGE:
+        return RUN_FAIL (EXIT_USAGE, "%s (rollcall run --help says more)",
+                         err.text);
+    case OPTIONS_OK:
+        break;
+    }
+    if (rest == argc)
+        return RUN_FAIL (EXIT_USAGE, "which COMMAND? (usage: %s %s)",
+                         run_command.name, run_command.usage);
+    r.command = argv + rest;
+    host_name (r.host, sizeof (r.host));
+    host_key (r.key);
+    if ((status = choose_child (&r)) != 0)
+        return status;
+    if (opt.launcher)
+        return front_end (&r);
+    if (world_from_environment (&r.world, &err) < 0)
+        return RUN_FAIL (EX_CONFIG, "%s", err.text);
+    return wrapper (&r);
+}

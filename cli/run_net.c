@@ -1,0 +1,231 @@
+/* cli/run_net.c - addresses: binding, announcing, probing */
+#include "run.h"
+
+#include "base/units.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BACKLOG 1024
+#define PROBE_MS 3000           // for one address to answer
+#define PREFIX "tcp://"
+
+/* A listening socket on the port (0: any); -errno. */
+static int listen_on (bool everywhere, int64_t port)
+{
+    struct sockaddr_in6 any6 = { .sin6_family = AF_INET6,
+                                 .sin6_port = htons ((uint16_t)port) };
+    struct sockaddr_in v4 = { .sin_family = AF_INET,
+                              .sin_port = htons ((uint16_t)port) };
+    int off = 0, one = 1;
+    int fd = everywhere ? socket (AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)
+                        : -1;
+
+    if (fd >= 0) {              // [::] takes IPv4 connections too
+        (void)setsockopt (fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof (off));
+        (void)setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof (one));
+        if (bind (fd, (struct sockaddr *)&any6, sizeof (any6)) == 0 &&
+            listen (fd, BACKLOG) == 0)
+            return fd;
+        (void)close (fd);
+    }
+    v4.sin_addr.s_addr = htonl (everywhere ? INADDR_ANY : INADDR_LOOPBACK);
+    fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    (void)setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof (one));
+    if (bind (fd, (struct sockaddr *)&v4, sizeof (v4)) < 0 ||
+        listen (fd, BACKLOG) < 0) {
+        int rc = -errno;
+
+        (void)close (fd);
+        return rc;
+    }
+    return fd;
+}
+
+static int64_t port_of (int fd)
+{
+    struct sockaddr_storage a;
+    socklen_t size = sizeof (a);
+
+    if (getsockname (fd, (struct sockaddr *)&a, &size) < 0)
+        return 0;
+    return ntohs (a.ss_family == AF_INET6
+                      ? ((struct sockaddr_in6 *)&a)->sin6_port
+                      : ((struct sockaddr_in *)&a)->sin_port);
+}
+
+static bool is_bridge (const char *name)
+{
+    char path[64];
+
+    (void)snprintf (path, sizeof (path), "/sys/class/net/%s/bridge", name);
+    return access (path, F_OK) == 0;
+}
+
+static bool is_announced (const struct run *r, const struct ifaddrs *a)
+{
+    if (!a->ifa_addr || !(a->ifa_flags & IFF_UP) ||
+        (a->ifa_flags & IFF_LOOPBACK) || is_bridge (a->ifa_name))
+        return false;
+    if (r->opt->interface && strcmp (r->opt->interface, a->ifa_name) != 0)
+        return false;
+    if (a->ifa_addr->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *v6 = (const void *)a->ifa_addr;
+
+        return !IN6_IS_ADDR_LINKLOCAL (&v6->sin6_addr);
+    }
+    return a->ifa_addr->sa_family == AF_INET;
+}
+
+/* "tcp://10.0.0.1:4711,tcp://[fd00::1]:4711" */
+static int announce (struct run *r, int64_t port, struct err *err)
+{
+    struct ifaddrs *list = NULL;
+    size_t used = 0;
+
+    r->endpoints[0] = '\0';
+    if (!r->all_interfaces) {
+        (void)snprintf (r->endpoints, sizeof (r->endpoints),
+                        PREFIX "127.0.0.1:%lld", (long long)port);
+        return 0;
+    }
+    if (getifaddrs (&list) < 0)
+        return err_sys (err, errno, "cannot list network interfaces");
+    for (struct ifaddrs *a = list; a; a = a->ifa_next) {
+        char text[INET6_ADDRSTRLEN];
+        bool v6;
+
+        if (!is_announced (r, a) || used + 80 > sizeof (r->endpoints))
+            continue;
+        v6 = a->ifa_addr->sa_family == AF_INET6;
+        if (getnameinfo (a->ifa_addr, v6 ? sizeof (struct sockaddr_in6)
+                                         : sizeof (struct sockaddr_in),
+                         text, sizeof (text), NULL, 0, NI_NUMERICHOST) != 0)
+            continue;
+        used += (size_t)snprintf (r->endpoints + used,
+                                  sizeof (r->endpoints) - used,
+                                  v6 ? "%s" PREFIX "[%s]:%lld"
+                                     : "%s" PREFIX "%s:%lld",
+                                  used ? "," : "", text, (long long)port);
+    }
+    freeifaddrs (list);
+    if (used == 0)
+        return err_set (err, EADDRNOTAVAIL, "no network interface is up%s%s",
+                        r->opt->interface ? " by the name of " : "",
+                        r->opt->interface ? r->opt->interface : "");
+    return 0;
+}
+
+/* "4000-4100" or "4000" */
+static int parse_ports (const char *text, int64_t *first, int64_t *last)
+{
+    char low[16];
+    const char *dash = strchr (text, '-');
+    size_t n = dash ? (size_t)(dash - text) : strlen (text);
+
+    if (n >= sizeof (low))
+        return -EINVAL;
+    memcpy (low, text, n);
+    low[n] = '\0';
+    if (units_int (low, 1, 65535, first) < 0)
+        return -EINVAL;
+    *last = *first;
+    return dash ? units_int (dash + 1, *first, 65535, last) : 0;
+}
+
+int run_bind (struct run *r, struct err *err)
+{
+    int64_t first = 0, last = 0;
+
+    if (r->opt->ports && parse_ports (r->opt->ports, &first, &last) < 0)
+        return err_set (err, EINVAL, "--port: \"%s\" is not a port or a range "
+                        "like 4000-4100", r->opt->ports);
+    r->listener = -EADDRINUSE;
+    for (int64_t port = first; port <= last && r->listener < 0; port++)
+        r->listener = listen_on (r->all_interfaces, port);
+    if (r->listener < 0)
+        return err_sys (err, -r->listener, "cannot listen on %s%s",
+                        r->opt->ports ? "any port of " : "any port",
+                        r->opt->ports ? r->opt->ports : "");
+    return announce (r, port_of (r->listener), err);
+}
+
+void run_choose_master (struct run *r)
+{
+    int fd = listen_on (false, 0);
+    const char *addr = r->endpoints + strlen (PREFIX);
+    const char *colon = strchr (addr, ']') ? strchr (addr, ']') + 1
+                                           : strchr (addr, ':');
+
+    (void)snprintf (r->master_addr, sizeof (r->master_addr), "%.*s",
+                    (int)(colon - addr), addr);
+    r->master_port = fd >= 0 ? port_of (fd) : 29500;
+    if (fd >= 0)
+        (void)close (fd);
+}
+
+/* Whether something listens there: "tcp://ADDRESS:PORT". */
+static bool answers (const char *endpoint)
+{
+    char host[256];
+    const char *at = endpoint + strlen (PREFIX), *port = strrchr (at, ':');
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list = NULL;
+    struct pollfd p = { .events = POLLOUT };
+    socklen_t size = sizeof (int);
+    int error = 1;
+
+    if (!port || (size_t)(port - at) >= sizeof (host))
+        return false;
+    (void)snprintf (host, sizeof (host), "%.*s", (int)(port - at), at);
+    if (host[0] == '[') {
+        memmove (host, host + 1, strlen (host));
+        host[strcspn (host, "]")] = '\0';
+    }
+    if (getaddrinfo (host, port + 1, &hints, &list) != 0)
+        return false;
+    p.fd = socket (list->ai_family,
+                   SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (p.fd >= 0) {
+        if (connect (p.fd, list->ai_addr, list->ai_addrlen) == 0)
+            error = 0;
+        else if (errno == EINPROGRESS && poll (&p, 1, PROBE_MS) == 1)
+            (void)getsockopt (p.fd, SOL_SOCKET, SO_ERROR, &error, &size);
+        (void)close (p.fd);
+    }
+    freeaddrinfo (list);
+    return error == 0;
+}
+
+int run_probe (struct run *r, struct err *err)
+{
+    for (const char *p = r->endpoints; *p;) {
+        size_t n = strcspn (p, ",");
+
+        if (n < sizeof (r->endpoint)) {
+            memcpy (r->endpoint, p, n);
+            r->endpoint[n] = '\0';
+            if (strncmp (r->endpoint, PREFIX, strlen (PREFIX)) != 0)
+                return err_set (err, EINVAL, "\"%s\" is not an endpoint like "
+                                PREFIX "10.0.0.1:4711", r->endpoint);
+            if (answers (r->endpoint))
+                return 0;
+        }
+        p += n + (p[n] == ',');
+    }
+    return err_set (err, EHOSTUNREACH, "host %s cannot reach the aggregator at "
+                    "%s: is it on another host that listens on loopback only "
+                    "(--insecure allows more), or is a firewall in between "
+                    "(--interface, --port)?", r->host, r->endpoints);
+}

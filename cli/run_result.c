@@ -1,0 +1,212 @@
+/* cli/run_result.c - what came of a run */
+#include "run.h"
+
+#include "base/fileio.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "report/summary.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define RESULT_NAME "result.json"
+
+#define RESULT_MAX (64u << 20)          // bytes
+
+int64_t run_start_time (pid_t pid)
+{
+    char path[64], text[1024];
+    const char *p;
+    long long ticks = 0;
+    int fd;
+    ssize_t n;
+
+    (void)snprintf (path, sizeof (path), "/proc/%ld/stat", (long)pid);
+    fd = open (path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? -1 : read (fd, text, sizeof (text) - 1);
+    if (fd >= 0)
+        (void)close (fd);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    // the name is in parentheses and may hold anything; field 22 is wanted
+    if (!(p = strrchr (text, ')')))
+        return 0;
+    for (int field = 2; field < 22 && p; field++)
+        p = strchr (p + 1, ' ');
+    if (p)
+        ticks = strtoll (p, NULL, 10);
+    return ticks;
+}
+
+int run_open_process (pid_t pid, int64_t start_time)
+{
+    int fd = (int)syscall (SYS_pidfd_open, pid, 0);
+
+    if (fd < 0)
+        return -errno;
+    if (start_time > 0 && run_start_time (pid) != start_time) {
+        (void)close (fd);       // the number has been given away again
+        return -ESRCH;
+    }
+    return fd;
+}
+
+static struct json *read_result (const char *dir)
+{
+    struct json *j = NULL;
+    char path[PATH_MAX];
+    struct buf b;
+
+    buf_init (&b, RESULT_MAX);
+    if (fileio_join (path, sizeof (path), dir, RESULT_NAME) &&
+        fileio_read_at (AT_FDCWD, path, &b, NULL) == 0)
+        j = json_parse ((const char *)b.data, b.size, NULL);
+    buf_fini (&b);
+    return j;
+}
+
+static void print_failure (const struct json *r, int64_t status,
+                           enum cli_format format)
+{
+    const char *why = json_text (json_get (r, "reason"), "");
+    struct logline l;
+    int64_t rank;
+
+    if (!json_int (json_get (r, "rank"), &rank))
+        return;
+    if (format == CLI_TEXT) {
+        (void)printf ("COMMAND       rank %lld: %s\n", (long long)rank, why);
+        return;
+    }
+    l = log_line (LOG_LEVEL_WARN, "command-failed");
+    log_int (&l, "rank", rank);
+    log_int (&l, "status", status);
+    log_str (&l, "text", why);
+    log_end_to (&l, STDOUT_FILENO);
+}
+
+/* COMMANDs that failed by themselves one by one, those that were ended because
+ * of them in one line.
+ */
+static void print_failures (const struct json *result, enum cli_format format)
+{
+    const struct json *r = json_first (json_get (result, "failed_ranks"));
+    const struct json *n = json_first (json_get (result, "notes"));
+    const char *why = "";       // they were ended
+    int64_t status;
+    size_t ended = 0;
+
+    for (; r; r = json_next (r)) {
+        if (!json_int (json_get (r, "status"), &status))
+            continue;
+        if (status >= 0 || format != CLI_TEXT)
+            print_failure (r, status, format);
+        else if (ended++ == 0)
+            why = json_text (json_get (r, "reason"), "");
+    }
+    if (ended > 0)
+        (void)printf ("COMMAND       of %zu rank%s was %s\n", ended,
+                      ended > 1 ? "s" : "", why);
+    for (; n; n = json_next (n)) {
+        if (format == CLI_TEXT)
+            (void)printf ("note          %s\n", json_text (n, ""));
+        else
+            log_text (LOG_LEVEL_WARN, "note", "%s", json_text (n, ""));
+    }
+    (void)fflush (stdout);
+}
+
+static void copy_list (struct json *out, const char *key,
+                       const struct json *list)
+{
+    struct json *to = json_add_array (out, key);
+
+    for (const struct json *e = json_first (list); e; e = json_next (e)) {
+        const char *text = json_text (e, NULL);
+        int64_t v;
+        struct json *o;
+
+        if (text) {
+            json_push_text (to, text);
+            continue;
+        }
+        o = json_push_object (to);
+        if (json_int (json_get (e, "rank"), &v))
+            json_add_int (o, "rank", v);
+        if (json_int (json_get (e, "status"), &v))
+            json_add_int (o, "status", v);
+        json_add_text (o, "host", json_text (json_get (e, "host"), NULL));
+        json_add_text (o, "reason", json_text (json_get (e, "reason"), NULL));
+    }
+}
+
+static void print_json (const struct summary *s, const struct json *result,
+                        const char *job)
+{
+    struct json *j = summary_to_json (s);
+    char *text;
+
+    json_add_text (j, "job", job);
+    copy_list (j, "failed_ranks", json_get (result, "failed_ranks"));
+    copy_list (j, "run_notes", json_get (result, "notes"));
+    text = json_print (j, true);
+    if (text)
+        (void)puts (text);
+    (void)fflush (stdout);
+    free (text);
+    json_free (j);
+}
+
+static int print_summary (const struct command_spec *who,
+                          const struct json *result, const char *job,
+                          enum cli_format format)
+{
+    const char *path = json_text (json_get (result, "analysis_db"), NULL);
+    const char *kept = json_text (json_get (result, "kept_path"), "");
+    struct err err = { "" };
+    struct summary s;
+
+    if (!path)
+        return cli_fail (who, EX_CANTCREAT, "job %s: nothing could be written: %s",
+                         job, json_text (json_get (result, "error"), ""));
+    if (summary_read (path, &s, &err) < 0)
+        return cli_fail (who, EX_SOFTWARE, "cannot read back %s: %s", path,
+                         err.text);
+    (void)snprintf (s.kept, sizeof (s.kept), "%s", kept);
+    if (format == CLI_JSON) {
+        print_json (&s, result, job);
+    } else {
+        if (format == CLI_TEXT)
+            summary_print_text (&s, STDOUT_FILENO);
+        else
+            summary_print_logfmt (&s, STDOUT_FILENO);
+        print_failures (result, format);
+    }
+    summary_fini (&s);
+    return 0;
+}
+
+int run_print_result (const struct command_spec *who, const char *dir,
+                      const char *job, enum cli_format format,
+                      int *command_status)
+{
+    struct json *result = read_result (dir);
+    int64_t roll = EX_SOFTWARE, command = 0;
+    int status;
+
+    *command_status = 0;
+    if (!result)
+        return -ENOENT;
+    (void)json_int (json_get (result, "roll_status"), &roll);
+    (void)json_int (json_get (result, "command_status"), &command);
+    status = print_summary (who, result, job, format);
+    json_free (result);
+    *command_status = (int)command;
+    return status ? status : (int)roll;
+}

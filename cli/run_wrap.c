@@ -1,0 +1,457 @@
+/* cli/run_wrap.c - around one COMMAND
+ *
+ * Starts COMMAND, tells this host's agent when it has ended and how, ends it
+ * when another rank has failed, and lets nobody outlive anybody: COMMAND dies
+ * with the wrapper, the wrapper ends with its launcher.  Nothing depends on
+ * cleaning up here: a wrapper may be killed at any time.
+ */
+#include "run.h"
+
+#include "base/clock.h"
+#include "base/fileio.h"
+#include "base/json.h"
+#include "control/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define KILL_AFTER_NS (5 * NS_PER_S)    // SIGKILL behind a SIGTERM
+#define RESTARTS_MAX 3                  // of a daemon that was killed
+#define HOLD_EXTRA_NS (30 * NS_PER_S)   // beyond the deadline, for building
+
+struct wrap {
+    struct run *r;
+    pid_t child;                // 0: has ended
+    int control;                // to the agent, -1: none
+    int signals;                // signalfd
+    int aggregator;             // pidfd, -1
+    int64_t began_ns, kill_ns;  // when to SIGKILL; 0: not planned
+    int64_t ended_ns;
+    int status;                 // of COMMAND: exit status or 128 + signal
+    bool stopped;               // it was ended on request
+    bool launcher_ended;        // the launcher wants us to go
+    bool over;                  // the agent says that the job is
+    char why[512];              // in words, for the roll
+    int64_t since_ns;           // wall clock, before COMMAND began
+};
+
+/* ---- COMMAND ---- */
+
+static void drop_launcher_variables (void)
+{
+    for (size_t k = 0; world_launcher_variables[k]; k++) {
+        const char *pattern = world_launcher_variables[k];
+        size_t n = strlen (pattern) - (strchr (pattern, '*') != NULL);
+
+        for (char **e = environ; *e;) {
+            char name[256];
+            size_t size = strcspn (*e, "=");
+
+            if (strncmp (*e, pattern, n) != 0 || size >= sizeof (name)) {
+                e++;
+                continue;
+            }
+            memcpy (name, *e, size);
+            name[size] = '\0';
+            (void)unsetenv (name);
+        }
+    }
+}
+
+static void set_number (const char *name, int64_t value, bool replace)
+{
+    char text[24];
+
+    (void)snprintf (text, sizeof (text), "%lld", (long long)value);
+    (void)setenv (name, text, replace);
+}
+
+static void set_environment (const struct run *r, const char *capture_dir)
+{
+    bool own = !r->mpi_child;   // an MPI program keeps what it was given
+
+    if (own && strcmp (r->world.launcher, "torchrun") != 0)
+        drop_launcher_variables ();
+    set_number ("RANK", r->world.rank, own);
+    set_number ("WORLD_SIZE", r->world.size, own);
+    set_number ("LOCAL_RANK", r->world.local_rank, own);
+    if (r->master_addr[0]) {
+        (void)setenv ("MASTER_ADDR", r->master_addr, 0);
+        set_number ("MASTER_PORT", r->master_port, false);
+    }
+    (void)setenv ("ROLLCALL_JOB", r->job, 1);
+    (void)setenv ("ROLLCALL_CAPTURE_DIR", capture_dir, 1);
+    (void)setenv ("ASCEND_WORK_PATH", capture_dir, 1);
+}
+
+static void become_command (const struct run *r, const char *capture_dir,
+                            pid_t wrapper)
+{
+    sigset_t none;
+
+    (void)prctl (PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid () != wrapper)
+        _exit (128 + SIGKILL);          // it died before we asked
+    (void)sigemptyset (&none);
+    (void)sigprocmask (SIG_SETMASK, &none, NULL);
+    set_environment (r, capture_dir);
+    (void)execvp (r->command[0], r->command);
+    (void)RUN_FAIL (127, "cannot run %s: %s", r->command[0],
+                    strerror (errno));
+    _exit (errno == ENOENT ? 127 : 126);
+}
+
+static int capture_dir (const struct run *r, char out[PATH_MAX],
+                        struct err *err)
+{
+    int n = snprintf (out, PATH_MAX, "%s/captures/rank%lld", r->dir,
+                      (long long)r->world.rank);
+
+    if (n < 0 || n >= PATH_MAX)
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", r->dir);
+    return fileio_mkdirs (out, FILEIO_DIR_MODE, err);
+}
+
+static int start_command (struct wrap *w, struct err *err)
+{
+    char dir[PATH_MAX];
+    pid_t self = getpid ();
+    int rc = capture_dir (w->r, dir, err);
+
+    if (rc < 0)
+        return rc;
+    w->began_ns = clock_mono_ns ();
+    w->child = fork ();
+    if (w->child == 0)
+        become_command (w->r, dir, self);
+    return w->child < 0 ? err_sys (err, errno, "cannot fork") : 0;
+}
+
+static void end_command (struct wrap *w, int sig)
+{
+    if (w->child <= 0)
+        return;
+    (void)kill (w->child, sig);
+    if (w->kill_ns == 0)
+        w->kill_ns = clock_mono_ns () + KILL_AFTER_NS;
+}
+
+/* Kill what COMMAND left behind: it has come to us, being a subreaper. */
+static void end_leftovers (void)
+{
+    char path[64], text[4096];
+
+    (void)snprintf (path, sizeof (path), "/proc/self/task/%ld/children",
+                    (long)getpid ());
+    for (int round = 0; round < 100; round++) {
+        int fd = open (path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? 0 : read (fd, text, sizeof (text) - 1);
+        char *at = text;
+
+        if (fd >= 0)
+            (void)close (fd);
+        if (n <= 0)
+            return;
+        text[n] = '\0';
+        for (long pid; (pid = strtol (at, &at, 10)) > 0;) {
+            (void)kill ((pid_t)pid, SIGKILL);
+            (void)waitpid ((pid_t)pid, NULL, 0);
+        }
+    }
+}
+
+/* ---- the agent ---- */
+
+static void say (struct wrap *w, struct json *j)
+{
+    if (w->control >= 0)
+        (void)control_send (w->control, j);
+    else
+        json_free (j);
+}
+
+static void say_hello (struct wrap *w)
+{
+    const struct run *r = w->r;
+    struct json *j = json_object (), *dirs;
+    char dir[PATH_MAX], since[24];
+
+    json_add_text (j, "type", "hello");
+    json_add_int (j, "rank", r->world.rank);
+    json_add_int (j, "local_rank", r->world.local_rank);
+    json_add_int (j, "pid", getpid ());
+    (void)snprintf (since, sizeof (since), "%lld", (long long)w->since_ns);
+    json_add_text (j, "since_ns", since);
+    if (capture_dir (r, dir, NULL) == 0)
+        json_add_text (j, "capture_dir", dir);
+    dirs = json_add_array (j, "watch");
+    if (getcwd (dir, sizeof (dir)))
+        json_push_text (dirs, dir);
+    for (size_t i = 0; i < r->opt->watch.n; i++) {
+        if (realpath (r->opt->watch.items[i], dir))
+            json_push_text (dirs, dir);
+        else
+            json_push_text (dirs, r->opt->watch.items[i]);
+    }
+    say (w, j);
+}
+
+static void say_ended (struct wrap *w)
+{
+    struct json *j = json_object ();
+
+    json_add_text (j, "type", "ended");
+    json_add_int (j, "status", w->stopped ? -1 : w->status);
+    json_add_text (j, "text", w->why);
+    say (w, j);
+}
+
+static int join_agent (struct wrap *w, bool start, struct err *err)
+{
+    int fd = run_join_agent (w->r, start, err);
+
+    if (fd < 0)
+        return fd;
+    w->control = fd;
+    say_hello (w);
+    if (w->child == 0 && w->ended_ns > 0)
+        say_ended (w);
+    return 0;
+}
+
+/* The agent has died: start another, which goes on from its spool. */
+static void lost_agent (struct wrap *w)
+{
+    struct err err = { "" };
+
+    (void)close (w->control);
+    w->control = -1;
+    if (w->over || w->launcher_ended)
+        return;
+    if (w->r->restarts++ >= RESTARTS_MAX) {
+        (void)RUN_FAIL (0, "the agent of host %s died %d times; captures stay "
+                        "in %s", w->r->host, RESTARTS_MAX, w->r->dir);
+        w->over = true;
+    } else if (join_agent (w, true, &err) < 0) {
+        (void)RUN_FAIL (0, "%s", err.text);
+        w->over = true;
+    }
+}
+
+static void on_control (struct wrap *w)
+{
+    int rc;
+    struct json *j = control_receive (w->control, &rc);
+    const char *type = json_text (json_get (j, "type"), "");
+
+    if (!j && rc != -EAGAIN) {
+        lost_agent (w);
+    } else if (strcmp (type, "stop") == 0 && w->child > 0 && !w->stopped) {
+        w->stopped = true;
+        (void)snprintf (w->why, sizeof (w->why), "ended on request: %.400s",
+                        json_text (json_get (j, "text"),
+                                   "another rank failed"));
+        end_command (w, SIGTERM);
+    } else if (strcmp (type, "roll") == 0) {
+        w->over = true;
+    }
+    json_free (j);
+}
+
+/* ---- signals ---- */
+
+static void command_ended (struct wrap *w, int wait_status)
+{
+    double seconds = (double)(clock_mono_ns () - w->began_ns) / 1e9;
+    bool signalled = WIFSIGNALED (wait_status);
+    int n = signalled ? WTERMSIG (wait_status) : WEXITSTATUS (wait_status);
+
+    w->child = 0;
+    w->kill_ns = 0;
+    w->ended_ns = clock_mono_ns ();
+    w->status = signalled ? 128 + n : n;
+    if (!w->stopped && w->status != 0)
+        (void)snprintf (w->why, sizeof (w->why),
+                        signalled ? "COMMAND was killed by signal %d (%s) "
+                                    "after %.1f s"
+                                  : "COMMAND ended with status %d%s after "
+                                    "%.1f s",
+                        n, signalled ? strsignal (n) : "", seconds);
+    say_ended (w);
+}
+
+static void on_signal (struct wrap *w)
+{
+    struct signalfd_siginfo info;
+    int status;
+    pid_t pid;
+
+    while (read (w->signals, &info, sizeof (info)) == sizeof (info)) {
+        if (info.ssi_signo == SIGCHLD)
+            continue;
+        w->launcher_ended = true;
+        if (w->child > 0 && !w->stopped) {
+            w->stopped = true;
+            (void)snprintf (w->why, sizeof (w->why), "ended by its launcher "
+                            "(signal %u)", info.ssi_signo);
+        }
+        end_command (w, SIGTERM);
+    }
+    while ((pid = waitpid (-1, &status, WNOHANG)) > 0) {
+        if (pid == w->child)
+            command_ended (w, status);
+    }
+}
+
+static int open_signals (struct wrap *w)
+{
+    static const int list[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP };
+    sigset_t set;
+
+    (void)sigemptyset (&set);
+    for (size_t i = 0; i < sizeof (list) / sizeof (list[0]); i++)
+        (void)sigaddset (&set, list[i]);
+    (void)sigprocmask (SIG_BLOCK, &set, NULL);
+    (void)signal (SIGPIPE, SIG_IGN);
+    w->signals = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return w->signals < 0 ? -errno : 0;
+}
+
+/* ---- the aggregator ---- */
+
+static bool has_result (const struct wrap *w)
+{
+    char path[PATH_MAX];
+
+    return fileio_join (path, sizeof (path), w->r->dir, "result.json") &&
+           access (path, F_OK) == 0;
+}
+
+static void watch_aggregator (struct wrap *w)
+{
+    w->aggregator = run_open_process (w->r->aggregator, 0);
+}
+
+static void aggregator_ended (struct wrap *w)
+{
+    struct err err = { "" };
+
+    if (w->aggregator >= 0)
+        (void)close (w->aggregator);
+    w->aggregator = -1;
+    if (has_result (w)) {
+        w->over = true;
+    } else if (w->r->restarts++ >= RESTARTS_MAX ||
+               run_start_aggregator (w->r, &err) < 0) {
+        (void)RUN_FAIL (0, "the aggregator died: %s", err.text);
+        w->over = true;
+    } else {
+        watch_aggregator (w);   // it goes on from its ledger
+    }
+}
+
+/* ---- waiting ---- */
+
+/* Whether there is something left to wait for. */
+static bool must_stay (const struct wrap *w)
+{
+    int64_t limit = w->r->opt->deadline_ns + HOLD_EXTRA_NS;
+
+    if (w->child > 0)
+        return true;
+    if (w->over || w->launcher_ended ||
+        clock_mono_ns () - w->ended_ns > limit)
+        return w->r->owns_aggregator && !w->launcher_ended &&
+               w->aggregator >= 0 && clock_mono_ns () - w->ended_ns <= limit;
+    // rank 0 tells; one that failed holds the abort off; and where a step's
+    // daemons are killed with it, everybody keeps the step open
+    return w->r->owns_aggregator || (w->status != 0 && !w->stopped) ||
+           strcmp (w->r->world.launcher, "slurm") == 0;
+}
+
+static int timeout_ms (const struct wrap *w)
+{
+    int64_t left;
+
+    if (w->kill_ns == 0)
+        return 1000;
+    left = (w->kill_ns - clock_mono_ns ()) / NS_PER_MS + 1;
+    return left < 0 ? 0 : left > 1000 ? 1000 : (int)left;
+}
+
+static void turn (struct wrap *w)
+{
+    struct pollfd p[3] = {
+        { .fd = w->signals, .events = POLLIN },
+        { .fd = w->control, .events = POLLIN },
+        { .fd = w->aggregator, .events = POLLIN },
+    };
+
+    if (poll (p, 3, timeout_ms (w)) < 0)
+        return;
+    if (p[0].revents)
+        on_signal (w);
+    if (p[1].revents && w->control >= 0)
+        on_control (w);
+    if (p[2].revents && w->aggregator >= 0)
+        aggregator_ended (w);
+    if (w->kill_ns > 0 && clock_mono_ns () >= w->kill_ns) {
+        w->kill_ns = 0;
+        end_command (w, SIGKILL);
+    }
+}
+
+/* What the launcher is to see. */
+static int final_status (struct wrap *w)
+{
+    struct run *r = w->r;
+    enum cli_format format = cli_format (r->opt->json, r->opt->text);
+    int command = 0, roll;
+
+    if (w->launcher_ended)
+        return w->status ? w->status : 128 + SIGTERM;
+    if (!r->owns_aggregator) {
+        // rank 0 or the front end returns the status of the one that failed;
+        // without either, each returns its own
+        return r->opt->aggregator && !w->stopped ? w->status : 0;
+    }
+    roll = run_print_result (&run_command, r->dir, r->job, format, &command);
+    if (roll == -ENOENT)
+        return RUN_FAIL (w->status ? w->status : EX_UNAVAILABLE,
+                         "job %s has no result yet: captures are safe on the "
+                         "nodes' disks (below %s here); rollcall wait %s looks "
+                         "again", r->job, r->dir, r->job);
+    return command > 0 ? command : w->status && !w->stopped ? w->status : roll;
+}
+
+int run_wrap (struct run *r)
+{
+    struct wrap w = { .r = r, .control = -1, .signals = -1, .aggregator = -1,
+                      .since_ns = clock_wall_ns () - NS_PER_S };
+    struct err err = { "" };
+    int status;
+
+    (void)prctl (PR_SET_CHILD_SUBREAPER, 1);
+    (void)prctl (PR_SET_PDEATHSIG, SIGTERM);    // a launcher that is killed
+    if (open_signals (&w) < 0 ||
+        join_agent (&w, r->world.local_rank == 0, &err) < 0 ||
+        start_command (&w, &err) < 0)
+        return RUN_FAIL (EX_OSERR, "%s", err.text);
+    if (r->owns_aggregator)
+        watch_aggregator (&w);
+    while (must_stay (&w))
+        turn (&w);
+    end_leftovers ();
+    status = final_status (&w);
+    (void)close (w.control);
+    return status;
+}

@@ -1,0 +1,131 @@
+/* cli/wait.c - rollcall wait: pick up a run whose launcher died */
+#include "run.h"
+
+#include "base/clock.h"
+#include "base/fileio.h"
+#include "base/json.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct wait_options {
+    const char *state;
+    int64_t timeout_ns;
+    bool json, text;
+};
+
+static const struct option_spec options[] = {
+    { "state", 0, OPTION_TEXT, offsetof (struct wait_options, state), "DIR",
+      NULL, "ROLLCALL_STATE_DIR", 0, 0,
+      "Local directory of runs, as in rollcall run." },
+    { "timeout", 't', OPTION_DURATION,
+      offsetof (struct wait_options, timeout_ns), "TIME", "24h", NULL, 0, 0,
+      "Give up after so long." },
+    { "json", 0, OPTION_FLAG, offsetof (struct wait_options, json), NULL, NULL,
+      NULL, 0, 0, "Print the summary as one JSON object." },
+    { "text", 0, OPTION_FLAG, offsetof (struct wait_options, text), NULL, NULL,
+      NULL, 0, 0, "Print the summary as on a terminal, wherever it goes." },
+};
+
+const struct command_spec wait_command = {
+    "rollcall wait", "[OPTION]... JOB",
+    "Wait until a run is over, on the host where its aggregator is, and tell "
+    "what came of it: for runs whose launcher died.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+#define FAIL(status, ...) cli_fail (&wait_command, status, __VA_ARGS__)
+
+/* The directory of the host that has the aggregator's pid. */
+static bool find_dir (const char *state, const char *job, char out[PATH_MAX],
+                      struct buf *text)
+{
+    char path[PATH_MAX], file[PATH_MAX];
+    struct dirent *e;
+    bool found = false;
+    DIR *dir;
+
+    if (strchr (job, '/') || !fileio_join (path, sizeof (path), state, job) ||
+        !(dir = opendir (path)))
+        return false;
+    while (!found && (e = readdir (dir))) {
+        if (e->d_name[0] == '.' ||
+            !fileio_join (out, PATH_MAX, path, e->d_name) ||
+            !fileio_join (file, sizeof (file), out, RUN_AGGREGATOR))
+            continue;
+        found = fileio_read_at (AT_FDCWD, file, text, NULL) == 0;
+    }
+    (void)closedir (dir);
+    return found;
+}
+
+/* True when the process is gone, false when time is up. */
+static bool wait_process (int64_t pid, int64_t start_time, int64_t limit_ns)
+{
+    struct pollfd p = { .fd = run_open_process ((pid_t)pid, start_time),
+                        .events = POLLIN };
+    int64_t until = clock_mono_ns () + limit_ns;
+    bool gone = p.fd < 0;
+
+    while (!gone && clock_mono_ns () < until) {
+        int64_t left = (until - clock_mono_ns ()) / NS_PER_MS + 1;
+
+        gone = poll (&p, 1, left > 60000 ? 60000 : (int)left) == 1;
+    }
+    if (p.fd >= 0)
+        (void)close (p.fd);
+    return gone;
+}
+
+static int wait_for (const struct wait_options *opt, const char *job)
+{
+    char state[PATH_MAX], dir[PATH_MAX];
+    struct err err = { "" };
+    struct buf text;
+    struct json *j;
+    int64_t pid = 0, start = 0;
+    int command = 0, status;
+
+    if (run_state_dir (opt->state, state, &err) < 0)
+        return FAIL (EX_NOINPUT, "%s", err.text);
+    buf_init (&text, 65536);
+    if (!find_dir (state, job, dir, &text)) {
+        buf_fini (&text);
+        return FAIL (EX_NOINPUT, "there is no job %s below %s on this host "
+                     "(its aggregator is on the host of rank 0, or of "
+                     "rollcall run --launcher)", job, state);
+    }
+    j = json_parse ((const char *)text.data, text.size, NULL);
+    (void)json_int (json_get (j, "pid"), &pid);
+    (void)json_int (json_get (j, "start_time"), &start);
+    json_free (j);
+    buf_fini (&text);
+    if (!wait_process (pid, start, opt->timeout_ns))
+        return FAIL (EX_TEMPFAIL, "job %s is still under way", job);
+    status = run_print_result (&wait_command, dir, job, cli_format (opt->json, opt->text),
+                               &command);
+    if (status == -ENOENT)
+        return FAIL (EX_UNAVAILABLE, "the aggregator of job %s died before it "
+                     "was over; captures are safe on the nodes' disks (below "
+                     "%s here), its log is %s/aggregator.log", job, dir, dir);
+    return command > 0 ? command : status;
+}
+
+int verb_wait (int argc, char **argv)
+{
+    struct wait_options opt = { .state = NULL };
+    int rest, status;
+
+    if (!cli_options (&wait_command, argc, argv, &opt, &rest, &status))
+        return status;
+    if (rest + 1 != argc)
+        return FAIL (EXIT_USAGE, "which job? (usage: %s %s)",
+                     wait_command.name, wait_command.usage);
+    return wait_for (&opt, argv[rest]);
+}
