@@ -85,8 +85,8 @@ const char *json_text (const struct json *j, const char *fallback)
 
 bool json_number (const struct json *j, double *ret)
 {
-    if (!cJSON_IsNumber (in (j)))
-        return false;
+    if (!cJSON_IsNumber (in (j)) || !isfinite (in (j)->valuedouble))
+        return false;           // 1e999 is infinite to cJSON
     *ret = in (j)->valuedouble;
     return true;
 }

@@ -18,7 +18,7 @@
 #define CAPTURE_HASH_MAX 24             // decimal digits of 64 bits
 #define CAPTURE_GROUPS_MAX 4096         // groups of one rank
 #define CAPTURE_WORLD_MAX (1 << 22)     // ranks of a job
-#define CAPTURE_STEPS_MAX 65536         // steps of one capture
+#define CAPTURE_STEPS_MAX 8192          // steps of one capture that are listed
 #define CAPTURE_NO_RANK (-1)
 #define CAPTURE_NO_DEVICE (-1)
 

@@ -1,0 +1,223 @@
+/* tests/unit/agent/test_watch.c - when a capture counts as finished
+ *
+ * Time is given, never waited for.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/fileio.h"
+#include "watch/watch.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define QUIET (60 * NS_PER_S)
+#define WALL (INT64_C (1) << 61)        // in 2043, after any date on this disk
+
+struct fixture {
+    char dir[PATH_MAX - 256];
+    struct watch *w;
+    unsigned settled, unfinished;
+    char last[PATH_MAX];
+    int64_t hint;
+    int rc;                     // what the callback returns
+};
+
+static int on_settled (void *arg, const struct watch_settled *s,
+                       struct err *err)
+{
+    struct fixture *f = arg;
+
+    (void)err;
+    f->settled++;
+    f->unfinished += !s->finished;
+    f->hint = s->rank_hint;
+    (void)snprintf (f->last, sizeof (f->last), "%s", s->path);
+    return f->rc;
+}
+
+static int setup (void **state)
+{
+    const char *tmp = getenv ("TMPDIR");
+    struct fixture *f = calloc (1, sizeof (*f));
+
+    (void)snprintf (f->dir, sizeof (f->dir), "%s/rollcall-watch-XXXXXX",
+                    tmp && *tmp ? tmp : "/tmp");
+    assert_non_null (mkdtemp (f->dir));
+    f->w = watch_create ();
+    assert_non_null (f->w);
+    *state = f;
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    struct fixture *f = *state;
+
+    watch_destroy (f->w);
+    (void)fileio_remove_tree (f->dir, NULL);
+    free (f);
+    return 0;
+}
+
+static void put (struct fixture *f, const char *name, const char *text)
+{
+    char path[PATH_MAX];
+    char *slash;
+
+    (void)snprintf (path, sizeof (path), "%s/%s", f->dir, name);
+    slash = strrchr (path, '/');
+    *slash = '\0';
+    assert_int_equal (fileio_mkdirs (path, 0700, NULL), 0);
+    *slash = '/';
+    assert_int_equal (fileio_replace (path, text, strlen (text), 0600, NULL),
+                      0);
+}
+
+/* Search at a time of the monotonic clock; 'wall' 0: dates say nothing. */
+static int scan_at (struct fixture *f, int64_t mono_s, int64_t wall)
+{
+    return watch_scan (f->w, QUIET, mono_s * NS_PER_S, wall, on_settled, f,
+                       NULL);
+}
+
+/* Without a marker: not before it has been unchanged for the quiet period. */
+static void test_quiet (void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal (watch_add (f->w, f->dir, 0, 5, NULL), 0);
+    put (f, "a_ascend_pt/profiler_info_0.json", "{}");
+    assert_int_equal (scan_at (f, 100, 0), 0);
+    assert_int_equal (f->settled, 0);
+    assert_int_equal (watch_unsettled (f->w), 1);
+    assert_int_equal (scan_at (f, 159, 0), 0);
+    assert_int_equal (f->settled, 0);
+    put (f, "a_ascend_pt/x", "grows");          // the clock starts again
+    assert_int_equal (scan_at (f, 161, 0), 0);
+    assert_int_equal (scan_at (f, 220, 0), 0);
+    assert_int_equal (f->settled, 0);
+    assert_int_equal (scan_at (f, 221, 0), 0);
+    assert_int_equal (f->settled, 1);
+    assert_int_equal (f->hint, 5);
+    assert_int_equal (watch_unsettled (f->w), 0);
+    assert_int_equal (scan_at (f, 999, 0), 0);  // once is enough
+    assert_int_equal (f->settled, 1);
+    assert_int_equal (watch_count_below (f->w, f->dir), 1);
+}
+
+/* analyse.done is the last thing that an analysis makes. */
+static void test_marker (void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal (watch_add (f->w, f->dir, 0, -1, NULL), 0);
+    put (f, "a_ascend_pt/profiler_info_0.json", "{}");
+    put (f, "a_ascend_pt/ASCEND_PROFILER_OUTPUT/analyse.done", "");
+    assert_int_equal (scan_at (f, 1, 0), 0);
+    assert_int_equal (f->settled, 1);
+}
+
+/* A capture that has been quiet for long when it is first seen need not be
+ * watched: its dates say so.
+ */
+static void test_old (void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal (watch_add (f->w, f->dir, 0, -1, NULL), 0);
+    put (f, "a_ascend_pt/profiler_info_0.json", "{}");
+    assert_int_equal (scan_at (f, 1, WALL), 0);
+    assert_int_equal (f->settled, 1);
+}
+
+/* Analysed again: handed on again. */
+static void test_changed (void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal (watch_add (f->w, f->dir, 0, -1, NULL), 0);
+    put (f, "a_ascend_pt/profiler_info_0.json", "{}");
+    assert_int_equal (scan_at (f, 1, WALL), 0);
+    put (f, "a_ascend_pt/ASCEND_PROFILER_OUTPUT/x", "new");
+    assert_int_equal (scan_at (f, 2, WALL), 0);
+    assert_int_equal (f->settled, 2);
+}
+
+/* What is older than the job is not of the job. */
+static void test_since (void **state)
+{
+    struct fixture *f = *state;
+
+    put (f, "a_ascend_pt/profiler_info_0.json", "{}");
+    assert_int_equal (watch_add (f->w, f->dir, WALL, -1, NULL), 0);
+    assert_int_equal (scan_at (f, 1, WALL), 0);
+    assert_int_equal (f->settled, 0);
+    assert_int_equal (watch_unsettled (f->w), 0);
+}
+
+/* A directory that does not exist yet is no problem; one below it that cannot
+ * be read is one, told once.
+ */
+static void test_absent (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+
+    (void)snprintf (path, sizeof (path), "%s/later", f->dir);
+    assert_int_equal (watch_add (f->w, path, 0, -1, NULL), 0);
+    assert_int_equal (scan_at (f, 1, 0), 0);
+    assert_null (watch_next_problem (f->w));
+    put (f, "later/a_ascend_pt/profiler_info_0.json", "{}");
+    assert_int_equal (scan_at (f, 2, WALL), 0);
+    assert_int_equal (f->settled, 1);
+}
+
+/* Time is up: what has not settled goes as it is, and says so. */
+static void test_flush (void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal (watch_add (f->w, f->dir, 0, -1, NULL), 0);
+    put (f, "a_ascend_pt/profiler_info_0.json", "{}");
+    assert_int_equal (scan_at (f, 1, 0), 0);
+    assert_int_equal (watch_flush (f->w, on_settled, f, NULL), 0);
+    assert_int_equal (f->settled, 1);
+    assert_int_equal (f->unfinished, 1);
+}
+
+/* A capture that could not be taken now is handed on again. */
+static void test_refused (void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal (watch_add (f->w, f->dir, 0, -1, NULL), 0);
+    put (f, "a_ascend_pt/profiler_info_0.json", "{}");
+    f->rc = -ENOSPC;
+    assert_int_equal (scan_at (f, 1, WALL), -ENOSPC);
+    assert_int_equal (watch_unsettled (f->w), 1);
+    f->rc = 0;
+    assert_int_equal (scan_at (f, 2, WALL), 0);
+    assert_int_equal (f->settled, 2);
+    assert_int_equal (watch_unsettled (f->w), 0);
+}
+
+int main (void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST (test_quiet), TEST (test_marker), TEST (test_old),
+        TEST (test_changed), TEST (test_since), TEST (test_absent),
+        TEST (test_flush), TEST (test_refused),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+/* tests/unit/net/test_message.c - what goes over the wire, and what is refused
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "net/message.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const enum message_type all[] = {
+    MESSAGE_HELLO, MESSAGE_RANK,    MESSAGE_OFFER,   MESSAGE_CHUNK,
+    MESSAGE_GONE,  MESSAGE_NOTE,    MESSAGE_DONE,    MESSAGE_PING,
+    MESSAGE_WELCOME, MESSAGE_REFUSED, MESSAGE_GET,   MESSAGE_ACK,
+    MESSAGE_STOP,  MESSAGE_ROLL,
+};
+
+#define TYPES (sizeof (all) / sizeof (all[0]))
+
+/* A message with something in every member. */
+static void fill (struct message *m, enum message_type type)
+{
+    memset (m, 0, sizeof (*m));
+    m->type = type;
+    (void)snprintf (m->job, sizeof (m->job), "run-1");
+    (void)snprintf (m->host, sizeof (m->host), "n0");
+    (void)snprintf (m->host_key, sizeof (m->host_key), "0123456789abcdef");
+    m->world_size = 1024;
+    m->rank = 1023;
+    m->local_rank = 7;
+    m->phase = RANK_ENDED;
+    m->status = -1;
+    m->item = UINT64_C (1) << 40;
+    m->kind = ITEM_RAW;
+    memset (m->content.bytes, 0xa5, DIGEST_SIZE);
+    m->size = 123456789;
+    (void)snprintf (m->capture, sizeof (m->capture), "n0_1_ascend_pt");
+    (void)snprintf (m->path, sizeof (m->path), "PROF_1/device_0/a.b");
+    m->offset = UINT64_C (5) << 20;
+    m->length = CONTENT_CHUNK;
+    m->complete = true;
+    (void)snprintf (m->text, sizeof (m->text), "a sentence, with \xc3\xa4");
+}
+
+static int round_trip (const struct message *in, struct message *out)
+{
+    struct buf b;
+    int rc;
+
+    buf_init (&b, 65536);
+    message_encode (in, &b);
+    assert_false (b.failed);
+    rc = message_decode (out, b.data, b.size, NULL);
+    buf_fini (&b);
+    return rc;
+}
+
+static void test_round_trip (void **state)
+{
+    struct message in, out;
+
+    (void)state;
+    for (size_t i = 0; i < TYPES; i++) {
+        fill (&in, all[i]);
+        assert_int_equal (round_trip (&in, &out), 0);
+        assert_int_equal (out.type, all[i]);
+        assert_string_not_equal (message_name (all[i]), "unknown");
+    }
+    fill (&in, MESSAGE_OFFER);
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_true (out.item == in.item && out.size == in.size);
+    assert_int_equal (out.rank, 1023);
+    assert_int_equal (out.kind, ITEM_RAW);
+    assert_string_equal (out.path, in.path);
+    assert_memory_equal (&out.content, &in.content, DIGEST_SIZE);
+    fill (&in, MESSAGE_RANK);
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_int_equal (out.status, -1);
+    assert_int_equal (out.local_rank, 7);
+    assert_string_equal (out.text, in.text);
+}
+
+/* Cut short or with bytes behind it: refused, at every length. */
+static void test_sizes (void **state)
+{
+    struct message in, out;
+    struct buf b;
+
+    (void)state;
+    for (size_t i = 0; i < TYPES; i++) {
+        fill (&in, all[i]);
+        buf_init (&b, 65536);
+        message_encode (&in, &b);
+        for (size_t n = 0; n < b.size; n++)
+            assert_int_equal (message_decode (&out, b.data, n, NULL),
+                              -EBADMSG);
+        buf_put (&b, "", 1);
+        assert_int_equal (message_decode (&out, b.data, b.size, NULL),
+                          -EBADMSG);
+        buf_fini (&b);
+    }
+}
+
+/* Another version is told apart from nonsense: it is answered in words. */
+static void test_version (void **state)
+{
+    static const uint8_t newer[] = { 2, 0, 1, 0 };
+    static const uint8_t unknown[] = { 1, 0, 99, 0 };
+    struct err err = { "" };
+    struct message m;
+
+    (void)state;
+    assert_int_equal (message_decode (&m, newer, sizeof (newer), &err),
+                      -EPROTONOSUPPORT);
+    assert_non_null (strstr (err.text, "version 2"));
+    assert_int_equal (message_decode (&m, unknown, sizeof (unknown), &err),
+                      -EBADMSG);
+    assert_non_null (strstr (err.text, "type 99"));
+}
+
+/* Names from the wire become keys and parts of paths: nothing that could lead
+ * out of a directory may pass.
+ */
+static void test_paths (void **state)
+{
+    static const char *const bad[] = {
+        "/etc/passwd", "..", "../x", "a/../b", "a/..", "./a", "a//b", "a/",
+        "a/./b",
+    };
+    static const char *const good[] = { "a", "a/b", "..a", "a..b/c.d", "...",
+                                        "a b/\xc3\xa4" };
+    struct message in, out;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        fill (&in, MESSAGE_OFFER);
+        (void)snprintf (in.path, sizeof (in.path), "%s", bad[i]);
+        assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    }
+    for (size_t i = 0; i < sizeof (good) / sizeof (good[0]); i++) {
+        fill (&in, MESSAGE_OFFER);
+        (void)snprintf (in.path, sizeof (in.path), "%s", good[i]);
+        assert_int_equal (round_trip (&in, &out), 0);
+    }
+    fill (&in, MESSAGE_OFFER);
+    (void)snprintf (in.capture, sizeof (in.capture), "../../x");
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_HELLO);
+    (void)snprintf (in.job, sizeof (in.job), "a/b");
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_HELLO);
+    in.job[0] = '\0';
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+}
+
+/* Numbers that would index, allocate or loop are bounded. */
+static void test_bounds (void **state)
+{
+    struct message in, out;
+
+    (void)state;
+    fill (&in, MESSAGE_RANK);
+    in.rank = -1;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    in.rank = INT64_C (1) << 22;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_OFFER);
+    in.size = CONTENT_SIZE_MAX + 1;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_OFFER);
+    in.kind = ITEM_ROWS;        // rows have no path
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_GET);
+    in.length = CONTENT_CHUNK + 1;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_HELLO);
+    in.world_size = -5;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_round_trip), cmocka_unit_test (test_sizes),
+        cmocka_unit_test (test_version),    cmocka_unit_test (test_paths),
+        cmocka_unit_test (test_bounds),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
