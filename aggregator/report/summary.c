@@ -99,6 +99,13 @@ static int row_known_by (struct summary *s, sqlite3_stmt *st)
     return 0;
 }
 
+static int row_wanted (struct summary *s, sqlite3_stmt *st)
+{
+    (void)snprintf (s->wanted_steps, sizeof (s->wanted_steps), "%s",
+                    text_of (st, 0));
+    return 0;
+}
+
 static int row_steps (struct summary *s, sqlite3_stmt *st)
 {
     s->steps = sqlite3_column_int64 (st, 0);
@@ -264,10 +271,11 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
           "ORDER BY rank", row_rank },
         { "SELECT name, state, ifnull(reason,'') FROM Capture "
           "WHERE rank IS NULL ORDER BY id", row_capture },
-        { "SELECT count(*), min(name), reason FROM Capture WHERE "
-          "state='complete' AND reason IS NOT NULL GROUP BY reason "
+        { "SELECT count(*), min(name), reason FROM Capture WHERE state IN "
+          "('complete','superseded') AND reason IS NOT NULL GROUP BY reason "
           "ORDER BY min(id) LIMIT 16", row_remark },
         { "SELECT value FROM Job WHERE key='roster_known_by'", row_known_by },
+        { "SELECT value FROM Job WHERE key='steps'", row_wanted },
         { "SELECT count(DISTINCT step), min(CAST(step AS INTEGER)), "
           "max(CAST(step AS INTEGER)), avg(computing), "
           "avg(communication_not_overlapped), avg(free) FROM StepTraceTime",
@@ -280,11 +288,11 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
         if (rc < 0)
             return rc;
     }
-    s->rows = db_int (db, "SELECT (SELECT ifnull(max(rowid),0) FROM "
-                          "CommAnalyzerTime)+(SELECT ifnull(max(rowid),0) FROM "
-                          "CommAnalyzerBandwidth)+(SELECT ifnull(max(rowid),0)"
-                          " FROM CommAnalyzerMatrix)+(SELECT "
-                          "ifnull(max(rowid),0) FROM StepTraceTime)", 0);
+    // not max(rowid): rows of captures that newer ones replace were deleted
+    s->rows = db_int (db, "SELECT (SELECT count(*) FROM CommAnalyzerTime)+"
+                          "(SELECT count(*) FROM CommAnalyzerBandwidth)+"
+                          "(SELECT count(*) FROM CommAnalyzerMatrix)+"
+                          "(SELECT count(*) FROM StepTraceTime)", 0);
     if (find_slow_rank (db, s, err) < 0)
         return -EIO;
     return find_slow_link (db, s, err);

@@ -26,9 +26,11 @@ struct summary {
     size_t nothers;                     // and unexpected ones
     char **captures;                    // captures that are of no rank
     size_t ncaptures;
-    char **remarks;                     // reasons of complete captures
+    char **remarks;                     // reasons of complete captures, and
+                                        // of superseded ones
     size_t nremarks;
     int64_t steps;
+    char wanted_steps[64];              // --steps, "" for all
     char first_step[32], last_step[32];
     double step_us, computing_us, communication_us, free_us;    // means
     bool has_times;

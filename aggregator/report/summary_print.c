@@ -95,6 +95,8 @@ static void print_times (const struct summary *s, FILE *f)
 {
     char step[32], own[32], mid[32];
 
+    if (s->rows == 0 && s->wanted_steps[0])
+        (void)fprintf (f, "steps         none of %s\n", s->wanted_steps);
     if (!s->has_times)
         return;
     if (s->steps == 0)

@@ -220,6 +220,7 @@ static int look_at (struct source *src, struct extract_look *look,
 
     memset (look, 0, sizeof (*look));
     src->capture->state = CAPTURE_FAILED;
+    source_name (src);
     rc = source_open (src);
     if (src->dir >= 0) {
         struct err why = { "" };

@@ -96,7 +96,8 @@ static void note_entry (struct source *src, const char *name)
 
 static void note_output (struct source *src, const char *name)
 {
-    if (event_db_rank (name) != NAME_OTHER && strlen (name) < sizeof (src->event_db))
+    if (event_db_rank (name) != NAME_OTHER &&
+        strlen (name) < sizeof (src->event_db))
         memcpy (src->event_db, name, strlen (name) + 1);
     if (strcmp (name, "analyse.done") == 0)
         src->has_done = true;
@@ -326,13 +327,11 @@ static void set_name (struct capture *c, const char *name)
     (void)snprintf (c->name, sizeof (c->name), "%.*s", (int)n, fixed);
 }
 
-int source_identify (struct source *src, struct err *err)
+void source_name (struct source *src)
 {
     struct capture *c = src->capture;
     const char *slash = strrchr (src->path, '/');
     struct find_name name;
-    struct json *j;
-    int rc;
 
     set_name (c, slash ? slash + 1 : src->path);
     name = find_parse_name (c->name);
@@ -342,6 +341,14 @@ int source_identify (struct source *src, struct err *err)
                     c->name);
     if (name.made_ns > 0)
         c->order_ns = name.made_ns;
+}
+
+int source_identify (struct source *src, struct err *err)
+{
+    struct capture *c = src->capture;
+    struct json *j;
+    int rc;
+
     if ((rc = each_name (src->dir, src, note_entry)) < 0)
         return err_sys (err, -rc, "cannot list the capture");
     if (src->out >= 0 && (rc = each_name (src->out, src, note_output)) < 0)

@@ -34,7 +34,10 @@ struct source {
     int stopped;                // the error behind READING_STOPPED
 };
 
-/* Identity: everything that metadata files say (identity.c). */
+/* Identity: what the directory's name says, which is there even if nothing
+ * else can be read, and what the metadata files say (identity.c).
+ */
+void source_name (struct source *src);
 int source_identify (struct source *src, struct err *err);
 
 /* The readers.  Each sends the rows of the wanted tables; 'want' is a set of

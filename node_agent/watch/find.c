@@ -179,7 +179,7 @@ static int type_of (DIR *dir, const struct dirent *e)
         return e->d_type;
     if (fstatat (dirfd (dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return DT_UNKNOWN;
-    return IFTODT (st.st_mode);
+    return (int)IFTODT (st.st_mode);
 }
 
 /* The directories in 'dir', and whether an entry shows it to be a capture.

@@ -33,8 +33,8 @@ struct found_list {
 };
 
 /* Add the captures at and below 'root'.  Directories that cannot be read, and
- * links named like captures, are noted as problems, in words.  Returns 0, -ENOENT or -ENOTDIR for the root
- * itself, -E2BIG, -ENOMEM.
+ * links named like captures, are noted as problems, in words.  Returns 0,
+ * -ENOENT or -ENOTDIR for the root itself, -E2BIG, -ENOMEM.
  */
 int find_captures (const char *root, struct found_list *list,
                    struct err *err);
