@@ -1,0 +1,170 @@
+#!/usr/bin/env bats
+# rollcall analyze on captures of real jobs, which are not part of the project:
+# ROLLCALL_REAL_CAPTURES names a folder that has them.  The profiler's own
+# analysis.db of each rank is what the result must equal.
+
+load helper
+
+real_setup ()
+{
+    [ -n "${ROLLCALL_REAL_CAPTURES:-}" ] ||
+        skip "ROLLCALL_REAL_CAPTURES is unset: nothing real was tested"
+    [ -d "$ROLLCALL_REAL_CAPTURES/$1" ] ||
+        skip "$ROLLCALL_REAL_CAPTURES has no $1"
+    cp -r "$ROLLCALL_REAL_CAPTURES/$1" job
+    chmod -R u+rwX job
+}
+
+# own_db RANK: the profiler's database of that rank
+own_db ()
+{
+    local found=("$ROLLCALL_REAL_CAPTURES/$which"/rank*"$1"_ascend_pt)
+
+    echo "${found[0]}/ASCEND_PROFILER_OUTPUT/analysis.db"
+}
+
+# compare RANK TABLE [ORDER]: how many of our rows the profiler does not have
+# in the same place, how many of its rows we do not, whether it has any
+compare ()
+{
+    local rank=$1 table=$2 ours=${3:-rowid} columns
+
+    # only what both have: old profilers have no deviceId
+    columns=$(sqlite3 -batch "$DB" "ATTACH '$(own_db "$rank")' AS own;
+        SELECT group_concat(a.name) FROM
+        pragma_table_info('$table', 'main') a JOIN
+        pragma_table_info('$table', 'own') b ON b.name=a.name")
+    [ -n "$columns" ] || fail "no columns of $table" || return
+    sqlite3 -batch "$DB" "ATTACH '$(own_db "$rank")' AS own;
+        CREATE TEMP VIEW ours AS SELECT row_number() OVER (ORDER BY $ours),
+            $columns FROM main.$table b WHERE rank=$rank;
+        CREATE TEMP VIEW theirs AS SELECT row_number() OVER (ORDER BY rowid),
+            $columns FROM own.$table;
+        SELECT count(*) FROM (SELECT * FROM ours EXCEPT SELECT * FROM theirs)
+        UNION ALL SELECT count(*) FROM
+        (SELECT * FROM theirs EXCEPT SELECT * FROM ours)
+        UNION ALL SELECT (SELECT count(*) FROM theirs) > 0"
+}
+
+# equal RANK TABLE [ORDER]: all values, in the profiler's order
+equal ()
+{
+    is "$2 of rank $1: only ours, only the profiler's, any" $'0\n0\n1' \
+        "$(compare "$@")"
+}
+
+# StepTraceTime of the text differs as its rounding does (the captures' own
+# documentation): sums of doubles, and two columns in quarters of a us.
+steps_near ()
+{
+    is "steps of rank $1 that are not near" 0 "$(sqlite3 -batch "$DB" "
+        ATTACH '$(own_db "$1")' AS own;
+        WITH o AS (SELECT row_number() OVER (ORDER BY rowid) AS n, *
+                   FROM main.StepTraceTime WHERE rank=$1),
+             t AS (SELECT row_number() OVER (ORDER BY rowid) AS n, *
+                   FROM own.StepTraceTime)
+        SELECT abs((SELECT count(*) FROM o) - (SELECT count(*) FROM t)) +
+            (SELECT count(*) = 0 FROM t) +
+            (SELECT count(*) FROM o JOIN t ON o.n=t.n
+             WHERE NOT (o.step IS t.step
+             AND abs(o.computing-t.computing) <= 2e-9 * t.computing
+             AND abs(o.communication_not_overlapped -
+                 t.communication_not_overlapped)
+                 <= 2e-9 * t.communication_not_overlapped
+             AND abs(o.overlapped-t.overlapped) <= 2e-9 * t.communication
+             AND abs(o.communication-t.communication)
+                 <= 2e-9 * t.communication
+             AND abs(o.free-t.free) <= 2e-9 * t.stage
+             AND abs(o.stage-t.stage) <= 0.25
+             AND abs(o.bubble-t.bubble) <= 2e-9 * t.stage
+             AND abs(o.communication_not_overlapped_and_exclude_receive -
+                 t.communication_not_overlapped_and_exclude_receive)
+                 <= 2e-9 * t.stage
+             AND abs(o.preparing-t.preparing) <= 0.25))")"
+}
+
+@test "4 ranks, 2 of them here: rows equal the profiler's own" {
+    local rank table
+
+    which=qwen3_4rank
+    real_setup $which
+    analyze
+    expect_status 1
+    shows "2 of 4 present" "missing     2, 3"
+    is "source" analysis.db "$(sql "SELECT DISTINCT source FROM Capture")"
+    is "missing" 2,3 "$(sql "SELECT group_concat(rank) FROM Roster
+                             WHERE state='missing'")"
+    for rank in 0 1; do
+        for table in $TABLES; do
+            equal $rank "$table"
+        done
+    done
+}
+
+@test "the same from the text export: equal, except for its rounding" {
+    local rank table
+
+    which=qwen3_4rank
+    real_setup $which
+    rm job/*/ASCEND_PROFILER_OUTPUT/analysis.db
+    analyze
+    expect_status 1
+    is "source" text "$(sql "SELECT DISTINCT source FROM Capture")"
+    is "states" "complete" "$(sql "SELECT DISTINCT state FROM Capture")"
+    for rank in 0 1; do
+        equal $rank CommAnalyzerTime "start_timestamp, rowid"
+        equal $rank CommAnalyzerMatrix
+        steps_near $rank
+        # an op's start orders the bandwidth rows too
+        equal $rank CommAnalyzerBandwidth "(SELECT t.start_timestamp
+            FROM main.CommAnalyzerTime t WHERE t.rank=b.rank AND
+            t.hccl_op_name=b.hccl_op_name AND t.group_name=b.group_name AND
+            t.step=b.step), rowid"
+    done
+}
+
+@test "every group of a real job is known by its communicator" {
+    which=qwen3_4rank
+    real_setup $which
+    analyze
+    is "ops" "$(sql "SELECT count(*) FROM CommAnalyzerTime")" \
+        "$(sql "SELECT count(*) FROM CommAnalyzerTime t JOIN CommGroup g
+                ON g.group_name=t.group_name AND g.group_id IS NOT NULL
+                JOIN CommGroupMember m ON m.comm_group=g.id AND
+                m.rank=t.rank")"
+    is "source ranks that are not the row's own" 0 \
+        "$(sql "SELECT count(*) FROM CommAnalyzerMatrix x JOIN CommGroup g
+                ON g.group_name=x.group_name JOIN CommGroupMember m
+                ON m.comm_group=g.id AND m.group_rank=x.src_rank
+                WHERE m.rank<>x.rank AND EXISTS (SELECT 1 FROM CommGroupMember
+                    o WHERE o.comm_group=g.id AND o.rank=x.rank)")"
+}
+
+@test "a text export with everything else beside it" {
+    local out=job/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT
+
+    real_setup text_level1
+    analyze -n 1
+    expect_status 0
+    is "state" "complete text Level1" "$(sql "SELECT state || ' ' || source ||
+        ' ' || profiler_level FROM Capture")"
+    is "steps" "$(($(wc -l <"$out/step_trace_time.csv") - 1))" \
+        "$(sql "SELECT count(*) FROM StepTraceTime")"
+    is "ops" "$(grep -o '"Start Timestamp(us)"' "$out/communication.json" |
+                wc -l)" "$(sql "SELECT count(*) FROM CommAnalyzerTime")"
+}
+
+@test "event databases with the profiler's own analysis.db beside them" {
+    local rank table
+
+    which=event_db
+    real_setup $which
+    analyze
+    expect_status 0
+    is "source" analysis.db "$(sql "SELECT DISTINCT source FROM Capture")"
+    for rank in 0 1; do
+        for table in $TABLES; do
+            equal $rank "$table"
+        done
+    done
+}

@@ -1,0 +1,134 @@
+#!/usr/bin/env bats
+# The command line of rollcall: help, usage errors, exit status
+
+load helper
+
+@test "--help tells the verbs, each verb's --help its options" {
+    for option in --help -h help; do
+        run "$ROLLCALL" $option
+        expect_status 0
+        shows "usage: rollcall VERB" "analyze"
+    done
+    for option in --help -h; do
+        run "$ROLLCALL" analyze $option
+        expect_status 0
+        shows "usage: rollcall analyze" "--world-size" "--steps" "--help"
+    done
+}
+
+@test "help fits a terminal of 80 columns" {
+    run "$ROLLCALL" analyze --help
+    is "long lines" "" "$(grep '.\{81\}' <<<"$output")"
+}
+
+@test "--version" {
+    run "$ROLLCALL" --version
+    expect_status 0
+    [[ "$output" =~ ^rollcall\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+}
+
+@test "no verb, or one that there is not" {
+    run "$ROLLCALL"
+    expect_status 2
+    shows "usage: rollcall VERB"
+    run "$ROLLCALL" analyse job
+    expect_status 2
+    shows "there is no verb \"analyse\""
+}
+
+# bad_usage TEXT ARGUMENT...: exit status 2, a message, nothing on standard
+# output and nothing written
+bad_usage ()
+{
+    local text=$1
+
+    shift
+    run "$ROLLCALL" "$@"
+    expect_status 2
+    shows "$text" "rollcall analyze: "
+    is "standard output" "" "$("$ROLLCALL" "$@" 2>/dev/null)"
+    nothing_left .
+}
+
+@test "usage errors name what is wrong" {
+    make
+    bad_usage "which directory" analyze
+    bad_usage "--bad" analyze --bad job
+    bad_usage "-x" analyze -x job
+    bad_usage "needs a value" analyze job -o
+    bad_usage "\"many\" is not a whole number" analyze -j many job
+    bad_usage "--jobs" analyze --jobs 0 job
+    bad_usage "--jobs" analyze --jobs 65 job
+    bad_usage "--world-size" analyze --world-size 0 job
+    bad_usage "--world-size" analyze -n 99999999999999999999 job
+    bad_usage "--world-size" analyze -n 4x job
+    bad_usage "\"five\" is not a step" analyze --steps 10,five job
+    bad_usage "\"12-10\" is not a step" analyze --steps 12-10 job
+    bad_usage "is not a step" analyze --steps "" job
+    bad_usage "\"table\" is not among the results" analyze --only table job
+    bad_usage "-o DIR" analyze job job
+}
+
+@test "a bad value in the environment is told like one on the command line" {
+    make
+    ROLLCALL_JOBS=x run "$ROLLCALL" analyze job
+    expect_status 2
+    shows "ROLLCALL_JOBS" "\"x\""
+}
+
+@test "options may stand behind the directory, -- ends them" {
+    make
+    run "$ROLLCALL" analyze job --text -o out
+    expect_status 0
+    mv job -- -job
+    run "$ROLLCALL" analyze --text -o out -- -job
+    expect_status 0
+    truth_and_more
+}
+
+# One test for each line of the table in rollcall(1).
+@test "exit status: 0 all present, 1 some not, 2 usage" {
+    make
+    analyze
+    expect_status 0
+    analyze -n 5
+    expect_status 1
+    analyze -n five
+    expect_status 2
+}
+
+@test "exit status: 65 nothing readable, 66 no input, 73 no output" {
+    make --ranks 1 --break raw:0
+    analyze
+    expect_status 65
+    rm -r job
+    analyze
+    expect_status 66
+    make
+    echo text >file
+    run "$ROLLCALL" analyze -o file job
+    expect_status 73
+}
+
+# A shell completion that offers what is then refused helps nobody.
+@test "every option that completion offers is one that there is" {
+    local option
+
+    run "$ROLLCALL" __complete
+    shows "analyze"
+    run "$ROLLCALL" __complete analyze
+    expect_status 0
+    for option in $output; do
+        "$ROLLCALL" analyze --help | grep -q -e "$option" ||
+            fail "$option is not in --help"
+    done
+}
+
+# A summary that goes nowhere must not pass for one that was read.
+@test "standard output is closed or full" {
+    make
+    "$ROLLCALL" analyze --text -o out job >&-
+    [ -e "$DB" ]
+    "$ROLLCALL" analyze --json -o out job >/dev/full || true
+    truth_and_more
+}

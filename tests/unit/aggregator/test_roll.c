@@ -1,0 +1,250 @@
+/* tests/unit/aggregator/test_roll.c - which captures count, for which rank */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "build/roll.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ITEMS 4
+
+struct job {
+    struct roll_item items[ITEMS];
+    size_t n;
+};
+
+static void add (struct job *j, int64_t rank, const char *name,
+                 const char *host, int64_t order, enum capture_state s)
+{
+    struct roll_item *i = &j->items[j->n];
+    struct capture *c = &i->capture;
+
+    *i = (struct roll_item){ .source = j->n++, .skip = s != CAPTURE_COMPLETE };
+    capture_init (c);
+    c->rank = rank;
+    c->order_ns = order;
+    c->state = s;
+    (void)snprintf (c->name, sizeof (c->name), "%s", name);
+    (void)snprintf (c->host, sizeof (c->host), "%s", host);
+}
+
+static void fini (struct job *j)
+{
+    for (size_t i = 0; i < j->n; i++)
+        capture_fini (&j->items[i].capture);
+}
+
+static void note_steps (struct capture *c, const char *a, const char *b)
+{
+    assert_int_equal (capture_note_step (c, a, strlen (a)), 0);
+    assert_int_equal (capture_note_step (c, b, strlen (b)), 0);
+}
+
+static void test_order (void **state)
+{
+    struct job j = { .n = 0 };
+
+    (void)state;
+    add (&j, CAPTURE_NO_RANK, "x", "h", 1, CAPTURE_COMPLETE);
+    add (&j, 2, "late", "h", 9, CAPTURE_COMPLETE);
+    add (&j, 0, "zero", "h", 5, CAPTURE_COMPLETE);
+    add (&j, 2, "early", "h", 3, CAPTURE_COMPLETE);
+    roll_plan (j.items, j.n);
+    assert_string_equal (j.items[0].capture.name, "zero");
+    assert_string_equal (j.items[1].capture.name, "early");
+    assert_string_equal (j.items[2].capture.name, "late");
+    assert_string_equal (j.items[3].capture.name, "x");
+    assert_int_equal (j.items[3].capture.state, CAPTURE_UNEXPECTED);
+    assert_true (j.items[3].skip);
+    assert_false (j.items[0].skip);
+    fini (&j);
+}
+
+static void test_alone_without_rank (void **state)
+{
+    const char *by = NULL;
+    struct job j = { .n = 0 };
+
+    (void)state;
+    add (&j, CAPTURE_NO_RANK, "x", "h", 1, CAPTURE_COMPLETE);
+    roll_plan (j.items, j.n);
+    assert_int_equal (j.items[0].rank, 0);
+    assert_false (j.items[0].skip);
+    assert_int_equal (roll_world_size (j.items, j.n, &by), 1);
+    fini (&j);
+}
+
+/* Each of three captures has to name the host that is not its own. */
+static void test_two_hosts (void **state)
+{
+    struct job j = { .n = 0 };
+
+    (void)state;
+    add (&j, 1, "a", "alpha", 1, CAPTURE_COMPLETE);
+    add (&j, 1, "b", "alpha", 2, CAPTURE_COMPLETE);
+    add (&j, 1, "c", "beta", 3, CAPTURE_COMPLETE);
+    add (&j, 2, "d", "gamma", 3, CAPTURE_COMPLETE);
+    roll_plan (j.items, j.n);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal (j.items[i].capture.state, CAPTURE_FAILED);
+        assert_true (j.items[i].skip);
+        assert_non_null (strstr (j.items[i].capture.reason, "alpha ("));
+        assert_non_null (strstr (j.items[i].capture.reason, "beta ("));
+    }
+    assert_int_equal (j.items[3].capture.state, CAPTURE_COMPLETE);
+    fini (&j);
+}
+
+/* A host that is not known proves nothing. */
+static void test_unknown_host (void **state)
+{
+    struct job j = { .n = 0 };
+
+    (void)state;
+    add (&j, 1, "a", "", 1, CAPTURE_COMPLETE);
+    add (&j, 1, "b", "beta", 2, CAPTURE_COMPLETE);
+    roll_plan (j.items, j.n);
+    assert_int_equal (j.items[0].capture.state, CAPTURE_COMPLETE);
+    assert_int_equal (j.items[1].capture.state, CAPTURE_COMPLETE);
+    fini (&j);
+}
+
+static void check_copies (enum capture_state first, enum capture_state second,
+                          size_t winner)
+{
+    struct job j = { .n = 0 };
+
+    add (&j, 1, "same", "h", 1, first);
+    add (&j, 1, "same", "h", 1, second);
+    roll_plan (j.items, j.n);
+    assert_int_equal (j.items[!winner].capture.state, CAPTURE_SUPERSEDED);
+    assert_true (j.items[!winner].skip);
+    assert_int_equal (j.items[winner].capture.state, winner ? second : first);
+    fini (&j);
+}
+
+/* The copy that can be read counts, whatever else there is of it. */
+static void test_copies (void **state)
+{
+    (void)state;
+    check_copies (CAPTURE_COMPLETE, CAPTURE_COMPLETE, 1);
+    check_copies (CAPTURE_COMPLETE, CAPTURE_RAW, 0);
+    check_copies (CAPTURE_RAW, CAPTURE_COMPLETE, 1);
+    check_copies (CAPTURE_RAW, CAPTURE_RAW, 1);
+}
+
+/* Every step of a rank stays in exactly one capture, the newest that has it. */
+static void test_conflicts (void **state)
+{
+    struct roll_conflict *list = NULL;
+    struct job j = { .n = 0 };
+    size_t n = 0;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        char name[8];
+
+        (void)snprintf (name, sizeof (name), "c%d", i);
+        add (&j, 1, name, "h", i, CAPTURE_COMPLETE);
+    }
+    add (&j, 2, "other", "h", 1, CAPTURE_COMPLETE);
+    note_steps (&j.items[0].capture, "1", "2");
+    note_steps (&j.items[1].capture, "2", "3");
+    note_steps (&j.items[2].capture, "2", "3");
+    note_steps (&j.items[3].capture, "1", "2");
+    roll_plan (j.items, j.n);
+    assert_int_equal (roll_conflicts (j.items, j.n, &list, &n), 0);
+    assert_int_equal (n, 3);
+    assert_int_equal (list[0].capture, 1);
+    assert_string_equal (list[0].step, "2");
+    assert_int_equal (list[1].capture, 2);
+    assert_string_equal (list[1].step, "2");
+    assert_int_equal (list[2].capture, 2);
+    assert_string_equal (list[2].step, "3");
+    assert_non_null (strstr (j.items[1].capture.reason,
+                             "steps 2, 3: taken from the newer capture c2"));
+    assert_non_null (strstr (j.items[0].capture.reason,
+                             "step 2: taken from the newer capture c1"));
+    assert_string_equal (j.items[3].capture.reason, "");
+    free (list);
+    fini (&j);
+}
+
+static enum roster_state state_for (struct job *j, int64_t world)
+{
+    struct roster r;
+    enum roster_state s;
+
+    roster_init (&r);
+    assert_int_equal (roster_expect_world (&r, world, "--world-size"), 0);
+    assert_int_equal (roll_fill_roster (j->items, j->n, &r), 0);
+    s = roster_at (&r, 1)->state;
+    if (s == ROSTER_UNEXPECTED)
+        assert_non_null (roster_at (&r, 1)->reason);
+    roster_fini (&r);
+    return s;
+}
+
+static void check_state (enum capture_state a, enum capture_state b,
+                         enum roster_state want)
+{
+    struct job j = { .n = 0 };
+
+    add (&j, 1, "a", "h", 1, a);
+    add (&j, 1, "b", "h", 2, b);
+    roll_plan (j.items, j.n);
+    assert_int_equal (state_for (&j, 2), want);
+    assert_int_equal (state_for (&j, 1), ROSTER_UNEXPECTED);
+    fini (&j);
+}
+
+/* Present only if all of it is; never missing if some of it is. */
+static void test_roster (void **state)
+{
+    (void)state;
+    check_state (CAPTURE_COMPLETE, CAPTURE_COMPLETE, ROSTER_PRESENT);
+    check_state (CAPTURE_COMPLETE, CAPTURE_PARTIAL, ROSTER_PARTIAL);
+    check_state (CAPTURE_COMPLETE, CAPTURE_FAILED, ROSTER_PARTIAL);
+    check_state (CAPTURE_RAW, CAPTURE_COMPLETE, ROSTER_PARTIAL);
+    check_state (CAPTURE_RAW, CAPTURE_COLLECTING, ROSTER_RAW);
+    check_state (CAPTURE_FAILED, CAPTURE_FAILED, ROSTER_FAILED);
+    check_state (CAPTURE_FAILED, CAPTURE_PARTIAL, ROSTER_PARTIAL);
+}
+
+static void test_world_size (void **state)
+{
+    const char *by = NULL;
+    struct job j = { .n = 0 };
+
+    (void)state;
+    add (&j, 5, "a", "h", 1, CAPTURE_COMPLETE);
+    roll_plan (j.items, j.n);
+    assert_int_equal (roll_world_size (j.items, j.n, &by), 6);
+    assert_string_equal (by, "guess");
+    j.items[0].capture.world_size = 8;
+    assert_int_equal (roll_world_size (j.items, j.n, &by), 8);
+    assert_string_not_equal (by, "guess");
+    fini (&j);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_order),
+        cmocka_unit_test (test_alone_without_rank),
+        cmocka_unit_test (test_two_hosts),
+        cmocka_unit_test (test_unknown_host),
+        cmocka_unit_test (test_copies),
+        cmocka_unit_test (test_conflicts),
+        cmocka_unit_test (test_roster),
+        cmocka_unit_test (test_world_size),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/* tests/unit/node_agent/test_find.c - the captures below a directory */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/fileio.h"
+#include "watch/find.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char top[64];
+
+static int make_top (void **state)
+{
+    (void)state;
+    (void)snprintf (top, sizeof (top), "/tmp/rollcall-find-XXXXXX");
+    // a time zone of its own: names hold local times
+    return setenv ("TZ", "UTC", 1) < 0 || !mkdtemp (top) ? -1 : 0;
+}
+
+static int remove_top (void **state)
+{
+    (void)state;
+    return fileio_remove_tree (top, NULL);
+}
+
+static void make_dirs (const char *name)
+{
+    char path[512];
+
+    assert_true (fileio_join (path, sizeof (path), top, name));
+    assert_int_equal (fileio_mkdirs (path, 0700, NULL), 0);
+}
+
+static void check_name (const char *name, const char *framework,
+                        size_t worker_size, int64_t made_ns)
+{
+    struct find_name f = find_parse_name (name);
+
+    assert_string_equal (f.framework, framework);
+    assert_int_equal (f.worker_size, worker_size);
+    assert_int_equal (f.made_ns, made_ns);
+}
+
+/* Host names hold '_' and digits: the parts are found from the right. */
+static void test_names (void **state)
+{
+    const int64_t made = INT64_C (1764246877386000000);
+
+    (void)state;
+    check_name ("node0_4711_20251127123437386_ascend_pt", "ascend_pt", 5,
+                made);
+    check_name ("a_b_7_4711_20251127123437386_ascend_pt", "ascend_pt", 5,
+                made);
+    check_name ("node0_4711_20251127123437386_ascend_ms", "ascend_ms", 5,
+                made);
+    check_name ("rank_0_ascend_pt", "ascend_pt", 0, 0);
+    check_name ("_ascend_pt", "ascend_pt", 0, 0);
+    check_name ("20251127123437386_ascend_pt", "ascend_pt", 0, 0);
+    check_name ("n_1_2025112712343738_ascend_pt", "ascend_pt", 0, 0);
+    check_name ("_1_20251127123437386_ascend_pt", "ascend_pt", 0, made);
+    check_name ("ascend_pt", "", 0, 0);
+    check_name ("x_ascend_pt_op_args", "", 0, 0);
+    check_name ("", "", 0, 0);
+}
+
+static const char *name_at (const struct found_list *list, size_t i)
+{
+    return i < list->n ? list->items[i].name : "(none)";
+}
+
+static void test_tree (void **state)
+{
+    struct found_list list = { .n = 0 };
+    struct err err = { "" };
+    char path[128];
+
+    (void)state;
+    make_dirs ("b_ascend_pt/ASCEND_PROFILER_OUTPUT");
+    make_dirs ("b_ascend_pt/inner_ascend_pt");      // not searched
+    make_dirs ("a/by_content/FRAMEWORK");
+    make_dirs ("a/by_prof/PROF_000001_2025_ABC");
+    make_dirs ("cluster_analysis_output/c_ascend_pt");
+    make_dirs ("PLATFORM_1/c_ascend_pt");
+    make_dirs ("d_ascend_pt_op_args");
+    make_dirs (".hidden/c_ascend_pt");
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    assert_int_equal (list.n, 3);
+    assert_string_equal (name_at (&list, 0), "by_content");
+    assert_string_equal (name_at (&list, 1), "by_prof");
+    assert_string_equal (name_at (&list, 2), "b_ascend_pt");
+    // what another root gave is not found again, nor by another spelling
+    (void)snprintf (path, sizeof (path), "%s/a/../a/", top);
+    assert_int_equal (find_captures (path, &list, &err), 0);
+    assert_int_equal (list.n, 3);
+    assert_int_equal (list.nproblems, 0);
+    find_free (&list);
+    assert_int_equal (list.n, 0);
+}
+
+static void test_links (void **state)
+{
+    struct found_list list = { .n = 0 };
+    struct err err = { "" };
+    char path[128];
+
+    (void)state;
+    make_dirs ("real/x_ascend_pt");
+    (void)snprintf (path, sizeof (path), "%s/loop", top);
+    assert_int_equal (symlink (".", path), 0);
+    (void)snprintf (path, sizeof (path), "%s/y_ascend_pt", top);
+    assert_int_equal (symlink ("real/x_ascend_pt", path), 0);
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    assert_int_equal (list.n, 1);
+    assert_int_equal (list.nproblems, 1);
+    assert_non_null (strstr (list.problems[0], "y_ascend_pt is a symbolic"));
+    find_free (&list);
+}
+
+static void test_depth (void **state)
+{
+    struct found_list list = { .n = 0 };
+    struct err err = { "" };
+
+    (void)state;
+    make_dirs ("1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/x_ascend_pt");
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    assert_int_equal (list.n, 0);
+    assert_int_equal (list.nproblems, 1);
+    find_free (&list);
+}
+
+static void test_bad_root (void **state)
+{
+    struct found_list list = { .n = 0 };
+    struct err err = { "" };
+
+    (void)state;
+    assert_int_equal (find_captures ("/no/such/place", &list, &err), -ENOENT);
+    assert_non_null (strstr (err.text, "/no/such/place"));
+    assert_int_equal (find_captures ("/dev/null", &list, &err), -ENOTDIR);
+    find_free (&list);
+}
+
+int main (void)
+{
+#define IN_TOP(f) cmocka_unit_test_setup_teardown (f, make_top, remove_top)
+    const struct CMUnitTest tests[] = {
+        IN_TOP (test_names), IN_TOP (test_tree),     IN_TOP (test_links),
+        IN_TOP (test_depth), IN_TOP (test_bad_root),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
