@@ -4,20 +4,16 @@
  * doc/formats.md, "communication.json", for the fields and the mapping to
  * rows.
  */
-#include "extract/scan.h"
-#include "extract/source.h"
+#include "extract/comm_file.h"
 
 #include "base/units.h"
-#include "extract/watched.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <unistd.h>
 
 #define FILE_NAME "communication.json"
-#define NAME_MAX_BYTES 4096u    // of an op's key; real ones have 60
 #define PACKETS_MAX 65536u      // packet sizes of one op on one transport
 
 struct packet {
@@ -25,13 +21,11 @@ struct packet {
 };
 
 struct reader {
-    struct scan s;
-    struct source *src;
-    struct err *err;
+    struct comm_file f;
     unsigned want;
     struct batch time, bandwidth;
-    char step[NAME_MAX_BYTES], type[64], op[NAME_MAX_BYTES];
-    struct batch_repeat rep_step, rep_type, rep_op, rep_group;
+    char op[COMM_NAME_MAX];
+    struct batch_repeat rep_op, rep_group;
     struct packet *packets;
     uint32_t npackets, packets_cap;
 };
@@ -46,20 +40,9 @@ static const struct scan_field time_fields[] = {
 #define TIME_FIELDS 8
 #define TIME_STORED 6           // the ratios are not stored
 
-static bool text_into (struct reader *r, char *out, size_t max,
-                       const char *what)
-{
-    if (r->s.key_size >= max)
-        return scan_fail (&r->s, "the name of %s has %zu bytes", what,
-                          r->s.key_size);
-    memcpy (out, r->s.key, r->s.key_size);
-    out[r->s.key_size] = '\0';
-    return true;
-}
-
 static bool read_time (struct reader *r)
 {
-    struct scan *s = &r->s;
+    struct scan *s = &r->f.s;
     double v[TIME_FIELDS], ignored;
     struct batch *b = &r->time;
     int next = 0, i;
@@ -89,10 +72,10 @@ static bool read_time (struct reader *r)
     b->text[TIME_GROUP][b->nrows] = batch_repeat_ref (b, &r->rep_group);
     for (i = 0; i < TIME_STORED; i++)
         b->real[TIME_START + i][b->nrows] = v[i];
-    b->text[TIME_STEP][b->nrows] = batch_repeat_ref (b, &r->rep_step);
-    b->text[TIME_TYPE][b->nrows] = batch_repeat_ref (b, &r->rep_type);
+    b->text[TIME_STEP][b->nrows] = batch_repeat_ref (b, &r->f.rep_step);
+    b->text[TIME_TYPE][b->nrows] = batch_repeat_ref (b, &r->f.rep_type);
     b->nrows++;
-    return !batch_full (b) || source_flush (r->src, b, r->err);
+    return !batch_full (b) || source_flush (r->f.src, b, r->f.err);
 }
 
 static struct packet *packet_next (struct reader *r)
@@ -104,7 +87,7 @@ static struct packet *packet_next (struct reader *r)
                                : realloc (r->packets, cap * sizeof (*p));
 
         if (!p) {
-            scan_fail (&r->s, "more than %u packet sizes", PACKETS_MAX);
+            scan_fail (&r->f.s, "more than %u packet sizes", PACKETS_MAX);
             return NULL;
         }
         r->packets = p;
@@ -116,7 +99,7 @@ static struct packet *packet_next (struct reader *r)
 /* "Size Distribution": { "<MB>": [count, total_ms], ... } */
 static bool read_packets (struct reader *r)
 {
-    struct scan *s = &r->s;
+    struct scan *s = &r->f.s;
 
     if (!scan_object (s))
         return false;
@@ -152,9 +135,9 @@ static bool put_bandwidth (struct reader *r, struct batch_repeat *transport,
     b->real[BW_PACKAGE][n] = p->size;
     b->real[BW_COUNT][n] = p->count;
     b->real[BW_TOTAL][n] = p->total;
-    b->text[BW_STEP][n] = batch_repeat_ref (b, &r->rep_step);
-    b->text[BW_TYPE][n] = batch_repeat_ref (b, &r->rep_type);
-    return !batch_full (b) || source_flush (r->src, b, r->err);
+    b->text[BW_STEP][n] = batch_repeat_ref (b, &r->f.rep_step);
+    b->text[BW_TYPE][n] = batch_repeat_ref (b, &r->f.rep_type);
+    return !batch_full (b) || source_flush (r->f.src, b, r->f.err);
 }
 
 static const struct scan_field transport_fields[] = {
@@ -171,7 +154,7 @@ static const struct scan_field transport_fields[] = {
 static bool read_transport (struct reader *r, const char *name)
 {
     static const struct packet none = { 0, 0, 0 };
-    struct scan *s = &r->s;
+    struct scan *s = &r->f.s;
     double v[TRANSPORT_NUMBERS] = { NAN, NAN, NAN, NAN };
     struct batch_repeat transport;
     int next = 0;
@@ -218,7 +201,7 @@ static const struct scan_field transports[] = {
 
 static bool read_bandwidth (struct reader *r)
 {
-    struct scan *s = &r->s;
+    struct scan *s = &r->f.s;
     int next = 0;
     char other[64];
 
@@ -229,8 +212,8 @@ static bool read_bandwidth (struct reader *r)
 
         if (i == SCAN_DONE)
             return !s->failed;
-        if (i == SCAN_OTHER && !text_into (r, other, sizeof (other),
-                                           "a transport"))
+        if (i == SCAN_OTHER && !comm_file_key (&r->f, other, sizeof (other),
+                                               "a transport"))
             return false;
         if (!read_transport (r, i == SCAN_OTHER ? other : transports[i].key))
             return false;
@@ -247,10 +230,10 @@ static bool set_op (struct reader *r)
 {
     char *at;
 
-    if (!text_into (r, r->op, sizeof (r->op), "an op"))
+    if (!comm_file_key (&r->f, r->op, sizeof (r->op), "an op"))
         return false;
     if (!(at = strrchr (r->op, '@')))
-        return scan_fail (&r->s, "op \"%.80s\" has no group behind an '@'",
+        return scan_fail (&r->f.s, "op \"%.80s\" has no group behind an '@'",
                           r->op);
     *at = '\0';
     batch_repeat_set (&r->rep_op, r->op, (size_t)(at - r->op));
@@ -260,11 +243,11 @@ static bool set_op (struct reader *r)
 
 static bool read_op (struct reader *r)
 {
-    struct scan *s = &r->s;
+    struct scan *s = &r->f.s;
     bool have[2] = { false, false };
     int next = 0;
 
-    if (r->s.key_size >= 5 && strncasecmp (r->s.key, "total", 5) == 0)
+    if (r->f.s.key_size >= 5 && strncasecmp (r->f.s.key, "total", 5) == 0)
         return scan_skip (s);   // sums of the other ops
     if (!set_op (r) || !scan_object (s))
         return false;
@@ -286,91 +269,45 @@ static bool read_op (struct reader *r)
     return !s->failed;
 }
 
-static bool read_category (struct reader *r)
+static bool read_value (void *arg)
 {
-    struct scan *s = &r->s;
+    struct reader *r = arg;
 
-    if (!text_into (r, r->type, sizeof (r->type), "a category") ||
-        !scan_object (s))
-        return false;
-    batch_repeat_set (&r->rep_type, r->type, strlen (r->type));
-    for (bool first = true; scan_member (s, &first);) {
-        r->op[0] = '\0';
-        if (!read_op (r)) {
-            if (r->op[0])
-                err_prefix (&s->err, 0, "op %.100s", r->op);
-            return false;
-        }
-    }
-    return !s->failed;
+    r->op[0] = '\0';
+    if (read_op (r))
+        return true;
+    if (r->op[0])
+        err_prefix (&r->f.s.err, 0, "op %.100s", r->op);
+    return false;
 }
 
-static bool read_step (struct reader *r)
+static bool flush (void *arg)
 {
-    struct scan *s = &r->s;
+    struct reader *r = arg;
 
-    if (!steps_wanted (r->src->steps, s->key, s->key_size))
-        return scan_skip (s);
-    if (!text_into (r, r->step, sizeof (r->step), "a step") ||
-        !source_note_step (r->src, r->step, strlen (r->step), r->err) ||
-        !scan_object (s))
-        return false;
-    batch_repeat_set (&r->rep_step, r->step, strlen (r->step));
-    for (bool first = true; scan_member (s, &first);) {
-        if (!read_category (r))
-            return false;
-    }
-    return !s->failed;
-}
-
-static void read_document (struct reader *r)
-{
-    struct scan *s = &r->s;
-
-    if (!scan_object (s))
-        return;
-    for (bool first = true; scan_member (s, &first);) {
-        if (!read_step (r))
-            return;
-    }
-    scan_end (s);
+    return source_flush (r->f.src, &r->time, r->f.err) &&
+           source_flush (r->f.src, &r->bandwidth, r->f.err);
 }
 
 enum reading read_communication (struct source *src, unsigned want,
                                  struct err *err)
 {
     struct reader *r = calloc (1, sizeof (*r));
-    struct watched file;
+    struct comm_reader functions = { read_value, NULL, flush, r };
     enum reading how = READING_STOPPED;
 
-    if (!r) {
-        src->stopped = err_set (err, ENOMEM, "no memory to read " FILE_NAME);
-        return READING_STOPPED;
-    }
-    r->src = src;
-    r->err = err;
-    r->want = want;
-    how = watched_open (&file, src->out, FILE_NAME, err);
-    if (how != READING_WHOLE)
-        goto out;
-    if (scan_init (&r->s, scan_read_fd, &file.fd) < 0 ||
-        batch_init (&r->time, TABLE_TIME, err) < 0 ||
+    if (!r || batch_init (&r->time, TABLE_TIME, err) < 0 ||
         batch_init (&r->bandwidth, TABLE_BANDWIDTH, err) < 0) {
         src->stopped = err_set (err, ENOMEM, "no memory to read " FILE_NAME);
-        how = READING_STOPPED;
-        goto close;
+    } else {
+        r->want = want;
+        how = comm_file_read (&r->f, src, FILE_NAME, &functions, err);
     }
-    read_document (r);
-    if (!src->stopped && source_flush (src, &r->time, err))
-        (void)source_flush (src, &r->bandwidth, err);
-    how = watched_verdict (&file, src, &r->s, err);
-close:
-    watched_close (&file);
-out:
-    scan_fini (&r->s);
-    batch_fini (&r->time);
-    batch_fini (&r->bandwidth);
-    free (r->packets);
+    if (r) {
+        batch_fini (&r->time);
+        batch_fini (&r->bandwidth);
+        free (r->packets);
+    }
     free (r);
     return how;
 }

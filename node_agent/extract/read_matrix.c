@@ -5,10 +5,8 @@
  * of 2023 have a key per op; their links are folded first.  See
  * doc/formats.md, "communication_matrix.json".
  */
+#include "extract/comm_file.h"
 #include "extract/matrix_fold.h"
-#include "extract/scan.h"
-#include "extract/source.h"
-#include "extract/watched.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,39 +15,23 @@
 #include <strings.h>
 
 #define FILE_NAME "communication_matrix.json"
-#define NAME_MAX_BYTES 4096u
 
 struct reader {
-    struct scan s;
-    struct source *src;
-    struct err *err;
+    struct comm_file f;
     struct batch batch;
     struct matrix_fold *fold;
-    char step[NAME_MAX_BYTES], type[64], key[NAME_MAX_BYTES];
-    char op[NAME_MAX_BYTES], transport[64];
-    struct batch_repeat rep_step, rep_type;
+    char key[COMM_NAME_MAX], op[COMM_NAME_MAX], transport[64];
 };
-
-static bool key_into (struct reader *r, char *out, size_t max,
-                      const char *what)
-{
-    if (r->s.key_size >= max)
-        return scan_fail (&r->s, "the name of %s has %zu bytes", what,
-                          r->s.key_size);
-    memcpy (out, r->s.key, r->s.key_size);
-    out[r->s.key_size] = '\0';
-    return true;
-}
 
 static bool text_into (struct reader *r, char *out, size_t max)
 {
     const char *text;
     size_t n;
 
-    if (!scan_text (&r->s, &text, &n))
+    if (!scan_text (&r->f.s, &text, &n))
         return false;
     if (n >= max)
-        return scan_fail (&r->s, "a text has %zu bytes", n);
+        return scan_fail (&r->f.s, "a text has %zu bytes", n);
     memcpy (out, text, n);
     out[n] = '\0';
     return true;
@@ -67,7 +49,7 @@ static bool put_row (struct reader *r, const struct matrix_row *m)
     uint32_t n = b->nrows;
 
     if (!dash)
-        return scan_fail (&r->s, "link \"%.40s\" is not <src>-<dst>", m->link);
+        return scan_fail (&r->f.s, "link \"%.40s\" is not <src>-<dst>", m->link);
     b->nrows++;
     b->text[MATRIX_OP][n] = text_ref (b, m->kind);
     b->text[MATRIX_GROUP][n] = text_ref (b, m->group);
@@ -78,10 +60,10 @@ static bool put_row (struct reader *r, const struct matrix_row *m)
     b->real[MATRIX_SIZE][n] = m->size_mb;
     b->real[MATRIX_TIME][n] = m->time_ms;
     b->real[MATRIX_BANDWIDTH][n] = m->bandwidth;
-    b->text[MATRIX_STEP][n] = batch_repeat_ref (b, &r->rep_step);
-    b->text[MATRIX_TYPE][n] = batch_repeat_ref (b, &r->rep_type);
+    b->text[MATRIX_STEP][n] = batch_repeat_ref (b, &r->f.rep_step);
+    b->text[MATRIX_TYPE][n] = batch_repeat_ref (b, &r->f.rep_type);
     b->text[MATRIX_OP_NAME][n] = text_ref (b, m->op);
-    return !batch_full (b) || source_flush (r->src, b, r->err);
+    return !batch_full (b) || source_flush (r->f.src, b, r->f.err);
 }
 
 static int put_folded (void *arg, const struct matrix_row *m)
@@ -100,7 +82,7 @@ static const struct scan_field link_fields[] = {
 /* One value of a link; 'm' borrows from the reader. */
 static bool read_link_field (struct reader *r, int i, struct matrix_row *m)
 {
-    struct scan *s = &r->s;
+    struct scan *s = &r->f.s;
 
     switch (i) {
     case 0:
@@ -125,7 +107,7 @@ static bool read_link_field (struct reader *r, int i, struct matrix_row *m)
 
 static bool read_link (struct reader *r, struct matrix_row *m)
 {
-    struct scan *s = &r->s;
+    struct scan *s = &r->f.s;
     int next = 0;
 
     m->op = "";
@@ -158,10 +140,10 @@ static bool fold_link (struct reader *r, const struct matrix_row *m)
     int rc = matrix_fold_add (r->fold, &rec);
 
     if (rc == -E2BIG)
-        return scan_fail (&r->s, "more than %u links in one step",
+        return scan_fail (&r->f.s, "more than %u links in one step",
                           MATRIX_FOLD_RECORDS_MAX);
     if (rc < 0)
-        r->src->stopped = err_set (r->err, -rc, "no memory to read "
+        r->f.src->stopped = err_set (r->f.err, -rc, "no memory to read "
                                    FILE_NAME);
     return rc == 0;
 }
@@ -181,15 +163,16 @@ static bool is_folded_key (const char *key, size_t name_size)
     return false;
 }
 
-static bool read_links (struct reader *r)
+static bool read_links (void *arg)
 {
-    struct scan *s = &r->s;
-    char kind[NAME_MAX_BYTES], link[64];
+    struct reader *r = arg;
+    struct scan *s = &r->f.s;
+    char kind[COMM_NAME_MAX], link[64];
     struct matrix_row m = { .kind = kind, .link = link };
     const char *at;
     bool folded;
 
-    if (!key_into (r, r->key, sizeof (r->key), "a key"))
+    if (!comm_file_key (&r->f, r->key, sizeof (r->key), "a key"))
         return false;
     at = strrchr (r->key, '@');
     if (strncasecmp (r->key, "total", 5) == 0)
@@ -204,7 +187,7 @@ static bool read_links (struct reader *r)
     if (!scan_object (s))
         return false;
     for (bool first = true; scan_member (s, &first);) {
-        if (!key_into (r, link, sizeof (link), "a link") ||
+        if (!comm_file_key (&r->f, link, sizeof (link), "a link") ||
             !read_link (r, &m) ||
             !(folded ? put_row (r, &m) : fold_link (r, &m)))
             return false;
@@ -212,84 +195,36 @@ static bool read_links (struct reader *r)
     return !s->failed;
 }
 
-static bool read_category (struct reader *r)
+static bool category_end (void *arg)
 {
-    struct scan *s = &r->s;
+    struct reader *r = arg;
 
-    if (!key_into (r, r->type, sizeof (r->type), "a category") ||
-        !scan_object (s))
-        return false;
-    batch_repeat_set (&r->rep_type, r->type, strlen (r->type));
-    for (bool first = true; scan_member (s, &first);) {
-        if (!read_links (r))
-            return false;
-    }
-    return !s->failed && matrix_fold_rows (r->fold, put_folded, r) == 0;
+    return matrix_fold_rows (r->fold, put_folded, r) == 0;
 }
 
-static bool read_step (struct reader *r)
+static bool flush (void *arg)
 {
-    struct scan *s = &r->s;
+    struct reader *r = arg;
 
-    if (!steps_wanted (r->src->steps, s->key, s->key_size))
-        return scan_skip (s);
-    if (!key_into (r, r->step, sizeof (r->step), "a step") ||
-        !source_note_step (r->src, r->step, strlen (r->step), r->err) ||
-        !scan_object (s))
-        return false;
-    batch_repeat_set (&r->rep_step, r->step, strlen (r->step));
-    for (bool first = true; scan_member (s, &first);) {
-        if (!read_category (r))
-            return false;
-    }
-    return !s->failed;
-}
-
-static void read_document (struct reader *r)
-{
-    struct scan *s = &r->s;
-
-    if (!scan_object (s))
-        return;
-    for (bool first = true; scan_member (s, &first);) {
-        if (!read_step (r))
-            return;
-    }
-    scan_end (s);
+    return source_flush (r->f.src, &r->batch, r->f.err);
 }
 
 enum reading read_matrix (struct source *src, struct err *err)
 {
     struct reader *r = calloc (1, sizeof (*r));
-    struct watched file;
+    struct comm_reader functions = { read_links, category_end, flush, r };
     enum reading how = READING_STOPPED;
 
-    if (!r) {
+    if (r)
+        r->fold = matrix_fold_create ();
+    if (!r || !r->fold || batch_init (&r->batch, TABLE_MATRIX, err) < 0)
         src->stopped = err_set (err, ENOMEM, "no memory to read " FILE_NAME);
-        return READING_STOPPED;
+    else
+        how = comm_file_read (&r->f, src, FILE_NAME, &functions, err);
+    if (r) {
+        batch_fini (&r->batch);
+        matrix_fold_destroy (r->fold);
     }
-    r->src = src;
-    r->err = err;
-    how = watched_open (&file, src->out, FILE_NAME, err);
-    if (how != READING_WHOLE)
-        goto out;
-    r->fold = matrix_fold_create ();
-    if (!r->fold || scan_init (&r->s, scan_read_fd, &file.fd) < 0 ||
-        batch_init (&r->batch, TABLE_MATRIX, err) < 0) {
-        src->stopped = err_set (err, ENOMEM, "no memory to read " FILE_NAME);
-        how = READING_STOPPED;
-        goto close;
-    }
-    read_document (r);
-    if (!src->stopped)
-        (void)source_flush (src, &r->batch, err);
-    how = watched_verdict (&file, src, &r->s, err);
-close:
-    watched_close (&file);
-out:
-    scan_fini (&r->s);
-    batch_fini (&r->batch);
-    matrix_fold_destroy (r->fold);
     free (r);
     return how;
 }

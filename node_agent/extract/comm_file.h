@@ -1,0 +1,42 @@
+/* node_agent/extract/comm_file.h - the shape that communication.json and
+ * communication_matrix.json share: { step: { category: { key: value } } }
+ *
+ * Private to this folder.  Walks the document and leaves the values to the
+ * reader of the file.
+ */
+#ifndef ROLLCALL_EXTRACT_COMM_FILE_H
+#define ROLLCALL_EXTRACT_COMM_FILE_H
+
+#include "extract/scan.h"
+#include "extract/source.h"
+
+#define COMM_NAME_MAX 4096u     // bytes of a key; real ones have 60
+
+struct comm_file {
+    struct scan s;
+    struct source *src;
+    struct err *err;
+    char step[COMM_NAME_MAX], type[64];         // where the walk is
+    struct batch_repeat rep_step, rep_type;
+};
+
+/* What the reader does; false stops the walk (the scanner has failed, or the
+ * source has stopped).
+ */
+struct comm_reader {
+    bool (*value) (void *arg);          // read it; f->s.key is its key
+    bool (*category_end) (void *arg);   // may be NULL
+    bool (*flush) (void *arg);          // give the last rows to the sink
+    void *arg;
+};
+
+/* Walk the file 'name' of the output directory. */
+enum reading comm_file_read (struct comm_file *f, struct source *src,
+                             const char *name, const struct comm_reader *r,
+                             struct err *err);
+
+/* The current key as a string; fails when it is too long.  'what' names it. */
+bool comm_file_key (struct comm_file *f, char *out, size_t max,
+                    const char *what);
+
+#endif
