@@ -80,10 +80,11 @@ struct analysis {
 
 // Set by the handler of SIGINT, SIGTERM and SIGHUP.
 static atomic_bool cancelled;
+static volatile sig_atomic_t cancelled_by;
 
 static void on_signal (int sig)
 {
-    (void)sig;
+    cancelled_by = sig;
     atomic_store (&cancelled, true);
 }
 
@@ -222,8 +223,7 @@ static int build (struct analysis *a, struct build_result *result)
     rc = build_run (&job, &a->out, result, &err);
     buf_fini (&inputs);
     if (rc == -EINTR)
-        return FAIL (cli_output_status (rc), "interrupted, nothing was "
-                     "written");
+        return FAIL (128 + cancelled_by, "interrupted, nothing was written");
     if (rc < 0)
         return FAIL (cli_output_status (rc), "cannot write "
                      ANALYSIS_DB " into %s: %s", a->out.dir, err.text);
@@ -237,15 +237,16 @@ static int print_summary (const struct analysis *a,
 {
     struct summary s;
     struct err err = { "" };
+    int rc = 0;
 
     if (summary_read (result->path, &s, &err) < 0)
         return FAIL (EX_SOFTWARE, "cannot read back %s: %s", result->path,
                      err.text);
     (void)snprintf (s.kept, sizeof (s.kept), "%s", result->kept);
     if (a->format == CLI_TEXT) {
-        summary_print_text (&s, STDOUT_FILENO);
+        rc = summary_print_text (&s, STDOUT_FILENO);
     } else if (a->format == CLI_LOGFMT) {
-        summary_print_logfmt (&s, STDOUT_FILENO);
+        rc = summary_print_logfmt (&s, STDOUT_FILENO);
     } else {
         struct json *j = summary_to_json (&s);
         char *text = json_print (j, true);
@@ -256,7 +257,7 @@ static int print_summary (const struct analysis *a,
         json_free (j);
     }
     summary_fini (&s);
-    return 0;
+    return cli_flush (&analyze_command, rc);
 }
 
 /* Whether anything at all could be read. */
@@ -328,6 +329,12 @@ int verb_analyze (int argc, char **argv)
         return FAIL (EXIT_USAGE, "--steps: %s", err.text);
     if (a.opt.jobs == 0)
         a.opt.jobs = processors ();
+    for (int i = rest; i < argc; i++) {
+        size_t n = strlen (argv[i]);
+
+        while (n > 1 && argv[i][n - 1] == '/')      // for tidy messages
+            argv[i][--n] = '\0';
+    }
     a.dirs = argv + rest;
     a.ndirs = argc - rest;
     a.format = cli_format (a.opt.json, a.opt.text);

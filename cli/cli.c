@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 bool cli_options (const struct command_spec *c, int argc, char **argv,
@@ -39,14 +40,15 @@ int cli_fail (const struct command_spec *c, int status, const char *fmt, ...)
 
 int cli_output_status (int rc)
 {
-    switch (-rc) {
-    case EINTR:
-        return 128 + 2;
-    case ENOMEM:
-        return EX_OSERR;
-    default:
-        return EX_CANTCREAT;
-    }
+    return rc == -ENOMEM ? EX_OSERR : EX_CANTCREAT;
+}
+
+int cli_flush (const struct command_spec *c, int rc)
+{
+    if (rc == 0 && (fflush (stdout) != 0 || ferror (stdout)))
+        rc = -errno;
+    return rc == 0 ? 0 : cli_fail (c, EX_IOERR, "cannot print the summary: %s",
+                                   strerror (-rc));
 }
 
 enum cli_format cli_format (bool json, bool text)

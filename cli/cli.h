@@ -15,7 +15,7 @@
 struct verb {
     const char *name;
     int (*run) (int argc, char **argv);         // argv[0] is the verb
-    const struct command_spec *command;         // NULL: has none of its own
+    const char *brief;          // for the list of verbs
 };
 
 int verb_analyze (int argc, char **argv);
@@ -36,6 +36,11 @@ int cli_fail (const struct command_spec *c, int status, const char *fmt, ...)
  * be made.
  */
 int cli_output_status (int rc);
+
+/* After printing, which gave 'rc': 0, or EX_IOERR when what was printed is lost
+ * (a full disk, a closed pipe).
+ */
+int cli_flush (const struct command_spec *c, int rc);
 
 /* How results are printed. */
 enum cli_format { CLI_TEXT, CLI_LOGFMT, CLI_JSON };

@@ -6,17 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* rollcall-run has the options of its own; see run_main.c. */
-static const struct command_spec run_summary = {
-    "rollcall run", "[OPTION]... [--] COMMAND [ARGUMENT]...",
-    "Run COMMAND under mpirun or alone, and collect the captures of all ranks.",
-    NULL, 0,
-};
-
 static const struct verb verbs[] = {
-    { "analyze", verb_analyze, &analyze_command },
-    { "run", verb_run, &run_summary },
-    { "wait", verb_wait, &wait_command },
+    { "analyze", verb_analyze,
+      "captures on this machine's disk into one analysis.db" },
+    { "run", verb_run,
+      "a job's COMMANDs, and the captures of all its ranks" },
+    { "wait", verb_wait,
+      "until a run is over whose launcher died" },
 };
 
 #define VERBS (sizeof (verbs) / sizeof (verbs[0]))
@@ -25,11 +21,10 @@ static void print_help (FILE *f)
 {
     (void)fprintf (f, "usage: rollcall VERB [OPTION]... [ARGUMENT]...\n\n"
                    "Collects the profiler captures of every rank of a job and "
-                   "builds one analysis.db;\nwhat is missing is named, with "
+                   "builds one\nanalysis.db; what is missing is named, with "
                    "the reason.\n\nverbs:\n");
     for (size_t i = 0; i < VERBS; i++)
-        (void)fprintf (f, "  %-10s %s\n", verbs[i].name,
-                       verbs[i].command->summary);
+        (void)fprintf (f, "  %-9s %s\n", verbs[i].name, verbs[i].brief);
     (void)fprintf (f, "\nrollcall VERB --help says more; so does rollcall(1)."
                    "\n");
 }

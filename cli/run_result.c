@@ -88,7 +88,7 @@ static void print_failure (const struct json *r, int64_t status,
     log_int (&l, "rank", rank);
     log_int (&l, "status", status);
     log_str (&l, "text", why);
-    log_end_to (&l, STDOUT_FILENO);
+    (void)log_end_to (&l, STDOUT_FILENO);
 }
 
 /* COMMANDs that failed by themselves one by one, those that were ended because
@@ -183,9 +183,9 @@ static int print_summary (const struct command_spec *who,
         print_json (&s, result, job);
     } else {
         if (format == CLI_TEXT)
-            summary_print_text (&s, STDOUT_FILENO);
+            (void)summary_print_text (&s, STDOUT_FILENO);
         else
-            summary_print_logfmt (&s, STDOUT_FILENO);
+            (void)summary_print_logfmt (&s, STDOUT_FILENO);
         print_failures (result, format);
     }
     summary_fini (&s);

@@ -115,23 +115,50 @@ void roll_plan (struct roll_item *items, size_t n)
     }
 }
 
+static int compare_sizes (const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+/* The size that most captures know of, so that one damaged file cannot make
+ * ranks up; the larger one of two that are as frequent.  0: none knows.
+ */
+static int64_t usual_size (const struct roll_item *items, size_t n)
+{
+    int64_t *sizes = calloc (n + 1, sizeof (*sizes)), usual = 0;
+    size_t used = 0, most = 0;
+
+    for (size_t i = 0; sizes && i < n; i++) {
+        if (items[i].capture.world_size > 0)
+            sizes[used++] = items[i].capture.world_size;
+    }
+    if (used > 0)
+        qsort (sizes, used, sizeof (*sizes), compare_sizes);
+    for (size_t i = 0, end; i < used; i = end) {
+        for (end = i + 1; end < used && sizes[end] == sizes[i];)
+            end++;
+        if (end - i >= most) {
+            most = end - i;
+            usual = sizes[i];
+        }
+    }
+    free (sizes);
+    return usual;
+}
+
 int64_t roll_world_size (const struct roll_item *items, size_t n,
                          const char **known_by)
 {
-    int64_t known = 0, highest = -1;
+    int64_t known = usual_size (items, n), highest = -1;
 
     for (size_t i = 0; i < n; i++) {
-        if (items[i].capture.world_size > known)
-            known = items[i].capture.world_size;
         if (items[i].rank > highest)
             highest = items[i].rank;
     }
-    if (known > 0) {
-        *known_by = "metadata of the captures";
-        return known;
-    }
-    *known_by = "guess";
-    return highest + 1;
+    *known_by = known > 0 ? "metadata of the captures" : "guess";
+    return known > 0 ? known : highest + 1;
 }
 
 static bool has_step (const struct capture *c, const char *step)
@@ -294,6 +321,7 @@ int roll_fill_roster (const struct roll_item *items, size_t n,
         const struct capture *why, *c = &items[i].capture;
         struct roster_entry *e;
         char text[CAPTURE_REASON_MAX + CAPTURE_NAME_MAX + 8];
+        bool known;
 
         end = rank_end (items, n, i);
         if (items[i].rank == CAPTURE_NO_RANK)
@@ -305,6 +333,8 @@ int roll_fill_roster (const struct roll_item *items, size_t n,
             e->state = ROSTER_UNEXPECTED;
         e->device_id = c->device_id;
         roster_set_text (&e->host, c->host);
+        // what its agent said of its COMMAND counts more than "all is well"
+        known = e->reason && e->state == ROSTER_PRESENT;
         text[0] = '\0';
         if (why && why->reason[0])
             (void)snprintf (text, sizeof (text), "%s: %s", why->name,
@@ -313,7 +343,8 @@ int roll_fill_roster (const struct roll_item *items, size_t n,
             (void)snprintf (text, sizeof (text), "%s came, but %lld ranks "
                             "are expected (%s)", c->name,
                             (long long)r->world_size, r->known_by);
-        roster_set_text (&e->reason, text);
+        if (!known)
+            roster_set_text (&e->reason, text);
     }
     return 0;
 }

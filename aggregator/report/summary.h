@@ -53,8 +53,9 @@ struct summary {
 int summary_read (const char *path, struct summary *ret, struct err *err);
 void summary_fini (struct summary *s);
 
-void summary_print_text (const struct summary *s, int fd);
-void summary_print_logfmt (const struct summary *s, int fd);
+/* 0, or -errno when the descriptor does not take it. */
+int summary_print_text (const struct summary *s, int fd);
+int summary_print_logfmt (const struct summary *s, int fd);
 struct json *summary_to_json (const struct summary *s);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/units.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -126,13 +127,13 @@ static void print_times (const struct summary *s, FILE *f)
                        s->slow_link.gbps, s->slow_link.median_gbps);
 }
 
-void summary_print_text (const struct summary *s, int fd)
+int summary_print_text (const struct summary *s, int fd)
 {
     FILE *f = fdopen (dup (fd), "w");
     char size[16];
 
     if (!f)
-        return;
+        return -errno;
     print_roll (s, f);
     print_times (s, f);
     units_bytes_text ((uint64_t)s->bytes, size);
@@ -141,30 +142,33 @@ void summary_print_text (const struct summary *s, int fd)
     if (s->kept[0])
         (void)fprintf (f, "kept          %s (another tool wrote it)\n",
                        s->kept);
-    (void)fclose (f);
+    return fclose (f) == 0 ? 0 : -errno;
 }
 
-void summary_print_logfmt (const struct summary *s, int fd)
+int summary_print_logfmt (const struct summary *s, int fd)
 {
     struct logline l;
+    int rc = 0;
 
-    for (size_t i = 0; i < s->nothers; i++) {
+    for (size_t i = 0; i < s->nothers && rc == 0; i++) {
         l = log_line (LOG_LEVEL_WARN, "rank");
         log_int (&l, "rank", s->others[i].rank);
         log_str (&l, "state", s->others[i].state);
         log_str (&l, "host", s->others[i].host[0] ? s->others[i].host : NULL);
         log_str (&l, "reason", s->others[i].reason);
-        log_end_to (&l, fd);
+        rc = log_end_to (&l, fd);
     }
-    for (size_t i = 0; i < s->ncaptures + s->nremarks; i++) {
+    for (size_t i = 0; i < s->ncaptures + s->nremarks && rc == 0; i++) {
         bool rankless = i < s->ncaptures;
 
         l = log_line (rankless ? LOG_LEVEL_WARN : LOG_LEVEL_INFO,
                       rankless ? "capture-without-rank" : "note");
         log_str (&l, "text", rankless ? s->captures[i]
                                       : s->remarks[i - s->ncaptures]);
-        log_end_to (&l, fd);
+        rc = log_end_to (&l, fd);
     }
+    if (rc < 0)
+        return rc;
     l = log_line (LOG_LEVEL_INFO, "summary");
     log_int (&l, "expected", s->expected);
     log_int (&l, "present", s->present);
@@ -186,7 +190,7 @@ void summary_print_logfmt (const struct summary *s, int fd)
     log_int (&l, "bytes", s->bytes);
     log_str (&l, "path", s->path);
     log_str (&l, "kept", s->kept[0] ? s->kept : NULL);
-    log_end_to (&l, fd);
+    return log_end_to (&l, fd);
 }
 
 static void ranks_to_json (const struct summary *s, struct json *j)

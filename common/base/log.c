@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -107,19 +108,16 @@ struct logline log_line (enum log_level level, const char *event)
     return l;
 }
 
-void log_end_to (struct logline *l, int fd)
+int log_end_to (struct logline *l, int fd)
 {
-    ssize_t n;
-
     l->text[l->size++] = '\n';
-    n = write (fd, l->text, l->size);
-    (void)n;                    // a log that cannot be written has no place
+    return write (fd, l->text, l->size) < 0 ? -errno : 0;
 }
 
 void log_end (struct logline *l)
 {
     if (l->level >= log_least)
-        log_end_to (l, STDERR_FILENO);
+        (void)log_end_to (l, STDERR_FILENO);    // no place to complain
 }
 
 void log_text (enum log_level level, const char *event, const char *fmt, ...)

@@ -48,7 +48,8 @@ bool batch_full (const struct batch *b);
 uint32_t batch_text (struct batch *b, const char *s, size_t n);
 
 /* A text that many rows repeat: its reference is looked up once per table and
- * generation (so with at most one batch of each table at a time).  's' is borrowed and must stay until the next _set.
+ * generation (so with at most one batch of each table at a time).  's' is
+ * borrowed and must stay until the next _set.
  */
 struct batch_repeat {
     const char *s;              // NULL is SQL's NULL
