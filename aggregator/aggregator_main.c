@@ -1,6 +1,7 @@
 /* aggregator/aggregator_main.c - rollcall-aggregator: options */
 #include "aggregator.h"
 
+#include "base/fileio.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "build/build.h"
@@ -62,6 +63,7 @@ int main (int argc, char **argv)
     struct err err = { "" };
     int rest;
 
+    fileio_open_std ();
     (void)umask (027);
     log_setup ("rollcall-aggregator", LOG_LEVEL_INFO);
     switch (options_parse (&command, argc, argv, false, &opt, &rest, &err)) {

@@ -1,6 +1,7 @@
 /* cli/rollcall_main.c - the front door: rollcall VERB ... */
 #include "cli.h"
 
+#include "base/fileio.h"
 #include "base/log.h"
 
 #include <stdio.h>
@@ -47,6 +48,7 @@ int main (int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
 
+    fileio_open_std ();
     log_setup ("rollcall", LOG_LEVEL_INFO);
     if (strcmp (name, "--help") == 0 || strcmp (name, "-h") == 0 ||
         strcmp (name, "help") == 0) {

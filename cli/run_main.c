@@ -389,6 +389,7 @@ int main (int argc, char **argv)
     struct err err = { "" };
     int rest, status;
 
+    fileio_open_std ();
     (void)umask (027);
     log_setup ("rollcall", LOG_LEVEL_INFO);
     switch (options_parse (&run_command, argc, argv, true, &opt, &rest,

@@ -1,6 +1,7 @@
 /* node_agent/agent_main.c - rollcall-agent: options */
 #include "agent.h"
 
+#include "base/fileio.h"
 #include "base/log.h"
 #include "model/capture.h"
 
@@ -66,6 +67,7 @@ int main (int argc, char **argv)
     struct err err = { "" };
     int rest;
 
+    fileio_open_std ();
     (void)umask (027);
     log_setup ("rollcall-agent", LOG_LEVEL_INFO);
     switch (options_parse (&command, argc, argv, false, &opt, &rest, &err)) {

@@ -272,6 +272,17 @@ int fileio_remove_tree (const char *path, struct err *err)
     return rc < 0 ? err_sys (err, -rc, "cannot remove %s", path) : 0;
 }
 
+void fileio_open_std (void)
+{
+    int fd;
+
+    do {
+        fd = open ("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        (void)close (fd);
+}
+
 bool fileio_join (char *out, size_t size, const char *dir, const char *name)
 {
     int n = snprintf (out, size, "%s/%s", dir, name);

@@ -56,6 +56,11 @@ int fileio_replace (const char *path, const void *data, size_t size,
  */
 int fileio_remove_tree (const char *path, struct err *err);
 
+/* Make sure that descriptors 0, 1 and 2 are open (on /dev/null if they were
+ * closed): else a database could become "standard output".  For main, first.
+ */
+void fileio_open_std (void);
+
 /* "dir/name" into out; false if it does not fit. */
 bool fileio_join (char *out, size_t size, const char *dir, const char *name);
 
