@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define DDL_MAX 1024
-#define PAGE_SIZE "16384"       // 6 to 9 % faster to fill than 4096
+#define PAGE_SIZE "32768"       // 7 % faster than 16384; 65536 takes 14 MiB
 
 /* Where a virtual table takes its rows from. */
 struct feed {

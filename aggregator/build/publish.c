@@ -1,12 +1,15 @@
 /* aggregator/build/publish.c - results appear whole or not at all */
 #include "build/publish.h"
 
+#include "base/db.h"
 #include "base/fileio.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +18,9 @@
 #define TEMP_PREFIX ".rollcall-"        // then the pid, a number, the name
 #define APPLICATION_ID_AT 68            // in SQLite's file header
 #define KEPT_MAX 1000
+#define CHECK_TABLES_MAX 32     // analysis.db has 13
+#define CHECK_NAME_MAX 64       // bytes
+#define CHECK_THREADS_MAX 4     // there are three big tables
 
 /* Remove temporary files of processes that are gone, or of this one. */
 static void remove_temps (const char *dirname, bool own)
@@ -91,6 +97,147 @@ bool publish_is_our_db (const char *path)
         (void)close (fd);
     return same;
 }
+
+/* ---- a database, checked and on disk ---- */
+
+/* The tables to be checked: each thread takes the next until none is left. */
+struct check {
+    const char *path;
+    char names[CHECK_TABLES_MAX][CHECK_NAME_MAX];
+    unsigned n;
+    atomic_uint next;
+};
+
+struct checker {
+    struct check *check;
+    pthread_t thread;
+    bool started;
+    int rc;
+    struct err err;
+};
+
+static int open_db (const char *path, sqlite3 **db, struct err *err)
+{
+    if (sqlite3_open_v2 (path, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
+                         NULL) != SQLITE_OK)
+        return db_error (*db, path, err);
+    return 0;
+}
+
+static int list_tables (struct check *c, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    sqlite3 *db = NULL;
+    int rc = open_db (c->path, &db, err);
+
+    if (rc == 0)
+        rc = db_prepare (db, "SELECT 'sqlite_schema' UNION ALL SELECT "
+                         "name FROM sqlite_schema WHERE type='table'", &st,
+                         err);
+    while (rc == 0 && c->n < CHECK_TABLES_MAX &&
+           sqlite3_step (st) == SQLITE_ROW)
+        (void)snprintf (c->names[c->n++], CHECK_NAME_MAX, "%s",
+                        (const char *)sqlite3_column_text (st, 0));
+    if (rc == 0 && (c->n == 0 || c->n == CHECK_TABLES_MAX))
+        rc = err_set (err, EIO, "%s: %u tables", c->path, c->n);
+    (void)sqlite3_finalize (st);
+    (void)sqlite3_close (db);
+    return rc;
+}
+
+static int check_table (sqlite3 *db, const char *name, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    char sql[CHECK_NAME_MAX + 32];
+    int rc;
+
+    (void)snprintf (sql, sizeof (sql), "PRAGMA quick_check(%s)", name);
+    rc = db_prepare (db, sql, &st, err);
+    if (rc == 0 && sqlite3_step (st) != SQLITE_ROW)
+        rc = db_error (db, "quick_check", err);
+    else if (rc == 0 && strcmp ((const char *)sqlite3_column_text (st, 0),
+                                "ok") != 0)
+        rc = err_set (err, EIO, "the database that was built is damaged (%s): "
+                      "is the disk or the memory faulty?",
+                      (const char *)sqlite3_column_text (st, 0));
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+static void *check_some (void *arg)
+{
+    struct checker *k = arg;
+    struct check *c = k->check;
+    sqlite3 *db = NULL;
+    unsigned i;
+
+    k->rc = open_db (c->path, &db, &k->err);
+    while (k->rc == 0 && (i = atomic_fetch_add (&c->next, 1)) < c->n)
+        k->rc = check_table (db, c->names[i], &k->err);
+    (void)sqlite3_close (db);
+    return NULL;
+}
+
+static int check_all (struct check *c, unsigned threads, struct err *err)
+{
+    struct checker all[CHECK_THREADS_MAX];
+    unsigned n = threads < CHECK_THREADS_MAX ? threads : CHECK_THREADS_MAX;
+    int rc = 0;
+
+    for (unsigned t = 0; t < n; t++) {
+        all[t] = (struct checker){ .check = c };
+        // the calling thread checks, too: it does not matter if one fails
+        all[t].started = t > 0 && pthread_create (&all[t].thread, NULL,
+                                                  check_some, &all[t]) == 0;
+    }
+    (void)check_some (&all[0]);
+    for (unsigned t = 0; t < n; t++) {
+        if (all[t].started)
+            (void)pthread_join (all[t].thread, NULL);
+        if (rc == 0 && (rc = all[t].rc) < 0 && err)
+            *err = all[t].err;
+    }
+    return rc;
+}
+
+struct syncer {
+    int fd, rc;
+};
+
+static void *sync_file (void *arg)
+{
+    struct syncer *s = arg;
+
+    if (fchmod (s->fd, FILEIO_FILE_MODE) < 0 || fsync (s->fd) < 0)
+        s->rc = -errno;
+    return NULL;
+}
+
+int publish_check_db (const char *path, unsigned threads, struct err *err)
+{
+    struct check c = { .path = path };
+    struct syncer s = { .fd = open (path, O_RDWR | O_CLOEXEC) };
+    pthread_t thread;
+    int rc;
+
+    if (s.fd < 0)
+        return err_sys (err, errno, "cannot open %s", path);
+    // the disk writes while the tables are checked
+    rc = pthread_create (&thread, NULL, sync_file, &s);
+    if (rc != 0) {
+        (void)close (s.fd);
+        return err_sys (err, rc, "cannot start a thread");
+    }
+    if ((rc = list_tables (&c, err)) == 0)
+        rc = check_all (&c, threads, err);
+    (void)pthread_join (thread, NULL);
+    (void)close (s.fd);
+    if (rc == 0 && s.rc < 0)
+        rc = err_sys (err, -s.rc, "cannot fsync %s", path);
+    return rc;
+}
+
+/* ---- under its final name ---- */
 
 /* Rename what is in the way to the first free NAME.before-rollcall[.N]. */
 static int keep_other (const char *path, char kept[PATH_MAX], struct err *err)

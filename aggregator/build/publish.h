@@ -34,6 +34,12 @@ void publish_close (struct publish *p);
 int publish_temp (const struct publish *p, const char *name, unsigned number,
                   char path[PATH_MAX], struct err *err);
 
+/* Check a finished database, which nobody may have open, and fsync it: the
+ * b-trees and rows of each table and its indexes (PRAGMA quick_check), several
+ * tables at a time.  -EIO says that it is damaged.
+ */
+int publish_check_db (const char *path, unsigned threads, struct err *err);
+
 /* Move a finished, fsynced temporary file to its final name.  If something is
  * there that is not rollcall's ('is_ours' says so), it is renamed to
  * NAME.before-rollcall[.N] first, and 'kept' gets that path (else "").
