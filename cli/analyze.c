@@ -136,7 +136,7 @@ static int look_at_all (struct analysis *a)
         struct capture *c = &a->items[i].capture;
 
         capture_init (c);
-        if (extract_look (a->found.items[i].path, c, &look, &err) < 0)
+        if (extract_glance (a->found.items[i].path, c, &look, &err) < 0)
             return FAIL (EX_OSERR, "%s", err.text);
         a->items[i].weight = look.work_bytes;
         a->items[i].source = i;
@@ -147,15 +147,14 @@ static int look_at_all (struct analysis *a)
     return 0;
 }
 
+/* Without --world-size the build asks the captures, when it has read them. */
 static int expect_ranks (struct analysis *a)
 {
-    const char *known_by = "--world-size";
-    int64_t world = a->opt.world_size;
-
-    if (world == 0)
-        world = roll_world_size (a->items, a->found.n, &known_by);
-    if (roster_expect_world (&a->roster, world, known_by) < 0)
-        return FAIL (EX_OSERR, "no memory for %lld ranks", (long long)world);
+    if (a->opt.world_size > 0 &&
+        roster_expect_world (&a->roster, a->opt.world_size,
+                             "--world-size") < 0)
+        return FAIL (EX_OSERR, "no memory for %lld ranks",
+                     (long long)a->opt.world_size);
     return 0;
 }
 

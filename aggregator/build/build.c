@@ -298,6 +298,20 @@ static int drop_conflicts (sqlite3 *db, struct build_job const *job,
     return rc;
 }
 
+static int fill_roster (const struct build_job *job)
+{
+    const char *known_by;
+    int64_t world;
+    int rc = 0;
+
+    if (job->roster->world_size == 0) {
+        world = roll_world_size (job->items, job->nitems, &known_by);
+        rc = roster_expect_world (job->roster, world, known_by);
+    }
+    return rc < 0 ? rc : roll_fill_roster (job->items, job->nitems,
+                                           job->roster);
+}
+
 static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
 {
     const struct build_job *job = b->job;
@@ -310,7 +324,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
         rc = tables_create (db, err);
     if (rc == 0)
         rc = drop_conflicts (db, job, err);
-    if (rc == 0 && roll_fill_roster (job->items, job->nitems, job->roster) < 0)
+    if (rc == 0 && fill_roster (job) < 0)
         rc = err_set (err, ENOMEM, "no memory for the roster");
     if (rc == 0)
         rc = tables_write_captures (db, job->items, job->nitems, err);

@@ -31,7 +31,8 @@ struct build_progress {
 struct build_job {
     struct roll_item *items;            // planned: roll_plan
     size_t nitems;
-    struct roster *roster;              // expected ranks; filled in by build
+    struct roster *roster;              // expected ranks; filled in by build.
+                                        // None: the captures say how many
     unsigned threads;                   // 1 to BUILD_THREADS_MAX
     build_feed_fn *feed;
     void *feed_arg;

@@ -346,5 +346,10 @@ int roll_fill_roster (const struct roll_item *items, size_t n,
         if (!known)
             roster_set_text (&e->reason, text);
     }
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->entries[i].state == ROSTER_MISSING && !r->entries[i].reason)
+            roster_set_text (&r->entries[i].reason,
+                             "no capture of it was found");
+    }
     return 0;
 }

@@ -135,17 +135,6 @@ size_t job_build_captures (const struct job_build *b)
     return b->n;
 }
 
-int job_build_expect (struct job_build *b, struct roster *r)
-{
-    const char *known_by;
-    int64_t world;
-
-    if (r->world_size > 0)
-        return 0;
-    world = roll_world_size (b->items, b->n, &known_by);
-    return roster_expect_world (r, world, known_by);
-}
-
 static int feed (void *arg, size_t source, const struct row_sink *sink,
                  struct capture *c, struct err *err)
 {

@@ -18,9 +18,6 @@ void job_build_destroy (struct job_build *b);   // b may be NULL
 
 size_t job_build_captures (const struct job_build *b);
 
-/* Expected ranks if the roster has none: from the captures' metadata. */
-int job_build_expect (struct job_build *b, struct roster *r);
-
 /* Build into OUT/cluster_analysis_output; may run in a thread of its own. */
 int job_build_run (struct job_build *b, const char *out, unsigned threads,
                    struct roster *roster, struct build_result *ret,

@@ -60,10 +60,46 @@ static const char *const bad_states[] = { "missing", "failed", "partial",
 
 #define BAD_STATES (sizeof (bad_states) / sizeof (bad_states[0]))
 
+/* How many ranks have the reason of the i-th; 0 if an earlier one had it. */
+static size_t same_reason (const struct summary *s, size_t i)
+{
+    size_t n = 1;
+
+    for (size_t k = 0; k < s->nothers; k++) {
+        const char *reason = s->others[k].reason;
+
+        if (k == i || !reason || strcmp (reason, s->others[i].reason) != 0)
+            continue;
+        if (k < i)
+            return 0;
+        n++;
+    }
+    return n;
+}
+
+static void print_reasons (const struct summary *s, FILE *f)
+{
+    size_t shown = 0, n;
+
+    for (size_t i = 0; i < s->nothers; i++) {
+        const struct summary_rank *r = &s->others[i];
+
+        if (!r->reason || (n = same_reason (s, i)) == 0)
+            continue;
+        if (++shown > RANKS_SHOWN) {
+            (void)fprintf (f, "  ... more in table Roster of analysis.db\n");
+            break;
+        }
+        (void)fprintf (f, "  rank %lld", (long long)r->rank);
+        if (n > 1)
+            (void)fprintf (f, " and %zu more", n - 1);
+        (void)fprintf (f, ": %s\n", r->reason);
+    }
+}
+
 static void print_roll (const struct summary *s, FILE *f)
 {
     char list[512];
-    size_t shown = 0;
 
     (void)fprintf (f, "ranks         %lld of %lld present%s\n",
                    (long long)s->present, (long long)s->expected,
@@ -75,17 +111,7 @@ static void print_roll (const struct summary *s, FILE *f)
         if (rank_list (s, bad_states[i], list, sizeof (list)))
             (void)fprintf (f, "  %-11s %s\n", bad_states[i], list);
     }
-    for (size_t i = 0; i < s->nothers; i++) {
-        const struct summary_rank *r = &s->others[i];
-
-        if (!r->reason)
-            continue;
-        if (++shown > RANKS_SHOWN) {
-            (void)fprintf (f, "  ... more in table Roster of analysis.db\n");
-            break;
-        }
-        (void)fprintf (f, "  rank %lld: %s\n", (long long)r->rank, r->reason);
-    }
+    print_reasons (s, f);
     for (size_t i = 0; i < s->ncaptures; i++)
         (void)fprintf (f, "  no rank: %s\n", s->captures[i]);
     for (size_t i = 0; i < s->nremarks; i++)

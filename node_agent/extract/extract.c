@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define ANALYSIS_DB "analysis.db"
+#define DONE_MARKER "analyse.done"
 #define TREE_DEPTH_MAX 32
 
 #define COMM_TABLES \
@@ -102,7 +103,7 @@ static void add_tree (int dirfd, unsigned depth, struct extract_look *look)
     (void)closedir (dir);
 }
 
-static void measure (struct source *src, struct extract_look *look)
+static void measure (const struct source *src, struct extract_look *look)
 {
     int fd = fileio_open_dir_at (src->dir, ".", NULL);
     struct stat st;
@@ -112,10 +113,9 @@ static void measure (struct source *src, struct extract_look *look)
                           st.st_mtim.tv_nsec;
     if (fd >= 0)
         add_tree (fd, TREE_DEPTH_MAX, look);
-    if (src->capture->order_ns == 0)
-        src->capture->order_ns = look->newest_ns;
-    src->capture->raw_bytes = look->tree_bytes;
-    look->done_marker = src->has_done;
+    look->done_marker = src->out >= 0 &&
+                        fstatat (src->out, DONE_MARKER, &st,
+                                 AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* Bytes of the files that readers will read. */
@@ -138,7 +138,7 @@ static uint64_t work_bytes (const struct source *src)
     return sum;
 }
 
-static bool has_output (const struct source *src)
+bool source_has_output (const struct source *src)
 {
     static const char *const names[] = { ANALYSIS_DB, "communication.json",
                                          "communication_matrix.json",
@@ -159,7 +159,7 @@ static void judge_progress (struct source *src)
 {
     struct capture *c = src->capture;
 
-    if (has_output (src) || src->has_done) {
+    if (source_has_output (src) || src->has_done) {
         c->state = CAPTURE_COMPLETE;
     } else if (src->out >= 0 && src->event_db[0]) {
         c->state = CAPTURE_FAILED;
@@ -196,7 +196,11 @@ static int look_at (struct source *src, struct extract_look *look,
             return err_set (err, ENOMEM, "%s", why.text);
         if (found < 0)
             capture_reason (src->capture, "%s", why.text);
-        measure (src, look);
+        if (!src->glance || src->capture->order_ns == 0)
+            measure (src, look);
+        if (src->capture->order_ns == 0)
+            src->capture->order_ns = look->newest_ns;
+        src->capture->raw_bytes = look->tree_bytes;
         look->work_bytes = work_bytes (src);
         if (rc == 0 && found == 0)
             judge_progress (src);
@@ -226,6 +230,33 @@ static void source_init (struct source *src, const char *path,
 {
     *src = (struct source){ .path = path, .dir = -1, .out = -1, .capture = c,
                             .communication_us = NAN };
+}
+
+int extract_glance (const char *path, struct capture *c,
+                    struct extract_look *look, struct err *err)
+{
+    struct source src;
+    int rc;
+
+    source_init (&src, path, c);
+    src.glance = true;
+    rc = look_at (&src, look, err);
+    source_close (&src);
+    return rc;
+}
+
+void extract_measure (const char *path, struct extract_look *look)
+{
+    struct capture c;
+    struct source src;
+
+    capture_init (&c);
+    source_init (&src, path, &c);
+    memset (look, 0, sizeof (*look));
+    if (source_open (&src) == 0)
+        measure (&src, look);
+    source_close (&src);
+    capture_fini (&c);
 }
 
 int extract_look (const char *path, struct capture *c,

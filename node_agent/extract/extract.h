@@ -30,6 +30,18 @@ struct extract_look {
 int extract_look (const char *path, struct capture *c,
                   struct extract_look *look, struct err *err);
 
+/* As extract_look, but only what is needed before the rows are read: rank, age
+ * and state; groups and the world's size only if they tell the rank, or if
+ * there are no rows.  Leaves most of look zero, except work_bytes.
+ */
+int extract_glance (const char *path, struct capture *c,
+                    struct extract_look *look, struct err *err);
+
+/* Only sizes and dates: tree_*, newest_ns and done_marker.  A capture that
+ * cannot be opened gives zeros.
+ */
+void extract_measure (const char *path, struct extract_look *look);
+
 /* extract_look, then the rows: 'c' is filled in (state, reason, source, steps).
  * Returns 0 when the sink took everything, whatever the state.  Otherwise the
  * sink's error or -ENOMEM: the capture was not delivered.  'steps' may be

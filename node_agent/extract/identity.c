@@ -360,6 +360,9 @@ int source_identify (struct source *src, struct err *err)
         json_free (j);
     }
     rc = 0;
+    // a thousand captures list a thousand ranks each: once is enough
+    if (src->glance && c->rank != CAPTURE_NO_RANK && source_has_output (src))
+        return 0;
     if ((j = read_metadata (src, METADATA_FILE))) {
         rc = use_metadata (src, j, err);
         json_free (j);

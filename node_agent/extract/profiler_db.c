@@ -282,11 +282,14 @@ static bool is_ascii (const char *s, size_t n)
     return any < 128;
 }
 
-static uint32_t take_text (struct profiler_db *db, sqlite3_stmt *st, int c,
+/* The value is SQLite's own, unprotected: good until the next step, and in the
+ * one thread that has this connection.
+ */
+static uint32_t take_text (struct profiler_db *db, sqlite3_value *v,
                            struct batch *b)
 {
-    const char *s = (const char *)sqlite3_column_text (st, c);
-    size_t n = (size_t)sqlite3_column_bytes (st, c);
+    const char *s = (const char *)sqlite3_value_text (v);
+    size_t n = (size_t)sqlite3_value_bytes (v);
     uint32_t ref;
     char *fixed;
 
@@ -311,18 +314,19 @@ static bool take_row (struct profiler_db *db, sqlite3_stmt *st,
                       const struct table *t, struct batch *b, struct err *err)
 {
     for (unsigned c = 0; c < t->ncolumns; c++) {
-        int type = sqlite3_column_type (st, (int)c);
+        sqlite3_value *v = sqlite3_column_value (st, (int)c);
+        int type = sqlite3_value_type (v);
 
         if (b->text[c]) {
-            b->text[c][b->nrows] = take_text (db, st, (int)c, b);
+            b->text[c][b->nrows] = take_text (db, v, b);
         } else if (type == SQLITE_INTEGER || type == SQLITE_FLOAT) {
-            b->real[c][b->nrows] = sqlite3_column_double (st, (int)c);
+            b->real[c][b->nrows] = sqlite3_value_double (v);
         } else if (type == SQLITE_NULL) {
             b->real[c][b->nrows] = NAN;
         } else {
             err_set (err, EBADMSG, "%s: %s.%s is not a number: \"%.40s\"",
                      db->file.name, t->name, t->columns[c].name,
-                     (const char *)sqlite3_column_text (st, (int)c));
+                     (const char *)sqlite3_value_text (v));
             return false;
         }
     }

@@ -6,7 +6,6 @@
  */
 #include "extract/comm_file.h"
 
-#include "base/units.h"
 
 #include <errno.h>
 #include <math.h>
@@ -109,8 +108,8 @@ static bool read_packets (struct reader *r)
 
         if (!p)
             return false;
-        if (units_real (s->key, s->key_size, &p->size) < 0)
-            return scan_fail (s, "a packet size is not a number");
+        if (!scan_key_real (s, &p->size))
+            return false;
         if (!scan_array (s) || !scan_element (s, &in_list) ||
             !scan_real (s, &p->count) || !scan_element (s, &in_list) ||
             !scan_real (s, &p->total))

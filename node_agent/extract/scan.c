@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "extract/scan_number.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,6 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#define TEXT_ENDING 8u          // zeros behind a copied string
+#define TEXT_EXTRA (TEXT_ENDING + 8u)   // and room for one more character
 
 #define LIKELY(x) __builtin_expect (!!(x), 1)
 #define UNLIKELY(x) __builtin_expect (!!(x), 0)
@@ -25,8 +29,8 @@ int scan_init (struct scan *s, scan_read_fn *read_fn, void *arg)
     s->read = read_fn;
     s->arg = arg;
     s->buf = calloc (1, SCAN_BUFFER + SCAN_PAD);
-    s->text = malloc (SCAN_TEXT_MAX + 8);
-    s->key_text = malloc (SCAN_TEXT_MAX + 8);
+    s->text = malloc (SCAN_TEXT_MAX + TEXT_EXTRA);
+    s->key_text = malloc (SCAN_TEXT_MAX + TEXT_EXTRA);
     if (!s->buf || !s->text || !s->key_text) {
         scan_fini (s);
         return -ENOMEM;
@@ -323,6 +327,7 @@ static bool text_slow (struct scan *s, char *out, size_t *size)
             return fail_long_text (s, 0);
     }
     s->at++;
+    memset (out + used, 0, TEXT_ENDING);
     *size = used;
     return true;
 }
@@ -409,6 +414,7 @@ static bool member_key (struct scan *s)
         // the buffer may move below the key: keep a copy
         if (s->key != s->key_text) {
             memcpy (s->key_text, s->key, s->key_size);
+            memset (s->key_text + s->key_size, 0, TEXT_ENDING);
             s->key = s->key_text;
         }
         return take (s, ':', "':'");
@@ -422,12 +428,31 @@ bool scan_member (struct scan *s, bool *first)
     return next_item (s, first, '}') && member_key (s);
 }
 
+/* memcmp () == 0 without the call: keys have 4 to 40 bytes. */
+static inline bool same_bytes (const char *a, const char *b, size_t n)
+{
+    uint64_t x, y;
+    size_t i = 0;
+
+    for (; i + sizeof (x) <= n; i += sizeof (x)) {
+        memcpy (&x, a + i, sizeof (x));
+        memcpy (&y, b + i, sizeof (y));
+        if (x != y)
+            return false;
+    }
+    for (; i < n; i++) {
+        if (a[i] != b[i])
+            return false;
+    }
+    return true;
+}
+
 /* Whether the key at s->at is the expected one; it is then taken. */
 static inline bool take_guess (struct scan *s, const struct scan_field *f)
 {
     const char *p = s->at;
 
-    if (*p != '"' || memcmp (p + 1, f->key, f->size) != 0 ||
+    if (*p != '"' || !same_bytes (p + 1, f->key, f->size) ||
         p[1 + f->size] != '"' || p[2 + f->size] != ':')
         return false;
     s->at = p + f->size + 3;
@@ -460,152 +485,61 @@ bool scan_element (struct scan *s, bool *first)
 
 /* ---- numbers ---- */
 
-#define POW5_MAX 27             // 5^27 is the last one below 2^63
-
-static const uint64_t pow5[POW5_MAX + 1] = {
-    1u, 5u, 25u, 125u, 625u, 3125u, 15625u, 78125u, 390625u, 1953125u,
-    9765625u, 48828125u, 244140625u, 1220703125u, 6103515625u, 30517578125u,
-    152587890625u, 762939453125u, 3814697265625u, 19073486328125u,
-    95367431640625u, 476837158203125u, 2384185791015625u,
-    11920928955078125u, 59604644775390625u, 298023223876953125u,
-    1490116119384765625u, 7450580596923828125u,
-};
-
-static const double pow10_exact[] = {   // exact in a double
-    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
-};
-
-/* w / 10^q, w > 0: one division of 128 by 64 bits gives 63 bits or more of
- * the quotient, and the remainder says whether it was exact.
- */
-static double divide_pow10 (uint64_t w, int q)
+/* The number at s->at by strtod: many digits, or a large exponent. */
+static bool number_slow (struct scan *s, const char *end, double *ret)
 {
-    __extension__ typedef unsigned __int128 uint128;
-    int sw = __builtin_clzll (w), sd = __builtin_clzll (pow5[q]);
-    uint64_t n = w << sw, d = pow5[q] << sd;
-    int up = n >= d ? 63 : 64;          // so that the quotient fits 64 bits
-    uint128 num = (uint128)n << up;
-    uint64_t quotient = (uint64_t)(num / d);
-    bool rest = (uint64_t)(num % d) != 0;
-    uint64_t m = quotient >> 11, low = quotient & 0x7ff;
-    int64_t e = 11 - up + sd - sw - q;
-    uint64_t bits = (uint64_t)(1023 + e) << 52;
-    double scale;
-
-    if (low > 0x400 || (low == 0x400 && (rest || (m & 1))))
-        m++;
-    memcpy (&scale, &bits, sizeof (scale));
-    return (double)m * scale;
-}
-
-double scan_decimal (uint64_t w, int e, bool *ok)
-{
-    *ok = true;
-    if (w <= (UINT64_C (1) << 53)) {    // both operands exact: one rounding
-        if (e >= 0 && e <= 22)
-            return (double)w * pow10_exact[e];
-        if (e < 0 && e >= -22)
-            return (double)w / pow10_exact[-e];
-    }
-    if (w > 0 && e < 0 && e >= -POW5_MAX)
-        return divide_pow10 (w, -e);
-    *ok = false;
-    return 0;
-}
-
-struct decimal {
-    uint64_t w;                 // significant digits
-    int e;                      // power of ten
-    int digits;                 // of w
-};
-
-static const char *take_digits (const char *p, struct decimal *d)
-{
-    for (unsigned digit; (digit = (unsigned)(*p - '0')) <= 9; p++) {
-        d->w = d->w * 10 + digit;
-        d->digits += d->digits > 0 || digit > 0;    // w may wrap to 0
-    }
-    return p;
-}
-
-/* The exponent behind an 'e'; NULL if there are no digits. */
-static const char *take_exponent (const char *p, struct decimal *d)
-{
-    bool negative = *p == '-';
-    int e = 0;
-
-    if (*p == '-' || *p == '+')
-        p++;
-    if ((unsigned)(*p - '0') > 9)
-        return NULL;
-    for (unsigned digit; (digit = (unsigned)(*p - '0')) <= 9; p++) {
-        if (e < 10000)
-            e = e * 10 + (int)digit;
-    }
-    d->e += negative ? -e : e;
-    return p;
-}
-
-static bool number_slow (struct scan *s, const char *start, size_t n,
-                         double *ret)
-{
-    int rc = units_real (start, n, ret);
+    int n = (int)(end - s->at);
+    int rc = units_real (s->at, (size_t)n, ret);
 
     if (rc == -ERANGE)
-        return scan_fail (s, "the number %.*s is too large for a double",
-                          (int)n, start);
-    if (rc < 0)
-        return scan_fail (s, "malformed number");
-    return true;
+        return scan_fail (s, "the number %.*s is too large for a double", n,
+                          s->at);
+    return rc == 0 || scan_fail (s, "malformed number");
 }
 
 static bool take_real (struct scan *s, double *ret)
 {
-    const char *start = s->at, *p = start + (*start == '-');
-    struct decimal d = { 0, 0, 0 };
-    const char *whole = p;
-    bool ok;
+    struct scan_number n;
+    const char *end = scan_number (s->at, &n);
 
-    p = take_digits (p, &d);
-    if (UNLIKELY (p == whole || (*whole == '0' && p > whole + 1)))
-        return fail_expected (s, "a number");
-    if (*p == '.') {
-        const char *fraction = ++p;
-
-        p = take_digits (p, &d);
-        d.e = -(int)(p - fraction);
-        if (UNLIKELY (p == fraction))
-            return scan_fail (s, "a number without digits behind its point");
-    }
-    if (UNLIKELY ((*p | 32) == 'e') && !(p = take_exponent (p + 1, &d)))
-        return scan_fail (s, "a number without digits in its exponent");
-    if (UNLIKELY (p - start > (ptrdiff_t)SCAN_NUMBER_MAX))
+    if (UNLIKELY (!end))
+        return n.why ? scan_fail (s, "%s", n.why)
+                     : fail_expected (s, "a number");
+    if (UNLIKELY (end - s->at > (ptrdiff_t)SCAN_NUMBER_MAX))
         return scan_fail (s, "a number is longer than %u bytes",
                           SCAN_NUMBER_MAX);
-    *ret = scan_decimal (d.w, d.e, &ok);
-    if (UNLIKELY (d.digits > 19 || !ok)) {
-        if (!number_slow (s, start, (size_t)(p - start), ret))
-            return false;
-    } else if (*start == '-') {
-        *ret = -*ret;
-    }
-    s->at = p;
+    if (UNLIKELY (n.slow && !number_slow (s, end, &n.value)))
+        return false;
+    s->at = end;
+    *ret = n.value;
     return true;
 }
 
 bool scan_real (struct scan *s, double *ret)
 {
-    double v;
-
     if (UNLIKELY (s->failed))
         return false;
     skip_space (s);
+    if (*s->at == '0' && (s->at[1] == ',' || s->at[1] == '}')) {
+        s->at++;                // every other number of a real file
+        *ret = 0;
+        return true;
+    }
     if (UNLIKELY (*s->at != '-' && (unsigned)(*s->at - '0') > 9))
         return fail_expected (s, "a number");
-    if (UNLIKELY (!take_real (s, &v)))
-        return false;
-    *ret = v;
+    return take_real (s, ret);
+}
+
+bool scan_key_real (struct scan *s, double *ret)
+{
+    struct scan_number n;
+
+    // a key ends in its quote, or is a copy that ends in zeros
+    if (scan_number (s->key, &n) == s->key + s->key_size && !n.slow)
+        *ret = n.value;
+    else if (units_real (s->key, s->key_size, ret) < 0)
+        return scan_fail (s, "the key \"%.*s\" is not a number",
+                          (int)(s->key_size < 40 ? s->key_size : 40), s->key);
     return true;
 }
 

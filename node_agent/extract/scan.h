@@ -108,6 +108,7 @@ static inline bool scan_key_is (const struct scan *s, const char *key)
 }
 
 bool scan_real (struct scan *s, double *ret);
+bool scan_key_real (struct scan *s, double *ret);       // of the key
 
 /* A string; *ret is valid until the next call. */
 bool scan_text (struct scan *s, const char **ret, size_t *size);
@@ -115,10 +116,5 @@ bool scan_text (struct scan *s, const char **ret, size_t *size);
 bool scan_null (struct scan *s);        // a null
 bool scan_skip (struct scan *s);        // any value
 bool scan_end (struct scan *s);         // nothing but white space is left
-
-/* The decimal number w * 10^e, rounded correctly (to nearest, ties to even).
- * For tests; scan_real uses it.  *ok is false where a slower way is needed.
- */
-double scan_decimal (uint64_t w, int e, bool *ok);
 
 #endif

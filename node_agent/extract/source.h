@@ -26,6 +26,7 @@ struct source {
     bool has_prof;              // PROF_* or FRAMEWORK
     bool has_done;              // analyse.done
     bool damaged;               // metadata is: the reason is noted
+    bool glance;                // rows come later: only what they need
     struct capture *capture;
     const struct row_sink *sink;
     const struct steps_filter *steps;
@@ -38,6 +39,7 @@ struct source {
  * else can be read, and what the metadata files say (identity.c).
  */
 void source_name (struct source *src);
+bool source_has_output (const struct source *src);      // something to read
 int source_identify (struct source *src, struct err *err);
 
 /* The readers.  Each sends the rows of the wanted tables; 'want' is a set of

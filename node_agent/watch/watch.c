@@ -35,6 +35,7 @@ struct watch {
     size_t nitems;
     char **problems;
     size_t nproblems, next_problem;
+    char *excluded, *included;  // included is below excluded
 };
 
 struct watch *watch_create (void)
@@ -52,6 +53,8 @@ void watch_destroy (struct watch *w)
         free (w->items[i].path);
     for (size_t i = 0; i < w->nproblems; i++)
         free (w->problems[i]);
+    free (w->excluded);
+    free (w->included);
     free (w->dirs);
     free (w->items);
     free (w->problems);
@@ -77,6 +80,30 @@ int watch_add (struct watch *w, const char *path, int64_t since_ns,
     d->rank_hint = rank_hint;
     w->ndirs++;
     return 0;
+}
+
+int watch_exclude (struct watch *w, const char *dir, const char *but,
+                   struct err *err)
+{
+    free (w->excluded);
+    free (w->included);
+    w->excluded = strdup (dir);
+    w->included = strdup (but);
+    return w->excluded && w->included
+               ? 0 : err_set (err, ENOMEM, "no memory to watch");
+}
+
+static bool is_below (const char *path, const char *dir)
+{
+    size_t n = strlen (dir);
+
+    return strncmp (path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+static bool is_excluded (const struct watch *w, const char *path)
+{
+    return w->excluded && is_below (path, w->excluded) &&
+           !is_below (path, w->included);
 }
 
 static int note_problem (struct watch *w, const char *text)
@@ -128,16 +155,10 @@ static int observe (struct watch *w, const char *path, int64_t rank_hint,
     struct tracked *t = track (w, path);
     char fingerprint[WATCH_FINGERPRINT_MAX];
     struct extract_look look;
-    struct capture c;
-    int rc;
 
     if (!t)
         return err_set (err, ENOMEM, "no memory to watch %s", path);
-    capture_init (&c);
-    rc = extract_look (path, &c, &look, err);
-    capture_fini (&c);
-    if (rc < 0)
-        return rc;
+    extract_measure (path, &look);
     (void)snprintf (fingerprint, sizeof (fingerprint),
                     "%" PRIu64 "/%" PRIu64 "/%" PRId64 "/%d",
                     look.tree_files, look.tree_bytes, look.newest_ns,
@@ -179,7 +200,8 @@ static int scan_dir (struct watch *w, const struct dir *d, int64_t mono_ns,
     for (size_t i = 0; i < list.nproblems && rc == 0; i++)
         rc = note_problem (w, list.problems[i]);
     for (size_t i = 0; i < list.n && rc == 0; i++) {
-        if (touched_since (list.items[i].path, d->since_ns))
+        if (!is_excluded (w, list.items[i].path) &&
+            touched_since (list.items[i].path, d->since_ns))
             rc = observe (w, list.items[i].path, d->rank_hint, mono_ns, err);
     }
     find_free (&list);
@@ -240,10 +262,9 @@ size_t watch_unsettled (const struct watch *w)
 
 size_t watch_count_below (const struct watch *w, const char *dir)
 {
-    size_t n = 0, size = strlen (dir);
+    size_t n = 0;
 
     for (size_t i = 0; i < w->nitems; i++)
-        n += strncmp (w->items[i].path, dir, size) == 0 &&
-             (w->items[i].path[size] == '/' || w->items[i].path[size] == '\0');
+        n += is_below (w->items[i].path, dir);
     return n;
 }

@@ -41,6 +41,12 @@ void watch_destroy (struct watch *w);   // w may be NULL
 int watch_add (struct watch *w, const char *dir, int64_t since_ns,
                int64_t rank_hint, struct err *err);
 
+/* Captures below 'dir' are not of this job, but for those below 'but' (which
+ * is in it).  Both without symbolic links.
+ */
+int watch_exclude (struct watch *w, const char *dir, const char *but,
+                   struct err *err);
+
 /* Search all directories.  'quiet_ns' is how long a capture must be unchanged;
  * 'mono_ns' and 'wall_ns' are now.
  */

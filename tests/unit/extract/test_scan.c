@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "extract/scan.h"
+#include "extract/scan_number.h"
 
 #include <errno.h>
 #include <inttypes.h>
