@@ -16,6 +16,7 @@ int verb_run (int argc, char **argv)
         (void)fprintf (stderr, "rollcall run: %s\n", err.text);
         return EX_OSFILE;
     }
+    argv[0] = (char *)"rollcall-run";
     (void)execv (program, argv);
     (void)fprintf (stderr, "rollcall run: cannot run %s: %s\n", program,
                    strerror (errno));

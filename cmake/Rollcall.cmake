@@ -8,7 +8,8 @@ if (ROLLCALL_WERROR)
 endif ()
 if (ROLLCALL_SANITIZE)
   add_compile_options (-fsanitize=${ROLLCALL_SANITIZE} -fno-omit-frame-pointer
-                       -fno-sanitize-recover=all)
+                       -fno-sanitize-recover=all
+                       -Wno-format-truncation)    # gcc guesses too much then
   add_link_options (-fsanitize=${ROLLCALL_SANITIZE})
 endif ()
 add_compile_definitions (_GNU_SOURCE ROLLCALL_VERSION="${PROJECT_VERSION}")

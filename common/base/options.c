@@ -245,9 +245,9 @@ void options_print_man (const struct command_spec *c)
         (void)printf ("\n\t");
         print_escaped (o->help);
         if (o->fallback) {
-            (void)printf (" Default: ");
+            (void)printf (" Default: *");
             print_escaped (o->fallback);
-            (void)printf (".");
+            (void)printf ("*.");
         }
         if (o->env) {
             (void)printf (" Environment: ");

@@ -1,0 +1,101 @@
+# deploy/setup.sh - what quickstart and check share; sourced by bash
+#
+# Installs the Debian packages that are missing, and only those; configures and
+# builds a preset, doing only what is not done yet.  Output of apt-get and
+# cmake is shown when they fail.
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
+
+# What it takes to build everything (the tests' library is needed to configure
+# them: the maker of captures is one of them) and to start a job.
+BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config libsqlite3-dev
+    libssl-dev liblz4-dev libcjson-dev libzmq3-dev libopenmpi-dev openmpi-bin
+    libcmocka-dev)
+
+SETUP_LOG=$(mktemp "${TMPDIR:-/tmp}/rollcall-setup-XXXXXX")
+
+trap 'rm -f "$SETUP_LOG"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+say ()
+{
+    printf '\n== %s\n' "$*"
+}
+
+# quietly COMMAND...: its output goes to the log, which is shown if it fails
+quietly ()
+{
+    "$@" >>"$SETUP_LOG" 2>&1 </dev/null && return
+    local status=$?
+
+    cat "$SETUP_LOG" >&2
+    : >"$SETUP_LOG"
+    printf '%s: failed (%s)\n' "${0##*/}" "$*" >&2
+    return "$status"
+}
+
+as_root ()
+{
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif [ -t 0 ]; then
+        sudo "$@"
+    else
+        sudo -n "$@"
+    fi
+}
+
+missing_packages ()
+{
+    local package
+
+    for package; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = \
+            installed ] || echo "$package"
+    done
+}
+
+apt_install ()
+{
+    as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -q --no-install-recommends "$@"
+}
+
+# setup_packages PACKAGE...
+setup_packages ()
+{
+    local missing
+
+    if ! command -v dpkg-query >/dev/null; then
+        echo "this is not Debian: $* must be there" >&2
+        return
+    fi
+    mapfile -t missing < <(missing_packages "$@")
+    if [ "${#missing[@]}" -eq 0 ]; then
+        return
+    fi
+    say "installing ${#missing[@]} packages: ${missing[*]}"
+    if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+        echo "that needs root; as root, run: apt-get install" \
+            "--no-install-recommends ${missing[*]}" >&2
+        exit 77
+    fi
+    # lists that are absent or out of date are the one reason to fail
+    apt_install "${missing[@]}" >>"$SETUP_LOG" 2>&1 </dev/null && return
+    quietly as_root apt-get update -q || exit
+    quietly apt_install "${missing[@]}" || exit
+}
+
+# setup_build PRESET [TARGET]...
+setup_build ()
+{
+    local preset=$1 targets=()
+
+    shift
+    [ $# -eq 0 ] || targets=(--target "$@")
+    (cd "$ROOT" && quietly cmake --preset "$preset" &&
+        quietly cmake --build --preset "$preset" --parallel "$(nproc)" \
+            "${targets[@]}")
+}
