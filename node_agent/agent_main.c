@@ -4,6 +4,7 @@
 #include "base/fileio.h"
 #include "base/log.h"
 #include "model/capture.h"
+#include "net/message.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -83,6 +84,8 @@ int main (int argc, char **argv)
             return usage ("too many directories");
         opt.watch.items[opt.watch.n++] = argv[rest];
     }
+    if (!message_valid_name (opt.job))
+        return usage ("--job: a job's id has no slash in it");
     if (opt.watch.n == 0 && !opt.run_dir)
         return usage ("which directory is to be watched?");
     return agent_run (&opt);

@@ -133,10 +133,9 @@ void message_encode (const struct message *m, struct buf *out)
         put_field (out, m, *fields);
 }
 
-/* A name that becomes part of a path or a key: no slash, no dots alone. */
-static bool valid_name (const char *s)
+bool message_valid_name (const char *s)
 {
-    return *s && strcmp (s, ".") != 0 && strcmp (s, "..") != 0 &&
+    return *s && strlen (s) < MESSAGE_NAME_MAX && strcmp (s, ".") != 0 && strcmp (s, "..") != 0 &&
            !strchr (s, '/');
 }
 
@@ -165,7 +164,7 @@ static bool plausible (const struct message *m)
 {
     switch (m->type) {
     case MESSAGE_HELLO:
-        return valid_name (m->job) && m->world_size >= 0 &&
+        return message_valid_name (m->job) && m->world_size >= 0 &&
                m->world_size <= RANKS_MAX;
     case MESSAGE_RANK:
         return m->rank >= 0 && m->rank < RANKS_MAX &&
@@ -173,7 +172,7 @@ static bool plausible (const struct message *m)
     case MESSAGE_OFFER:
         return (m->kind == ITEM_ROWS || m->kind == ITEM_RAW) &&
                m->size <= CONTENT_SIZE_MAX && m->rank >= -1 &&
-               m->rank < RANKS_MAX && valid_name (m->capture) &&
+               m->rank < RANKS_MAX && message_valid_name (m->capture) &&
                (m->kind == ITEM_ROWS ? !*m->path
                                      : *m->path && valid_path (m->path));
     case MESSAGE_GET:

@@ -75,4 +75,9 @@ int message_decode (struct message *m, const void *bytes, size_t size,
 
 const char *message_name (enum message_type t);
 
+/* Whether a job's or capture's name may be sent: not empty, no slash, no dots
+ * alone, since it becomes part of a path on the other side.
+ */
+bool message_valid_name (const char *name);
+
 #endif

@@ -19,6 +19,8 @@ struct offer {
     struct spool_item item;
     int fd;                     // -1: not open
     bool used;
+    struct content_hash hash;   // of the chunks that were sent in order
+    uint64_t hashed;            // bytes in it
 };
 
 struct ship {
@@ -73,6 +75,8 @@ static void offer_end (struct offer *o)
         (void)close (o->fd);
     o->fd = -1;
     o->used = false;
+    content_hash_fini (&o->hash);
+    o->hashed = 0;
 }
 
 /* Take items from the spool while there is room. */
@@ -148,6 +152,26 @@ static bool read_chunk (struct offer *o, void *out, const struct message *get)
     return true;
 }
 
+/* Whether what is sent is what was sealed: a file that was written to in place
+ * would be refused by the other side, and offered again for ever.
+ */
+static bool is_unchanged (struct offer *o, const void *data,
+                          const struct message *get)
+{
+    struct digest id;
+
+    if (get->offset == 0) {     // from the start (once more)
+        content_hash_fini (&o->hash);
+        o->hashed = 0;
+    }
+    if (get->offset != o->hashed ||
+        content_hash_add (&o->hash, data, get->length) < 0)
+        return true;            // cannot be told here
+    o->hashed += get->length;
+    return o->hashed < o->item.size || content_hash_end (&o->hash, &id) < 0 ||
+           memcmp (&id, &o->item.content, sizeof (id)) == 0;
+}
+
 /* True when the question has been dealt with. */
 static bool answer (struct ship *s, const struct message *get)
 {
@@ -158,7 +182,7 @@ static bool answer (struct ship *s, const struct message *get)
 
     if (!o)
         return true;            // acknowledged meanwhile
-    if (!read_chunk (o, s->chunk, get)) {
+    if (!read_chunk (o, s->chunk, get) || !is_unchanged (o, s->chunk, get)) {
         give_up (s, o, "the file changed or vanished after it was hashed");
         return true;
     }
