@@ -33,7 +33,8 @@
 #define SILENCE_LIMIT_NS (60 * NS_PER_S)        // an agent this silent is lost
 #define STRAGGLER_NS (10 * NS_PER_S)    // for ranks that never reported
 #define SETTLE_NS (2 * NS_PER_S)        // a service builds when this quiet
-#define FAREWELL_MS 1000                // for the last messages to go out
+#define FAREWELL_NS (3 * NS_PER_S)      // for agents to hear that it is over
+#define FAREWELL_REPEAT_NS (50 * NS_PER_MS)
 
 struct served {                 // a job, and what was built of it
     struct job job;
@@ -60,9 +61,14 @@ struct aggregator {
     struct build_result built;
     char out[PATH_MAX];
     pthread_t thread;
+    bool threaded;              // there is one to be joined
     int build_fd;               // becomes readable when it has ended
     int build_rc;
     struct err build_err;
+    // the end of a run
+    struct served *over;        // the job whose result has been written
+    bool complete;              // every rank is present, nothing is left here
+    int64_t over_ns;
     int status;                 // of the program
 };
 
@@ -273,17 +279,22 @@ static void on_message (void *arg, const struct net_peer *from,
 
 /* ---- builds ---- */
 
+static void build_ended (struct aggregator *a)
+{
+    uint64_t one = 1;
+    ssize_t n = write (a->build_fd, &one, sizeof (one));
+
+    (void)n;
+}
+
 static void *run_build (void *arg)
 {
     struct aggregator *a = arg;
-    uint64_t one = 1;
-    ssize_t n;
 
     a->build_rc = job_build_run (a->build, a->out,
                                  (unsigned)a->opt->threads, &a->roster,
                                  &a->built, &a->build_err);
-    n = write (a->build_fd, &one, sizeof (one));
-    (void)n;
+    build_ended (a);
     return NULL;
 }
 
@@ -291,37 +302,42 @@ static int prepare_roster (struct aggregator *a, const struct served *s)
 {
     int rc = 0;
 
-    roster_init (&a->roster);
     if (s->job.world_size > 0)
         rc = roster_expect_world (&a->roster, s->job.world_size,
                                   a->opt->job ? "rollcall run" : "agents");
-    if (rc == 0)
-        rc = job_build_expect (a->build, &a->roster);
     return rc < 0 ? rc : job_fill_roster (&s->job, &a->roster);
 }
 
-static void start_build (struct aggregator *a, struct served *s)
+static void prepare_build (struct aggregator *a, struct served *s)
 {
-    struct err err = { "" };
-
+    a->build_err.text[0] = '\0';
+    memset (&a->built, 0, sizeof (a->built));
+    roster_init (&a->roster);
     if (a->opt->out)
         (void)snprintf (a->out, sizeof (a->out), "%s", a->opt->out);
     else
         (void)snprintf (a->out, sizeof (a->out), "%s/jobs/%s", a->opt->root,
                         s->job.id);
-    a->build = job_build_create (a->ledger, a->store, s->job.id, &err);
-    if (!a->build || prepare_roster (a, s) < 0) {
-        log_text (LOG_LEVEL_ERROR, "build-failed", "%s: %s", s->job.id,
-                  err.text);
-        s->changed_ns = 0;
-        return;
-    }
+    a->build = job_build_create (a->ledger, a->store, s->job.id,
+                                 &a->build_err);
+    if (!a->build)
+        a->build_rc = -EIO;
+    else if ((a->build_rc = prepare_roster (a, s)) < 0)
+        (void)err_sys (&a->build_err, -a->build_rc, "cannot call the roll");
+}
+
+static void start_build (struct aggregator *a, struct served *s)
+{
     a->building = s;
     s->changed_ns = 0;
-    if (pthread_create (&a->thread, NULL, run_build, a) != 0) {
+    a->threaded = false;
+    prepare_build (a, s);
+    if (a->build_rc < 0)
+        build_ended (a);
+    else if (pthread_create (&a->thread, NULL, run_build, a) == 0)
+        a->threaded = true;
+    else
         (void)run_build (a);    // no thread to be had: agents wait
-        a->thread = pthread_self ();
-    }
 }
 
 /* What a run leaves behind for its wrapper and for `rollcall wait`. */
@@ -331,7 +347,7 @@ static void write_result (struct aggregator *a)
         .job = &a->building->job, .roster = &a->roster,
         .out = a->out, .error = a->build_rc < 0 ? a->build_err.text : NULL,
         .error_code = a->build_rc, .path = a->built.path,
-        .kept = a->built.kept, .any_rows = job_build_any_rows (a->build),
+        .kept = a->built.kept, .any_rows = a->build && job_build_any_rows (a->build),
     };
     struct err err = { "" };
 
@@ -358,16 +374,32 @@ static void put_raw_tree (struct aggregator *a)
     log_text (LOG_LEVEL_INFO, "raw", "%zu raw files in %s", n, dir);
 }
 
-static void say_farewell (struct aggregator *a)
+/* Tell the agents that it is over, again and again until they are gone: a
+ * message that was sent need not have arrived.
+ */
+static void say_farewell (void *arg)
 {
-    struct message m = { .type = MESSAGE_ROLL,
-                         .complete = a->build_rc == 0 &&
-                                     roster_complete (&a->roster) };
+    struct aggregator *a = arg;
+    const struct job *j = &a->over->job;
+    struct message m = { .type = MESSAGE_ROLL, .complete = a->complete };
+    bool anybody = false;
 
-    for (size_t i = 0; i < a->building->job.nagents; i++)
-        (void)net_send (a->net, &a->building->job.agents[i].peer, &m);
-    net_linger (a->net, FAREWELL_MS);
-    loop_stop (a->loop, 0);
+    for (size_t i = 0; i < j->nagents; i++)
+        anybody = net_send (a->net, &j->agents[i].peer, &m) !=
+                      -EHOSTUNREACH || anybody;
+    if (anybody && clock_mono_ns () - a->over_ns < FAREWELL_NS)
+        (void)loop_add_timer (a->loop, FAREWELL_REPEAT_NS, say_farewell, a);
+    else
+        loop_stop (a->loop, 0);
+}
+
+static void end_run (struct aggregator *a)
+{
+    a->over = a->building;
+    a->over_ns = clock_mono_ns ();
+    a->complete = a->build_rc == 0 && roster_complete (&a->roster) &&
+                  job_delivered (&a->over->job) && !job_lost (&a->over->job);
+    say_farewell (a);
 }
 
 static void log_built (const struct aggregator *a)
@@ -396,14 +428,14 @@ static void on_built (void *arg)
 
     if (read (a->build_fd, &count, sizeof (count)) < 0)
         return;
-    if (!pthread_equal (a->thread, pthread_self ()))
+    if (a->threaded)
         (void)pthread_join (a->thread, NULL);
     put_raw_tree (a);
     log_built (a);
     if (a->opt->run_dir)
         write_result (a);
     if (a->opt->job)
-        say_farewell (a);
+        end_run (a);
     job_build_destroy (a->build);
     roster_fini (&a->roster);
     a->build = NULL;
@@ -438,7 +470,7 @@ static void check_run (struct aggregator *a, int64_t now)
 {
     struct served *s = job_of (a, a->opt->job);
 
-    if (!s || a->building)
+    if (!s || a->building || a->over)
         return;
     if (job_lose_silent (&s->job, now, SILENCE_LIMIT_NS) > 0)
         log_text (LOG_LEVEL_WARN, "agent-lost", "an agent has been silent for "
@@ -537,11 +569,6 @@ static int start (struct aggregator *a, struct err *err)
     if (a->opt->listen_fd >= 0 && !is_listening ((int)a->opt->listen_fd))
         return err_set (err, EINVAL, "--listen-fd %d is not a listening "
                         "socket", (int)a->opt->listen_fd);
-
-    if (!net_is_loopback (a->opt->listen) && !a->opt->insecure)
-        return err_set (err, EPERM, "%s can be reached from other hosts, and "
-                        "connections are not encrypted yet: listen on "
-                        "127.0.0.1, or say --insecure", a->opt->listen);
     if ((rc = open_signals (a, err)) < 0 || (rc = open_disk (a, err)) < 0 ||
         (rc = net_listen (a->opt->listen, (int)a->opt->listen_fd, &a->net,
                           err)) < 0)
@@ -559,7 +586,8 @@ static int start (struct aggregator *a, struct err *err)
 static void stop (struct aggregator *a)
 {
     if (a->building) {
-        (void)pthread_join (a->thread, NULL);
+        if (a->threaded)
+            (void)pthread_join (a->thread, NULL);
         job_build_destroy (a->build);
         roster_fini (&a->roster);
     }
@@ -579,6 +607,9 @@ static void stop (struct aggregator *a)
         (void)close (a->signal_fd);
     if (a->build_fd >= 0)
         (void)close (a->build_fd);
+    // a run's own root, of which everything is in OUT now
+    if (a->complete && a->opt->run_dir)
+        (void)fileio_remove_tree (a->opt->root, NULL);
 }
 
 int aggregator_serve (const struct aggregator_options *opt)
@@ -586,11 +617,18 @@ int aggregator_serve (const struct aggregator_options *opt)
     struct aggregator a = { .opt = opt, .signal_fd = -1, .build_fd = -1,
                             .began_ns = clock_mono_ns () };
     struct err err = { "" };
-    int rc = start (&a, &err);
+    int rc;
 
+    if (!net_is_loopback (opt->listen) && !opt->insecure) {
+        log_text (LOG_LEVEL_ERROR, "refused", "%s can be reached from other "
+                  "hosts, and connections are not encrypted yet: listen on "
+                  "127.0.0.1, or say --insecure", opt->listen);
+        return EX_CONFIG;
+    }
+    rc = start (&a, &err);
     if (rc < 0) {
         log_text (LOG_LEVEL_ERROR, "start-failed", "%s", err.text);
-        a.status = rc == -EPERM ? EX_USAGE : EX_CANTCREAT;
+        a.status = EX_CANTCREAT;
     } else {
         log_text (LOG_LEVEL_INFO, "listening", "%s, root %s%s", opt->listen,
                   opt->root, net_is_loopback (opt->listen)

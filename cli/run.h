@@ -19,8 +19,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define RUN_BULLETIN "bulletin.json"    // how a run's aggregator is reached
 #define RUN_AGGREGATOR "aggregator.json"        // its pid
+#define RUN_RESTARTS_MAX 3              // of daemons that were killed
 #define RUN_JOINED "joined"             // made when the first agent says hello
 
 struct run_options {
@@ -53,6 +53,7 @@ struct run {
     char endpoint[256];         // the one that answers here
     char master_addr[WORLD_TEXT_MAX];
     int64_t master_port;
+    pid_t parent;               // the launcher
     int listener;               // bound descriptor, -1: not ours
     bool all_interfaces;        // other hosts may connect
     bool owns_aggregator;       // started here: waits for it and tells
@@ -72,6 +73,11 @@ int run_check_out (struct run *r, struct err *err);
 /* Make r->dir for r->job below the state directory. */
 int run_make_dir (struct run *r, struct err *err);
 
+/* As run_make_dir, for whoever starts the aggregator: -EEXIST when that job
+ * has been run here before.
+ */
+int run_make_new_dir (struct run *r, struct err *err);
+
 /* The directory above all runs' (of the option, environment, or default). */
 int run_state_dir (const char *option, char out[PATH_MAX], struct err *err);
 
@@ -87,6 +93,9 @@ int run_join_agent (struct run *r, bool start, struct err *err);
 int run_program (const char *name, char out[PATH_MAX], struct err *err);
 
 /* ---- run_net.c ---- */
+
+/* Whether --port and --aggregator can be what they say. */
+int run_check_net (const struct run_options *opt, struct err *err);
 
 /* Bind a listening socket (r->all_interfaces says where) and fill
  * r->listener and r->endpoints.
@@ -114,6 +123,8 @@ int run_launch (struct run *r);
 int run_print_result (const struct command_spec *who, const char *dir,
                       const char *job, enum cli_format format,
                       int *command_status);
+
+bool run_has_result (const char *dir);  // is there one already?
 
 /* Wait for a process that is not our child; -ESRCH when it is gone already. */
 int run_open_process (pid_t pid, int64_t start_time);

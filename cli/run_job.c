@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -56,21 +55,24 @@ int run_check_out (struct run *r, struct err *err)
 int run_state_dir (const char *option, char out[PATH_MAX], struct err *err)
 {
     const char *tmp = getenv ("TMPDIR"), *remote;
+    char dir[PATH_MAX];
     struct stat st;
     int rc;
 
     if (option)
-        (void)snprintf (out, PATH_MAX, "%s", option);
+        (void)snprintf (dir, PATH_MAX, "%s", option);
     else
-        (void)snprintf (out, PATH_MAX, "%s/rollcall-%ld",
+        (void)snprintf (dir, PATH_MAX, "%s/rollcall-%ld",
                         tmp && *tmp ? tmp : "/tmp", (long)getuid ());
-    if ((rc = fileio_mkdirs (out, 0700, err)) < 0)
+    if ((rc = fileio_mkdirs (dir, 0700, err)) < 0)
         return rc;
     // others must not be able to put a directory of theirs in the way
-    if (lstat (out, &st) < 0 || !S_ISDIR (st.st_mode) ||
+    if (lstat (dir, &st) < 0 || !S_ISDIR (st.st_mode) ||
         st.st_uid != geteuid () || (st.st_mode & 022))
         return err_set (err, EACCES, "%s is not a directory that only you can "
-                        "write: choose another with --state", out);
+                        "write: choose another with --state", dir);
+    if (!realpath (dir, out))
+        return err_sys (err, errno, "cannot resolve %s", dir);
     if ((remote = fileio_remote_fs (out)))
         return err_set (err, ENOTSUP, "%s is on a shared file system (%s): "
                         "choose a local directory with --state", out, remote);
@@ -89,6 +91,20 @@ int run_make_dir (struct run *r, struct err *err)
     if (n < 0 || (size_t)n >= sizeof (r->dir) - 64)
         return err_set (err, ENAMETOOLONG, "path is too long: %s", state);
     return fileio_mkdirs (r->dir, 0700, err);
+}
+
+int run_make_new_dir (struct run *r, struct err *err)
+{
+    char path[PATH_MAX];
+    int rc = run_make_dir (r, err);
+
+    if (rc < 0)
+        return rc;
+    if (fileio_join (path, sizeof (path), r->dir, RUN_AGGREGATOR) &&
+        access (path, F_OK) == 0)
+        return err_set (err, EEXIST, "job %s has been run on this host before "
+                        "(%s): give this one another id", r->job, r->dir);
+    return 0;
 }
 
 int run_program (const char *name, char out[PATH_MAX], struct err *err)
@@ -185,7 +201,6 @@ static pid_t start_daemon (struct run *r, const char *program, char **argv,
         free (env);
         return (pid_t)err_sys (err, errno, "cannot open %s", path);
     }
-    (void)prctl (PR_SET_CHILD_SUBREAPER, 0);    // it is init's, not ours
     child = fork ();
     if (child == 0) {
         (void)setsid ();
@@ -199,7 +214,6 @@ static pid_t start_daemon (struct run *r, const char *program, char **argv,
         pid = -1;
     if (child > 0)
         (void)waitpid (child, NULL, 0);
-    (void)prctl (PR_SET_CHILD_SUBREAPER, 1);
     (void)close (pipes[0]);
     (void)close (log);
     free (env);

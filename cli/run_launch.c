@@ -29,7 +29,6 @@ struct launch {
     int status;                 // of the launcher
     int signals, aggregator;    // descriptors
     int64_t ended_ns;
-    bool interrupted;
 };
 
 static int add (char **argv, int n, const char *option, const char *value)
@@ -110,8 +109,8 @@ static void on_signal (struct launch *l)
     while (read (l->signals, &info, sizeof (info)) == sizeof (info)) {
         if (info.ssi_signo == SIGCHLD)
             continue;
-        l->interrupted = true;
-        if (l->launcher > 0)
+        // what a terminal sends has reached the launcher already
+        if (l->launcher > 0 && info.ssi_code <= 0)
             (void)kill (l->launcher, (int)info.ssi_signo);
     }
     if (l->launcher > 0 && waitpid (l->launcher, &status, WNOHANG) > 0) {
@@ -140,6 +139,22 @@ static bool must_stay (const struct launch *l)
            l->r->opt->deadline_ns + BUILD_NS;
 }
 
+static void aggregator_ended (struct launch *l)
+{
+    struct run *r = l->r;
+    struct err err = { "" };
+
+    (void)close (l->aggregator);
+    l->aggregator = -1;
+    if (run_has_result (r->dir) || (l->launcher == 0 && !somebody_joined (r)))
+        return;
+    if (r->restarts++ >= RUN_RESTARTS_MAX ||
+        run_start_aggregator (r, &err) < 0)
+        (void)RUN_FAIL (0, "the aggregator died: %s", err.text);
+    else
+        l->aggregator = run_open_process (r->aggregator, 0);
+}
+
 static void wait_for_all (struct launch *l)
 {
     while (must_stay (l)) {
@@ -150,10 +165,8 @@ static void wait_for_all (struct launch *l)
             continue;
         if (p[0].revents)
             on_signal (l);
-        if (p[1].revents) {
-            (void)close (l->aggregator);
-            l->aggregator = -1;
-        }
+        if (p[1].revents)
+            aggregator_ended (l);
     }
 }
 

@@ -157,9 +157,10 @@ static void fill_bulletin (struct run *r, struct world_bulletin *b)
     memset (b, 0, sizeof (*b));
     if (r->opt->job)
         (void)snprintf (r->job, sizeof (r->job), "%s", r->opt->job);
-    else if (r->job[0] == '\0')
+    else
         run_new_job (r->job);
-    b->ok = run_check_out (r, &err) == 0 && run_bind (r, &err) == 0;
+    b->ok = run_check_out (r, &err) == 0 && run_make_new_dir (r, &err) == 0 &&
+            run_bind (r, &err) == 0;
     if (b->ok)
         run_choose_master (r);
     memcpy (b->job, r->job, sizeof (b->job));
@@ -187,6 +188,24 @@ static void print_job (const struct run *r)
     (void)fflush (stdout);
 }
 
+/* Whether the run may begin; rank 0 says why not. */
+static int judge (struct run *r, const struct world_bulletin *b, bool all_ok)
+{
+    bool says = r->world.rank == 0;
+
+    if (!b->ok)
+        return says ? RUN_FAIL (EX_CANTCREAT, "%s", b->why) : EX_CANTCREAT;
+    if (!all_ok)
+        return says ? RUN_FAIL (EX_OSERR, "a rank has no memory") : EX_OSERR;
+    if (r->world.local_size < r->world.size && !r->opt->insecure)
+        return says ? RUN_FAIL (EX_CONFIG, "the ranks are on several hosts, "
+                                "and connections between them are not "
+                                "encrypted yet: say --insecure if that is "
+                                "acceptable")
+                    : EX_CONFIG;
+    return 0;
+}
+
 /* Discovery over MPI: all ranks together, before any daemon is started. */
 static int discover (struct run *r)
 {
@@ -194,7 +213,7 @@ static int discover (struct run *r)
     struct world_member *members = NULL;
     struct err err = { "" };
     bool all_ok = false;
-    int rc;
+    int rc, status;
 
     if (r->world.rank == 0)
         fill_bulletin (r, &b);
@@ -202,58 +221,106 @@ static int discover (struct run *r)
                          &err);
     free (members);
     if (rc < 0)
-        return RUN_FAIL (rc == -EINVAL ? EX_CONFIG : EX_OSERR, "%s", err.text);
-    if (!b.ok || !all_ok)
-        return r->world.rank == 0 ? RUN_FAIL (EX_CANTCREAT, "%s", b.why)
-                                  : EX_CANTCREAT;
-    if (r->world.local_size < r->world.size && !r->opt->insecure)
-        return r->world.rank == 0
-                   ? RUN_FAIL (EX_CONFIG, "the ranks are on several hosts, and "
-                               "connections between them are not encrypted "
-                               "yet: say --insecure if that is acceptable")
-                   : EX_CONFIG;
-    take_bulletin (r, &b);
-    return 0;
+        status = RUN_FAIL (rc == -EINVAL ? EX_CONFIG : EX_OSERR, "%s",
+                           err.text);
+    else
+        status = judge (r, &b, all_ok);
+    world_leave ();
+    if (status == 0)
+        take_bulletin (r, &b);
+    return status;
 }
 
-/* Without MPI: rank 0 writes how it is reached to this host's directory of the
- * run and to OUT; the others wait for either.
+/* Without MPI: rank 0 writes how it is reached to a file that is named after
+ * the launch, in this host's state directory and in OUT; the others wait for
+ * either.  A launch may be named like an earlier one (torchrun's are), so a
+ * file counts only while its writer lives and listens.
  */
-static int write_bulletin (struct run *r, struct err *err)
+struct meeting {
+    char near[PATH_MAX], far[PATH_MAX];
+};
+
+static int name_meeting (struct run *r, struct meeting *m, struct err *err)
+{
+    char state[PATH_MAX], hex[DIGEST_HEX_SIZE];
+    struct digest d = { { 0 } };
+    const char *instance = r->world.instance;
+    int rc = run_state_dir (r->opt->state, state, err), near, far;
+
+    if (rc < 0)
+        return rc;
+    (void)digest_of (instance, strlen (instance), &d);
+    digest_hex (&d, hex);
+    near = snprintf (m->near, sizeof (m->near), "%s/meet-%.16s.json", state,
+                     hex);
+    far = snprintf (m->far, sizeof (m->far), "%s/.rollcall-%.16s.json", r->out,
+                    hex);
+    return near < 0 || near >= PATH_MAX || far < 0 || far >= PATH_MAX
+               ? err_set (err, ENAMETOOLONG, "path is too long: %s", state)
+               : 0;
+}
+
+static int write_meeting (struct run *r, struct err *err)
 {
     struct json *j = json_object ();
-    char path[PATH_MAX], *text;
-    int rc = 0, n;
+    struct meeting m;
+    char *text;
+    int rc = name_meeting (r, &m, err);
 
     json_add_text (j, "job", r->job);
     json_add_text (j, "endpoints", r->endpoints);
     json_add_text (j, "master_addr", r->master_addr);
     json_add_int (j, "master_port", r->master_port);
+    json_add_int (j, "pid", getpid ());
+    json_add_int (j, "start_time", run_start_time (getpid ()));
     text = json_print (j, true);
     json_free (j);
     if (!text)
         return err_set (err, ENOMEM, "no memory");
-    if (fileio_join (path, sizeof (path), r->dir, RUN_BULLETIN))
-        rc = fileio_replace (path, text, strlen (text), 0600, err);
-    n = snprintf (path, sizeof (path), "%s/.rollcall-%s.json", r->out, r->job);
-    if (rc == 0 && r->all_interfaces && n > 0 && (size_t)n < sizeof (path))
-        rc = fileio_replace (path, text, strlen (text), 0600, err);
+    if (rc == 0)
+        rc = fileio_replace (m.near, text, strlen (text), 0600, err);
+    if (rc == 0 && r->all_interfaces)
+        rc = fileio_replace (m.far, text, strlen (text), 0600, err);
     free (text);
     return rc;
 }
 
-static bool read_bulletin (struct run *r, const char *path)
+static void remove_meeting (struct run *r)
+{
+    struct meeting m;
+
+    if (name_meeting (r, &m, NULL) < 0)
+        return;
+    (void)unlink (m.near);
+    if (r->all_interfaces)
+        (void)unlink (m.far);
+}
+
+static bool writer_lives (const struct json *j)
+{
+    int64_t pid = 0, start = 0;
+    int fd;
+
+    (void)json_int (json_get (j, "pid"), &pid);
+    (void)json_int (json_get (j, "start_time"), &start);
+    if ((fd = run_open_process ((pid_t)pid, start)) < 0)
+        return false;
+    (void)close (fd);
+    return true;
+}
+
+static bool read_meeting (struct run *r, const char *path, bool near)
 {
     struct world_bulletin b = { .ok = true };
     struct json *j = NULL;
     struct buf text;
+    bool valid;
 
     buf_init (&text, BULLETIN_MAX);
     if (fileio_read_at (AT_FDCWD, path, &text, NULL) == 0)
         j = json_parse ((const char *)text.data, text.size, NULL);
     buf_fini (&text);
-    if (!j)
-        return false;
+    valid = j && (!near || writer_lives (j));
     (void)snprintf (b.job, sizeof (b.job), "%s",
                     json_text (json_get (j, "job"), ""));
     (void)snprintf (b.endpoints, sizeof (b.endpoints), "%s",
@@ -262,45 +329,37 @@ static bool read_bulletin (struct run *r, const char *path)
                     json_text (json_get (j, "master_addr"), ""));
     (void)json_int (json_get (j, "master_port"), &b.master_port);
     json_free (j);
-    take_bulletin (r, &b);
-    return true;
+    if (valid)
+        take_bulletin (r, &b);
+    return valid;
 }
 
-static int wait_bulletin (struct run *r)
+static int wait_meeting (struct run *r)
 {
     int64_t limit = clock_mono_ns () + BULLETIN_LIMIT_NS;
-    char near[PATH_MAX], far[PATH_MAX];
     struct err err = { "" };
+    struct meeting m;
+    bool found = false;
 
-    if (run_check_out (r, &err) < 0 ||
-        !fileio_join (near, sizeof (near), r->dir, RUN_BULLETIN))
+    if (run_check_out (r, &err) < 0 || name_meeting (r, &m, &err) < 0)
         return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
-    (void)snprintf (far, sizeof (far), "%.3000s/.rollcall-%s.json", r->out,
-                    r->job);
-    while (!read_bulletin (r, near) && !read_bulletin (r, far)) {
-        if (clock_mono_ns () > limit)
-            return RUN_FAIL (EX_CONFIG, "rank %lld on host %s does not find "
-                             "the aggregator of rank 0: OUT (%s) is not "
-                             "visible here. Use one of\n"
-                             "  rollcall run --launcher \"mpirun ...\" -o OUT "
-                             "-- COMMAND\n"
-                             "  mpirun ... rollcall run --child mpi "
-                             "--aggregator tcp://HOST:PORT --job ID -- COMMAND",
-                             (long long)r->world.rank, r->host, r->out);
+    while (clock_mono_ns () < limit) {
+        found = read_meeting (r, m.near, true) ||
+                read_meeting (r, m.far, false);
+        if (found && run_probe (r, &err) == 0)
+            return 0;
         (void)poll (NULL, 0, 50);
     }
-    return 0;
-}
-
-/* A job id that all ranks of one launch make alike. */
-static void job_of_instance (struct run *r)
-{
-    char hex[DIGEST_HEX_SIZE];
-    struct digest d = { { 0 } };
-
-    (void)digest_of (r->world.instance, strlen (r->world.instance), &d);
-    digest_hex (&d, hex);
-    (void)snprintf (r->job, sizeof (r->job), "run-%.16s", hex);
+    if (found)
+        return RUN_FAIL (EX_UNAVAILABLE, "%s", err.text);
+    return RUN_FAIL (EX_CONFIG, "rank %lld on host %s does not find the "
+                     "aggregator of rank 0: OUT (%s) is not visible here. Use "
+                     "one of\n"
+                     "  rollcall run --launcher \"mpirun ...\" -o OUT "
+                     "-- COMMAND\n"
+                     "  mpirun ... rollcall run --child mpi "
+                     "--aggregator tcp://HOST:PORT --job ID -- COMMAND",
+                     (long long)r->world.rank, r->host, r->out);
 }
 
 static int meet_by_files (struct run *r)
@@ -308,20 +367,12 @@ static int meet_by_files (struct run *r)
     struct world_bulletin b;
     struct err err = { "" };
 
-    if (r->opt->job)
-        (void)snprintf (r->job, sizeof (r->job), "%s", r->opt->job);
-    else if (r->world.size > 1)
-        job_of_instance (r);
-    else
-        run_new_job (r->job);
-    if (run_make_dir (r, &err) < 0)
-        return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
     if (r->world.rank != 0)
-        return wait_bulletin (r);
+        return wait_meeting (r);
     fill_bulletin (r, &b);
     if (!b.ok)
         return RUN_FAIL (EX_CANTCREAT, "%s", b.why);
-    if (run_make_dir (r, &err) < 0 || write_bulletin (r, &err) < 0)
+    if (r->world.size > 1 && write_meeting (r, &err) < 0)
         return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
     return 0;
 }
@@ -362,8 +413,6 @@ static int wrapper (struct run *r)
     r->all_interfaces = r->world.local_size != r->world.size &&
                         r->opt->insecure;
     if (r->opt->aggregator) {
-        if (!r->opt->job)
-            return RUN_FAIL (EXIT_USAGE, "--aggregator needs --job");
         (void)snprintf (r->job, sizeof (r->job), "%s", r->opt->job);
         (void)snprintf (r->endpoints, sizeof (r->endpoints), "%s",
                         r->opt->aggregator);
@@ -379,13 +428,40 @@ static int wrapper (struct run *r)
         return RUN_FAIL (EX_UNAVAILABLE, "%s", err.text);
     if (r->owns_aggregator)
         print_job (r);
-    return run_wrap (r);
+    status = run_wrap (r);
+    if (r->owns_aggregator)
+        remove_meeting (r);
+    return status;
+}
+
+/* A name that is safe as that of a directory. */
+static bool is_job_id (const char *job)
+{
+    size_t n = strlen (job);
+
+    return n > 0 && n < WORLD_TEXT_MAX / 2 && job[0] != '.' &&
+           strspn (job, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                        "0123456789._-") == n;
+}
+
+static int check_options (const struct run_options *opt)
+{
+    struct err err = { "" };
+
+    if (run_check_net (opt, &err) < 0)
+        return RUN_FAIL (EXIT_USAGE, "%s", err.text);
+    if (opt->job && !is_job_id (opt->job))
+        return RUN_FAIL (EXIT_USAGE, "--job: \"%s\" is not an id of letters, "
+                         "digits, '.', '_' and '-'", opt->job);
+    if (opt->aggregator && !opt->job)
+        return RUN_FAIL (EXIT_USAGE, "--aggregator needs --job");
+    return 0;
 }
 
 int main (int argc, char **argv)
 {
     struct run_options opt = { .out = NULL };
-    struct run r = { .opt = &opt, .listener = -1 };
+    struct run r = { .opt = &opt, .listener = -1, .parent = getppid () };
     struct err err = { "" };
     int rest, status;
 
@@ -408,7 +484,8 @@ int main (int argc, char **argv)
     r.command = argv + rest;
     host_name (r.host, sizeof (r.host));
     host_key (r.key);
-    if ((status = choose_child (&r)) != 0)
+    if ((status = check_options (&opt)) != 0 ||
+        (status = choose_child (&r)) != 0)
         return status;
     if (opt.launcher)
         return front_end (&r);

@@ -145,13 +145,31 @@ static int parse_ports (const char *text, int64_t *first, int64_t *last)
     return dash ? units_int (dash + 1, *first, 65535, last) : 0;
 }
 
+int run_check_net (const struct run_options *opt, struct err *err)
+{
+    int64_t first, last;
+
+    if (opt->ports && parse_ports (opt->ports, &first, &last) < 0)
+        return err_set (err, EINVAL, "--port: \"%s\" is not a port or a range "
+                        "like 4000-4100", opt->ports);
+    for (const char *p = opt->aggregator; p && *p;) {
+        size_t n = strcspn (p, ",");
+
+        if (strncmp (p, PREFIX, strlen (PREFIX)) != 0)
+            return err_set (err, EINVAL, "--aggregator: \"%.*s\" is not an "
+                            "endpoint like " PREFIX "10.0.0.1:4711", (int)n,
+                            p);
+        p += n + (p[n] == ',');
+    }
+    return 0;
+}
+
 int run_bind (struct run *r, struct err *err)
 {
     int64_t first = 0, last = 0;
 
     if (r->opt->ports && parse_ports (r->opt->ports, &first, &last) < 0)
-        return err_set (err, EINVAL, "--port: \"%s\" is not a port or a range "
-                        "like 4000-4100", r->opt->ports);
+        return run_check_net (r->opt, err);
     r->listener = -EADDRINUSE;
     for (int64_t port = first; port <= last && r->listener < 0; port++)
         r->listener = listen_on (r->all_interfaces, port);
@@ -186,7 +204,7 @@ static bool answers (const char *endpoint)
     socklen_t size = sizeof (int);
     int error = 1;
 
-    if (!port || (size_t)(port - at) >= sizeof (host))
+    if (strncmp (endpoint, PREFIX, strlen (PREFIX)) != 0 || !port || (size_t)(port - at) >= sizeof (host))
         return false;
     (void)snprintf (host, sizeof (host), "%.*s", (int)(port - at), at);
     if (host[0] == '[') {
@@ -216,9 +234,6 @@ int run_probe (struct run *r, struct err *err)
         if (n < sizeof (r->endpoint)) {
             memcpy (r->endpoint, p, n);
             r->endpoint[n] = '\0';
-            if (strncmp (r->endpoint, PREFIX, strlen (PREFIX)) != 0)
-                return err_set (err, EINVAL, "\"%s\" is not an endpoint like "
-                                PREFIX "10.0.0.1:4711", r->endpoint);
             if (answers (r->endpoint))
                 return 0;
         }

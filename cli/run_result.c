@@ -57,6 +57,14 @@ int run_open_process (pid_t pid, int64_t start_time)
     return fd;
 }
 
+bool run_has_result (const char *dir)
+{
+    char path[PATH_MAX];
+
+    return fileio_join (path, sizeof (path), dir, RESULT_NAME) &&
+           access (path, F_OK) == 0;
+}
+
 static struct json *read_result (const char *dir)
 {
     struct json *j = NULL;

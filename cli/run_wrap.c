@@ -25,8 +25,10 @@
 #include <unistd.h>
 
 #define KILL_AFTER_NS (5 * NS_PER_S)    // SIGKILL behind a SIGTERM
-#define RESTARTS_MAX 3                  // of a daemon that was killed
 #define HOLD_EXTRA_NS (30 * NS_PER_S)   // beyond the deadline, for building
+#define GOODBYE_NS (30 * NS_PER_S)      // for the aggregator to end by itself
+
+#define CLOCK_GRAIN_NS (20 * NS_PER_MS) // dates of files may lag so much
 
 struct wrap {
     struct run *r;
@@ -35,13 +37,15 @@ struct wrap {
     int signals;                // signalfd
     int aggregator;             // pidfd, -1
     int64_t began_ns, kill_ns;  // when to SIGKILL; 0: not planned
-    int64_t ended_ns;
+    int64_t ended_ns, over_ns;
     int status;                 // of COMMAND: exit status or 128 + signal
     bool stopped;               // it was ended on request
     bool launcher_ended;        // the launcher wants us to go
     bool over;                  // the agent says that the job is
     char why[512];              // in words, for the roll
     int64_t since_ns;           // wall clock, before COMMAND began
+    sigset_t mask;              // what was blocked, and what became of a
+    void (*on_pipe) (int);      // broken pipe, when we were started
 };
 
 /* ---- COMMAND ---- */
@@ -93,16 +97,16 @@ static void set_environment (const struct run *r, const char *capture_dir)
     (void)setenv ("ASCEND_WORK_PATH", capture_dir, 1);
 }
 
-static void become_command (const struct run *r, const char *capture_dir,
+static void become_command (const struct wrap *w, const char *capture_dir,
                             pid_t wrapper)
 {
-    sigset_t none;
+    const struct run *r = w->r;
 
     (void)prctl (PR_SET_PDEATHSIG, SIGKILL);
     if (getppid () != wrapper)
         _exit (128 + SIGKILL);          // it died before we asked
-    (void)sigemptyset (&none);
-    (void)sigprocmask (SIG_SETMASK, &none, NULL);
+    (void)signal (SIGPIPE, w->on_pipe);
+    (void)sigprocmask (SIG_SETMASK, &w->mask, NULL);
     set_environment (r, capture_dir);
     (void)execvp (r->command[0], r->command);
     (void)RUN_FAIL (127, "cannot run %s: %s", r->command[0],
@@ -132,7 +136,7 @@ static int start_command (struct wrap *w, struct err *err)
     w->began_ns = clock_mono_ns ();
     w->child = fork ();
     if (w->child == 0)
-        become_command (w->r, dir, self);
+        become_command (w, dir, self);
     return w->child < 0 ? err_sys (err, errno, "cannot fork") : 0;
 }
 
@@ -143,30 +147,6 @@ static void end_command (struct wrap *w, int sig)
     (void)kill (w->child, sig);
     if (w->kill_ns == 0)
         w->kill_ns = clock_mono_ns () + KILL_AFTER_NS;
-}
-
-/* Kill what COMMAND left behind: it has come to us, being a subreaper. */
-static void end_leftovers (void)
-{
-    char path[64], text[4096];
-
-    (void)snprintf (path, sizeof (path), "/proc/self/task/%ld/children",
-                    (long)getpid ());
-    for (int round = 0; round < 100; round++) {
-        int fd = open (path, O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd < 0 ? 0 : read (fd, text, sizeof (text) - 1);
-        char *at = text;
-
-        if (fd >= 0)
-            (void)close (fd);
-        if (n <= 0)
-            return;
-        text[n] = '\0';
-        for (long pid; (pid = strtol (at, &at, 10)) > 0;) {
-            (void)kill ((pid_t)pid, SIGKILL);
-            (void)waitpid ((pid_t)pid, NULL, 0);
-        }
-    }
 }
 
 /* ---- the agent ---- */
@@ -228,6 +208,13 @@ static int join_agent (struct wrap *w, bool start, struct err *err)
     return 0;
 }
 
+static void set_over (struct wrap *w)
+{
+    if (!w->over)
+        w->over_ns = clock_mono_ns ();
+    w->over = true;
+}
+
 /* The agent has died: start another, which goes on from its spool. */
 static void lost_agent (struct wrap *w)
 {
@@ -237,13 +224,13 @@ static void lost_agent (struct wrap *w)
     w->control = -1;
     if (w->over || w->launcher_ended)
         return;
-    if (w->r->restarts++ >= RESTARTS_MAX) {
+    if (w->r->restarts++ >= RUN_RESTARTS_MAX) {
         (void)RUN_FAIL (0, "the agent of host %s died %d times; captures stay "
-                        "in %s", w->r->host, RESTARTS_MAX, w->r->dir);
-        w->over = true;
+                        "in %s", w->r->host, RUN_RESTARTS_MAX, w->r->dir);
+        set_over (w);
     } else if (join_agent (w, true, &err) < 0) {
         (void)RUN_FAIL (0, "%s", err.text);
-        w->over = true;
+        set_over (w);
     }
 }
 
@@ -262,7 +249,7 @@ static void on_control (struct wrap *w)
                                    "another rank failed"));
         end_command (w, SIGTERM);
     } else if (strcmp (type, "roll") == 0) {
-        w->over = true;
+        set_over (w);
     }
     json_free (j);
 }
@@ -304,7 +291,9 @@ static void on_signal (struct wrap *w)
             (void)snprintf (w->why, sizeof (w->why), "ended by its launcher "
                             "(signal %u)", info.ssi_signo);
         }
-        end_command (w, SIGTERM);
+        // what a terminal sends has reached COMMAND already
+        if (info.ssi_code <= 0)
+            end_command (w, SIGTERM);
     }
     while ((pid = waitpid (-1, &status, WNOHANG)) > 0) {
         if (pid == w->child)
@@ -312,29 +301,32 @@ static void on_signal (struct wrap *w)
     }
 }
 
+static bool is_ignored (int sig)
+{
+    struct sigaction now;
+
+    return sigaction (sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 static int open_signals (struct wrap *w)
 {
-    static const int list[] = { SIGCHLD, SIGTERM, SIGINT, SIGHUP };
+    static const int list[] = { SIGTERM, SIGINT, SIGHUP };
     sigset_t set;
 
+    (void)signal (SIGCHLD, SIG_DFL);    // or children would vanish unseen
+    w->on_pipe = signal (SIGPIPE, SIG_IGN);
     (void)sigemptyset (&set);
-    for (size_t i = 0; i < sizeof (list) / sizeof (list[0]); i++)
-        (void)sigaddset (&set, list[i]);
-    (void)sigprocmask (SIG_BLOCK, &set, NULL);
-    (void)signal (SIGPIPE, SIG_IGN);
+    (void)sigaddset (&set, SIGCHLD);
+    for (size_t i = 0; i < sizeof (list) / sizeof (list[0]); i++) {
+        if (!is_ignored (list[i]))      // as nohup does
+            (void)sigaddset (&set, list[i]);
+    }
+    (void)sigprocmask (SIG_BLOCK, &set, &w->mask);
     w->signals = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return w->signals < 0 ? -errno : 0;
 }
 
 /* ---- the aggregator ---- */
-
-static bool has_result (const struct wrap *w)
-{
-    char path[PATH_MAX];
-
-    return fileio_join (path, sizeof (path), w->r->dir, "result.json") &&
-           access (path, F_OK) == 0;
-}
 
 static void watch_aggregator (struct wrap *w)
 {
@@ -348,12 +340,12 @@ static void aggregator_ended (struct wrap *w)
     if (w->aggregator >= 0)
         (void)close (w->aggregator);
     w->aggregator = -1;
-    if (has_result (w)) {
-        w->over = true;
-    } else if (w->r->restarts++ >= RESTARTS_MAX ||
+    if (run_has_result (w->r->dir)) {
+        set_over (w);
+    } else if (w->r->restarts++ >= RUN_RESTARTS_MAX ||
                run_start_aggregator (w->r, &err) < 0) {
         (void)RUN_FAIL (0, "the aggregator died: %s", err.text);
-        w->over = true;
+        set_over (w);
     } else {
         watch_aggregator (w);   // it goes on from its ledger
     }
@@ -364,18 +356,24 @@ static void aggregator_ended (struct wrap *w)
 /* Whether there is something left to wait for. */
 static bool must_stay (const struct wrap *w)
 {
-    int64_t limit = w->r->opt->deadline_ns + HOLD_EXTRA_NS;
+    const struct run *r = w->r;
+    int64_t now = clock_mono_ns ();
 
     if (w->child > 0)
         return true;
-    if (w->over || w->launcher_ended ||
-        clock_mono_ns () - w->ended_ns > limit)
-        return w->r->owns_aggregator && !w->launcher_ended &&
-               w->aggregator >= 0 && clock_mono_ns () - w->ended_ns <= limit;
-    // rank 0 tells; one that failed holds the abort off; and where a step's
+    if (w->launcher_ended)
+        return false;
+    if (w->over)                // the aggregator says so and ends
+        return r->owns_aggregator && w->aggregator >= 0 &&
+               now - w->over_ns < GOODBYE_NS;
+    // rank 0 tells; one on each host guards the agent; and where a step's
     // daemons are killed with it, everybody keeps the step open
-    return w->r->owns_aggregator || (w->status != 0 && !w->stopped) ||
-           strcmp (w->r->world.launcher, "slurm") == 0;
+    if (r->owns_aggregator || r->world.local_rank == 0 ||
+        strcmp (r->world.launcher, "slurm") == 0)
+        return true;
+    // one that failed holds the launcher's abort off
+    return w->status != 0 && !w->stopped &&
+           now - w->ended_ns < r->opt->deadline_ns + HOLD_EXTRA_NS;
 }
 
 static int timeout_ms (const struct wrap *w)
@@ -436,21 +434,21 @@ static int final_status (struct wrap *w)
 int run_wrap (struct run *r)
 {
     struct wrap w = { .r = r, .control = -1, .signals = -1, .aggregator = -1,
-                      .since_ns = clock_wall_ns () - NS_PER_S };
+                      .since_ns = clock_wall_ns () - CLOCK_GRAIN_NS };
     struct err err = { "" };
     int status;
 
-    (void)prctl (PR_SET_CHILD_SUBREAPER, 1);
     (void)prctl (PR_SET_PDEATHSIG, SIGTERM);    // a launcher that is killed
     if (open_signals (&w) < 0 ||
         join_agent (&w, r->world.local_rank == 0, &err) < 0 ||
         start_command (&w, &err) < 0)
         return RUN_FAIL (EX_OSERR, "%s", err.text);
+    if (getppid () != r->parent)        // it died before we asked
+        (void)kill (getpid (), SIGTERM);
     if (r->owns_aggregator)
         watch_aggregator (&w);
     while (must_stay (&w))
         turn (&w);
-    end_leftovers ();
     status = final_status (&w);
     (void)close (w.control);
     return status;

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define RESTART_NS (3 * NS_PER_S)       // for a run to start another aggregator
+
 struct wait_options {
     const char *state;
     int64_t timeout_ns;
@@ -83,33 +85,58 @@ static bool wait_process (int64_t pid, int64_t start_time, int64_t limit_ns)
     return gone;
 }
 
+/* Which process is the aggregator; false when nobody can tell. */
+static bool read_pid (const char *state, const char *job, char dir[PATH_MAX],
+                      int64_t *pid, int64_t *start)
+{
+    struct buf text;
+    struct json *j = NULL;
+    bool found;
+
+    buf_init (&text, 65536);
+    if ((found = find_dir (state, job, dir, &text)))
+        j = json_parse ((const char *)text.data, text.size, NULL);
+    buf_fini (&text);
+    *pid = *start = 0;
+    (void)json_int (json_get (j, "pid"), pid);
+    (void)json_int (json_get (j, "start_time"), start);
+    json_free (j);
+    return found;
+}
+
+/* An aggregator that was killed is started again by its run: wait a moment for
+ * another one than 'pid'.
+ */
+static bool was_restarted (const char *state, const char *job, int64_t pid)
+{
+    int64_t limit = clock_mono_ns () + RESTART_NS, now, start;
+    char dir[PATH_MAX];
+
+    while (read_pid (state, job, dir, &now, &start) && now == pid &&
+           !run_has_result (dir) && clock_mono_ns () < limit)
+        (void)poll (NULL, 0, 50);
+    return now != pid;
+}
+
 static int wait_for (const struct wait_options *opt, const char *job)
 {
     char state[PATH_MAX], dir[PATH_MAX];
     struct err err = { "" };
-    struct buf text;
-    struct json *j;
-    int64_t pid = 0, start = 0;
+    int64_t pid, start, until = clock_mono_ns () + opt->timeout_ns;
     int command = 0, status;
 
     if (run_state_dir (opt->state, state, &err) < 0)
         return FAIL (EX_NOINPUT, "%s", err.text);
-    buf_init (&text, 65536);
-    if (!find_dir (state, job, dir, &text)) {
-        buf_fini (&text);
-        return FAIL (EX_NOINPUT, "there is no job %s below %s on this host "
-                     "(its aggregator is on the host of rank 0, or of "
-                     "rollcall run --launcher)", job, state);
-    }
-    j = json_parse ((const char *)text.data, text.size, NULL);
-    (void)json_int (json_get (j, "pid"), &pid);
-    (void)json_int (json_get (j, "start_time"), &start);
-    json_free (j);
-    buf_fini (&text);
-    if (!wait_process (pid, start, opt->timeout_ns))
-        return FAIL (EX_TEMPFAIL, "job %s is still under way", job);
-    status = run_print_result (&wait_command, dir, job, cli_format (opt->json, opt->text),
-                               &command);
+    do {
+        if (!read_pid (state, job, dir, &pid, &start))
+            return FAIL (EX_NOINPUT, "there is no job %s below %s on this "
+                         "host (its aggregator is on the host of rank 0, or "
+                         "of rollcall run --launcher)", job, state);
+        if (!wait_process (pid, start, until - clock_mono_ns ()))
+            return FAIL (EX_TEMPFAIL, "job %s is still under way", job);
+    } while (!run_has_result (dir) && was_restarted (state, job, pid));
+    status = run_print_result (&wait_command, dir, job,
+                               cli_format (opt->json, opt->text), &command);
     if (status == -ENOENT)
         return FAIL (EX_UNAVAILABLE, "the aggregator of job %s died before it "
                      "was over; captures are safe on the nodes' disks (below "

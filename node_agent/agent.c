@@ -10,12 +10,14 @@
 #include "base/fileio.h"
 #include "base/log.h"
 #include "control/control.h"
+#include "control/orphans.h"
 #include "sealer.h"
 #include "ship/ship.h"
 #include "world/host.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +34,9 @@
 #define ALONE_LIMIT_NS (60 * NS_PER_S)  // a run's agent that no wrapper joins
 #define UNHEARD_LIMIT_NS (60 * NS_PER_S)        // of the aggregator, at first
 #define SILENT_LIMIT_NS (20 * NS_PER_S) // of it, when all is delivered
+#define LOCK_LIMIT_NS (2 * NS_PER_S)    // for a former agent to be gone
+#define LOCK_RETRY_MS 20
+#define REJOIN_LIMIT_NS (10 * NS_PER_S) // for wrappers of a former life
 
 struct client {                 // a wrapper's connection
     struct agent *agent;
@@ -43,11 +48,12 @@ struct client {                 // a wrapper's connection
 
 struct local_rank {             // a rank of this host, also after its wrapper
     int64_t rank, local_rank;
+    bool joined;                // its wrapper has, in this life
     bool ended;
     int64_t status;
-    size_t captures;            // sealed or known
     char text[MESSAGE_TEXT_MAX];
     char *dirs;                 // where its captures were looked for
+    char *capture_dir;          // its own of them
     struct local_rank *next;
 };
 
@@ -65,11 +71,14 @@ struct agent {
     int64_t began_ns, ended_ns;         // all COMMANDs had; 0: not yet
     unsigned scans_after_end;
     bool done_said, flushed, over;
+    bool complete;              // every rank is present, nothing is left here
     int status;
 };
 
 static void scan (void *arg);
 static void check_done (struct agent *a);
+static void rank_ended (struct agent *a, struct local_rank *r, int64_t status,
+                        const char *text);
 
 static void finish (struct agent *a, int status)
 {
@@ -129,7 +138,6 @@ static void log_sealed (const struct sealed *s)
 static void on_sealed (void *arg, struct sealed *s)
 {
     struct agent *a = arg;
-    struct local_rank *r;
     char note[MESSAGE_TEXT_MAX];
 
     if (s->rc == 0 && !is_ours (a, s->rank) &&
@@ -148,8 +156,6 @@ static void on_sealed (void *arg, struct sealed *s)
             (void)ship_note (a->ship, note);
         } else {
             log_sealed (s);
-            if ((r = rank_of (a, s->rank)))
-                r->captures++;
             note_shared (a, s->what.path);
             ship_kick (a->ship);
         }
@@ -168,13 +174,8 @@ static int on_settled (void *arg, const struct watch_settled *settled,
     if (a->opt->raw)            // more than what was sealed without it
         (void)snprintf (s->fingerprint, sizeof (s->fingerprint), "%.80s/raw",
                         settled->fingerprint);
-    if (spool_knows (a->spool, s->path, s->fingerprint)) {
-        struct local_rank *r = rank_of (a, s->rank_hint);
-
-        if (r)
-            r->captures++;      // sealed in a former life of this agent
-        return 0;
-    }
+    if (spool_knows (a->spool, s->path, s->fingerprint))
+        return 0;               // sealed in a former life of this agent
     if ((rc = spool_temp (a->spool, temp, err)) < 0)
         return rc;
     rc = sealer_add (a->sealer, s, temp);
@@ -245,7 +246,7 @@ static void explain_rank (struct agent *a, struct local_rank *r)
 {
     char text[MESSAGE_TEXT_MAX];
 
-    if (r->captures > 0)
+    if (spool_has_rank (a->spool, r->rank))
         (void)snprintf (text, sizeof (text), "%s", r->text);
     else
         (void)snprintf (text, sizeof (text), "%.500s%sit wrote no capture "
@@ -290,23 +291,66 @@ static void tell_clients (struct agent *a, const char *type, const char *text,
     }
 }
 
-/* Does this process still have a purpose? */
+/* COMMAND is gone; what it started may not be. */
+static void kill_orphans (const struct local_rank *r)
+{
+    size_t n = r->capture_dir ? orphans_kill ("ROLLCALL_CAPTURE_DIR",
+                                              r->capture_dir) : 0;
+
+    if (n > 0)
+        log_text (LOG_LEVEL_WARN, "orphans-killed", "%zu processes that the "
+                  "COMMAND of rank %lld had started and left", n,
+                  (long long)r->rank);
+}
+
+static void wrapper_died (struct agent *a, struct local_rank *r)
+{
+    log_text (LOG_LEVEL_WARN, "wrapper-died", "that of rank %lld",
+              (long long)r->rank);
+    kill_orphans (r);
+    rank_ended (a, r, 128 + SIGKILL, "its wrapper was killed, and its COMMAND "
+                                     "with it");
+}
+
+/* Wrappers that said hello to a former life of this agent come back at once;
+ * those that do not are dead.
+ */
+static void check_rejoined (struct agent *a, int64_t now)
+{
+    for (struct local_rank *r = a->ranks; r; r = r->next) {
+        if (!r->ended && !r->joined && now - a->began_ns > REJOIN_LIMIT_NS)
+            wrapper_died (a, r);
+    }
+}
+
+/* Why this process has no purpose any more, or NULL. */
+static const char *useless (const struct agent *a, int64_t now)
+{
+    int64_t heard = ship_heard_ns (a->ship);
+    int64_t silent = now - (heard ? heard : a->began_ns);
+    bool waiting = a->ended_ns > 0 || a->opt->once;
+
+    if (a->opt->run_dir && !a->ranks && now - a->began_ns > ALONE_LIMIT_NS)
+        return "no wrapper has joined";
+    if (waiting && heard == 0 && silent > UNHEARD_LIMIT_NS)
+        return "the aggregator cannot be reached: is a firewall in between?";
+    if (a->opt->once && silent > UNHEARD_LIMIT_NS)
+        return "the aggregator is gone; what was not delivered stays on disk";
+    if (a->done_said && silent > SILENT_LIMIT_NS)
+        return "everything is delivered and the aggregator is gone";
+    if (a->ended_ns > 0 && silent > SILENT_LIMIT_NS &&
+        now - a->ended_ns > a->opt->deadline_ns + SILENT_LIMIT_NS)
+        return "the aggregator is gone; what was not delivered stays on disk";
+    return NULL;
+}
+
 static void check_life (void *arg)
 {
     struct agent *a = arg;
-    int64_t now = clock_mono_ns (), heard = ship_heard_ns (a->ship);
-    int64_t silent = now - (heard ? heard : a->began_ns);
-    const char *why = NULL;
+    int64_t now = clock_mono_ns ();
+    const char *why = useless (a, now);
 
-    if (!a->ranks && now - a->began_ns > ALONE_LIMIT_NS)
-        why = "no wrapper has joined";
-    else if (a->ended_ns > 0 && heard == 0 && silent > UNHEARD_LIMIT_NS)
-        why = "the aggregator cannot be reached: is a firewall in between?";
-    else if (a->done_said && silent > SILENT_LIMIT_NS)
-        why = "everything is delivered and the aggregator is gone";
-    else if (a->ended_ns > 0 && silent > SILENT_LIMIT_NS &&
-             now - a->ended_ns > a->opt->deadline_ns + SILENT_LIMIT_NS)
-        why = "the aggregator is gone; what was not delivered stays on disk";
+    check_rejoined (a, now);
     if (why) {
         log_text (LOG_LEVEL_WARN, "ending", "%s", why);
         tell_clients (a, "roll", why, false);
@@ -335,6 +379,7 @@ static void on_roll (void *arg, bool complete, const char *text)
     struct agent *a = arg;
 
     a->over = true;
+    a->complete = complete && spool_undelivered (a->spool) == 0;
     tell_clients (a, "roll", text, complete);
     if (a->opt->run_dir)
         finish (a, 0);
@@ -385,9 +430,8 @@ static void drop_client (struct client *c)
     *at = c->next;
     loop_del_fd (a->loop, c->fd);
     (void)close (c->fd);
-    if (r && !c->ended)
-        rank_ended (a, r, 128 + SIGKILL, "its wrapper was killed, and its "
-                                         "COMMAND with it");
+    if (r && !r->ended && !c->ended)
+        wrapper_died (a, r);
     free (c);
 }
 
@@ -411,31 +455,68 @@ static void watch_dirs (struct agent *a, struct local_rank *r,
         buf_printf (&dirs, "%s%s", dirs.size ? ", " : "", dir);
     }
     free (r->dirs);
+    free (r->capture_dir);
     r->dirs = strdup (buf_text (&dirs));
+    r->capture_dir = own ? strdup (own) : NULL;
     buf_fini (&dirs);
 }
 
-static void on_hello (struct client *c, const struct json *j)
+/* A rank by what its wrapper says of it in 'hello'. */
+static struct local_rank *rank_began (struct agent *a, const struct json *hello)
 {
-    struct agent *a = c->agent;
     int64_t rank, local = -1;
     struct local_rank *r;
-    struct json *reply;
 
-    if (!json_int (json_get (j, "rank"), &rank) || rank < 0)
-        return;
-    (void)json_int (json_get (j, "local_rank"), &local);
-    c->rank = rank;
+    if (!json_int (json_get (hello, "rank"), &rank) || rank < 0)
+        return NULL;
+    (void)json_int (json_get (hello, "local_rank"), &local);
     if (!(r = rank_of (a, rank))) {
         if (!(r = calloc (1, sizeof (*r))))
-            return;
+            return NULL;
         r->rank = rank;
         r->next = a->ranks;
         a->ranks = r;
     }
     r->local_rank = local;
-    watch_dirs (a, r, j);
-    (void)ship_rank (a->ship, rank, local, RANK_RUNNING, 0, "");
+    watch_dirs (a, r, hello);
+    if (!r->ended)
+        (void)ship_rank (a->ship, rank, local, RANK_RUNNING, 0, "");
+    return r;
+}
+
+/* A rank's end by what its wrapper says of it. */
+static void take_end (struct agent *a, struct local_rank *r,
+                      const struct json *ended)
+{
+    int64_t status = 0;
+
+    (void)json_int (json_get (ended, "status"), &status);
+    rank_ended (a, r, status, json_text (json_get (ended, "text"), ""));
+}
+
+static void keep_said (struct agent *a, const struct local_rank *r,
+                       const struct json *j)
+{
+    char *text = json_print (j, false);
+    struct err err = { "" };
+
+    if (text && spool_keep_said (a->spool, r->rank,
+                                 json_text (json_get (j, "type"), ""), text,
+                                 &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "keep-failed", "%s", err.text);
+    free (text);
+}
+
+static void on_hello (struct client *c, const struct json *j)
+{
+    struct local_rank *r = rank_began (c->agent, j);
+    struct json *reply;
+
+    if (!r)
+        return;
+    c->rank = r->rank;
+    r->joined = true;
+    keep_said (c->agent, r, j);
     reply = json_object ();
     json_add_text (reply, "type", "welcome");
     (void)control_send (c->fd, reply);
@@ -445,16 +526,28 @@ static void on_packet (struct client *c, const struct json *j)
 {
     const char *type = json_text (json_get (j, "type"), "");
     struct local_rank *r = rank_of (c->agent, c->rank);
-    int64_t status = 0;
 
     if (strcmp (type, "hello") == 0) {
         on_hello (c, j);
     } else if (strcmp (type, "ended") == 0 && r) {
         c->ended = true;
-        (void)json_int (json_get (j, "status"), &status);
-        rank_ended (c->agent, r, status,
-                    json_text (json_get (j, "text"), ""));
+        keep_said (c->agent, r, j);
+        take_end (c->agent, r, j);
     }
+}
+
+/* What was said to a former life of this agent. */
+static void recall (void *arg, int64_t rank, const char *packet)
+{
+    struct agent *a = arg;
+    struct json *j = json_parse (packet, strlen (packet), NULL);
+    struct local_rank *r = rank_of (a, rank);
+
+    if (strcmp (json_text (json_get (j, "type"), ""), "hello") == 0)
+        (void)rank_began (a, j);
+    else if (r)
+        take_end (a, r, j);
+    json_free (j);
 }
 
 static void on_client (void *arg)
@@ -521,10 +614,35 @@ static int open_spool (struct agent *a, struct err *err)
                 : snprintf (dir, sizeof (dir), "%s/spool-%s", a->opt->state,
                             a->opt->job);
 
+    int rc;
+
     if (n < 0 || (size_t)n >= sizeof (dir))
         return err_set (err, ENAMETOOLONG, "path is too long: %s",
                         a->opt->state);
-    return spool_open (dir, &a->spool, err);
+    // a run's agent that was just killed may still hold its lock
+    while ((rc = spool_open (dir, &a->spool, err)) == -EBUSY &&
+           a->opt->run_dir && clock_mono_ns () - a->began_ns < LOCK_LIMIT_NS)
+        (void)poll (NULL, 0, LOCK_RETRY_MS);
+    return rc;
+}
+
+/* The directories of other runs, STATE/JOB/HOST, may be below one that is
+ * watched here.
+ */
+static int exclude_other_runs (struct agent *a, struct err *err)
+{
+    char own[PATH_MAX], state[PATH_MAX];
+    char *slash;
+
+    if (!realpath (a->opt->run_dir, own))
+        return err_sys (err, errno, "cannot resolve %s", a->opt->run_dir);
+    (void)snprintf (state, sizeof (state), "%s", own);
+    for (int i = 0; i < 2; i++) {
+        if (!(slash = strrchr (state, '/')) || slash == state)
+            return 0;           // not where rollcall run puts it
+        *slash = '\0';
+    }
+    return watch_exclude (a->watch, state, own, err);
 }
 
 static int open_watch (struct agent *a, struct err *err)
@@ -536,6 +654,8 @@ static int open_watch (struct agent *a, struct err *err)
     for (size_t i = 0; i < a->opt->watch.n && rc == 0; i++)
         rc = watch_add (a->watch, a->opt->watch.items[i], 0, -1, err);
     if (rc < 0 || !a->opt->run_dir)
+        return rc;
+    if ((rc = exclude_other_runs (a, err)) < 0)
         return rc;
     if ((a->listener = control_listen (a->opt->run_dir, err)) < 0)
         return a->listener;
@@ -552,10 +672,6 @@ static int start (struct agent *a, struct err *err)
                                  a->opt->world_size };
     int rc;
 
-    if (!net_is_loopback (a->opt->aggregator) && !a->opt->insecure)
-        return err_set (err, EPERM, "%s is on another host, and connections "
-                        "are not encrypted yet: say --insecure if that is "
-                        "acceptable", a->opt->aggregator);
     host_name (a->host, sizeof (a->host));
     host_key (a->key);
     (void)setpriority (PRIO_PROCESS, 0, NICE);
@@ -567,7 +683,16 @@ static int start (struct agent *a, struct err *err)
     if (rc == 0)
         rc = ship_create (a->loop, a->spool, a->opt->aggregator, &who, &events,
                           &a->ship, err);
-    return rc;
+    return rc < 0 ? rc : spool_each_said (a->spool, recall, a, err);
+}
+
+/* The spool of a run that is over and of which everything was delivered. */
+static void remove_spool (const struct agent *a)
+{
+    char dir[PATH_MAX];
+
+    if (fileio_join (dir, sizeof (dir), a->opt->run_dir, "spool"))
+        (void)fileio_remove_tree (dir, NULL);
 }
 
 static void stop (struct agent *a)
@@ -575,22 +700,28 @@ static void stop (struct agent *a)
     sealer_destroy (a->sealer);
     ship_destroy (a->ship);
     while (a->clients) {
-        a->clients->ended = true;
+        a->clients->ended = true;       // it lives: we are the ones who go
         drop_client (a->clients);
     }
     while (a->ranks) {
         struct local_rank *next = a->ranks->next;
 
+        // until now it may have been writing captures
+        if (a->ranks->ended)
+            kill_orphans (a->ranks);
         free (a->ranks->dirs);
+        free (a->ranks->capture_dir);
         free (a->ranks);
         a->ranks = next;
     }
     if (a->listener >= 0)
-        (void)close (a->listener);
+        control_unlisten (a->opt->run_dir, a->listener);
     if (a->signal_fd >= 0)
         (void)close (a->signal_fd);
     watch_destroy (a->watch);
     spool_close (a->spool);
+    if (a->complete && a->opt->run_dir)
+        remove_spool (a);
     loop_destroy (a->loop);
 }
 
@@ -599,15 +730,23 @@ int agent_run (const struct agent_options *opt)
     struct agent a = { .opt = opt, .listener = -1, .signal_fd = -1,
                        .began_ns = clock_mono_ns () };
     struct err err = { "" };
-    int rc = start (&a, &err);
+    int rc;
+
+    if (!net_is_loopback (opt->aggregator) && !opt->insecure) {
+        log_text (LOG_LEVEL_ERROR, "refused", "%s is on another host, and "
+                  "connections are not encrypted yet: say --insecure if that "
+                  "is acceptable", opt->aggregator);
+        return EX_CONFIG;
+    }
+    rc = start (&a, &err);
 
     if (rc == -EBUSY && opt->run_dir) {
         a.status = 0;           // another one was faster: it serves the host
     } else if (rc < 0) {
         log_text (LOG_LEVEL_ERROR, "start-failed", "%s", err.text);
-        a.status = rc == -EPERM ? EX_USAGE : EX_CANTCREAT;
+        a.status = EX_CANTCREAT;
     } else {
-        if (opt->run_dir)
+        if (opt->run_dir || opt->once)
             check_life (&a);
         scan (&a);
         (void)loop_run (a.loop);

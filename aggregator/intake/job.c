@@ -195,6 +195,15 @@ bool job_delivered (const struct job *j)
     return j->nagents > 0;
 }
 
+bool job_lost (const struct job *j)
+{
+    for (size_t i = 0; i < j->nagents; i++) {
+        if (j->agents[i].lost)
+            return true;
+    }
+    return false;
+}
+
 int job_fill_roster (const struct job *j, struct roster *r)
 {
     for (size_t i = 0; i < j->nranks; i++) {

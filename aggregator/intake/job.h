@@ -70,6 +70,8 @@ bool job_ended (const struct job *j);
 /* ... and there are as many as there should be, of agents that are done. */
 bool job_delivered (const struct job *j);
 bool job_all_reported (const struct job *j);
+/* Whether an agent fell silent before it had delivered everything. */
+bool job_lost (const struct job *j);
 
 /* What is known into a roster whose expected ranks are there. */
 int job_fill_roster (const struct job *j, struct roster *r);

@@ -47,6 +47,17 @@ int control_listen (const char *dir, struct err *err)
     return rc < 0 ? rc : fd;
 }
 
+void control_unlisten (const char *dir, int listener)
+{
+    int dirfd = open (dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (dirfd >= 0) {
+        (void)unlinkat (dirfd, CONTROL_SOCKET, 0);
+        (void)close (dirfd);
+    }
+    (void)close (listener);
+}
+
 int control_accept (int listener)
 {
     int fd = accept4 (listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -89,11 +100,13 @@ struct json *control_receive (int fd, int *rc)
     ssize_t n;
     struct json *j;
 
+    // the kernel tells of a reset (the other side has ended without having
+    // read everything) before it gives out what had been sent; once only
     do {
         n = recv (fd, packet, sizeof (packet), 0);
-    } while (n < 0 && errno == EINTR);
+    } while (n < 0 && (errno == EINTR || errno == ECONNRESET));
     if (n <= 0) {
-        *rc = n == 0 || errno == ECONNRESET ? -EPIPE : -errno;
+        *rc = n == 0 ? -EPIPE : -errno;
         return NULL;
     }
     j = json_parse (packet, (size_t)n, NULL);

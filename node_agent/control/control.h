@@ -23,6 +23,7 @@
  * that it is dead.  A descriptor, or -errno.
  */
 int control_listen (const char *dir, struct err *err);
+void control_unlisten (const char *dir, int listener);  // and remove the file
 int control_accept (int listener);      // -EAGAIN: nobody
 
 /* Connect to it.  -ENOENT or -ECONNREFUSED while there is no agent. */

@@ -23,7 +23,10 @@ static const char schema_sql[] =
     " kind INTEGER NOT NULL, rank INTEGER NOT NULL, capture TEXT NOT NULL,"
     " path TEXT NOT NULL, file TEXT NOT NULL, size INTEGER NOT NULL,"
     " content BLOB NOT NULL, state TEXT NOT NULL, why TEXT);"
-    "CREATE INDEX IF NOT EXISTS item_state ON item(state, id);";
+    "CREATE INDEX IF NOT EXISTS item_state ON item(state, id);"
+    // what the wrappers of a run have said
+    "CREATE TABLE IF NOT EXISTS said (rank INTEGER, type TEXT, packet TEXT,"
+    " PRIMARY KEY (rank, type));";
 
 struct spool {
     char dir[PATH_MAX];
@@ -258,4 +261,49 @@ uint64_t spool_undelivered (struct spool *s)
 {
     return (uint64_t)db_int (s->db, "SELECT count(*) FROM item WHERE "
                                     "state='sealed'", 0);
+}
+
+bool spool_has_rank (struct spool *s, int64_t rank)
+{
+    char sql[128];
+
+    (void)snprintf (sql, sizeof (sql), "SELECT 1 FROM item WHERE rank=%lld "
+                    "LIMIT 1", (long long)rank);
+    return db_int (s->db, sql, 0) == 1;
+}
+
+int spool_keep_said (struct spool *s, int64_t rank, const char *type,
+                     const char *packet, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (s->db, "INSERT OR REPLACE INTO said VALUES "
+                                "(?1,?2,?3)", &st, err);
+
+    if (rc == 0) {
+        (void)sqlite3_bind_int64 (st, 1, rank);
+        db_bind_text (st, 2, type);
+        db_bind_text (st, 3, packet);
+        rc = db_run (st, err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+int spool_each_said (struct spool *s,
+                     void (*fn) (void *arg, int64_t rank, const char *packet),
+                     void *arg, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int code, rc = db_prepare (s->db, "SELECT rank, packet FROM said ORDER BY "
+                                      "type='hello' DESC, rank", &st, err);
+
+    if (rc < 0)
+        return rc;
+    while ((code = sqlite3_step (st)) == SQLITE_ROW)
+        fn (arg, sqlite3_column_int64 (st, 0),
+            (const char *)sqlite3_column_text (st, 1));
+    if (code != SQLITE_DONE)
+        rc = db_error (s->db, "spool", err);
+    (void)sqlite3_finalize (st);
+    return rc;
 }

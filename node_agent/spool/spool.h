@@ -61,4 +61,16 @@ int spool_gone (struct spool *s, uint64_t id, const char *why,
 
 uint64_t spool_undelivered (struct spool *s);
 
+/* Whether a capture of this rank was ever sealed. */
+bool spool_has_rank (struct spool *s, int64_t rank);
+
+/* Keep what a wrapper said (one packet of each type), for the next life. */
+int spool_keep_said (struct spool *s, int64_t rank, const char *type,
+                     const char *packet, struct err *err);
+
+/* Everything that was kept: hellos first, then ends. */
+int spool_each_said (struct spool *s,
+                     void (*fn) (void *arg, int64_t rank, const char *packet),
+                     void *arg, struct err *err);
+
 #endif

@@ -51,7 +51,7 @@ struct world_member {
 };
 
 /* MPI_Init, an allgather of members, a broadcast of rank 0's bulletin, an
- * allreduce of "ok", MPI_Finalize.  'w' is corrected by what MPI says: rank,
+ * allreduce of "ok".  'w' is corrected by what MPI says: rank,
  * size, local rank and size (ranks with the same host key).  'members' is the
  * caller's to free, by rank.  -EINVAL: MPI's world has 1 rank although the
  * launcher says otherwise.
@@ -59,5 +59,10 @@ struct world_member {
 int world_discover (struct world *w, const char *host, const char *host_key,
                     struct world_bulletin *bulletin, bool *all_ok,
                     struct world_member **members, struct err *err);
+
+/* MPI_Finalize, after world_discover in any case.  No rank leaves before all
+ * have come here: what rank 0 says before is heard although others fail.
+ */
+void world_leave (void);
 
 #endif

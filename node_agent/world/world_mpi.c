@@ -52,6 +52,21 @@ static int exchange (struct world *w, const char *host, const char *host_key,
     return 0;
 }
 
+static int misfit (const struct world *w, int64_t said, struct err *err)
+{
+    return err_set (err, EINVAL, "the launcher (%s) says %lld ranks, but MPI "
+                    "finds a world of 1: they do not fit each other (under "
+                    "Slurm: srun --mpi=pmix)", w->launcher, (long long)said);
+}
+
+/* srun without an interface for MPI: MPI_Init would end this process. */
+static bool is_alone (const struct world *w)
+{
+    return strcmp (w->launcher, "slurm") == 0 && w->size > 1 &&
+           !getenv ("PMIX_NAMESPACE") && !getenv ("PMI_FD") &&
+           !getenv ("PMI_RANK");
+}
+
 int world_discover (struct world *w, const char *host, const char *host_key,
                     struct world_bulletin *bulletin, bool *all_ok,
                     struct world_member **members, struct err *err)
@@ -59,6 +74,8 @@ int world_discover (struct world *w, const char *host, const char *host_key,
     int64_t said = w->size;
     int rank, size, rc;
 
+    if (is_alone (w))
+        return misfit (w, said, err);
     if (MPI_Init (NULL, NULL) != MPI_SUCCESS)
         return err_set (err, EIO, "MPI_Init failed");
     (void)MPI_Comm_rank (MPI_COMM_WORLD, &rank);
@@ -66,11 +83,16 @@ int world_discover (struct world *w, const char *host, const char *host_key,
     w->rank = rank;
     w->size = size;
     if (size == 1 && said > 1)
-        rc = err_set (err, EINVAL, "the launcher (%s) says %lld ranks, but MPI "
-                      "finds a world of 1: they do not fit each other (under "
-                      "Slurm: srun --mpi=pmix)", w->launcher, (long long)said);
+        rc = misfit (w, said, err);
     else
         rc = exchange (w, host, host_key, bulletin, all_ok, members, err);
-    (void)MPI_Finalize ();
     return rc;
+}
+
+void world_leave (void)
+{
+    int begun = 0;
+
+    if (MPI_Initialized (&begun) == MPI_SUCCESS && begun)
+        (void)MPI_Finalize ();
 }

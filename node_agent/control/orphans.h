@@ -1,0 +1,14 @@
+/* node_agent/control/orphans.h - what a COMMAND leaves behind
+ *
+ * COMMAND itself dies with its wrapper (PR_SET_PDEATHSIG), what COMMAND has
+ * started does not.  It is known by its environment, which it has inherited.
+ */
+#ifndef ROLLCALL_CONTROL_ORPHANS_H
+#define ROLLCALL_CONTROL_ORPHANS_H
+
+#include <stddef.h>
+
+/* SIGKILL every process of ours whose environment has NAME=VALUE; how many. */
+size_t orphans_kill (const char *name, const char *value);
+
+#endif

@@ -1,0 +1,260 @@
+#!/usr/bin/env bats
+# rollcall-aggregator as a service and agents that deliver to it: what is
+# acknowledged is there, once, whoever dies meanwhile
+
+load run_helper
+
+# A port below those that the system gives out.
+choose_port ()
+{
+    local i
+
+    for ((i = 0; i < 100; i++)); do
+        PORT=$((15000 + (RANDOM + BASHPID) % 15000))
+        listens "$PORT" || return 0
+    done
+    fail "no free port"
+}
+
+service ()                          # start it, or start it again
+{
+    [ -n "${PORT:-}" ] || choose_port
+    "$AGGREGATOR" --root "$TEST_DIR/root" --listen "tcp://127.0.0.1:$PORT" \
+        >>service.log 2>&1 3>&- &
+    service=$!
+    LIMIT=20 eventually listens "$PORT" || fail "$(cat service.log)" || return
+    DB=root/jobs/j/cluster_analysis_output/analysis.db
+}
+
+# agent [OPTION]...: of job j, its spool in spool/
+agent ()
+{
+    timeout 60 "$AGENT" --state "$TEST_DIR/spool" --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" "$@"
+}
+
+# watching [OPTION]... DIR: in the background
+watching ()
+{
+    "$AGENT" --state "$TEST_DIR/spool" --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" "$@" >>agent.log 2>&1 3>&- &
+    watcher=$!
+}
+
+captures_are ()                     # N: in the result
+{
+    [ -e "$DB" ] && [ "$(sql "SELECT count(*) FROM Capture WHERE
+                              state='complete'" 2>/dev/null)" = "$1" ]
+}
+
+builds_are ()                       # N, or more
+{
+    [ "$(grep -c event=built service.log)" -ge "$1" ]
+}
+
+stop_service ()
+{
+    kill "$service"
+    wait "$service" || fail "the service ended with $?: $(cat service.log)"
+    nothing_runs
+    ! listens "$PORT"
+}
+
+as_analyzed ()
+{
+    "$ROLLCALL" analyze -o ref job >ref.log 2>&1 || fail "$(cat ref.log)"
+    same_tables ref/cluster_analysis_output/analysis.db "$DB"
+}
+
+@test "an agent delivers once: the rows are those of analyze" {
+    make
+    service
+    run agent --once job
+    expect_status 0
+    eventually captures_are 4
+    as_analyzed
+    truth_and_more
+    stop_service
+}
+
+@test "delivering again is harmless, with the spool and without" {
+    make
+    service
+    run agent --once job
+    expect_status 0
+    eventually captures_are 4
+    run agent --once job
+    expect_status 0
+    rm -rf spool
+    run agent --once job
+    expect_status 0
+    eventually builds_are 2
+    is "captures" "complete 4" "$(sql "SELECT state || ' ' || count(*)
+                                       FROM Capture GROUP BY state")"
+    as_analyzed
+    stop_service
+}
+
+@test "an agent is killed in the middle and started again" {
+    make --ranks 8 --ops 300
+    service
+    watching --quiet-period 0.1s job
+    some_sealed () { grep -q event=sealed agent.log; }
+    eventually some_sealed
+    kill -KILL "$watcher"
+    wait "$watcher" || true
+    run agent --once job
+    expect_status 0
+    eventually captures_are 8
+    as_analyzed
+    truth_holds
+    stop_service
+}
+
+# raw files that take a while
+raw_captures ()
+{
+    local capture
+
+    make --ranks 3
+    for capture in job/*_ascend_pt; do
+        mkdir "$capture/PROF_1"
+        head -c 60000000 /dev/urandom >"$capture/PROF_1/data"
+    done
+}
+
+@test "the aggregator is killed while it takes in: nothing lost or twice" {
+    local i incoming
+
+    raw_captures
+    service
+    agent --once --raw job >agent.log 2>&1 3>&- &
+    local sender=$!
+    for i in 1 2 3; do
+        incoming () { [ -n "$(ls root/incoming)" ] || gone "$sender"; }
+        eventually incoming
+        kill -KILL "$service"
+        wait "$service" || true
+        service
+    done
+    wait "$sender" || fail "$(cat agent.log)"
+    eventually captures_are 3
+    as_analyzed
+    stop_service
+    is "items" "$(($(find job -type f | wc -l) + 3))" \
+        "$(sqlite3 root/ledger.db "SELECT count(*) FROM item")"
+    is "items that are there twice" 0 "$(sqlite3 root/ledger.db "SELECT
+        count(*) FROM (SELECT 1 FROM item GROUP BY kind, rank, capture, path
+                       HAVING count(*) > 1)")"
+}
+
+@test "a capture that is finished is delivered while others are written" {
+    make --ranks 2
+    mkdir later
+    service
+    watching --quiet-period 0.2s later
+    cp -r job/*_20003_*_ascend_pt later/
+    eventually captures_are 1
+    cp -r job/*_20012_*_ascend_pt later/
+    eventually captures_are 2
+    kill "$watcher"
+    wait "$watcher" || fail "the agent ended with $?: $(cat agent.log)"
+    stop_service
+}
+
+@test "analyse.done ends the waiting" {
+    make --ranks 2 --age 2026
+    mkdir later
+    service
+    watching --quiet-period 1h later
+    # a date of just now, so that it is not quiet by its dates
+    cp -r job/*_ascend_pt later/
+    eventually captures_are 2
+    kill "$watcher"
+    wait "$watcher" || fail "the agent ended with $?: $(cat agent.log)"
+    stop_service
+}
+
+@test "a capture that was analysed again supersedes its older self" {
+    make --ranks 2 --layout renamed
+    service
+    watching --quiet-period 0.2s job
+    eventually captures_are 2
+    rm -rf new truth.db
+    "$CAPTURE_MAKER" --quiet --ranks 2 --ops 8 --layout renamed --seed 7 \
+        --truth truth.db new
+    cp -r new/rank_1_ascend_pt/. job/rank_1_ascend_pt
+    superseded ()
+    {
+        [ "$(sql "SELECT count(*) FROM Capture WHERE state='superseded'")" = 1 ]
+    }
+    eventually superseded
+    is "captures" "complete 2,superseded 1" "$(sql "SELECT group_concat(x) FROM
+        (SELECT state || ' ' || count(*) x FROM Capture GROUP BY state)")"
+    truth_holds "rank=1"
+    kill "$watcher"
+    wait "$watcher" || fail "the agent ended with $?: $(cat agent.log)"
+    stop_service
+}
+
+@test "two agents with one state directory: the second says so" {
+    make
+    service
+    watching job
+    eventually test -e spool/spool-j/ledger.db
+    run agent --once job
+    expect_status 73
+    shows "another agent has the spool"
+    kill "$watcher"
+    wait "$watcher" || fail "the agent ended with $?: $(cat agent.log)"
+    stop_service
+}
+
+@test "two aggregators with one root: the second says so" {
+    service
+    run timeout 20 "$AGGREGATOR" --root root --listen tcp://127.0.0.1:1
+    expect_status 73
+    shows "root/ledger.db" "lock"
+    stop_service
+}
+
+@test "a port that is taken is said" {
+    service
+    run timeout 20 "$AGGREGATOR" --root root2 \
+        --listen "tcp://127.0.0.1:$PORT"
+    expect_status 73
+    shows "tcp://127.0.0.1:$PORT" "in use"
+    stop_service
+}
+
+@test "a root that cannot be made or written: 73 with the path" {
+    run timeout 20 "$AGGREGATOR" --root /proc/no/root --listen tcp://127.0.0.1:1
+    expect_status 73
+    shows "/proc/no"
+    mkdir -m 555 closed
+    run humbly timeout 20 "$AGGREGATOR" --root closed/root \
+        --listen tcp://127.0.0.1:1
+    expect_status 73
+    shows "closed/root"
+    run humbly timeout 20 "$AGENT" --once --state closed/state .
+    expect_status 73
+    shows "closed/state"
+    nothing_runs
+}
+
+@test "addresses that other hosts reach need --insecure, on both sides" {
+    choose_port
+    run timeout 20 "$AGGREGATOR" --root root --listen "tcp://*:$PORT"
+    expect_status 78
+    shows "can be reached from other hosts" "--insecure"
+    run timeout 20 "$AGENT" --once --state spool --job j \
+        --aggregator "tcp://192.0.2.1:$PORT" .
+    expect_status 78
+    shows "is on another host" "--insecure"
+    "$AGGREGATOR" --insecure --root root --listen "tcp://*:$PORT" \
+        >>service.log 2>&1 3>&- &
+    service=$!
+    eventually listens "$PORT"
+    grep -q "not encrypted" service.log
+    stop_service
+}

@@ -1,0 +1,478 @@
+#!/usr/bin/env bats
+# rollcall run: what becomes of the captures of a parallel job
+
+bats_require_minimum_version 1.5.0
+load run_helper
+
+@test "without a launcher: a world of 1" {
+    run "$ROLLCALL" run --text -o out -- ./writer
+    expect_status 0
+    job_line
+    shows "1 of 1 present"
+    equals_analyze state 1
+    has_rows 1
+    nothing_runs
+}
+
+@test "8 ranks: the rows are those of analyze on the same captures" {
+    run mpirun_run 8 -- ./writer
+    expect_status 0
+    job_line
+    shows "8 of 8 present"
+    equals_analyze state 8
+    has_rows 8
+    is "rows" 1 "$(sql "SELECT count(*) > 1000 FROM (SELECT rank FROM
+                        CommAnalyzerTime UNION ALL SELECT rank FROM
+                        CommAnalyzerBandwidth UNION ALL SELECT rank FROM
+                        CommAnalyzerMatrix)")"
+    nothing_runs
+}
+
+@test "a complete run leaves its captures, its result and its logs only" {
+    local left
+
+    run mpirun_run 2 -- ./writer
+    expect_status 0
+    nothing_runs
+    left=$(cd "$(run_dir)" && find . -maxdepth 1 -mindepth 1 | sort)
+    is "left in the run's directory" \
+        "$(printf './%s\n' agent.log aggregator.json aggregator.log \
+            captures joined result.json | sort)" "$left"
+    is "left beside it" "$(job)" "$(ls "$ROLLCALL_STATE_DIR")"
+    is "left in OUT" "cluster_analysis_output" "$(ls -A out)"
+}
+
+@test "COMMAND that exits with 3 on one rank: status 3, the rank is named" {
+    cat >fails <<'SCRIPT'
+#!/bin/sh
+[ "$RANK" -ne 2 ] || { ./writer; exit 3; }
+./writer
+touch wrote.$RANK
+exec sleep 1000
+SCRIPT
+    chmod +x fails
+    run mpirun_run 4 --deadline 20s -- ./fails
+    expect_status 3
+    shows "rank 2: COMMAND ended with status 3" "of 3 ranks was ended on request"
+    roster_says 2 present "COMMAND ended with status 3"
+    # those that had written by then are there
+    for rank in 0 1 3; do
+        [ ! -e wrote.$rank ] || roster_says $rank present "" || return
+    done
+    is "in time" 1 "$((SECONDS < 30))"
+    nothing_runs
+}
+
+@test "COMMAND that is killed by a signal: 128 + n, and the signal's name" {
+    run mpirun_run 2 -- sh -c './writer; [ $RANK -ne 1 ] || kill -KILL $$'
+    expect_status 137
+    shows "rank 1: COMMAND was killed by signal 9 (Killed)"
+    roster_says 1 present "signal 9"
+    nothing_runs
+}
+
+@test "COMMAND that does not exist: 127" {
+    run mpirun_run 2 -- ./no-such-program
+    expect_status 127
+    shows "cannot run ./no-such-program: No such file"
+    nothing_runs
+    # and one that may not be run
+    touch plain-file
+    rm -rf state
+    run "$ROLLCALL" run --text -o out -- ./plain-file
+    expect_status 126
+    shows "cannot run ./plain-file: Permission denied"
+    nothing_runs
+}
+
+@test "a rank that writes no capture is named, with the place and the reason" {
+    run mpirun_run 3 -- sh -c '[ $RANK -eq 1 ] || ./writer'
+    expect_status 1
+    shows "2 of 3 present"
+    roster_says 1 missing "it wrote no capture below"
+    roster_says 1 missing "captures/rank1"
+    nothing_runs
+}
+
+@test "nobody writes a capture: 65, and each rank is named" {
+    run mpirun_run 2 -- true
+    expect_status 65
+    roster_says 0 missing "it wrote no capture below"
+    roster_says 1 missing "it wrote no capture below"
+    nothing_runs
+}
+
+@test "captures in the working directory" {
+    run mpirun_run 2 -- ./writer .
+    expect_status 0
+    shows "2 of 2 present"
+    nothing_runs
+}
+
+@test "captures in a directory that --watch names, made by COMMAND" {
+    mkdir elsewhere
+    run mpirun_run 2 --watch "$PWD/elsewhere/a" -w elsewhere/b -- \
+        sh -c 'mkdir -p elsewhere/a elsewhere/b
+               [ $RANK -eq 0 ] && ./writer elsewhere/a || ./writer elsewhere/b'
+    expect_status 0
+    shows "2 of 2 present"
+    equals_analyze elsewhere 2
+    nothing_runs
+}
+
+@test "a capture without a rank in its wrapper's directory is of that rank" {
+    run mpirun_run 2 -- sh -c 'exec "$CAPTURE_MAKER" --quiet --ranks 2 \
+        --only-rank $RANK --no-rank "$ROLLCALL_CAPTURE_DIR"'
+    expect_status 0
+    is "ranks" "0 1" "$(sql "SELECT group_concat(rank, ' ') FROM
+                             (SELECT rank FROM Capture ORDER BY rank)")"
+    has_rows 2
+    nothing_runs
+}
+
+@test "a capture that was not analysed is raw: status 1, and named" {
+    run mpirun_run 2 -- sh -c './writer
+        cd $ROLLCALL_CAPTURE_DIR/*_ascend_pt && mkdir -p PROF_1/device_0/data
+        [ $RANK -eq 0 ] || rm -r ASCEND_PROFILER_OUTPUT'
+    expect_status 1
+    roster_says 1 raw ""
+    roster_says 0 present ""
+    nothing_runs
+}
+
+@test "captures of an earlier job in the working directory are not taken" {
+    local made now
+
+    "$CAPTURE_MAKER" --quiet --ranks 2 --seed 9 --layout renamed .
+    made=$(stat -c %Z rank_0_ascend_pt rank_1_ascend_pt | sort -n | tail -1)
+    older () { printf -v now '%(%s)T' -1 && [ "$now" -gt $((made + 2)) ]; }
+    eventually older
+    run mpirun_run 2 -- ./writer .
+    expect_status 0
+    is "captures" 2 "$(sql "SELECT count(*) FROM Capture")"
+    is "old ones" 0 "$(sql "SELECT count(*) FROM Capture
+                            WHERE name LIKE 'rank_%'")"
+    nothing_runs
+}
+
+@test "COMMAND's environment and descriptors" {
+    cat >look <<'SCRIPT'
+#!/bin/bash
+env | sort >env.$RANK
+ls /proc/$$/fd >fd.$RANK
+grep -E '^Sig(Blk|Ign)' /proc/self/status >signals.$RANK
+exec ./writer
+SCRIPT
+    chmod +x look
+    # what bats itself ignores is not passed on
+    run env --default-signal mpirun -np 3 "$ROLLCALL" run -o out -- ./look
+    expect_status 0
+    for rank in 0 1 2; do
+        # 255 is bash's own, of the script
+        is "descriptors" "0 1 2 255" "$(sort -n fd.$rank | paste -sd ' ')"
+        for v in RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=3 \
+            MASTER_ADDR=127.0.0.1 "ROLLCALL_JOB=$(job)" \
+            "ROLLCALL_CAPTURE_DIR=$(run_dir)/captures/rank$rank" \
+            "ASCEND_WORK_PATH=$(run_dir)/captures/rank$rank"; do
+            grep -qxF "$v" env.$rank || fail "no $v in $(cat env.$rank)"
+        done
+        grep -qE '^MASTER_PORT=[0-9]+$' env.$rank
+        run -1 grep -E '^(OMPI|PMIX|ORTE|PMI|OPAL)_' env.$rank
+        is "ignored signals" "SigIgn:	0000000000000000" \
+            "$(grep Ign signals.$rank)"
+        is "blocked signals" "SigBlk:	0000000000000000" \
+            "$(grep Blk signals.$rank)"
+    done
+    is "one MASTER_PORT" 1 "$(sort -u <(grep -h ^MASTER_PORT env.*) | wc -l)"
+    nothing_runs
+}
+
+@test "--raw: the files of the captures, byte by byte" {
+    run mpirun_run 3 --raw -- sh -c './writer
+        cd $ROLLCALL_CAPTURE_DIR/*_ascend_pt && mkdir -p PROF_1/host/empty &&
+        head -c 3000000 /dev/urandom >PROF_1/big && : >PROF_1/host/nothing'
+    expect_status 0
+    for rank in 0 1 2; do
+        find "$(run_dir)/captures/rank$rank" -type d -empty -delete
+        for capture in "$(run_dir)/captures/rank$rank"/*_ascend_pt; do
+            diff -r "$capture" "out/captures/$(basename "$capture")"
+        done
+    done
+    is "captures" 3 "$(find out/captures -maxdepth 1 -name '*_ascend_pt' |
+                       wc -l)"
+    nothing_runs
+}
+
+@test "--deadline: a capture that never settles is taken as it is" {
+    # the shell that goes on writing is COMMAND's orphan
+    cat >restless <<'SCRIPT'
+#!/bin/bash
+./writer
+cd "$ROLLCALL_CAPTURE_DIR"/*_ascend_pt || exit
+(while echo more >>logs; do sleep 0.05; done) >/dev/null 2>&1 </dev/null &
+SCRIPT
+    chmod +x restless
+    SECONDS=0
+    run "$ROLLCALL" run --text -o out --deadline 4s -- ./restless
+    [ "$SECONDS" -lt 20 ]
+    [ "$status" -le 1 ]
+    has_rows 1
+    nothing_runs
+}
+
+@test "OUT that cannot be written: 73 on all ranks, no COMMAND starts" {
+    mkdir closed
+    chmod 555 closed
+    run humbly mpirun -np 3 "$ROLLCALL" run -o closed/out -- touch started
+    expect_status 73
+    shows "closed/out"
+    [ ! -e started ]
+    nothing_runs
+    touch a-file
+    run mpirun -np 2 "$ROLLCALL" run -o a-file/out -- touch started
+    expect_status 73
+    shows "a-file"
+    [ ! -e started ]
+    nothing_runs
+}
+
+@test "a state directory that cannot be used: said before COMMAND starts" {
+    touch a-file
+    run "$ROLLCALL" run --state a-file/state -o out -- touch started
+    expect_status 73
+    shows "a-file"
+    mkdir -m 777 open
+    run "$ROLLCALL" run --state open -o out -- touch started2
+    expect_status 73
+    shows "open is not a directory that only you can write"
+    [ ! -e started2 ]
+    nothing_runs
+}
+
+@test "a state directory by a relative path" {
+    run mpirun -np 2 "$ROLLCALL" run --state near/state -o out --text -- \
+        ./writer
+    expect_status 0
+    shows "2 of 2 present"
+    nothing_runs
+}
+
+@test "spaces and more in the paths of OUT, state and COMMAND" {
+    local odd=$'with space, "quote" \'and\' $x'
+
+    mkdir "$odd" "$odd/bin"
+    cp writer "$odd/bin/the writer"
+    run mpirun -np 2 "$ROLLCALL" run --state "$TEST_DIR/$odd/state" \
+        -o "$odd/out" --text -- "$odd/bin/the writer"
+    expect_status 0
+    DB="$odd/out/cluster_analysis_output/analysis.db"
+    has_rows 2
+    nothing_runs
+}
+
+@test "a state directory longer than a socket's address" {
+    local long=state/$(printf 'd%.0s' {1..120})/$(printf 'e%.0s' {1..120})
+
+    export ROLLCALL_STATE_DIR=$TEST_DIR/$long
+    run mpirun_run 2 -- ./writer
+    expect_status 0
+    shows "2 of 2 present"
+    nothing_runs
+}
+
+@test "--json: one document, the job's line is on standard error" {
+    run --separate-stderr mpirun -np 2 "$ROLLCALL" run --json -o out -- \
+        ./writer
+    expect_status 0
+    echo "$output" >result.json
+    # sqlite3 reads JSON
+    is "ranks" 2 "$(sqlite3 :memory: "SELECT
+        json_extract(readfile('result.json'), '$.ranks_present')")"
+    is "job" "$(job)" "$(sqlite3 :memory: "SELECT
+        json_extract(readfile('result.json'), '$.job')")"
+    [[ "$stderr" =~ ^job\ run- ]]
+    nothing_runs
+}
+
+@test "standard input and output are COMMAND's" {
+    run --separate-stderr sh -c 'printf "one\ntwo\n" |
+        "$0" run --text -o out -- sh -c "cat; echo error >&2; ./writer"' \
+        "$ROLLCALL"
+    expect_status 0
+    is "first line" 1 "$([[ "${lines[0]}" == job* ]] && echo 1)"
+    is "second line" "one" "${lines[1]}"
+    is "third line" "two" "${lines[2]}"
+    is "standard error" "error" "$stderr"
+    nothing_runs
+}
+
+@test "two runs at once on one host do not meet" {
+    mpirun -np 3 "$ROLLCALL" run --text -o out1 -- ./writer >log1 2>&1 3>&- &
+    local first=$!
+    mpirun -np 2 "$ROLLCALL" run --text -o out2 -- ./writer >log2 2>&1 3>&- &
+    local second=$!
+    wait $first || fail "$(cat log1)"
+    wait $second || fail "$(cat log2)"
+    grep -q "3 of 3 present" log1
+    grep -q "2 of 2 present" log2
+    DB=out1/cluster_analysis_output/analysis.db has_rows 3
+    DB=out2/cluster_analysis_output/analysis.db has_rows 2
+    nothing_runs
+}
+
+@test "a second run into the same OUT replaces the result of the first" {
+    run mpirun_run 3 -- ./writer
+    expect_status 0
+    run mpirun_run 2 -- ./writer
+    expect_status 0
+    has_rows 2
+    is "in the result's directory" "" "$(ls -A out/cluster_analysis_output |
+        grep -vE '^(analysis|cluster_analysis).db$|^report.html$' || true)"
+    nothing_runs
+}
+
+@test "--job: the id is used, and not twice" {
+    run mpirun_run 2 --job my-job -- ./writer
+    expect_status 0
+    shows "my-job"
+    is "job" my-job "$(job)"
+    run mpirun_run 2 --job my-job -- touch started
+    expect_status 73
+    shows "my-job"
+    [ ! -e started ]
+    run "$ROLLCALL" run --job ../up -o out -- touch started
+    expect_status 2
+    [ ! -e started ]
+    nothing_runs
+}
+
+# as torchrun starts its workers, the same variables at every launch
+torch ()
+{
+    local rank pids=() rc=0
+
+    for rank in 0 1; do
+        env RANK=$rank WORLD_SIZE=2 LOCAL_RANK=$rank LOCAL_WORLD_SIZE=2 \
+            TORCHELASTIC_RUN_ID=none MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 \
+            "$ROLLCALL" run --text -o "$1" -- ./writer >log.$rank 2>&1 3>&- &
+        pids+=($!)
+    done
+    wait "${pids[0]}" || rc=$?
+    wait "${pids[1]}" || rc=$?
+    return $rc
+}
+
+@test "under torchrun, the same launch twice: two jobs" {
+    torch out || fail "$(cat log.0 log.1)"
+    has_rows 2
+    torch out2 || fail "$(cat log.0 log.1)"
+    DB=out2/cluster_analysis_output/analysis.db has_rows 2
+    is "left in OUT" "cluster_analysis_output" "$(ls -A out2)"
+    is "jobs" 2 "$(ls "$ROLLCALL_STATE_DIR" | grep -c ^run-)"
+    nothing_runs
+}
+
+@test "a capture that may not be read: named, the others are there" {
+    chmod 777 .
+    mkdir -m 777 free
+    run env -C free ROLLCALL_STATE_DIR="$PWD/free/state" TMPDIR="$PWD/free" \
+        setpriv --bounding-set=-dac_override,-dac_read_search \
+        mpirun -np 2 "$ROLLCALL" run --text -o out --deadline 4s -- \
+        sh -c '../writer; [ $RANK -eq 0 ] ||
+               chmod 000 $ROLLCALL_CAPTURE_DIR/*_ascend_pt'
+    expect_status 1
+    DB=free/out/cluster_analysis_output/analysis.db
+    roster_says 0 present ""
+    is "rank 1" 0 "$(sql "SELECT count(*) FROM Roster WHERE rank=1 AND
+                          state='present'")"
+    shows "rank 1" "Permission denied"
+    nothing_runs
+}
+
+@test "somebody who is not root" {
+    chmod a+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" .
+    as_nobody test -x "$ROLLCALL" -a -x "$CAPTURE_MAKER" ||
+        skip "nobody cannot reach $ROLLCALL"
+    mkdir -m 777 free
+    run as_nobody env -C free -u OMPI_ALLOW_RUN_AS_ROOT TMPDIR="$PWD/free" \
+        HOME="$PWD/free" ROLLCALL_STATE_DIR="$PWD/free/state" \
+        mpirun -np 2 "$ROLLCALL" run --text -o out -- ../writer
+    expect_status 0
+    shows "2 of 2 present"
+    nothing_runs
+}
+
+@test "OUT on a full disk: 73 with the reason, the captures stay" {
+    [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null ||
+        skip "no mount namespaces"
+    mkdir out
+    run unshare -m sh -c 'mount -t tmpfs -o size=64k tmpfs out &&
+        exec mpirun -np 2 "$0" run --text -o out --deadline 10s -- ./writer' \
+        "$ROLLCALL"
+    expect_status 73
+    shows "nothing could be written" "full"
+    is "captures" 2 "$(find state -name '*_ascend_pt' | wc -l)"
+    nothing_runs
+}
+
+@test "usage" {
+    run "$ROLLCALL" run
+    expect_status 2
+    shows "which COMMAND?"
+    run "$ROLLCALL" run --child wrong -- true
+    expect_status 2
+    shows "none of auto, plain, mpi"
+    run "$ROLLCALL" run --no-such -- true
+    expect_status 2
+    run "$ROLLCALL" run --port 9-1 -o out -- true
+    expect_status 2
+    shows "--port"
+    run "$ROLLCALL" run --aggregator tcp://127.0.0.1:9 -o out -- true
+    expect_status 2
+    shows "--aggregator needs --job"
+    run env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=7 "$ROLLCALL" run \
+        -o out -- true
+    expect_status 78
+    shows "OMPI_COMM_WORLD_RANK=7"
+    run "$ROLLCALL" run --help
+    expect_status 0
+    shows "--deadline"
+    nothing_runs
+}
+
+@test "an aggregator that is not there: 69, before COMMAND starts" {
+    run "$ROLLCALL" run --aggregator tcp://127.0.0.1:9 --job j -o out -- \
+        touch started
+    expect_status 69
+    shows "cannot reach the aggregator" "tcp://127.0.0.1:9"
+    [ ! -e started ]
+    run "$ROLLCALL" run --aggregator nonsense --job j2 -o out -- touch started
+    expect_status 2
+    nothing_runs
+}
+
+@test "wait: an unknown job, one that is over, one that is not" {
+    run "$ROLLCALL" wait no-such-job
+    expect_status 66
+    shows "there is no job no-such-job"
+    run "$ROLLCALL" wait
+    expect_status 2
+    mkfifo go
+    background mpirun_run 2 -- sh -c 'touch began.$RANK
+        [ $RANK -ne 0 ] || cat go; ./writer'
+    eventually test -e began.0
+    run "$ROLLCALL" wait --timeout 0.2s "$(job)"
+    expect_status 75
+    shows "still under way"
+    "$ROLLCALL" wait --text "$(job)" >wait.log 2>&1 3>&- &
+    local waiter=$!
+    echo >go
+    end_of "$pid"
+    expect_status 0
+    wait $waiter || fail "$(cat wait.log)"
+    grep -q "2 of 2 present" wait.log
+    run "$ROLLCALL" wait --text "$(job)"
+    expect_status 0
+    shows "2 of 2 present"
+    nothing_runs
+}

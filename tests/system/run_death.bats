@@ -1,0 +1,272 @@
+#!/usr/bin/env bats
+# rollcall run: whoever dies, whenever, nobody hangs, nothing is left running,
+# and the roll is called
+#
+# Each test starts a run of 4 ranks, stops it at one of three points, kills one
+# of its processes and looks at what is left:
+#   before   no COMMAND has written its capture
+#   after    every COMMAND has, and still runs
+#   ended    every COMMAND has ended; the aggregator is held, so that the run
+#            is not over
+
+load run_helper
+
+RANKS=4
+
+start_run ()
+{
+    cat >command <<'SCRIPT'
+#!/bin/bash
+wait_for () { until [ -e "$1" ]; do sleep 0.05; done; }
+echo $PPID >wrapper.$RANK
+# what it started is to be found, too
+sleep 1000 </dev/null >/dev/null 2>&1 &
+echo $! >child.$RANK
+echo $$ >command.$RANK
+wait_for go.write
+./writer
+touch wrote.$RANK
+wait_for go.end
+SCRIPT
+    chmod +x command
+    # bash starts what is in the background with SIGINT ignored
+    env --default-signal mpirun -np $RANKS "$ROLLCALL" run --text -o out \
+        --deadline 10s -- ./command >log 2>&1 3>&- &
+    pid=$!
+    for_ranks began
+}
+
+# for_ranks FILE: until each rank has made it
+for_ranks ()
+{
+    local rank file=$1
+
+    [ "$file" != began ] || file=command
+    for ((rank = 0; rank < RANKS; rank++)); do
+        eventually test -s "$file.$rank" -o -e "$file.$rank"
+    done
+}
+
+# until_point before|after|ended
+until_point ()
+{
+    local rank
+
+    case $1 in
+    before) return ;;
+    esac
+    touch go.write
+    for_ranks wrote
+    [ "$1" = ended ] || return 0
+    # an aggregator that does not answer
+    kill -STOP "$(processes_named rollcall-aggregator)"
+    touch go.end
+    for ((rank = 0; rank < RANKS; rank++)); do
+        eventually gone "$(cat command.$rank)"
+    done
+    for ((rank = 1; rank < RANKS; rank++)); do
+        eventually gone "$(cat wrapper.$rank)"
+    done
+}
+
+# kill_one SIGNAL WHOM
+kill_one ()
+{
+    case $2 in
+    command) kill -"$1" "$(cat command.2)" ;;
+    wrapper0) kill -"$1" "$(cat wrapper.0)" ;;
+    wrapper) kill -"$1" "$(cat wrapper.2)" ;;
+    agent) kill -"$1" "$(processes_named rollcall-agent)" ;;
+    aggregator) kill -"$1" "$(processes_named rollcall-aggregator)" ;;
+    mpirun) kill -"$1" "$pid" ;;
+    esac
+}
+
+# A held aggregator may go on.
+release ()
+{
+    local p
+
+    for p in $(processes_named rollcall-aggregator); do
+        kill -CONT "$p"
+    done
+}
+
+# What is true after every death.
+the_roll_is_called ()
+{
+    local captures
+
+    end_of "$pid"
+    SECONDS=0
+    status=0
+    "$ROLLCALL" wait --text --timeout 60s "$(job)" >wait.log 2>&1 ||
+        status=$?
+    output=$(cat wait.log)
+    nothing_runs || fail "$(cat log)" || return
+    for ((rank = 0; rank < RANKS; rank++)); do
+        gone "$(cat child.$rank)" || fail "rank $rank left a child" || return
+    done
+    [ -e "$DB" ] || fail "no result: $output; $(cat log)" || return
+    captures=$(find state -name '*_ascend_pt' | wc -l)
+    has_rows "$captures"
+}
+
+# death SIGNAL WHOM WHEN
+death ()
+{
+    start_run
+    until_point "$3"
+    kill_one "$1" "$2"
+    case $2 in
+    agent | aggregator)
+        touch go.write go.end ;;
+    esac
+    release
+    the_roll_is_called
+}
+
+# ranks_are STATE [STATE]...: states of the ranks, in this order
+ranks_are ()
+{
+    is "ranks" "$*" "$(sql "SELECT group_concat(state, ' ') FROM
+                            (SELECT state FROM Roster ORDER BY rank)")"
+}
+
+launcher_says ()
+{
+    grep -qF "$1" log || fail "the launcher's output has no \"$1\": $(cat log)"
+}
+
+@test "COMMAND is killed before it has written" {
+    death KILL command before
+    expect_status 137
+    roster_says 2 missing "COMMAND was killed by signal 9"
+    roster_says 1 missing "ended on request: rank 2 failed"
+}
+
+@test "COMMAND is killed after it has written" {
+    death KILL command after
+    expect_status 137
+    roster_says 2 present "COMMAND was killed by signal 9"
+    ranks_are present present present present
+}
+
+@test "a wrapper is killed before its COMMAND has written" {
+    death KILL wrapper before
+    expect_status 137
+    roster_says 2 missing "its wrapper was killed, and its COMMAND with it"
+}
+
+@test "a wrapper is killed after its COMMAND has written" {
+    death KILL wrapper after
+    expect_status 137
+    roster_says 2 present "its wrapper was killed"
+    ranks_are present present present present
+}
+
+@test "the wrapper of rank 0 is killed before its COMMAND has written" {
+    death KILL wrapper0 before
+    expect_status 137
+    roster_says 0 missing "its wrapper was killed, and its COMMAND with it"
+}
+
+@test "the wrapper of rank 0 is killed after its COMMAND has written" {
+    death KILL wrapper0 after
+    expect_status 137
+    roster_says 0 present "its wrapper was killed"
+    ranks_are present present present present
+}
+
+@test "the wrapper of rank 0 is killed after all COMMANDs have ended" {
+    death KILL wrapper0 ended
+    expect_status 0
+    ranks_are present present present present
+}
+
+@test "the agent is killed before COMMAND has written: another goes on" {
+    death KILL agent before
+    expect_status 0
+    launcher_says "4 of 4 present"
+}
+
+@test "the agent is killed after COMMAND has written: another goes on" {
+    death KILL agent after
+    expect_status 0
+    launcher_says "4 of 4 present"
+}
+
+@test "the agent is killed after all COMMANDs have ended: another goes on" {
+    death KILL agent ended
+    expect_status 0
+    launcher_says "4 of 4 present"
+}
+
+@test "the aggregator is killed before COMMAND has written: another goes on" {
+    death KILL aggregator before
+    expect_status 0
+    launcher_says "4 of 4 present"
+}
+
+@test "the aggregator is killed after COMMAND has written: another goes on" {
+    death KILL aggregator after
+    expect_status 0
+    launcher_says "4 of 4 present"
+}
+
+@test "the aggregator is killed after all COMMANDs have ended" {
+    death KILL aggregator ended
+    expect_status 0
+    launcher_says "4 of 4 present"
+}
+
+@test "mpirun is killed before COMMAND has written" {
+    death KILL mpirun before
+    [ "$status" -ne 0 ]
+    ranks_are missing missing missing missing
+}
+
+@test "mpirun is killed after COMMAND has written" {
+    death KILL mpirun after
+    ranks_are present present present present
+}
+
+@test "mpirun is killed after all COMMANDs have ended" {
+    death KILL mpirun ended
+    expect_status 0
+    ranks_are present present present present
+}
+
+@test "SIGTERM to mpirun before COMMAND has written" {
+    death TERM mpirun before
+    [ "$status" -ne 0 ]
+    ranks_are missing missing missing missing
+}
+
+@test "SIGTERM to mpirun after COMMAND has written" {
+    death TERM mpirun after
+    ranks_are present present present present
+}
+
+@test "SIGTERM to mpirun after all COMMANDs have ended" {
+    death TERM mpirun ended
+    expect_status 0
+    ranks_are present present present present
+}
+
+@test "SIGINT to mpirun before COMMAND has written" {
+    death INT mpirun before
+    [ "$status" -ne 0 ]
+    ranks_are missing missing missing missing
+}
+
+@test "SIGINT to mpirun after COMMAND has written" {
+    death INT mpirun after
+    ranks_are present present present present
+}
+
+@test "SIGINT to mpirun after all COMMANDs have ended" {
+    death INT mpirun ended
+    expect_status 0
+    ranks_are present present present present
+}

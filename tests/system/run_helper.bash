@@ -1,0 +1,209 @@
+# tests/system/run_helper.bash - what the tests of runs and services share
+#
+# From the environment, besides helper.bash's: MPI_WRITER (mpi_writer.c).
+# Whatever a test starts carries ROLLCALL_TEST_ID in its environment, daemons
+# too, so that nothing of a run can be left unnoticed or untidied.
+
+# shellcheck disable=SC2154         # bats sets status, output, BATS_*
+# shellcheck source=tests/system/helper.bash
+source "${BASH_SOURCE[0]%/*}/helper.bash"
+
+LIMIT=60                            # seconds for anything to happen
+
+eval "helper_$(declare -f setup)"   # helper.bash's, under another name
+
+setup ()
+{
+    helper_setup
+    AGENT=$ROLLCALL_BIN/rollcall-agent
+    AGGREGATOR=$ROLLCALL_BIN/rollcall-aggregator
+    TEST_DIR=$PWD
+    export TEST_DIR CAPTURE_MAKER ROLLCALL_TEST_ID=$TEST_DIR
+    export ROLLCALL_STATE_DIR=$TEST_DIR/state TMPDIR=$TEST_DIR/tmp
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    export OMPI_MCA_rmaps_base_oversubscribe=1
+    unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT
+    unset ROLLCALL_DEADLINE ROLLCALL_INSECURE ROLLCALL_JOB ROLLCALL_PORT
+    unset ROLLCALL_QUIET_PERIOD ROLLCALL_INTERFACE ROLLCALL_AGGREGATOR
+    mkdir tmp
+    # COMMAND that writes this rank's capture, where it is told to
+    cat >writer <<'SCRIPT'
+#!/bin/sh
+exec "$CAPTURE_MAKER" --quiet --ranks "$WORLD_SIZE" --ops 8 \
+    --only-rank "$RANK" "${1:-$ROLLCALL_CAPTURE_DIR}"
+SCRIPT
+    chmod +x writer
+}
+
+teardown ()
+{
+    kill_all
+}
+
+# ---- processes ----
+
+# The processes of this test, not zombies (they have no environment).  What is
+# run for looking is not to be found itself.
+processes ()
+{
+    local file
+
+    for file in $(env -u ROLLCALL_TEST_ID grep -lzxF \
+        "ROLLCALL_TEST_ID=$TEST_DIR" /proc/[0-9]*/environ 2>/dev/null); do
+        file=${file#/proc/}
+        echo "${file%/environ}"
+    done
+}
+
+# processes_named NAME: those of this test
+processes_named ()
+{
+    local pid
+
+    for pid in $(processes); do
+        if [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "${1:0:15}" ]; then
+            echo "$pid"
+        fi
+    done
+}
+
+kill_all ()
+{
+    local pids i
+
+    for ((i = 0; i < 100; i++)); do
+        pids=$(processes)
+        [ -n "$pids" ] || return 0
+        # shellcheck disable=SC2086     # a list
+        kill -KILL $pids 2>/dev/null || true
+        sleep 0.05
+    done
+}
+
+describe_processes ()
+{
+    local pid
+
+    for pid in $(processes); do
+        echo "$pid $(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
+    done 2>/dev/null
+}
+
+# eventually COMMAND...: until it succeeds, for at most LIMIT seconds
+eventually ()
+{
+    local end=$((SECONDS + LIMIT))
+
+    until "$@"; do
+        [ $SECONDS -lt $end ] || fail "never became true: $*" || return
+        sleep 0.05
+    done
+}
+
+no_processes ()
+{
+    [ -z "$(processes)" ]
+}
+
+gone ()                             # PID: ended, or a zombie
+{
+    [ ! -d "/proc/$1" ] ||
+        grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null
+}
+
+# listens PORT: whether anything does, on this host
+listens ()
+{
+    local hex
+
+    hex=$(printf ':%04X' "$1")
+    awk -v port="$hex" '$4 == "0A" && index ($2, port) { found = 1 }
+                        END { exit !found }' /proc/net/tcp /proc/net/tcp6
+}
+
+# The ports that the aggregators of this test have listened on.
+ports ()
+{
+    # shellcheck disable=SC2046         # file names without spaces
+    find "${ROLLCALL_STATE_DIR:-state}" -name aggregator.log -exec \
+        sed -nE 's/.*event=listening text="[^,]*:([0-9]+), .*/\1/p' {} + |
+        sort -u
+}
+
+# nothing_runs: no process of the run is left, and nobody listens
+nothing_runs ()
+{
+    local port
+
+    LIMIT=30 eventually no_processes ||
+        fail "left: $(describe_processes)" || return
+    for port in $(ports); do
+        ! listens "$port" || fail "port $port is still taken" || return
+    done
+}
+
+# ---- runs ----
+
+# mpirun_run N [OPTION]... -- COMMAND...: rollcall run on N ranks
+mpirun_run ()
+{
+    local n=$1
+
+    shift
+    mpirun -np "$n" "$ROLLCALL" run --text -o out "$@"
+}
+
+job_line ()
+{
+    [[ "${lines[0]}" =~ ^job\ +[^\ ]+$ ]] ||
+        fail "the first line is: ${lines[0]}"
+}
+
+# The only job of this test.
+job ()
+{
+    local jobs=("$ROLLCALL_STATE_DIR"/*/)
+
+    [ ${#jobs[@]} -eq 1 ] && [ -d "${jobs[0]}" ] && basename "${jobs[0]}"
+}
+
+run_dir ()                          # of this host
+{
+    local dirs=("$ROLLCALL_STATE_DIR"/*/*/)
+
+    echo "${dirs[0]%/}"
+}
+
+# equals_analyze DIR [N]: what was collected is what `analyze` makes of DIR
+equals_analyze ()
+{
+    "$ROLLCALL" analyze ${2:+--world-size $2} -o ref "$1" >ref.log 2>&1 ||
+        fail "analyze: $(cat ref.log)" || return
+    same_tables ref/cluster_analysis_output/analysis.db "$DB"
+}
+
+has_rows ()                         # N: that many ranks have some
+{
+    is "ranks with rows" "$1" \
+        "$(sql "SELECT count(DISTINCT rank) FROM StepTraceTime")"
+}
+
+# roster_says RANK STATE TEXT
+roster_says ()
+{
+    local got
+
+    got=$(sql "SELECT state || ' ' || ifnull(reason, '') FROM Roster
+               WHERE rank=$1")
+    [[ "$got" == "$2 "*"$3"* ]] || fail "rank $1 is: $got, not $2 ... $3"
+}
+
+# Below /, where somebody else than root can write; 'as_nobody' runs as one.
+as_nobody ()
+{
+    if [ "$(id -u)" -eq 0 ]; then
+        runuser -u nobody -- "$@"
+    else
+        "$@"
+    fi
+}

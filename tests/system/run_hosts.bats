@@ -1,0 +1,122 @@
+#!/usr/bin/env bats
+# rollcall run over several hosts (network namespaces)
+
+load run_helper
+load hosts
+
+set_up_hosts ()
+{
+    local missing
+
+    missing=$(hosts_missing)
+    [ -z "$missing" ] || skip "no simulated hosts: $missing"
+    hosts_up "$1"
+    # each host's own disk; other hosts' are not below the working directory
+    export ROLLCALL_STATE_DIR=$TMPDIR/state
+    mkdir work
+    mv writer work
+    cd work || return
+}
+
+teardown ()
+{
+    kill_all
+    hosts_down
+}
+
+@test "ranks on several hosts: refused without --insecure" {
+    set_up_hosts 2
+    run mpirun_hosts "$ROLLCALL" run --text -o out -- touch started
+    expect_status 78
+    shows "the ranks are on several hosts" "--insecure"
+    [ ! -e started ]
+}
+
+@test "3 hosts with 2 ranks each: one agent per host, one result" {
+    local i
+
+    set_up_hosts 3
+    # whose names do not say a host
+    run mpirun_hosts "$ROLLCALL" run --text --insecure -o out -- sh -c \
+        'exec "$CAPTURE_MAKER" --quiet --ranks 6 --only-rank $RANK \
+            --layout renamed "$ROLLCALL_CAPTURE_DIR"'
+    expect_status 0
+    shows "6 of 6 present"
+    has_rows 6
+    is "hosts" "h0 h0 h1 h1 h2 h2" "$(sql "SELECT group_concat(host, ' ') FROM
+        (SELECT host FROM Roster ORDER BY rank)")"
+    for ((i = 0; i < 3; i++)); do
+        # its state directory is its own, with the captures of its ranks
+        is "agents of h$i" 1 "$(ls -d ../tmp.$i/state/*/*/agent.log | wc -l)"
+        is "captures of h$i" 2 "$(find ../tmp.$i -name '*_ascend_pt' | wc -l)"
+    done
+    is "aggregators" 1 "$(ls -d ../tmp.*/state/*/*/aggregator.log | wc -l)"
+    mkdir all
+    cp -r ../tmp.*/state/*/*/captures/* all/
+    equals_analyze all 6
+    only_hosts_left
+}
+
+# The hosts themselves are processes of this test.
+only_hosts_left ()
+{
+    only_hosts () { local p; p=($(processes)); [ ${#p[@]} -eq "$HOSTS" ]; }
+    LIMIT=30 eventually only_hosts || fail "left: $(describe_processes)"
+}
+
+@test "COMMAND fails on the other host: its status, the rank is named" {
+    set_up_hosts 2
+    run mpirun_hosts "$ROLLCALL" run --text --insecure -o out --deadline 20s \
+        -- sh -c './writer; [ $RANK -ne 3 ] || exit 4; touch wrote.$RANK
+                  exec sleep 1000'
+    expect_status 4
+    shows "rank 3: COMMAND ended with status 4"
+    roster_says 3 present "COMMAND ended with status 4"
+    only_hosts_left
+}
+
+@test "an agent is killed on the other host: another goes on" {
+    local p
+
+    set_up_hosts 2
+    mpirun_hosts "$ROLLCALL" run --text --insecure -o out -- \
+        sh -c 'touch began.$RANK; until [ -e go ]; do sleep 0.05; done
+               ./writer' >log 2>&1 3>&- &
+    pid=$!
+    for p in 0 1 2 3; do
+        eventually test -e began.$p
+    done
+    for p in $(processes_named rollcall-agent); do
+        if grep -q -- "--aggregator" "/proc/$p/cmdline" &&
+            [ "$(readlink "/proc/$p/ns/net")" = \
+              "$(readlink "/proc/$(cat ../pid.h1)/ns/net")" ]; then
+            kill -KILL "$p"
+        fi
+    done
+    touch go
+    end_of "$pid"
+    expect_status 0
+    shows "4 of 4 present"
+    only_hosts_left
+}
+
+@test "MPI programs on several hosts find the aggregator by --launcher" {
+    set_up_hosts 2
+    cat >mpi_capture <<'SCRIPT'
+#!/bin/sh
+exec "$CAPTURE_MAKER" --quiet --ranks "$MPI_SIZE" --ops 8 \
+    --only-rank "$MPI_RANK" "$ROLLCALL_CAPTURE_DIR"
+SCRIPT
+    cat >launch <<SCRIPT
+#!/bin/bash
+source $BATS_TEST_DIRNAME/hosts.bash
+HOSTS=2 TEST_DIR=$TEST_DIR mpirun_hosts "\$@"
+SCRIPT
+    chmod +x mpi_capture launch
+    run ../on h0 "$ROLLCALL" run --text --insecure -o out --launcher ./launch \
+        -- "$MPI_WRITER" said ./mpi_capture
+    expect_status 0
+    shows "4 of 4 present"
+    is "what rank 3 said" "rank 3 of 4, sum 4" "$(cat said.3)"
+    only_hosts_left
+}

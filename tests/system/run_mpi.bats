@@ -1,0 +1,153 @@
+#!/usr/bin/env bats
+# rollcall run with a COMMAND that is an MPI program itself
+
+load run_helper
+
+setup_mpi ()
+{
+    : "${MPI_WRITER:?names mpi_writer}"
+    # what mpi_writer becomes: writes the capture of its MPI rank
+    cat >mpi_capture <<'SCRIPT'
+#!/bin/sh
+exec "$CAPTURE_MAKER" --quiet --ranks "$MPI_SIZE" --ops 8 \
+    --only-rank "$MPI_RANK" "$ROLLCALL_CAPTURE_DIR"
+SCRIPT
+    chmod +x mpi_capture
+}
+
+# one_world N: COMMAND's MPI_COMM_WORLD had N ranks
+one_world ()
+{
+    local rank
+
+    for ((rank = 0; rank < $1; rank++)); do
+        is "what rank $rank said" "rank $rank of $1, sum $1" \
+            "$(cat said.$rank)" || return
+    done
+}
+
+@test "an MPI program is told from others by itself: one world of 8" {
+    setup_mpi
+    run mpirun_run 8 -- "$MPI_WRITER" said ./mpi_capture
+    expect_status 0
+    job_line
+    shows "8 of 8 present"
+    one_world 8
+    equals_analyze state 8
+    is "left in OUT" "cluster_analysis_output" "$(ls -A out)"
+    is "left beside the job" "$(job)" "$(ls "$ROLLCALL_STATE_DIR")"
+    nothing_runs
+}
+
+@test "--child mpi: a script that runs an MPI program" {
+    setup_mpi
+    printf '#!/bin/sh\nexec "$MPI_WRITER" said ./mpi_capture\n' >script
+    chmod +x script
+    run mpirun_run 4 --child mpi -- ./script
+    expect_status 0
+    shows "4 of 4 present"
+    one_world 4
+    nothing_runs
+}
+
+@test "--child plain: an MPI program would be a world of its own" {
+    setup_mpi
+    run mpirun_run 2 --child plain -- "$MPI_WRITER" said ./mpi_capture
+    # whatever comes of it, it is over and nothing is left
+    nothing_runs
+}
+
+@test "--launcher: the front end starts mpirun" {
+    setup_mpi
+    run "$ROLLCALL" run --text -o out --launcher "mpirun -np 8" -- \
+        "$MPI_WRITER" said ./mpi_capture
+    expect_status 0
+    job_line
+    shows "8 of 8 present"
+    one_world 8
+    equals_analyze state 8
+    nothing_runs
+}
+
+@test "--launcher with a COMMAND that is not an MPI program" {
+    run "$ROLLCALL" run --text -o out --launcher "mpirun -np 3" -- ./writer
+    expect_status 0
+    shows "3 of 3 present"
+    nothing_runs
+}
+
+@test "a failing MPI program: its status, its rank, the others' captures" {
+    setup_mpi
+    cat >fails <<'SCRIPT'
+#!/bin/sh
+./mpi_capture
+[ "$MPI_RANK" -ne 1 ] || exit 5
+exec sleep 1000
+SCRIPT
+    chmod +x fails
+    run mpirun_run 4 --deadline 20s -- "$MPI_WRITER" said ./fails
+    expect_status 5
+    shows "rank 1: COMMAND ended with status 5"
+    roster_says 1 present "COMMAND ended with status 5"
+    nothing_runs
+}
+
+@test "--launcher with a failing MPI program" {
+    setup_mpi
+    printf '#!/bin/sh\n./mpi_capture\n[ $MPI_RANK -ne 1 ] || exit 6\n' >fails
+    chmod +x fails
+    run "$ROLLCALL" run --text -o out --launcher "mpirun -np 2" -- \
+        "$MPI_WRITER" said ./fails
+    expect_status 6
+    shows "rank 1: COMMAND ended with status 6"
+    roster_says 1 present "COMMAND ended with status 6"
+    nothing_runs
+}
+
+@test "a launcher that cannot start: its status, and nothing is left" {
+    run "$ROLLCALL" run -o out --launcher "no-such-launcher -np 2" -- true
+    expect_status 127
+    shows "no rank has reported" "no-such-launcher"
+    nothing_runs
+    run "$ROLLCALL" run -o out --launcher "sh -c 'exit 9'" -- true
+    expect_status 9
+    shows "no rank has reported"
+    nothing_runs
+    # one that ends well without having started anything
+    run "$ROLLCALL" run -o out --launcher true -- true
+    expect_status 69
+    shows "no rank has reported"
+    nothing_runs
+}
+
+@test "--launcher: the aggregator is killed, another goes on" {
+    setup_mpi
+    printf '#!/bin/sh\n>began.$MPI_RANK\n
+            until [ -e go ]; do sleep 0.05; done\nexec ./mpi_capture\n' >waits
+    chmod +x waits
+    "$ROLLCALL" run --text -o out --launcher "mpirun -np 2" -- \
+        "$MPI_WRITER" said ./waits >log 2>&1 3>&- &
+    pid=$!
+    eventually test -e began.0 -a -e began.1
+    kill -KILL "$(processes_named rollcall-aggregator)"
+    touch go
+    end_of "$pid"
+    expect_status 0
+    shows "2 of 2 present"
+    nothing_runs
+}
+
+@test "--launcher: SIGTERM to the front end ends the run" {
+    setup_mpi
+    printf '#!/bin/sh\n>began.$MPI_RANK\nexec sleep 1000\n' >waits
+    chmod +x waits
+    "$ROLLCALL" run --text -o out --deadline 5s \
+        --launcher "mpirun -np 2" -- "$MPI_WRITER" said ./waits \
+        >log 2>&1 3>&- &
+    pid=$!
+    eventually test -e began.0 -a -e began.1
+    kill -TERM "$pid"
+    end_of "$pid"
+    [ "$status" -ne 0 ]
+    nothing_runs
+}

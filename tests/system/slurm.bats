@@ -1,0 +1,158 @@
+#!/usr/bin/env bats
+# rollcall run under Slurm: one machine, two nodes by name
+
+load run_helper
+
+slurm_missing ()
+{
+    local program
+
+    [ "$(id -u)" -eq 0 ] || { echo "slurmd needs root"; return; }
+    for program in munged slurmctld slurmd srun; do
+        command -v $program >/dev/null || { echo "no $program"; return; }
+    done
+}
+
+free_ports ()                       # N: the first of so many in a row
+{
+    local i port
+
+    for ((i = 0; i < 100; i++)); do
+        port=$((15000 + (RANDOM + BASHPID) % 15000))
+        for ((j = 0; j < $1; j++)); do
+            ! listens $((port + j)) || continue 2
+        done
+        echo $port
+        return
+    done
+    fail "no free ports"
+}
+
+write_config ()
+{
+    local host port i
+
+    host=$(hostname -s)
+    port=$(free_ports 3)
+    cat >slurm/slurm.conf <<CONF
+ClusterName=rollcall
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=$port
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=$TEST_DIR/slurm/munge.socket
+CredType=cred/munge
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+JobAcctGatherType=jobacct_gather/none
+ReturnToService=2
+SlurmctldPidFile=$TEST_DIR/slurm/slurmctld.pid
+SlurmdPidFile=$TEST_DIR/slurm/slurmd.%n.pid
+SlurmdSpoolDir=$TEST_DIR/slurm/spool.%n
+TmpFS=$TEST_DIR/slurm/tmp.%n
+StateSaveLocation=$TEST_DIR/slurm/state
+SlurmctldLogFile=$TEST_DIR/slurm/slurmctld.log
+SlurmdLogFile=$TEST_DIR/slurm/slurmd.%n.log
+SlurmdParameters=config_overrides
+PropagateResourceLimits=NONE
+KillWait=5
+CONF
+    for i in 0 1; do
+        echo "NodeName=n$i NodeAddr=127.0.0.1 NodeHostname=$host" \
+            "Port=$((port + 1 + i)) CPUs=4 RealMemory=1000 State=UNKNOWN" \
+            >>slurm/slurm.conf
+        mkdir slurm/spool.n$i slurm/tmp.n$i
+    done
+    echo "PartitionName=all Nodes=n[0-1] Default=YES MaxTime=INFINITE" \
+        "State=UP OverSubscribe=FORCE:4" >>slurm/slurm.conf
+    printf 'CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n' >slurm/cgroup.conf
+}
+
+nodes_idle ()
+{
+    [ "$(sinfo -h -o %t 2>/dev/null)" = idle ]
+}
+
+slurm_up ()
+{
+    local missing
+
+    missing=$(slurm_missing)
+    [ -z "$missing" ] || skip "no Slurm: $missing"
+    mkdir -m 755 slurm slurm/state
+    head -c 1024 /dev/urandom >slurm/munge.key
+    chmod 600 slurm/munge.key
+    write_config
+    export SLURM_CONF=$TEST_DIR/slurm/slurm.conf
+    # two "nodes" on one host would share segments by name
+    export OMPI_MCA_btl=self,tcp OMPI_MCA_pml=ob1
+    munged --force --socket="$TEST_DIR/slurm/munge.socket" \
+        --key-file="$TEST_DIR/slurm/munge.key" \
+        --pid-file="$TEST_DIR/slurm/munged.pid" \
+        --log-file="$TEST_DIR/slurm/munged.log" \
+        --seed-file="$TEST_DIR/slurm/seed" 3>&-
+    slurmctld 3>&-
+    slurmd -N n0 3>&-
+    slurmd -N n1 3>&-
+    LIMIT=30 eventually nodes_idle ||
+        fail "$(sinfo 2>&1; cat slurm/slurmctld.log)"
+}
+
+# Daemons of the run, wrappers and COMMANDs; Slurm's own are killed in the end.
+run_is_gone ()
+{
+    local all
+
+    all=$(describe_processes)
+    [[ ! "$all" =~ rollcall-|writer|capture_maker|slurmstepd|srun ]]
+}
+
+@test "srun --mpi=pmix: 8 tasks, the rows are those of analyze" {
+    slurm_up
+    run timeout 60 srun --mpi=pmix -N 2 -n 8 "$ROLLCALL" run --text -o out \
+        -- ./writer
+    expect_status 0
+    shows "8 of 8 present"
+    has_rows 8
+    equals_analyze state 8
+    LIMIT=30 eventually run_is_gone || fail "$(describe_processes)"
+}
+
+@test "srun: COMMAND fails on one task: its status" {
+    slurm_up
+    run timeout 60 srun --mpi=pmix -n 4 "$ROLLCALL" run --text -o out \
+        --deadline 20s -- sh -c './writer; [ $RANK -ne 1 ] || exit 3
+                                 exec sleep 1000'
+    expect_status 3
+    shows "rank 1: COMMAND ended with status 3"
+    LIMIT=30 eventually run_is_gone || fail "$(describe_processes)"
+}
+
+@test "srun with an --mpi that does not fit: no worlds of 1, but a sentence" {
+    slurm_up
+    run timeout 60 srun --mpi=none -n 2 "$ROLLCALL" run -o out -- \
+        touch started
+    expect_status 78
+    shows "srun --mpi=pmix"
+    [ ! -e started ]
+    LIMIT=30 eventually run_is_gone || fail "$(describe_processes)"
+}
+
+@test "srun with MPI programs as COMMAND" {
+    slurm_up
+    cat >mpi_capture <<'SCRIPT'
+#!/bin/sh
+exec "$CAPTURE_MAKER" --quiet --ranks "$MPI_SIZE" --ops 8 \
+    --only-rank "$MPI_RANK" "$ROLLCALL_CAPTURE_DIR"
+SCRIPT
+    chmod +x mpi_capture
+    run timeout 60 srun --mpi=pmix -n 4 "$ROLLCALL" run --text -o out -- \
+        "$MPI_WRITER" said ./mpi_capture
+    expect_status 0
+    shows "4 of 4 present"
+    is "what rank 3 said" "rank 3 of 4, sum 4" "$(cat said.3)"
+    LIMIT=30 eventually run_is_gone || fail "$(describe_processes)"
+}
