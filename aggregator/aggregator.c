@@ -347,7 +347,8 @@ static void write_result (struct aggregator *a)
         .job = &a->building->job, .roster = &a->roster,
         .out = a->out, .error = a->build_rc < 0 ? a->build_err.text : NULL,
         .error_code = a->build_rc, .path = a->built.path,
-        .kept = a->built.kept, .any_rows = a->build && job_build_any_rows (a->build),
+        .kept = a->built.kept,
+        .any_rows = a->build && job_build_any_rows (a->build),
     };
     struct err err = { "" };
 

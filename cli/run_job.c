@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define JOIN_LIMIT_NS (20 * NS_PER_S)   // for the agent to listen
+#define START_AGAIN_NS (2 * NS_PER_S)   // it may have met one that was dying
 #define LISTEN_FD 3                     // where the aggregator finds its socket
 
 void run_new_job (char out[WORLD_TEXT_MAX])
@@ -334,26 +335,35 @@ static void wait_for_change (int inotify, int ms)
         return;
 }
 
+static int too_late (const struct run *r, struct err *err)
+{
+    char log[PATH_MAX];
+
+    (void)fileio_join (log, sizeof (log), r->dir, "agent.log");
+    return err_set (err, ETIMEDOUT, "the agent of host %s did not start; its "
+                    "log is %s", r->host, log);
+}
+
 int run_join_agent (struct run *r, bool start, struct err *err)
 {
-    int64_t limit = clock_mono_ns () + JOIN_LIMIT_NS;
+    int64_t now = clock_mono_ns (), limit = now + JOIN_LIMIT_NS;
+    int64_t start_ns = start ? now : INT64_MAX;
     int inotify = inotify_init1 (IN_CLOEXEC | IN_NONBLOCK);
     int fd = -ECONNREFUSED, rc = 0;
 
     (void)inotify_add_watch (inotify, r->dir, IN_CREATE | IN_MOVED_TO);
-    if (start)
-        rc = run_start_agent (r, err);
-    while (rc == 0 && (fd = control_connect (r->dir, err)) < 0) {
-        if (clock_mono_ns () > limit) {
-            char log[PATH_MAX];
-
-            (void)fileio_join (log, sizeof (log), r->dir, "agent.log");
-            rc = err_set (err, ETIMEDOUT, "the agent of host %s did not "
-                          "start; its log is %s", r->host, log);
-        } else {
-            // a socket may be there some microseconds before it listens
-            wait_for_change (inotify, fd == -ECONNREFUSED ? 20 : 500);
+    while (rc == 0) {
+        if (now >= start_ns) {
+            rc = run_start_agent (r, err);
+            start_ns = now + START_AGAIN_NS;
         }
+        if (rc < 0 || (fd = control_connect (r->dir, err)) >= 0)
+            break;
+        // a socket may be there some microseconds before it listens
+        wait_for_change (inotify, fd == -ECONNREFUSED ? 20 : 500);
+        now = clock_mono_ns ();
+        if (now > limit)
+            rc = too_late (r, err);
     }
     if (inotify >= 0)
         (void)close (inotify);

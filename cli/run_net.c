@@ -204,7 +204,8 @@ static bool answers (const char *endpoint)
     socklen_t size = sizeof (int);
     int error = 1;
 
-    if (strncmp (endpoint, PREFIX, strlen (PREFIX)) != 0 || !port || (size_t)(port - at) >= sizeof (host))
+    if (strncmp (endpoint, PREFIX, strlen (PREFIX)) != 0 || !port ||
+        (size_t)(port - at) >= sizeof (host))
         return false;
     (void)snprintf (host, sizeof (host), "%.*s", (int)(port - at), at);
     if (host[0] == '[') {

@@ -181,8 +181,9 @@ static int print_summary (const struct command_spec *who,
     struct summary s;
 
     if (!path)
-        return cli_fail (who, EX_CANTCREAT, "job %s: nothing could be written: %s",
-                         job, json_text (json_get (result, "error"), ""));
+        return cli_fail (who, EX_CANTCREAT, "job %s: nothing could be written: "
+                         "%s", job,
+                         json_text (json_get (result, "error"), ""));
     if (summary_read (path, &s, &err) < 0)
         return cli_fail (who, EX_SOFTWARE, "cannot read back %s: %s", path,
                          err.text);

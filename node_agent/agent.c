@@ -17,7 +17,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +33,6 @@
 #define ALONE_LIMIT_NS (60 * NS_PER_S)  // a run's agent that no wrapper joins
 #define UNHEARD_LIMIT_NS (60 * NS_PER_S)        // of the aggregator, at first
 #define SILENT_LIMIT_NS (20 * NS_PER_S) // of it, when all is delivered
-#define LOCK_LIMIT_NS (2 * NS_PER_S)    // for a former agent to be gone
-#define LOCK_RETRY_MS 20
 #define REJOIN_LIMIT_NS (10 * NS_PER_S) // for wrappers of a former life
 
 struct client {                 // a wrapper's connection
@@ -374,6 +371,29 @@ static void on_stop (void *arg, const char *why)
     tell_clients (arg, "stop", why, false);
 }
 
+/* When an agent dies every wrapper starts another.  One that comes so late that
+ * the run is over by then must not wait for wrappers: it is told by a file.
+ */
+static bool over_path (const struct agent *a, char path[PATH_MAX])
+{
+    return fileio_join (path, PATH_MAX, a->opt->run_dir, "agent.over");
+}
+
+static void mark_over (const struct agent *a)
+{
+    char path[PATH_MAX];
+
+    if (over_path (a, path))
+        (void)fileio_replace (path, "", 0, FILEIO_FILE_MODE, NULL);
+}
+
+static bool is_over (const struct agent *a)
+{
+    char path[PATH_MAX];
+
+    return a->opt->run_dir && over_path (a, path) && access (path, F_OK) == 0;
+}
+
 static void on_roll (void *arg, bool complete, const char *text)
 {
     struct agent *a = arg;
@@ -381,8 +401,10 @@ static void on_roll (void *arg, bool complete, const char *text)
     a->over = true;
     a->complete = complete && spool_undelivered (a->spool) == 0;
     tell_clients (a, "roll", text, complete);
-    if (a->opt->run_dir)
+    if (a->opt->run_dir) {
+        mark_over (a);
         finish (a, 0);
+    }
 }
 
 static void on_refused (void *arg, const char *why)
@@ -614,16 +636,11 @@ static int open_spool (struct agent *a, struct err *err)
                 : snprintf (dir, sizeof (dir), "%s/spool-%s", a->opt->state,
                             a->opt->job);
 
-    int rc;
 
     if (n < 0 || (size_t)n >= sizeof (dir))
         return err_set (err, ENAMETOOLONG, "path is too long: %s",
                         a->opt->state);
-    // a run's agent that was just killed may still hold its lock
-    while ((rc = spool_open (dir, &a->spool, err)) == -EBUSY &&
-           a->opt->run_dir && clock_mono_ns () - a->began_ns < LOCK_LIMIT_NS)
-        (void)poll (NULL, 0, LOCK_RETRY_MS);
-    return rc;
+    return spool_open (dir, &a->spool, err);
 }
 
 /* The directories of other runs, STATE/JOB/HOST, may be below one that is
@@ -677,7 +694,13 @@ static int start (struct agent *a, struct err *err)
     (void)setpriority (PRIO_PROCESS, 0, NICE);
     if (!(a->loop = loop_create ()) || open_signals (a) < 0)
         return err_set (err, ENOMEM, "cannot watch for signals");
-    if ((rc = open_spool (a, err)) < 0 || (rc = open_watch (a, err)) < 0)
+    if ((rc = open_spool (a, err)) < 0)
+        return rc;
+    if (is_over (a)) {          // asked with the lock: nobody else is at it
+        a->complete = spool_undelivered (a->spool) == 0;
+        return err_set (err, EBUSY, "the run is over");
+    }
+    if ((rc = open_watch (a, err)) < 0)
         return rc;
     rc = sealer_create (a->loop, a->opt->raw, on_sealed, a, &a->sealer, err);
     if (rc == 0)

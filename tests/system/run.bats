@@ -53,7 +53,8 @@ SCRIPT
     chmod +x fails
     run mpirun_run 4 --deadline 20s -- ./fails
     expect_status 3
-    shows "rank 2: COMMAND ended with status 3" "of 3 ranks was ended on request"
+    shows "rank 2: COMMAND ended with status 3" \
+        "of 3 ranks was ended on request"
     roster_says 2 present "COMMAND ended with status 3"
     # those that had written by then are there
     for rank in 0 1 3; do

@@ -15,6 +15,8 @@ eval "helper_$(declare -f setup)"   # helper.bash's, under another name
 setup ()
 {
     helper_setup
+    # MPI leaks
+    export ASAN_OPTIONS=detect_leaks=0:$ASAN_OPTIONS
     AGENT=$ROLLCALL_BIN/rollcall-agent
     AGGREGATOR=$ROLLCALL_BIN/rollcall-aggregator
     TEST_DIR=$PWD
@@ -198,7 +200,7 @@ roster_says ()
     [[ "$got" == "$2 "*"$3"* ]] || fail "rank $1 is: $got, not $2 ... $3"
 }
 
-# Below /, where somebody else than root can write; 'as_nobody' runs as one.
+# As somebody who is not root.
 as_nobody ()
 {
     if [ "$(id -u)" -eq 0 ]; then
