@@ -636,7 +636,6 @@ static int open_spool (struct agent *a, struct err *err)
                 : snprintf (dir, sizeof (dir), "%s/spool-%s", a->opt->state,
                             a->opt->job);
 
-
     if (n < 0 || (size_t)n >= sizeof (dir))
         return err_set (err, ENAMETOOLONG, "path is too long: %s",
                         a->opt->state);

@@ -36,8 +36,8 @@ load run_helper
     nothing_runs
     left=$(cd "$(run_dir)" && find . -maxdepth 1 -mindepth 1 | sort)
     is "left in the run's directory" \
-        "$(printf './%s\n' agent.log aggregator.json aggregator.log \
-            captures joined result.json | sort)" "$left"
+        "$(printf './%s\n' agent.log agent.over aggregator.json \
+            aggregator.log captures joined result.json | sort)" "$left"
     is "left beside it" "$(job)" "$(ls "$ROLLCALL_STATE_DIR")"
     is "left in OUT" "cluster_analysis_output" "$(ls -A out)"
 }
