@@ -26,6 +26,7 @@
 
 #define KILL_AFTER_NS (5 * NS_PER_S)    // SIGKILL behind a SIGTERM
 #define HOLD_EXTRA_NS (30 * NS_PER_S)   // beyond the deadline, for building
+#define NOTED_NS (20 * NS_PER_S)        // for the agent to note COMMAND's end
 #define GOODBYE_NS (30 * NS_PER_S)      // for the aggregator to end by itself
 
 #define CLOCK_GRAIN_NS (20 * NS_PER_MS) // dates of files may lag so much
@@ -41,6 +42,7 @@ struct wrap {
     int status;                 // of COMMAND: exit status or 128 + signal
     bool stopped;               // it was ended on request
     bool launcher_ended;        // the launcher wants us to go
+    bool noted;                 // the agent knows that COMMAND has ended
     bool over;                  // the agent says that the job is
     char why[512];              // in words, for the roll
     int64_t since_ns;           // wall clock, before COMMAND began
@@ -248,6 +250,8 @@ static void on_control (struct wrap *w)
                         json_text (json_get (j, "text"),
                                    "another rank failed"));
         end_command (w, SIGTERM);
+    } else if (strcmp (type, "noted") == 0) {
+        w->noted = true;
     } else if (strcmp (type, "roll") == 0) {
         set_over (w);
     }
@@ -370,6 +374,9 @@ static bool must_stay (const struct wrap *w)
     // daemons are killed with it, everybody keeps the step open
     if (r->owns_aggregator || r->world.local_rank == 0 ||
         strcmp (r->world.launcher, "slurm") == 0)
+        return true;
+    // nobody leaves unheard: the agent may have died just now
+    if (!w->noted && now - w->ended_ns < NOTED_NS)
         return true;
     // one that failed holds the launcher's abort off
     return w->status != 0 && !w->stopped &&

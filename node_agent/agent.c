@@ -529,19 +529,24 @@ static void keep_said (struct agent *a, const struct local_rank *r,
     free (text);
 }
 
+static void answer (const struct client *c, const char *type)
+{
+    struct json *j = json_object ();
+
+    json_add_text (j, "type", type);
+    (void)control_send (c->fd, j);
+}
+
 static void on_hello (struct client *c, const struct json *j)
 {
     struct local_rank *r = rank_began (c->agent, j);
-    struct json *reply;
 
     if (!r)
         return;
     c->rank = r->rank;
     r->joined = true;
     keep_said (c->agent, r, j);
-    reply = json_object ();
-    json_add_text (reply, "type", "welcome");
-    (void)control_send (c->fd, reply);
+    answer (c, "welcome");
 }
 
 static void on_packet (struct client *c, const struct json *j)
@@ -554,6 +559,7 @@ static void on_packet (struct client *c, const struct json *j)
     } else if (strcmp (type, "ended") == 0 && r) {
         c->ended = true;
         keep_said (c->agent, r, j);
+        answer (c, "noted");
         take_end (c->agent, r, j);
     }
 }

@@ -4,7 +4,8 @@
  * JSON object with a member "type":
  *   wrapper: hello (rank, local_rank, pid, capture_dir, watch, since_ns),
  *            ended (status, text)
- *   agent:   welcome, stop (text), roll (complete, text)
+ *   agent:   welcome, noted (the end is kept on disk), stop (text),
+ *            roll (complete, text)
  * When either side dies the other reads the end of the connection.
  */
 #ifndef ROLLCALL_CONTROL_CONTROL_H
