@@ -121,12 +121,6 @@ int net_connect (const char *endpoint, struct net **ret, struct err *err)
     return 0;
 }
 
-void net_linger (struct net *n, int milliseconds)
-{
-    (void)zmq_setsockopt (n->socket, ZMQ_LINGER, &milliseconds,
-                          sizeof (milliseconds));
-}
-
 void net_close (struct net *n)
 {
     if (!n)

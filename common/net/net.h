@@ -29,9 +29,6 @@ int net_listen (const char *endpoint, int fd, struct net **ret,
 int net_connect (const char *endpoint, struct net **ret, struct err *err);
 void net_close (struct net *n);         // at once; n may be NULL
 
-/* Let net_close wait this long for messages that are still to be sent. */
-void net_linger (struct net *n, int milliseconds);
-
 /* Call 'fn' from the loop for every message.  'from' is NULL on the connecting
  * side.  Malformed messages are given too: 'm' is then NULL and 'err' says
  * why (*rc of message_decode in 'bad').
