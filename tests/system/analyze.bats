@@ -292,7 +292,8 @@ json ()
 }
 
 @test "text on a terminal" {
-    command -v script >/dev/null || skip "there is no script(1)"
+    script -qec true /dev/null >/dev/null 2>&1 ||
+        skip "there is no script(1), or no pseudo-terminal"
     make
     run script -qec "'$ROLLCALL' analyze -o out job" /dev/null
     expect_status 0
