@@ -3,6 +3,7 @@
 #define ROLLCALL_AGGREGATOR_AGGREGATOR_H
 
 #include "base/err.h"
+#include "base/space.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +13,11 @@ struct aggregator_options {
     const char *listen;         // "tcp://127.0.0.1:7077"
     int64_t listen_fd;          // bound and listening already, or -1
     int64_t threads;            // of a build
-    bool insecure;              // may listen beyond loopback
+    struct space_limit disk_floor;      // bytes to leave free below root
+    const char *keys;           // directory of keys, NULL: the default one,
+                                // if it has a server.key
+    bool insecure;              // no encryption, wherever it listens
+    int64_t agents;             // how many are expected
     // of one run (rollcall run); a service has none of these
     const char *job;
     const char *out;            // where cluster_analysis_output goes

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "build/build.h"
+#include "intake/root.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 static const struct option_spec options[] = {
     { "root", 'r', OPTION_TEXT, offsetof (struct aggregator_options, root),
-      "DIR", "/var/lib/rollcall", "ROLLCALL_ROOT", 0, 0,
+      "DIR", ROOT_DEFAULT, ROOT_VARIABLE, 0, 0,
       "Where ledger, segments, blobs and jobs are kept; must be on a local "
       "disk." },
     { "listen", 'l', OPTION_TEXT,
@@ -21,11 +22,27 @@ static const struct option_spec options[] = {
       "Where agents connect: tcp://ADDRESS:PORT." },
     { "insecure", 0, OPTION_FLAG,
       offsetof (struct aggregator_options, insecure), NULL, NULL, NULL, 0, 0,
-      "Allow addresses that other hosts can reach. Connections are neither "
-      "encrypted nor authenticated." },
+      "Use no keys, also where other hosts can connect: anybody may deliver "
+      "data and take part in jobs, and whoever is on the way can read and "
+      "alter everything." },
+    { "keys", 0, OPTION_TEXT, offsetof (struct aggregator_options, keys),
+      "DIR", NULL, "ROLLCALL_KEYS", 0, 0,
+      "Keys, as rollcall key makes them: the own one (server.key), and those "
+      "of the agents that may connect. Without it those of rollcall key, when "
+      "other hosts can connect; and none on loopback." },
+    { "agents", 0, OPTION_INT, offsetof (struct aggregator_options, agents),
+      "N", "1024", NULL, 1, 1000000,
+      "How many agents are expected at once: a warning tells when there are "
+      "too few descriptors for them." },
     { "threads", 'j', OPTION_INT,
       offsetof (struct aggregator_options, threads), "N", "2",
       "ROLLCALL_JOBS", 1, BUILD_THREADS_MAX, "Threads of a build." },
+    { "disk-floor", 0, OPTION_ROOM,
+      offsetof (struct aggregator_options, disk_floor), "SIZE", NULL,
+      "ROLLCALL_DISK_FLOOR", 0, 0,
+      "Take in nothing while ROOT has less free than this, in bytes or as a "
+      "part: 10GB, 5%. Without it: 1 GiB, but at most a tenth of the file "
+      "system." },
     { "job", 0, OPTION_TEXT, offsetof (struct aggregator_options, job), "ID",
       NULL, NULL, 0, 0, "Serve this job only, and end when it is over." },
     { "out", 'o', OPTION_TEXT, offsetof (struct aggregator_options, out),

@@ -13,11 +13,14 @@
 #include "watch/find.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define WORLD_MAX CAPTURE_WORLD_MAX
@@ -49,11 +52,7 @@ static const struct option_spec options[] = {
     { "only", 0, OPTION_TEXT, offsetof (struct analyze_options, only),
       "NAME,...", NULL, NULL, 0, 0,
       "Make only these results: analysis.db." },
-    { "json", 0, OPTION_FLAG, offsetof (struct analyze_options, json), NULL,
-      NULL, NULL, 0, 0, "Print the summary as one JSON object." },
-    { "text", 0, OPTION_FLAG, offsetof (struct analyze_options, text), NULL,
-      NULL, NULL, 0, 0,
-      "Print the summary as on a terminal, wherever it goes." },
+    CLI_FORMAT_OPTIONS (struct analyze_options),
     { "quiet", 'q', OPTION_FLAG, offsetof (struct analyze_options, quiet),
       NULL, NULL, NULL, 0, 0, "No progress and no summary." },
 };
@@ -96,7 +95,8 @@ static void catch_signals (void)
     // a second one kills at once
     sa.sa_flags = (int)SA_RESETHAND;
     for (size_t i = 0; i < sizeof (signals) / sizeof (signals[0]); i++)
-        (void)sigaction (signals[i], &sa, NULL);
+        if (!cli_is_ignored (signals[i]))
+            (void)sigaction (signals[i], &sa, NULL);
 }
 
 #define FAIL(status, ...) cli_fail (&analyze_command, status, __VA_ARGS__)
@@ -184,15 +184,53 @@ static void show_progress (void *arg, const struct build_progress *p)
     (void)fflush (stderr);
 }
 
+/* The capture that 'dir' is or lies in; NULL for none. */
+static const char *capture_around (const struct analysis *a, const char *dir)
+{
+    char near[PATH_MAX];
+    const char *found = NULL;
+    struct stat st, below = { .st_ino = 0 };
+    int fd = -1, up;
+
+    (void)snprintf (near, sizeof (near), "%s", dir);
+    while ((fd = open (near, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0 &&
+           strcmp (near, "/") != 0 && strcmp (near, ".") != 0) {
+        const char *parent = dirname (near);    // within 'near', or "."
+
+        if (parent != near)
+            (void)snprintf (near, sizeof (near), "%s", parent);
+    }
+    while (fd >= 0 && !found && fstat (fd, &st) == 0 &&
+           (st.st_ino != below.st_ino || st.st_dev != below.st_dev)) {
+        for (size_t i = 0; i < a->found.n && !found; i++) {
+            if (a->found.items[i].ino == st.st_ino &&
+                a->found.items[i].dev == st.st_dev)
+                found = a->found.items[i].path;
+        }
+        below = st;                             // "/.." is "/"
+        up = openat (fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        (void)close (fd);
+        fd = up;
+    }
+    if (fd >= 0)
+        (void)close (fd);
+    return found;
+}
+
 static int choose_output (struct analysis *a)
 {
     struct err err = { "" };
-    const char *out = a->opt.out;
+    const char *out = a->opt.out, *capture;
     int rc;
 
     if (!out && a->ndirs != 1)
         return FAIL (EXIT_USAGE, "several directories are to be analysed: "
                      "give -o DIR");
+    capture = capture_around (a, out ? out : a->dirs[0]);
+    if (capture)
+        return FAIL (EXIT_USAGE, "%s is, or lies in, the capture %s, and "
+                     "nothing is written into captures: give -o DIR with "
+                     "another directory", out ? out : a->dirs[0], capture);
     rc = publish_open (&a->out, out ? out : a->dirs[0], &err);
     if (rc < 0)
         return FAIL (EX_CANTCREAT, "%s%s", err.text,
@@ -200,6 +238,52 @@ static int choose_output (struct analysis *a)
     return 0;
 }
 
+/* ---- steps that are not there ---- */
+
+static int take_nothing (void *arg, const struct batch *b, struct err *err)
+{
+    (void)arg;
+    (void)b;
+    return atomic_load (&cancelled) ? err_set (err, EINTR, "interrupted") : 0;
+}
+
+static int forget_nothing (void *arg, enum table_id table, struct err *err)
+{
+    (void)arg;
+    (void)table;
+    (void)err;
+    return 0;
+}
+
+/* The captures are read again, for the sake of a message that helps. */
+static int tell_steps (const struct analysis *a)
+{
+    static const struct row_sink sink = { take_nothing, forget_nothing, NULL };
+    int64_t first = INT64_MAX, last = INT64_MIN;
+
+    for (size_t i = 0; i < a->found.n; i++) {
+        struct capture c;
+        int64_t step;
+
+        capture_init (&c);
+        (void)extract_capture (a->found.items[i].path, NULL, &sink, &c, NULL);
+        for (uint32_t k = 0; k < c.nsteps; k++) {
+            if (units_int (c.steps[k], 0, INT64_MAX, &step) < 0)
+                continue;
+            first = step < first ? step : first;
+            last = step > last ? step : last;
+        }
+        capture_fini (&c);
+    }
+    if (atomic_load (&cancelled))
+        return FAIL (128 + cancelled_by, "interrupted, nothing was written");
+    if (last < first)
+        return FAIL (EX_DATAERR, "no capture has a step of %s: their steps "
+                     "have no numbers; nothing was written", a->opt.steps);
+    return FAIL (EX_DATAERR, "no capture has a step of %s: there are steps "
+                 "%lld to %lld; nothing was written", a->opt.steps,
+                 (long long)first, (long long)last);
+}
 
 static int build (struct analysis *a, struct build_result *result)
 {
@@ -221,6 +305,8 @@ static int build (struct analysis *a, struct build_result *result)
         job.progress = show_progress;
     rc = build_run (&job, &a->out, result, &err);
     buf_fini (&inputs);
+    if (rc == -ENODATA)
+        return tell_steps (a);
     if (rc == -EINTR)
         return FAIL (128 + cancelled_by, "interrupted, nothing was written");
     if (rc < 0)

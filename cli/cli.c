@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,6 +50,13 @@ int cli_flush (const struct command_spec *c, int rc)
         rc = -errno;
     return rc == 0 ? 0 : cli_fail (c, EX_IOERR, "cannot print the summary: %s",
                                    strerror (-rc));
+}
+
+bool cli_is_ignored (int sig)
+{
+    struct sigaction now;
+
+    return sigaction (sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
 enum cli_format cli_format (bool json, bool text)

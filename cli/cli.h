@@ -3,8 +3,11 @@
 #define ROLLCALL_CLI_CLI_H
 
 #include "base/err.h"
+#include "base/json.h"
 #include "base/options.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <sysexits.h>
 
 /* Exit status (rollcall(1)): sysexits for failures, and these. */
@@ -19,10 +22,18 @@ struct verb {
 };
 
 int verb_analyze (int argc, char **argv);
+int verb_archive (int argc, char **argv);
+int verb_build (int argc, char **argv);
+int verb_doctor (int argc, char **argv);
+int verb_jobs (int argc, char **argv);
 int verb_run (int argc, char **argv);
+int verb_fsck (int argc, char **argv);
+int verb_status (int argc, char **argv);
 int verb_wait (int argc, char **argv);
+int verb_key (int argc, char **argv);
 
-extern const struct command_spec analyze_command, wait_command;
+extern const struct command_spec analyze_command, fsck_command, wait_command,
+    key_command;
 
 /* Parse with the table; false when the verb is to end with *status. */
 bool cli_options (const struct command_spec *c, int argc, char **argv,
@@ -42,8 +53,36 @@ int cli_output_status (int rc);
  */
 int cli_flush (const struct command_spec *c, int rc);
 
+/* The root of an aggregator, to be read beside it; 0, or the exit status after
+ * a word to the user.  For the option --root use CLI_ROOT_OPTION, and include
+ * intake/root.h.
+ */
+struct archive;
+int cli_open_archive (const struct command_spec *c, const char *root,
+                      struct archive *ret);
+
+#define CLI_ROOT_OPTION(type) \
+    { "root", 'r', OPTION_TEXT, offsetof (type, root), "DIR", ROOT_DEFAULT, \
+      ROOT_VARIABLE, 0, 0, "The aggregator's root." }
+
+/* Whether it can be the name of a job. */
+bool cli_valid_job (const char *name);
+
+/* Print a document and free it; 0, -ENOMEM, or what stdout said. */
+int cli_print_json (struct json *j);
+
+/* Whether a signal is ignored, as nohup(1) has it: it is to stay so. */
+bool cli_is_ignored (int sig);
+
 /* How results are printed. */
 enum cli_format { CLI_TEXT, CLI_LOGFMT, CLI_JSON };
 enum cli_format cli_format (bool json, bool text);
+
+/* The rows of the options that say so, for a struct with these two members. */
+#define CLI_FORMAT_OPTIONS(type) \
+    { "json", 0, OPTION_FLAG, offsetof (type, json), NULL, NULL, NULL, 0, 0, \
+      "Print the summary as one JSON object." }, \
+    { "text", 0, OPTION_FLAG, offsetof (type, text), NULL, NULL, NULL, 0, 0, \
+      "Print the summary as on a terminal, wherever it goes." }
 
 #endif

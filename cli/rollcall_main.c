@@ -14,6 +14,19 @@ static const struct verb verbs[] = {
       "a job's COMMANDs, and the captures of all its ranks" },
     { "wait", verb_wait,
       "until a run is over whose launcher died" },
+    { "build", verb_build,
+      "a job's analysis.db again, of what an aggregator has" },
+    { "jobs", verb_jobs, "of which an aggregator has something" },
+    { "archive", verb_archive,
+      "what an aggregator has: list it, get it back, verify it" },
+    { "fsck", verb_fsck,
+      "is what is on disk what it says it is?" },
+    { "status", verb_status,
+      "what the daemons of this machine do now" },
+    { "doctor", verb_doctor,
+      "what is wrong with this machine, and what to do" },
+    { "key", verb_key,
+      "keys, and which nodes may connect to an aggregator" },
 };
 
 #define VERBS (sizeof (verbs) / sizeof (verbs[0]))

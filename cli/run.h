@@ -3,6 +3,7 @@
  * run_main.c      options, and which part this process plays
  * run_job.c       directories, names and daemons of a run
  * run_net.c       addresses: binding, announcing, probing
+ * run_keys.c      keys: made, handed out, forgotten
  * run_wrap.c      around one COMMAND
  * run_launch.c    in front of a launcher (--launcher)
  * run_result.c    what came of it (also for rollcall wait)
@@ -33,6 +34,9 @@ struct run_options {
     const char *job;
     const char *state;          // local directory of runs
     const char *interface, *ports;
+    int64_t expect_bytes;       // of raw data, that COMMAND's profiler writes
+    int64_t max_rate;           // of each agent, bytes a second
+    const char *release;        // of captures in the run's own directories
     bool raw, insecure, json, text;
 };
 
@@ -53,6 +57,8 @@ struct run {
     char endpoint[256];         // the one that answers here
     char master_addr[WORLD_TEXT_MAX];
     int64_t master_port;
+    struct world_keys keys;     // those that agents get
+    char server_secret[WORLD_KEY_SIZE];         // where the aggregator is
     pid_t parent;               // the launcher
     int listener;               // bound descriptor, -1: not ours
     bool all_interfaces;        // other hosts may connect
@@ -97,6 +103,9 @@ int run_program (const char *name, char out[PATH_MAX], struct err *err);
 /* Whether --port and --aggregator can be what they say. */
 int run_check_net (const struct run_options *opt, struct err *err);
 
+/* Whether no other host is to connect: --interface names the loopback one. */
+bool run_stays_here (const struct run_options *opt);
+
 /* Bind a listening socket (r->all_interfaces says where) and fill
  * r->listener and r->endpoints.
  */
@@ -107,6 +116,31 @@ int run_probe (struct run *r, struct err *err);
 
 /* An address and a port for the COMMANDs' own rendezvous. */
 void run_choose_master (struct run *r);
+
+/* ---- run_keys.c ---- */
+
+/* Make r->keys and r->server_secret; nothing with --insecure. */
+int run_make_keys (struct run *r, struct err *err);
+bool run_has_keys (const struct run *r);
+
+/* Into the environment, for a launcher to hand on: 0 or -1.  And out of it
+ * again, so that COMMAND does not get them; -EBADMSG: they have been changed.
+ */
+int run_export_keys (const struct run *r);
+int run_import_keys (struct run *r, struct err *err);
+
+/* -ENOKEY: the aggregator is on another host and there is no key for it. */
+int run_check_keys (const struct run *r, struct err *err);
+
+/* For the aggregator: a directory for its --keys.  It removes the secret when
+ * it has read it, and the rest when it ends.
+ */
+int run_write_server_keys (const struct run *r, char dir[PATH_MAX],
+                           struct err *err);
+
+/* For an agent: a file for its --key, which it removes when it has read it. */
+int run_write_agent_key (const struct run *r, char path[PATH_MAX],
+                         struct err *err);
 
 /* ---- run_wrap.c, run_launch.c ---- */
 

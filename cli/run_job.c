@@ -241,7 +241,7 @@ static void write_pid (const struct run *r)
 int run_start_aggregator (struct run *r, struct err *err)
 {
     char program[PATH_MAX], root[PATH_MAX], deadline[32], world[32], fd[16];
-    char listen[64];
+    char listen[64], keys[PATH_MAX];
     char *argv[24];
     int n = 0, rc = run_program ("rollcall-aggregator", program, err);
 
@@ -277,8 +277,14 @@ int run_start_aggregator (struct run *r, struct err *err)
     argv[n++] = deadline;
     if (r->opt->raw)
         argv[n++] = (char *)"--raw";
-    if (r->all_interfaces)
+    if (run_has_keys (r)) {
+        if ((rc = run_write_server_keys (r, keys, err)) < 0)
+            return rc;
+        argv[n++] = (char *)"--keys";
+        argv[n++] = keys;
+    } else {
         argv[n++] = (char *)"--insecure";
+    }
     argv[n] = NULL;
     r->aggregator = start_daemon (r, program, argv, "aggregator.log",
                                   r->listener, err);
@@ -291,8 +297,9 @@ int run_start_aggregator (struct run *r, struct err *err)
 
 int run_start_agent (struct run *r, struct err *err)
 {
-    char program[PATH_MAX], deadline[32], quiet[32], world[32];
-    char *argv[24];
+    char program[PATH_MAX], deadline[32], quiet[32], world[32], rate[32];
+    char key[PATH_MAX];
+    char *argv[36];
     int n = 0, rc = run_program ("rollcall-agent", program, err);
     pid_t pid;
 
@@ -303,6 +310,7 @@ int run_start_agent (struct run *r, struct err *err)
     (void)snprintf (quiet, sizeof (quiet), "%lldms",
                     (long long)(r->opt->quiet_ns / NS_PER_MS));
     (void)snprintf (world, sizeof (world), "%lld", (long long)r->world.size);
+    (void)snprintf (rate, sizeof (rate), "%lld", (long long)r->opt->max_rate);
     argv[n++] = program;
     argv[n++] = (char *)"--run-dir";
     argv[n++] = r->dir;
@@ -316,10 +324,24 @@ int run_start_agent (struct run *r, struct err *err)
     argv[n++] = deadline;
     argv[n++] = (char *)"--quiet-period";
     argv[n++] = quiet;
+    argv[n++] = (char *)"--hold";
+    argv[n++] = (char *)"--max-rate";
+    argv[n++] = rate;
+    argv[n++] = (char *)"--release";
+    argv[n++] = (char *)(r->opt->release ? r->opt->release
+                         : r->opt->raw   ? "shipped" : "never");
     if (r->opt->raw)
         argv[n++] = (char *)"--raw";
-    if (r->opt->insecure)
+    if (run_has_keys (r)) {
+        if ((rc = run_write_agent_key (r, key, err)) < 0)
+            return rc;
+        argv[n++] = (char *)"--key";
+        argv[n++] = key;
+        argv[n++] = (char *)"--server-key";
+        argv[n++] = r->keys.server_public;
+    } else if (r->opt->insecure || !r->opt->aggregator) {
         argv[n++] = (char *)"--insecure";
+    }
     argv[n] = NULL;
     pid = start_daemon (r, program, argv, "agent.log", -1, err);
     return pid < 0 ? (int)pid : 0;

@@ -95,6 +95,8 @@ static int start_launcher (struct launch *l, struct err *err)
     if (l->launcher == 0) {
         (void)sigemptyset (&none);
         (void)sigprocmask (SIG_SETMASK, &none, NULL);
+        if (run_export_keys (l->r) < 0)
+            _exit (126);
         (void)execv ("/bin/sh", argv);
         _exit (127);
     }

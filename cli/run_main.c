@@ -3,6 +3,7 @@
  * A program of its own, so that the front door does not load MPI.  See
  * rollcall-run(1) for the forms in which it is called.
  */
+#include "check.h"
 #include "run.h"
 
 #include "base/clock.h"
@@ -10,6 +11,8 @@
 #include "base/fileio.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "guard/release.h"
+#include "net/keys.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -46,10 +49,24 @@ static const struct option_spec options[] = {
       "are MPI programs." },
     { "raw", 0, OPTION_FLAG, offsetof (struct run_options, raw), NULL, NULL,
       NULL, 0, 0, "Put the raw capture files into OUT/captures too." },
+    { "release", 0, OPTION_TEXT, offsetof (struct run_options, release),
+      "WHEN", NULL, NULL, 0, 0,
+      "When delivered captures are removed from the directories that this run "
+      "made: never, shipped, after=TIME, when-full. Without it: shipped with "
+      "--raw, never without." },
+    { "max-rate", 0, OPTION_BYTES, offsetof (struct run_options, max_rate),
+      "BYTES", "0", "ROLLCALL_MAX_RATE", 0, 0,
+      "Each node ships at most so many bytes in a second, as 10MB; 0 is no "
+      "limit." },
+    { "expect-bytes", 0, OPTION_BYTES,
+      offsetof (struct run_options, expect_bytes), "BYTES", "0", NULL, 0, 0,
+      "How much raw data the profilers of a node will write, as 10GB: say "
+      "beforehand if there is not 20 times as much room." },
     { "insecure", 0, OPTION_FLAG, offsetof (struct run_options, insecure),
       NULL, NULL, "ROLLCALL_INSECURE", 0, 0,
-      "Allow ranks on several hosts. Connections between them are neither "
-      "encrypted nor authenticated." },
+      "Use no keys: anybody who can reach the aggregator's port may deliver "
+      "data, and whoever is on the way can read and alter everything. "
+      "Without it each run has keys of its own." },
     { "interface", 0, OPTION_TEXT,
       offsetof (struct run_options, interface), "NAME", NULL,
       "ROLLCALL_INTERFACE", 0, 0,
@@ -70,10 +87,7 @@ static const struct option_spec options[] = {
       0, "Deliver to an aggregator that is there already." },
     { "job", 'J', OPTION_TEXT, offsetof (struct run_options, job), "ID", NULL,
       NULL, 0, 0, "The job's id, instead of a new one." },
-    { "json", 0, OPTION_FLAG, offsetof (struct run_options, json), NULL, NULL,
-      NULL, 0, 0, "Print the summary as one JSON object." },
-    { "text", 0, OPTION_FLAG, offsetof (struct run_options, text), NULL, NULL,
-      NULL, 0, 0, "Print the summary as on a terminal, wherever it goes." },
+    CLI_FORMAT_OPTIONS (struct run_options),
 };
 
 const struct command_spec run_command = {
@@ -160,13 +174,14 @@ static void fill_bulletin (struct run *r, struct world_bulletin *b)
     else
         run_new_job (r->job);
     b->ok = run_check_out (r, &err) == 0 && run_make_new_dir (r, &err) == 0 &&
-            run_bind (r, &err) == 0;
+            run_make_keys (r, &err) == 0 && run_bind (r, &err) == 0;
     if (b->ok)
         run_choose_master (r);
     memcpy (b->job, r->job, sizeof (b->job));
     memcpy (b->endpoints, r->endpoints, sizeof (b->endpoints));
     memcpy (b->master_addr, r->master_addr, sizeof (b->master_addr));
     b->master_port = r->master_port;
+    b->keys = r->keys;
     (void)snprintf (b->why, sizeof (b->why), "%s", err.text);
 }
 
@@ -176,6 +191,7 @@ static void take_bulletin (struct run *r, const struct world_bulletin *b)
     memcpy (r->endpoints, b->endpoints, sizeof (r->endpoints));
     memcpy (r->master_addr, b->master_addr, sizeof (r->master_addr));
     r->master_port = b->master_port;
+    r->keys = b->keys;
 }
 
 /* The first line, so that `rollcall wait` can pick up. */
@@ -197,12 +213,6 @@ static int judge (struct run *r, const struct world_bulletin *b, bool all_ok)
         return says ? RUN_FAIL (EX_CANTCREAT, "%s", b->why) : EX_CANTCREAT;
     if (!all_ok)
         return says ? RUN_FAIL (EX_OSERR, "a rank has no memory") : EX_OSERR;
-    if (r->world.local_size < r->world.size && !r->opt->insecure)
-        return says ? RUN_FAIL (EX_CONFIG, "the ranks are on several hosts, "
-                                "and connections between them are not "
-                                "encrypted yet: say --insecure if that is "
-                                "acceptable")
-                    : EX_CONFIG;
     return 0;
 }
 
@@ -271,6 +281,9 @@ static int write_meeting (struct run *r, struct err *err)
     json_add_text (j, "endpoints", r->endpoints);
     json_add_text (j, "master_addr", r->master_addr);
     json_add_int (j, "master_port", r->master_port);
+    json_add_text (j, "server_public", r->keys.server_public);
+    json_add_text (j, "agent_public", r->keys.agent_public);
+    json_add_text (j, "agent_secret", r->keys.agent_secret);
     json_add_int (j, "pid", getpid ());
     json_add_int (j, "start_time", run_start_time (getpid ()));
     text = json_print (j, true);
@@ -317,7 +330,8 @@ static bool read_meeting (struct run *r, const char *path, bool near)
     bool valid;
 
     buf_init (&text, BULLETIN_MAX);
-    if (fileio_read_at (AT_FDCWD, path, &text, NULL) == 0)
+    // nobody else's: who can write it would be the aggregator
+    if (key_read_private (path, &text, NULL) == 0)
         j = json_parse ((const char *)text.data, text.size, NULL);
     buf_fini (&text);
     valid = j && (!near || writer_lives (j));
@@ -328,6 +342,12 @@ static bool read_meeting (struct run *r, const char *path, bool near)
     (void)snprintf (b.master_addr, sizeof (b.master_addr), "%s",
                     json_text (json_get (j, "master_addr"), ""));
     (void)json_int (json_get (j, "master_port"), &b.master_port);
+    (void)snprintf (b.keys.server_public, WORLD_KEY_SIZE, "%s",
+                    json_text (json_get (j, "server_public"), ""));
+    (void)snprintf (b.keys.agent_public, WORLD_KEY_SIZE, "%s",
+                    json_text (json_get (j, "agent_public"), ""));
+    (void)snprintf (b.keys.agent_secret, WORLD_KEY_SIZE, "%s",
+                    json_text (json_get (j, "agent_secret"), ""));
     json_free (j);
     if (valid)
         take_bulletin (r, &b);
@@ -379,12 +399,32 @@ static int meet_by_files (struct run *r)
 
 /* ---- the parts ---- */
 
+/* What is not well with the directory that captures go to, once a node: to
+ * fail when the profiler writes is too late.
+ */
+static void warn_of_disk (const struct run *r)
+{
+    const struct check checks[] = {
+        check_room (r->dir, r->opt->expect_bytes), check_inodes (r->dir),
+        check_local (r->dir),
+    };
+
+    if (r->opt->launcher || r->world.local_rank > 0)
+        return;                 // another one says it
+    for (size_t i = 0; i < sizeof (checks) / sizeof (checks[0]); i++) {
+        if (checks[i].state != CHECK_OK)
+            (void)RUN_FAIL (0, "warning: host %s: %s", r->host,
+                            checks[i].text);
+    }
+}
+
 static int start_collection (struct run *r)
 {
     struct err err = { "" };
 
     if (run_make_dir (r, &err) < 0)
         return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
+    warn_of_disk (r);
     if (r->listener >= 0 && run_start_aggregator (r, &err) < 0)
         return RUN_FAIL (EX_OSERR, "%s", err.text);
     return 0;
@@ -395,7 +435,7 @@ static int front_end (struct run *r)
     struct world_bulletin b;
     int status;
 
-    r->all_interfaces = r->opt->insecure;
+    r->all_interfaces = !run_stays_here (r->opt);
     fill_bulletin (r, &b);
     if (!b.ok)
         return RUN_FAIL (EX_CANTCREAT, "%s", b.why);
@@ -411,7 +451,7 @@ static int wrapper (struct run *r)
     int status = 0;
 
     r->all_interfaces = r->world.local_size != r->world.size &&
-                        r->opt->insecure;
+                        !run_stays_here (r->opt);
     if (r->opt->aggregator) {
         (void)snprintf (r->job, sizeof (r->job), "%s", r->opt->job);
         (void)snprintf (r->endpoints, sizeof (r->endpoints), "%s",
@@ -426,6 +466,8 @@ static int wrapper (struct run *r)
         return status;
     if (run_probe (r, &err) < 0)
         return RUN_FAIL (EX_UNAVAILABLE, "%s", err.text);
+    if (run_check_keys (r, &err) < 0)
+        return RUN_FAIL (EX_CONFIG, "%s", err.text);
     if (r->owns_aggregator)
         print_job (r);
     status = run_wrap (r);
@@ -453,6 +495,14 @@ static int check_options (const struct run_options *opt)
     if (opt->job && !is_job_id (opt->job))
         return RUN_FAIL (EXIT_USAGE, "--job: \"%s\" is not an id of letters, "
                          "digits, '.', '_' and '-'", opt->job);
+    if (opt->release && !release_parse (opt->release,
+                                        &(struct release_policy){ 0 }))
+        return RUN_FAIL (EXIT_USAGE, "--release: one of never, shipped, "
+                         "after=TIME, when-full");
+    if (opt->release && strcmp (opt->release, "never") != 0 && !opt->raw)
+        return RUN_FAIL (EXIT_USAGE, "--release %s needs --raw: captures are "
+                         "removed only when their raw files were delivered "
+                         "too", opt->release);
     if (opt->aggregator && !opt->job)
         return RUN_FAIL (EXIT_USAGE, "--aggregator needs --job");
     return 0;
@@ -466,7 +516,7 @@ int main (int argc, char **argv)
     int rest, status;
 
     fileio_open_std ();
-    (void)umask (027);
+    (void)umask (umask (077) | 027);    // COMMAND's too: at least this
     log_setup ("rollcall", LOG_LEVEL_INFO);
     switch (options_parse (&run_command, argc, argv, true, &opt, &rest,
                            &err)) {
@@ -489,7 +539,8 @@ int main (int argc, char **argv)
         return status;
     if (opt.launcher)
         return front_end (&r);
-    if (world_from_environment (&r.world, &err) < 0)
+    if (run_import_keys (&r, &err) < 0 ||
+        world_from_environment (&r.world, &err) < 0)
         return RUN_FAIL (EX_CONFIG, "%s", err.text);
     return wrapper (&r);
 }

@@ -66,6 +66,20 @@ static int64_t port_of (int fd)
                       : ((struct sockaddr_in *)&a)->sin_port);
 }
 
+bool run_stays_here (const struct run_options *opt)
+{
+    struct ifaddrs *list = NULL;
+    bool here = false;
+
+    if (!opt->interface || getifaddrs (&list) < 0)
+        return false;
+    for (struct ifaddrs *a = list; a; a = a->ifa_next)
+        here = here || (strcmp (a->ifa_name, opt->interface) == 0 &&
+                        (a->ifa_flags & IFF_LOOPBACK));
+    freeifaddrs (list);
+    return here;
+}
+
 static bool is_bridge (const char *name)
 {
     char path[64];
@@ -121,10 +135,12 @@ static int announce (struct run *r, int64_t port, struct err *err)
                                   used ? "," : "", text, (long long)port);
     }
     freeifaddrs (list);
-    if (used == 0)
-        return err_set (err, EADDRNOTAVAIL, "no network interface is up%s%s",
-                        r->opt->interface ? " by the name of " : "",
-                        r->opt->interface ? r->opt->interface : "");
+    if (used == 0 && r->opt->interface)
+        return err_set (err, EADDRNOTAVAIL, "no network interface is up by "
+                        "the name of %s", r->opt->interface);
+    if (used == 0)              // then all ranks are here
+        (void)snprintf (r->endpoints, sizeof (r->endpoints),
+                        PREFIX "127.0.0.1:%lld", (long long)port);
     return 0;
 }
 
@@ -242,6 +258,6 @@ int run_probe (struct run *r, struct err *err)
     }
     return err_set (err, EHOSTUNREACH, "host %s cannot reach the aggregator at "
                     "%s: is it on another host that listens on loopback only "
-                    "(--insecure allows more), or is a firewall in between "
+                    "(--interface), or is a firewall in between "
                     "(--interface, --port)?", r->host, r->endpoints);
 }

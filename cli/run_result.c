@@ -4,6 +4,7 @@
 #include "base/fileio.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/status.h"
 #include "report/summary.h"
 
 #include <errno.h>
@@ -20,28 +21,7 @@
 
 int64_t run_start_time (pid_t pid)
 {
-    char path[64], text[1024];
-    const char *p;
-    long long ticks = 0;
-    int fd;
-    ssize_t n;
-
-    (void)snprintf (path, sizeof (path), "/proc/%ld/stat", (long)pid);
-    fd = open (path, O_RDONLY | O_CLOEXEC);
-    n = fd < 0 ? -1 : read (fd, text, sizeof (text) - 1);
-    if (fd >= 0)
-        (void)close (fd);
-    if (n <= 0)
-        return 0;
-    text[n] = '\0';
-    // the name is in parentheses and may hold anything; field 22 is wanted
-    if (!(p = strrchr (text, ')')))
-        return 0;
-    for (int field = 2; field < 22 && p; field++)
-        p = strchr (p + 1, ' ');
-    if (p)
-        ticks = strtoll (p, NULL, 10);
-    return ticks;
+    return status_start_time (pid);
 }
 
 int run_open_process (pid_t pid, int64_t start_time)

@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +29,10 @@
 #define HOLD_EXTRA_NS (30 * NS_PER_S)   // beyond the deadline, for building
 #define NOTED_NS (20 * NS_PER_S)        // for the agent to note COMMAND's end
 #define GOODBYE_NS (30 * NS_PER_S)      // for the aggregator to end by itself
+#define GRACE_NS (30 * NS_PER_S)        // of silence beyond the deadline: an
+                                        // agent at nice 19 of a busy node
+#define ASK_NS (10 * NS_PER_S)          // between two questions meanwhile
+#define ANSWER_MS 1000                  // for the first byte of an aggregator
 
 #define CLOCK_GRAIN_NS (20 * NS_PER_MS) // dates of files may lag so much
 
@@ -39,11 +44,14 @@ struct wrap {
     int aggregator;             // pidfd, -1
     int64_t began_ns, kill_ns;  // when to SIGKILL; 0: not planned
     int64_t ended_ns, over_ns;
+    int64_t asked_ns;           // the agent, last
+    int64_t silent_ns;          // since when it owes an answer, 0: it does not
     int status;                 // of COMMAND: exit status or 128 + signal
     bool stopped;               // it was ended on request
     bool launcher_ended;        // the launcher wants us to go
     bool noted;                 // the agent knows that COMMAND has ended
     bool over;                  // the agent says that the job is
+    bool given_up;              // nobody answers who could say so
     char why[512];              // in words, for the roll
     int64_t since_ns;           // wall clock, before COMMAND began
     sigset_t mask;              // what was blocked, and what became of a
@@ -204,6 +212,7 @@ static int join_agent (struct wrap *w, bool start, struct err *err)
     if (fd < 0)
         return fd;
     w->control = fd;
+    w->silent_ns = 0;
     say_hello (w);
     if (w->child == 0 && w->ended_ns > 0)
         say_ended (w);
@@ -242,6 +251,8 @@ static void on_control (struct wrap *w)
     struct json *j = control_receive (w->control, &rc);
     const char *type = json_text (json_get (j, "type"), "");
 
+    if (j)
+        w->silent_ns = 0;
     if (!j && rc != -EAGAIN) {
         lost_agent (w);
     } else if (strcmp (type, "stop") == 0 && w->child > 0 && !w->stopped) {
@@ -305,13 +316,6 @@ static void on_signal (struct wrap *w)
     }
 }
 
-static bool is_ignored (int sig)
-{
-    struct sigaction now;
-
-    return sigaction (sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
-}
-
 static int open_signals (struct wrap *w)
 {
     static const int list[] = { SIGTERM, SIGINT, SIGHUP };
@@ -322,7 +326,7 @@ static int open_signals (struct wrap *w)
     (void)sigemptyset (&set);
     (void)sigaddset (&set, SIGCHLD);
     for (size_t i = 0; i < sizeof (list) / sizeof (list[0]); i++) {
-        if (!is_ignored (list[i]))      // as nohup does
+        if (!cli_is_ignored (list[i]))
             (void)sigaddset (&set, list[i]);
     }
     (void)sigprocmask (SIG_BLOCK, &set, &w->mask);
@@ -355,7 +359,61 @@ static void aggregator_ended (struct wrap *w)
     }
 }
 
+/* A connection to the aggregator that was started here, through our copy of
+ * the descriptor it listens on.
+ */
+static int reach_aggregator (const struct wrap *w)
+{
+    struct sockaddr_storage at;
+    socklen_t size = sizeof (at);
+    int fd;
+
+    if (getsockname (w->r->listener, (struct sockaddr *)&at, &size) < 0)
+        return -1;
+    fd = socket (at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && connect (fd, (struct sockaddr *)&at, size) < 0 &&
+        errno != EINPROGRESS) {
+        (void)close (fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Whether the aggregator that was started here answers: it speaks first.  That
+ * it is connected says nothing, the kernel does that for it.
+ */
+static bool aggregator_answers (const struct wrap *w)
+{
+    struct pollfd p = { .events = POLLIN };
+    char byte;
+    bool yes;
+
+    if (w->aggregator < 0 || (p.fd = reach_aggregator (w)) < 0)
+        return false;
+    yes = poll (&p, 1, ANSWER_MS) == 1 && recv (p.fd, &byte, 1, 0) == 1;
+    (void)close (p.fd);
+    return yes;
+}
+
 /* ---- waiting ---- */
+
+/* The deadline has passed and it is not over: is there anybody left to say
+ * that it is?  An agent confirms the end of COMMAND each time that it is told;
+ * an aggregator that answers ends the job, without that agent if need be.
+ */
+static void ask (struct wrap *w)
+{
+    int64_t now = clock_mono_ns ();
+
+    if (w->child > 0 || w->over || now - w->asked_ns < ASK_NS ||
+        now - w->ended_ns < w->r->opt->deadline_ns)
+        return;
+    w->asked_ns = now;
+    if (w->silent_ns == 0 || aggregator_answers (w))
+        w->silent_ns = now;
+    w->given_up = now - w->silent_ns >= GRACE_NS;
+    say_ended (w);
+}
 
 /* Whether there is something left to wait for. */
 static bool must_stay (const struct wrap *w)
@@ -365,7 +423,7 @@ static bool must_stay (const struct wrap *w)
 
     if (w->child > 0)
         return true;
-    if (w->launcher_ended)
+    if (w->launcher_ended || w->given_up)
         return false;
     if (w->over)                // the aggregator says so and ends
         return r->owns_aggregator && w->aggregator >= 0 &&
@@ -413,6 +471,55 @@ static void turn (struct wrap *w)
         w->kill_ns = 0;
         end_command (w, SIGKILL);
     }
+    ask (w);
+}
+
+static long agent_pid (const struct wrap *w)
+{
+    struct ucred peer = { .pid = 0 };
+    socklen_t size = sizeof (peer);
+
+    (void)getsockopt (w->control, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+    return (long)peer.pid;
+}
+
+/* "the agent (pid 1) and the aggregator (pid 2) of host a do not answer",
+ * whichever it is; false if there is nothing to blame them for.
+ */
+static bool name_silent (const struct wrap *w, char *out, size_t max)
+{
+    bool agent = w->given_up && w->control >= 0;
+    bool aggregator = w->aggregator >= 0 && !aggregator_answers (w);
+    char a[48] = "", b[48] = "";
+
+    if (agent)
+        (void)snprintf (a, sizeof (a), "the agent (pid %ld)", agent_pid (w));
+    if (aggregator)
+        (void)snprintf (b, sizeof (b), "the aggregator (pid %ld)",
+                        (long)w->r->aggregator);
+    (void)snprintf (out, max, "%s%s%s of host %s %s not answer", a,
+                    agent && aggregator ? " and " : "", b, w->r->host,
+                    agent && aggregator ? "do" : "does");
+    return agent || aggregator;
+}
+
+/* It is not over, and there is nobody to wait for. */
+static int no_result (struct wrap *w, int status)
+{
+    const struct run *r = w->r;
+    char who[HOST_NAME_MAX_BYTES + 160];
+
+    if (name_silent (w, who, sizeof (who)))
+        return RUN_FAIL (status, "job %s has no result yet: %s, %lld s after "
+                         "COMMAND ended (stopped, or stuck?); captures are "
+                         "safe on the nodes' disks (below %s/captures here); "
+                         "when it goes on (kill -CONT), rollcall wait %s "
+                         "tells the result", r->job, who,
+                         (long long)((clock_mono_ns () - w->ended_ns) /
+                                     NS_PER_S), r->dir, r->job);
+    return RUN_FAIL (status, "job %s has no result yet: captures are safe on "
+                     "the nodes' disks (below %s here); rollcall wait %s "
+                     "looks again", r->job, r->dir, r->job);
 }
 
 /* What the launcher is to see. */
@@ -424,6 +531,8 @@ static int final_status (struct wrap *w)
 
     if (w->launcher_ended)
         return w->status ? w->status : 128 + SIGTERM;
+    if (!r->owns_aggregator && w->given_up && r->world.local_rank == 0)
+        (void)no_result (w, 0);         // one of this host tells
     if (!r->owns_aggregator) {
         // rank 0 or the front end returns the status of the one that failed;
         // without either, each returns its own
@@ -431,10 +540,7 @@ static int final_status (struct wrap *w)
     }
     roll = run_print_result (&run_command, r->dir, r->job, format, &command);
     if (roll == -ENOENT)
-        return RUN_FAIL (w->status ? w->status : EX_UNAVAILABLE,
-                         "job %s has no result yet: captures are safe on the "
-                         "nodes' disks (below %s here); rollcall wait %s looks "
-                         "again", r->job, r->dir, r->job);
+        return no_result (w, w->status ? w->status : EX_UNAVAILABLE);
     return command > 0 ? command : w->status && !w->stopped ? w->status : roll;
 }
 

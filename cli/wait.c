@@ -29,10 +29,7 @@ static const struct option_spec options[] = {
     { "timeout", 't', OPTION_DURATION,
       offsetof (struct wait_options, timeout_ns), "TIME", "24h", NULL, 0, 0,
       "Give up after so long." },
-    { "json", 0, OPTION_FLAG, offsetof (struct wait_options, json), NULL, NULL,
-      NULL, 0, 0, "Print the summary as one JSON object." },
-    { "text", 0, OPTION_FLAG, offsetof (struct wait_options, text), NULL, NULL,
-      NULL, 0, 0, "Print the summary as on a terminal, wherever it goes." },
+    CLI_FORMAT_OPTIONS (struct wait_options),
 };
 
 const struct command_spec wait_command = {

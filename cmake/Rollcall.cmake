@@ -6,6 +6,9 @@ add_compile_options (-Wall -Wextra -Wshadow -Wconversion -Wvla
 if (ROLLCALL_WERROR)
   add_compile_options (-Werror)
 endif ()
+if (ROLLCALL_FAULTS)
+  add_compile_definitions (ROLLCALL_FAULTS)
+endif ()
 if (ROLLCALL_SANITIZE)
   add_compile_options (-fsanitize=${ROLLCALL_SANITIZE} -fno-omit-frame-pointer
                        -fno-sanitize-recover=all

@@ -3,6 +3,7 @@
 #define ROLLCALL_AGENT_AGENT_H
 
 #include "base/options.h"
+#include "base/space.h"
 
 struct agent_options {
     const char *aggregator;     // endpoint
@@ -11,7 +12,17 @@ struct agent_options {
     struct option_list watch;   // directories
     bool once;                  // ship what is there, then end
     bool raw;                   // the raw files too
-    bool insecure;              // may connect beyond loopback
+    const char *key;            // file of our own pair, NULL: none
+    const char *server_key;     // the aggregator's: a file, or the key
+    bool insecure;              // no encryption, wherever it goes
+    struct space_limit spool_quota, disk_floor;
+    const char *when_full;      // block, drop-oldest-shipped, refuse
+    const char *release;        // never, shipped, after=TIME, when-full
+    const char *cpu_budget;     // "1%" of all CPUs of the node
+    int64_t backlog_limit_ns;   // captures wait so long in the idle class
+    int64_t max_rate;           // bytes a second on the wire; 0: any
+    bool hold;                  // wait while a capture is collected
+    bool release_rows_only;     // also without raw
     int64_t quiet_ns;           // unchanged for so long is finished
     // of one run (rollcall run)
     const char *run_dir;        // control socket and spool are here

@@ -3,11 +3,14 @@
 
 #include "base/fileio.h"
 #include "base/log.h"
+#include "guard/guard.h"
+#include "guard/release.h"
 #include "model/capture.h"
 #include "net/message.h"
 
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 static const struct option_spec options[] = {
@@ -32,10 +35,58 @@ static const struct option_spec options[] = {
       "ROLLCALL_QUIET_PERIOD", 0, 0,
       "A capture without analyse.done is finished when nothing in it has "
       "changed for so long." },
+    { "spool-quota", 0, OPTION_ROOM,
+      offsetof (struct agent_options, spool_quota), "SIZE", NULL,
+      "ROLLCALL_SPOOL_QUOTA", 0, 0,
+      "How much the spool may hold, in bytes or as a part of its file system: "
+      "20GB, 5%. Without it: 10 GiB, but at most a tenth of the file system." },
+    { "disk-floor", 0, OPTION_ROOM,
+      offsetof (struct agent_options, disk_floor), "SIZE", NULL,
+      "ROLLCALL_DISK_FLOOR", 0, 0,
+      "Put nothing into the spool while its file system has less free than "
+      "this; warn when that of a capture has. Without it: 1 GiB, but at most "
+      "a tenth of the file system." },
+    { "when-full", 0, OPTION_TEXT, offsetof (struct agent_options, when_full),
+      "POLICY", "block", "ROLLCALL_WHEN_FULL", 0, 0,
+      "What to do when quota or floor is reached: block, "
+      "drop-oldest-shipped or refuse; see WHEN A DISK IS FULL." },
+    { "release", 0, OPTION_TEXT, offsetof (struct agent_options, release),
+      "WHEN", "never", "ROLLCALL_RELEASE", 0, 0,
+      "When captures that were delivered are removed: never, shipped, "
+      "after=TIME or when-full. Needs --raw. In a run it is about the "
+      "directories that the run made." },
+    { "release-rows-only", 0, OPTION_FLAG,
+      offsetof (struct agent_options, release_rows_only), NULL, NULL, NULL, 0,
+      0, "Allow --release without --raw: the raw files are lost then." },
+    { "cpu-budget", 0, OPTION_TEXT,
+      offsetof (struct agent_options, cpu_budget), "PERCENT", "1%",
+      "ROLLCALL_CPU_BUDGET", 0, 0,
+      "How much of all CPUs of the node reading and hashing may take while "
+      "the job lives." },
+    { "backlog-limit", 0, OPTION_DURATION,
+      offsetof (struct agent_options, backlog_limit_ns), "TIME", "60s",
+      "ROLLCALL_BACKLOG_LIMIT", 0, 0,
+      "Captures that have waited for so long are read at nice 19 instead of "
+      "only when the node is idle." },
+    { "max-rate", 0, OPTION_BYTES, offsetof (struct agent_options, max_rate),
+      "BYTES", "0", "ROLLCALL_MAX_RATE", 0, 0,
+      "Ship at most so many bytes in a second, as 10MB; 0 is no limit." },
+    { "hold", 0, OPTION_FLAG, offsetof (struct agent_options, hold), NULL,
+      NULL, "ROLLCALL_HOLD", 0, 0,
+      "Read no capture and ship no raw file while another capture is being "
+      "written here, until the backlog limit." },
+    { "key", 0, OPTION_TEXT, offsetof (struct agent_options, key), "FILE",
+      NULL, "ROLLCALL_KEY", 0, 0,
+      "This node's key, made by rollcall key new, and enrolled at the "
+      "aggregator. Needed for an aggregator on another host." },
+    { "server-key", 0, OPTION_TEXT,
+      offsetof (struct agent_options, server_key), "KEY", NULL,
+      "ROLLCALL_SERVER_KEY", 0, 0,
+      "The aggregator's public key: its server.pub, or the 40 characters." },
     { "insecure", 0, OPTION_FLAG, offsetof (struct agent_options, insecure),
       NULL, NULL, NULL, 0, 0,
-      "Allow an aggregator on another host. The connection is neither "
-      "encrypted nor authenticated." },
+      "Use no keys, also to another host: whoever is on the way can read and "
+      "alter everything, and anybody can pretend to be the aggregator." },
     { "run-dir", 0, OPTION_TEXT, offsetof (struct agent_options, run_dir),
       "DIR", NULL, NULL, 0, 0,
       "Be part of a run: serve the wrappers that connect to DIR/agent.sock, "
@@ -66,6 +117,8 @@ int main (int argc, char **argv)
 {
     struct agent_options opt = { .aggregator = NULL };
     struct err err = { "" };
+    struct release_policy release = { .kind = RELEASE_NEVER };
+    struct space_limit budget;
     int rest;
 
     fileio_open_std ();
@@ -86,7 +139,24 @@ int main (int argc, char **argv)
     }
     if (!message_valid_name (opt.job))
         return usage ("--job: a job's id has no slash in it");
+    if (!opt.key != !opt.server_key && !opt.insecure)
+        return usage ("--key and --server-key belong together");
     if (opt.watch.n == 0 && !opt.run_dir)
         return usage ("which directory is to be watched?");
+    if (!guard_parse_policy (opt.when_full, &(enum guard_policy){ 0 }))
+        return usage ("--when-full: one of block, drop-oldest-shipped, "
+                      "refuse");
+    if (!release_parse (opt.release, &release))
+        return usage ("--release: one of never, shipped, after=TIME, "
+                      "when-full");
+    if (strcmp (opt.when_full, "drop-oldest-shipped") == 0 &&
+        release.kind == RELEASE_NEVER)
+        release.kind = RELEASE_WHEN_FULL;
+    if (release.kind != RELEASE_NEVER && !opt.raw && !opt.release_rows_only)
+        return usage ("captures are removed only when their raw files were "
+                      "delivered too: say --raw, or --release-rows-only to "
+                      "lose them");
+    if (space_parse_limit (opt.cpu_budget, &budget) < 0 || budget.ppm == 0)
+        return usage ("--cpu-budget: a part of the CPUs, like 1% or 0.5%");
     return agent_run (&opt);
 }

@@ -1,8 +1,12 @@
 /* node_agent/sealer.c - captures into sealed shipments, in a thread */
 #include "sealer.h"
 
+#include "base/clock.h"
+#include "base/fault.h"
 #include "base/fileio.h"
 #include "extract/extract.h"
+#include "guard/bulk.h"
+#include "guard/manifest.h"
 #include "model/shipment.h"
 
 #include <dirent.h>
@@ -18,16 +22,17 @@
 #include <unistd.h>
 
 #define RAW_DEPTH_MAX 32
-#define RAW_FILES_MAX (1u << 20)
 
 struct node {
     struct sealed s;
+    int64_t added_ns;
     struct node *next;
 };
 
 struct sealer {
     struct loop *loop;
-    bool raw;
+    struct bulk *bulk;
+    bool raw, manifests;
     void (*done) (void *arg, struct sealed *s);
     void *arg;
     pthread_t thread;
@@ -35,6 +40,7 @@ struct sealer {
     pthread_mutex_t lock;       // over the lists and 'ending'
     pthread_cond_t changed;
     struct node *todo, *ready;
+    struct node *current;       // in the thread
     bool ending;
     int wake_fd;
     size_t pending;             // the loop's own count
@@ -42,9 +48,10 @@ struct sealer {
 
 /* ---- in the thread ---- */
 
-static struct spool_item *add_item (struct sealed *s)
+static struct spool_new *add_item (struct sealed *s, enum item_kind kind,
+                                   const char *path)
 {
-    struct spool_item *p;
+    struct spool_new *p;
 
     if ((s->nitems & (s->nitems - 1)) == 0) {   // full at powers of two
         p = realloc (s->items, (s->nitems ? 2 * s->nitems : 1) * sizeof (*p));
@@ -52,78 +59,158 @@ static struct spool_item *add_item (struct sealed *s)
             return NULL;
         s->items = p;
     }
-    p = &s->items[s->nitems++];
+    p = &s->items[s->nitems];
     memset (p, 0, sizeof (*p));
+    p->kind = kind;
+    p->number = (unsigned)s->nitems;
+    content_hash_init (&p->hash);
+    if (!(p->path = strdup (path)))
+        return NULL;
+    s->nitems++;
     return p;
 }
 
-static int seal_rows (struct sealed *s, int fd, struct err *err)
+static void drop_last (struct sealed *s)
 {
-    struct shipment_writer *w = shipment_writer_create (fd);
-    struct spool_item *item = add_item (s);
+    struct spool_new *p = &s->items[--s->nitems];
+
+    content_hash_fini (&p->hash);
+    free (p->path);
+}
+
+/* Rows on their way into the shipment, with a rest between batches. */
+struct resting {
+    const struct row_sink *to;
+    struct bulk *bulk;
+};
+
+static int rest_rows (void *arg, const struct batch *b, struct err *err)
+{
+    struct resting *r = arg;
+
+    bulk_rest (r->bulk);
+    return r->to->rows (r->to->arg, b, err);
+}
+
+static int rest_forget (void *arg, enum table_id table, struct err *err)
+{
+    struct resting *r = arg;
+
+    return r->to->forget (r->to->arg, table, err);
+}
+
+static int write_rows (struct sealed *s, struct shipment_writer *w,
+                       struct spool_new *item, struct bulk *bulk,
+                       struct err *err)
+{
+    struct resting resting = { shipment_sink (w), bulk };
+    struct row_sink sink = { rest_rows, rest_forget, &resting };
     struct capture c;
     int rc;
 
-    if (!w || !item) {
-        shipment_writer_destroy (w);
-        return err_set (err, ENOMEM, "cannot begin a shipment in %s", s->temp);
-    }
     capture_init (&c);
-    rc = extract_capture (s->what.path, NULL, shipment_sink (w), &c, err);
+    rc = extract_capture (s->what.path, NULL, &sink, &c, err);
     if (c.rank == CAPTURE_NO_RANK && s->what.rank_hint >= 0)
         c.rank = s->what.rank_hint;
     s->rank = c.rank;
     (void)snprintf (s->state, sizeof (s->state), "%s",
                     capture_state_name (c.state));
-    item->kind = ITEM_ROWS;
-    item->rank = c.rank;
-    (void)snprintf (item->capture, sizeof (item->capture), "%s", c.name);
-    (void)snprintf (item->file, sizeof (item->file), "%s", s->temp);
+    (void)snprintf (s->name, sizeof (s->name), "%s", c.name);
+    if (rc == 0 && (rc = FAULT ("agent.seal.write")) < 0)
+        rc = err_sys (err, -rc, "cannot write %s", s->file);
     if (rc == 0)
         rc = shipment_finish (w, &c, &item->size, err);
-    shipment_writer_destroy (w);
     capture_fini (&c);
+    return rc;
+}
+
+static int seal_rows (struct sealed *s, int fd, struct bulk *bulk,
+                      struct err *err)
+{
+    struct shipment_writer *w = shipment_writer_create (fd);
+    struct spool_new *item = add_item (s, ITEM_ROWS, "");
+    int rc;
+
+    if (!w || !item) {
+        shipment_writer_destroy (w);
+        return err_set (err, ENOMEM, "cannot begin a shipment in %s", s->file);
+    }
+    item->own = true;
+    rc = write_rows (s, w, item, bulk, err);
+    shipment_writer_destroy (w);
+    if (rc == 0 && (rc = FAULT ("agent.seal.fsync")) < 0)
+        rc = err_sys (err, -rc, "cannot fsync %s", s->file);
     if (rc == 0 && fsync (fd) < 0)
-        rc = err_sys (err, errno, "cannot fsync %s", s->temp);
-    return rc < 0 ? rc : content_id_of_file (fd, item->size, &item->content,
-                                             err);
+        rc = err_sys (err, errno, "cannot fsync %s", s->file);
+    return rc < 0 ? rc : content_hash_file (fd, item->size, &item->hash, err);
+}
+
+static void link_path (const struct sealed *s, unsigned number,
+                       char out[PATH_MAX])
+{
+    size_t n = strlen (s->file) - 1;    // without the 0 of the shipment
+
+    (void)snprintf (out, PATH_MAX, "%.*s%u", (int)n, s->file, number);
+}
+
+/* A link in the spool keeps a file that its owner deletes.  Without one (it is
+ * on another file system, or belongs to somebody else) the file is read where
+ * it lies.
+ */
+static bool link_file (const struct sealed *s, int dirfd, const char *name,
+                       const struct stat *st, unsigned number)
+{
+    char path[PATH_MAX];
+    struct stat made;
+
+    link_path (s, number, path);
+    (void)unlink (path);        // of a file that was left out after all
+    if (FAULT ("agent.seal.link") < 0 ||
+        linkat (dirfd, name, AT_FDCWD, path, 0) < 0)
+        return false;
+    if (lstat (path, &made) == 0 && made.st_ino == st->st_ino &&
+        made.st_dev == st->st_dev)
+        return true;
+    (void)unlink (path);        // exchanged for another file meanwhile
+    return false;
 }
 
 static int seal_file (struct sealed *s, int dirfd, const char *name,
-                      const char *path, const struct stat *st,
-                      struct err *err)
+                      const char *path, struct err *err)
 {
-    struct spool_item *item = add_item (s);
-    int fd = fileio_open_at (dirfd, name, err);
-    int rc;
+    struct spool_new *item = add_item (s, ITEM_RAW, path);
+    int fd = fileio_open_at (dirfd, name, err), rc;
+    struct stat st;
 
     if (!item) {
         if (fd >= 0)
             (void)close (fd);
         return err_set (err, ENOMEM, "no memory for raw files");
     }
-    if (fd < 0) {               // vanished, or not to be read by us
-        s->nitems--;
+    if (fd < 0 || fstat (fd, &st) < 0) {
+        if (fd >= 0)
+            (void)close (fd);
+        drop_last (s);          // vanished, or not to be read by us
         return 0;
     }
-    item->kind = ITEM_RAW;
-    item->rank = s->rank;
-    item->size = (uint64_t)st->st_size;
-    memcpy (item->capture, s->items[0].capture, sizeof (item->capture));
-    (void)snprintf (item->path, sizeof (item->path), "%s", path);
-    (void)snprintf (item->file, sizeof (item->file), "%s/%s", s->what.path,
-                    path);
-    rc = content_id_of_file (fd, item->size, &item->content, err);
+    item->size = (uint64_t)st.st_size;
+    item->own = link_file (s, dirfd, name, &st, item->number);
+    rc = content_hash_file (fd, item->size, &item->hash, err);
     (void)close (fd);
     if (rc == -ENODATA) {       // it shrank: it will be seen as changed
-        s->nitems--;
+        char made[PATH_MAX];
+
+        link_path (s, item->number, made);
+        if (item->own)
+            (void)unlink (made);
+        drop_last (s);
         rc = 0;
     }
     return rc;
 }
 
 static int seal_raw (struct sealed *s, int fd, const char *prefix,
-                     unsigned depth, struct err *err)
+                     unsigned depth, struct bulk *bulk, struct err *err)
 {
     DIR *dir = fdopendir (fd);
     struct dirent *e;
@@ -133,7 +220,7 @@ static int seal_raw (struct sealed *s, int fd, const char *prefix,
         (void)close (fd);
         return 0;
     }
-    while (rc == 0 && s->nitems < RAW_FILES_MAX && (e = readdir (dir))) {
+    while (rc == 0 && (e = readdir (dir))) {
         char path[MESSAGE_PATH_MAX];
         struct stat st;
         int n = snprintf (path, sizeof (path), "%s%s%s", prefix,
@@ -143,33 +230,50 @@ static int seal_raw (struct sealed *s, int fd, const char *prefix,
             n < 0 || (size_t)n >= sizeof (path) ||
             fstatat (dirfd (dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        if (S_ISREG (st.st_mode))
-            rc = seal_file (s, dirfd (dir), e->d_name, path, &st, err);
+        bulk_rest (bulk);
+        if (S_ISREG (st.st_mode) && s->nitems > SEALER_RAW_MAX)
+            s->skipped++;
+        else if (S_ISREG (st.st_mode))
+            rc = seal_file (s, dirfd (dir), e->d_name, path, err);
         else if (S_ISDIR (st.st_mode) && depth > 0 &&
                  (child = fileio_open_dir_at (dirfd (dir), e->d_name,
                                               NULL)) >= 0)
-            rc = seal_raw (s, child, path, depth - 1, err);
+            rc = seal_raw (s, child, path, depth - 1, bulk, err);
     }
     (void)closedir (dir);
     return rc;
 }
 
-static void seal (struct sealed *s, bool raw)
+/* What a capture has before it is read.  A capture that cannot be described,
+ * or of which not every file was sealed, is never released.
+ */
+static size_t take_manifest (struct sealed *s)
 {
-    int fd = open (s->temp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    size_t files = 0;
+
+    if (manifest_take (s->what.path, &s->manifest, &files, NULL) < 0)
+        buf_clear (&s->manifest);
+    return files;
+}
+
+static void seal (struct sealed *s, struct bulk *bulk, bool raw,
+                  bool manifest)
+{
+    int fd = open (s->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    size_t files = manifest ? take_manifest (s) : 0;
     int dir;
 
     if (fd < 0) {
-        s->rc = err_sys (&s->err, errno, "cannot create %s", s->temp);
+        s->rc = err_sys (&s->err, errno, "cannot create %s", s->file);
         return;
     }
-    s->rc = seal_rows (s, fd, &s->err);
+    s->rc = seal_rows (s, fd, bulk, &s->err);
     (void)close (fd);
     if (s->rc == 0 && raw &&
         (dir = fileio_open_dir_at (AT_FDCWD, s->what.path, NULL)) >= 0)
-        s->rc = seal_raw (s, dir, "", RAW_DEPTH_MAX, &s->err);
-    if (s->rc < 0)
-        (void)unlink (s->temp);
+        s->rc = seal_raw (s, dir, "", RAW_DEPTH_MAX, bulk, &s->err);
+    if (raw && s->nitems != files + 1)
+        buf_clear (&s->manifest);
 }
 
 static struct node *take_todo (struct sealer *x)
@@ -182,6 +286,7 @@ static struct node *take_todo (struct sealer *x)
     n = x->ending ? NULL : x->todo;
     if (n)
         x->todo = n->next;
+    x->current = n;
     (void)pthread_mutex_unlock (&x->lock);
     return n;
 }
@@ -201,9 +306,12 @@ static void *work (void *arg)
     struct node *n;
     ssize_t written;
 
+    bulk_attach (x->bulk);
     while ((n = take_todo (x))) {
-        seal (&n->s, x->raw);
+        bulk_rest (x->bulk);
+        seal (&n->s, x->bulk, x->raw, x->manifests);
         (void)pthread_mutex_lock (&x->lock);
+        x->current = NULL;
         append (&x->ready, n);
         (void)pthread_mutex_unlock (&x->lock);
         written = write (x->wake_fd, &one, sizeof (one));
@@ -217,7 +325,10 @@ static void *work (void *arg)
 static void node_free (struct node *n)
 {
     free ((char *)n->s.what.path);
+    while (n->s.nitems > 0)
+        drop_last (&n->s);
     free (n->s.items);
+    buf_fini (&n->s.manifest);
     free (n);
 }
 
@@ -244,7 +355,7 @@ static void on_ready (void *arg)
 }
 
 int sealer_add (struct sealer *x, const struct watch_settled *what,
-                const char *temp)
+                uint64_t id, const char *file)
 {
     struct node *n = calloc (1, sizeof (*n));
 
@@ -252,7 +363,10 @@ int sealer_add (struct sealer *x, const struct watch_settled *what,
         return -ENOMEM;
     n->s.what = *what;
     n->s.rank = -1;
-    (void)snprintf (n->s.temp, sizeof (n->s.temp), "%s", temp);
+    n->added_ns = clock_mono_ns ();
+    buf_init (&n->s.manifest, MANIFEST_MAX);
+    n->s.id = id;
+    (void)snprintf (n->s.file, sizeof (n->s.file), "%s", file);
     if (!(n->s.what.path = strdup (what->path))) {
         free (n);
         return -ENOMEM;
@@ -263,6 +377,18 @@ int sealer_add (struct sealer *x, const struct watch_settled *what,
     (void)pthread_mutex_unlock (&x->lock);
     x->pending++;
     return 0;
+}
+
+int64_t sealer_oldest_ns (struct sealer *x)
+{
+    const struct node *n;
+    int64_t oldest;
+
+    (void)pthread_mutex_lock (&x->lock);
+    n = x->current ? x->current : x->todo;
+    oldest = n ? n->added_ns : 0;
+    (void)pthread_mutex_unlock (&x->lock);
+    return oldest;
 }
 
 size_t sealer_pending (const struct sealer *x)
@@ -283,7 +409,8 @@ static int start_thread (struct sealer *x)
     return rc;
 }
 
-int sealer_create (struct loop *loop, bool raw,
+int sealer_create (struct loop *loop, struct bulk *bulk, bool raw,
+                   bool manifests,
                    void (*done) (void *arg, struct sealed *s), void *arg,
                    struct sealer **ret, struct err *err)
 {
@@ -293,7 +420,9 @@ int sealer_create (struct loop *loop, bool raw,
     if (!x)
         return err_set (err, ENOMEM, "no memory to extract");
     x->loop = loop;
+    x->bulk = bulk;
     x->raw = raw;
+    x->manifests = manifests;
     x->done = done;
     x->arg = arg;
     (void)pthread_mutex_init (&x->lock, NULL);

@@ -2,37 +2,60 @@
  *
  * Reading a capture can take seconds; the agent's loop must go on meanwhile.
  * The thread extracts, packs, fsyncs and hashes; it never touches the ledger.
+ * With raw files each is read once, for its hashes, and linked into the spool
+ * if the file system lets us.  (Extraction has read some of them before: it
+ * reads the parts that it wants, by mmap and through SQLite, and its bytes are
+ * not a stream of chunks that could be hashed on the way.)
  */
 #ifndef ROLLCALL_AGENT_SEALER_H
 #define ROLLCALL_AGENT_SEALER_H
 
+#include "base/buf.h"
 #include "base/loop.h"
 #include "spool/spool.h"
 #include "watch/watch.h"
 
+struct bulk;
 struct sealer;
+
+#define SEALER_RAW_MAX (1u << 16)       // raw files of one capture: their
+                                        // names take 10 MB until it is sealed
 
 /* One capture's worth of work, and what came of it. */
 struct sealed {
     struct watch_settled what;          // 'path' is this struct's own
-    char temp[PATH_MAX];                // the shipment's file
-    struct spool_item *items;           // rows first, then raw files
+    uint64_t id;                        // in the ledger
+    char file[PATH_MAX];                // the shipment, number 0
+    char name[MESSAGE_NAME_MAX];        // of the capture
+    struct spool_new *items;            // rows first, then raw files
     size_t nitems;
+    struct buf manifest;                // empty: is never to be released
+    uint64_t skipped;                   // raw files above SEALER_RAW_MAX
     int64_t rank;                       // -1: none
     char state[16];                     // of the capture
     int rc;                             // negative: 'err' says why
     struct err err;
 };
 
-/* 'done' is called from the loop for each; the sealed is freed afterwards. */
-int sealer_create (struct loop *loop, bool raw,
+/* The thread keeps to 'bulk', which is borrowed and must have been ended before
+ * sealer_destroy.  'manifests': note which files a capture has, for its
+ * release.  'done' is called from the loop for each; the sealed is freed
+ * afterwards.
+ */
+int sealer_create (struct loop *loop, struct bulk *bulk, bool raw,
+                   bool manifests,
                    void (*done) (void *arg, struct sealed *s), void *arg,
                    struct sealer **ret, struct err *err);
 void sealer_destroy (struct sealer *s); // waits for the thread; NULL is fine
 
-/* Queue a capture; 'temp' is where its shipment goes.  0 or -ENOMEM. */
+/* Queue a settled capture; 'file' is what spool_file says of number 0.
+ * 0 or -ENOMEM.
+ */
 int sealer_add (struct sealer *s, const struct watch_settled *what,
-                const char *temp);
+                uint64_t id, const char *file);
+
+/* When the oldest of them was added (monotonic); 0: there is none. */
+int64_t sealer_oldest_ns (struct sealer *s);
 
 size_t sealer_pending (const struct sealer *s); // queued or under way
 

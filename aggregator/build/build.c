@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/db.h"
 #include "base/fileio.h"
+#include "build/conflicts.h"
 #include "build/part.h"
 #include "build/tables.h"
 
@@ -23,7 +24,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DB_NAME "analysis.db"
 #define PROGRESS_NS (200 * NS_PER_MS)
 #define CANCEL_OPS 100000       // of SQLite's virtual machine: some 5 ms
 #define HEAP_KEPT (4 << 20)     // bytes free at a heap's end, of each thread
@@ -44,7 +44,7 @@ struct worker {
 
 struct builder {
     const struct build_job *job;
-    const struct publish *out;
+    struct publish *out;
     struct groups *groups;
     struct worker workers[BUILD_THREADS_MAX];
     unsigned nworkers;
@@ -83,8 +83,7 @@ static int feed_item (struct worker *w, size_t i)
         capture_fini (&fresh);
         return rc;
     }
-    capture_fini (&item->capture);
-    item->capture = fresh;
+    roll_take (item, &fresh);
     used = part_groups (w->part, &nused);
     (void)pthread_mutex_lock (&w->b->lock);
     rc = groups_add (w->b->groups, &item->capture, item->rank, used, nused,
@@ -153,7 +152,7 @@ static int start_workers (struct builder *b, struct err *err)
     for (unsigned t = 0; t < b->nworkers && rc == 0; t++) {
         char path[PATH_MAX];
 
-        rc = publish_temp (b->out, DB_NAME, t, path, err);
+        rc = publish_temp (b->out, BUILD_DB_NAME, t, path, err);
         if (rc == 0)
             rc = part_create (path, &b->cancel, &b->workers[t].part, err);
     }
@@ -260,7 +259,7 @@ static int merge_some (struct builder *b, unsigned first, unsigned end,
         char path[PATH_MAX];
 
         rc = db_execf (db, err, "DETACH part%u", t);
-        if (rc == 0 && publish_temp (b->out, DB_NAME, t, path, NULL) == 0)
+        if (rc == 0 && publish_temp (b->out, BUILD_DB_NAME, t, path, NULL) == 0)
             (void)unlink (path);
     }
     return rc;
@@ -278,22 +277,18 @@ static int merge_parts (struct builder *b, struct err *err)
     return rc;
 }
 
-static int drop_conflicts (sqlite3 *db, struct build_job const *job,
+static int drop_conflicts (sqlite3 *db, const struct build_job *job,
                            struct err *err)
 {
     struct roll_conflict *list = NULL;
     size_t n = 0;
-    int rc = roll_conflicts (job->items, job->nitems, &list, &n);
+    int rc;
 
+    roll_settle (job->items, job->nitems);
+    rc = roll_conflicts (job->items, job->nitems, &list, &n);
     if (rc < 0)
         return err_set (err, ENOMEM, "no memory for conflicts");
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        for (unsigned t = 0; t < TABLE_COUNT && rc == 0; t++)
-            rc = db_execf (db, err, "DELETE FROM %s WHERE capture=%lld AND "
-                           "ifnull(step,'') IN (%Q, 'step%q')",
-                           schema_table (t)->name, (long long)list[i].capture,
-                           list[i].step, list[i].step);
-    }
+    rc = conflicts_drop (db, list, n, err);
     free (list);
     return rc;
 }
@@ -339,6 +334,15 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     return rc < 0 ? rc : db_exec (db, "COMMIT", err);
 }
 
+static bool any_read (const struct build_job *job)
+{
+    for (size_t i = 0; i < job->nitems; i++) {
+        if (!job->items[i].skip && job->items[i].capture.whole_tables != 0)
+            return true;
+    }
+    return false;
+}
+
 static int finish (struct builder *b, struct build_result *ret,
                    struct err *err)
 {
@@ -348,6 +352,9 @@ static int finish (struct builder *b, struct build_result *ret,
 
     for (unsigned t = 0; t < b->nworkers; t++)
         ret->rows += part_rows (b->workers[t].part);
+    if (ret->rows == 0 && b->job->steps && any_read (b->job))
+        return err_set (err, ENODATA, "no capture has a step of %s",
+                        b->job->steps);
     (void)snprintf (temp, sizeof (temp), "%s", part_path (first));
     sqlite3_progress_handler (part_db (first), CANCEL_OPS, is_cancelled, b);
     if ((rc = merge_parts (b, err)) < 0 ||
@@ -359,10 +366,11 @@ static int finish (struct builder *b, struct build_result *ret,
         return rc;
     if (is_cancelled (b))
         return err_set (err, EINTR, "interrupted");
-    if (!fileio_join (ret->path, sizeof (ret->path), b->out->dir, DB_NAME))
+    if (!fileio_join (ret->path, sizeof (ret->path), b->out->dir,
+                      BUILD_DB_NAME))
         return err_set (err, ENAMETOOLONG, "path is too long: %s",
                         b->out->dir);
-    return publish_finish (b->out, temp, DB_NAME, publish_is_our_db,
+    return publish_finish (b->out, temp, BUILD_DB_NAME, publish_is_our_db,
                            ret->kept, err);
 }
 
@@ -389,7 +397,7 @@ static void keep_heap (void)
     (void)mallopt (M_MMAP_THRESHOLD, HEAP_CHUNK_MAX);
 }
 
-int build_run (const struct build_job *job, const struct publish *out,
+int build_run (const struct build_job *job, struct publish *out,
                struct build_result *ret, struct err *err)
 {
     struct builder *b = calloc (1, sizeof (*b));
@@ -399,7 +407,7 @@ int build_run (const struct build_job *job, const struct publish *out,
     memset (ret, 0, sizeof (*ret));
     if (!b || init_sync (b) < 0) {
         free (b);
-        return err_set (err, ENOMEM, "no memory to build " DB_NAME);
+        return err_set (err, ENOMEM, "no memory to build " BUILD_DB_NAME);
     }
     b->job = job;
     b->out = out;

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #define BUILD_THREADS_MAX 64
+#define BUILD_DB_NAME "analysis.db"     // of the result
 
 /* Give the rows of items[source] to the sink and fill in the capture (which is
  * empty): called once for each capture that counts, from any thread.  Returns
@@ -40,7 +41,8 @@ struct build_job {
     void (*progress) (void *arg, const struct build_progress *p);
     void *progress_arg;
     const atomic_bool *cancel;          // becomes true: stop with -EINTR
-    const char *job_id, *steps, *inputs;        // for table Job; may be NULL
+    const char *job_id, *steps, *inputs;        // for table Job; may be NULL.
+                                // With steps, there must be rows of them
 };
 
 struct build_result {
@@ -51,9 +53,10 @@ struct build_result {
 
 /* Build, check and publish analysis.db.  On failure nothing has changed under
  * its final name, and 'err' says why: -ENOSPC, -EROFS, -EACCES, -EINTR,
- * -ENOMEM, -EIO, or what a feed returned.
+ * -ENOMEM, -EIO, -ENODATA (captures were read, but none has a step of
+ * job->steps), or what a feed returned.
  */
-int build_run (const struct build_job *job, const struct publish *out,
+int build_run (const struct build_job *job, struct publish *out,
                struct build_result *ret, struct err *err);
 
 #endif

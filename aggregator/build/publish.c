@@ -2,47 +2,24 @@
 #include "build/publish.h"
 
 #include "base/db.h"
+#include "base/fault.h"
 #include "base/fileio.h"
+#include "build/oldfile.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define TEMP_PREFIX ".rollcall-"        // then the pid, a number, the name
 #define APPLICATION_ID_AT 68            // in SQLite's file header
-#define KEPT_MAX 1000
 #define CHECK_TABLES_MAX 32     // analysis.db has 13
 #define CHECK_NAME_MAX 64       // bytes
 #define CHECK_THREADS_MAX 4     // there are three big tables
-
-/* Remove temporary files of processes that are gone, or of this one. */
-static void remove_temps (const char *dirname, bool own)
-{
-    DIR *dir = opendir (dirname);
-    struct dirent *e;
-
-    while (dir && (e = readdir (dir))) {
-        long pid;
-
-        if (strncmp (e->d_name, TEMP_PREFIX, strlen (TEMP_PREFIX)) != 0)
-            continue;
-        pid = strtol (e->d_name + strlen (TEMP_PREFIX), NULL, 10);
-        if (pid <= 0)
-            continue;
-        if (pid == getpid () ? own
-                             : kill ((pid_t)pid, 0) < 0 && errno == ESRCH)
-            (void)unlinkat (dirfd (dir), e->d_name, 0);
-    }
-    if (dir)
-        (void)closedir (dir);
-}
 
 int publish_open (struct publish *p, const char *out, struct err *err)
 {
@@ -60,27 +37,28 @@ int publish_open (struct publish *p, const char *out, struct err *err)
     if (access (p->dir, W_OK | X_OK) < 0)
         return err_sys (err, errno, "cannot write into %s", p->dir);
     p->copied = fileio_remote_fs (p->dir) != NULL;
-    (void)snprintf (p->work, sizeof (p->work), "%s",
-                    !p->copied ? p->dir : tmp && *tmp ? tmp : "/tmp");
+    scratch_clean (p->dir);
     if (!p->copied)
-        remove_temps (p->dir, false);
-    return 0;
+        return scratch_create (&p->work, p->dir, err);
+    tmp = tmp && *tmp ? tmp : "/tmp";
+    scratch_clean (tmp);
+    return scratch_create (&p->work, tmp, err);
 }
 
 void publish_close (struct publish *p)
 {
-    if (p->work[0])
-        remove_temps (p->work, true);
+    scratch_destroy (&p->work);
+    scratch_destroy (&p->near);
 }
 
 int publish_temp (const struct publish *p, const char *name, unsigned number,
                   char path[PATH_MAX], struct err *err)
 {
-    int n = snprintf (path, PATH_MAX, "%s/" TEMP_PREFIX "%ld.%u.%s", p->work,
-                      (long)getpid (), number, name);
+    int n = snprintf (path, PATH_MAX, "%s/%u.%s", p->work.path, number, name);
 
     if (n < 0 || n >= PATH_MAX)
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", p->work);
+        return err_set (err, ENAMETOOLONG, "path is too long: %s",
+                        p->work.path);
     return 0;
 }
 
@@ -208,7 +186,9 @@ static void *sync_file (void *arg)
 {
     struct syncer *s = arg;
 
-    if (fchmod (s->fd, FILEIO_FILE_MODE) < 0 || fsync (s->fd) < 0)
+    s->rc = FAULT ("aggregator.publish.fsync");
+    if (s->rc == 0 &&
+        (fchmod (s->fd, FILEIO_FILE_MODE) < 0 || fsync (s->fd) < 0))
         s->rc = -errno;
     return NULL;
 }
@@ -238,26 +218,6 @@ int publish_check_db (const char *path, unsigned threads, struct err *err)
 }
 
 /* ---- under its final name ---- */
-
-/* Rename what is in the way to the first free NAME.before-rollcall[.N]. */
-static int keep_other (const char *path, char kept[PATH_MAX], struct err *err)
-{
-    for (int i = 0; i < KEPT_MAX; i++) {
-        int n = i == 0 ? snprintf (kept, PATH_MAX, "%s.before-rollcall", path)
-                       : snprintf (kept, PATH_MAX, "%s.before-rollcall.%d",
-                                   path, i);
-
-        if (n < 0 || n >= PATH_MAX)
-            break;
-        if (renameat2 (AT_FDCWD, path, AT_FDCWD, kept, RENAME_NOREPLACE) == 0)
-            return 0;
-        if (errno != EEXIST)
-            return err_sys (err, errno, "cannot rename %s, which another "
-                            "tool wrote", path);
-    }
-    return err_set (err, EEXIST, "%s is in the way, and so are all names for "
-                    "keeping it", path);
-}
 
 static int copy_over (const char *from, const char *to, struct err *err)
 {
@@ -290,12 +250,11 @@ static int copy_over (const char *from, const char *to, struct err *err)
     return 0;
 }
 
-int publish_finish (const struct publish *p, const char *temp,
+int publish_finish (struct publish *p, const char *temp,
                     const char *name, bool (*is_ours) (const char *path),
                     char kept[PATH_MAX], struct err *err)
 {
     char final[PATH_MAX], near[PATH_MAX];
-    struct stat st;
     int rc;
 
     kept[0] = '\0';
@@ -303,16 +262,17 @@ int publish_finish (const struct publish *p, const char *temp,
         return err_set (err, ENAMETOOLONG, "path is too long: %s", p->dir);
     (void)snprintf (near, sizeof (near), "%s", temp);
     if (p->copied) {
-        int n = snprintf (near, sizeof (near), "%s/" TEMP_PREFIX "%ld.%s",
-                          p->dir, (long)getpid (), name);
-
-        if (n < 0 || (size_t)n >= sizeof (near))
+        scratch_destroy (&p->near);
+        if ((rc = scratch_create (&p->near, p->dir, err)) < 0)
+            return rc;
+        if (!fileio_join (near, sizeof (near), p->near.path, name))
             return err_set (err, ENAMETOOLONG, "path is too long: %s", p->dir);
         if ((rc = copy_over (temp, near, err)) < 0)
             return rc;
     }
-    if (lstat (final, &st) == 0 && !is_ours (final) &&
-        (rc = keep_other (final, kept, err)) < 0)
+    if ((rc = oldfile_make_way (final, is_ours (final), kept, err)) < 0)
         return rc;
+    if ((rc = FAULT ("aggregator.publish.rename")) < 0)
+        return err_sys (err, -rc, "cannot rename %s", near);
     return fileio_rename (near, final, err);
 }

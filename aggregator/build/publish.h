@@ -7,6 +7,7 @@
 #define ROLLCALL_BUILD_PUBLISH_H
 
 #include "base/err.h"
+#include "build/scratch.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -17,13 +18,14 @@
 
 struct publish {
     char dir[PATH_MAX];         // <out>/cluster_analysis_output
-    char work[PATH_MAX];        // where temporary files go: 'dir' or local
+    struct scratch work;        // temporary files, below 'dir' or local
     bool copied;                // 'work' is not on the final file system
+    struct scratch near;        // below 'dir', for the copy then
 };
 
 /* Make the output directory below 'out' and choose where to build: there, or
  * on a local disk when it is on a remote file system.  Temporary files of
- * builds that died are removed.  -EACCES, -EROFS, -ENOSPC, ... with a sentence.
+ * builds that died are removed from both places.  -EACCES, -EROFS, -ENOSPC, ... with a sentence.
  */
 int publish_open (struct publish *p, const char *out, struct err *err);
 
@@ -42,9 +44,10 @@ int publish_check_db (const char *path, unsigned threads, struct err *err);
 
 /* Move a finished, fsynced temporary file to its final name.  If something is
  * there that is not rollcall's ('is_ours' says so), it is renamed to
- * NAME.before-rollcall[.N] first, and 'kept' gets that path (else "").
+ * NAME.before-rollcall[.N] first, and 'kept' gets that path (else "").  The
+ * rest of an old database goes along (oldfile.h); -EBUSY if somebody writes it.
  */
-int publish_finish (const struct publish *p, const char *temp,
+int publish_finish (struct publish *p, const char *temp,
                     const char *name, bool (*is_ours) (const char *path),
                     char kept[PATH_MAX], struct err *err);
 

@@ -1,6 +1,8 @@
 /* aggregator/build/roll.c - which captures count, and for which rank */
 #include "build/roll.h"
 
+#include "model/schema.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,15 +34,27 @@ static size_t rank_end (const struct roll_item *items, size_t n, size_t first)
     return end;
 }
 
+/* A capture that gave nothing does not say where its rank was. */
+static bool tells_host (const struct capture *c)
+{
+    return c->host[0] && c->state != CAPTURE_FAILED &&
+           c->state != CAPTURE_SUPERSEDED;
+}
+
 /* True if the captures came from more than one host: none is used then. */
 static bool fail_two_hosts (struct roll_item *items, size_t n)
 {
-    const struct capture *a = &items[0].capture, *b = NULL;
+    const struct capture *a = NULL, *b = NULL;
 
-    for (size_t i = 1; i < n && !b; i++) {
-        if (a->host[0] && items[i].capture.host[0] &&
-            strcmp (a->host, items[i].capture.host) != 0)
-            b = &items[i].capture;
+    for (size_t i = 0; i < n && !b; i++) {
+        const struct capture *c = &items[i].capture;
+
+        if (!tells_host (c))
+            continue;
+        if (!a)
+            a = c;
+        else if (strcmp (a->host, c->host) != 0)
+            b = c;
     }
     if (!b)
         return false;
@@ -48,19 +62,53 @@ static bool fail_two_hosts (struct roll_item *items, size_t n)
         struct capture *c = &items[i].capture;
         const struct capture *other = strcmp (c->host, a->host) ? a : b;
 
-        items[i].skip = true;
-        c->state = CAPTURE_FAILED;
+        items[i].drop = true;
+        if (c->state == CAPTURE_FAILED || c->state == CAPTURE_SUPERSEDED)
+            continue;
         capture_reason (c, "rank %lld came from two hosts: %s (%s) and %s "
-                        "(%s); neither is used", (long long)c->rank, c->host,
+                        "(%s); neither is used", (long long)items[i].rank,
+                        c->host[0] ? c->host : "one that is not known",
                         c->name, other->host, other->name);
+    }
+    for (size_t i = 0; i < n; i++) {    // now that nobody asks any more
+        if (items[i].capture.state != CAPTURE_SUPERSEDED)
+            items[i].capture.state = CAPTURE_FAILED;
     }
     return true;
 }
 
-/* Of two copies of a capture: one that can be read, then the newer one. */
+static bool has_rows (const struct capture *c)
+{
+    return c->state == CAPTURE_COMPLETE || c->state == CAPTURE_PARTIAL;
+}
+
+/* How much of a capture could be read: all, so many tables, or nothing. */
+static int grade (const struct capture *c)
+{
+    int tables = 0;
+
+    for (unsigned t = 0; t < TABLE_COUNT; t++)
+        tables += (c->whole_tables >> t & 1) != 0;
+    return c->state == CAPTURE_COMPLETE  ? TABLE_COUNT + 2
+           : c->state == CAPTURE_PARTIAL ? tables + 1
+                                         : 0;
+}
+
+/* Of two copies of a capture: the one that gave more, then the newer one. */
 static bool is_better (const struct roll_item *a, const struct roll_item *b)
 {
-    return a->skip != b->skip ? b->skip : a > b;
+    int ga = grade (&a->capture), gb = grade (&b->capture);
+
+    return ga != gb ? ga > gb : a > b;
+}
+
+static const char *why_superseded (const struct roll_item *by,
+                                   const struct roll_item *item)
+{
+    if (!has_rows (&item->capture) && has_rows (&by->capture))
+        return "another capture of the same name can be read";
+    return by > item ? "a newer capture has the same name"
+                     : "an older capture of the same name has more of it";
 }
 
 /* The same capture once more (copied, or analysed again). */
@@ -68,20 +116,41 @@ static void supersede_copies (struct roll_item *items, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct capture *c = &items[i].capture;
+        const struct roll_item *best = &items[i];
 
         for (size_t k = 0; k < n; k++) {
-            if (strcmp (c->name, items[k].capture.name) != 0 ||
-                !is_better (&items[k], &items[i]))
-                continue;
-            capture_reason (c, "%s", items[i].skip && !items[k].skip
-                                ? "another capture of the same name can be "
-                                  "read"
-                                : "a newer capture has the same name");
-            items[i].skip = true;
-            c->state = CAPTURE_SUPERSEDED;
-            break;
+            if (strcmp (c->name, items[k].capture.name) == 0 &&
+                items[k].capture.state != CAPTURE_SUPERSEDED &&
+                is_better (&items[k], best))
+                best = &items[k];
         }
+        if (best == &items[i] || c->state == CAPTURE_SUPERSEDED)
+            continue;
+        capture_reason (c, "%s", why_superseded (best, &items[i]));
+        items[i].drop = true;
+        c->state = CAPTURE_SUPERSEDED;
     }
+}
+
+void roll_settle (struct roll_item *items, size_t n)
+{
+    for (size_t i = 0, end; i < n; i = end) {
+        end = rank_end (items, n, i);
+        if (items[i].rank != CAPTURE_NO_RANK &&
+            !fail_two_hosts (items + i, end - i))
+            supersede_copies (items + i, end - i);
+    }
+}
+
+void roll_take (struct roll_item *item, struct capture *c)
+{
+    if (c->rank == CAPTURE_NO_RANK && item->rank != CAPTURE_NO_RANK) {
+        c->rank = item->rank;           // as roll_plan decided
+        if (c->world_size == 0)
+            c->world_size = item->capture.world_size;
+    }
+    capture_fini (&item->capture);
+    item->capture = *c;
 }
 
 void roll_plan (struct roll_item *items, size_t n)
@@ -106,13 +175,6 @@ void roll_plan (struct roll_item *items, size_t n)
     }
     if (n > 0)
         qsort (items, n, sizeof (*items), compare_items);
-    for (size_t i = 0, end; i < n; i = end) {
-        end = rank_end (items, n, i);
-        if (items[i].rank == CAPTURE_NO_RANK)
-            continue;
-        if (!fail_two_hosts (items + i, end - i))
-            supersede_copies (items + i, end - i);
-    }
 }
 
 static int compare_sizes (const void *pa, const void *pb)
@@ -171,13 +233,15 @@ static bool has_step (const struct capture *c, const char *step)
 }
 
 static int add_conflict (struct roll_conflict **list, size_t *n,
-                         int64_t capture, const char *step)
+                         const struct roll_item *item, int64_t id,
+                         const char *step)
 {
     struct roll_conflict *p = realloc (*list, (*n + 1) * sizeof (*p));
 
     if (!p)
         return -ENOMEM;
-    p[*n] = (struct roll_conflict){ capture, step };
+    p[*n] = (struct roll_conflict){ id, item->rank, step,
+                                    item->capture.whole_tables };
     *list = p;
     (*n)++;
     return 0;
@@ -185,8 +249,7 @@ static int add_conflict (struct roll_conflict **list, size_t *n,
 
 static bool counts (const struct roll_item *item)
 {
-    return !item->skip && (item->capture.state == CAPTURE_COMPLETE ||
-                           item->capture.state == CAPTURE_PARTIAL);
+    return !item->skip && !item->drop && has_rows (&item->capture);
 }
 
 /* "step 10", "steps 10, 11, ...": as a reason needs it. */
@@ -202,13 +265,29 @@ static void list_step (char *out, size_t max, size_t n, const char *step)
         (void)snprintf (out + used, max - used, ", ...");
 }
 
+/* ", but for ...": the tables that the older capture has whole and the newer one
+ * has not.
+ */
+static void list_tables (char *out, size_t max, uint64_t tables)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        if (tables >> t & 1)
+            used += (size_t)snprintf (out + used, max - used, "%s%s",
+                                      used ? ", " : ", but for ",
+                                      schema_table (t)->name);
+    }
+}
+
 /* The steps of 'old' that newer[which] has and none before it. */
 static int find_conflicts (struct roll_item *old, struct roll_item *newer,
                            size_t which, int64_t id,
                            struct roll_conflict **list, size_t *n)
 {
     struct capture *a = &old->capture, *b = &newer[which].capture;
-    char steps[STEPS_NAMED * 32] = "";
+    char steps[STEPS_NAMED * 32] = "", tables[TABLE_COUNT * 32];
     size_t found = 0;
 
     for (uint32_t s = 0; s < a->nsteps; s++) {
@@ -219,14 +298,17 @@ static int find_conflicts (struct roll_item *old, struct roll_item *newer,
                     has_step (&newer[i].capture, a->steps[s]);
         if (taken)
             continue;
-        if (add_conflict (list, n, id, a->steps[s]) < 0)
+        if (add_conflict (list, n, old, id, a->steps[s]) < 0 ||
+            add_conflict (list, n, &newer[which], id + 1 + (int64_t)which,
+                          a->steps[s]) < 0)
             return -ENOMEM;
         list_step (steps, sizeof (steps), found++, a->steps[s]);
     }
     if (found == 0)
         return 0;
-    capture_reason (a, "step%s %s: taken from the newer capture %s",
-                    found > 1 ? "s" : "", steps, b->name);
+    list_tables (tables, sizeof (tables), a->whole_tables & ~b->whole_tables);
+    capture_reason (a, "step%s %s: taken from the newer capture %s%s",
+                    found > 1 ? "s" : "", steps, b->name, tables);
     capture_reason (b, "step%s %s: the older capture %s has %s too",
                     found > 1 ? "s" : "", steps, a->name,
                     found > 1 ? "them" : "it");
@@ -242,6 +324,12 @@ int roll_conflicts (struct roll_item *items, size_t n,
     for (size_t i = 0, end; i < n; i = end) {
         end = rank_end (items, n, i);
         for (size_t k = i, m; k < end; k++) {
+            if (items[k].drop && !items[k].skip &&
+                add_conflict (&list, &used, &items[k], (int64_t)k + 1,
+                              NULL) < 0) {
+                free (list);
+                return -ENOMEM;
+            }
             for (m = k + 1; m < end; m++) {
                 if (!counts (&items[k]) || !counts (&items[m]) ||
                     find_conflicts (&items[k], &items[k + 1], m - k - 1,
@@ -314,6 +402,33 @@ static enum roster_state combine (const struct roll_item *items, size_t n,
     return state;
 }
 
+/* Host and device: of the newest capture that counts and knows; from others
+ * only what is not known otherwise.
+ */
+static void note_place (const struct roll_item *items, size_t n,
+                        struct roster_entry *e)
+{
+    const struct capture *device = NULL, *host = NULL;
+
+    for (int rest = 0; rest < 2; rest++) {
+        for (size_t i = n; i-- > 0;) {
+            const struct capture *c = &items[i].capture;
+
+            if (counts (&items[i]) != !rest)
+                continue;
+            if (!device && c->device_id != CAPTURE_NO_DEVICE &&
+                (!rest || e->device_id == CAPTURE_NO_DEVICE))
+                device = c;
+            if (!host && c->host[0] && (!rest || !e->host))
+                host = c;
+        }
+    }
+    if (device)
+        e->device_id = device->device_id;
+    if (host)
+        roster_set_text (&e->host, host->host);
+}
+
 int roll_fill_roster (const struct roll_item *items, size_t n,
                       struct roster *r)
 {
@@ -331,8 +446,7 @@ int roll_fill_roster (const struct roll_item *items, size_t n,
         e->state = combine (items + i, end - i, &why);
         if (!e->expected)
             e->state = ROSTER_UNEXPECTED;
-        e->device_id = c->device_id;
-        roster_set_text (&e->host, c->host);
+        note_place (items + i, end - i, e);
         // what its agent said of its COMMAND counts more than "all is well"
         known = e->reason && e->state == ROSTER_PRESENT;
         text[0] = '\0';

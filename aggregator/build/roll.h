@@ -1,7 +1,8 @@
 /* aggregator/build/roll.h - which captures count, and for which rank
  *
- * Before rows are read: captures of no rank, and ranks that two hosts claim.
- * After: steps that two captures of one rank both have, and the roster.
+ * Before rows are read: captures of no rank.  After, when it is known what each
+ * of them gave: ranks that two hosts claim, copies of a capture, steps that two
+ * captures of one rank both have, and the roster.
  */
 #ifndef ROLLCALL_BUILD_ROLL_H
 #define ROLLCALL_BUILD_ROLL_H
@@ -14,14 +15,23 @@ struct roll_item {
     struct capture capture;     // as looked at; then as read
     int64_t rank;               // that its rows get; -1: they do not count
     bool skip;                  // its rows are not to be read
+    bool drop;                  // they were, and are to be taken out again
     uint64_t weight;            // bytes to be read, for sharing the work
     size_t source;              // the caller's index of it
 };
 
-/* Sort by rank and age, and settle identities.  On return items[i] is the
- * capture with id i + 1.
+/* Give captures of no rank one, or set them aside, and sort by rank and age.
+ * On return items[i] is the capture with id i + 1.
  */
 void roll_plan (struct roll_item *items, size_t n);
+
+/* The capture as read, which the item takes over in place of the glance. */
+void roll_take (struct roll_item *item, struct capture *c);
+
+/* After reading: which of the captures of each rank count.  Of copies that is
+ * the one that gave most, then the newest; of two hosts none.
+ */
+void roll_settle (struct roll_item *items, size_t n);
 
 /* How many ranks are expected if nobody said: from the captures' metadata, or
  * else the highest rank seen (then *known_by is "guess").
@@ -29,14 +39,21 @@ void roll_plan (struct roll_item *items, size_t n);
 int64_t roll_world_size (const struct roll_item *items, size_t n,
                          const char **known_by);
 
-/* Rows to be taken out again: of the capture with this id, of this step. */
+/* A capture that is not the only one of its rank to have this step, or whose
+ * rows are all to be taken out again.
+ */
 struct roll_conflict {
-    int64_t capture;
-    const char *step;           // its id, borrowed from the item; "" nameless
+    int64_t capture, rank;
+    const char *step;           // its id, borrowed from the item; "" nameless;
+                                // NULL: drop all that the capture gave
+    uint64_t whole_tables;      // as in struct capture
 };
 
-/* The (rank, step) pairs that two captures have: the newer one wins, and both
- * say so in their reasons.  The list is the caller's to free; -ENOMEM.
+/* The (rank, step) pairs that two captures have, once for each of the two or
+ * more often; both say so in their reasons.  Table by table the newest capture
+ * wins that has rows, and the table whole if any has (conflicts_drop).  Also
+ * the captures that roll_settle put aside.  The list is the caller's to free;
+ * -ENOMEM.
  */
 int roll_conflicts (struct roll_item *items, size_t n,
                     struct roll_conflict **ret, size_t *nret);

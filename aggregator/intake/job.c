@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTES_MAX 1000          // later ones add nothing for a person
-
 void job_init (struct job *j, const char *id, int64_t world_size)
 {
     memset (j, 0, sizeof (*j));
@@ -41,7 +39,8 @@ struct job_agent *job_agent_of (struct job *j, const struct net_peer *from)
 
 static struct job_agent *add_agent (struct job *j, const struct message *m)
 {
-    struct job_agent *a = realloc (j->agents, (j->nagents + 1) * sizeof (*a));
+    struct job_agent *a = j->nagents < JOB_AGENTS_MAX
+        ? realloc (j->agents, (j->nagents + 1) * sizeof (*a)) : NULL;
 
     if (!a)
         return NULL;
@@ -99,7 +98,8 @@ static struct job_rank *rank_at (struct job *j, int64_t rank)
         i--;
     if (i < j->nranks && j->ranks[i].rank == rank)
         return &j->ranks[i];
-    if (!(p = realloc (j->ranks, (j->nranks + 1) * sizeof (*p))))
+    if (j->nranks >= JOB_RANKS_MAX ||
+        !(p = realloc (j->ranks, (j->nranks + 1) * sizeof (*p))))
         return NULL;
     j->ranks = p;
     memmove (p + i + 1, p + i, (j->nranks - i) * sizeof (*p));
@@ -108,13 +108,14 @@ static struct job_rank *rank_at (struct job *j, int64_t rank)
     return &p[i];
 }
 
-int job_rank (struct job *j, const struct job_agent *a,
-              const struct message *m)
+int job_rank (struct job *j, struct job_agent *a, const struct message *m)
 {
     struct job_rank *r = rank_at (j, m->rank);
 
     if (!r)
-        return -ENOMEM;
+        return j->nranks >= JOB_RANKS_MAX ? -E2BIG : -ENOMEM;
+    if (m->phase == RANK_RUNNING)
+        a->done = false;        // a rank that joined after the others' ends
     r->local_rank = m->local_rank;
     r->phase = m->phase;
     r->status = m->status;
@@ -130,8 +131,8 @@ int job_note (struct job *j, const char *text)
         if (strcmp (j->notes[i], text) == 0)
             return 0;
     }
-    if (j->nnotes == NOTES_MAX)
-        return 0;
+    if (j->nnotes == JOB_NOTES_MAX)
+        return -E2BIG;
     if (!(p = realloc (j->notes, (j->nnotes + 1) * sizeof (*p))))
         return -ENOMEM;
     j->notes = p;
@@ -204,23 +205,35 @@ bool job_lost (const struct job *j)
     return false;
 }
 
+/* Why there may be nothing of a rank. */
+static void explain (const struct job_rank *x, const struct job_agent *a,
+                     char *text, size_t size)
+{
+    if (x->phase != RANK_ENDED)
+        (void)snprintf (text, size, "its COMMAND was not known to have ended%s",
+                        a->lost ? ": the agent of its host fell silent" : "");
+    else if (x->text && *x->text)
+        (void)snprintf (text, size, "%s", x->text);
+    else if (a->lost)
+        (void)snprintf (text, size, "the agent of its host fell silent before "
+                        "it had delivered everything");
+    else if (!a->done)
+        (void)snprintf (text, size, "the agent of its host had not delivered "
+                        "everything when the deadline passed");
+}
+
 int job_fill_roster (const struct job *j, struct roster *r)
 {
     for (size_t i = 0; i < j->nranks; i++) {
         const struct job_rank *x = &j->ranks[i];
         struct roster_entry *e = roster_at (r, x->rank);
-        char text[MESSAGE_TEXT_MAX + 128];
+        char text[MESSAGE_TEXT_MAX + 128] = "";
 
         if (!e)
             return -ENOMEM;
         e->local_rank = (int32_t)x->local_rank;
         roster_set_text (&e->host, j->agents[x->agent].host);
-        (void)snprintf (text, sizeof (text), "%s", x->text ? x->text : "");
-        if (x->phase != RANK_ENDED)
-            (void)snprintf (text, sizeof (text), "its COMMAND was not known "
-                            "to have ended%s",
-                            j->agents[x->agent].lost
-                                ? ": the agent of its host fell silent" : "");
+        explain (x, &j->agents[x->agent], text, sizeof (text));
         roster_set_text (&e->reason, text);
     }
     for (size_t i = 0; i < r->n; i++) {

@@ -11,6 +11,10 @@
 #include "model/roster.h"
 #include "net/net.h"
 
+#define JOB_AGENTS_MAX 4096     // hosts: the largest cluster that is known of
+#define JOB_RANKS_MAX (1 << 17) // of all its agents, at some 100 bytes each
+#define JOB_NOTES_MAX 200       // later ones add nothing for a person
+
 struct job_rank {
     int64_t rank, local_rank;
     enum rank_phase phase;
@@ -26,6 +30,8 @@ struct job_agent {
     int64_t heard_ns;           // monotonic
     bool done;                  // said that it has delivered everything
     bool lost;                  // silent for too long
+    bool clock_known;           // the next two, as they are in the ledger
+    int64_t clock_offset_ns, clock_error_ns;
     char *text;                 // of DONE
 };
 
@@ -44,15 +50,16 @@ void job_init (struct job *j, const char *id, int64_t world_size);
 void job_fini (struct job *j);
 
 /* A HELLO, also a repeated one.  A restarted agent of a host takes the place
- * of the former, whose peer is put into *old (size 0: none).  NULL: no memory.
+ * of the former, whose peer is put into *old (size 0: none).  NULL: no
+ * memory, or JOB_AGENTS_MAX are there.
  */
 struct job_agent *job_hello (struct job *j, const struct net_peer *from,
                              const struct message *m, int64_t now_ns,
                              struct net_peer *old);
 struct job_agent *job_agent_of (struct job *j, const struct net_peer *from);
 
-/* RANK, NOTE and DONE.  0 or -ENOMEM. */
-int job_rank (struct job *j, const struct job_agent *a,
+/* RANK, NOTE and DONE.  0, -ENOMEM, or -E2BIG when there are too many. */
+int job_rank (struct job *j, struct job_agent *a,
               const struct message *m);
 int job_note (struct job *j, const char *text);
 int job_done (struct job_agent *a, const char *text);

@@ -1,6 +1,7 @@
 /* aggregator/intake/job_build.c - a job's shipments into its analysis.db */
 #include "intake/job_build.h"
 
+#include "base/fault.h"
 #include "base/fileio.h"
 #include "model/shipment.h"
 
@@ -40,10 +41,14 @@ static int read_shipment (struct job_build *b, size_t source,
                           struct err *err)
 {
     const struct ledger_item *s = &b->sources[source];
-    int fd = store_read (b->store, &s->content, &s->place, err);
-    int rc;
+    int fd, rc;
 
-    if (fd < 0)
+    if (s->lost)
+        return err_set (err, EBADMSG, "what was stored of it was damaged, and "
+                        "set aside (see quarantine/ in the aggregator's "
+                        "root); offer it again: remove the agent's spool, or "
+                        "copy the capture");
+    if ((fd = store_read (b->store, &s->content, &s->place, err)) < 0)
         return fd;
     rc = sink ? shipment_replay (fd, (off_t)s->place.offset, s->place.size,
                                  sink, c, err)
@@ -189,6 +194,8 @@ bool job_build_any_rows (const struct job_build *b)
 
 /* ---- raw files ---- */
 
+#define NO_RANK_DIR "no-rank"
+
 struct raw_tree {
     struct store *store;
     const char *dir;
@@ -218,18 +225,43 @@ static int copy_out (int in, const struct ledger_place *place,
     return rc < 0 ? err_sys (err, -rc, "cannot write %s", path) : 0;
 }
 
+/* Whether a capture is called as one of the directories between. */
+static bool is_rank_dir (const char *name)
+{
+    return strcmp (name, NO_RANK_DIR) == 0 ||
+           (strncmp (name, "rank", 4) == 0 &&
+            name[4 + strspn (name + 4, "0123456789")] == '\0');
+}
+
+/* Where a raw file goes; false if the path is too long. */
+static bool raw_path (const struct raw_tree *t, const struct ledger_item *item,
+                      char path[PATH_MAX])
+{
+    char between[32] = "";
+    int n;
+
+    if (!item->shared_name && !is_rank_dir (item->capture))
+        ;                       // its name is enough
+    else if (item->rank < 0)
+        (void)snprintf (between, sizeof (between), NO_RANK_DIR "/");
+    else
+        (void)snprintf (between, sizeof (between), "rank%lld/",
+                        (long long)item->rank);
+    n = snprintf (path, PATH_MAX, "%s/%s%s/%s", t->dir, between, item->capture,
+                  item->path);
+    return n >= 0 && n < PATH_MAX;
+}
+
 static int put_raw (void *arg, const struct ledger_item *item)
 {
     struct raw_tree *t = arg;
     char path[PATH_MAX];
     char *slash;
-    int n = snprintf (path, sizeof (path), "%s/%s/%s", t->dir, item->capture,
-                      item->path);
     int fd, rc;
 
-    if (item->superseded)
+    if (item->superseded || item->lost)
         return 0;
-    if (n < 0 || (size_t)n >= sizeof (path))
+    if (!raw_path (t, item, path))
         return err_set (t->err, ENAMETOOLONG, "path is too long: %s", t->dir);
     slash = strrchr (path, '/');
     *slash = '\0';
@@ -238,10 +270,26 @@ static int put_raw (void *arg, const struct ledger_item *item)
     *slash = '/';
     if ((fd = store_read (t->store, &item->content, &item->place, t->err)) < 0)
         return fd;
-    rc = copy_out (fd, &item->place, path, t->err);
+    if ((rc = FAULT ("aggregator.raw.write")) < 0)
+        rc = err_sys (t->err, -rc, "cannot write %s", path);
+    else
+        rc = copy_out (fd, &item->place, path, t->err);
     (void)close (fd);
     t->n += rc == 0;
     return rc;
+}
+
+/* All files and names of the tree at once: there may be a hundred thousand. */
+static int sync_tree (const char *dir, struct err *err)
+{
+    int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd < 0 ? -errno : FAULT ("aggregator.raw.fsync");
+
+    if (rc == 0 && syncfs (fd) < 0)
+        rc = -errno;
+    if (fd >= 0)
+        (void)close (fd);
+    return rc < 0 ? err_sys (err, -rc, "cannot fsync %s", dir) : 0;
 }
 
 int job_build_raw_tree (struct ledger *ledger, struct store *store,
@@ -252,5 +300,5 @@ int job_build_raw_tree (struct ledger *ledger, struct store *store,
     int rc = ledger_each (ledger, job, ITEM_RAW, put_raw, &t, err);
 
     *n = t.n;
-    return rc;
+    return rc < 0 || t.n == 0 ? rc : sync_tree (dir, err);
 }

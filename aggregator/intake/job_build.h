@@ -26,7 +26,11 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
 /* Whether any capture could be read. */
 bool job_build_any_rows (const struct job_build *b);
 
-/* Put the raw files of a job into DIR/<capture>/...; *n counts them. */
+/* Put the raw files of a job into DIR/<capture>/...; *n counts them.  Where
+ * captures of several ranks have one name each is in DIR/rank<N>/<capture>/,
+ * and so is a capture whose own name is "rank<N>" or "no-rank" (that is where
+ * those go that have none): no two files of a job share a path.
+ */
 int job_build_raw_tree (struct ledger *ledger, struct store *store,
                         const char *job, const char *dir, size_t *n,
                         struct err *err);

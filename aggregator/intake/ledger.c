@@ -1,93 +1,122 @@
 /* aggregator/intake/ledger.c - what is known to be durable here */
-#include "intake/ledger.h"
+#include "intake/ledger_inside.h"
 
 #include "base/clock.h"
-#include "base/db.h"
+#include "base/fault.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define LEDGER_SCHEMA 1         // PRAGMA user_version
+// a reader waits so long for a writer that changes the journal
+#define BUSY_MS 10000
 
-static const char schema_sql[] =
-    // where the bytes of a content are; segment 0: blobs/<id>
-    "CREATE TABLE IF NOT EXISTS content (id BLOB PRIMARY KEY,"
-    " segment INTEGER NOT NULL, offset INTEGER NOT NULL,"
-    " size INTEGER NOT NULL) WITHOUT ROWID;"
-    // what was delivered under which name; the newest one counts
-    "CREATE TABLE IF NOT EXISTS item (seq INTEGER PRIMARY KEY,"
-    " job TEXT NOT NULL, kind INTEGER NOT NULL, rank INTEGER NOT NULL,"
-    " capture TEXT NOT NULL, path TEXT NOT NULL, host TEXT NOT NULL,"
-    " content BLOB NOT NULL, superseded INTEGER NOT NULL DEFAULT 0,"
-    " received_ns INTEGER NOT NULL);"
-    "CREATE INDEX IF NOT EXISTS item_identity ON item"
-    "(job, kind, rank, capture, path);";
-
-enum statement {
-    FIND_CONTENT, ADD_CONTENT, FIND_ITEM, SUPERSEDE, ADD_ITEM, STATEMENTS
-};
-
-static const char *const statements[STATEMENTS] = {
-    [FIND_CONTENT] = "SELECT segment, offset, size FROM content WHERE id=?1",
-    [ADD_CONTENT] = "INSERT OR IGNORE INTO content VALUES (?1,?2,?3,?4)",
+static const char *const statements[LEDGER_STATEMENTS] = {
+    [FIND_CONTENT] = "SELECT segment, offset, size, sum FROM content WHERE "
+                     "id=?1",
+    [ADD_CONTENT] = "INSERT OR REPLACE INTO content (id, segment, offset, "
+                    "size, sum) VALUES (?1,?2,?3,?4,?5)",
+    [DROP_CONTENT] = "DELETE FROM content WHERE id=?1",
     [FIND_ITEM] = "SELECT 1 FROM item WHERE job=?1 AND kind=?2 AND rank=?3 "
                   "AND capture=?4 AND path=?5 AND content=?6 AND "
                   "superseded=0",
-    [SUPERSEDE] = "UPDATE item SET superseded=1 WHERE job=?1 AND kind=?2 AND "
-                  "rank=?3 AND capture=?4 AND path=?5",
+    [SUPERSEDE] = "UPDATE item SET superseded=1, sum=~sum WHERE job=?1 AND "
+                  "kind=?2 AND rank=?3 AND capture=?4 AND path=?5 AND "
+                  "superseded=0",
     [ADD_ITEM] = "INSERT INTO item (job, kind, rank, capture, path, content, "
-                 "host, received_ns) VALUES (?1,?2,?3,?4,?5,?6,?7,?8)",
+                 "host, received_ns, sum) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9)",
+    [GET_JOB] = "SELECT world_size, built, sum FROM job WHERE id=?1",
+    [SET_JOB] = "INSERT OR REPLACE INTO job (id, world_size, built, sum) "
+                "VALUES (?1,?2,?3,?4)",
+    [NEWEST] = "SELECT ifnull(max(seq), 0) FROM item WHERE job=?1 AND "
+               "kind<=?2",
+    [SET_SEGMENT] = "INSERT OR REPLACE INTO segment (number, end, sum) VALUES "
+                    "(?1,?2,?3)",
+    [SET_TOTAL] = "INSERT OR REPLACE INTO total (id, rows, total, sum) VALUES "
+                  "(1,?1,?2,?3)",
+    [ADD_INCOMING] = "INSERT OR REPLACE INTO incoming (content, first, size, "
+                     "hashes, touched_ns, sum) VALUES (?1,?2,?3,?4,?5,?6)",
+    [DROP_INCOMING] = "DELETE FROM incoming WHERE content=?1",
+    [SET_CLOCK] = "INSERT OR REPLACE INTO clock VALUES (?1,?2,?3,?4,?5)",
 };
 
-struct ledger {
-    sqlite3 *db;
-    sqlite3_stmt *st[STATEMENTS];
-};
+static int open_db (struct ledger *l, const char *path, int flags,
+                    struct err *err)
+{
+    int rc = 0;
 
-int ledger_open (const char *path, struct ledger **ret, struct err *err)
+    if (sqlite3_open_v2 (path, &l->db, flags | SQLITE_OPEN_NOMUTEX, NULL) !=
+        SQLITE_OK)
+        return db_error (l->db, path, err);
+    (void)sqlite3_busy_timeout (l->db, BUSY_MS);
+    if (!l->reader)
+        rc = db_exec (l->db, "PRAGMA journal_mode=WAL;PRAGMA "
+                             "synchronous=FULL;", err);
+    else
+        rc = db_exec (l->db, "BEGIN", err);
+    if (rc == 0)
+        rc = ledger_prepare (l, path, err);
+    if (rc == 0)
+        rc = ledger_verify (l, path, err);
+    for (unsigned i = 0; i < LEDGER_STATEMENTS && rc == 0; i++)
+        rc = db_prepare (l->db, statements[i], &l->st[i], err);
+    return rc;
+}
+
+static int open_ledger (const char *path, int flags, struct ledger **ret,
+                        struct err *err)
 {
     struct ledger *l = calloc (1, sizeof (*l));
     int rc;
 
     if (!l)
         return err_set (err, ENOMEM, "no memory for the ledger");
-    if (sqlite3_open_v2 (path, &l->db,
-                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-                             SQLITE_OPEN_NOMUTEX,
-                         NULL) != SQLITE_OK) {
-        rc = db_error (l->db, path, err);
-        goto error;
+    l->reader = flags & SQLITE_OPEN_READONLY;
+    if ((rc = open_db (l, path, flags, err)) < 0) {
+        ledger_close (l);
+        return rc;
     }
-    rc = db_exec (l->db, "PRAGMA locking_mode=EXCLUSIVE;PRAGMA "
-                         "journal_mode=WAL;PRAGMA synchronous=FULL;", err);
-    if (rc == 0 && db_int (l->db, "PRAGMA user_version", 0) > LEDGER_SCHEMA)
-        rc = err_set (err, ENOTSUP, "%s was written by a newer rollcall",
-                      path);
-    if (rc == 0)
-        rc = db_exec (l->db, schema_sql, err);
-    if (rc == 0)
-        rc = db_execf (l->db, err, "PRAGMA user_version=%d", LEDGER_SCHEMA);
-    for (unsigned i = 0; i < STATEMENTS && rc == 0; i++)
-        rc = db_prepare (l->db, statements[i], &l->st[i], err);
-    if (rc < 0)
-        goto error;
     *ret = l;
     return 0;
-error:
-    ledger_close (l);
-    return rc;
+}
+
+int ledger_open (const char *path, struct ledger **ret, struct err *err)
+{
+    return open_ledger (path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ret,
+                        err);
+}
+
+int ledger_open_read (const char *path, struct ledger **ret, struct err *err)
+{
+    if (access (path, F_OK) < 0)
+        return err_sys (err, errno, "cannot open %s", path);
+    return open_ledger (path, SQLITE_OPEN_READONLY, ret, err);
 }
 
 void ledger_close (struct ledger *l)
 {
     if (!l)
         return;
-    for (unsigned i = 0; i < STATEMENTS; i++)
+    for (unsigned i = 0; i < LEDGER_STATEMENTS; i++)
         (void)sqlite3_finalize (l->st[i]);
     (void)sqlite3_close (l->db);
     free (l);
+}
+
+/* ---- transactions ---- */
+
+void ledger_end_read (struct ledger *l)
+{
+    if (l->reader)
+        ledger_rollback (l);
+}
+
+int ledger_begin_read (struct ledger *l, struct err *err)
+{
+    return !l->reader || !sqlite3_get_autocommit (l->db)
+               ? 0 : db_exec (l->db, "BEGIN", err);
 }
 
 int ledger_begin (struct ledger *l, struct err *err)
@@ -95,19 +124,61 @@ int ledger_begin (struct ledger *l, struct err *err)
     return db_exec (l->db, "BEGIN IMMEDIATE", err);
 }
 
+static int write_total (struct ledger *l, struct err *err)
+{
+    sqlite3_stmt *st = l->st[SET_TOTAL];
+
+    if (l->total.rows == l->committed.rows &&
+        l->total.sum == l->committed.sum)
+        return 0;
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)l->total.rows);
+    (void)sqlite3_bind_int64 (st, 2, (int64_t)l->total.sum);
+    (void)sqlite3_bind_int64 (st, 3, ledger_total_sum (&l->total));
+    return db_run (st, err);
+}
+
 int ledger_commit (struct ledger *l, struct err *err)
 {
-    return db_exec (l->db, "COMMIT", err);
+    int rc = write_total (l, err);
+
+    if (rc == 0 && (rc = FAULT ("aggregator.ledger.commit")) < 0)
+        rc = err_sys (err, -rc, "ledger");
+    if (rc == 0)
+        rc = db_exec (l->db, "COMMIT", err);
+    if (rc == 0)
+        l->committed = l->total;
+    return rc;
 }
 
 void ledger_rollback (struct ledger *l)
 {
     if (!sqlite3_get_autocommit (l->db))
         (void)sqlite3_exec (l->db, "ROLLBACK", NULL, NULL, NULL);
+    l->total = l->committed;
 }
 
-/* Whether a prepared statement gives a row; it stays on that row. */
-static int has_row (struct ledger *l, sqlite3_stmt *st, struct err *err)
+int ledger_within (struct ledger *l, int (*fn) (struct ledger *l, void *arg,
+                                                struct err *err),
+                   void *arg, struct err *err)
+{
+    bool alone = sqlite3_get_autocommit (l->db);
+    int rc = alone ? ledger_begin (l, err) : 0;
+
+    if (rc < 0)
+        return rc;
+    if ((rc = fn (l, arg, err)) >= 0 && alone) {
+        int committed = ledger_commit (l, err);
+
+        rc = committed < 0 ? committed : rc;
+    }
+    if (rc < 0 && alone)
+        ledger_rollback (l);
+    return rc;
+}
+
+/* ---- rows ---- */
+
+int ledger_has_row (struct ledger *l, sqlite3_stmt *st, struct err *err)
 {
     int code = sqlite3_step (st);
 
@@ -118,10 +189,35 @@ static int has_row (struct ledger *l, sqlite3_stmt *st, struct err *err)
     return db_error (l->db, "ledger", err);
 }
 
-static void bind_digest (sqlite3_stmt *st, int i, const struct digest *d)
+void ledger_bind_digest (sqlite3_stmt *st, int i, const struct digest *d)
 {
     (void)sqlite3_bind_blob (st, i, d->bytes, DIGEST_SIZE, SQLITE_TRANSIENT);
 }
+
+bool ledger_digest_column (struct digest *out, sqlite3_stmt *st, int column)
+{
+    const void *bytes = sqlite3_column_blob (st, column);
+
+    if (!bytes || sqlite3_column_bytes (st, column) != DIGEST_SIZE)
+        return false;
+    memcpy (out->bytes, bytes, DIGEST_SIZE);
+    return true;
+}
+
+void ledger_copy_column (char *out, size_t max, sqlite3_stmt *st, int column)
+{
+    const char *text = (const char *)sqlite3_column_text (st, column);
+
+    (void)snprintf (out, max, "%s", text ? text : "");
+}
+
+static int damaged (struct err *err)
+{
+    return err_set (err, EBADMSG, "a row of the ledger is damaged; rollcall "
+                    "fsck aggregator --repair makes it again");
+}
+
+/* ---- content ---- */
 
 int ledger_find_content (struct ledger *l, const struct digest *content,
                          struct ledger_place *ret, struct err *err)
@@ -129,12 +225,14 @@ int ledger_find_content (struct ledger *l, const struct digest *content,
     sqlite3_stmt *st = l->st[FIND_CONTENT];
     int rc;
 
-    bind_digest (st, 1, content);
-    rc = has_row (l, st, err);
+    ledger_bind_digest (st, 1, content);
+    rc = ledger_has_row (l, st, err);
     if (rc == 1) {
         ret->segment = sqlite3_column_int64 (st, 0);
         ret->offset = (uint64_t)sqlite3_column_int64 (st, 1);
         ret->size = (uint64_t)sqlite3_column_int64 (st, 2);
+        if (sqlite3_column_int64 (st, 3) != ledger_content_sum (content, ret))
+            rc = damaged (err);
     }
     (void)sqlite3_reset (st);
     return rc;
@@ -145,12 +243,22 @@ int ledger_add_content (struct ledger *l, const struct digest *content,
 {
     sqlite3_stmt *st = l->st[ADD_CONTENT];
 
-    bind_digest (st, 1, content);
+    ledger_bind_digest (st, 1, content);
     (void)sqlite3_bind_int64 (st, 2, place->segment);
     (void)sqlite3_bind_int64 (st, 3, (int64_t)place->offset);
     (void)sqlite3_bind_int64 (st, 4, (int64_t)place->size);
+    (void)sqlite3_bind_int64 (st, 5, ledger_content_sum (content, place));
     return db_run (st, err);
 }
+
+int ledger_drop_content (struct ledger *l, const struct digest *content,
+                         struct err *err)
+{
+    ledger_bind_digest (l->st[DROP_CONTENT], 1, content);
+    return db_run (l->st[DROP_CONTENT], err);
+}
+
+/* ---- items ---- */
 
 static void bind_identity (sqlite3_stmt *st, const struct ledger_item *item)
 {
@@ -161,33 +269,83 @@ static void bind_identity (sqlite3_stmt *st, const struct ledger_item *item)
     db_bind_text (st, 5, item->path);
 }
 
-int ledger_add_item (struct ledger *l, const struct ledger_item *item,
+int ledger_has_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err)
 {
-    sqlite3_stmt *find = l->st[FIND_ITEM], *add = l->st[ADD_ITEM];
+    sqlite3_stmt *find = l->st[FIND_ITEM];
     int rc;
 
     bind_identity (find, item);
-    bind_digest (find, 6, &item->content);
-    rc = has_row (l, find, err);
+    ledger_bind_digest (find, 6, &item->content);
+    rc = ledger_has_row (l, find, err);
     (void)sqlite3_reset (find);
-    if (rc != 0)
-        return rc < 0 ? rc : 0;
-    bind_identity (l->st[SUPERSEDE], item);
-    if ((rc = db_run (l->st[SUPERSEDE], err)) < 0)
-        return rc;
-    bind_identity (add, item);
-    bind_digest (add, 6, &item->content);
-    db_bind_text (add, 7, item->host);
-    (void)sqlite3_bind_int64 (add, 8, clock_wall_ns ());
-    return db_run (add, err);
+    return rc;
 }
 
-static void copy_column (char *out, size_t max, sqlite3_stmt *st, int column)
+static int add_item (struct ledger *l, void *arg, struct err *err)
 {
-    const char *text = (const char *)sqlite3_column_text (st, column);
+    struct ledger_item item = *(const struct ledger_item *)arg;
+    sqlite3_stmt *add = l->st[ADD_ITEM];
+    int rc = ledger_has_item (l, &item, err);
+    int64_t sum;
 
-    (void)snprintf (out, max, "%s", text ? text : "");
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    if (item.received_ns == 0)
+        item.received_ns = clock_wall_ns ();
+    bind_identity (l->st[SUPERSEDE], &item);
+    if ((rc = db_run (l->st[SUPERSEDE], err)) < 0)
+        return rc;
+    sum = ledger_item_sum (&item);
+    bind_identity (add, &item);
+    ledger_bind_digest (add, 6, &item.content);
+    db_bind_text (add, 7, item.host);
+    (void)sqlite3_bind_int64 (add, 8, item.received_ns);
+    (void)sqlite3_bind_int64 (add, 9, sum);
+    if ((rc = db_run (add, err)) < 0)
+        return rc;
+    l->total.rows++;
+    l->total.sum += (uint64_t)sum;
+    return 1;
+}
+
+int ledger_add_item (struct ledger *l, const struct ledger_item *item,
+                     struct err *err)
+{
+    struct ledger_item copy = *item;
+
+    return ledger_within (l, add_item, &copy, err);
+}
+
+static const char each_sql[] =
+    "WITH shared AS (SELECT capture FROM item WHERE job=?1 AND kind=?2 GROUP "
+    "BY capture HAVING min(rank)<max(rank)) "
+    "SELECT i.rank, i.capture, i.path, i.host, i.content, i.superseded, "
+    "i.received_ns, i.sum, i.capture IN shared, c.id IS NULL, c.segment, "
+    "c.offset, c.size, c.sum FROM item i LEFT JOIN content c ON "
+    "c.id=i.content WHERE i.job=?1 AND i.kind=?2 ORDER BY i.seq";
+
+static bool read_item (sqlite3_stmt *st, struct ledger_item *i)
+{
+    int64_t sum;
+
+    i->rank = sqlite3_column_int64 (st, 0);
+    ledger_copy_column (i->capture, sizeof (i->capture), st, 1);
+    ledger_copy_column (i->path, sizeof (i->path), st, 2);
+    ledger_copy_column (i->host, sizeof (i->host), st, 3);
+    if (!ledger_digest_column (&i->content, st, 4))
+        return false;
+    i->superseded = sqlite3_column_int (st, 5) != 0;
+    i->received_ns = sqlite3_column_int64 (st, 6);
+    i->shared_name = sqlite3_column_int (st, 8) != 0;
+    i->lost = sqlite3_column_int (st, 9) != 0;
+    i->place.segment = sqlite3_column_int64 (st, 10);
+    i->place.offset = (uint64_t)sqlite3_column_int64 (st, 11);
+    i->place.size = (uint64_t)sqlite3_column_int64 (st, 12);
+    sum = ledger_item_sum (i);
+    return sqlite3_column_int64 (st, 7) == (i->superseded ? ~sum : sum) &&
+           (i->lost || sqlite3_column_int64 (st, 13) ==
+                           ledger_content_sum (&i->content, &i->place));
 }
 
 int ledger_each (struct ledger *l, const char *job, enum item_kind kind,
@@ -196,52 +354,17 @@ int ledger_each (struct ledger *l, const char *job, enum item_kind kind,
 {
     struct ledger_item item = { .kind = kind };
     sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, "SELECT i.rank, i.capture, i.path, i.host, "
-                                "i.content, i.superseded, c.segment, c.offset,"
-                                " c.size FROM item i JOIN content c ON "
-                                "c.id=i.content WHERE i.job=?1 AND i.kind=?2 "
-                                "ORDER BY i.seq", &st, err);
+    int rc = db_prepare (l->db, each_sql, &st, err);
 
     if (rc < 0)
         return rc;
     db_bind_text (st, 1, job);
     (void)sqlite3_bind_int (st, 2, (int)kind);
     (void)snprintf (item.job, sizeof (item.job), "%s", job);
-    while ((rc = has_row (l, st, err)) == 1) {
-        item.rank = sqlite3_column_int64 (st, 0);
-        copy_column (item.capture, sizeof (item.capture), st, 1);
-        copy_column (item.path, sizeof (item.path), st, 2);
-        copy_column (item.host, sizeof (item.host), st, 3);
-        if (sqlite3_column_bytes (st, 4) == DIGEST_SIZE)
-            memcpy (item.content.bytes, sqlite3_column_blob (st, 4),
-                    DIGEST_SIZE);
-        item.superseded = sqlite3_column_int (st, 5);
-        item.place.segment = sqlite3_column_int64 (st, 6);
-        item.place.offset = (uint64_t)sqlite3_column_int64 (st, 7);
-        item.place.size = (uint64_t)sqlite3_column_int64 (st, 8);
-        if ((rc = fn (arg, &item)) < 0)
+    while ((rc = ledger_has_row (l, st, err)) == 1) {
+        rc = read_item (st, &item) ? fn (arg, &item) : damaged (err);
+        if (rc < 0)
             break;
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
-}
-
-int ledger_last_segment (struct ledger *l, int64_t *segment, uint64_t *end,
-                         struct err *err)
-{
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, "SELECT segment, max(offset+size) FROM content "
-                                "WHERE segment=(SELECT max(segment) FROM "
-                                "content)", &st, err);
-
-    if (rc < 0)
-        return rc;
-    *segment = 0;
-    *end = 0;
-    if ((rc = has_row (l, st, err)) == 1) {
-        *segment = sqlite3_column_int64 (st, 0);
-        *end = (uint64_t)sqlite3_column_int64 (st, 1);
-        rc = 0;
     }
     (void)sqlite3_finalize (st);
     return rc;

@@ -1,7 +1,9 @@
 /* aggregator/intake/ledger.h - what is known to be durable here
  *
  * SQLite, synchronous=FULL: a row is in it only after the bytes that it speaks
- * of were fsynced, and an acknowledgement is sent only after its commit.
+ * of were fsynced, and an acknowledgement is sent only after its commit.  Rows
+ * carry a checksum of ours, which is verified whenever they are read: -EBADMSG
+ * says that a row is damaged, and rollcall fsck makes the ledger again.
  */
 #ifndef ROLLCALL_INTAKE_LEDGER_H
 #define ROLLCALL_INTAKE_LEDGER_H
@@ -26,25 +28,71 @@ struct ledger_item {
     char host[MESSAGE_NAME_MAX];
     struct digest content;
     struct ledger_place place;
+    int64_t received_ns;        // since 1970; 0: now, when it is entered
     bool superseded;            // a newer version of the same capture came
+    bool lost;                  // its content was damaged, and set aside
+    bool shared_name;           // another rank has a capture of this name, too
 };
 
+/* A job, and how far its result is behind. */
+struct ledger_job {
+    char id[MESSAGE_NAME_MAX];
+    int64_t newest;             // its last item
+    int64_t built;              // the last one that a result has, 0: none
+};
+
+/* What there is of a job, in numbers. */
+struct ledger_summary {
+    int64_t items, captures, ranks;     // that are not superseded
+    uint64_t bytes;
+    int64_t first_ns, last_ns;          // received, since 1970
+    int64_t lost;                       // items whose content was set aside
+    int64_t world_size;                 // 0: nobody has said
+};
+
+/* The clock of an agent's host against ours, as it measured it. */
+struct ledger_clock {
+    char host_key[MESSAGE_NAME_MAX], host[MESSAGE_NAME_MAX];
+    int64_t offset_ns, error_ns;        // ours minus its own; at most so wrong
+};
+
+/* Open or make a ledger, to write; one of version 1 becomes one of version 2.
+ * The caller has the root's lock.  Everything in it is verified: -EBADMSG.
+ * -ENOTSUP: it was written by a newer program.
+ */
 int ledger_open (const char *path, struct ledger **ret, struct err *err);
+
+/* Open one that is there, to read beside the process that writes to it; what
+ * is read is as of now, until ledger_end_read.  -ENOENT: there is none.
+ */
+int ledger_open_read (const char *path, struct ledger **ret, struct err *err);
 void ledger_close (struct ledger *l);           // l may be NULL
+
+/* Let go of what is being read, so that the writer's journal does not grow,
+ * and take it up again.
+ */
+void ledger_end_read (struct ledger *l);
+int ledger_begin_read (struct ledger *l, struct err *err);
 
 /* One transaction around what follows. */
 int ledger_begin (struct ledger *l, struct err *err);
 int ledger_commit (struct ledger *l, struct err *err);
 void ledger_rollback (struct ledger *l);
 
-/* 1 and the place, or 0 when the content is not here. */
+/* 1 and the place, or 0 when the content is not here; -EBADMSG, -EIO. */
 int ledger_find_content (struct ledger *l, const struct digest *content,
                          struct ledger_place *ret, struct err *err);
 int ledger_add_content (struct ledger *l, const struct digest *content,
                         const struct ledger_place *place, struct err *err);
+int ledger_drop_content (struct ledger *l, const struct digest *content,
+                         struct err *err);
 
-/* Enter an item whose content is here; the same one again changes nothing, one
- * with other content supersedes the older.
+/* 1 when this item is entered with this content, and is the newest. */
+int ledger_has_item (struct ledger *l, const struct ledger_item *item,
+                     struct err *err);
+
+/* Enter an item whose content is here: 1.  The same one again changes nothing:
+ * 0.  One with other content supersedes the older.
  */
 int ledger_add_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err);
@@ -54,10 +102,59 @@ int ledger_each (struct ledger *l, const char *job, enum item_kind kind,
                  int (*fn) (void *arg, const struct ledger_item *item),
                  void *arg, struct err *err);
 
-/* The number of the segment to append to, and how much of it is accounted for
- * (bytes behind that are of a transfer that was never acknowledged).
+/* How many ranks a job has was said once and holds for later lives: the
+ * largest number counts; 0 when nobody has said.
  */
+int ledger_set_world_size (struct ledger *l, const char *job, int64_t size,
+                           struct err *err);
+int64_t ledger_world_size (struct ledger *l, const char *job);
+
+/* What a result has to be built of: the items of kinds up to 'last'.  The
+ * newest one of a job (0: none), the note that a result has all up to 'seq',
+ * and all jobs that have such items.
+ */
+int64_t ledger_newest (struct ledger *l, const char *job, enum item_kind last);
+int ledger_set_built (struct ledger *l, const char *job, int64_t seq,
+                      struct err *err);
+int ledger_each_job (struct ledger *l, enum item_kind last,
+                     int (*fn) (void *arg, const struct ledger_job *job),
+                     void *arg, struct err *err);
+
+int ledger_summary (struct ledger *l, const char *job,
+                    struct ledger_summary *ret, struct err *err);
+
+/* How much of a segment is accounted for, and the last one: 0 when there is
+ * none (also in a ledger of version 1, whose segments have no records).
+ */
+int ledger_set_segment (struct ledger *l, int64_t segment, uint64_t end,
+                        struct err *err);
 int ledger_last_segment (struct ledger *l, int64_t *segment, uint64_t *end,
                          struct err *err);
+/* The last segment that a content is in, whatever the version; 0: none. */
+int64_t ledger_last_used (struct ledger *l);
+
+/* Content on its way in: the hashes of its chunks [first, first+n), which are
+ * on the disk; all of them, 1, or 0 when there are none; and the end of it.
+ */
+int ledger_add_incoming (struct ledger *l, const struct digest *content,
+                         uint64_t size, const struct content_hash *chunks,
+                         size_t first, struct err *err);
+int ledger_find_incoming (struct ledger *l, const struct digest *content,
+                          uint64_t size, struct content_hash *chunks,
+                          struct err *err);
+bool ledger_knows_incoming (struct ledger *l, const struct digest *content);
+int ledger_drop_incoming (struct ledger *l, const struct digest *content,
+                          struct err *err);
+
+/* Forget what nobody has sent more of since 'before_ns' (since 1970). */
+int ledger_drop_older_incoming (struct ledger *l, int64_t before_ns,
+                                struct err *err);
+
+/* Clocks of a job's hosts. */
+int ledger_set_clock (struct ledger *l, const char *job,
+                      const struct ledger_clock *clock, struct err *err);
+int ledger_each_clock (struct ledger *l, const char *job,
+                       int (*fn) (void *arg, const struct ledger_clock *clock),
+                       void *arg, struct err *err);
 
 #endif

@@ -1,53 +1,48 @@
 /* aggregator/intake/store.c - the bytes that were delivered */
-#include "intake/store.h"
+#include "intake/store_inside.h"
 
+#include "base/fault.h"
 #include "base/fileio.h"
+#include "intake/record.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-struct store {
-    char root[PATH_MAX - 128];  // room for the names below it
-    int segment_fd;             // -1: none open
-    int64_t segment;            // its number, from 1
-    uint64_t end;               // where the next content goes
-    bool segment_dirty;         // written since the last store_sync
-    bool names_dirty;           // a file was made or renamed
-    uint64_t incoming;          // last number given out
-};
-
-static void segment_path (const struct store *s, int64_t n,
-                          char out[PATH_MAX])
+void store_segment_path (const char *root, int64_t n, char out[PATH_MAX])
 {
-    (void)snprintf (out, PATH_MAX, "%s/segments/%08" PRId64, s->root, n);
+    (void)snprintf (out, PATH_MAX, "%s/segments/%08" PRId64, root, n);
 }
 
-static void incoming_path (const struct store *s, uint64_t n,
-                           char out[PATH_MAX])
-{
-    (void)snprintf (out, PATH_MAX, "%s/incoming/%" PRIu64, s->root, n);
-}
-
-static void blob_path (const struct store *s, const struct digest *id,
-                       char out[PATH_MAX])
+void store_blob_path (const char *root, const struct digest *id,
+                      char out[PATH_MAX])
 {
     char hex[DIGEST_HEX_SIZE];
 
     digest_hex (id, hex);
-    (void)snprintf (out, PATH_MAX, "%s/blobs/%.2s/%s", s->root, hex, hex + 2);
+    (void)snprintf (out, PATH_MAX, "%s/blobs/%.2s/%s", root, hex, hex + 2);
 }
 
-static int open_segment (struct store *s, int64_t n, struct err *err)
+static void incoming_path (const struct store *s, const struct digest *id,
+                           char out[PATH_MAX])
+{
+    char hex[DIGEST_HEX_SIZE];
+
+    digest_hex (id, hex);
+    (void)snprintf (out, PATH_MAX, "%s/incoming/%s", s->root, hex);
+}
+
+int store_open_segment (struct store *s, int64_t n, struct err *err)
 {
     char path[PATH_MAX];
 
-    segment_path (s, n, path);
+    if (s->segment_fd >= 0)
+        (void)close (s->segment_fd);
+    store_segment_path (s->root, n, path);
     s->segment_fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
                           FILEIO_FILE_MODE);
     if (s->segment_fd < 0)
@@ -57,146 +52,174 @@ static int open_segment (struct store *s, int64_t n, struct err *err)
     return 0;
 }
 
-static int make_dirs (const struct store *s, struct err *err)
-{
-    static const char *const names[] = { "segments", "blobs", "incoming",
-                                         "jobs" };
-    char path[PATH_MAX];
-    int rc = 0;
+/* ---- appending ---- */
 
-    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]) && rc == 0;
-         i++) {
-        (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
-        rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
+/* The one that is full counts as far as it was written. */
+static int next_segment (struct store *s, struct err *err)
+{
+    int rc;
+
+    if (s->nfull == STORE_FULL_MAX)
+        return err_set (err, ENOSPC, "too much waits for a commit of the "
+                        "ledger");
+    if ((rc = FAULT ("aggregator.store.segment.full")) < 0 ||
+        (rc = ftruncate (s->segment_fd, (off_t)s->end) < 0 ? -errno : 0) < 0 ||
+        (rc = fdatasync (s->segment_fd) < 0 ? -errno : 0) < 0)
+        return err_sys (err, -rc, "cannot fsync segment %" PRId64, s->segment);
+    if ((rc = store_open_segment (s, s->segment + 1, err)) < 0)
+        return rc;
+    s->full[s->nfull].segment = s->segment - 1;
+    s->full[s->nfull++].end = s->end;
+    s->end = s->committed = 0;
+    return 0;
+}
+
+static int write_record (struct store *s, struct record *r, const void *data,
+                         size_t size, struct err *err)
+{
+    struct buf head;
+    int rc;
+
+    buf_init (&head, RECORD_MAX);
+    if (record_encode (r, &head) < 0) {
+        buf_fini (&head);
+        return err_set (err, ENOMEM, "no memory for a record");
     }
+    rc = 0;
+    if (s->end > 0 && s->end + head.size + size > STORE_SEGMENT_MAX)
+        rc = next_segment (s, err);
+    if (rc == 0) {
+        if ((rc = FAULT ("aggregator.store.append.write")) == 0)
+            rc = fileio_pwrite_all (s->segment_fd, head.data, head.size,
+                                    (off_t)s->end);
+        if (rc == 0)
+            rc = fileio_pwrite_all (s->segment_fd, data, size,
+                                    (off_t)(s->end + head.size));
+        if (rc < 0)
+            rc = err_sys (err, -rc, "cannot write segment %" PRId64 " of %s",
+                          s->segment, s->root);
+    }
+    if (rc == 0) {
+        r->item.place.segment = s->segment;
+        r->item.place.offset = s->end + head.size;
+        s->end += head.size + size;
+        s->segment_dirty = true;
+    }
+    buf_fini (&head);
     return rc;
 }
 
-/* Transfers that a former life did not finish start over. */
-static int clear_incoming (const struct store *s, struct err *err)
+int store_append (struct store *s, struct ledger_item *item, const void *data,
+                  size_t size, struct err *err)
 {
-    char path[PATH_MAX];
+    struct record r = { .kind = RECORD_CONTENT, .item = *item };
     int rc;
 
-    (void)snprintf (path, sizeof (path), "%s/incoming", s->root);
-    if ((rc = fileio_remove_tree (path, err)) < 0)
-        return rc;
-    return fileio_mkdirs (path, FILEIO_DIR_MODE, err);
+    r.item.place.size = size;
+    if ((rc = write_record (s, &r, data, size, err)) == 0)
+        item->place = r.item.place;
+    return rc;
 }
 
-int store_open (const char *root, struct ledger *ledger, struct store **ret,
-                struct err *err)
+int store_refer (struct store *s, const struct ledger_item *item,
+                 struct err *err)
 {
-    struct store *s = calloc (1, sizeof (*s));
-    const char *remote;
-    int64_t last = 0;
-    int rc = 0;
+    struct record r = { .kind = RECORD_REFER, .item = *item };
 
-    if (!s)
-        return err_set (err, ENOMEM, "no memory for the store");
-    s->segment_fd = -1;
-    if (strlen (root) >= sizeof (s->root))
-        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", root);
-    else
-        (void)snprintf (s->root, sizeof (s->root), "%s", root);
-    if (rc == 0 && (remote = fileio_remote_fs (root)))
-        rc = err_set (err, ENOTSUP, "%s is on a shared file system (%s), where "
-                      "a ledger is not safe: choose a local directory", root,
-                      remote);
-    if (rc == 0)
-        rc = make_dirs (s, err);
-    if (rc == 0)
-        rc = clear_incoming (s, err);
-    if (rc == 0)
-        rc = ledger_last_segment (ledger, &last, &s->end, err);
-    if (rc == 0)
-        rc = open_segment (s, last > 0 ? last : 1, err);
-    // what lies behind the last known content was never acknowledged
-    if (rc == 0 && ftruncate (s->segment_fd, (off_t)s->end) < 0)
-        rc = err_sys (err, errno, "cannot cut segment %" PRId64, s->segment);
-    if (rc < 0) {
-        store_close (s);
-        return rc;
-    }
-    *ret = s;
-    return 0;
+    return write_record (s, &r, "", 0, err);
 }
 
-void store_close (struct store *s)
+int store_note_job (struct store *s, const char *job, int64_t world_size,
+                    struct err *err)
 {
-    if (!s)
-        return;
-    if (s->segment_fd >= 0)
-        (void)close (s->segment_fd);
-    free (s);
+    struct record r = { .kind = RECORD_JOB, .world_size = world_size };
+
+    (void)snprintf (r.item.job, sizeof (r.item.job), "%s", job);
+    return write_record (s, &r, "", 0, err);
 }
 
-static int next_segment (struct store *s, struct err *err)
-{
-    if (fdatasync (s->segment_fd) < 0)
-        return err_sys (err, errno, "cannot fsync segment %" PRId64,
-                        s->segment);
-    (void)close (s->segment_fd);
-    s->end = 0;
-    return open_segment (s, s->segment + 1, err);
-}
+/* ---- larger content ---- */
 
-int store_append (struct store *s, const void *data, size_t size,
-                  struct ledger_place *ret, struct err *err)
-{
-    int rc;
-
-    if (s->end > 0 && s->end + size > STORE_SEGMENT_MAX &&
-        (rc = next_segment (s, err)) < 0)
-        return rc;
-    rc = fileio_pwrite_all (s->segment_fd, data, size, (off_t)s->end);
-    if (rc < 0)
-        return err_sys (err, -rc, "cannot write segment %" PRId64 " of %s",
-                        s->segment, s->root);
-    *ret = (struct ledger_place){ s->segment, s->end, size };
-    s->end += size;
-    s->segment_dirty = true;
-    return 0;
-}
-
-int store_incoming (struct store *s, uint64_t *number, struct err *err)
+static int open_incoming (struct store *s, const struct digest *id, int flags,
+                          struct err *err)
 {
     char path[PATH_MAX];
     int fd;
 
-    incoming_path (s, s->incoming + 1, path);
-    fd = open (path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILEIO_FILE_MODE);
-    if (fd < 0)
-        return err_sys (err, errno, "cannot create %s", path);
-    *number = ++s->incoming;
-    return fd;
+    incoming_path (s, id, path);
+    fd = open (path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags,
+               FILEIO_FILE_MODE);
+    return fd < 0 ? err_sys (err, errno, "cannot open %s", path) : fd;
 }
 
-void store_discard (struct store *s, uint64_t number)
+int store_incoming_write (struct store *s, const struct digest *id,
+                          const void *data, size_t size, uint64_t offset,
+                          struct err *err)
+{
+    int fd = open_incoming (s, id, O_CREAT, err), rc;
+
+    if (fd < 0)
+        return fd;
+    if ((rc = FAULT ("aggregator.store.incoming.write")) == 0)
+        rc = fileio_pwrite_all (fd, data, size, (off_t)offset);
+    (void)close (fd);
+    return rc < 0 ? err_sys (err, -rc, "cannot write what came into %s/"
+                             "incoming", s->root) : 0;
+}
+
+int store_incoming_sync (struct store *s, const struct digest *id,
+                         struct err *err)
+{
+    int fd = open_incoming (s, id, 0, err), rc;
+
+    if (fd < 0)
+        return fd;
+    if ((rc = FAULT ("aggregator.store.incoming.fsync")) == 0 &&
+        fdatasync (fd) < 0)
+        rc = -errno;
+    (void)close (fd);
+    return rc < 0 ? err_sys (err, -rc, "cannot fsync what came into %s/"
+                             "incoming", s->root) : 0;
+}
+
+uint64_t store_incoming_size (struct store *s, const struct digest *id)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    incoming_path (s, id, path);
+    return lstat (path, &st) == 0 && S_ISREG (st.st_mode)
+               ? (uint64_t)st.st_size : 0;
+}
+
+void store_discard (struct store *s, const struct digest *id)
 {
     char path[PATH_MAX];
 
-    incoming_path (s, number, path);
+    incoming_path (s, id, path);
     (void)unlink (path);
 }
 
-int store_keep (struct store *s, uint64_t number, const struct digest *id,
-                struct err *err)
+int store_keep (struct store *s, const struct digest *id, struct err *err)
 {
     char from[PATH_MAX], to[PATH_MAX];
     char *slash;
     int rc;
 
-    incoming_path (s, number, from);
-    blob_path (s, id, to);
+    incoming_path (s, id, from);
+    store_blob_path (s->root, id, to);
     slash = strrchr (to, '/');
     *slash = '\0';
     if ((rc = fileio_mkdirs (to, FILEIO_DIR_MODE, err)) < 0)
         return rc;
     *slash = '/';
     s->names_dirty = true;
+    if ((rc = FAULT ("aggregator.store.blob.rename")) < 0)
+        return err_sys (err, -rc, "cannot rename %s", from);
     return fileio_rename (from, to, err);       // syncs blobs/ab
 }
+
+/* ---- committing ---- */
 
 int store_sync (struct store *s, struct err *err)
 {
@@ -204,16 +227,64 @@ int store_sync (struct store *s, struct err *err)
     char path[PATH_MAX];
     int rc = 0;
 
-    if (s->segment_dirty && fdatasync (s->segment_fd) < 0)
-        return err_sys (err, errno, "cannot fsync segment %" PRId64 " of %s",
-                        s->segment, s->root);
+    if (s->segment_dirty) {
+        if ((rc = FAULT ("aggregator.store.segment.fsync")) == 0 &&
+            fdatasync (s->segment_fd) < 0)
+            rc = -errno;
+        if (rc < 0) {
+            s->distrusted = true;
+            return err_sys (err, -rc, "cannot fsync segment %" PRId64 " of %s",
+                            s->segment, s->root);
+        }
+    }
     s->segment_dirty = false;
     for (size_t i = 0; s->names_dirty && i < 2 && rc == 0; i++) {
         (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
-        rc = fileio_sync_dir (path, err);
+        if ((rc = FAULT ("aggregator.store.names.fsync")) < 0)
+            rc = err_sys (err, -rc, "cannot fsync %s", path);
+        else
+            rc = fileio_sync_dir (path, err);
     }
     s->names_dirty = s->names_dirty && rc < 0;
     return rc;
+}
+
+int store_account (struct store *s, struct ledger *ledger, struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < s->nfull && rc == 0; i++)
+        rc = ledger_set_segment (ledger, s->full[i].segment, s->full[i].end,
+                                 err);
+    if (rc == 0 && (s->nfull > 0 || s->end != s->committed))
+        rc = ledger_set_segment (ledger, s->segment, s->end, err);
+    return rc;
+}
+
+void store_committed (struct store *s)
+{
+    s->nfull = 0;
+    s->committed = s->end;
+}
+
+/* What was appended is cut off: a next life would take it for delivered.  A
+ * segment whose fsync failed is not written to again: what the kernel has of
+ * it in memory need not be what is on the disk.
+ */
+void store_revert (struct store *s)
+{
+    s->nfull = 0;
+    s->segment_dirty = false;
+    if (s->end == s->committed && !s->distrusted)
+        return;
+    s->end = s->committed;
+    if (ftruncate (s->segment_fd, (off_t)s->end) < 0)
+        s->distrusted = true;
+    // if there is no other one now, the next write says why
+    if (s->distrusted && store_open_segment (s, s->segment + 1, NULL) == 0) {
+        s->end = s->committed = 0;
+        s->distrusted = false;
+    }
 }
 
 int store_read (struct store *s, const struct digest *id,
@@ -223,9 +294,9 @@ int store_read (struct store *s, const struct digest *id,
     int fd;
 
     if (place->segment > 0)
-        segment_path (s, place->segment, path);
+        store_segment_path (s->root, place->segment, path);
     else
-        blob_path (s, id, path);
+        store_blob_path (s->root, id, path);
     fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return err_sys (err, errno, "cannot open %s", path);

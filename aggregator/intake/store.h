@@ -2,41 +2,84 @@
  *
  * What fits one chunk is appended to segment files, so that one fdatasync
  * covers many; larger content becomes a file of its own, named by its hash.
- * Nothing here counts until the ledger has its row.
+ * A record in a segment says of each item what it is.  Nothing here counts
+ * until the ledger has its row.
  */
 #ifndef ROLLCALL_INTAKE_STORE_H
 #define ROLLCALL_INTAKE_STORE_H
 
 #include "intake/ledger.h"
 
+#include <limits.h>
+
+#ifdef ROLLCALL_FAULTS
+#define STORE_SEGMENT_MAX (UINT64_C (64) << 10)         // so that tests get
+#else                                                   // beyond it
 #define STORE_SEGMENT_MAX (UINT64_C (256) << 20)        // bytes, then a new one
+#endif
+#define STORE_LEASE_S (7 * 86400)       // so long an unfinished file is kept:
+                                        // a node may be away for a weekend
 
 struct store;
 
-/* Open or make the store in 'root'.  -ENOTSUP on a shared file system. */
+/* Open or make the store in 'root', for the one that has its lock.  What a
+ * former life wrote into a segment and did not commit is entered into the
+ * ledger if it is whole, and cut off otherwise; unfinished files are kept as
+ * far as the ledger knows them.  -ENOTSUP on a shared file system.
+ */
 int store_open (const char *root, struct ledger *ledger, struct store **ret,
                 struct err *err);
+
+/* Open one that is there, only for store_read. */
+int store_open_read (const char *root, struct store **ret, struct err *err);
 void store_close (struct store *s);     // s may be NULL
 
-/* Append to the current segment. */
-int store_append (struct store *s, const void *data, size_t size,
-                  struct ledger_place *ret, struct err *err);
-
-/* A file for content that comes in several chunks; the caller writes and
- * closes it, and keeps its 'number'.
+/* Append the record of an item and its content, whose place is put into the
+ * item; or the record of an item whose content is at item->place; or what was
+ * said of a job.
  */
-int store_incoming (struct store *s, uint64_t *number, struct err *err);
-void store_discard (struct store *s, uint64_t number);
+int store_append (struct store *s, struct ledger_item *item, const void *data,
+                  size_t size, struct err *err);
+int store_refer (struct store *s, const struct ledger_item *item,
+                 struct err *err);
+int store_note_job (struct store *s, const char *job, int64_t world_size,
+                    struct err *err);
 
-/* A complete incoming file, fsynced by the caller, under its name. */
-int store_keep (struct store *s, uint64_t number, const struct digest *id,
-                struct err *err);
+/* Content that comes in several chunks, in a file named by its hash; how many
+ * bytes of it there are (0: no file).
+ */
+int store_incoming_write (struct store *s, const struct digest *id,
+                          const void *data, size_t size, uint64_t offset,
+                          struct err *err);
+int store_incoming_sync (struct store *s, const struct digest *id,
+                         struct err *err);
+uint64_t store_incoming_size (struct store *s, const struct digest *id);
+void store_discard (struct store *s, const struct digest *id);
 
-/* fdatasync the segment and fsync the directories, before a ledger commit. */
+/* A complete incoming file, synced, under its name. */
+int store_keep (struct store *s, const struct digest *id, struct err *err);
+
+/* fdatasync the segment and fsync the directories, before a ledger commit;
+ * then, in its transaction, how far segments are accounted for; then one of
+ * these: what was appended counts, or is forgotten.
+ */
 int store_sync (struct store *s, struct err *err);
+int store_account (struct store *s, struct ledger *ledger, struct err *err);
+void store_committed (struct store *s);
+void store_revert (struct store *s);
+
+/* Write a record for every item that the ledger has, into a new segment: for
+ * items whose own one is damaged or was never written.
+ */
+int store_describe (struct store *s, struct ledger *ledger, struct err *err);
 
 /* A descriptor to read content from; to be closed by the caller. */
 int store_read (struct store *s, const struct digest *id,
                 const struct ledger_place *place, struct err *err);
+
+/* Paths below a root; in tools that look at it. */
+void store_segment_path (const char *root, int64_t n, char out[PATH_MAX]);
+void store_blob_path (const char *root, const struct digest *id,
+                      char out[PATH_MAX]);
 
 #endif

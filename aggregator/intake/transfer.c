@@ -1,180 +1,244 @@
 /* aggregator/intake/transfer.c - items on their way in */
-#include "intake/transfer.h"
+#include "intake/transfer_inside.h"
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/pack.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-struct transfer {
-    struct transfer *next;
-    struct net_peer peer;
-    uint64_t id;                // the agent's number of the item
-    struct ledger_item item;
-    uint64_t size, received, asked;     // bytes; asked is ahead of received
-    struct content_hash hash;
-    int fd;                     // incoming file, -1 for a single chunk
-    uint64_t number;            // of the incoming file
-    bool complete;              // waits for the commit
-    bool fresh;                 // its content was not here before
-};
+// a frame of a chunk that does not compress is a little larger than the chunk
+#define PACKED_MAX (CONTENT_CHUNK + 65536)
+// so often in a row a chunk may come damaged before its agent is taken for one
+// that does not answer
+#define DAMAGED_MAX 8
 
-struct transfers {
-    struct net *net;
-    struct ledger *ledger;
-    struct store *store;
-    struct transfer *list;      // in order of their offers
-    unsigned credits;           // left
-    size_t npending;            // complete ones
-};
-
-struct transfers *transfers_create (struct net *net, struct ledger *ledger,
+struct transfers *transfers_create (transfer_send_fn *send, void *arg,
+                                    struct ledger *ledger,
                                     struct store *store)
 {
     struct transfers *t = calloc (1, sizeof (*t));
 
-    if (t) {
-        t->net = net;
-        t->ledger = ledger;
-        t->store = store;
-        t->credits = TRANSFER_CREDITS;
+    if (!t || !(t->raw = malloc (CONTENT_CHUNK))) {
+        free (t);
+        return NULL;
     }
+    t->send = send;
+    t->arg = arg;
+    t->ledger = ledger;
+    t->store = store;
+    t->credits = TRANSFER_CREDITS;
+    for (unsigned i = 0; i < TURNS; i++)
+        TAILQ_INIT (&t->turns[i]);
+    TAILQ_INIT (&t->complete);
     return t;
 }
 
-static bool same_peer (const struct net_peer *a, const struct net_peer *b)
+static struct transfer *find (struct transfers *t,
+                              const struct net_peer *from, uint64_t id)
 {
-    return a->size == b->size && memcmp (a->id, b->id, a->size) == 0;
-}
+    struct sender *s = transfer_sender (t, from, false);
+    struct transfer *x = s ? LIST_FIRST (&s->items) : NULL;
 
-static struct transfer **find (struct transfers *t,
-                               const struct net_peer *from, uint64_t id)
-{
-    struct transfer **x = &t->list;
-
-    while (*x && ((*x)->id != id || !same_peer (&(*x)->peer, from)))
-        x = &(*x)->next;
+    while (x && x->id != id)
+        x = LIST_NEXT (x, of_sender);
     return x;
 }
 
-static unsigned chunks_asked (const struct transfer *x)
+/* ---- ends ---- */
+
+void transfer_end_body (struct transfers *t, struct body *b)
 {
-    return (unsigned)(content_chunks (x->asked) -
-                      content_chunks (x->received));
+    transfer_unqueue (t, b);
+    if (b->size > CONTENT_CHUNK && b->noted == 0)
+        store_discard (t->store, &b->id);
+    LIST_REMOVE (b, same_bucket);
+    content_hash_fini (&b->hash);
+    free (b);
 }
 
-/* Take a transfer out of the list and free it. */
-static void drop (struct transfers *t, struct transfer **at)
+static void leave_body (struct transfers *t, struct transfer *x)
 {
-    struct transfer *x = *at;
+    struct body *b = x->body;
+    bool source = TAILQ_FIRST (&b->offers) == x;
 
-    *at = x->next;
-    t->credits += chunks_asked (x);
-    t->npending -= x->complete;
-    if (x->fd >= 0) {
-        (void)close (x->fd);
-        store_discard (t->store, x->number);
+    if (source) {
+        transfer_unqueue (t, b);
+        transfer_release (t, b);
     }
-    content_hash_fini (&x->hash);
+    TAILQ_REMOVE (&b->offers, x, of_body);
+    x->body = NULL;
+    if (TAILQ_EMPTY (&b->offers))
+        b->orphan_ns = clock_mono_ns ();
+    else if (source)
+        transfer_queue (t, b);
+}
+
+void transfer_drop (struct transfers *t, struct transfer *x)
+{
+    if (x->body)
+        leave_body (t, x);
+    else
+        TAILQ_REMOVE (&t->complete, x, of_body);
+    if (x->sender) {
+        LIST_REMOVE (x, of_sender);
+        x->sender->nitems--;
+    }
+    t->nitems--;
     free (x);
+}
+
+/* What came of it is worth nothing: whoever offers it does so again. */
+static void throw_away (struct transfers *t, struct body *b)
+{
+    while (!TAILQ_EMPTY (&b->offers))
+        transfer_drop (t, TAILQ_FIRST (&b->offers));
+    (void)ledger_drop_incoming (t->ledger, &b->id, NULL);
+    b->noted = 0;
+    transfer_end_body (t, b);
+}
+
+static void end_sender (struct transfers *t, struct sender *s)
+{
+    while (!LIST_EMPTY (&s->items)) {
+        struct transfer *x = LIST_FIRST (&s->items);
+
+        if (x->body) {
+            transfer_drop (t, x);
+            continue;
+        }
+        // complete: it is entered, though nobody waits to hear of it
+        LIST_REMOVE (x, of_sender);
+        x->sender = NULL;
+    }
+    LIST_REMOVE (s, same_bucket);
+    LIST_REMOVE (s, all);
+    free (s);
 }
 
 void transfers_destroy (struct transfers *t)
 {
-    while (t && t->list)
-        drop (t, &t->list);
+    if (!t)
+        return;
+    while (!LIST_EMPTY (&t->all_senders))
+        end_sender (t, LIST_FIRST (&t->all_senders));
+    while (!TAILQ_EMPTY (&t->complete))
+        transfer_drop (t, TAILQ_FIRST (&t->complete));
+    for (size_t i = 0; i < TRANSFER_BUCKETS; i++) {
+        while (!LIST_EMPTY (&t->bodies[i]))
+            transfer_end_body (t, LIST_FIRST (&t->bodies[i]));
+    }
+    free (t->raw);
     free (t);
 }
 
 void transfers_forget (struct transfers *t, const struct net_peer *from)
 {
-    for (struct transfer **x = &t->list; *x;) {
-        if (same_peer (&(*x)->peer, from))
-            drop (t, x);
-        else
-            x = &(*x)->next;
-    }
+    struct sender *s = transfer_sender (t, from, false);
+
+    if (s)
+        end_sender (t, s);
+    transfer_grant (t);
 }
 
 void transfers_gone (struct transfers *t, const struct net_peer *from,
                      uint64_t item)
 {
-    struct transfer **x = find (t, from, item);
+    struct transfer *x = find (t, from, item);
+    struct body *b = x ? x->body : NULL;
 
-    if (*x)
-        drop (t, x);
+    if (!b)
+        return;
+    counter_add (COUNTER_ITEMS_GONE, 1);
+    transfer_drop (t, x);
+    if (TAILQ_EMPTY (&b->offers))
+        throw_away (t, b);      // its file has changed: it will not come again
+    transfer_grant (t);
 }
 
-/* ---- asking ---- */
+/* ---- offers ---- */
 
-/* Ask for the next chunk; false when the socket has no room. */
-static bool ask (struct transfers *t, struct transfer *x)
+static void complete (struct transfers *t, struct transfer *x)
 {
-    uint64_t left = x->size - x->asked;
-    struct message m = {
-        .type = MESSAGE_GET, .item = x->id, .offset = x->asked,
-        .length = left < CONTENT_CHUNK ? (uint32_t)left : CONTENT_CHUNK,
-    };
-
-    if (net_send (t->net, &x->peer, &m) < 0)
-        return false;
-    x->asked += m.length;
-    t->credits--;
-    return true;
+    x->body = NULL;
+    TAILQ_INSERT_TAIL (&t->complete, x, of_body);
 }
 
-/* Spend credits in turn: a chunk for each transfer, until none can be spent. */
-static void grant (struct transfers *t)
-{
-    bool any = true;
-
-    while (any && t->credits > 0) {
-        any = false;
-        for (struct transfer *x = t->list; x && t->credits > 0; x = x->next) {
-            if (!x->complete && x->asked < x->size &&
-                chunks_asked (x) < TRANSFER_WINDOW)
-                any = ask (t, x) || any;
-        }
-    }
-}
-
-static void append (struct transfers *t, struct transfer *x)
-{
-    struct transfer **last = &t->list;
-
-    while (*last)
-        last = &(*last)->next;
-    *last = x;
-}
-
-static struct transfer *start (struct transfers *t,
-                               const struct net_peer *from, const char *job,
-                               const char *host, const struct message *m)
+static struct transfer *start (struct transfers *t, struct sender *s,
+                               const char *job, const char *host,
+                               const struct message *m)
 {
     struct transfer *x = calloc (1, sizeof (*x));
 
     if (!x)
         return NULL;
-    x->peer = *from;
+    x->sender = s;
+    x->peer = s->peer;
     x->id = m->item;
-    x->size = m->size;
-    x->fd = -1;
     x->item.kind = m->kind;
     x->item.rank = m->rank;
     x->item.content = m->content;
+    x->item.received_ns = clock_wall_ns ();
     memcpy (x->item.capture, m->capture, sizeof (x->item.capture));
     memcpy (x->item.path, m->path, sizeof (x->item.path));
     (void)strncpy (x->item.job, job, sizeof (x->item.job) - 1);
     (void)strncpy (x->item.host, host, sizeof (x->item.host) - 1);
-    content_hash_init (&x->hash);
-    append (t, x);
+    LIST_INSERT_HEAD (&s->items, x, of_sender);
+    s->nitems++;
+    t->nitems++;
+    complete (t, x);            // until it has a body
     return x;
 }
 
-static void complete (struct transfers *t, struct transfer *x)
+/* Go on where a former life stood. */
+static int resume (struct transfers *t, struct body *b, struct err *err)
 {
-    x->complete = true;
-    t->npending++;
+    int rc = ledger_find_incoming (t->ledger, &b->id, b->size, &b->hash, err);
+
+    if (rc <= 0)
+        return rc;
+    b->received = (uint64_t)b->hash.n * CONTENT_CHUNK;
+    if (b->received >= b->size ||
+        b->received > store_incoming_size (t->store, &b->id)) {
+        content_hash_fini (&b->hash);
+        b->received = 0;
+        rc = ledger_drop_incoming (t->ledger, &b->id, err);
+    }
+    b->asked = b->received;
+    b->noted = b->hash.n;
+    return rc < 0 ? rc : 0;
+}
+
+static int join_body (struct transfers *t, struct transfer *x, uint64_t size,
+                      struct err *err)
+{
+    struct body *b = transfer_body (t, &x->item.content);
+    int rc = 0;
+
+    if (!b)
+        return err_set (err, ENOMEM, "no memory for a transfer");
+    if (b->size == 0) {         // a new one
+        b->size = size;
+        b->kind = x->item.kind;
+        if (size > CONTENT_CHUNK)
+            rc = resume (t, b, err);
+    } else if (b->size != size) {
+        rc = err_set (err, EBADMSG, "%s %s is said to have %llu bytes, by "
+                      "another agent %llu", x->item.capture, x->item.path,
+                      (unsigned long long)size, (unsigned long long)b->size);
+    }
+    if (rc < 0) {
+        if (TAILQ_EMPTY (&b->offers))
+            transfer_end_body (t, b);
+        return rc;
+    }
+    TAILQ_REMOVE (&t->complete, x, of_body);
+    x->body = b;
+    TAILQ_INSERT_TAIL (&b->offers, x, of_body);
+    transfer_queue (t, b);
+    return 0;
 }
 
 /* Content of no bytes has nothing to be asked for. */
@@ -183,171 +247,183 @@ static int take_empty (struct transfers *t, struct transfer *x,
 {
     struct digest id;
 
-    if (content_hash_end (&x->hash, &id) < 0)
+    if (digest_of ("", 0, &id) < 0)
         return err_set (err, ENOMEM, "no memory to hash");
     if (memcmp (&id, &x->item.content, sizeof (id)) != 0)
         return err_set (err, EBADMSG, "an empty item has a wrong hash");
     x->fresh = true;
-    x->item.place.segment = 1;
-    complete (t, x);
-    return 0;
+    return store_append (t->store, &x->item, "", 0, err);
+}
+
+static int offer_new (struct transfers *t, struct transfer *x,
+                      const struct message *m, struct err *err)
+{
+    int rc = ledger_find_content (t->ledger, &m->content, &x->item.place,
+                                  err);
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    return m->size == 0 ? take_empty (t, x, err)
+                        : join_body (t, x, m->size, err);
 }
 
 int transfers_offer (struct transfers *t, const struct net_peer *from,
                      const char *job, const char *host,
                      const struct message *m, struct err *err)
 {
-    struct transfer *x = *find (t, from, m->item);
-    int known, rc = 0;
+    struct transfer *x = find (t, from, m->item);
+    struct sender *s;
+    int rc;
 
-    if (x) {
-        // offered again: whatever was asked for may have been lost
-        t->credits += chunks_asked (x);
-        x->asked = x->received;
-        grant (t);
+    if (t->hold) {
+        counter_add (COUNTER_OFFERS_HELD, 1);
         return 0;
     }
-    if (!(x = start (t, from, job, host, m)))
-        return err_set (err, ENOMEM, "no memory for a transfer");
-    known = ledger_find_content (t->ledger, &m->content, &x->item.place, err);
-    if (known < 0)
-        return known;
-    if (known)
-        complete (t, x);
-    else if (m->size == 0)
-        rc = take_empty (t, x, err);
-    else if (m->size > CONTENT_CHUNK)
-        rc = x->fd = store_incoming (t->store, &x->number, err);
-    if (rc < 0) {
-        x->fd = -1;
-        drop (t, find (t, from, m->item));
-        return rc;
+    if (x) {
+        counter_add (COUNTER_OFFERS_REPEATED, 1);
+        if (x->body && TAILQ_FIRST (&x->body->offers) == x)
+            transfer_queue (t, x->body);
+        transfer_grant (t);
+        return 0;
     }
-    grant (t);
-    return 0;
+    if (!(s = transfer_sender (t, from, true)))
+        return err_set (err, ENOMEM, "no memory for a transfer");
+    if (s->nitems >= TRANSFER_AGENT_ITEMS || t->nitems >= TRANSFER_ITEMS) {
+        counter_add (COUNTER_OFFERS_DEFERRED, 1);
+        return 0;               // it offers it again
+    }
+    if (!(x = start (t, s, job, host, m)))
+        return err_set (err, ENOMEM, "no memory for a transfer");
+    if ((rc = offer_new (t, x, m, err)) < 0)
+        transfer_drop (t, x);
+    transfer_grant (t);
+    return rc;
 }
 
-/* The last chunk has come: is it what was offered? */
-static int finish (struct transfers *t, struct transfer *x, const void *data,
+/* ---- chunks ---- */
+
+/* All of it has come: is it what was offered? */
+static int finish (struct transfers *t, struct body *b, const void *data,
                    size_t size, struct err *err)
 {
+    struct transfer *x = TAILQ_FIRST (&b->offers);
+    struct ledger_place place = { 0, 0, b->size };
     struct digest id;
     int rc = 0;
 
-    if (content_hash_end (&x->hash, &id) < 0)
+    if (content_hash_end (&b->hash, &id) < 0)
         return err_set (err, ENOMEM, "no memory to hash");
-    if (memcmp (&id, &x->item.content, sizeof (id)) != 0)
-        return err_set (err, EBADMSG, "what came of %s %s is not what was "
-                        "offered", x->item.capture, x->item.path);
-    if (x->fd < 0)
-        rc = store_append (t->store, data, size, &x->item.place, err);
-    else if (fsync (x->fd) < 0)
-        rc = err_sys (err, errno, "cannot fsync what came");
-    else
-        x->item.place = (struct ledger_place){ 0, 0, x->size };
-    if (rc < 0)
+    if (memcmp (&id, &b->id, sizeof (id)) != 0) {
+        counter_add (COUNTER_ITEMS_MISMATCHED, 1);
+        rc = err_set (err, EBADMSG, "what came of %s %s is not what was "
+                      "offered; it is asked for again", x->item.capture,
+                      x->item.path);
+        throw_away (t, b);
         return rc;
+    }
+    if (b->size <= CONTENT_CHUNK) {
+        rc = store_append (t->store, &x->item, data, size, err);
+        if (rc < 0) {
+            content_hash_fini (&b->hash);
+            b->received = b->asked = 0;
+            transfer_pause (t);
+            transfer_queue (t, b);
+            return rc;
+        }
+        place = x->item.place;
+    }
     x->fresh = true;
-    complete (t, x);
+    while ((x = TAILQ_FIRST (&b->offers))) {
+        TAILQ_REMOVE (&b->offers, x, of_body);
+        x->item.place = place;
+        complete (t, x);
+    }
+    b->noted = b->hash.n;       // its file is not to be discarded
+    transfer_end_body (t, b);
     return 0;
+}
+
+/* The bytes of a chunk, in *data; false when it is damaged. */
+static bool unpack (struct transfers *t, const struct message *m, size_t size,
+                    const void **data)
+{
+    *data = m->data;
+    if (m->codec == CODEC_PLAIN)
+        return m->data_size == size;
+    *data = t->raw;
+    return m->data_size <= PACKED_MAX &&
+           pack_open (m->data, m->data_size, t->raw, size, NULL) == 0;
+}
+
+/* It is asked for again. */
+static int take_damaged (struct transfers *t, struct transfer *x,
+                         struct err *err)
+{
+    struct body *b = x->body;
+
+    counter_add (COUNTER_CHUNKS_DAMAGED, 1);
+    transfer_unqueue (t, b);
+    transfer_release (t, b);
+    if (++b->damaged % DAMAGED_MAX == 0)
+        transfer_stalled (t, x->sender);
+    transfer_queue (t, b);
+    return err_set (err, EBADMSG, "a chunk of %s %s came damaged; it is asked "
+                    "for again", x->item.capture, x->item.path);
+}
+
+static int take (struct transfers *t, struct transfer *x, const void *data,
+                 size_t size, struct err *err)
+{
+    struct body *b = x->body;
+    int64_t now = clock_mono_ns ();
+    int rc = 0;
+
+    if (b->size > CONTENT_CHUNK)
+        rc = store_incoming_write (t->store, &b->id, data, size, b->received,
+                                   err);
+    if (rc == 0 && content_hash_add (&b->hash, data, size) < 0)
+        rc = err_set (err, ENOMEM, "no memory to hash");
+    if (rc < 0) {
+        transfer_unqueue (t, b);
+        transfer_release (t, b);
+        transfer_pause (t);
+        transfer_queue (t, b);
+        return rc;
+    }
+    counter_add (COUNTER_CHUNKS_TAKEN, 1);
+    transfer_arrived (t, b, x->sender);
+    b->damaged = 0;
+    b->received += size;
+    if (b->asked < b->received)
+        b->asked = b->received; // it came after it was given up
+    if ((b->hash.n - b->noted) * (uint64_t)CONTENT_CHUNK >=
+            TRANSFER_NOTE_BYTES &&
+        now - t->noted_ns >= TRANSFER_NOTE_NS)
+        t->note_due = true;
+    return b->received < b->size ? 0 : finish (t, b, data, size, err);
 }
 
 int transfers_chunk (struct transfers *t, const struct net_peer *from,
                      const struct message *m, struct err *err)
 {
-    struct transfer **at = find (t, from, m->item), *x = *at;
-    int rc = 0;
+    struct transfer *x = find (t, from, m->item);
+    struct body *b = x ? x->body : NULL;
+    struct sender *s = x ? x->sender : NULL;
+    const void *data;
+    size_t size;
+    int rc;
 
-    if (!x || x->complete || m->offset != x->received ||
-        x->asked <= x->received)
+    if (!b || m->offset != b->received || m->offset >= x->ever_asked) {
+        counter_add (COUNTER_CHUNKS_IGNORED, 1);
         return 0;               // a repetition, or of a former life
-    if (m->data_size == 0 || m->data_size > CONTENT_CHUNK ||
-        m->data_size > x->size - x->received ||
-        (m->data_size < CONTENT_CHUNK &&
-         m->data_size != x->size - x->received)) {
-        drop (t, at);
-        return err_set (err, EBADMSG, "a chunk of %zu bytes", m->data_size);
     }
-    if (content_hash_add (&x->hash, m->data, m->data_size) < 0)
-        rc = err_set (err, ENOMEM, "no memory to hash");
-    else if (x->fd >= 0 && pwrite (x->fd, m->data, m->data_size,
-                                   (off_t)x->received) !=
-                               (ssize_t)m->data_size)
-        rc = err_sys (err, errno, "cannot write what came");
-    if (rc == 0) {
-        x->received += m->data_size;
-        t->credits++;
-        if (x->received == x->size)
-            rc = finish (t, x, m->data, m->data_size, err);
-    }
-    if (rc < 0)
-        drop (t, find (t, from, m->item));
-    grant (t);
+    size = b->size - b->received < CONTENT_CHUNK
+               ? (size_t)(b->size - b->received) : CONTENT_CHUNK;
+    if (!unpack (t, m, size, &data))
+        rc = take_damaged (t, x, err);
+    else
+        rc = take (t, x, data, size, err);
+    transfer_queue_all (t, s);
+    transfer_grant (t);
     return rc;
-}
-
-/* ---- committing ---- */
-
-bool transfers_pending (const struct transfers *t)
-{
-    return t->npending > 0;
-}
-
-static int enter (struct transfers *t, struct transfer *x, struct err *err)
-{
-    int rc = 0;
-
-    if (x->fresh)
-        rc = ledger_add_content (t->ledger, &x->item.content, &x->item.place,
-                                 err);
-    return rc < 0 ? rc : ledger_add_item (t->ledger, &x->item, err);
-}
-
-/* Incoming files to their names; bytes and names to the disk. */
-static int make_durable (struct transfers *t, struct err *err)
-{
-    int rc = 0;
-
-    for (struct transfer *x = t->list; x && rc == 0; x = x->next) {
-        if (!x->complete || x->fd < 0)
-            continue;
-        rc = store_keep (t->store, x->number, &x->item.content, err);
-        if (rc == 0) {
-            (void)close (x->fd);
-            x->fd = -1;
-        }
-    }
-    return rc < 0 ? rc : store_sync (t->store, err);
-}
-
-int transfers_commit (struct transfers *t, size_t *added, struct err *err)
-{
-    int rc = make_durable (t, err);
-
-    *added = 0;
-    if (rc == 0)
-        rc = ledger_begin (t->ledger, err);
-    for (struct transfer *x = t->list; x && rc == 0; x = x->next) {
-        if (x->complete)
-            rc = enter (t, x, err);
-    }
-    if (rc == 0)
-        rc = ledger_commit (t->ledger, err);
-    if (rc < 0) {
-        ledger_rollback (t->ledger);
-        return rc;              // nothing acknowledged, all will come again
-    }
-    for (struct transfer **x = &t->list; *x;) {
-        struct message m = { .type = MESSAGE_ACK, .item = (*x)->id };
-
-        if (!(*x)->complete) {
-            x = &(*x)->next;
-            continue;
-        }
-        (void)net_send (t->net, &(*x)->peer, &m);
-        (*added)++;
-        drop (t, x);
-    }
-    grant (t);
-    return 0;
 }

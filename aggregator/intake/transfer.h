@@ -1,8 +1,9 @@
 /* aggregator/intake/transfer.h - items on their way in
  *
  * One global pool of credits: so many chunks may be asked for and not yet have
- * come, from all agents together, granted in turn.  Complete items wait for
- * the next group commit; only then are they acknowledged.
+ * come, from all agents together, granted in turn.  What several agents offer
+ * is asked of one of them.  Complete items wait for the next group commit;
+ * only then are they acknowledged.
  */
 #ifndef ROLLCALL_INTAKE_TRANSFER_H
 #define ROLLCALL_INTAKE_TRANSFER_H
@@ -10,12 +11,40 @@
 #include "intake/store.h"
 #include "net/net.h"
 
-#define TRANSFER_CREDITS 64             // chunks of 1 MiB, asked for at once
-#define TRANSFER_WINDOW 4               // of them, for one item
+// chunks of 1 MiB, asked for at once: what is in flight takes that much memory
+#define TRANSFER_CREDITS 64
+// of them, for one item: more does not make one connection faster
+#define TRANSFER_WINDOW 4
+// of them, for one agent, once it has shown that it answers: each chunk that
+// comes raises its limit by one, so that silent agents hold one credit each
+#define TRANSFER_AGENT_CREDITS 8
+// of them, for all agents together that did not answer the last time
+#define TRANSFER_PROBES 8
+// an agent that has been asked and sends no chunk for so long does not answer:
+// its credits go to others.  One MiB in this time is 0.8 Mbit/s
+#define TRANSFER_STALL_NS (10 * INT64_C (1000000000))
+// items offered and not acknowledged: of one agent (ours offers 16), and of
+// all, at 2 KiB each.  More are not taken now; they are offered again
+#define TRANSFER_AGENT_ITEMS 64
+#define TRANSFER_ITEMS 32768
+// what came of a larger content is noted in the ledger: when there is so much
+// of it, and not more often than this, since it takes a sync of the disk
+#define TRANSFER_NOTE_BYTES (UINT64_C (16) << 20)
+#define TRANSFER_NOTE_NS (1 * INT64_C (1000000000))
+// after a write or commit failed (a full disk), nothing is asked for so long
+#define TRANSFER_PAUSE_NS (5 * INT64_C (1000000000))
+// content that nobody offers any more is forgotten; what the ledger has of it
+// stays for STORE_LEASE_S
+#define TRANSFER_ORPHAN_NS (60 * INT64_C (1000000000))
 
 struct transfers;
 
-struct transfers *transfers_create (struct net *net, struct ledger *ledger,
+/* How a GET or ACK is sent: as net_send. */
+typedef int transfer_send_fn (void *arg, const struct net_peer *to,
+                              const struct message *m);
+
+struct transfers *transfers_create (transfer_send_fn *send, void *arg,
+                                    struct ledger *ledger,
                                     struct store *store);
 void transfers_destroy (struct transfers *t);   // t may be NULL
 
@@ -33,10 +62,31 @@ void transfers_gone (struct transfers *t, const struct net_peer *from,
 /* This agent is no more: forget what was asked of it. */
 void transfers_forget (struct transfers *t, const struct net_peer *from);
 
+/* While it is held, nothing more is asked for and offers are not answered: the
+ * agents keep what they have, and offer it again.  What was asked for before
+ * (TRANSFER_CREDITS chunks at most) is still taken.
+ */
+void transfers_hold (struct transfers *t, bool hold);
+
+/* From time to time: credits of agents that do not answer go to others. */
+void transfers_tick (struct transfers *t, int64_t now_ns);
+
 /* Whether a commit is due, and the commit: bytes are synced, rows committed,
- * then acknowledgements sent.  *added counts the items that are new.
+ * then acknowledgements sent.  'entered' is called for each item that the
+ * ledger did not have (or whose content it did not have any more); what came a
+ * second time is only acknowledged.  When it fails nothing is acknowledged,
+ * and agents offer everything again.
  */
 bool transfers_pending (const struct transfers *t);
-int transfers_commit (struct transfers *t, size_t *added, struct err *err);
+int transfers_commit (struct transfers *t,
+                      void (*entered) (void *arg,
+                                       const struct ledger_item *item),
+                      void *arg, struct err *err);
+
+/* Note all that came, before the end of a life. */
+int transfers_note_all (struct transfers *t, struct err *err);
+
+/* Credits that are not given out; for tests. */
+unsigned transfers_credits (const struct transfers *t);
 
 #endif

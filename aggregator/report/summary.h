@@ -12,6 +12,12 @@
 
 #include <stdint.h>
 
+/* What stands out is further from the median than runs of the same job are
+ * from each other.
+ */
+#define SUMMARY_RANK_PERCENT 5          // more computing time
+#define SUMMARY_LINK_PERCENT 20         // less bandwidth
+
 struct summary_rank {
     int64_t rank;
     char state[16];
@@ -30,16 +36,16 @@ struct summary {
                                         // of superseded ones
     size_t nremarks;
     int64_t steps;
-    char wanted_steps[64];              // --steps, "" for all
     char first_step[32], last_step[32];
     double step_us, computing_us, communication_us, free_us;    // means
     bool has_times;
+    size_t ranks_compared, links_compared;      // 0: not enough to compare
     struct {
         int64_t rank;                   // -1: none stands out or no data
         double computing_us, median_us;
     } slow_rank;
     struct {
-        int64_t src, dst;               // global ranks, -1: none
+        int64_t src, dst;               // global ranks, -1 as above
         char transport[32];
         double gbps, median_gbps;       // of the same transport
     } slow_link;

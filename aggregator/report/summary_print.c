@@ -122,8 +122,6 @@ static void print_times (const struct summary *s, FILE *f)
 {
     char step[32], own[32], mid[32];
 
-    if (s->rows == 0 && s->wanted_steps[0])
-        (void)fprintf (f, "steps         none of %s\n", s->wanted_steps);
     if (!s->has_times)
         return;
     if (s->steps == 0)
@@ -145,12 +143,18 @@ static void print_times (const struct summary *s, FILE *f)
                        percent (s->slow_rank.computing_us -
                                     s->slow_rank.median_us,
                                 s->slow_rank.median_us));
+    } else if (s->ranks_compared > 0) {
+        (void)fprintf (f, "slowest rank  none stands out (by %d %% of "
+                       "computing time)\n", SUMMARY_RANK_PERCENT);
     }
     if (s->slow_link.src >= 0)
         (void)fprintf (f, "slowest link  %lld -> %lld over %s: %.1f GB/s, "
                        "median %.1f GB/s\n", (long long)s->slow_link.src,
                        (long long)s->slow_link.dst, s->slow_link.transport,
                        s->slow_link.gbps, s->slow_link.median_gbps);
+    else if (s->links_compared > 0)
+        (void)fprintf (f, "slowest link  none stands out (by %d %% of "
+                       "bandwidth)\n", SUMMARY_LINK_PERCENT);
 }
 
 int summary_print_text (const struct summary *s, int fd)

@@ -43,26 +43,35 @@ uint64_t content_chunks (uint64_t size)
     return (size + CONTENT_CHUNK - 1) / CONTENT_CHUNK;
 }
 
-int content_id_of_file (int fd, uint64_t size, struct digest *id,
-                        struct err *err)
+int content_hash_file (int fd, uint64_t size, struct content_hash *h,
+                       struct err *err)
 {
     void *chunk = malloc (CONTENT_CHUNK);
-    struct content_hash h;
     int rc = chunk ? 0 : -ENOMEM;
 
-    content_hash_init (&h);
     for (uint64_t at = 0; at < size && rc == 0; at += CONTENT_CHUNK) {
         size_t n = size - at < CONTENT_CHUNK ? (size_t)(size - at)
                                              : CONTENT_CHUNK;
 
         rc = fileio_pread_all (fd, chunk, n, (off_t)at);
         if (rc == 0)
-            rc = content_hash_add (&h, chunk, n);
+            rc = content_hash_add (h, chunk, n);
         (void)posix_fadvise (fd, (off_t)at, (off_t)n, POSIX_FADV_DONTNEED);
     }
-    if (rc == 0)
-        rc = content_hash_end (&h, id);
-    content_hash_fini (&h);
     free (chunk);
     return rc < 0 ? err_sys (err, -rc, "cannot hash a file") : 0;
+}
+
+int content_id_of_file (int fd, uint64_t size, struct digest *id,
+                        struct err *err)
+{
+    struct content_hash h;
+    int rc;
+
+    content_hash_init (&h);
+    rc = content_hash_file (fd, size, &h, err);
+    if (rc == 0 && (rc = content_hash_end (&h, id)) < 0)
+        rc = err_sys (err, -rc, "cannot hash a file");
+    content_hash_fini (&h);
+    return rc;
 }

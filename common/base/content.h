@@ -25,10 +25,14 @@ void content_hash_fini (struct content_hash *h);
 int content_hash_add (struct content_hash *h, const void *chunk, size_t size);
 int content_hash_end (const struct content_hash *h, struct digest *id);
 
-/* The id of fd[0..size).  Pages that were read are dropped from the page cache
- * again, so that hashing does not push the job's own pages out.  -ENODATA if
- * the file is shorter.
+/* The chunks of fd[0..size) into 'h', which is empty.  Pages that were read are
+ * dropped from the page cache again, so that hashing does not push the job's
+ * own pages out.  -ENODATA if the file is shorter.
  */
+int content_hash_file (int fd, uint64_t size, struct content_hash *h,
+                       struct err *err);
+
+/* The same, of which only the id is of interest. */
 int content_id_of_file (int fd, uint64_t size, struct digest *id,
                         struct err *err);
 

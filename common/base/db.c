@@ -97,3 +97,8 @@ int64_t db_int (sqlite3 *db, const char *sql, int64_t fallback)
     (void)sqlite3_finalize (st);
     return v;
 }
+
+const char *db_version (void)
+{
+    return sqlite3_libversion ();
+}

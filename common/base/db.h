@@ -27,6 +27,8 @@ int db_prepare (sqlite3 *db, const char *sql, sqlite3_stmt **ret,
 /* Run a prepared statement to its end and reset it. */
 int db_run (sqlite3_stmt *st, struct err *err);
 
+const char *db_version (void);          // "3.40.1"; borrowed for ever
+
 /* Bind by position; NULL text is NULL. */
 void db_bind_text (sqlite3_stmt *st, int i, const char *text);
 

@@ -1,7 +1,6 @@
 /* common/base/fileio.c - files and directories, done in one way only */
 #include "base/fileio.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -42,6 +41,19 @@ int fileio_open_dir_at (int dirfd, const char *name, struct err *err)
     if (fd < 0)
         return err_sys (err, errno, "cannot open directory %s", name);
     return fd;
+}
+
+struct dirent *fileio_next_entry (DIR *dir, int *rc)
+{
+    struct dirent *e;
+
+    do {
+        errno = 0;
+        e = readdir (dir);
+    } while (e && (strcmp (e->d_name, ".") == 0 ||
+                   strcmp (e->d_name, "..") == 0));
+    *rc = e ? 0 : -errno;
+    return e;
 }
 
 int fileio_read_at (int dirfd, const char *name, struct buf *out,
@@ -137,33 +149,6 @@ int fileio_pread_all (int fd, void *data, size_t size, off_t offset)
     return 0;
 }
 
-int fileio_mkdirs (const char *path, mode_t mode, struct err *err)
-{
-    char part[PATH_MAX];
-    size_t n = strlen (path);
-
-    if (n == 0 || n >= sizeof (part))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", path);
-    memcpy (part, path, n + 1);
-    for (char *p = part + 1; *p; p++) {
-        if (*p != '/')
-            continue;
-        *p = '\0';
-        if (mkdir (part, mode) < 0 && errno != EEXIST && errno != EROFS &&
-            errno != EACCES)
-            return err_sys (err, errno, "cannot make directory %s", part);
-        *p = '/';
-    }
-    if (mkdir (part, mode) < 0) {
-        int saved = errno;
-        struct stat st;
-
-        if (stat (part, &st) < 0 || !S_ISDIR (st.st_mode))
-            return err_sys (err, saved, "cannot make directory %s", part);
-    }
-    return 0;
-}
-
 int fileio_sync_dir (const char *path, struct err *err)
 {
     int fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -190,6 +175,49 @@ static int sync_parent (const char *path, struct err *err)
     memcpy (dir, path, n);
     dir[n] = '\0';
     return fileio_sync_dir (n ? dir : "/", err);
+}
+
+/* The name of a directory that was made is to last: without that a power cut
+ * can take it with everything that was fsynced in it.  A parent that is not
+ * ours to read is none of ours.
+ */
+static int sync_made (const char *path, struct err *err)
+{
+    int rc = sync_parent (path, err);
+
+    return rc == -EACCES ? 0 : rc;
+}
+
+int fileio_mkdirs (const char *path, mode_t mode, struct err *err)
+{
+    char part[PATH_MAX];
+    size_t n = strlen (path);
+    int rc;
+
+    if (n == 0 || n >= sizeof (part))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", path);
+    memcpy (part, path, n + 1);
+    for (char *p = part + 1; *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        if (mkdir (part, mode) == 0) {
+            if ((rc = sync_made (part, err)) < 0)
+                return rc;
+        } else if (errno != EEXIST && errno != EROFS && errno != EACCES) {
+            return err_sys (err, errno, "cannot make directory %s", part);
+        }
+        *p = '/';
+    }
+    if (mkdir (part, mode) < 0) {
+        int saved = errno;
+        struct stat st;
+
+        if (stat (part, &st) < 0 || !S_ISDIR (st.st_mode))
+            return err_sys (err, saved, "cannot make directory %s", part);
+        return 0;
+    }
+    return sync_made (part, err);
 }
 
 int fileio_rename (const char *from, const char *to, struct err *err)
@@ -238,11 +266,9 @@ static int remove_below (int dirfd, unsigned depth)
         (void)close (dirfd);
         return rc;
     }
-    while (rc == 0 && (e = readdir (dir))) {
+    while (rc == 0 && (e = fileio_next_entry (dir, &rc))) {
         int fd;
 
-        if (strcmp (e->d_name, ".") == 0 || strcmp (e->d_name, "..") == 0)
-            continue;
         if (unlinkat (dirfd, e->d_name, 0) == 0 || errno == ENOENT)
             continue;
         if (errno != EISDIR && errno != EPERM)

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#include <dirent.h>
 #include <sys/stat.h>
 
 #define FILEIO_DIR_MODE 0750
@@ -25,6 +26,12 @@ int fileio_open_at (int dirfd, const char *name, struct err *err);
 /* Open a directory below 'dirfd', never through a symbolic link. */
 int fileio_open_dir_at (int dirfd, const char *name, struct err *err);
 
+/* The next entry of a directory but "." and "..", or NULL at its end.  A
+ * directory that cannot be read on is not at its end: *rc is then -errno (0
+ * otherwise), and what was listed is not all.
+ */
+struct dirent *fileio_next_entry (DIR *dir, int *rc);
+
 /* Append a whole file to 'out'.  -EFBIG if it is larger than 'out' may be;
  * otherwise as fileio_open_at.
  */
@@ -38,7 +45,7 @@ int fileio_pwrite_all (int fd, const void *data, size_t size, off_t offset);
 /* Read exactly 'size' bytes at 'offset'; -ENODATA if the file is shorter. */
 int fileio_pread_all (int fd, void *data, size_t size, off_t offset);
 
-/* Make the directory and the ones above it. */
+/* Make the directory and the ones above it; names that are new are durable. */
 int fileio_mkdirs (const char *path, mode_t mode, struct err *err);
 
 /* fsync a directory, so that names made in it last. */

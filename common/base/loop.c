@@ -9,8 +9,11 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 struct watch {
     int fd;                     // -1: removed
@@ -30,6 +33,12 @@ struct source {
     void *arg;
 };
 
+struct signals {
+    int fd;                     // -1: none
+    loop_signal_fn *fn;
+    void *arg;
+};
+
 struct loop {
     struct watch *watches;
     struct pollfd *polls;
@@ -38,19 +47,26 @@ struct loop {
     size_t ntimers;
     struct source *sources;
     size_t nsources;
+    struct signals signals;
     bool stopped;
     int result;
 };
 
 struct loop *loop_create (void)
 {
-    return calloc (1, sizeof (struct loop));
+    struct loop *l = calloc (1, sizeof (*l));
+
+    if (l)
+        l->signals.fd = -1;
+    return l;
 }
 
 void loop_destroy (struct loop *l)
 {
     if (!l)
         return;
+    if (l->signals.fd >= 0)
+        (void)close (l->signals.fd);
     free (l->watches);
     free (l->polls);
     free (l->timers);
@@ -126,6 +142,34 @@ void loop_del_source (struct loop *l, void *arg)
         if (l->sources[i].arg == arg)
             l->sources[i].fn = NULL;
     }
+}
+
+static void on_signal (void *arg)
+{
+    const struct signals *s = arg;
+    struct signalfd_siginfo info;
+
+    if (read (s->fd, &info, sizeof (info)) == sizeof (info))
+        s->fn (s->arg, (int)info.ssi_signo);
+}
+
+int loop_add_signals (struct loop *l, loop_signal_fn *fn, void *arg)
+{
+    sigset_t set;
+    int fd, rc;
+
+    (void)sigemptyset (&set);
+    (void)sigaddset (&set, SIGTERM);
+    (void)sigaddset (&set, SIGINT);
+    (void)sigprocmask (SIG_BLOCK, &set, NULL);
+    if ((fd = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
+        return -errno;
+    if ((rc = loop_add_fd (l, fd, on_signal, &l->signals)) < 0) {
+        (void)close (fd);
+        return rc;
+    }
+    l->signals = (struct signals){ fd, fn, arg };
+    return 0;
 }
 
 static void sweep (struct loop *l)

@@ -12,6 +12,7 @@
 struct loop;
 
 typedef void loop_fn (void *arg);
+typedef void loop_signal_fn (void *arg, int signo);
 
 struct loop *loop_create (void);        // NULL: no memory
 void loop_destroy (struct loop *l);     // l may be NULL
@@ -32,6 +33,13 @@ void loop_del_timer (struct loop *l, loop_fn *fn, void *arg);
 int loop_add_source (struct loop *l, bool (*pending) (void *arg), loop_fn *fn,
                      void *arg);
 void loop_del_source (struct loop *l, void *arg);
+
+/* Call 'fn' when SIGTERM or SIGINT comes, which ask a process to end.  Once for
+ * each loop, before threads are started: the signals are blocked in this thread
+ * and in those that it starts from now on, and stay so when the loop is gone.
+ * 0, or -errno (of signalfd(2), -ENOMEM); then nothing is called.
+ */
+int loop_add_signals (struct loop *l, loop_signal_fn *fn, void *arg);
 
 /* Until loop_stop; returns what that was given, or -errno of poll(2). */
 int loop_run (struct loop *l);

@@ -1,6 +1,7 @@
 /* common/base/options.c - settings, declared once in a table */
 #include "base/options.h"
 
+#include "base/space.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -53,6 +54,18 @@ static int set (const struct option_spec *o, const char *value, void *out,
         if (units_duration_ns (value, at) < 0)
             return err_set (err, EINVAL, "--%s: \"%s\" is not a time like 90, "
                             "1.5s, 5m or 2h", o->name, value);
+        return 0;
+    case OPTION_BYTES:
+        if (units_bytes (value, at) < 0)
+            return err_set (err, EINVAL, "--%s: \"%s\" is not a number of "
+                            "bytes like 1000, 64k, 1.5GB or 1GiB", o->name,
+                            value);
+        return 0;
+    case OPTION_ROOM:
+        if (space_parse_limit (value, at) < 0)
+            return err_set (err, EINVAL, "--%s: \"%s\" is neither a number of "
+                            "bytes like 10GB nor a part like 5%%", o->name,
+                            value);
         return 0;
     case OPTION_LIST:
         if (list->n == OPTION_LIST_MAX)

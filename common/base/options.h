@@ -20,6 +20,8 @@ enum option_kind {
     OPTION_TEXT,                // const char *, borrowed from argv
     OPTION_INT,                 // int64_t, within min and max
     OPTION_DURATION,            // int64_t in ns, from "90", "1.5s", "5m"
+    OPTION_BYTES,               // int64_t, from "1000", "64k", "1.5GB", "1GiB"
+    OPTION_ROOM,                // struct space_limit, bytes or "5%"
     OPTION_LIST,                // struct option_list, may be repeated
 };
 

@@ -2,6 +2,7 @@
 #include "base/pack.h"
 
 #include <errno.h>
+#include <lz4.h>
 #include <lz4frame.h>
 #include <string.h>
 
@@ -60,4 +61,9 @@ int pack_open (const void *frame, size_t size, void *raw, size_t raw_size,
         return frame_error (dctx, 0, err);
     LZ4F_freeDecompressionContext (dctx);
     return 0;
+}
+
+const char *pack_version (void)
+{
+    return LZ4_versionString ();
 }

@@ -22,4 +22,6 @@ int pack_frame (const void *data, size_t size, struct buf *out,
 int pack_open (const void *frame, size_t size, void *raw, size_t raw_size,
                struct err *err);
 
+const char *pack_version (void);        // of LZ4; borrowed for ever
+
 #endif

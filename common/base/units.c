@@ -101,6 +101,34 @@ int units_duration_ns (const char *s, int64_t *ret_ns)
     return -EINVAL;
 }
 
+int units_bytes (const char *s, int64_t *ret)
+{
+    static const char letters[] = "kMGTPE";
+    size_t n = strspn (s, "0123456789.");
+    const char *unit = s + n, *letter;
+    double v;
+    int rc = units_real (s, n, &v);
+
+    if (rc < 0)
+        return rc;
+    if (*unit && *unit != 'B') {
+        letter = strchr (letters, *unit == 'K' ? 'k' : *unit);
+        if (!letter)
+            return -EINVAL;
+        unit++;
+        for (const char *p = letters; p <= letter; p++)
+            v *= *unit == 'i' ? 1024 : 1000;
+        unit += *unit == 'i';
+    }
+    unit += *unit == 'B';
+    if (*unit)
+        return -EINVAL;
+    if (v >= 9e18)
+        return -ERANGE;
+    *ret = (int64_t)v;
+    return 0;
+}
+
 int units_us_to_ns (const char *s, size_t n, int64_t *ret_ns)
 {
     char digits[24];

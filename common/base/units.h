@@ -18,6 +18,9 @@ int units_real (const char *s, size_t n, double *ret);
 /* Seconds: "90", "1.5", "500ms", "90s", "5m", "2h". */
 int units_duration_ns (const char *s, int64_t *ret_ns);
 
+/* Bytes: "1000", "64k", "1.5G", "10GB" (powers of ten), "1GiB" (of two). */
+int units_bytes (const char *s, int64_t *ret);
+
 /* Microseconds as printed by a profiler, to whole nanoseconds, done on the
  * decimal text: at most three fractional digits count, the rest is cut.
  * "1764246877386327.5" gives 1764246877386327500.  A trailing tab or carriage

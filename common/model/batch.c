@@ -18,14 +18,15 @@ int batch_init (struct batch *b, enum table_id table, struct err *err)
     b->generation = 1;
     b->bytes_used = TEXT_OVERHEAD;      // so that no reference is 0
     b->bytes_cap = BYTES_FIRST;
-    b->bytes = calloc (1, BYTES_FIRST);
+    b->bytes = malloc (BYTES_FIRST);
     if (!b->bytes)
         goto nomem;
+    memset (b->bytes, 0, TEXT_OVERHEAD);        // they are packed, too
     for (unsigned c = 0; c < t->ncolumns; c++) {
         if (schema_is_text (&t->columns[c]))
-            b->text[c] = calloc (BATCH_ROWS, sizeof (uint32_t));
+            b->text[c] = malloc (BATCH_ROWS * sizeof (uint32_t));
         else
-            b->real[c] = calloc (BATCH_ROWS, sizeof (double));
+            b->real[c] = malloc (BATCH_ROWS * sizeof (double));
         if (!b->text[c] && !b->real[c])
             goto nomem;
     }

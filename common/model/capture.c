@@ -1,6 +1,8 @@
 /* common/model/capture.c - one profiler output of one rank, as known */
 #include "model/capture.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -64,18 +66,33 @@ void capture_fini (struct capture *c)
     capture_init (c);
 }
 
+/* Take the first bytes of a character off the end of a text that was cut. */
+static void drop_half (char *text)
+{
+    size_t n = strlen (text), i = n;
+
+    while (i > 0 && n - i < 3 && ((unsigned char)text[i - 1] & 0xc0) == 0x80)
+        i--;
+    if (i > 0 && (unsigned char)text[i - 1] >= 0xc0 &&
+        utf8_size (text + i - 1) == 0)
+        text[i - 1] = '\0';
+}
+
 void capture_reason (struct capture *c, const char *fmt, ...)
 {
     size_t used = strlen (c->reason);
     va_list ap;
+    int n;
 
     if (used > 0 && used + 3 < sizeof (c->reason)) {
         memcpy (c->reason + used, "; ", 3);
         used += 2;
     }
     va_start (ap, fmt);
-    (void)vsnprintf (c->reason + used, sizeof (c->reason) - used, fmt, ap);
+    n = vsnprintf (c->reason + used, sizeof (c->reason) - used, fmt, ap);
     va_end (ap);
+    if (n >= 0 && (size_t)n >= sizeof (c->reason) - used)
+        drop_half (c->reason);
 }
 
 int capture_note_step (struct capture *c, const char *step, size_t n)

@@ -61,6 +61,7 @@ struct capture {
     int64_t ended_ns;                   // since 1970; 0: unknown
     int64_t order_ns;                   // later wins: end, name's date, mtime
     uint64_t raw_bytes;                 // of all its files
+    uint64_t whole_tables;              // set of 1 << table_id: read to the end
     struct comm_group *groups;
     uint32_t ngroups;
     char **steps;                       // ids, "" for a nameless step
@@ -71,7 +72,7 @@ void capture_init (struct capture *c);
 void capture_fini (struct capture *c);
 
 /* Append a sentence to the reason, "; " between sentences.  Does not change
- * the state.  Sentences that do not fit are cut.
+ * the state.  A sentence that does not fit is cut behind a whole character.
  */
 void capture_reason (struct capture *c, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));

@@ -2,6 +2,7 @@
 #include "model/capture.h"
 
 #include "base/units.h"
+#include "model/schema.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -32,6 +33,7 @@ static const struct {
     NUMBER (ended_ns, 0, INT64_MAX),
     NUMBER (order_ns, 0, INT64_MAX),
     NUMBER (raw_bytes, 0, INT64_MAX),
+    NUMBER (whole_tables, 0, (1 << TABLE_COUNT) - 1),
 #undef TEXT
 #undef NUMBER
 };

@@ -25,37 +25,47 @@
 #define F_LENGTH "L"
 #define F_COMPLETE "C"
 #define F_TEXT "t"
+#define F_SENT "S"
+#define F_WALL "W"
+#define F_CLOCK "x"                     // offset and error
+#define F_CODEC "Z"
+#define F_REASON "R"
 
 static const struct {
     enum message_type type;
-    const char *name, *fields;
+    const char *name, *fields, *since2; // since2: behind the others
 } types[] = {
-    { MESSAGE_HELLO, "hello", F_JOB F_HOST F_KEY F_WORLD },
-    { MESSAGE_RANK, "rank", F_RANK F_LOCAL F_PHASE F_STATUS F_TEXT },
+    { MESSAGE_HELLO, "hello", F_JOB F_HOST F_KEY F_WORLD,
+      F_SENT F_WALL F_CLOCK },
+    { MESSAGE_RANK, "rank", F_RANK F_LOCAL F_PHASE F_STATUS F_TEXT, "" },
     { MESSAGE_OFFER, "offer",
-      F_ITEM F_KIND F_CONTENT F_SIZE F_RANK F_CAPTURE F_PATH },
-    { MESSAGE_CHUNK, "chunk", F_ITEM F_OFFSET },
-    { MESSAGE_GONE, "gone", F_ITEM F_TEXT },
-    { MESSAGE_NOTE, "note", F_TEXT },
-    { MESSAGE_DONE, "done", F_TEXT },
-    { MESSAGE_PING, "ping", "" },
-    { MESSAGE_WELCOME, "welcome", "" },
-    { MESSAGE_REFUSED, "refused", F_TEXT },
-    { MESSAGE_GET, "get", F_ITEM F_OFFSET F_LENGTH },
-    { MESSAGE_ACK, "ack", F_ITEM },
-    { MESSAGE_STOP, "stop", F_TEXT },
-    { MESSAGE_ROLL, "roll", F_COMPLETE F_TEXT },
+      F_ITEM F_KIND F_CONTENT F_SIZE F_RANK F_CAPTURE F_PATH, "" },
+    { MESSAGE_CHUNK, "chunk", F_ITEM F_OFFSET, F_CODEC },
+    { MESSAGE_GONE, "gone", F_ITEM F_TEXT, "" },
+    { MESSAGE_NOTE, "note", F_TEXT, "" },
+    { MESSAGE_DONE, "done", F_TEXT, "" },
+    { MESSAGE_PING, "ping", "", "" },
+    { MESSAGE_WELCOME, "welcome", "", F_SENT F_WALL },
+    { MESSAGE_REFUSED, "refused", F_TEXT, F_REASON },
+    { MESSAGE_GET, "get", F_ITEM F_OFFSET F_LENGTH, "" },
+    { MESSAGE_ACK, "ack", F_ITEM, "" },
+    { MESSAGE_STOP, "stop", F_TEXT, "" },
+    { MESSAGE_ROLL, "roll", F_COMPLETE F_TEXT, "" },
 };
 
 #define TYPES (sizeof (types) / sizeof (types[0]))
 
-static const char *fields_of (unsigned type)
+/* The members of a type in a version, in two strings. */
+static bool fields_of (unsigned type, unsigned version, const char *ret[2])
 {
     for (size_t i = 0; i < TYPES; i++) {
-        if (types[i].type == type)
-            return types[i].fields;
+        if (types[i].type != type)
+            continue;
+        ret[0] = types[i].fields;
+        ret[1] = version >= 2 ? types[i].since2 : "";
+        return true;
     }
-    return NULL;
+    return false;
 }
 
 const char *message_name (enum message_type t)
@@ -87,6 +97,14 @@ static void put_field (struct buf *b, const struct message *m, char field)
     case 'o': wire_put_u64 (b, m->offset); break;
     case 'L': wire_put_u32 (b, m->length); break;
     case 'C': wire_put_u8 (b, m->complete); break;
+    case 'S': wire_put_i64 (b, m->sent_ns); break;
+    case 'W': wire_put_i64 (b, m->wall_ns); break;
+    case 'x':
+        wire_put_i64 (b, m->clock_offset_ns);
+        wire_put_i64 (b, m->clock_error_ns);
+        break;
+    case 'Z': wire_put_u8 (b, (uint8_t)m->codec); break;
+    case 'R': wire_put_u8 (b, (uint8_t)m->reason); break;
     default: wire_put_text (b, m->text); break;
     }
 }
@@ -119,24 +137,36 @@ static void get_field (struct wire *w, struct message *m, char field)
     case 'o': m->offset = wire_u64 (w); break;
     case 'L': m->length = wire_u32 (w); break;
     case 'C': m->complete = wire_u8 (w) != 0; break;
+    case 'S': m->sent_ns = wire_i64 (w); break;
+    case 'W': m->wall_ns = wire_i64 (w); break;
+    case 'x':
+        m->clock_offset_ns = wire_i64 (w);
+        m->clock_error_ns = wire_i64 (w);
+        break;
+    case 'Z': m->codec = wire_u8 (w); break;
+    case 'R': m->reason = wire_u8 (w); break;
     default: wire_text (w, m->text, sizeof (m->text)); break;
     }
 }
 
 void message_encode (const struct message *m, struct buf *out)
 {
-    const char *fields = fields_of (m->type);
+    unsigned version = m->version ? m->version : MESSAGE_VERSION;
+    const char *fields[2] = { "", "" };
 
-    wire_put_u16 (out, MESSAGE_VERSION);
+    (void)fields_of (m->type, version, fields);
+    wire_put_u16 (out, (uint16_t)version);
     wire_put_u16 (out, (uint16_t)m->type);
-    for (; fields && *fields; fields++)
-        put_field (out, m, *fields);
+    for (int part = 0; part < 2; part++) {
+        for (const char *f = fields[part]; *f; f++)
+            put_field (out, m, *f);
+    }
 }
 
 bool message_valid_name (const char *s)
 {
-    return *s && strlen (s) < MESSAGE_NAME_MAX && strcmp (s, ".") != 0 && strcmp (s, "..") != 0 &&
-           !strchr (s, '/');
+    return *s && strlen (s) < MESSAGE_NAME_MAX && strcmp (s, ".") != 0 &&
+           strcmp (s, "..") != 0 && !strchr (s, '/');
 }
 
 /* A relative path that stays inside. */
@@ -175,8 +205,12 @@ static bool plausible (const struct message *m)
                m->rank < RANKS_MAX && message_valid_name (m->capture) &&
                (m->kind == ITEM_ROWS ? !*m->path
                                      : *m->path && valid_path (m->path));
+    case MESSAGE_CHUNK:
+        return m->codec == CODEC_PLAIN || m->codec == CODEC_LZ4;
     case MESSAGE_GET:
         return m->length <= CONTENT_CHUNK;
+    case MESSAGE_REFUSED:
+        return m->reason <= REFUSAL_VERSION;
     default:
         return true;
     }
@@ -187,20 +221,32 @@ int message_decode (struct message *m, const void *bytes, size_t size,
 {
     struct wire w = wire_reader (bytes, size);
     unsigned version = wire_u16 (&w), type = wire_u16 (&w);
-    const char *fields = fields_of (type);
+    const char *fields[2];
 
     memset (m, 0, sizeof (*m));
+    m->clock_offset_ns = m->clock_error_ns = MESSAGE_NO_CLOCK;
     if (w.failed)
         return err_set (err, EBADMSG, "a message of %zu bytes", size);
-    if (version != MESSAGE_VERSION)
-        return err_set (err, EPROTONOSUPPORT, "protocol version %u; this is "
-                        "version %u", version, MESSAGE_VERSION);
-    if (!fields)
-        return err_set (err, EBADMSG, "a message of unknown type %u", type);
+    m->version = version;
+    if (version < MESSAGE_VERSION_MIN || version > MESSAGE_VERSION)
+        return err_set (err, EPROTONOSUPPORT, "protocol version %u, which "
+                        "rollcall %s does not speak: it has %u to %u", version,
+                        ROLLCALL_VERSION, MESSAGE_VERSION_MIN,
+                        MESSAGE_VERSION);
+    if (!fields_of (type, version, fields))
+        return err_set (err, EPROTONOSUPPORT, "a message of unknown type %u "
+                        "in protocol version %u", type, version);
     m->type = type;
-    for (; *fields; fields++)
-        get_field (&w, m, *fields);
-    if (!wire_ended (&w) || !plausible (m))
+    for (int part = 0; part < 2; part++) {
+        for (const char *f = fields[part]; *f; f++)
+            get_field (&w, m, *f);
+    }
+    if (!w.failed && w.at < w.end)
+        return err_set (err, EPROTONOSUPPORT, "a message \"%s\" of protocol "
+                        "version %u with %zu bytes behind its members",
+                        message_name (m->type), version,
+                        (size_t)(w.end - w.at));
+    if (w.failed || !plausible (m))
         return err_set (err, EBADMSG, "a malformed message \"%s\"",
                         message_name (m->type));
     return 0;

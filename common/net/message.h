@@ -11,7 +11,8 @@
 #include "base/content.h"
 #include "base/err.h"
 
-#define MESSAGE_VERSION 1
+#define MESSAGE_VERSION 2               // what this program speaks first
+#define MESSAGE_VERSION_MIN 1           // the oldest that it understands
 #define MESSAGE_TEXT_MAX 1024           // bytes of a sentence, with the NUL
 #define MESSAGE_NAME_MAX 256            // bytes of a name, with the NUL
 #define MESSAGE_PATH_MAX 1024           // bytes of a path within a capture
@@ -37,14 +38,29 @@ enum message_type {
 
 enum item_kind { ITEM_ROWS = 1, ITEM_RAW = 2 };
 
+enum chunk_codec { CODEC_PLAIN = 0, CODEC_LZ4 = 1 };    // an LZ4 frame
+
+/* Why REFUSED, so far as the agent does something else about it. */
+enum refusal { REFUSAL_OTHER = 0, REFUSAL_KEY = 1, REFUSAL_VERSION = 2 };
+
 enum rank_phase { RANK_RUNNING = 1, RANK_ENDED = 2 };
+
+/* A clock that was not measured. */
+#define MESSAGE_NO_CLOCK INT64_MIN
 
 struct message {
     enum message_type type;
+    unsigned version;                   // 0 when sent: MESSAGE_VERSION
     char job[MESSAGE_NAME_MAX];         // HELLO
     char host[MESSAGE_NAME_MAX];        // HELLO
     char host_key[MESSAGE_NAME_MAX];    // HELLO: the same for one host only
     int64_t world_size;                 // HELLO: 0 unknown
+    int64_t sent_ns;                    // HELLO, WELCOME (echoed): the
+                                        // agent's monotonic clock; since 2
+    int64_t wall_ns;                    // HELLO, WELCOME: the sender's clock,
+                                        // since 1970; since 2
+    int64_t clock_offset_ns;            // HELLO: aggregator's minus agent's,
+    int64_t clock_error_ns;             // at most so wrong; since 2
     int64_t rank;                       // RANK, OFFER: -1 none
     int64_t local_rank;                 // RANK: -1 unknown
     enum rank_phase phase;              // RANK
@@ -58,17 +74,23 @@ struct message {
     char path[MESSAGE_PATH_MAX];        // OFFER: of a raw file, "" for rows
     uint64_t offset;                    // GET, CHUNK
     uint32_t length;                    // GET: at most CONTENT_CHUNK
+    enum chunk_codec codec;             // CHUNK: of the data; since 2
     const void *data;                   // CHUNK: borrowed
     size_t data_size;
     bool complete;                      // ROLL: every rank is present
+    enum refusal reason;                // REFUSED; since 2
     char text[MESSAGE_TEXT_MAX];        // RANK, GONE, NOTE, REFUSED, STOP,
 };                                      // ROLL, DONE
 
-/* The bytes of a message, without the data of a CHUNK. */
+/* The bytes of a message in its version, without the data of a CHUNK.  What an
+ * older version has no member for is left out.
+ */
 void message_encode (const struct message *m, struct buf *out);
 
 /* -EBADMSG: malformed, or a member out of bounds; -EPROTONOSUPPORT: another
- * version, to be refused in words.  'data' of a CHUNK is set by the caller.
+ * version, or a type or members that its version does not have: to be refused
+ * in words.  'version' is what the sender speaks, also then; 'data' of a CHUNK
+ * is set by the caller.
  */
 int message_decode (struct message *m, const void *bytes, size_t size,
                     struct err *err);

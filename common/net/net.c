@@ -1,28 +1,31 @@
 /* common/net/net.c - messages over ZeroMQ */
-#include "net/net.h"
+#include "net_inside.h"
+
+#include "base/counter.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zmq.h>
+#include <sys/resource.h>
 
 #define HWM 1000                // messages; chunks are bounded by credit
+// messages of one agent that wait to be read by the aggregator; an agent that
+// sends chunks nobody asked for is held up by TCP at this
+#define ROUTER_RCVHWM 32
+// messages of an agent that wait to be sent: no more than 24 MiB of chunks in
+// its memory when the network is slow
+#define DEALER_SNDHWM 24
 #define MESSAGE_MAX (CONTENT_CHUNK + 65536)     // bytes of one frame
 #define BACKLOG 1024            // agents that connect at once
 #define HEARTBEAT_MS 10000
 #define TIMEOUT_MS 60000        // a starved node lives through this
 #define RECONNECT_MS 100
 #define RECONNECT_MAX_MS 10000
-#define FRAMES_MAX 4
-
-struct net {
-    void *context, *socket;
-    bool router;
-    struct loop *loop;
-    int fd;                     // ZMQ_FD, -1 before net_attach
-    net_fn *fn;
-    void *arg;
-};
+#define FRAMES_MAX 4            // of a message: routing id, head, data, and
+                                // one that is too many
+#define OWN_FDS 256             // descriptors that are not connections
 
 static int net_error (const char *what, const char *endpoint, struct err *err)
 {
@@ -31,6 +34,30 @@ static int net_error (const char *what, const char *endpoint, struct err *err)
     return err_set (err, code > 0 && code < 4096 ? code : EIO, "cannot %s %s: "
                     "%s", what, endpoint, zmq_strerror (code));
 }
+
+void net_tell (struct net *n, enum net_problem what, const char *fmt, ...)
+{
+    char text[ERR_TEXT_MAX];
+    va_list ap;
+
+    if (n->testing)             // our own strangers
+        return;
+    if (what == NET_PEER_REFUSED)
+        counter_add (COUNTER_PEERS_REFUSED, 1);
+    va_start (ap, fmt);
+    (void)vsnprintf (text, sizeof (text), fmt, ap);
+    va_end (ap);
+    if (n->problem)
+        n->problem (n->problem_arg, what, text);
+}
+
+void net_watch (struct net *n, net_problem_fn *fn, void *arg)
+{
+    n->problem = fn;
+    n->problem_arg = arg;
+}
+
+/* ---- life ---- */
 
 static int set_options (struct net *n)
 {
@@ -44,75 +71,94 @@ static int set_options (struct net *n)
         { ZMQ_IPV6, 1 },
         { ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS },
         { ZMQ_HEARTBEAT_TIMEOUT, TIMEOUT_MS },
-        { ZMQ_HANDSHAKE_IVL, TIMEOUT_MS },
+        { ZMQ_HANDSHAKE_IVL, NET_HANDSHAKE_MS },
         { ZMQ_RECONNECT_IVL, RECONNECT_MS },
         { ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS },
     };
     int64_t most = MESSAGE_MAX;
-    int one = 1;
+    int one = 1, inbound = ROUTER_RCVHWM, outbound = DEALER_SNDHWM;
 
     for (size_t i = 0; i < sizeof (common) / sizeof (common[0]); i++) {
-        if (zmq_setsockopt (n->socket, common[i].option, &common[i].value,
-                            sizeof (int)) < 0)
+        if (zmq_setsockopt (n->main.socket, common[i].option,
+                            &common[i].value, sizeof (int)) < 0)
             return -1;
     }
-    if (zmq_setsockopt (n->socket, ZMQ_MAXMSGSIZE, &most, sizeof (most)) < 0)
+    if (n->router ? zmq_setsockopt (n->main.socket, ZMQ_RCVHWM, &inbound,
+                                    sizeof (inbound)) < 0
+                  : zmq_setsockopt (n->main.socket, ZMQ_SNDHWM, &outbound,
+                                    sizeof (outbound)) < 0)
         return -1;
-    return zmq_setsockopt (n->socket,
+    if (zmq_setsockopt (n->main.socket, ZMQ_MAXMSGSIZE, &most,
+                        sizeof (most)) < 0)
+        return -1;
+    return zmq_setsockopt (n->main.socket,
                            n->router ? ZMQ_ROUTER_MANDATORY : ZMQ_IMMEDIATE,
                            &one, sizeof (one));
 }
 
-static struct net *net_create (bool router)
+static int set_key (struct net *n, int option, const char *key)
 {
-    struct net *n = calloc (1, sizeof (*n));
+    return zmq_setsockopt (n->main.socket, option, key, NET_KEY_SIZE);
+}
 
-    if (!n)
-        return NULL;
+static int set_keys (struct net *n)
+{
+    static const char domain[] = "rollcall";
+    int one = 1;
+
+    if (set_key (n, ZMQ_CURVE_SECRETKEY, n->security.secret_key) < 0)
+        return -1;
+    if (n->router)
+        return zmq_setsockopt (n->main.socket, ZMQ_CURVE_SERVER, &one,
+                               sizeof (one)) < 0 ||
+                       zmq_setsockopt (n->main.socket, ZMQ_ZAP_DOMAIN, domain,
+                                       sizeof (domain) - 1) < 0
+                   ? -1 : 0;
+    return set_key (n, ZMQ_CURVE_PUBLICKEY, n->security.public_key) < 0 ||
+                   set_key (n, ZMQ_CURVE_SERVERKEY,
+                            n->security.server_key) < 0
+               ? -1 : 0;
+}
+
+static int need_keys (const char *endpoint, bool router, struct err *err)
+{
+    if (router)
+        return err_set (err, ENOKEY, "%s can be reached from other hosts and "
+                        "there are no keys: make them (rollcall key new "
+                        "server; rollcall key enrol NODE.pub NODE) and give "
+                        "--keys DIR, or listen on 127.0.0.1, or say "
+                        "--insecure: then anybody may connect and read",
+                        endpoint);
+    return err_set (err, ENOKEY, "%s is on another host and there are no "
+                    "keys: make one (rollcall key new NODE), have it enrolled "
+                    "there, and give --key and --server-key, or say "
+                    "--insecure: then anybody may read and alter what is sent",
+                    endpoint);
+}
+
+static int net_create (const char *endpoint, bool router,
+                       const struct net_security *security, struct net **ret,
+                       struct err *err)
+{
+    struct net *n;
+
+    if (!security && !net_is_loopback (endpoint))
+        return need_keys (endpoint, router, err);
+    if (!(n = calloc (1, sizeof (*n))))
+        return err_set (err, ENOMEM, "no memory for %s", endpoint);
     n->router = router;
-    n->fd = -1;
+    n->main = n->monitor = n->zap = (struct net_door){ n, NULL, -1 };
+    n->secured = security && !security->insecure;
+    if (n->secured)
+        n->security = *security;
+    (void)snprintf (n->endpoint, sizeof (n->endpoint), "%s", endpoint);
     n->context = zmq_ctx_new ();
     if (n->context)
-        n->socket = zmq_socket (n->context, router ? ZMQ_ROUTER : ZMQ_DEALER);
-    if (!n->socket || set_options (n) < 0) {
-        net_close (n);
-        return NULL;
-    }
-    return n;
-}
-
-int net_listen (const char *endpoint, int fd, struct net **ret,
-                struct err *err)
-{
-    struct net *n = net_create (true);
-    int rc;
-
-    if (!n)
-        return net_error ("make a socket for", endpoint, err);
-    if (fd >= 0 && zmq_setsockopt (n->socket, ZMQ_USE_FD, &fd,
-                                   sizeof (fd)) < 0) {
-        rc = net_error ("hand a descriptor over for", endpoint, err);
-        goto error;
-    }
-    if (zmq_bind (n->socket, endpoint) < 0) {
-        rc = net_error ("listen on", endpoint, err);
-        goto error;
-    }
-    *ret = n;
-    return 0;
-error:
-    net_close (n);
-    return rc;
-}
-
-int net_connect (const char *endpoint, struct net **ret, struct err *err)
-{
-    struct net *n = net_create (false);
-
-    if (!n)
-        return net_error ("make a socket for", endpoint, err);
-    if (zmq_connect (n->socket, endpoint) < 0) {
-        int rc = net_error ("connect to", endpoint, err);
+        n->main.socket = zmq_socket (n->context, router ? ZMQ_ROUTER
+                                                        : ZMQ_DEALER);
+    if (!n->main.socket || set_options (n) < 0 ||
+        (n->secured && set_keys (n) < 0)) {
+        int rc = net_error ("make a socket for", endpoint, err);
 
         net_close (n);
         return rc;
@@ -121,28 +167,100 @@ int net_connect (const char *endpoint, struct net **ret, struct err *err)
     return 0;
 }
 
+int net_listen (const char *endpoint, int fd,
+                const struct net_security *security, struct net **ret,
+                struct err *err)
+{
+    struct net *n = NULL;
+    int rc = net_create (endpoint, true, security, &n, err);
+
+    if (rc == 0 && n->secured && (rc = zap_open (n, err)) == 0)
+        rc = zap_self_test (n, err);
+    if (rc == 0)
+        rc = monitor_open (n, err);
+    if (rc == 0 && fd >= 0 && zmq_setsockopt (n->main.socket, ZMQ_USE_FD, &fd,
+                                              sizeof (fd)) < 0)
+        rc = net_error ("hand a descriptor over for", endpoint, err);
+    if (rc == 0 && zmq_bind (n->main.socket, endpoint) < 0)
+        rc = net_error ("listen on", endpoint, err);
+    if (rc < 0) {
+        net_close (n);
+        return rc;
+    }
+    *ret = n;
+    return 0;
+}
+
+int net_connect (const char *endpoint, const struct net_security *security,
+                 struct net **ret, struct err *err)
+{
+    struct net *n = NULL;
+    int rc = net_create (endpoint, false, security, &n, err);
+
+    if (rc == 0)
+        rc = monitor_open (n, err);
+    if (rc == 0 && zmq_connect (n->main.socket, endpoint) < 0)
+        rc = net_error ("connect to", endpoint, err);
+    if (rc < 0) {
+        net_close (n);
+        return rc;
+    }
+    *ret = n;
+    return 0;
+}
+
+static void close_door (struct net *n, struct net_door *d)
+{
+    if (n->loop && d->fd >= 0) {
+        loop_del_fd (n->loop, d->fd);
+        loop_del_source (n->loop, d);
+    }
+    if (d->socket)
+        (void)zmq_close (d->socket);
+}
+
 void net_close (struct net *n)
 {
     if (!n)
         return;
-    if (n->loop) {
-        loop_del_fd (n->loop, n->fd);
-        loop_del_source (n->loop, n);
-    }
-    if (n->socket)
-        (void)zmq_close (n->socket);
+    // first, since libzmq may be waiting for us to take events
+    if (n->context)
+        (void)zmq_ctx_shutdown (n->context);
+    close_door (n, &n->main);
+    close_door (n, &n->monitor);
+    close_door (n, &n->zap);
+    monitor_close (n);
     if (n->context)
         (void)zmq_ctx_term (n->context);
+    explicit_bzero (&n->security, sizeof (n->security));
     free (n);
 }
 
+int64_t net_room_for_peers (void)
+{
+    struct rlimit r;
+
+    if (getrlimit (RLIMIT_NOFILE, &r) < 0)
+        return 0;
+    if (r.rlim_cur < r.rlim_max) {
+        rlim_t before = r.rlim_cur;
+
+        r.rlim_cur = r.rlim_max;
+        if (setrlimit (RLIMIT_NOFILE, &r) < 0)
+            r.rlim_cur = before;
+    }
+    return r.rlim_cur > OWN_FDS ? (int64_t)r.rlim_cur - OWN_FDS : 0;
+}
+
+/* ---- messages ---- */
+
 static bool pending (void *arg)
 {
-    struct net *n = arg;
+    const struct net_door *d = arg;
     int events = 0;
     size_t size = sizeof (events);
 
-    return zmq_getsockopt (n->socket, ZMQ_EVENTS, &events, &size) == 0 &&
+    return zmq_getsockopt (d->socket, ZMQ_EVENTS, &events, &size) == 0 &&
            (events & ZMQ_POLLIN);
 }
 
@@ -158,7 +276,7 @@ static int receive_frames (struct net *n, zmq_msg_t *frames)
         zmq_msg_t *f = count < FRAMES_MAX ? &frames[count] : &extra;
 
         (void)zmq_msg_init (f);
-        if (zmq_msg_recv (f, n->socket, ZMQ_DONTWAIT) < 0) {
+        if (zmq_msg_recv (f, n->main.socket, ZMQ_DONTWAIT) < 0) {
             (void)zmq_msg_close (f);
             return count;
         }
@@ -171,6 +289,39 @@ static int receive_frames (struct net *n, zmq_msg_t *frames)
         if (f == &extra)
             (void)zmq_msg_close (f);
     }
+}
+
+/* Whether a message is to be given: if its sender may not connect any more, a
+ * HELLO is answered.
+ */
+static bool is_admitted (struct net *n, struct net_peer *peer,
+                         zmq_msg_t *frame, const struct message *m)
+{
+    struct message refused = { .type = MESSAGE_REFUSED,
+                               .reason = REFUSAL_KEY };
+    const char *address = zmq_msg_gets (frame, "Peer-Address");
+    struct err why = { "" };
+
+    if (!n->router || !n->secured ||
+        zap_check (n, frame, peer->who, &why) == 0)
+        return true;
+    if (!m || m->type != MESSAGE_HELLO) {
+        counter_add (COUNTER_MESSAGES_REFUSED, 1);
+        return false;
+    }
+    (void)snprintf (refused.text, sizeof (refused.text), "%s", why.text);
+    (void)net_send (n, peer, &refused);
+    net_tell (n, NET_PEER_REFUSED, "%s: %s", address ? address : "?",
+              why.text);
+    return false;
+}
+
+/* In which version a peer that could not be understood is answered. */
+static uint8_t version_for (const struct message *m)
+{
+    return m->version > MESSAGE_VERSION ? MESSAGE_VERSION
+           : m->version < MESSAGE_VERSION_MIN ? MESSAGE_VERSION_MIN
+                                              : (uint8_t)m->version;
 }
 
 static void deliver (struct net *n, zmq_msg_t *frames, int count)
@@ -194,12 +345,15 @@ static void deliver (struct net *n, zmq_msg_t *frames, int count)
         m.data = zmq_msg_data (&frames[at + 1]);
         m.data_size = zmq_msg_size (&frames[at + 1]);
     }
-    n->fn (n->arg, n->router ? &peer : NULL, rc == 0 ? &m : NULL, rc, &err);
+    peer.version = version_for (&m);
+    if (is_admitted (n, &peer, &frames[at], rc == 0 ? &m : NULL))
+        n->fn (n->arg, n->router ? &peer : NULL, rc == 0 ? &m : NULL, rc,
+               &err);
 }
 
 static void receive_one (void *arg)
 {
-    struct net *n = arg;
+    struct net *n = ((struct net_door *)arg)->net;
     zmq_msg_t frames[FRAMES_MAX];
     int count = receive_frames (n, frames);
 
@@ -209,42 +363,69 @@ static void receive_one (void *arg)
         (void)zmq_msg_close (&frames[i]);
 }
 
+static void take_event (void *arg)
+{
+    monitor_take (((struct net_door *)arg)->net);
+}
+
+static void take_question (void *arg)
+{
+    zap_answer (((struct net_door *)arg)->net);
+}
+
 static void wake (void *arg)
 {
     (void)arg;                  // the loop looks at 'pending' by itself
 }
 
+static int attach_door (struct loop *l, struct net_door *d, loop_fn *fn)
+{
+    size_t size = sizeof (d->fd);
+    int fd = -1;
+
+    if (!d->socket)
+        return 0;
+    if (zmq_getsockopt (d->socket, ZMQ_FD, &fd, &size) < 0)
+        return -zmq_errno ();
+    if (loop_add_fd (l, fd, wake, d) < 0 ||
+        loop_add_source (l, pending, fn, d) < 0)
+        return -ENOMEM;
+    d->fd = fd;
+    return 0;
+}
+
 int net_attach (struct net *n, struct loop *l, net_fn *fn, void *arg)
 {
-    size_t size = sizeof (n->fd);
+    int rc;
 
     n->fn = fn;
     n->arg = arg;
-    if (zmq_getsockopt (n->socket, ZMQ_FD, &n->fd, &size) < 0)
-        return -zmq_errno ();
-    if (loop_add_fd (l, n->fd, wake, n) < 0 ||
-        loop_add_source (l, pending, receive_one, n) < 0)
-        return -ENOMEM;
     n->loop = l;
-    return 0;
+    if ((rc = attach_door (l, &n->main, receive_one)) < 0 ||
+        (rc = attach_door (l, &n->monitor, take_event)) < 0)
+        return rc;
+    return attach_door (l, &n->zap, take_question);
 }
 
 static int send_frame (struct net *n, const void *data, size_t size, bool more)
 {
     int flags = ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0);
 
-    return zmq_send (n->socket, data, size, flags) < 0 ? -zmq_errno () : 0;
+    return zmq_send (n->main.socket, data, size, flags) < 0 ? -zmq_errno () : 0;
 }
 
 int net_send (struct net *n, const struct net_peer *to,
               const struct message *m)
 {
     bool chunk = m->type == MESSAGE_CHUNK;
+    struct message head = *m;
     struct buf b;
     int rc = 0;
 
+    if (to && head.version == 0)
+        head.version = to->version;
     buf_init (&b, 65536);
-    message_encode (m, &b);
+    message_encode (&head, &b);
     if (b.failed)
         rc = -ENOMEM;
     if (rc == 0 && n->router)
@@ -264,4 +445,13 @@ bool net_is_loopback (const char *endpoint)
            strncmp (endpoint, "tcp://localhost:", 16) == 0 ||
            strncmp (endpoint, "ipc://", 6) == 0 ||
            strncmp (endpoint, "inproc://", 9) == 0;
+}
+
+bool net_library (char out[16])
+{
+    int major, minor, patch;
+
+    zmq_version (&major, &minor, &patch);
+    (void)snprintf (out, 16, "%d.%d.%d", major, minor, patch);
+    return zmq_has ("curve") == 1;
 }

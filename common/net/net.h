@@ -11,31 +11,92 @@
 #include "net/message.h"
 
 #define NET_PEER_MAX 32         // bytes of a routing id
+#define NET_KEY_SIZE 41         // a key as Z85 text, with the NUL
+#define NET_WHO_MAX 64          // the name of a key, with the NUL
 
 struct net;
 
+/* Who sent a message; what is sent back is in that one's protocol version. */
 struct net_peer {
     uint8_t id[NET_PEER_MAX];
     uint8_t size;
+    uint8_t version;            // 0: not known, the newest
+    char who[NET_WHO_MAX];      // whose key it has proven to have; "" where
+                                // nothing is encrypted
 };
 
-/* Listen on "tcp://127.0.0.1:7077".  'fd' is an already bound and listening
- * descriptor to be taken over, or -1.  The errors name the endpoint.
+/* ---- who may connect ---- */
+
+/* Whether whoever has this public key may connect: 0 and its name in 'who', or
+ * a negative errno and the reason in 'why'.  Asked in every handshake and for
+ * every message, from the loop: it has to be quick.
  */
-int net_listen (const char *endpoint, int fd, struct net **ret,
+typedef int net_allow_fn (void *arg, const char *public_key,
+                          char who[NET_WHO_MAX], struct err *why);
+
+/* How a connection is protected (CURVE: encrypted, both sides authenticated).
+ * Where a function takes NULL instead nothing is: allowed on loopback only.
+ */
+struct net_security {
+    bool insecure;              // no protection, wherever it goes: the rest
+                                // is not looked at
+    char public_key[NET_KEY_SIZE], secret_key[NET_KEY_SIZE];    // our own
+    char server_key[NET_KEY_SIZE];      // connecting: the listener's public
+    net_allow_fn *allow;                // listening: who may connect
+    void *allow_arg;
+};
+
+/* ---- sockets ---- */
+
+/* Listen on "tcp://127.0.0.1:7077".  'fd' is an already bound and listening
+ * descriptor to be taken over, or -1.  The errors name the endpoint.  With
+ * 'security' it is first proven that this socket turns away a connection with
+ * an unknown key and one without any.
+ *
+ * -ENOKEY: other hosts can reach the endpoint and there are no keys ('err'
+ * tells how to make them); -EKEYREJECTED: the proof failed, so do not serve.
+ */
+int net_listen (const char *endpoint, int fd,
+                const struct net_security *security, struct net **ret,
                 struct err *err);
 
-/* Connect, and reconnect for ever, with back-off. */
-int net_connect (const char *endpoint, struct net **ret, struct err *err);
+/* Connect, and reconnect for ever, with back-off, also after a refusal.
+ * -ENOKEY as above.
+ */
+int net_connect (const char *endpoint, const struct net_security *security,
+                 struct net **ret, struct err *err);
 void net_close (struct net *n);         // at once; n may be NULL
 
 /* Call 'fn' from the loop for every message.  'from' is NULL on the connecting
  * side.  Malformed messages are given too: 'm' is then NULL and 'err' says
- * why (*rc of message_decode in 'bad').
+ * why (*rc of message_decode in 'bad').  Messages of peers that may not
+ * connect (any more) are not given: their HELLO is answered with REFUSED.
  */
 typedef void net_fn (void *arg, const struct net_peer *from,
                      const struct message *m, int bad, const struct err *err);
 int net_attach (struct net *n, struct loop *l, net_fn *fn, void *arg);
+
+/* Why a connection does not come about. */
+enum net_problem {
+    // connecting; what is said of the first two will not change by itself
+    NET_KEY_REFUSED,            // ours is unknown there, or was revoked
+    NET_NOT_ALIKE,              // one side encrypts, the other does not
+    NET_CLOSED,                 // in the handshake, several times in a row:
+                                // as a wrong server key makes it
+    NET_SLOW,                   // no answer in the handshake: tried again
+    // listening
+    NET_PEER_REFUSED,           // has been counted
+    NET_PEER_LEFT,              // in the handshake: it did not like what it
+                                // saw, or only looked whether there is a port
+    NET_ACCEPT_FAILED,          // too many connections, has been counted
+};
+
+/* Call 'fn' from the loop for every such problem; 'text' says which peer, why,
+ * and what to do.  They may come often: whoever logs has to hold back.
+ */
+typedef void net_problem_fn (void *arg, enum net_problem what,
+                             const char *text);
+void net_watch (struct net *n, net_problem_fn *fn, void *arg);
 
 /* Send to a peer (NULL on the connecting side).  0, -EAGAIN (no room now),
  * -EHOSTUNREACH (that peer is gone), -ENOMEM.
@@ -45,5 +106,13 @@ int net_send (struct net *n, const struct net_peer *to,
 
 /* Whether an address is reachable from this host only. */
 bool net_is_loopback (const char *endpoint);
+
+/* Let this process have as many descriptors as it may, since a listener that
+ * has none left turns in circles: how many connections there is room for.
+ */
+int64_t net_room_for_peers (void);
+
+/* The version of the library into 'out'; whether it has CURVE. */
+bool net_library (char out[16]);
 
 #endif

@@ -16,7 +16,14 @@ _rollcall_value ()
     --child)
         _rollcall_offer -W "auto plain mpi"
         ;;
-    -o | --out | -w | --watch | --state | --root | -r | --run-dir)
+    --release)
+        _rollcall_offer -W "never shipped after= when-full"
+        ;;
+    --when-full)
+        _rollcall_offer -W "block drop-oldest-shipped refuse"
+        ;;
+    -o | --out | -w | --watch | --state | --root | -r | --run-dir | --dir | \
+        --keys)
         _rollcall_offer -d
         ;;
     *)
@@ -44,6 +51,30 @@ _rollcall_jobs ()
     (cd "$state" 2>/dev/null && compgen -d -- "${COMP_WORDS[COMP_CWORD]}")
 }
 
+# What a verb wants first, behind its options.
+_rollcall_first ()                  # VERB
+{
+    local i
+
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        [[ ${COMP_WORDS[i]} == -* ]] || return 1
+    done
+    case $1 in
+    archive)
+        _rollcall_offer -W "ls get verify"
+        ;;
+    fsck)
+        _rollcall_offer -W "agent aggregator"
+        ;;
+    key)
+        _rollcall_offer -W "new enrol list rotate revoke"
+        ;;
+    *)
+        return 1
+        ;;
+    esac
+}
+
 _rollcall ()
 {
     local word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]}
@@ -61,6 +92,8 @@ _rollcall ()
         :
     elif [[ $word == -* ]]; then
         _rollcall_offer -W "$("$1" __complete "$verb" 2>/dev/null)"
+    elif _rollcall_first "$verb"; then
+        :
     elif [[ $verb == wait ]]; then
         mapfile -t COMPREPLY < <(_rollcall_jobs)
     else

@@ -16,51 +16,65 @@
 #define ENVIRONMENT_MAX (4u << 20)      // bytes; a larger one is not looked at
 #define ROUNDS_MAX 20                   // of a tree that forks while it dies
 
-static bool has_variable (const struct buf *environment, const char *wanted)
+/* The value of a variable in what /proc/PID/environ says, or NULL. */
+static const char *find_variable (const struct buf *environment,
+                                  const char *name)
 {
     const char *at = (const char *)environment->data;
     const char *end = at + environment->size;
+    size_t size = strlen (name);
 
     while (at < end) {
         size_t n = strnlen (at, (size_t)(end - at));
 
-        if (n == strlen (wanted) && memcmp (at, wanted, n) == 0)
-            return true;
+        if (at + n == end)
+            return NULL;        // cut short
+        if (n > size && memcmp (at, name, size) == 0 && at[size] == '=')
+            return at + size + 1;
         at += n + 1;
     }
-    return false;
+    return NULL;
 }
 
-/* Those of other users cannot be read; zombies have none. */
-static bool is_orphan (pid_t pid, const char *wanted)
+/* 1: the process has NAME=VALUE, 0: another value, -1: none; it cannot be told
+ * of processes of other users, and zombies have no variables.
+ */
+static int compare_variable (pid_t pid, const char *name, const char *value)
 {
     char path[64];
+    const char *have = NULL;
     struct buf b;
-    bool yes;
+    int same;
 
     (void)snprintf (path, sizeof (path), "/proc/%ld/environ", (long)pid);
     buf_init (&b, ENVIRONMENT_MAX);
-    yes = fileio_read_at (AT_FDCWD, path, &b, NULL) == 0 &&
-          has_variable (&b, wanted);
+    if (fileio_read_at (AT_FDCWD, path, &b, NULL) == 0)
+        have = find_variable (&b, name);
+    same = have ? strcmp (have, value) == 0 : -1;
     buf_fini (&b);
-    return yes;
+    return same;
+}
+
+bool orphans_is_foreign (pid_t pid, const char *name, const char *value)
+{
+    return compare_variable (pid, name, value) == 0;
 }
 
 /* By descriptor, so that the number cannot have been given away meanwhile. */
-static bool kill_orphan (pid_t pid, const char *wanted)
+static bool kill_orphan (pid_t pid, const char *name, const char *value)
 {
     int fd = (int)syscall (SYS_pidfd_open, pid, 0);
     bool yes;
 
     if (fd < 0)
         return false;
-    yes = is_orphan (pid, wanted) &&
+    yes = compare_variable (pid, name, value) == 1 &&
           syscall (SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0) == 0;
     (void)close (fd);
     return yes;
 }
 
-static size_t kill_once (const char *wanted)
+static size_t kill_once (const char *name, const char *value)
 {
     DIR *dir = opendir ("/proc");
     struct dirent *e;
@@ -70,7 +84,7 @@ static size_t kill_once (const char *wanted)
         long pid = strtol (e->d_name, NULL, 10);
 
         if (pid > 0 && pid != (long)getpid ())
-            n += kill_orphan ((pid_t)pid, wanted);
+            n += kill_orphan ((pid_t)pid, name, value);
     }
     if (dir)
         (void)closedir (dir);
@@ -79,13 +93,9 @@ static size_t kill_once (const char *wanted)
 
 size_t orphans_kill (const char *name, const char *value)
 {
-    struct buf wanted;
     size_t n = 0, now = 1;
 
-    buf_init (&wanted, ENVIRONMENT_MAX);
-    buf_printf (&wanted, "%s=%s", name, value);
     for (int round = 0; round < ROUNDS_MAX && now > 0; round++)
-        n += now = kill_once (buf_text (&wanted));
-    buf_fini (&wanted);
+        n += now = kill_once (name, value);
     return n;
 }

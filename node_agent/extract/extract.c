@@ -9,7 +9,6 @@
 #include "base/fileio.h"
 #include "base/utf8.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -76,16 +75,16 @@ static void add_tree (int dirfd, unsigned depth, struct extract_look *look)
     DIR *dir = fdopendir (dirfd);
     struct dirent *e;
     struct stat st;
+    int rc;
 
     if (!dir) {
         (void)close (dirfd);
         return;
     }
-    while ((e = readdir (dir))) {
+    while ((e = fileio_next_entry (dir, &rc))) {
         int64_t mtime;
 
-        if (strcmp (e->d_name, ".") == 0 || strcmp (e->d_name, "..") == 0 ||
-            fstatat (dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        if (fstatat (dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         mtime = st.st_mtim.tv_sec * INT64_C (1000000000) + st.st_mtim.tv_nsec;
         if (mtime > look->newest_ns)
@@ -471,6 +470,8 @@ static void judge (struct source *src, const struct tally *t)
         bool expected = i == TABLE_STEP || comm;
 
         any = any || t->how[i] == READING_WHOLE || src->rows[i] > 0;
+        if (t->how[i] == READING_WHOLE)
+            c->whole_tables |= 1u << i;
         if (t->how[i] == READING_WHOLE ||
             (t->how[i] == READING_ABSENT && !expected))
             continue;

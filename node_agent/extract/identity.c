@@ -20,8 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define METADATA_MAX (16u << 20)        // bytes of a metadata file
-#define METADATA_FILE "profiler_metadata.json"
+#define INFO_MAX (16u << 20)    // bytes of a profiler_info*.json
 
 /* "<start>_<digits><end>" gives the digits' value, "<start><end>" NAME_PLAIN,
  * digits that are no rank NAME_NO_RANK, any other name NAME_OTHER.
@@ -109,25 +108,24 @@ static int each_name (int dirfd, struct source *src,
     int fd = fileio_open_dir_at (dirfd, ".", NULL);
     DIR *dir = fd < 0 ? NULL : fdopendir (fd);
     struct dirent *e;
+    int rc = -errno;
 
     if (!dir) {
-        int rc = -errno;
-
         if (fd >= 0)
             (void)close (fd);
         return rc;
     }
-    while ((e = readdir (dir)))
+    while ((e = fileio_next_entry (dir, &rc)))
         note (src, e->d_name);
     (void)closedir (dir);
-    return 0;
+    return rc;
 }
 
 /* JSON text as a tree; text that is not UTF-8 is repaired, and 'bad' says how
  * many bytes that were.  NULL if it is no JSON object.
  */
-static struct json *parse_metadata (struct buf *text, uint64_t *bad,
-                                    struct err *err)
+static struct json *parse_info (struct buf *text, uint64_t *bad,
+                                struct err *err)
 {
     struct json *j = NULL;
     char *fixed = malloc (3 * text->size + 1);
@@ -148,10 +146,10 @@ static struct json *parse_metadata (struct buf *text, uint64_t *bad,
     return j;
 }
 
-/* A metadata file as a tree.  NULL if it is absent or damaged; damage is noted
- * in the capture's reason.
+/* profiler_info*.json as a tree.  NULL if it is absent or damaged; damage is
+ * noted in the capture's reason.
  */
-static struct json *read_metadata (struct source *src, const char *name)
+static struct json *read_info (struct source *src, const char *name)
 {
     struct json *j = NULL;
     struct buf text;
@@ -159,11 +157,11 @@ static struct json *read_metadata (struct source *src, const char *name)
     uint64_t bad = 0;
     int rc;
 
-    buf_init (&text, METADATA_MAX);
+    buf_init (&text, INFO_MAX);
     rc = fileio_read_at (src->dir, name, &text, &err);
     if (rc == 0 && text.size == 0)
         rc = err_set (&err, EBADMSG, "%s is empty", name);
-    else if (rc == 0 && !(j = parse_metadata (&text, &bad, &err)))
+    else if (rc == 0 && !(j = parse_info (&text, &bad, &err)))
         rc = err_prefix (&err, -EBADMSG, "%s", name);
     else if (bad > 0)
         rc = err_set (&err, EBADMSG, "%s: not valid UTF-8 (%llu bytes read as "
@@ -216,89 +214,6 @@ static void use_info (struct source *src, const struct json *info)
             started > 0 && started <= (double)mono_end)
             c->started_ns = c->ended_ns - (mono_end - (int64_t)started);
     }
-}
-
-/* The group in words, noted as damage: it is left out, the rest counts. */
-static void bad_group (struct source *src, const struct json *g,
-                       const char *what)
-{
-    capture_reason (src->capture, METADATA_FILE ": group %s %s",
-                    json_key (g), what);
-    src->damaged = true;
-}
-
-static int add_group (struct source *src, const struct json *g,
-                      struct err *err)
-{
-    const struct json *list = json_get (g, "global_ranks"), *m;
-    size_t n = json_count (list), used = 0;
-    int32_t *ranks;
-    int64_t v;
-    int rc;
-
-    if (!json_is_array (list) || n > CAPTURE_WORLD_MAX) {
-        bad_group (src, g, "has no list of ranks");
-        return 0;
-    }
-    if (n == 0)
-        return 0;
-    if (!(ranks = calloc (n, sizeof (*ranks))))
-        return err_set (err, ENOMEM, "no memory for group %s", json_key (g));
-    for (m = json_first (list); m; m = json_next (m)) {
-        if (!json_rank (m, &v)) {
-            bad_group (src, g, "has something else than ranks in its list");
-            free (ranks);
-            return 0;
-        }
-        ranks[used++] = (int32_t)v;
-    }
-    rc = capture_add_group (src->capture, json_key (g),
-                            json_text (json_get (g, "group_name"), ""), ranks,
-                            (uint32_t)n, err);
-    if (rc < 0)
-        free (ranks);
-    return rc;
-}
-
-static bool is_world (const struct comm_group *g)
-{
-    return strcmp (g->pg_name, "default_group") == 0 ||
-           strcmp (g->pg_name, "hccl_world_group") == 0;
-}
-
-static int use_metadata (struct source *src, const struct json *meta,
-                         struct err *err)
-{
-    struct capture *c = src->capture;
-    const struct json *groups = json_get (meta, "parallel_group_info"), *g;
-    int64_t v, group_rank;
-    int rc;
-
-    if (json_int (json_get (json_get (meta, "distributed_args"),
-                            "world_size"), &v) &&
-        v > 0 && v <= CAPTURE_WORLD_MAX)
-        c->world_size = v;
-    for (g = json_first (groups); g; g = json_next (g)) {
-        rc = add_group (src, g, err);
-        if (rc == -E2BIG) {
-            bad_group (src, g, "and those behind it are too many");
-            break;
-        }
-        if (rc < 0)
-            return rc;
-    }
-    for (uint32_t i = 0; i < c->ngroups; i++) {
-        if (!is_world (&c->groups[i]))
-            continue;
-        if (c->world_size == 0)
-            c->world_size = c->groups[i].nmembers;
-        g = json_get (groups, c->groups[i].id);
-        if (c->rank == CAPTURE_NO_RANK &&
-            json_int (json_get (g, "group_rank"), &group_rank) &&
-            group_rank >= 0 && group_rank < c->groups[i].nmembers)
-            c->rank = c->groups[i].members[group_rank];
-    }
-    return 0;
 }
 
 /* The rank in the event database's name, or in its map of ranks. */
@@ -355,17 +270,12 @@ int source_identify (struct source *src, struct err *err)
         return err_sys (err, -rc, "cannot list " OUTPUT_DIR);
     if (c->rank == CAPTURE_NO_RANK && src->event_db[0])
         use_event_db (src);
-    if (src->info_name[0] && (j = read_metadata (src, src->info_name))) {
+    if (src->info_name[0] && (j = read_info (src, src->info_name))) {
         use_info (src, j);
         json_free (j);
     }
-    rc = 0;
     // a thousand captures list a thousand ranks each: once is enough
     if (src->glance && c->rank != CAPTURE_NO_RANK && source_has_output (src))
         return 0;
-    if ((j = read_metadata (src, METADATA_FILE))) {
-        rc = use_metadata (src, j, err);
-        json_free (j);
-    }
-    return rc;
+    return read_metadata (src, err);
 }

@@ -33,7 +33,7 @@ struct profiler_db {
     struct watched file;
     sqlite3 *sql;
     char copy[PATH_MAX];        // a private copy's directory, or ""
-    uint64_t bad_utf8;          // in the table that is read
+    uint64_t bad_utf8, long_texts;          // in the table that is read
 };
 
 static bool column_optional (enum table_id table, unsigned column)
@@ -295,8 +295,10 @@ static uint32_t take_text (struct profiler_db *db, sqlite3_value *v,
 
     if (!s)
         return BATCH_NULL_TEXT;
-    if (n > TEXT_MAX)
+    if (n > TEXT_MAX) {
+        db->long_texts++;
         n = TEXT_MAX;
+    }
     if (is_ascii (s, n))
         return batch_text (b, s, n);
     if (!(fixed = malloc (3 * n))) {
@@ -341,13 +343,16 @@ static const unsigned step_columns[TABLE_COUNT] = {
 /* Keep the row that was just taken if its step is wanted. */
 static bool keep_row (struct source *src, struct batch *b, struct err *err)
 {
-    uint32_t ref = b->text[step_columns[b->table]][b->nrows];
+    const uint32_t *refs = b->text[step_columns[b->table]];
+    uint32_t row = b->nrows;
     size_t n = 0;
-    const char *step = batch_text_at (b, ref, &n);
+    const char *step = batch_text_at (b, refs[row], &n);
 
     if (!steps_wanted (src->steps, step, n))
         return true;
-    if (!source_note_step (src, step ? step : "", n, err))
+    // most rows are of the same step as the row before
+    if ((row == 0 || refs[row] != refs[row - 1]) &&
+        !source_note_step (src, step ? step : "", n, err))
         return false;
     if (b->table == TABLE_STEP) {
         source_note_device (src, b->real[STEP_DEVICE][b->nrows]);
@@ -382,6 +387,12 @@ static enum reading read_rows (struct profiler_db *db, struct source *src,
                  "U+FFFD)", db->file.name, (unsigned long long)db->bad_utf8);
         return READING_DAMAGED;
     }
+    if (db->long_texts > 0) {
+        err_set (err, EBADMSG, "%s: %llu texts of %s are longer than %u bytes "
+                 "and were cut", db->file.name,
+                 (unsigned long long)db->long_texts, t->name, TEXT_MAX);
+        return READING_DAMAGED;
+    }
     return watched_verdict (&db->file, src, NULL, err);
 }
 
@@ -399,7 +410,7 @@ enum reading profiler_db_read (struct profiler_db *db, struct source *src,
     }
     if (table == TABLE_STEP)
         src->communication_us = 0;
-    db->bad_utf8 = 0;
+    db->bad_utf8 = db->long_texts = 0;
     how = prepare (db, table, &st, err);
     if (how == READING_WHOLE)
         how = read_rows (db, src, st, &b, err);

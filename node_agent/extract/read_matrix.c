@@ -49,7 +49,8 @@ static bool put_row (struct reader *r, const struct matrix_row *m)
     uint32_t n = b->nrows;
 
     if (!dash)
-        return scan_fail (&r->f.s, "link \"%.40s\" is not <src>-<dst>", m->link);
+        return scan_fail (&r->f.s, "link \"%.40s\" is not <src>-<dst>",
+                          m->link);
     b->nrows++;
     b->text[MATRIX_OP][n] = text_ref (b, m->kind);
     b->text[MATRIX_GROUP][n] = text_ref (b, m->group);

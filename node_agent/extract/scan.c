@@ -28,13 +28,14 @@ int scan_init (struct scan *s, scan_read_fn *read_fn, void *arg)
     memset (s, 0, sizeof (*s));
     s->read = read_fn;
     s->arg = arg;
-    s->buf = calloc (1, SCAN_BUFFER + SCAN_PAD);
+    s->buf = malloc (SCAN_BUFFER + SCAN_PAD);
     s->text = malloc (SCAN_TEXT_MAX + TEXT_EXTRA);
     s->key_text = malloc (SCAN_TEXT_MAX + TEXT_EXTRA);
     if (!s->buf || !s->text || !s->key_text) {
         scan_fini (s);
         return -ENOMEM;
     }
+    memset (s->buf, 0, SCAN_PAD);
     s->at = s->end = s->buf;
     return 0;
 }

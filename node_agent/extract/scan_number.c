@@ -36,7 +36,7 @@ static double divide_pow10 (uint64_t w, int q)
     int up = n >= d ? 63 : 64;          // so that the quotient fits 64 bits
     uint128 num = (uint128)n << up;
     uint64_t quotient = (uint64_t)(num / d);
-    bool rest = (uint64_t)(num % d) != 0;
+    bool rest = (uint64_t)num != quotient * d;
     uint64_t m = quotient >> 11, low = quotient & 0x7ff;
     int64_t e = 11 - up + sd - sw - q;
     uint64_t bits = (uint64_t)(1023 + e) << 52;

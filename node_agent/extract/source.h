@@ -26,6 +26,7 @@ struct source {
     bool has_prof;              // PROF_* or FRAMEWORK
     bool has_done;              // analyse.done
     bool damaged;               // metadata is: the reason is noted
+    bool many_steps;            // more than can be noted
     bool glance;                // rows come later: only what they need
     struct capture *capture;
     const struct row_sink *sink;
@@ -41,6 +42,12 @@ struct source {
 void source_name (struct source *src);
 bool source_has_output (const struct source *src);      // something to read
 int source_identify (struct source *src, struct err *err);
+
+/* What profiler_metadata.json says: world size, groups, and the rank where it
+ * is not known yet.  Damage is noted in the capture's reason; negative only
+ * without memory.
+ */
+int read_metadata (struct source *src, struct err *err);
 
 /* The readers.  Each sends the rows of the wanted tables; 'want' is a set of
  * 1 << table_id.  On damage the rows that came before it have been sent.

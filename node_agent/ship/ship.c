@@ -2,25 +2,32 @@
 #include "ship/ship.h"
 
 #include "base/clock.h"
-#include "base/fileio.h"
+#include "base/counter.h"
+#include "base/fault.h"
+#include "base/pack.h"
+#include "guard/bucket.h"
+#include "ship/offer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/random.h>
 
 #define OFFERS_MAX 16           // offered and not yet acknowledged
+#define RAW_OFFERS_MAX 8        // of them: rows that come later find room
+#define HELLO_NS (100 * NS_PER_MS)      // until welcomed, at first; doubled
 #define REPEAT_NS (2 * NS_PER_S)        // what may be lost is said again
+#define ACKS_NS (2 * NS_PER_MS) // acknowledgements that share a transaction
+#define RETRY_NS (10 * NS_PER_MS)       // when the socket has no room
+#define HOLD_NS (250 * NS_PER_MS)       // between looks whether it is over
 #define QUEUE_MAX 256           // answers that found no room in the socket
+#define NOTE_CHUNKS 64          // how far an item is, is written so often
+#define PACKED_MAX (CONTENT_CHUNK + 65536)      // LZ4F_compressFrameBound
 
-struct offer {
-    struct spool_item item;
-    int fd;                     // -1: not open
-    bool used;
-    struct content_hash hash;   // of the chunks that were sent in order
-    uint64_t hashed;            // bytes in it
+struct get {
+    uint64_t item, offset;
+    uint32_t length;
 };
 
 struct ship {
@@ -31,79 +38,104 @@ struct ship {
     struct message hello;
     struct message done;
     bool is_done, welcomed, over;
+    bool recounted;             // once is enough
+    unsigned peer_version;
+    int64_t hello_ns;           // between HELLOs
+    uint64_t random;            // state; for jitter only
+    struct clock_sync clock;
+    bool clock_told, clock_off;
     struct offer offers[OFFERS_MAX];
-    uint64_t last_offered;      // id; later ones have not been offered
-    struct message **said;       // RANKs and NOTEs, repeated
-    size_t nsaid;
-    struct message *queue;      // GETs to be answered
+    uint64_t last[ITEM_RAW + 1];        // ids offered, by kind
+    struct message **said;      // RANKs and NOTEs, repeated
+    size_t nsaid, nnotes;
+    struct get *queue;          // GETs to be answered
     size_t nqueue;
     void *chunk;
+    struct buf packed;
+    struct bucket rate;
+    bool held;                  // no raw files are sent meanwhile
     int64_t heard_ns;
 };
 
 static void repeat_all (void *arg);
 
-static bool say (struct ship *s, const struct message *m)
+static int say (struct ship *s, const struct message *m)
 {
-    return net_send (s->net, NULL, m) == 0;
+    return net_send (s->net, NULL, m);
 }
 
-static void offer_message (const struct offer *o, struct message *m)
+/* A thousand agents whose aggregator comes back do not all speak at once. */
+static int64_t jittered (struct ship *s, int64_t ns)
 {
-    memset (m, 0, sizeof (*m));
-    m->type = MESSAGE_OFFER;
-    m->item = o->item.id;
-    m->kind = o->item.kind;
-    m->content = o->item.content;
-    m->size = o->item.size;
-    m->rank = o->item.rank;
-    memcpy (m->capture, o->item.capture, sizeof (m->capture));
-    memcpy (m->path, o->item.path, sizeof (m->path));
+    s->random ^= s->random << 13;
+    s->random ^= s->random >> 7;
+    s->random ^= s->random << 17;
+    return ns - ns / 4 + (int64_t)(s->random % (uint64_t)(ns / 2));
 }
 
-static void say_offer (struct ship *s, const struct offer *o)
+/* ---- offering ---- */
+
+static void say_offer (struct ship *s, struct offer *o)
 {
     struct message m;
 
+    if (o->said)
+        counter_add (COUNTER_OFFERS_REPEATED, 1);
+    o->said = true;
     offer_message (o, &m);
     (void)say (s, &m);
 }
 
-static void offer_end (struct offer *o)
+static size_t count_offers (const struct ship *s, enum item_kind kind)
 {
-    if (o->fd >= 0)
-        (void)close (o->fd);
-    o->fd = -1;
-    o->used = false;
-    content_hash_fini (&o->hash);
-    o->hashed = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < OFFERS_MAX; i++)
+        n += s->offers[i].used && s->offers[i].item.kind == kind;
+    return n;
+}
+
+/* The next item to be offered: 1, 0 none now, or -errno of the spool. */
+static int next_item (struct ship *s, struct spool_item *ret,
+                      struct err *err)
+{
+    int rc = spool_next (s->spool, ITEM_ROWS, s->last[ITEM_ROWS], ret, err);
+
+    if (rc == 0 && count_offers (s, ITEM_ROWS) == 0 &&
+        count_offers (s, ITEM_RAW) < RAW_OFFERS_MAX)
+        rc = spool_next (s->spool, ITEM_RAW, s->last[ITEM_RAW], ret, err);
+    return rc;
 }
 
 /* Take items from the spool while there is room. */
 static void offer_more (struct ship *s)
 {
-    for (size_t i = 0; i < OFFERS_MAX; i++) {
+    struct spool_item item;
+    struct err err = { "" };
+    int rc = 0;
+
+    for (size_t i = 0; i < OFFERS_MAX && rc >= 0; i++) {
         struct offer *o = &s->offers[i];
 
         if (o->used)
             continue;
-        if (spool_next (s->spool, s->last_offered, &o->item, NULL) <= 0)
+        if ((rc = next_item (s, &item, &err)) == 0)
             return;
-        o->used = true;
-        o->fd = -1;
-        s->last_offered = o->item.id;
+        if (rc < 0)
+            break;
+        offer_begin (o, &item);
+        s->last[item.kind] = item.id;
+        spool_offered (s->spool, item.id);
         if (s->welcomed)
             say_offer (s, o);
     }
+    if (rc == -EBADMSG && s->events.failed)
+        s->events.failed (s->events.arg, err.text);
 }
 
 static bool all_delivered (const struct ship *s)
 {
-    for (size_t i = 0; i < OFFERS_MAX; i++) {
-        if (s->offers[i].used)
-            return false;
-    }
-    return true;
+    return count_offers (s, ITEM_ROWS) == 0 && count_offers (s, ITEM_RAW) == 0;
 }
 
 static struct offer *find_offer (struct ship *s, uint64_t id)
@@ -118,88 +150,128 @@ static struct offer *find_offer (struct ship *s, uint64_t id)
 static void next_items (struct ship *s)
 {
     offer_more (s);
+    if (all_delivered (s) && spool_undelivered (s->spool) > 0 &&
+        !s->recounted) {        // a damaged index: see all of it once more
+        s->recounted = true;
+        (void)spool_recount (s->spool, NULL);
+        memset (s->last, 0, sizeof (s->last));
+        offer_more (s);
+    }
     if (all_delivered (s) && s->events.delivered)
         s->events.delivered (s->events.arg);
 }
 
 /* ---- answering ---- */
 
-static void give_up (struct ship *s, struct offer *o, const char *why)
+static void give_up (struct ship *s, struct offer *o, enum offer_read how)
 {
+    const char *why = how == OFFER_CHANGED
+        ? "the file was written to after it was sealed"
+        : how == OFFER_VANISHED ? "the file vanished after it was sealed"
+                                : "what the spool kept of it is damaged";
     struct message m = { .type = MESSAGE_GONE, .item = o->item.id };
     char note[MESSAGE_TEXT_MAX];
 
     (void)snprintf (m.text, sizeof (m.text), "%s", why);
     (void)say (s, &m);
-    (void)snprintf (note, sizeof (note), "%s/%s was not delivered: %s",
-                    o->item.capture, o->item.path, why);
-    (void)ship_note (s, note);
-    (void)spool_gone (s->spool, o->item.id, why, NULL);
+    if (how == OFFER_DAMAGED) {
+        (void)spool_quarantine (s->spool, &o->item, why, NULL);
+    } else {
+        (void)snprintf (note, sizeof (note), "%s/%.600s was not delivered: %s",
+                        o->item.capture, o->item.path, why);
+        (void)ship_note (s, note);
+        (void)spool_gone (s->spool, o->item.id,
+                          how == OFFER_CHANGED ? SPOOL_CHANGED
+                                               : SPOOL_VANISHED, why, NULL);
+    }
     offer_end (o);
     next_items (s);
 }
 
-static bool read_chunk (struct offer *o, void *out, const struct message *get)
+/* Raw files travel packed when that makes them smaller; shipments are. */
+static void pack_chunk (struct ship *s, const struct offer *o,
+                        struct message *m)
 {
-    if (o->fd < 0)
-        o->fd = open (o->item.file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (o->fd < 0 || get->offset > o->item.size ||
-        get->length > o->item.size - get->offset ||
-        fileio_pread_all (o->fd, out, get->length, (off_t)get->offset) < 0)
-        return false;
-    (void)posix_fadvise (o->fd, (off_t)get->offset, get->length,
-                         POSIX_FADV_DONTNEED);
-    return true;
-}
-
-/* Whether what is sent is what was sealed: a file that was written to in place
- * would be refused by the other side, and offered again for ever.
- */
-static bool is_unchanged (struct offer *o, const void *data,
-                          const struct message *get)
-{
-    struct digest id;
-
-    if (get->offset == 0) {     // from the start (once more)
-        content_hash_fini (&o->hash);
-        o->hashed = 0;
+    if (o->item.kind != ITEM_RAW || s->peer_version < 2)
+        return;
+    buf_clear (&s->packed);
+    if (pack_frame (m->data, m->data_size, &s->packed, NULL) == 0 &&
+        s->packed.size < m->data_size) {
+        m->codec = CODEC_LZ4;
+        m->data = s->packed.data;
+        m->data_size = s->packed.size;
     }
-    if (get->offset != o->hashed ||
-        content_hash_add (&o->hash, data, get->length) < 0)
-        return true;            // cannot be told here
-    o->hashed += get->length;
-    return o->hashed < o->item.size || content_hash_end (&o->hash, &id) < 0 ||
-           memcmp (&id, &o->item.content, sizeof (id)) == 0;
 }
 
 /* True when the question has been dealt with. */
-static bool answer (struct ship *s, const struct message *get)
+static bool answer (struct ship *s, const struct get *get)
 {
     struct offer *o = find_offer (s, get->item);
     struct message m = { .type = MESSAGE_CHUNK, .item = get->item,
                          .offset = get->offset, .data = s->chunk,
                          .data_size = get->length };
+    enum offer_read how;
 
-    if (!o)
+    if (!o || o->durable)
         return true;            // acknowledged meanwhile
-    if (!read_chunk (o, s->chunk, get) || !is_unchanged (o, s->chunk, get)) {
-        give_up (s, o, "the file changed or vanished after it was hashed");
+    how = offer_chunk (o, s->spool, get->offset, get->length, s->chunk);
+    if (how == OFFER_ASTRAY) {
+        counter_add (COUNTER_GETS_ASTRAY, 1);
         return true;
     }
-    return say (s, &m);
+    if (how != OFFER_READ) {
+        give_up (s, o, how);
+        return true;
+    }
+    pack_chunk (s, o, &m);
+    (void)FAULT ("agent.ship.chunk");
+    if (say (s, &m) < 0)
+        return false;
+    counter_add (COUNTER_CHUNKS_SENT, 1);
+    counter_add (COUNTER_BYTES_SENT, m.data_size);
+    if (get->offset >= o->noted + (uint64_t)NOTE_CHUNKS * CONTENT_CHUNK) {
+        o->noted = get->offset;
+        spool_transferring (s->spool, o->item.id, get->offset);
+    }
+    return true;
+}
+
+/* Which question is answered next: rows before raw files. */
+static size_t most_urgent (struct ship *s)
+{
+    for (size_t i = 0; i < s->nqueue; i++) {
+        const struct offer *o = find_offer (s, s->queue[i].item);
+
+        if (!o || o->item.kind == ITEM_ROWS)
+            return i;
+    }
+    return 0;
+}
+
+/* How long the question has to wait: for the rate, or while raw files are on
+ * hold.
+ */
+static int64_t wait_ns (struct ship *s, const struct get *get)
+{
+    const struct offer *o = find_offer (s, get->item);
+
+    if (s->held && o && o->item.kind == ITEM_RAW)
+        return HOLD_NS;
+    return bucket_wait_ns (&s->rate, clock_mono_ns ());
 }
 
 static void answer_queue (struct ship *s)
 {
-    size_t done = 0;
+    while (s->nqueue > 0) {
+        size_t i = most_urgent (s);
 
-    while (done < s->nqueue && answer (s, &s->queue[done]))
-        done++;
-    if (done == 0)
-        return;
-    memmove (s->queue, s->queue + done,
-             (s->nqueue - done) * sizeof (*s->queue));
-    s->nqueue -= done;
+        if (wait_ns (s, &s->queue[i]) > 0 || !answer (s, &s->queue[i]))
+            return;
+        bucket_spend (&s->rate, s->queue[i].length, clock_mono_ns ());
+        memmove (s->queue + i, s->queue + i + 1,
+                 (s->nqueue - i - 1) * sizeof (*s->queue));
+        s->nqueue--;
+    }
 }
 
 static void retry_queue (void *arg)
@@ -207,25 +279,97 @@ static void retry_queue (void *arg)
     struct ship *s = arg;
 
     answer_queue (s);
-    if (s->nqueue > 0)
-        (void)loop_add_timer (s->loop, 10 * NS_PER_MS, retry_queue, s);
+    if (s->nqueue > 0) {
+        int64_t wait = wait_ns (s, &s->queue[most_urgent (s)]);
+
+        (void)loop_add_timer (s->loop, wait > RETRY_NS ? wait : RETRY_NS,
+                              retry_queue, s);
+    }
 }
 
 static void on_get (struct ship *s, const struct message *m)
 {
-    if (s->nqueue < QUEUE_MAX)          // else: it will be asked again
-        s->queue[s->nqueue++] = *m;
+    bool asked = false;
+
+    for (size_t i = 0; i < s->nqueue && !asked; i++)    // again, while waiting
+        asked = s->queue[i].item == m->item && s->queue[i].offset == m->offset;
+    if (!asked && s->nqueue < QUEUE_MAX)
+        s->queue[s->nqueue++] = (struct get){ m->item, m->offset, m->length };
+    else if (!asked)            // it will be asked again
+        counter_add (COUNTER_GETS_ASTRAY, 1);
     retry_queue (s);
+}
+
+/* ---- acknowledged ---- */
+
+static void commit_acks (void *arg)
+{
+    struct ship *s = arg;
+    uint64_t ids[OFFERS_MAX];
+    size_t n = 0;
+    bool failed;
+
+    for (size_t i = 0; i < OFFERS_MAX; i++) {
+        if (s->offers[i].used && s->offers[i].durable)
+            ids[n++] = s->offers[i].item.id;
+    }
+    if (n == 0)
+        return;
+    if ((failed = spool_durable (s->spool, ids, n, NULL) < 0))
+        counter_add (COUNTER_COMMITS_FAILED, 1);
+    for (size_t i = 0; i < OFFERS_MAX; i++) {
+        struct offer *o = &s->offers[i];
+
+        if (!o->used || !o->durable)
+            continue;
+        if (failed)             // offered again, acknowledged again
+            o->durable = false;
+        else
+            offer_end (o);
+    }
+    next_items (s);
 }
 
 static void on_ack (struct ship *s, const struct message *m)
 {
     struct offer *o = find_offer (s, m->item);
 
-    if (!o || spool_durable (s->spool, &o->item, NULL) < 0)
-        return;                 // offered again, acknowledged again
-    offer_end (o);
-    next_items (s);
+    if (!o || o->durable)
+        return;
+    (void)FAULT ("agent.ship.ack");
+    o->durable = true;
+    (void)loop_add_timer (s->loop, ACKS_NS, commit_acks, s);
+}
+
+/* ---- the aggregator's words ---- */
+
+static void measure_clock (struct ship *s, const struct message *m)
+{
+    bool off;
+
+    if (m->version < 2 ||
+        !clock_sync_take (&s->clock, m->sent_ns, clock_mono_ns (),
+                          clock_wall_ns (), m->wall_ns))
+        return;
+    s->hello.clock_offset_ns = s->clock.offset_ns;
+    s->hello.clock_error_ns = s->clock.error_ns;
+    off = clock_sync_is_off (&s->clock);
+    if (s->events.clock && (!s->clock_told || off != s->clock_off))
+        s->events.clock (s->events.arg, &s->clock);
+    s->clock_told = true;
+    s->clock_off = off;
+}
+
+static void on_welcome (struct ship *s, const struct message *m)
+{
+    s->peer_version = m->version;
+    measure_clock (s, m);
+    if (s->welcomed)
+        return;
+    s->welcomed = true;
+    repeat_all (s);
+    if (s->events.welcome)
+        s->events.welcome (s->events.arg);
 }
 
 static void on_message (void *arg, const struct net_peer *from,
@@ -235,20 +379,16 @@ static void on_message (void *arg, const struct net_peer *from,
     struct ship *s = arg;
 
     (void)from;
-    (void)err;
-    if (bad == -EPROTONOSUPPORT && s->events.refused)
-        s->events.refused (s->events.arg, err->text);
-    if (!m)
+    if (!m) {
+        counter_add (COUNTER_MESSAGES_REFUSED, 1);
+        if (bad == -EPROTONOSUPPORT && s->events.refused)
+            s->events.refused (s->events.arg, REFUSAL_VERSION, err->text);
         return;
+    }
     s->heard_ns = clock_mono_ns ();
     switch (m->type) {
     case MESSAGE_WELCOME:
-        if (!s->welcomed) {
-            s->welcomed = true;
-            repeat_all (s);
-            if (s->events.welcome)
-                s->events.welcome (s->events.arg);
-        }
+        on_welcome (s, m);
         break;
     case MESSAGE_GET:
         on_get (s, m);
@@ -261,10 +401,11 @@ static void on_message (void *arg, const struct net_peer *from,
         break;
     case MESSAGE_ROLL:
         s->over = true;
+        commit_acks (s);        // what was acknowledged before this
         s->events.roll (s->events.arg, m->complete, m->text);
         break;
     case MESSAGE_REFUSED:
-        s->events.refused (s->events.arg, m->text);
+        s->events.refused (s->events.arg, m->reason, m->text);
         break;
     default:
         break;
@@ -273,23 +414,34 @@ static void on_message (void *arg, const struct net_peer *from,
 
 /* ---- saying again ---- */
 
+static void say_hello (struct ship *s)
+{
+    s->hello.sent_ns = clock_mono_ns ();
+    s->hello.wall_ns = clock_wall_ns ();
+    (void)say (s, &s->hello);
+}
+
 static void repeat_all (void *arg)
 {
     struct ship *s = arg;
 
     if (s->over)
         return;
-    (void)say (s, &s->hello);
+    say_hello (s);
     for (size_t i = 0; i < s->nsaid && s->welcomed; i++)
         (void)say (s, s->said[i]);
     for (size_t i = 0; i < OFFERS_MAX && s->welcomed; i++) {
-        if (s->offers[i].used)
+        if (s->offers[i].used && !s->offers[i].durable)
             say_offer (s, &s->offers[i]);
     }
     if (s->is_done && s->welcomed)
         (void)say (s, &s->done);
-    (void)loop_add_timer (s->loop, s->welcomed ? REPEAT_NS : REPEAT_NS / 20,
-                          repeat_all, s);
+    if (s->welcomed)
+        s->hello_ns = REPEAT_NS;
+    (void)loop_add_timer (s->loop, jittered (s, s->hello_ns), repeat_all, s);
+    if (s->hello_ns < REPEAT_NS)
+        s->hello_ns = 2 * s->hello_ns < REPEAT_NS ? 2 * s->hello_ns
+                                                  : REPEAT_NS;
 }
 
 static int keep (struct ship *s, const struct message *m)
@@ -307,6 +459,10 @@ static int keep (struct ship *s, const struct message *m)
             return 0;
         }
     }
+    if (m->type == MESSAGE_NOTE && s->nnotes == SHIP_NOTES_MAX) {
+        counter_add (COUNTER_NOTES_DROPPED, 1);
+        return 0;
+    }
     if (!(one = malloc (sizeof (*one))))
         return -ENOMEM;
     said = realloc (s->said, (s->nsaid + 1) * sizeof (*said));
@@ -317,6 +473,7 @@ static int keep (struct ship *s, const struct message *m)
     *one = *m;
     s->said = said;
     said[s->nsaid++] = one;
+    s->nnotes += m->type == MESSAGE_NOTE;
     return 0;
 }
 
@@ -327,6 +484,8 @@ int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
                          .local_rank = local_rank, .phase = phase,
                          .status = status };
 
+    if (phase == RANK_RUNNING)
+        s->is_done = false;     // it joined after the others' ends
     (void)snprintf (m.text, sizeof (m.text), "%s", text);
     if (s->welcomed)
         (void)say (s, &m);
@@ -351,6 +510,17 @@ void ship_done (struct ship *s, const char *text)
         (void)say (s, &s->done);
 }
 
+void ship_limit (struct ship *s, int64_t bytes_per_s)
+{
+    // at the start no more than the smallest piece that is asked for
+    bucket_init (&s->rate, bytes_per_s, CONTENT_CHUNK, clock_mono_ns ());
+}
+
+void ship_hold (struct ship *s, bool held)
+{
+    s->held = held;
+}
+
 void ship_kick (struct ship *s)
 {
     offer_more (s);
@@ -359,6 +529,11 @@ void ship_kick (struct ship *s)
 int64_t ship_heard_ns (const struct ship *s)
 {
     return s->heard_ns;
+}
+
+static void begin_offers (void *arg)
+{
+    offer_more (arg);
 }
 
 int ship_create (struct loop *loop, struct spool *spool, const char *endpoint,
@@ -370,6 +545,11 @@ int ship_create (struct loop *loop, struct spool *spool, const char *endpoint,
     int rc;
 
     if (s) {
+        buf_init (&s->packed, PACKED_MAX);
+        s->hello_ns = HELLO_NS;
+        if (getrandom (&s->random, sizeof (s->random), 0) < 0)
+            s->random = (uint64_t)clock_mono_ns ();
+        s->random |= 1;         // a state of 0 would stay so
         s->chunk = malloc (CONTENT_CHUNK);
         s->queue = calloc (QUEUE_MAX, sizeof (*s->queue));
     }
@@ -382,20 +562,23 @@ int ship_create (struct loop *loop, struct spool *spool, const char *endpoint,
     s->events = *events;
     s->hello.type = MESSAGE_HELLO;
     s->hello.world_size = who->world_size;
+    s->hello.clock_offset_ns = s->hello.clock_error_ns = MESSAGE_NO_CLOCK;
     (void)snprintf (s->hello.job, sizeof (s->hello.job), "%s", who->job);
     (void)snprintf (s->hello.host, sizeof (s->hello.host), "%s", who->host);
     (void)snprintf (s->hello.host_key, sizeof (s->hello.host_key), "%s",
                     who->host_key);
     s->done.type = MESSAGE_DONE;
-    rc = net_connect (endpoint, &s->net, err);
+    rc = net_connect (endpoint, who->security, &s->net, err);
     if (rc == 0 && net_attach (s->net, loop, on_message, s) < 0)
         rc = err_set (err, ENOMEM, "no memory to ship");
     if (rc < 0) {
         ship_destroy (s);
         return rc;
     }
+    net_watch (s->net, events->problem, events->arg);
     repeat_all (s);
-    offer_more (s);
+    // from the loop: what the events tell may need '*ret'
+    (void)loop_add_timer (loop, 0, begin_offers, s);
     *ret = s;
     return 0;
 }
@@ -407,6 +590,8 @@ void ship_destroy (struct ship *s)
     if (s->loop) {
         loop_del_timer (s->loop, repeat_all, s);
         loop_del_timer (s->loop, retry_queue, s);
+        loop_del_timer (s->loop, commit_acks, s);
+        loop_del_timer (s->loop, begin_offers, s);
     }
     net_close (s->net);
     for (size_t i = 0; i < OFFERS_MAX; i++) {
@@ -416,6 +601,7 @@ void ship_destroy (struct ship *s)
     for (size_t i = 0; i < s->nsaid; i++)
         free (s->said[i]);
     free (s->said);
+    buf_fini (&s->packed);
     free (s->queue);
     free (s->chunk);
     free (s);

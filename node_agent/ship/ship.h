@@ -1,7 +1,8 @@
 /* node_agent/ship/ship.h - deliver what the spool holds
  *
- * Offers items in order, answers the aggregator's questions for pieces of
- * them, and marks them durable when they are acknowledged.  Whatever may have
+ * Offers items, all rows before any raw file, answers the aggregator's
+ * questions for pieces of them, and marks them durable when they are
+ * acknowledged.  Whatever may have
  * been lost on the way (ZeroMQ drops messages when connections break) is said
  * again every few seconds: the other side takes repetitions.
  */
@@ -10,7 +11,10 @@
 
 #include "base/loop.h"
 #include "net/net.h"
+#include "ship/clock_sync.h"
 #include "spool/spool.h"
+
+#define SHIP_NOTES_MAX 256      // 0.7 MB; nobody reads more
 
 struct ship;
 
@@ -19,14 +23,19 @@ struct ship_events {
     void (*welcome) (void *arg);                        // connected
     void (*stop) (void *arg, const char *why);          // end the COMMANDs
     void (*roll) (void *arg, bool complete, const char *text);  // job over
-    void (*refused) (void *arg, const char *why);       // final
+    void (*refused) (void *arg, enum refusal reason, const char *why);
+    void (*problem) (void *arg, enum net_problem what, const char *text);
     void (*delivered) (void *arg);                      // spool is empty now
+    void (*failed) (void *arg, const char *why);        // the spool is: final
+    void (*clock) (void *arg, const struct clock_sync *c);      // first known,
+                                        // or it began or ceased to be off
     void *arg;
 };
 
 struct ship_identity {
     const char *job, *host, *host_key;
     int64_t world_size;         // 0: unknown
+    const struct net_security *security;        // NULL: none
 };
 
 /* Connect and start.  The spool and the loop are borrowed. */
@@ -36,6 +45,12 @@ int ship_create (struct loop *loop, struct spool *spool, const char *endpoint,
                  struct err *err);
 void ship_destroy (struct ship *s);     // s may be NULL
 
+/* At most so many bytes a second, 0: any; and whether raw files are held back
+ * until the next call.
+ */
+void ship_limit (struct ship *s, int64_t bytes_per_s);
+void ship_hold (struct ship *s, bool held);
+
 /* New items have been sealed. */
 void ship_kick (struct ship *s);
 
@@ -43,7 +58,9 @@ void ship_kick (struct ship *s);
 int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
                enum rank_phase phase, int64_t status, const char *text);
 
-/* A sentence for the summary; kept and repeated. */
+/* A sentence for the summary; kept and repeated, up to SHIP_NOTES_MAX of them:
+ * more are dropped, and counted.  0 or -ENOMEM.
+ */
 int ship_note (struct ship *s, const char *text);
 
 /* Everything has been said and delivered; repeated until the job is over. */

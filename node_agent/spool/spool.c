@@ -1,47 +1,28 @@
 /* node_agent/spool/spool.c - what is to be delivered, on local disk */
-#include "spool/spool.h"
+#include "spool/inside.h"
 
-#include "base/db.h"
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/fault.h"
 #include "base/fileio.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
-#define SPOOL_SCHEMA 1          // PRAGMA user_version
+/* ---- the directory ---- */
 
-static const char schema_sql[] =
-    // one row for each version of a capture that was sealed
-    "CREATE TABLE IF NOT EXISTS sealed (capture_path TEXT, fingerprint TEXT,"
-    " PRIMARY KEY (capture_path, fingerprint));"
-    // state: sealed, durable, gone
-    "CREATE TABLE IF NOT EXISTS item (id INTEGER PRIMARY KEY AUTOINCREMENT,"
-    " kind INTEGER NOT NULL, rank INTEGER NOT NULL, capture TEXT NOT NULL,"
-    " path TEXT NOT NULL, file TEXT NOT NULL, size INTEGER NOT NULL,"
-    " content BLOB NOT NULL, state TEXT NOT NULL, why TEXT);"
-    "CREATE INDEX IF NOT EXISTS item_state ON item(state, id);"
-    // what the wrappers of a run have said
-    "CREATE TABLE IF NOT EXISTS said (rank INTEGER, type TEXT, packet TEXT,"
-    " PRIMARY KEY (rank, type));";
-
-struct spool {
-    char dir[PATH_MAX];
-    int lock;                   // descriptor, locked
-    sqlite3 *db;
-    sqlite3_stmt *next, *add, *set;
-    unsigned temps;
-};
-
-static int lock_dir (struct spool *s, struct err *err)
+int spool_lock_dir (struct spool *s, struct err *err)
 {
     char path[PATH_MAX];
 
-    if (!fileio_join (path, sizeof (path), s->dir, "lock"))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", s->dir);
+    (void)snprintf (path, sizeof (path), "%s/lock", s->dir);
     s->lock = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (s->lock < 0)
         return err_sys (err, errno, "cannot open %s", path);
@@ -50,62 +31,285 @@ static int lock_dir (struct spool *s, struct err *err)
     return 0;
 }
 
-static int open_ledger (struct spool *s, struct err *err)
+int spool_make_dirs (struct spool *s, struct err *err)
+{
+    static const char *const names[] = { SPOOL_ITEMS, SPOOL_QUARANTINE };
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
+        (void)snprintf (path, sizeof (path), "%s/%s", s->dir, names[i]);
+        if (mkdir (path, 0700) < 0 && errno != EEXIST)
+            return err_sys (err, errno, "cannot make directory %s", path);
+    }
+    return fileio_sync_dir (s->dir, err);
+}
+
+void spool_group_path (const struct spool *s, uint64_t id,
+                       char out[PATH_MAX])
+{
+    (void)snprintf (out, PATH_MAX, "%s/" SPOOL_ITEMS "/%llu", s->dir,
+                    (unsigned long long)(id >> FILES_SHIFT));
+}
+
+void spool_file_path (const struct spool *s, uint64_t id, unsigned number,
+                      char out[PATH_MAX])
+{
+    (void)snprintf (out, PATH_MAX, "%s/" SPOOL_ITEMS "/%llu/%llu-%u", s->dir,
+                    (unsigned long long)(id >> FILES_SHIFT),
+                    (unsigned long long)id, number);
+}
+
+int spool_file (struct spool *s, uint64_t id, unsigned number,
+                char path[PATH_MAX], struct err *err)
+{
+    char dir[PATH_MAX];
+    int rc = 0;
+
+    spool_file_path (s, id, number, path);
+    if (s->made_dir == (id >> FILES_SHIFT) + 1)
+        return 0;
+    spool_group_path (s, id, dir);
+    if ((rc = FAULT ("agent.spool.mkdir")) < 0)
+        return err_sys (err, -rc, "cannot make directory %s", dir);
+    if (mkdir (dir, 0700) < 0 && errno != EEXIST)
+        return err_sys (err, errno, "cannot make directory %s", dir);
+    (void)snprintf (dir, sizeof (dir), "%s/" SPOOL_ITEMS, s->dir);
+    if ((rc = fileio_sync_dir (dir, err)) == 0)
+        s->made_dir = (id >> FILES_SHIFT) + 1;
+    return rc;
+}
+
+int spool_remove_files (struct spool *s, uint64_t id, struct err *err)
+{
+    char path[PATH_MAX], prefix[32];
+    struct dirent *e;
+    DIR *dir;
+    int n, rc = FAULT ("agent.spool.remove.unlink");
+
+    if (rc < 0)
+        return err_sys (err, -rc, "cannot remove files of %s", s->dir);
+    spool_group_path (s, id, path);
+    if (!(dir = opendir (path)))
+        return errno == ENOENT ? 0 : err_sys (err, errno, "cannot read %s",
+                                              path);
+    n = snprintf (prefix, sizeof (prefix), "%llu-", (unsigned long long)id);
+    while ((e = readdir (dir))) {
+        if (strncmp (e->d_name, prefix, (size_t)n) == 0)
+            (void)unlinkat (dirfd (dir), e->d_name, 0);
+    }
+    (void)closedir (dir);
+    return 0;
+}
+
+/* ---- quarantine ---- */
+
+static int write_reason (const char *path, const char *why, struct err *err)
+{
+    char text[ERR_TEXT_MAX + 128], date[32];
+    time_t now = (time_t)(clock_wall_ns () / NS_PER_S);
+    struct tm tm;
+    int n, rc = FAULT ("agent.spool.quarantine.reason");
+
+    if (rc < 0)
+        return err_sys (err, -rc, "cannot write %s", path);
+    (void)gmtime_r (&now, &tm);
+    (void)strftime (date, sizeof (date), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    n = snprintf (text, sizeof (text), "%s set aside by rollcall-agent: %s\n",
+                  date, why);
+    return fileio_replace (path, text, (size_t)n < sizeof (text)
+                                           ? (size_t)n : sizeof (text) - 1,
+                           0600, err);
+}
+
+int spool_set_file_aside (struct spool *s, const char *file, const char *name,
+                          const char *why, struct err *err)
+{
+    char to[PATH_MAX], reason[PATH_MAX];
+    int rc;
+
+    (void)snprintf (to, sizeof (to), "%s/" SPOOL_QUARANTINE "/%s", s->dir,
+                    name);
+    (void)snprintf (reason, sizeof (reason), "%s/" SPOOL_QUARANTINE
+                    "/%s.reason", s->dir, name);
+    if ((rc = write_reason (reason, why, err)) < 0 || !file)
+        return rc;
+    if ((rc = FAULT ("agent.spool.quarantine.rename")) < 0)
+        return err_sys (err, -rc, "cannot rename %s", file);
+    if (rename (file, to) < 0 && errno != ENOENT)
+        return err_sys (err, errno, "cannot rename %s to %s", file, to);
+    return 0;
+}
+
+/* A ledger that cannot be used: it and the files that it speaks of make room
+ * for new ones.  Every capture will be sealed again.
+ */
+static int set_ledger_aside (struct spool *s, const char *why,
+                             struct err *err)
+{
+    static const char *const names[] = { SPOOL_LEDGER, SPOOL_LEDGER "-wal",
+                                         SPOOL_ITEMS };
+    int rc = 0;
+
+    spool_ledger_close (s);
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]) && rc == 0;
+         i++) {
+        char from[PATH_MAX], name[64];
+
+        (void)snprintf (from, sizeof (from), "%s/%s", s->dir, names[i]);
+        (void)snprintf (name, sizeof (name), "%s.%lld", names[i],
+                        (long long)clock_wall_ns ());
+        rc = spool_set_file_aside (s, from, name, why, err);
+    }
+    memset (s->tally, 0, sizeof (s->tally));
+    memset (s->saved, 0, sizeof (s->saved));
+    s->made_dir = 0;
+    (void)snprintf (s->set_aside, sizeof (s->set_aside), "the ledger of %.200s "
+                    "was damaged (%.200s) and is in quarantine: all captures "
+                    "are read again", s->dir, why);
+    counter_add (COUNTER_ITEMS_QUARANTINED, 1);
+    return rc < 0 ? rc : spool_make_dirs (s, err);
+}
+
+const char *spool_set_aside (const struct spool *s)
+{
+    return *s->set_aside ? s->set_aside : NULL;
+}
+
+static void condemned_path (const struct spool *s, char out[PATH_MAX])
+{
+    (void)snprintf (out, PATH_MAX, "%s/condemned", s->dir);
+}
+
+void spool_condemn (struct spool *s, const char *why)
+{
+    char path[PATH_MAX];
+
+    condemned_path (s, path);
+    (void)fileio_replace (path, why, strlen (why), 0600, NULL);
+}
+
+/* ---- recovery ---- */
+
+/* Captures that an earlier life was sealing: their files are not in the
+ * ledger, so they go, and the captures are only seen.
+ */
+static int undo_settled (struct spool *s, struct err *err)
+{
+    int64_t id;
+
+    while ((id = db_int (s->db, "SELECT id FROM capture WHERE state<3 AND "
+                         "state=2 LIMIT 1", 0)) > 0) {
+        spool_unsettle (s, (uint64_t)id);
+        if (db_int (s->db, "SELECT id FROM capture WHERE state<3 AND state=2 "
+                    "LIMIT 1", 0) == id)
+            return err_set (err, EIO, "cannot write to the spool %s", s->dir);
+    }
+    return 0;
+}
+
+/* Files of items that were acknowledged just before the end. */
+static int finish_durable (struct spool *s, struct err *err)
+{
+    for (;;) {
+        uint64_t id = (uint64_t)db_int (s->db, "SELECT id FROM item INDEXED "
+                                        "BY item_durable WHERE state=6 LIMIT "
+                                        "1", 0);
+        int rc;
+
+        if (id == 0)
+            return 0;
+        // released with the commit, since it is advice by then
+        if ((rc = spool_durable (s, &id, 1, err)) < 0 ||
+            (rc = spool_ledger_begin (s, err)) < 0 ||
+            (rc = spool_ledger_commit (s, "agent.spool.released.commit",
+                                       err)) < 0)
+            return rc;
+        if (db_int (s->db, "SELECT id FROM item INDEXED BY item_durable WHERE "
+                    "state=6 LIMIT 1", 0) == (int64_t)id)
+            return err_set (err, EIO, "cannot remove files of the spool %s",
+                            s->dir);
+    }
+}
+
+/* What a migration from version 1 has linked to new names. */
+static void remove_old_names (struct spool *s)
+{
+    DIR *dir = opendir (s->dir);
+    struct dirent *e;
+
+    while (dir && (e = readdir (dir))) {
+        if (strncmp (e->d_name, "shipment-", 9) == 0 &&
+            FAULT ("agent.spool.migrate.unlink") == 0)
+            (void)unlinkat (dirfd (dir), e->d_name, 0);
+    }
+    if (dir)
+        (void)closedir (dir);
+}
+
+/* ---- life ---- */
+
+struct spool *spool_new_struct (const char *dir, struct err *err)
+{
+    struct spool *s = calloc (1, sizeof (*s));
+
+    if (!s) {
+        (void)err_set (err, ENOMEM, "no memory for the spool");
+        return NULL;
+    }
+    s->lock = -1;
+    if ((size_t)snprintf (s->dir, sizeof (s->dir), "%s", dir) >=
+        sizeof (s->dir)) {
+        (void)err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
+        free (s);
+        return NULL;
+    }
+    return s;
+}
+
+static int recover (struct spool *s, struct err *err)
 {
     char path[PATH_MAX];
     int rc;
 
-    if (!fileio_join (path, sizeof (path), s->dir, "ledger.db"))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", s->dir);
-    if (sqlite3_open_v2 (path, &s->db,
-                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-                             SQLITE_OPEN_NOMUTEX,
-                         NULL) != SQLITE_OK)
-        return db_error (s->db, path, err);
-    rc = db_exec (s->db, "PRAGMA locking_mode=EXCLUSIVE;PRAGMA "
-                         "journal_mode=WAL;PRAGMA synchronous=FULL;", err);
-    if (rc == 0 && db_int (s->db, "PRAGMA user_version", 0) > SPOOL_SCHEMA)
-        return err_set (err, ENOTSUP, "%s was written by a newer rollcall",
-                        path);
+    condemned_path (s, path);
+    if (unlink (path) == 0)
+        return err_set (err, EBADMSG, "it was found to be damaged");
+    rc = spool_ledger_open (s, err);
     if (rc == 0)
-        rc = db_exec (s->db, schema_sql, err);
-    if (rc == 0)
-        rc = db_execf (s->db, err, "PRAGMA user_version=%d", SPOOL_SCHEMA);
-    if (rc == 0)
-        rc = db_prepare (s->db, "SELECT id, kind, rank, capture, path, file, "
-                                "size, content FROM item WHERE "
-                                "state='sealed' AND id>?1 ORDER BY id LIMIT 1",
-                         &s->next, err);
-    if (rc == 0)
-        rc = db_prepare (s->db, "INSERT INTO item (kind, rank, capture, path, "
-                                "file, size, content, state) VALUES (?1,?2,?3,"
-                                "?4,?5,?6,?7,'sealed')", &s->add, err);
-    if (rc == 0)
-        rc = db_prepare (s->db, "UPDATE item SET state=?2, why=?3 WHERE "
-                                "id=?1", &s->set, err);
-    return rc;
+        rc = undo_settled (s, err);
+    return rc < 0 ? rc : finish_durable (s, err);
+}
+
+static int open_spool (struct spool *s, struct err *err)
+{
+    const char *remote;
+    struct err why = { "" };
+    int rc = fileio_mkdirs (s->dir, 0700, err);
+
+    if (rc == 0 && (remote = fileio_remote_fs (s->dir)))
+        rc = err_set (err, ENOTSUP, "%s is on a shared file system (%s), where "
+                      "a spool is not safe: choose a local directory", s->dir,
+                      remote);
+    if (rc < 0 || (rc = spool_lock_dir (s, err)) < 0 ||
+        (rc = spool_make_dirs (s, err)) < 0)
+        return rc;
+    rc = recover (s, &why);
+    if (rc == -EBADMSG && (rc = set_ledger_aside (s, why.text, err)) == 0)
+        return recover (s, err);
+    if (rc < 0)
+        return err_set (err, -rc, "%s", why.text);
+    remove_old_names (s);
+    return 0;
 }
 
 int spool_open (const char *dir, struct spool **ret, struct err *err)
 {
-    struct spool *s = calloc (1, sizeof (*s));
-    const char *remote;
+    struct spool *s = spool_new_struct (dir, err);
     int rc;
 
     if (!s)
-        return err_set (err, ENOMEM, "no memory for the spool");
-    s->lock = -1;
-    (void)snprintf (s->dir, sizeof (s->dir), "%s", dir);
-    rc = fileio_mkdirs (dir, 0700, err);
-    if (rc == 0 && (remote = fileio_remote_fs (dir)))
-        rc = err_set (err, ENOTSUP, "%s is on a shared file system (%s), where "
-                      "a spool is not safe: choose a local directory", dir,
-                      remote);
-    if (rc == 0)
-        rc = lock_dir (s, err);
-    if (rc == 0)
-        rc = open_ledger (s, err);
-    if (rc < 0) {
+        return -ENOMEM;
+    if ((rc = open_spool (s, err)) < 0) {
         spool_close (s);
         return rc;
     }
@@ -117,193 +321,21 @@ void spool_close (struct spool *s)
 {
     if (!s)
         return;
-    (void)sqlite3_finalize (s->next);
-    (void)sqlite3_finalize (s->add);
-    (void)sqlite3_finalize (s->set);
-    (void)sqlite3_close (s->db);
+    if (s->db && s->nadvice > 0 && spool_ledger_begin (s, NULL) == 0)
+        (void)spool_ledger_commit (s, "agent.spool.close.commit", NULL);
+    spool_ledger_close (s);
     if (s->lock >= 0)
         (void)close (s->lock);
     free (s);
 }
 
-bool spool_knows (struct spool *s, const char *capture_path,
-                  const char *fingerprint)
+sqlite3 *spool_db (struct spool *s)
 {
-    sqlite3_stmt *st = NULL;
-    bool known = false;
-
-    if (db_prepare (s->db, "SELECT 1 FROM sealed WHERE capture_path=?1 AND "
-                           "fingerprint=?2", &st, NULL) == 0) {
-        db_bind_text (st, 1, capture_path);
-        db_bind_text (st, 2, fingerprint);
-        known = sqlite3_step (st) == SQLITE_ROW;
-    }
-    (void)sqlite3_finalize (st);
-    return known;
+    return s->db;
 }
 
-int spool_temp (struct spool *s, char path[PATH_MAX], struct err *err)
+void spool_on_again (struct spool *s, spool_again_fn *fn, void *arg)
 {
-    int n = snprintf (path, PATH_MAX, "%s/shipment-%ld-%u", s->dir,
-                      (long)getpid (), s->temps++);
-
-    if (n < 0 || n >= PATH_MAX)
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", s->dir);
-    return 0;
-}
-
-static int add_item (struct spool *s, const struct spool_item *item,
-                     struct err *err)
-{
-    (void)sqlite3_bind_int (s->add, 1, (int)item->kind);
-    (void)sqlite3_bind_int64 (s->add, 2, item->rank);
-    db_bind_text (s->add, 3, item->capture);
-    db_bind_text (s->add, 4, item->path);
-    db_bind_text (s->add, 5, item->file);
-    (void)sqlite3_bind_int64 (s->add, 6, (int64_t)item->size);
-    (void)sqlite3_bind_blob (s->add, 7, item->content.bytes, DIGEST_SIZE,
-                             SQLITE_TRANSIENT);
-    return db_run (s->add, err);
-}
-
-int spool_seal (struct spool *s, const char *capture_path,
-                const char *fingerprint, const struct spool_item *items,
-                size_t n, struct err *err)
-{
-    sqlite3_stmt *st = NULL;
-    int rc = fileio_sync_dir (s->dir, err);
-
-    if (rc == 0)
-        rc = db_exec (s->db, "BEGIN IMMEDIATE", err);
-    if (rc < 0)
-        return rc;
-    rc = db_prepare (s->db, "INSERT OR IGNORE INTO sealed VALUES (?1,?2)",
-                     &st, err);
-    if (rc == 0) {
-        db_bind_text (st, 1, capture_path);
-        db_bind_text (st, 2, fingerprint);
-        rc = db_run (st, err);
-    }
-    (void)sqlite3_finalize (st);
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = add_item (s, &items[i], err);
-    if (rc == 0)
-        rc = db_exec (s->db, "COMMIT", err);
-    if (rc < 0)
-        (void)sqlite3_exec (s->db, "ROLLBACK", NULL, NULL, NULL);
-    return rc;
-}
-
-static void copy_column (char *out, size_t max, sqlite3_stmt *st, int column)
-{
-    const char *text = (const char *)sqlite3_column_text (st, column);
-
-    (void)snprintf (out, max, "%s", text ? text : "");
-}
-
-int spool_next (struct spool *s, uint64_t id, struct spool_item *ret,
-                struct err *err)
-{
-    sqlite3_stmt *st = s->next;
-    int rc = 0;
-
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
-    switch (sqlite3_step (st)) {
-    case SQLITE_ROW:
-        memset (ret, 0, sizeof (*ret));
-        ret->id = (uint64_t)sqlite3_column_int64 (st, 0);
-        ret->kind = (enum item_kind)sqlite3_column_int (st, 1);
-        ret->rank = sqlite3_column_int64 (st, 2);
-        copy_column (ret->capture, sizeof (ret->capture), st, 3);
-        copy_column (ret->path, sizeof (ret->path), st, 4);
-        copy_column (ret->file, sizeof (ret->file), st, 5);
-        ret->size = (uint64_t)sqlite3_column_int64 (st, 6);
-        if (sqlite3_column_bytes (st, 7) == DIGEST_SIZE)
-            memcpy (ret->content.bytes, sqlite3_column_blob (st, 7),
-                    DIGEST_SIZE);
-        rc = 1;
-        break;
-    case SQLITE_DONE:
-        break;
-    default:
-        rc = db_error (s->db, "spool", err);
-    }
-    (void)sqlite3_reset (st);
-    return rc;
-}
-
-static int set_state (struct spool *s, uint64_t id, const char *state,
-                      const char *why, struct err *err)
-{
-    (void)sqlite3_bind_int64 (s->set, 1, (int64_t)id);
-    db_bind_text (s->set, 2, state);
-    db_bind_text (s->set, 3, why);
-    return db_run (s->set, err);
-}
-
-int spool_durable (struct spool *s, const struct spool_item *item,
-                   struct err *err)
-{
-    int rc = set_state (s, item->id, "durable", NULL, err);
-
-    if (rc == 0 && item->kind == ITEM_ROWS)
-        (void)unlink (item->file);
-    return rc;
-}
-
-int spool_gone (struct spool *s, uint64_t id, const char *why,
-                struct err *err)
-{
-    return set_state (s, id, "gone", why, err);
-}
-
-uint64_t spool_undelivered (struct spool *s)
-{
-    return (uint64_t)db_int (s->db, "SELECT count(*) FROM item WHERE "
-                                    "state='sealed'", 0);
-}
-
-bool spool_has_rank (struct spool *s, int64_t rank)
-{
-    char sql[128];
-
-    (void)snprintf (sql, sizeof (sql), "SELECT 1 FROM item WHERE rank=%lld "
-                    "LIMIT 1", (long long)rank);
-    return db_int (s->db, sql, 0) == 1;
-}
-
-int spool_keep_said (struct spool *s, int64_t rank, const char *type,
-                     const char *packet, struct err *err)
-{
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (s->db, "INSERT OR REPLACE INTO said VALUES "
-                                "(?1,?2,?3)", &st, err);
-
-    if (rc == 0) {
-        (void)sqlite3_bind_int64 (st, 1, rank);
-        db_bind_text (st, 2, type);
-        db_bind_text (st, 3, packet);
-        rc = db_run (st, err);
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
-}
-
-int spool_each_said (struct spool *s,
-                     void (*fn) (void *arg, int64_t rank, const char *packet),
-                     void *arg, struct err *err)
-{
-    sqlite3_stmt *st = NULL;
-    int code, rc = db_prepare (s->db, "SELECT rank, packet FROM said ORDER BY "
-                                      "type='hello' DESC, rank", &st, err);
-
-    if (rc < 0)
-        return rc;
-    while ((code = sqlite3_step (st)) == SQLITE_ROW)
-        fn (arg, sqlite3_column_int64 (st, 0),
-            (const char *)sqlite3_column_text (st, 1));
-    if (code != SQLITE_DONE)
-        rc = db_error (s->db, "spool", err);
-    (void)sqlite3_finalize (st);
-    return rc;
+    s->again = fn;
+    s->again_arg = arg;
 }

@@ -1,9 +1,15 @@
 /* node_agent/spool/spool.h - what is to be delivered, on local disk
  *
- * A directory with a ledger and the shipments.  An item is sealed (its content
- * is fixed and named by its hash), then durable (the aggregator has it, fsynced
- * on its side).  Every change is one synchronous transaction; starting again
- * needs nothing but the directory.
+ * A directory with a ledger and the shipments; doc/format-spool.md describes
+ * both.  A capture is seen, settled, then sealed: its items have a fixed
+ * content, named by its hash.  An item is offered, transferred, durable (the
+ * aggregator has it, fsynced on its side) and released (nothing of it is left
+ * here).  Starting again needs nothing but the directory.
+ *
+ * Not for several threads; but files that spool_file names may be written by
+ * any.  Unless said otherwise functions return 0 or a negative errno, and then
+ * nothing has changed: -ENOSPC and -EIO of the disk, -EBADMSG when the ledger
+ * is damaged (the next spool_open sets it aside and begins a new one).
  */
 #ifndef ROLLCALL_SPOOL_SPOOL_H
 #define ROLLCALL_SPOOL_SPOOL_H
@@ -12,11 +18,37 @@
 
 #include <limits.h>
 
+#define SPOOL_SEGMENT 1024              // chunk hashes that are read at once
+
+/* Of captures and items, in the ledger as these numbers. */
+enum spool_state {
+    SPOOL_SEEN = 1,             // a capture is there
+    SPOOL_SETTLED = 2,          // it is finished, and being sealed
+    SPOOL_SEALED = 3,
+    SPOOL_OFFERED = 4,          // this and the next are only advice
+    SPOOL_TRANSFERRING = 5,
+    SPOOL_DURABLE = 6,          // of a capture: no item of it is open
+    SPOOL_RELEASED = 7,
+    SPOOL_CHANGED = 8,          // a raw file was written to after sealing
+    SPOOL_VANISHED = 9,
+    SPOOL_QUARANTINED = 10,     // damaged: set aside, its capture sealed again
+    SPOOL_STATES
+};
+
+const char *spool_state_name (enum spool_state s);
+
 struct spool;
+struct sqlite3;
+
+/* The ledger, for the spool's other files. */
+struct sqlite3 *spool_db (struct spool *s);
 
 struct spool_item {
     uint64_t id;
+    uint64_t capture_id;
     enum item_kind kind;
+    enum spool_state state;
+    bool own;                           // 'file' is in the spool
     int64_t rank;
     uint64_t size;
     struct digest content;
@@ -25,44 +57,140 @@ struct spool_item {
     char file[PATH_MAX];                // where the bytes are
 };
 
-/* Open or make the spool.  -ENOTSUP on a shared file system, where locks are
- * not safe; -EBUSY when another agent has it; -EIO if the ledger is damaged.
+/* Open or make the spool, and put right what an earlier life left half done.
+ * The time and memory that this takes do not depend on how much is in it.
+ * -ENOTSUP on a shared file system, where locks are not safe, or for a ledger
+ * of a newer version; -EBUSY when another agent has it.
  */
 int spool_open (const char *dir, struct spool **ret, struct err *err);
 void spool_close (struct spool *s);     // s may be NULL
+
+/* Why spool_open had to begin a new ledger, or NULL. */
+const char *spool_set_aside (const struct spool *s);
+
+/* The ledger turned out to be damaged (-EBADMSG) while in use: the next
+ * spool_open sets it aside, whatever it looks like then.
+ */
+void spool_condemn (struct spool *s, const char *why);
+
+/* Called when a capture is to be sealed again because what was sealed of it is
+ * damaged; 'why' names the file.  An empty path: nobody knows which capture,
+ * so all are to be looked at.
+ */
+typedef void spool_again_fn (void *arg, const char *capture_path,
+                             const char *why);
+void spool_on_again (struct spool *s, spool_again_fn *fn, void *arg);
+
+/* ---- captures ---- */
+
+/* These captures are there now; in one transaction.  Known ones are fine. */
+int spool_seen (struct spool *s, const char *const *paths, size_t n,
+                struct err *err);
+
+/* Captures that were seen and are not there any more become vanished, each
+ * with a call of 'fn'.  To be called once, at the start.
+ */
+int spool_find_vanished (struct spool *s,
+                         void (*fn) (void *arg, const char *capture_path),
+                         void *arg, struct err *err);
 
 /* Whether this version of a capture has been sealed before. */
 bool spool_knows (struct spool *s, const char *capture_path,
                   const char *fingerprint);
 
-/* The path for a new shipment file, in the spool. */
-int spool_temp (struct spool *s, char path[PATH_MAX], struct err *err);
+/* A version of a capture is about to be sealed; 'id' is what its files in the
+ * spool are named by.
+ */
+int spool_settle (struct spool *s, const char *capture_path,
+                  const char *fingerprint, uint64_t *id, struct err *err);
 
-/* Seal the items of one version of a capture, all or none.  Files of rows (the
+/* It was not: remove its files; it is only seen now. */
+void spool_unsettle (struct spool *s, uint64_t id);
+
+/* The path for file 'number' of a settled capture: 0 is the shipment, others
+ * are links to raw files.  The directory of it is there.
+ */
+int spool_file (struct spool *s, uint64_t id, unsigned number,
+                char path[PATH_MAX], struct err *err);
+
+struct spool_new {
+    enum item_kind kind;
+    unsigned number;            // of its file, unique within the capture
+    bool own;                   // that file is there
+    char *path;                 // within the capture, "" for rows
+    uint64_t size;
+    struct content_hash hash;   // of all its chunks
+};
+
+/* Seal the items of a settled capture, all or none.  Files of rows (the
  * shipment) must be fsynced already.
  */
-int spool_seal (struct spool *s, const char *capture_path,
-                const char *fingerprint, const struct spool_item *items,
-                size_t n, struct err *err);
-
-/* The first item after 'id' that is not durable, rows before raw files when
- * they were sealed together.  1 found, 0 none, negative on failure.
- */
-int spool_next (struct spool *s, uint64_t id, struct spool_item *ret,
+int spool_seal (struct spool *s, uint64_t id, const char *capture,
+                int64_t rank, const struct spool_new *items, size_t n,
                 struct err *err);
 
-/* It is durable: ledger first, then the shipment file is removed. */
-int spool_durable (struct spool *s, const struct spool_item *item,
+/* ---- items ---- */
+
+/* The first open item of a kind after 'id'.  Damaged ones are set aside on the
+ * way.  1 found, 0 none, negative on failure.
+ */
+int spool_next (struct spool *s, enum item_kind kind, uint64_t id,
+                struct spool_item *ret, struct err *err);
+
+/* The hashes of chunks 'first' to 'first' + SPOOL_SEGMENT - 1 of an item that
+ * has more than one, as far as there are; 'first' is a multiple of
+ * SPOOL_SEGMENT.  How many, or -EBADMSG: damaged, to be set aside.
+ */
+int spool_hashes (struct spool *s, uint64_t id, uint64_t first,
+                  struct digest out[SPOOL_SEGMENT], struct err *err);
+
+/* How far an item is.  Only advice for people: kept in memory until the next
+ * transaction, or until ADVICE_MAX of them have gathered.
+ */
+void spool_offered (struct spool *s, uint64_t id);
+void spool_transferring (struct spool *s, uint64_t id, uint64_t offset);
+
+/* They are durable: ledger first, in one transaction, then their files in the
+ * spool are removed.  Again is harmless.
+ */
+int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
                    struct err *err);
 
-/* It cannot be delivered (the file vanished): kept in the ledger as such. */
-int spool_gone (struct spool *s, uint64_t id, const char *why,
-                struct err *err);
+/* A raw file cannot be delivered: SPOOL_CHANGED or SPOOL_VANISHED. */
+int spool_gone (struct spool *s, uint64_t id, enum spool_state state,
+                const char *why, struct err *err);
 
-uint64_t spool_undelivered (struct spool *s);
+/* What is sealed of an item is damaged: its file goes into quarantine, beside
+ * a file that says why, and its capture is sealed again.
+ */
+int spool_quarantine (struct spool *s, const struct spool_item *item,
+                      const char *why, struct err *err);
+
+/* ---- numbers ---- */
+
+struct spool_tally {
+    uint64_t items, bytes;
+};
+
+/* Items of a kind in a state; from memory. */
+struct spool_tally spool_tally (const struct spool *s, enum item_kind kind,
+                                enum spool_state state);
+
+/* Bytes of shipments that are in the spool. */
+uint64_t spool_bytes (const struct spool *s);
+
+/* Open items of both kinds. */
+uint64_t spool_undelivered (const struct spool *s);
+
+/* Nothing is open although spool_undelivered says so: count again, and put
+ * the indexes right.
+ */
+int spool_recount (struct spool *s, struct err *err);
 
 /* Whether a capture of this rank was ever sealed. */
 bool spool_has_rank (struct spool *s, int64_t rank);
+
+/* ---- what else is to survive ---- */
 
 /* Keep what a wrapper said (one packet of each type), for the next life. */
 int spool_keep_said (struct spool *s, int64_t rank, const char *type,
@@ -72,5 +200,10 @@ int spool_keep_said (struct spool *s, int64_t rank, const char *type,
 int spool_each_said (struct spool *s,
                      void (*fn) (void *arg, int64_t rank, const char *packet),
                      void *arg, struct err *err);
+
+/* A text under a name, for people and the next life. */
+int spool_keep_note (struct spool *s, const char *name, const char *text,
+                     struct err *err);
+bool spool_note (struct spool *s, const char *name, char *out, size_t size);
 
 #endif

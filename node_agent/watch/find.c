@@ -13,10 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define STAMP_DIGITS 17         // YYYYMMDDhhmmssmmm
+#define PID_DIGITS_MAX 10       // those below fit an int
 
 static bool ends_with (const char *s, const char *end)
 {
@@ -82,6 +85,8 @@ struct find_name find_parse_name (const char *name)
         return f;
     f.made_ns = stamp_ns (name + end + 1);
     f.worker_size = digits_field (name, end, &ndigits);
+    if (f.worker_size > 0 && ndigits < PID_DIGITS_MAX)
+        f.pid = digits_value (name + f.worker_size + 1, ndigits);
     return f;
 }
 
@@ -93,12 +98,52 @@ static bool is_ignored (const char *name)
            strcmp (name, "cluster_analysis_output") == 0;
 }
 
-static bool is_evidence (const char *name)
+static size_t count_digits (const char *s)
 {
-    return strcmp (name, "FRAMEWORK") == 0 ||
-           strcmp (name, "ASCEND_PROFILER_OUTPUT") == 0 ||
-           starts_with (name, "PROF_") ||
-           (starts_with (name, "profiler_info") && ends_with (name, ".json"));
+    size_t n = 0;
+
+    while (s[n] >= '0' && s[n] <= '9')
+        n++;
+    return n;
+}
+
+/* PROF_<digits>_<digits>_<letters and digits>: a directory of msprof's. */
+static bool is_prof (const char *s)
+{
+    size_t n;
+
+    if (!starts_with (s, "PROF_"))
+        return false;
+    s += strlen ("PROF_");
+    for (int field = 0; field < 2; field++) {
+        if ((n = count_digits (s)) == 0 || s[n] != '_')
+            return false;
+        s += n + 1;
+    }
+    return *s && strspn (s, "0123456789abcdefghijklmnopqrstuvwxyz"
+                            "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen (s);
+}
+
+/* profiler_info.json, profiler_info_<digits>.json */
+static bool is_info (const char *s)
+{
+    size_t n;
+
+    if (!starts_with (s, "profiler_info"))
+        return false;
+    s += strlen ("profiler_info");
+    if (*s == '_' && (n = count_digits (s + 1)) > 0)
+        s += n + 1;
+    return strcmp (s, ".json") == 0;
+}
+
+/* What only a capture has in it. */
+static bool is_evidence (const char *name, int type)
+{
+    return type == DT_DIR ? strcmp (name, "FRAMEWORK") == 0 ||
+                                strcmp (name, "ASCEND_PROFILER_OUTPUT") == 0 ||
+                                is_prof (name)
+                          : is_info (name);
 }
 
 static int add_problem (struct found_list *list, const char *fmt, ...)
@@ -182,25 +227,29 @@ static int type_of (DIR *dir, const struct dirent *e)
     return (int)IFTODT (st.st_mode);
 }
 
-/* The directories in 'dir', and whether an entry shows it to be a capture.
- * Links that are named like captures are a problem worth telling.
+/* The directories in 'dir', and whether an entry shows it to be a capture: not
+ * when captures lie in it, whatever lies beside them.  Links that are named
+ * like captures are a problem worth telling.
  */
 static int list_dir (const char *path, DIR *dir, struct found_list *list,
                      char ***ret, size_t *nret, bool *evidence)
 {
+    bool shown = false, parent = false;
     char **names = NULL, **more;
     size_t n = 0;
     struct dirent *e;
+    int rc;
 
-    while ((e = readdir (dir))) {
+    while ((e = fileio_next_entry (dir, &rc))) {
+        bool named = *find_parse_name (e->d_name).framework;
         int type;
 
         if (e->d_name[0] == '.')
             continue;
-        if (is_evidence (e->d_name))
-            *evidence = true;
         type = type_of (dir, e);
-        if (type == DT_LNK && *find_parse_name (e->d_name).framework &&
+        shown = shown || is_evidence (e->d_name, type);
+        parent = parent || (named && type == DT_DIR);
+        if (type == DT_LNK && named &&
             add_problem (list, "%s/%s is a symbolic link, which is not "
                          "followed", path, e->d_name) < 0) {
             names_free (names, n);
@@ -219,23 +268,49 @@ static int list_dir (const char *path, DIR *dir, struct found_list *list,
     }
     if (n > 0)
         qsort (names, n, sizeof (*names), compare_names);
+    *evidence = *evidence || (shown && !parent);
     *ret = names;
     *nret = n;
-    return 0;
+    return rc < 0 ? cannot_read (list, path, -rc) : 0;
 }
 
-static int visit (const char *path, int fd, unsigned depth,
+/* Whether a directory is of the kernel's making: no disk, no captures, and
+ * large.
+ */
+static bool is_pseudo (int fd)
+{
+    static const long types[] = {
+        PROC_SUPER_MAGIC,    SYSFS_MAGIC,    CGROUP_SUPER_MAGIC,
+        CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,  TRACEFS_MAGIC,
+        SECURITYFS_MAGIC,    BPF_FS_MAGIC,   DEVPTS_SUPER_MAGIC,
+        PSTOREFS_MAGIC,
+    };
+    struct statfs fs;
+
+    if (fstatfs (fd, &fs) < 0)
+        return false;
+    for (size_t i = 0; i < sizeof (types) / sizeof (types[0]); i++) {
+        if ((long)fs.f_type == types[i])
+            return true;
+    }
+    return false;
+}
+
+static int visit (const char *path, int fd, dev_t above, unsigned depth,
                   struct found_list *list);
 
 static int visit_children (const char *path, DIR *dir, char **names, size_t n,
                            unsigned depth, struct found_list *list)
 {
     char child[PATH_MAX];
-    int rc = 0;
+    struct stat st;
+    int rc = fstat (dirfd (dir), &st) < 0 ? -errno : 0;
 
     for (size_t i = 0; i < n && rc == 0; i++) {
         int fd;
 
+        if (list->cancel && atomic_load (list->cancel))
+            return -ECANCELED;
         if (is_ignored (names[i]))
             continue;
         if (!fileio_join (child, sizeof (child), path, names[i])) {
@@ -248,23 +323,28 @@ static int visit_children (const char *path, DIR *dir, char **names, size_t n,
         else if (fd < 0)
             rc = cannot_read (list, child, -fd);
         else
-            rc = visit (child, fd, depth - 1, list);
+            rc = visit (child, fd, st.st_dev, depth - 1, list);
     }
     return rc;
 }
 
-/* Takes over 'fd'. */
-static int visit (const char *path, int fd, unsigned depth,
+/* Takes over 'fd'; 'above' is the device of the directory above. */
+static int visit (const char *path, int fd, dev_t above, unsigned depth,
                   struct found_list *list)
 {
     const char *slash = strrchr (path, '/');
     bool capture = *find_parse_name (slash ? slash + 1 : path).framework;
     char **names = NULL;
+    struct stat st;
     size_t n = 0;
-    DIR *dir = fdopendir (fd);
+    DIR *dir;
     int rc;
 
-    if (!dir) {
+    if (fstat (fd, &st) == 0 && st.st_dev != above && is_pseudo (fd)) {
+        (void)close (fd);
+        return 0;
+    }
+    if (!(dir = fdopendir (fd))) {
         rc = -errno;
         (void)close (fd);
         return rc;
@@ -296,7 +376,7 @@ int find_captures (const char *root, struct found_list *list, struct err *err)
         return err_sys (err, -rc, "cannot resolve %s", root);
     }
     list->nearlier = list->n;
-    rc = visit (path, fd, FIND_DEPTH_MAX, list);
+    rc = visit (path, fd, (dev_t)-1, FIND_DEPTH_MAX, list);
     if (rc == -E2BIG)
         return err_set (err, E2BIG, "more than %u captures below %s",
                         FIND_CAPTURES_MAX, root);

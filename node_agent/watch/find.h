@@ -2,13 +2,15 @@
  *
  * A capture is recognised by its name (..._ascend_pt, ..._ascend_ms) or by
  * what is in it (doc/formats.md, "Capture directories").  Symbolic links below
- * the root are not followed, and captures are not searched for captures.
+ * the root are not followed, captures are not searched for captures, nor are
+ * /proc, /sys and their like.
  */
 #ifndef ROLLCALL_WATCH_FIND_H
 #define ROLLCALL_WATCH_FIND_H
 
 #include "base/err.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,11 +32,12 @@ struct found_list {
     char **problems;                    // what was not searched, and why
     size_t nproblems;
     size_t nearlier;                    // items that earlier roots gave
+    const atomic_bool *cancel;          // ends a search early; may be NULL
 };
 
 /* Add the captures at and below 'root'.  Directories that cannot be read, and
  * links named like captures, are noted as problems, in words.  Returns 0,
- * -ENOENT or -ENOTDIR for the root itself, -E2BIG, -ENOMEM.
+ * -ENOENT or -ENOTDIR for the root itself, -E2BIG, -ENOMEM, -ECANCELED.
  */
 int find_captures (const char *root, struct found_list *list,
                    struct err *err);
@@ -46,6 +49,7 @@ void find_free (struct found_list *list);
 struct find_name {
     const char *framework;              // "ascend_pt", "ascend_ms" or ""
     size_t worker_size;                 // leading bytes that are the host, or 0
+    int64_t pid;                        // of the profiled process; 0: none
     int64_t made_ns;                    // local time in the name; 0: none
 };
 

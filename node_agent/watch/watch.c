@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "extract/extract.h"
-#include "watch/find.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,6 +13,7 @@
 
 struct dir {
     char *path;
+    bool large;
     int64_t since_ns;
     int64_t rank_hint;
 };
@@ -26,16 +26,19 @@ struct tracked {
     int64_t newest_ns;          // latest mtime in it
     bool done_marker;
     bool handed;                // this fingerprint has been handed on
+    bool foreign;               // another job's: never handed on
 };
 
 struct watch {
     struct dir *dirs;
     size_t ndirs;
     struct tracked *items;
-    size_t nitems;
+    size_t nitems, next_seen;
     char **problems;
     size_t nproblems, next_problem;
     char *excluded, *included;  // included is below excluded
+    bool (*foreign) (void *arg, const char *path);
+    void *foreign_arg;
 };
 
 struct watch *watch_create (void)
@@ -61,8 +64,8 @@ void watch_destroy (struct watch *w)
     free (w);
 }
 
-int watch_add (struct watch *w, const char *path, int64_t since_ns,
-               int64_t rank_hint, struct err *err)
+int watch_add (struct watch *w, const char *path, bool large,
+               int64_t since_ns, int64_t rank_hint, struct err *err)
 {
     struct dir *d;
 
@@ -76,6 +79,7 @@ int watch_add (struct watch *w, const char *path, int64_t since_ns,
     d += w->ndirs;
     if (!(d->path = strdup (path)))
         return err_set (err, ENOMEM, "no memory to watch %s", path);
+    d->large = large;
     d->since_ns = since_ns;
     d->rank_hint = rank_hint;
     w->ndirs++;
@@ -148,31 +152,31 @@ static struct tracked *track (struct watch *w, const char *path)
     return t;
 }
 
-/* Look at a capture; its clock starts again if it has changed. */
-static int observe (struct watch *w, const char *path, int64_t rank_hint,
-                    int64_t mono_ns, struct err *err)
+void watch_ask (struct watch *w, bool (*foreign) (void *arg, const char *path),
+                void *arg)
 {
-    struct tracked *t = track (w, path);
+    w->foreign = foreign;
+    w->foreign_arg = arg;
+}
+
+/* Look at a capture; its clock starts again if it has changed. */
+static void observe (struct tracked *t, int64_t mono_ns)
+{
     char fingerprint[WATCH_FINGERPRINT_MAX];
     struct extract_look look;
 
-    if (!t)
-        return err_set (err, ENOMEM, "no memory to watch %s", path);
-    extract_measure (path, &look);
+    extract_measure (t->path, &look);
     (void)snprintf (fingerprint, sizeof (fingerprint),
                     "%" PRIu64 "/%" PRIu64 "/%" PRId64 "/%d",
                     look.tree_files, look.tree_bytes, look.newest_ns,
                     look.done_marker);
-    if (t->rank_hint < 0)
-        t->rank_hint = rank_hint;
     if (strcmp (t->fingerprint, fingerprint) == 0)
-        return 0;
+        return;
     memcpy (t->fingerprint, fingerprint, sizeof (fingerprint));
     t->changed_mono_ns = mono_ns;
     t->newest_ns = look.newest_ns;
     t->done_marker = look.done_marker;
     t->handed = false;
-    return 0;
 }
 
 static bool touched_since (const char *path, int64_t since_ns)
@@ -186,6 +190,37 @@ static bool touched_since (const char *path, int64_t since_ns)
     return st.st_ctim.tv_sec * NS_PER_S + st.st_ctim.tv_nsec >= since_ns;
 }
 
+static int take_found (struct watch *w, const struct dir *d,
+                       const struct found_list *list, int rc,
+                       const struct err *why, int64_t mono_ns, struct err *err)
+{
+    if (rc == -ENOENT)
+        rc = 0;                 // not made yet
+    else if (rc < 0 && rc != -ENOMEM)
+        rc = note_problem (w, why->text);
+    for (size_t i = 0; i < list->nproblems && rc == 0; i++)
+        rc = note_problem (w, list->problems[i]);
+    for (size_t i = 0; i < list->n && rc == 0; i++) {
+        const char *path = list->items[i].path;
+        struct tracked *t;
+
+        if (is_excluded (w, path) || !touched_since (path, d->since_ns))
+            continue;
+        if (!(t = track (w, path)))
+            return err_set (err, ENOMEM, "no memory to watch %s", path);
+        if (t->rank_hint < 0)
+            t->rank_hint = d->rank_hint;
+        if (t->fingerprint[0] || t->foreign)
+            continue;
+        t->foreign = d->large && d->since_ns > 0 && w->foreign &&
+                     w->foreign (w->foreign_arg, path);
+        t->handed = t->foreign;
+        if (!t->foreign)
+            observe (t, mono_ns);
+    }
+    return rc;
+}
+
 static int scan_dir (struct watch *w, const struct dir *d, int64_t mono_ns,
                      struct err *err)
 {
@@ -193,19 +228,49 @@ static int scan_dir (struct watch *w, const struct dir *d, int64_t mono_ns,
     struct err why = { "" };
     int rc = find_captures (d->path, &list, &why);
 
-    if (rc == -ENOENT)
-        rc = 0;                 // not made yet
-    else if (rc < 0 && rc != -ENOMEM)
-        rc = note_problem (w, why.text);
-    for (size_t i = 0; i < list.nproblems && rc == 0; i++)
-        rc = note_problem (w, list.problems[i]);
-    for (size_t i = 0; i < list.n && rc == 0; i++) {
-        if (!is_excluded (w, list.items[i].path) &&
-            touched_since (list.items[i].path, d->since_ns))
-            rc = observe (w, list.items[i].path, d->rank_hint, mono_ns, err);
-    }
+    rc = take_found (w, d, &list, rc, &why, mono_ns, err);
     find_free (&list);
     return rc;
+}
+
+const char *watch_large (const struct watch *w, size_t i)
+{
+    for (size_t k = 0; k < w->ndirs; k++) {
+        if (w->dirs[k].large && i-- == 0)
+            return w->dirs[k].path;
+    }
+    return NULL;
+}
+
+int watch_found (struct watch *w, const char *dir,
+                 const struct found_list *list, int rc, const struct err *why,
+                 int64_t mono_ns, struct err *err)
+{
+    for (size_t i = 0; i < w->ndirs; i++) {
+        if (strcmp (w->dirs[i].path, dir) == 0)
+            return take_found (w, &w->dirs[i], list, rc, why, mono_ns, err);
+    }
+    return 0;
+}
+
+/* Look again at what is known; forget what is not there any more. */
+static void look_again (struct watch *w, int64_t mono_ns)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < w->nitems; i++) {
+        struct tracked *t = &w->items[i];
+        struct stat st;
+
+        if (lstat (t->path, &st) < 0 && errno == ENOENT) {
+            free (t->path);
+            continue;
+        }
+        if (!t->foreign)
+            observe (t, mono_ns);
+        w->items[kept++] = *t;
+    }
+    w->nitems = kept;
 }
 
 static int hand_on (struct tracked *t, bool finished, watch_fn *fn, void *arg,
@@ -226,8 +291,20 @@ int watch_scan (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
 {
     int rc = 0;
 
-    for (size_t i = 0; i < w->ndirs && rc == 0; i++)
-        rc = scan_dir (w, &w->dirs[i], mono_ns, err);
+    look_again (w, mono_ns);
+    for (size_t i = 0; i < w->ndirs && rc == 0; i++) {
+        if (!w->dirs[i].large)
+            rc = scan_dir (w, &w->dirs[i], mono_ns, err);
+    }
+    return rc < 0 ? rc : watch_hand_on (w, quiet_ns, mono_ns, wall_ns, fn,
+                                        arg, err);
+}
+
+int watch_hand_on (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
+                   int64_t wall_ns, watch_fn *fn, void *arg, struct err *err)
+{
+    int rc = 0;
+
     for (size_t i = 0; i < w->nitems && rc == 0; i++) {
         struct tracked *t = &w->items[i];
         // quiet by our own watching, or by its dates when first seen so
@@ -260,6 +337,16 @@ size_t watch_unsettled (const struct watch *w)
     return n;
 }
 
+bool watch_is_collecting (const struct watch *w, int64_t since_ns)
+{
+    for (size_t i = 0; i < w->nitems; i++) {
+        if (!w->items[i].handed && !w->items[i].done_marker &&
+            w->items[i].changed_mono_ns >= since_ns)
+            return true;
+    }
+    return false;
+}
+
 size_t watch_count_below (const struct watch *w, const char *dir)
 {
     size_t n = 0;
@@ -267,4 +354,17 @@ size_t watch_count_below (const struct watch *w, const char *dir)
     for (size_t i = 0; i < w->nitems; i++)
         n += is_below (w->items[i].path, dir);
     return n;
+}
+
+void watch_again (struct watch *w, const char *path)
+{
+    for (size_t i = 0; i < w->nitems; i++) {
+        if (!path || strcmp (w->items[i].path, path) == 0)
+            w->items[i].handed = false;
+    }
+}
+
+const char *watch_next_seen (struct watch *w)
+{
+    return w->next_seen < w->nitems ? w->items[w->next_seen++].path : NULL;
 }

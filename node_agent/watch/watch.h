@@ -1,15 +1,15 @@
 /* node_agent/watch/watch.h - captures on their way to being finished
  *
- * Directories are searched again and again; a capture is handed on once it is
- * settled: its analyse.done is there, or nothing in it has changed for the
- * quiet period (doc/formats.md, "Finished").  One that changes afterwards (it
- * was analysed again) is handed on again.  Time is the caller's, so that tests
- * need not wait for it.
+ * Directories are searched again and again, small ones here, large ones by a
+ * finder; a capture is handed on once it is settled: its analyse.done is there,
+ * or nothing in it has changed for the quiet period (doc/formats.md,
+ * "Finished").  One that changes afterwards (it was analysed again) is handed
+ * on again.  Time is the caller's, so that tests need not wait for it.
  */
 #ifndef ROLLCALL_WATCH_WATCH_H
 #define ROLLCALL_WATCH_WATCH_H
 
-#include "base/err.h"
+#include "watch/find.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,12 +34,28 @@ typedef int watch_fn (void *arg, const struct watch_settled *s,
 struct watch *watch_create (void);      // NULL: no memory
 void watch_destroy (struct watch *w);   // w may be NULL
 
-/* Watch 'dir', which need not exist yet.  Captures whose directory has not
- * been touched since 'since_ns' (wall clock; 0: no limit) are not of this job.
- * 'rank_hint' is whose directory it is, or -1.  The same dir again: no change.
+/* Watch 'dir', which need not exist yet.  One that is 'large' is searched by
+ * the caller, who gives what was found to watch_found.  Captures whose
+ * directory has not been touched since 'since_ns' (wall clock; 0: no limit) are
+ * not of this job.  'rank_hint' is whose directory it is, or -1.  The same dir
+ * again: no change.
  */
-int watch_add (struct watch *w, const char *dir, int64_t since_ns,
+int watch_add (struct watch *w, const char *dir, bool large, int64_t since_ns,
                int64_t rank_hint, struct err *err);
+
+/* Ask 'foreign' of each capture that is first found in a large directory with a
+ * 'since': true when it is another job's, which writes there, too.
+ */
+void watch_ask (struct watch *w, bool (*foreign) (void *arg, const char *path),
+                void *arg);
+
+/* The large directories, from 0 on; NULL behind the last one. */
+const char *watch_large (const struct watch *w, size_t i);
+
+/* A search of the large directory 'dir' that returned 'rc' gave this. */
+int watch_found (struct watch *w, const char *dir,
+                 const struct found_list *list, int rc, const struct err *why,
+                 int64_t mono_ns, struct err *err);
 
 /* Captures below 'dir' are not of this job, but for those below 'but' (which
  * is in it).  Both without symbolic links.
@@ -47,11 +63,20 @@ int watch_add (struct watch *w, const char *dir, int64_t since_ns,
 int watch_exclude (struct watch *w, const char *dir, const char *but,
                    struct err *err);
 
-/* Search all directories.  'quiet_ns' is how long a capture must be unchanged;
+/* Search the directories that are not large, look again at every capture that
+ * is known, and hand on what is settled.  One that is not there any more is
+ * forgotten: profilers remove those of warm-up steps.
+ * 'quiet_ns' is how long a capture must be unchanged;
  * 'mono_ns' and 'wall_ns' are now.
  */
 int watch_scan (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
                 int64_t wall_ns, watch_fn *fn, void *arg, struct err *err);
+
+/* Only hand on what is settled by the last search: for what was refused then
+ * (by a negative result of 'fn', which ends either).
+ */
+int watch_hand_on (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
+                   int64_t wall_ns, watch_fn *fn, void *arg, struct err *err);
 
 /* Hand on what is not settled as it is. */
 int watch_flush (struct watch *w, watch_fn *fn, void *arg, struct err *err);
@@ -59,8 +84,19 @@ int watch_flush (struct watch *w, watch_fn *fn, void *arg, struct err *err);
 /* Captures that have been seen and not handed on. */
 size_t watch_unsettled (const struct watch *w);
 
+/* Whether one of those has changed since then (monotonic): it is being
+ * written.
+ */
+bool watch_is_collecting (const struct watch *w, int64_t since_ns);
+
 /* Captures below this directory, settled or not. */
 size_t watch_count_below (const struct watch *w, const char *dir);
+
+/* Hand this capture on again though it has not changed; NULL: all of them. */
+void watch_again (struct watch *w, const char *path);
+
+/* A capture that was seen for the first time, each once; NULL: no more now. */
+const char *watch_next_seen (struct watch *w);
 
 /* A directory of a problem that was met, in words, each once; NULL: no more. */
 const char *watch_next_problem (struct watch *w);

@@ -30,7 +30,19 @@ static const struct launcher launchers[] = {
       { "TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT" } },
 };
 
+#define TORCHRUN 2              // its place in the list
 #define LAUNCHERS (sizeof (launchers) / sizeof (launchers[0]))
+
+/* torchrun may run in a step of Slurm or below mpirun: it is then the inner
+ * one, which started us.  RANK and WORLD_SIZE alone prove nothing: schedulers
+ * set them for nodes.
+ */
+static bool is_torchrun (void)
+{
+    return getenv ("TORCHELASTIC_RUN_ID") ||
+           (getenv ("RANK") && getenv ("WORLD_SIZE") &&
+            getenv ("LOCAL_WORLD_SIZE"));
+}
 
 static int get_int (const char *name, int64_t min, int64_t max, int64_t *ret,
                     struct err *err)
@@ -78,7 +90,7 @@ static int from_launcher (struct world *w, const struct launcher *l,
 
 int world_from_environment (struct world *w, struct err *err)
 {
-    for (size_t i = 0; i < LAUNCHERS; i++) {
+    for (size_t i = is_torchrun () ? TORCHRUN : 0; i < LAUNCHERS; i++) {
         int rc;
 
         memset (w, 0, sizeof (*w));

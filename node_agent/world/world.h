@@ -33,12 +33,21 @@ int world_from_environment (struct world *w, struct err *err);
  */
 extern const char *const world_launcher_variables[];
 
+#define WORLD_KEY_SIZE 41               // a key as text, with the NUL
+
+/* What the agents of a run need to connect; all "": nothing is encrypted. */
+struct world_keys {
+    char server_public[WORLD_KEY_SIZE];
+    char agent_public[WORLD_KEY_SIZE], agent_secret[WORLD_KEY_SIZE];
+};
+
 /* What rank 0 tells everybody. */
 struct world_bulletin {
     char job[WORLD_TEXT_MAX];
     char endpoints[1024];       // where the aggregator will listen
     char master_addr[WORLD_TEXT_MAX];
     int64_t master_port;
+    struct world_keys keys;
     bool ok;                    // rank 0 is bound, OUT can be written
     char why[512];              // else: why not
 };

@@ -6,11 +6,11 @@
  */
 #include "base/fileio.h"
 #include "extract/extract.h"
+#include "fuzz_rows.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
@@ -37,34 +37,6 @@ static void make_dir (void)
         abort ();
 }
 
-static int take_rows (void *arg, const struct batch *b, struct err *err)
-{
-    const struct table *t = schema_table (b->table);
-    uint64_t *sum = arg;
-
-    (void)err;
-    if (b->nrows > BATCH_ROWS)
-        abort ();
-    for (uint32_t i = 0; i < b->nrows; i++) {
-        for (unsigned c = 0; c < t->ncolumns; c++) {
-            size_t n = 0;
-            const char *s;
-
-            if (b->text[c] && (s = batch_text_at (b, b->text[c][i], &n)))
-                *sum += n + strlen (s);
-        }
-    }
-    return 0;
-}
-
-static int forget (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
-}
-
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     static const char *const names[] = {
@@ -76,7 +48,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         "profiler_metadata.json",
     };
     uint64_t sum = 0;
-    const struct row_sink sink = { take_rows, forget, &sum };
+    const struct row_sink sink = fuzz_rows (&sum);
     char path[PATH_MAX];
     struct capture c;
     FILE *f;

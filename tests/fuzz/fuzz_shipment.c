@@ -7,46 +7,20 @@
 #include "base/fileio.h"
 #include "base/pack.h"
 #include "base/wire.h"
+#include "fuzz_rows.h"
 #include "model/shipment.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
-static int take_rows (void *arg, const struct batch *b, struct err *err)
-{
-    const struct table *t = schema_table (b->table);
-    uint64_t *sum = arg;
-
-    (void)err;
-    for (uint32_t i = 0; i < b->nrows; i++) {
-        for (unsigned c = 0; c < t->ncolumns; c++) {
-            size_t n = 0;
-            const char *s;
-
-            if (b->text[c] && (s = batch_text_at (b, b->text[c][i], &n)))
-                *sum += n + (s[n] != '\0') + (n ? (uint8_t)s[n - 1] : 0);
-        }
-    }
-    return 0;
-}
-
-static int forget (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
-}
-
 static void replay (const void *bytes, size_t size)
 {
     int fd = memfd_create ("fuzz", MFD_CLOEXEC);
     uint64_t sum = 0;
-    const struct row_sink sink = { take_rows, forget, &sum };
+    const struct row_sink sink = fuzz_rows (&sum);
     struct capture c;
 
     if (fd < 0 || fileio_write_all (fd, bytes, size) < 0)

@@ -47,7 +47,7 @@ dir=$(mktemp -d) || exit
 trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/job one" "$dir/state" "$dir/state/run-1"
 
-offers rollcall "" is analyze run wait
+offers rollcall "" is analyze fsck run wait
 offers rollcall an is analyze
 nothing rollcall xyz
 offers rollcall analyze --w is --world-size

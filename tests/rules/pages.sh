@@ -26,8 +26,13 @@ has ()
 }
 
 has rollcall-analyze.1 "$bin/rollcall" analyze
+has rollcall-fsck.1 "$bin/rollcall" fsck
+has rollcall-archive.1 "$bin/rollcall" archive
+has rollcall-build.1 "$bin/rollcall" build
+has rollcall-jobs.1 "$bin/rollcall" jobs
 has rollcall-run.1 "$bin/rollcall-run"
 has rollcall-wait.1 "$bin/rollcall" wait
+has rollcall-key.1 "$bin/rollcall" key
 has rollcall-agent.8 "$bin/rollcall-agent"
 has rollcall-aggregator.8 "$bin/rollcall-aggregator"
 for page in "$man"/*.[18]; do

@@ -133,10 +133,25 @@ source_of ()
 }
 
 # Or a mistyped step would look like a job that did nothing.
-@test "--steps without any such step says so" {
-    make
+@test "--steps without any such step says so, and what there is" {
+    make --repeat 2             # 10 and 11, then 12 and 13
     analyze --steps 99
-    shows "steps         none of 99"
+    expect_status 65
+    shows "no capture has a step of 99" "steps 10 to 13"
+    nothing_left .
+    analyze                     # nor is a result replaced by an empty one
+    cp "$DB" before.db
+    analyze --steps 14-20
+    expect_status 65
+    cmp before.db "$DB"
+}
+
+# Then the steps are not what is wrong.
+@test "--steps of captures that cannot be read: the reasons are told" {
+    make --ranks 1 --break raw:0
+    analyze --steps 99
+    expect_status 65
+    shows "never analysed" "no capture could be read"
 }
 
 @test "--world-size larger than the job names the ranks that are missing" {
@@ -269,6 +284,30 @@ json ()
     is "path" "$DB" "$(json path)"
     is "computing" 1 "$(sql "SELECT abs(avg(computing) -
         $(json computing_us)) < 1e-6 FROM StepTraceTime")"
+}
+
+# Somebody is always last: that alone is worth no line.
+@test "the slowest rank and link are named only if they stand out" {
+    make --ranks 8 --ops 40
+    analyze
+    expect_status 0
+    shows "slowest rank  none stands out" "slowest link  none stands out"
+    "$ROLLCALL" analyze --json -o out job >summary.json
+    is "slowest rank" "" "$(json slowest_rank)"
+    make --ranks 8 --ops 40 --slow-rank 5 --slow-link 2-3
+    analyze
+    shows "slowest rank  5: " "slowest link  2 -> 3 over HCCS"
+}
+
+# A few bytes take a few microseconds on any link.
+@test "short messages say nothing of a link's bandwidth" {
+    make --ranks 8 --ops 40 --form db
+    sql "UPDATE CommAnalyzerMatrix SET transit_size=9.6e-05,
+         transit_time=0.0017 WHERE src_rank='0' AND dst_rank='3'" \
+        "$(output_of 0)/analysis.db"
+    analyze
+    expect_status 0
+    shows "slowest link  none stands out"
 }
 
 # The rows of an older capture that a newer one replaces are counted no more.
@@ -646,6 +685,18 @@ stopped_by ()
 @test "SIGTERM and SIGHUP too" {
     stopped_by TERM
     stopped_by HUP
+}
+
+# nohup would protect nothing if the handler were set all the same.
+@test "a signal that is ignored from the start stays ignored" {
+    make
+    paused_at communication.json sh -c \
+        'trap "" HUP && exec "$0" "$@"' "$ROLLCALL" analyze --text -o out job
+    kill -HUP "$pid"
+    go_on
+    end_of "$pid"
+    expect_status 0
+    truth_and_more
 }
 
 # Of a run that was killed nothing can clean up but the next one.

@@ -544,15 +544,21 @@ unordered_differences ()
     after_analysis partial "profiler_metadata.json is empty"
     printf '{"parallel_group_info": {"\xff": {"global_ranks": [1]}}}' >"$meta"
     analyze
-    after_analysis partial "profiler_metadata.json: not valid UTF-8"
+    after_analysis partial "profiler_metadata.json: byte 26: not valid UTF-8"
 }
 
-@test "profiler_metadata.json of 17 MB: not read, said so, quick" {
+# It is scanned, not held in memory: large jobs have large lists of ranks.
+@test "profiler_metadata.json of 17 MB is read like any other" {
     make
     unbroken_but 1
-    printf '{"x": "%017000000d"}' 0 >"$(capture_of 1)/profiler_metadata.json"
+    printf '{"x": "%017000000d", "parallel_group_info": {"last": {
+        "group_name": "tp", "global_ranks": [0, 1]}}}' 0 \
+        >"$(capture_of 1)/profiler_metadata.json"
     run timeout 20 "$ROLLCALL" analyze --text -o out job
-    after_analysis partial "profiler_metadata.json is larger than"
+    state_is 1 complete
+    is "the group behind" "0,1" "$(sql "SELECT group_concat(m.rank) FROM
+        CommGroup g JOIN CommGroupMember m ON m.comm_group=g.id
+        WHERE group_id='last'")"
 }
 
 @test "profiler_metadata.json with 100,000 brackets, or 5 MB of groups" {
@@ -563,7 +569,10 @@ unordered_differences ()
     meta=$(capture_of 1)/profiler_metadata.json
     printf '[%.0s' {1..100000} >"$meta"
     analyze
-    after_analysis partial "profiler_metadata.json: not valid JSON at byte"
+    after_analysis partial "profiler_metadata.json: byte 0"
+    { printf '{"x": '; printf '[%.0s' {1..100000}; } >"$meta"
+    analyze
+    after_analysis partial "profiler_metadata.json: " "nested containers"
     {
         printf '{"parallel_group_info": {'
         printf '"group %d": {"global_ranks": [0, 1]}, ' {1..100000}
@@ -728,6 +737,50 @@ EOF
         FROM Capture WHERE rank=1")"
 }
 
+# A newer copy counts for what could be read of it, not for its age.
+@test "the newer copy of a capture is damaged: the older one counts" {
+    local f j
+
+    make --ranks 2
+    cp -a job copy
+    for f in copy/*/ASCEND_PROFILER_OUTPUT/*.*; do
+        echo damage >"$f"
+    done
+    for j in 1 4; do
+        run "$ROLLCALL" analyze --text -j $j -o out job copy
+        expect_status 0
+        truth_and_more
+        run "$ROLLCALL" analyze --text -j $j -o out copy job
+        expect_status 0
+        truth_and_more
+        shows "another capture of the same name can be read"
+    done
+}
+
+# Damage of one table in the newer capture must not cost the older one's rows.
+@test "the newer capture of a step lacks a table: the older one gives it" {
+    local new links
+
+    make --break duplicate-same-step:1
+    analyze
+    links=$(rows_of 1 CommAnalyzerMatrix)
+    new=$(printf '%s\n' job/*/profiler_info_1.json | sort | tail -n 1)
+    : >"${new%/*}/ASCEND_PROFILER_OUTPUT/communication.json"
+    analyze
+    expect_status 1
+    others_unharmed
+    roster_is 1 partial
+    is "ops" "$(rows_of 0 CommAnalyzerTime)" "$(rows_of 1 CommAnalyzerTime)"
+    is "links" "$links" "$(rows_of 1 CommAnalyzerMatrix)"
+    is "steps" 2 "$(rows_of 1 StepTraceTime)"
+    is "captures of ops, of steps" "1 1 1" "$(sql "SELECT
+        (SELECT count(DISTINCT capture) FROM CommAnalyzerTime WHERE rank=1),
+        (SELECT count(DISTINCT capture) FROM StepTraceTime WHERE rank=1),
+        (SELECT max(capture) FROM CommAnalyzerTime WHERE rank=1) <
+        (SELECT max(capture) FROM StepTraceTime WHERE rank=1)" | tr '|' ' ')"
+    shows "but for CommAnalyzerTime, CommAnalyzerBandwidth"
+}
+
 # ---- captures without a rank ----
 
 @test "a single capture without a rank is rank 0 of 1" {
@@ -740,6 +793,7 @@ EOF
     expect_status 0
     truth_and_more
     shows "1 of 1 present"
+    [[ "$output" != *guess* ]] || fail "$output"
 }
 
 # A program without distribution has no communication at Level1 either.

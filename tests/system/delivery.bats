@@ -2,69 +2,7 @@
 # rollcall-aggregator as a service and agents that deliver to it: what is
 # acknowledged is there, once, whoever dies meanwhile
 
-load run_helper
-
-# A port below those that the system gives out.
-choose_port ()
-{
-    local i
-
-    for ((i = 0; i < 100; i++)); do
-        PORT=$((15000 + (RANDOM + BASHPID) % 15000))
-        listens "$PORT" || return 0
-    done
-    fail "no free port"
-}
-
-service ()                          # start it, or start it again
-{
-    [ -n "${PORT:-}" ] || choose_port
-    "$AGGREGATOR" --root "$TEST_DIR/root" --listen "tcp://127.0.0.1:$PORT" \
-        >>service.log 2>&1 3>&- &
-    service=$!
-    LIMIT=20 eventually listens "$PORT" || fail "$(cat service.log)" || return
-    DB=root/jobs/j/cluster_analysis_output/analysis.db
-}
-
-# agent [OPTION]...: of job j, its spool in spool/
-agent ()
-{
-    timeout 60 "$AGENT" --state "$TEST_DIR/spool" --job j \
-        --aggregator "tcp://127.0.0.1:$PORT" "$@"
-}
-
-# watching [OPTION]... DIR: in the background
-watching ()
-{
-    "$AGENT" --state "$TEST_DIR/spool" --job j \
-        --aggregator "tcp://127.0.0.1:$PORT" "$@" >>agent.log 2>&1 3>&- &
-    watcher=$!
-}
-
-captures_are ()                     # N: in the result
-{
-    [ -e "$DB" ] && [ "$(sql "SELECT count(*) FROM Capture WHERE
-                              state='complete'" 2>/dev/null)" = "$1" ]
-}
-
-builds_are ()                       # N, or more
-{
-    [ "$(grep -c event=built service.log)" -ge "$1" ]
-}
-
-stop_service ()
-{
-    kill "$service"
-    wait "$service" || fail "the service ended with $?: $(cat service.log)"
-    nothing_runs
-    ! listens "$PORT"
-}
-
-as_analyzed ()
-{
-    "$ROLLCALL" analyze -o ref job >ref.log 2>&1 || fail "$(cat ref.log)"
-    same_tables ref/cluster_analysis_output/analysis.db "$DB"
-}
+load service_helper
 
 @test "an agent delivers once: the rows are those of analyze" {
     make
@@ -88,10 +26,51 @@ as_analyzed ()
     rm -rf spool
     run agent --once job
     expect_status 0
-    eventually builds_are 2
+    another_job k
+    another_job l
+    is "builds: nothing new came of j" 1 "$(builds)"
     is "captures" "complete 4" "$(sql "SELECT state || ' ' || count(*)
                                        FROM Capture GROUP BY state")"
     as_analyzed
+    stop_service
+}
+
+@test "a service that is killed before it built builds when it starts" {
+    make
+    service
+    run agent --once job
+    expect_status 0
+    kill -KILL "$service"
+    wait "$service" || true
+    [ ! -e "$DB" ] || skip "this machine is slow: it had been built"
+    service
+    eventually captures_are 4
+    grep -q "event=unbuilt .*job j: its result has not all" service.log
+    as_analyzed
+    stop_service
+    # and not once more at the next start
+    service
+    another_job k
+    is "builds" 1 "$(builds)"
+    stop_service
+}
+
+@test "a result that was deleted is built when the service starts" {
+    make
+    service
+    # two more than the captures know of: that must not be forgotten
+    run agent --once --world-size 6 job
+    expect_status 0
+    eventually captures_are 4
+    stop_service
+    rm -r root/jobs
+    service
+    eventually captures_are 4
+    grep -q "event=unbuilt .*job j: its result is not there" service.log
+    as_analyzed
+    is "ranks" "4 present, 2 missing" "$(sql "SELECT group_concat(x, ', ') FROM
+        (SELECT count(*) || ' ' || state x FROM Roster GROUP BY state
+         ORDER BY state DESC)")"
     stop_service
 }
 
@@ -214,7 +193,7 @@ raw_captures ()
     service
     run timeout 20 "$AGGREGATOR" --root root --listen tcp://127.0.0.1:1
     expect_status 73
-    shows "root/ledger.db" "lock"
+    shows "root is locked" "process $service has it"
     stop_service
 }
 

@@ -207,7 +207,9 @@ paused_at ()
     shift
     rm -f reached go
     mkfifo reached go
-    background env LD_PRELOAD="$PAUSE_READ" PAUSE_AT="$file" \
+    # a shell has its background processes ignore SIGINT
+    background env --default-signal=INT LD_PRELOAD="$PAUSE_READ" \
+        PAUSE_AT="$file" \
         PAUSE_REACHED=reached PAUSE_GO=go "$@"
     timeout 30 cat reached || fail "$file was never read: $(cat log)"
 }

@@ -189,7 +189,7 @@ SCRIPT
 }
 
 @test "--raw: the files of the captures, byte by byte" {
-    run mpirun_run 3 --raw -- sh -c './writer
+    run mpirun_run 3 --raw --release never -- sh -c './writer
         cd $ROLLCALL_CAPTURE_DIR/*_ascend_pt && mkdir -p PROF_1/host/empty &&
         head -c 3000000 /dev/urandom >PROF_1/big && : >PROF_1/host/nothing'
     expect_status 0
@@ -201,6 +201,19 @@ SCRIPT
     done
     is "captures" 3 "$(find out/captures -maxdepth 1 -name '*_ascend_pt' |
                        wc -l)"
+    nothing_runs
+}
+
+@test "--raw: captures of two ranks that have one name are both there" {
+    make --ranks 2 --layout renamed
+    run mpirun_run 2 --raw -- sh -c \
+        'cp -r job/rank_${RANK}_ascend_pt "$ROLLCALL_CAPTURE_DIR/prof_ascend_pt"'
+    expect_status 0
+    for rank in 0 1; do
+        diff -r "job/rank_${rank}_ascend_pt" \
+            "out/captures/rank$rank/prof_ascend_pt"
+    done
+    is "what is there" $'rank0\nrank1' "$(ls out/captures)"
     nothing_runs
 }
 
@@ -218,6 +231,39 @@ SCRIPT
     [ "$SECONDS" -lt 20 ]
     [ "$status" -le 1 ]
     has_rows 1
+    nothing_runs
+}
+
+@test "agent and aggregator do not answer: said with pids and captures, 69" {
+    local agent aggregator
+
+    cat >command <<'SCRIPT'
+#!/bin/bash
+./writer
+touch wrote.$RANK
+until [ -e go.end ]; do sleep 0.05; done
+SCRIPT
+    chmod +x command
+    background mpirun_run 2 --deadline 2s -- ./command
+    eventually test -e wrote.0
+    eventually test -e wrote.1
+    agent=$(processes_named rollcall-agent)
+    aggregator=$(processes_named rollcall-aggregator)
+    kill -STOP "$agent" "$aggregator"
+    SECONDS=0
+    touch go.end
+    end_of "$pid"
+    # the deadline, 30 s, and what a busy machine takes
+    [ $SECONDS -ge 30 ] && [ $SECONDS -lt 80 ] || fail "after $SECONDS s"
+    expect_status 69
+    shows "the agent (pid $agent) and the aggregator (pid $aggregator)" \
+        "of host $(uname -n) do not answer" "$(run_dir)/captures" \
+        "kill -CONT" "rollcall wait $(job)"
+    # as it says
+    kill -CONT "$agent" "$aggregator"
+    run "$ROLLCALL" wait --text --timeout 60s "$(job)"
+    expect_status 0
+    shows "2 of 2 present"
     nothing_runs
 }
 
@@ -475,5 +521,59 @@ torch ()
     run "$ROLLCALL" wait --text "$(job)"
     expect_status 0
     shows "2 of 2 present"
+    nothing_runs
+}
+
+# The walk of a large working directory takes place beside the loop: it must
+# not keep what lies in the capture directory from being delivered.
+@test "a working directory of 60,000 directories holds up nothing" {
+    mkdir large
+    (cd large && mkdir -p $(seq -f d%g 300) &&
+        for d in d*; do (cd "$d" && mkdir $(seq 200)); done)
+    run env -C large timeout 60 "$ROLLCALL" run --text -o ../out -- ../writer
+    expect_status 0
+    shows "1 of 1 present"
+    nothing_runs
+}
+
+# The profiler removes what it wrote in warm-up steps.
+@test "a capture that is removed before it is finished is none" {
+    run "$ROLLCALL" run --text -o out -- sh -c '
+        mkdir -p "$ROLLCALL_CAPTURE_DIR/w_1_20251124095900000_ascend_pt/FRAMEWORK"
+        until grep -q event=connected "$ROLLCALL_STATE_DIR"/*/*/agent.log; do
+            :
+        done
+        rm -r "$ROLLCALL_CAPTURE_DIR"/w_1_*
+        ./writer'
+    expect_status 0
+    shows "1 of 1 present"
+    nothing_runs
+}
+
+# Each job's captures lie in the working directory of both.  The writer keeps
+# its name's process alive until the other job has looked.
+@test "two jobs in one working directory: each takes its own captures" {
+    cat >named <<'SCRIPT'
+#!/bin/sh
+"$CAPTURE_MAKER" --quiet --ranks 1 --ops 8 --seed "$1" "tmp/$1"
+mv "tmp/$1"/*_ascend_pt "$PWD/node0_$$_2025112410000000${1}_ascend_pt"
+until [ -e go ]; do :; done
+SCRIPT
+    chmod +x named
+    "$ROLLCALL" run --text --quiet-period 0.1s -o out1 -- ./named 1 >one 2>&1 3>&- &
+    "$ROLLCALL" run --text --quiet-period 0.1s -o out2 -- ./named 2 >two 2>&1 3>&- &
+    check () { [ "$(cat state/*/*/agent.log | grep -c event=sealed)" = 2 ]; }
+    eventually check
+    : >go
+    wait
+    is "captures of the first" 1 "$(sqlite3 \
+        out1/cluster_analysis_output/analysis.db \
+        "SELECT count(*) FROM Capture WHERE name LIKE '%001_ascend_pt'")"
+    is "captures of the first" 1 "$(sqlite3 \
+        out1/cluster_analysis_output/analysis.db \
+        'SELECT count(*) FROM Capture')"
+    is "captures of the second" 1 "$(sqlite3 \
+        out2/cluster_analysis_output/analysis.db \
+        'SELECT count(*) FROM Capture')"
     nothing_runs
 }

@@ -24,20 +24,12 @@ teardown ()
     hosts_down
 }
 
-@test "ranks on several hosts: refused without --insecure" {
-    set_up_hosts 2
-    run mpirun_hosts "$ROLLCALL" run --text -o out -- touch started
-    expect_status 78
-    shows "the ranks are on several hosts" "--insecure"
-    [ ! -e started ]
-}
-
 @test "3 hosts with 2 ranks each: one agent per host, one result" {
     local i
 
     set_up_hosts 3
     # whose names do not say a host
-    run mpirun_hosts "$ROLLCALL" run --text --insecure -o out -- sh -c \
+    run mpirun_hosts "$ROLLCALL" run --text -o out -- sh -c \
         'exec "$CAPTURE_MAKER" --quiet --ranks 6 --only-rank $RANK \
             --layout renamed "$ROLLCALL_CAPTURE_DIR"'
     expect_status 0
@@ -66,7 +58,7 @@ only_hosts_left ()
 
 @test "COMMAND fails on the other host: its status, the rank is named" {
     set_up_hosts 2
-    run mpirun_hosts "$ROLLCALL" run --text --insecure -o out --deadline 20s \
+    run mpirun_hosts "$ROLLCALL" run --text -o out --deadline 20s \
         -- sh -c './writer; [ $RANK -ne 3 ] || exit 4; touch wrote.$RANK
                   exec sleep 1000'
     expect_status 4
@@ -79,7 +71,7 @@ only_hosts_left ()
     local p
 
     set_up_hosts 2
-    mpirun_hosts "$ROLLCALL" run --text --insecure -o out -- \
+    mpirun_hosts "$ROLLCALL" run --text -o out -- \
         sh -c 'touch began.$RANK; until [ -e go ]; do sleep 0.05; done
                ./writer' >log 2>&1 3>&- &
     pid=$!
@@ -113,7 +105,7 @@ source $BATS_TEST_DIRNAME/hosts.bash
 HOSTS=2 TEST_DIR=$TEST_DIR mpirun_hosts "\$@"
 SCRIPT
     chmod +x mpi_capture launch
-    run ../on h0 "$ROLLCALL" run --text --insecure -o out --launcher ./launch \
+    run ../on h0 "$ROLLCALL" run --text -o out --launcher ./launch \
         -- "$MPI_WRITER" said ./mpi_capture
     expect_status 0
     shows "4 of 4 present"

@@ -1,75 +1,26 @@
 /* tests/unit/agent/test_spool.c - what is sealed stays, whatever happens */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "spool_check.h"
 
-#include <cmocka.h>
-
-#include "base/fileio.h"
-#include "spool/spool.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-struct fixture {
-    char dir[PATH_MAX - 64];
-    struct spool *s;
-};
-
-static int setup (void **state)
+static uint64_t items_in (struct fixture *f, enum item_kind kind,
+                          enum spool_state state)
 {
-    const char *tmp = getenv ("TMPDIR");
-    struct fixture *f = calloc (1, sizeof (*f));
-
-    (void)snprintf (f->dir, sizeof (f->dir), "%s/rollcall-spool-XXXXXX",
-                    tmp && *tmp ? tmp : "/tmp");
-    assert_non_null (mkdtemp (f->dir));
-    assert_int_equal (spool_open (f->dir, &f->s, NULL), 0);
-    *state = f;
-    return 0;
+    return spool_tally (f->s, kind, state).items;
 }
 
-static int teardown (void **state)
+static void next_is (struct fixture *f, enum item_kind kind, uint64_t after,
+                     struct spool_item *got)
 {
-    struct fixture *f = *state;
-
-    spool_close (f->s);
-    (void)fileio_remove_tree (f->dir, NULL);
-    free (f);
-    return 0;
+    assert_int_equal (spool_next (f->s, kind, after, got, NULL), 1);
+    assert_int_equal (got->kind, kind);
 }
 
-static void reopen (struct fixture *f)
+static void none_left (struct fixture *f)
 {
-    spool_close (f->s);
-    assert_int_equal (spool_open (f->dir, &f->s, NULL), 0);
-}
+    struct spool_item got;
 
-/* Two items of one capture: its shipment, and a raw file that is not ours. */
-static void seal_two (struct fixture *f, char raw[PATH_MAX])
-{
-    struct spool_item items[2];
-
-    memset (items, 0, sizeof (items));
-    items[0].kind = ITEM_ROWS;
-    items[0].size = 7;
-    items[0].rank = 2;
-    memset (items[0].content.bytes, 1, DIGEST_SIZE);
-    (void)snprintf (items[0].capture, sizeof (items[0].capture), "a_pt");
-    assert_int_equal (spool_temp (f->s, items[0].file, NULL), 0);
-    assert_int_equal (fileio_replace (items[0].file, "1234567", 7, 0600, NULL),
-                      0);
-    items[1] = items[0];
-    items[1].kind = ITEM_RAW;
-    (void)snprintf (items[1].path, sizeof (items[1].path), "x/y");
-    (void)snprintf (raw, PATH_MAX, "%s/raw", f->dir);
-    (void)snprintf (items[1].file, sizeof (items[1].file), "%s", raw);
-    assert_int_equal (fileio_replace (raw, "1234567", 7, 0600, NULL), 0);
-    assert_int_equal (spool_seal (f->s, "/a_pt", "v1", items, 2, NULL), 0);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &got, NULL), 0);
+    assert_int_equal (spool_next (f->s, ITEM_RAW, 0, &got, NULL), 0);
+    assert_int_equal (spool_undelivered (f->s), 0);
 }
 
 /* Starting again needs nothing but the directory. */
@@ -77,56 +28,254 @@ static void test_survives (void **state)
 {
     struct fixture *f = *state;
     struct spool_item got;
-    char raw[PATH_MAX];
 
-    seal_two (f, raw);
-    reopen (f);
+    (void)spool_put (f, f->raw, "v1", "1234567", "raw bytes", false);
+    spool_reopen (f);
     assert_int_equal (spool_undelivered (f->s), 2);
-    assert_true (spool_knows (f->s, "/a_pt", "v1"));
-    assert_false (spool_knows (f->s, "/a_pt", "v2"));
-    assert_int_equal (spool_next (f->s, 0, &got, NULL), 1);
-    assert_int_equal (got.kind, ITEM_ROWS);
+    assert_true (spool_knows (f->s, f->raw, "v1"));
+    assert_false (spool_knows (f->s, f->raw, "v2"));
+    assert_true (spool_has_rank (f->s, 2));
+    assert_false (spool_has_rank (f->s, 3));
+    next_is (f, ITEM_ROWS, 0, &got);
     assert_int_equal (got.rank, 2);
-    assert_int_equal (got.content.bytes[31], 1);
+    assert_int_equal (got.size, 7);
     assert_string_equal (got.capture, "a_pt");
-    assert_int_equal (spool_next (f->s, got.id, &got, NULL), 1);
-    assert_int_equal (got.kind, ITEM_RAW);
-    assert_string_equal (got.path, "x/y");
-    assert_int_equal (spool_next (f->s, got.id, &got, NULL), 0);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, got.id, &got, NULL), 0);
+    next_is (f, ITEM_RAW, 0, &got);
+    assert_string_equal (got.path, "x");
+    assert_int_equal (spool_next (f->s, ITEM_RAW, got.id, &got, NULL), 0);
 }
 
-/* Acknowledged: our own file goes, the user's stays, and it is never offered
+/* Acknowledged: our own files go, the user's stays, and it is never offered
  * again, not even after a restart.
  */
 static void test_durable (void **state)
 {
     struct fixture *f = *state;
-    struct spool_item rows, file;
-    char raw[PATH_MAX];
+    struct spool_item rows, raw;
+    char original[PATH_MAX];
+    uint64_t ids[2];
 
-    seal_two (f, raw);
-    assert_int_equal (spool_next (f->s, 0, &rows, NULL), 1);
-    assert_int_equal (spool_next (f->s, rows.id, &file, NULL), 1);
-    assert_int_equal (spool_durable (f->s, &rows, NULL), 0);
-    assert_int_equal (spool_durable (f->s, &rows, NULL), 0);    // twice
-    assert_int_equal (access (rows.file, F_OK), -1);
-    assert_int_equal (spool_durable (f->s, &file, NULL), 0);
-    assert_int_equal (access (raw, F_OK), 0);
-    reopen (f);
-    assert_int_equal (spool_undelivered (f->s), 0);
-    assert_int_equal (spool_next (f->s, 0, &rows, NULL), 0);
+    (void)spool_put (f, f->raw, "v1", "1234567", "raw", true);
+    assert_int_equal (spool_files (f, "items"), 2);
+    next_is (f, ITEM_ROWS, 0, &rows);
+    next_is (f, ITEM_RAW, 0, &raw);
+    ids[0] = rows.id;
+    ids[1] = raw.id;
+    assert_int_equal (spool_durable (f->s, ids, 2, NULL), 0);
+    assert_int_equal (spool_durable (f->s, ids, 2, NULL), 0);   // twice
+    assert_int_equal (spool_files (f, "items"), 0);
+    (void)snprintf (original, sizeof (original), "%s/x", f->raw);
+    assert_int_equal (access (original, F_OK), 0);
+    none_left (f);
+    spool_reopen (f);
+    none_left (f);
+    assert_int_equal (items_in (f, ITEM_ROWS, SPOOL_RELEASED), 1);
+    assert_true (spool_knows (f->s, f->raw, "v1"));
+    assert_int_equal (spool_check (f->spool, false, NULL, NULL, NULL), -EBUSY);
 }
 
-static void test_gone (void **state)
+/* A link keeps a file that its owner deletes. */
+static void test_linked (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_item raw;
+    char original[PATH_MAX];
+
+    (void)spool_put (f, f->raw, "v1", "1", "raw", true);
+    (void)snprintf (original, sizeof (original), "%s/x", f->raw);
+    assert_int_equal (unlink (original), 0);
+    next_is (f, ITEM_RAW, 0, &raw);
+    assert_true (raw.own);
+    assert_int_equal (access (raw.file, F_OK), 0);
+}
+
+/* The states that people see, and what is no state of an item any more. */
+static void test_states (void **state)
 {
     struct fixture *f = *state;
     struct spool_item got;
-    char raw[PATH_MAX];
 
-    seal_two (f, raw);
-    assert_int_equal (spool_next (f->s, 0, &got, NULL), 1);
-    assert_int_equal (spool_gone (f->s, got.id, "it vanished", NULL), 0);
+    (void)spool_put (f, f->raw, "v1", "1", "raw", false);
+    next_is (f, ITEM_RAW, 0, &got);
+    assert_int_equal (got.state, SPOOL_SEALED);
+    spool_offered (f->s, got.id);
+    spool_transferring (f->s, got.id, 64 << 20);
+    spool_reopen (f);
+    next_is (f, ITEM_RAW, 0, &got);
+    assert_int_equal (got.state, SPOOL_TRANSFERRING);
+    assert_int_equal (items_in (f, ITEM_RAW, SPOOL_TRANSFERRING), 1);
+    assert_int_equal (spool_gone (f->s, got.id, SPOOL_CHANGED, "w", NULL), 0);
+    spool_offered (f->s, got.id);       // late
+    spool_reopen (f);
+    assert_int_equal (items_in (f, ITEM_RAW, SPOOL_CHANGED), 1);
     assert_int_equal (spool_undelivered (f->s), 1);
+}
+
+/* More advice than there is room for is written down on the way. */
+static void test_advice (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_item got = { .id = 0 };
+
+    for (int i = 0; i < 100; i++) {
+        char path[64];
+
+        (void)snprintf (path, sizeof (path), "/capture%d", i);
+        (void)spool_put (f, path, "v", "rows", NULL, false);
+    }
+    while (spool_next (f->s, ITEM_ROWS, got.id, &got, NULL) == 1)
+        spool_offered (f->s, got.id);
+    assert_true (items_in (f, ITEM_ROWS, SPOOL_OFFERED) >= 64);
+    spool_reopen (f);
+    assert_int_equal (items_in (f, ITEM_ROWS, SPOOL_OFFERED), 100);
+    assert_int_equal (spool_undelivered (f->s), 100);
+}
+
+/* Killed while a capture was being sealed: its files go, and it is only seen;
+ * it is sealed again.
+ */
+static void test_half_sealed (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+    uint64_t id;
+
+    assert_int_equal (spool_settle (f->s, f->raw, "v1", &id, NULL), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        spool_path_of (f, id, i, path);
+        assert_int_equal (fileio_replace (path, "x", 1, 0600, NULL), 0);
+    }
+    spool_reopen (f);
+    assert_int_equal (spool_files (f, "items"), 0);
+    assert_false (spool_knows (f->s, f->raw, "v1"));
+    assert_int_equal (spool_put (f, f->raw, "v1", "1", NULL, false), id);
+    assert_true (spool_knows (f->s, f->raw, "v1"));
+}
+
+/* The shipment of a row is missing, or has another size: set aside with the
+ * reason, and its capture is sealed again; the others go on.
+ */
+static void test_missing (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_item got;
+    char path[PATH_MAX];
+    uint64_t id = spool_put (f, f->raw, "v1", "1234567", NULL, false), cut;
+
+    (void)spool_put (f, "/other", "v1", "other", NULL, false);
+    cut = spool_put (f, "/cut", "v1", "1234567", NULL, false);
+    spool_path_of (f, id, 0, path);
+    assert_int_equal (unlink (path), 0);
+    spool_path_of (f, cut, 0, path);
+    assert_int_equal (truncate (path, 3), 0);
+    spool_reopen (f);
+    next_is (f, ITEM_ROWS, 0, &got);
+    assert_int_equal (got.size, 5);
+    assert_int_equal (f->again, 1);
+    assert_string_equal (f->again_path, f->raw);
+    assert_non_null (strstr (f->again_why, "missing"));
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, got.id, &got, NULL), 0);
+    assert_string_equal (f->again_path, "/cut");
+    assert_int_equal (spool_files (f, "quarantine"), 3);  // 2 reasons, 1 file
+    assert_false (spool_knows (f->s, f->raw, "v1"));
+    assert_true (spool_knows (f->s, "/other", "v1"));
+    assert_int_equal (items_in (f, ITEM_ROWS, SPOOL_QUARANTINED), 2);
+    (void)spool_put (f, f->raw, "v1", "1234567", NULL, false);
+    assert_int_equal (spool_undelivered (f->s), 2);
+}
+
+/* Acknowledged, and killed before the file was removed. */
+static void test_left_behind (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_item got;
+    char path[PATH_MAX], other[PATH_MAX];
+    uint64_t id = spool_put (f, f->raw, "v1", "1234567", NULL, false);
+
+    spool_path_of (f, id, 0, path);
+    assert_true (fileio_join (other, sizeof (other), path, "in-the-way"));
+    next_is (f, ITEM_ROWS, 0, &got);
+    // what cannot be unlinked stays for the next start
+    assert_int_equal (unlink (path), 0);
+    assert_int_equal (fileio_mkdirs (other, 0700, NULL), 0);
+    assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
+    assert_int_equal (items_in (f, ITEM_ROWS, SPOOL_DURABLE), 1);
+    assert_int_equal (fileio_remove_tree (path, NULL), 0);
+    assert_int_equal (fileio_replace (path, "1234567", 7, 0600, NULL), 0);
+    spool_reopen (f);
+    assert_int_equal (spool_files (f, "items"), 0);
+    assert_int_equal (items_in (f, ITEM_ROWS, SPOOL_RELEASED), 1);
+}
+
+static void count_call (void *arg, const char *path)
+{
+    (void)path;
+    (*(unsigned *)arg)++;
+}
+
+/* A capture that was seen, and went before it was sealed, is named; one that
+ * had been sealed is not.
+ */
+static void test_vanished (void **state)
+{
+    struct fixture *f = *state;
+    const char *paths[] = { "/no/such", f->raw, "/sealed/and/gone" };
+    unsigned calls = 0;
+
+    (void)spool_put (f, paths[2], "v1", "1", NULL, false);
+    assert_int_equal (spool_seen (f->s, paths, 3, NULL), 0);
+    assert_int_equal (spool_seen (f->s, paths, 3, NULL), 0);    // twice
+    spool_reopen (f);
+    assert_int_equal (spool_find_vanished (f->s, count_call, &calls, NULL), 0);
+    assert_int_equal (calls, 1);
+    spool_reopen (f);           // told once
+    assert_int_equal (spool_find_vanished (f->s, count_call, &calls, NULL), 0);
+    assert_int_equal (calls, 1);
+}
+
+/* All rows before any raw file is the caller's business, in an order that the
+ * ledger gives for each kind; a file of several chunks has its hashes here.
+ */
+static void test_hashes (void **state)
+{
+    struct fixture *f = *state;
+    struct digest d[SPOOL_SEGMENT];
+    struct spool_item got;
+    char *big = malloc ((3 << 20) + 8);
+
+    memset (big, 'x', (3 << 20) + 7);
+    big[(3 << 20) + 7] = '\0';
+    (void)spool_put (f, f->raw, "v1", "rows", big, false);
+    free (big);
+    next_is (f, ITEM_RAW, 0, &got);
+    assert_int_equal (spool_hashes (f->s, got.id, 0, d, NULL), 4);
+    assert_memory_equal (&d[0], &d[2], sizeof (d[0]));
+    assert_memory_not_equal (&d[0], &d[3], sizeof (d[0]));
+    assert_int_equal (spool_hashes (f->s, got.id, SPOOL_SEGMENT, d, NULL),
+                      -EBADMSG);
+}
+
+static void keep_packet (void *arg, int64_t rank, const char *packet)
+{
+    (void)rank;
+    (void)snprintf (arg, 32, "%s", packet);
+}
+
+static void test_kept (void **state)
+{
+    struct fixture *f = *state;
+    char text[32] = "";
+
+    assert_int_equal (spool_keep_said (f->s, 3, "hello", "{1}", NULL), 0);
+    assert_int_equal (spool_keep_said (f->s, 3, "hello", "{2}", NULL), 0);
+    assert_int_equal (spool_keep_note (f->s, "clock", "late", NULL), 0);
+    spool_reopen (f);
+    assert_int_equal (spool_each_said (f->s, keep_packet, text, NULL), 0);
+    assert_string_equal (text, "{2}");
+    assert_true (spool_note (f->s, "clock", text, sizeof (text)));
+    assert_string_equal (text, "late");
+    assert_false (spool_note (f->s, "other", text, sizeof (text)));
 }
 
 /* Two agents on one spool would give one number to two items. */
@@ -136,17 +285,20 @@ static void test_locked (void **state)
     struct spool *second = NULL;
     struct err err = { "" };
 
-    assert_int_equal (spool_open (f->dir, &second, &err), -EBUSY);
+    assert_int_equal (spool_open (f->spool, &second, &err), -EBUSY);
     assert_null (second);
     assert_non_null (strstr (err.text, f->dir));
 }
 
 int main (void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_survives), TEST (test_durable), TEST (test_gone),
-        TEST (test_locked),
+        TEST (test_survives), TEST (test_durable), TEST (test_linked),
+        TEST (test_states), TEST (test_advice), TEST (test_half_sealed),
+        TEST (test_missing), TEST (test_left_behind), TEST (test_vanished),
+        TEST (test_hashes), TEST (test_kept), TEST (test_locked),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -94,7 +94,7 @@ static void test_quiet (void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal (watch_add (f->w, f->dir, 0, 5, NULL), 0);
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, 5, NULL), 0);
     put (f, "a_ascend_pt/profiler_info_0.json", "{}");
     assert_int_equal (scan_at (f, 100, 0), 0);
     assert_int_equal (f->settled, 0);
@@ -119,7 +119,7 @@ static void test_marker (void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal (watch_add (f->w, f->dir, 0, -1, NULL), 0);
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
     put (f, "a_ascend_pt/profiler_info_0.json", "{}");
     put (f, "a_ascend_pt/ASCEND_PROFILER_OUTPUT/analyse.done", "");
     assert_int_equal (scan_at (f, 1, 0), 0);
@@ -133,7 +133,7 @@ static void test_old (void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal (watch_add (f->w, f->dir, 0, -1, NULL), 0);
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
     put (f, "a_ascend_pt/profiler_info_0.json", "{}");
     assert_int_equal (scan_at (f, 1, WALL), 0);
     assert_int_equal (f->settled, 1);
@@ -144,7 +144,7 @@ static void test_changed (void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal (watch_add (f->w, f->dir, 0, -1, NULL), 0);
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
     put (f, "a_ascend_pt/profiler_info_0.json", "{}");
     assert_int_equal (scan_at (f, 1, WALL), 0);
     put (f, "a_ascend_pt/ASCEND_PROFILER_OUTPUT/x", "new");
@@ -158,7 +158,7 @@ static void test_since (void **state)
     struct fixture *f = *state;
 
     put (f, "a_ascend_pt/profiler_info_0.json", "{}");
-    assert_int_equal (watch_add (f->w, f->dir, WALL, -1, NULL), 0);
+    assert_int_equal (watch_add (f->w, f->dir, false, WALL, -1, NULL), 0);
     assert_int_equal (scan_at (f, 1, WALL), 0);
     assert_int_equal (f->settled, 0);
     assert_int_equal (watch_unsettled (f->w), 0);
@@ -173,7 +173,7 @@ static void test_absent (void **state)
     char path[PATH_MAX];
 
     (void)snprintf (path, sizeof (path), "%s/later", f->dir);
-    assert_int_equal (watch_add (f->w, path, 0, -1, NULL), 0);
+    assert_int_equal (watch_add (f->w, path, false, 0, -1, NULL), 0);
     assert_int_equal (scan_at (f, 1, 0), 0);
     assert_null (watch_next_problem (f->w));
     put (f, "later/a_ascend_pt/profiler_info_0.json", "{}");
@@ -186,7 +186,7 @@ static void test_flush (void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal (watch_add (f->w, f->dir, 0, -1, NULL), 0);
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
     put (f, "a_ascend_pt/profiler_info_0.json", "{}");
     assert_int_equal (scan_at (f, 1, 0), 0);
     assert_int_equal (watch_flush (f->w, on_settled, f, NULL), 0);
@@ -199,7 +199,7 @@ static void test_refused (void **state)
 {
     struct fixture *f = *state;
 
-    assert_int_equal (watch_add (f->w, f->dir, 0, -1, NULL), 0);
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
     put (f, "a_ascend_pt/profiler_info_0.json", "{}");
     f->rc = -ENOSPC;
     assert_int_equal (scan_at (f, 1, WALL), -ENOSPC);
@@ -210,13 +210,99 @@ static void test_refused (void **state)
     assert_int_equal (watch_unsettled (f->w), 0);
 }
 
+/* Profilers remove the capture of warm-up steps: it must not be handed on as
+ * one that cannot be read, neither before nor after it was settled.
+ */
+static void test_vanished (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+
+    put (f, "x_ascend_pt/FRAMEWORK/data", "1");
+    (void)snprintf (path, sizeof (path), "%s/x_ascend_pt", f->dir);
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
+    assert_int_equal (watch_scan (f->w, QUIET, 0, 0, on_settled, f, NULL), 0);
+    assert_int_equal (watch_unsettled (f->w), 1);
+    assert_int_equal (fileio_remove_tree (path, NULL), 0);
+    assert_int_equal (watch_scan (f->w, 0, 1, 0, on_settled, f, NULL), 0);
+    assert_int_equal (watch_unsettled (f->w), 0);
+    assert_int_equal (f->settled, 0);
+    put (f, "x_ascend_pt/FRAMEWORK/data", "1");
+    assert_int_equal (watch_scan (f->w, 0, 2, 0, on_settled, f, NULL), 0);
+    assert_int_equal (f->settled, 1);
+    assert_int_equal (fileio_remove_tree (path, NULL), 0);
+    assert_int_equal (watch_scan (f->w, 0, 3, 0, on_settled, f, NULL), 0);
+    assert_int_equal (f->settled, 1);
+}
+
+static bool say_foreign (void *arg, const char *path)
+{
+    return strstr (path, arg) != NULL;
+}
+
+/* Two jobs write into one working directory: each has its own captures, also
+ * when the other's process is dead and nobody can be asked any more.
+ */
+static void test_foreign (void **state)
+{
+    struct fixture *f = *state;
+    struct found_list list = { .n = 0 };
+    struct err why = { "" };
+    char other[] = "other";
+
+    put (f, "ours_ascend_pt/FRAMEWORK/data", "1");
+    put (f, "other_ascend_pt/FRAMEWORK/data", "1");
+    watch_ask (f->w, say_foreign, other);
+    assert_int_equal (watch_add (f->w, f->dir, true, 1, -1, NULL), 0);
+    assert_int_equal (find_captures (f->dir, &list, &why), 0);
+    assert_int_equal (list.n, 2);
+    assert_int_equal (watch_found (f->w, f->dir, &list, 0, &why, 1, NULL), 0);
+    assert_int_equal (watch_unsettled (f->w), 1);
+    other[0] = '#';             // it cannot be told any more
+    assert_int_equal (watch_found (f->w, f->dir, &list, 0, &why, 1, NULL), 0);
+    put (f, "other_ascend_pt/FRAMEWORK/more", "1");
+    assert_int_equal (watch_scan (f->w, 0, 2, 0, on_settled, f, NULL), 0);
+    assert_int_equal (watch_flush (f->w, on_settled, f, NULL), 0);
+    assert_int_equal (f->settled, 1);
+    assert_non_null (strstr (f->last, "ours_ascend_pt"));
+    find_free (&list);
+}
+
+/* A large directory is not searched here, what is found in it is watched. */
+static void test_large (void **state)
+{
+    struct fixture *f = *state;
+    struct found_list list = { .n = 0 };
+    struct err why = { "" };
+
+    (void)snprintf (why.text, sizeof (why.text), "no permission");
+    put (f, "x_ascend_pt/FRAMEWORK/data", "1");
+    assert_int_equal (watch_add (f->w, f->dir, true, 0, -1, NULL), 0);
+    assert_string_equal (watch_large (f->w, 0), f->dir);
+    assert_null (watch_large (f->w, 1));
+    assert_int_equal (watch_scan (f->w, 0, 0, 0, on_settled, f, NULL), 0);
+    assert_int_equal (f->settled, 0);
+    assert_int_equal (find_captures (f->dir, &list, &why), 0);
+    assert_int_equal (watch_found (f->w, f->dir, &list, 0, &why, 1, NULL), 0);
+    find_free (&list);
+    assert_int_equal (watch_scan (f->w, 0, 2, 0, on_settled, f, NULL), 0);
+    assert_int_equal (f->settled, 1);
+    // searched again: the same one
+    assert_int_equal (watch_found (f->w, f->dir, &list, -EACCES, &why, 3,
+                                   NULL), 0);
+    assert_int_equal (watch_scan (f->w, 0, 4, 0, on_settled, f, NULL), 0);
+    assert_int_equal (f->settled, 1);
+    assert_non_null (watch_next_problem (f->w));
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_quiet), TEST (test_marker), TEST (test_old),
         TEST (test_changed), TEST (test_since), TEST (test_absent),
-        TEST (test_flush), TEST (test_refused),
+        TEST (test_flush), TEST (test_refused), TEST (test_vanished),
+        TEST (test_large), TEST (test_foreign),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "build/roll.h"
+#include "model/schema.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,9 +92,10 @@ static void test_two_hosts (void **state)
     add (&j, 1, "c", "beta", 3, CAPTURE_COMPLETE);
     add (&j, 2, "d", "gamma", 3, CAPTURE_COMPLETE);
     roll_plan (j.items, j.n);
+    roll_settle (j.items, j.n);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal (j.items[i].capture.state, CAPTURE_FAILED);
-        assert_true (j.items[i].skip);
+        assert_true (j.items[i].drop);
         assert_non_null (strstr (j.items[i].capture.reason, "alpha ("));
         assert_non_null (strstr (j.items[i].capture.reason, "beta ("));
     }
@@ -110,8 +112,29 @@ static void test_unknown_host (void **state)
     add (&j, 1, "a", "", 1, CAPTURE_COMPLETE);
     add (&j, 1, "b", "beta", 2, CAPTURE_COMPLETE);
     roll_plan (j.items, j.n);
+    roll_settle (j.items, j.n);
     assert_int_equal (j.items[0].capture.state, CAPTURE_COMPLETE);
     assert_int_equal (j.items[1].capture.state, CAPTURE_COMPLETE);
+    fini (&j);
+}
+
+/* Nor does a capture of which nothing could be read: it may be what is left of
+ * a warm-up elsewhere.
+ */
+static void test_failed_host (void **state)
+{
+    struct job j = { .n = 0 };
+
+    (void)state;
+    add (&j, 1, "a", "alpha", 1, CAPTURE_FAILED);
+    add (&j, 1, "b", "beta", 2, CAPTURE_COMPLETE);
+    add (&j, 1, "c", "gamma", 3, CAPTURE_COMPLETE);
+    roll_plan (j.items, j.n);
+    j.items[2].capture.state = CAPTURE_FAILED;  // which reading showed
+    roll_settle (j.items, j.n);
+    assert_int_equal (j.items[1].capture.state, CAPTURE_COMPLETE);
+    assert_false (j.items[1].drop);
+    assert_string_equal (j.items[0].capture.reason, "");
     fini (&j);
 }
 
@@ -123,8 +146,10 @@ static void check_copies (enum capture_state first, enum capture_state second,
     add (&j, 1, "same", "h", 1, first);
     add (&j, 1, "same", "h", 1, second);
     roll_plan (j.items, j.n);
+    roll_settle (j.items, j.n);
     assert_int_equal (j.items[!winner].capture.state, CAPTURE_SUPERSEDED);
-    assert_true (j.items[!winner].skip);
+    assert_true (j.items[!winner].drop);
+    assert_false (j.items[winner].drop);
     assert_int_equal (j.items[winner].capture.state, winner ? second : first);
     fini (&j);
 }
@@ -137,9 +162,55 @@ static void test_copies (void **state)
     check_copies (CAPTURE_COMPLETE, CAPTURE_RAW, 0);
     check_copies (CAPTURE_RAW, CAPTURE_COMPLETE, 1);
     check_copies (CAPTURE_RAW, CAPTURE_RAW, 1);
+    check_copies (CAPTURE_COMPLETE, CAPTURE_FAILED, 0);
+    check_copies (CAPTURE_COMPLETE, CAPTURE_PARTIAL, 0);
+    check_copies (CAPTURE_PARTIAL, CAPTURE_COMPLETE, 1);
+    check_copies (CAPTURE_PARTIAL, CAPTURE_FAILED, 0);
+    check_copies (CAPTURE_PARTIAL, CAPTURE_PARTIAL, 1);
 }
 
-/* Every step of a rank stays in exactly one capture, the newest that has it. */
+/* Of two damaged copies the one with more whole tables counts. */
+static void test_copies_damaged (void **state)
+{
+    struct job j = { .n = 0 };
+
+    (void)state;
+    add (&j, 1, "same", "h", 1, CAPTURE_PARTIAL);
+    add (&j, 1, "same", "h", 2, CAPTURE_PARTIAL);
+    j.items[0].capture.whole_tables = 1u << TABLE_STEP | 1u << TABLE_TIME;
+    j.items[1].capture.whole_tables = 1u << TABLE_STEP;
+    roll_settle (j.items, j.n);
+    assert_false (j.items[0].drop);
+    assert_int_equal (j.items[1].capture.state, CAPTURE_SUPERSEDED);
+    assert_non_null (strstr (j.items[1].capture.reason, "has more of it"));
+    fini (&j);
+}
+
+/* What roll_plan found for a capture that stands alone outlasts reading it. */
+static void test_take (void **state)
+{
+    struct job j = { .n = 0 };
+    struct capture fresh;
+
+    (void)state;
+    add (&j, CAPTURE_NO_RANK, "x", "h", 1, CAPTURE_COMPLETE);
+    roll_plan (j.items, j.n);
+    capture_init (&fresh);
+    roll_take (&j.items[0], &fresh);
+    assert_int_equal (j.items[0].capture.rank, 0);
+    assert_int_equal (j.items[0].capture.world_size, 1);
+    fini (&j);
+}
+
+static void check_conflict (const struct roll_conflict *c, int64_t capture,
+                            const char *step)
+{
+    assert_int_equal (c->rank, 1);
+    assert_int_equal (c->capture, capture);
+    assert_string_equal (c->step, step);
+}
+
+/* Each step that two captures of a rank have is listed with both. */
 static void test_conflicts (void **state)
 {
     struct roll_conflict *list = NULL;
@@ -160,13 +231,13 @@ static void test_conflicts (void **state)
     note_steps (&j.items[3].capture, "1", "2");
     roll_plan (j.items, j.n);
     assert_int_equal (roll_conflicts (j.items, j.n, &list, &n), 0);
-    assert_int_equal (n, 3);
-    assert_int_equal (list[0].capture, 1);
-    assert_string_equal (list[0].step, "2");
-    assert_int_equal (list[1].capture, 2);
-    assert_string_equal (list[1].step, "2");
-    assert_int_equal (list[2].capture, 2);
-    assert_string_equal (list[2].step, "3");
+    assert_int_equal (n, 6);
+    check_conflict (&list[0], 1, "2");
+    check_conflict (&list[1], 2, "2");
+    check_conflict (&list[2], 2, "2");
+    check_conflict (&list[3], 3, "2");
+    check_conflict (&list[4], 2, "3");
+    check_conflict (&list[5], 3, "3");
     assert_non_null (strstr (j.items[1].capture.reason,
                              "steps 2, 3: taken from the newer capture c2"));
     assert_non_null (strstr (j.items[0].capture.reason,
@@ -199,6 +270,7 @@ static void check_state (enum capture_state a, enum capture_state b,
     add (&j, 1, "a", "h", 1, a);
     add (&j, 1, "b", "h", 2, b);
     roll_plan (j.items, j.n);
+    roll_settle (j.items, j.n);
     assert_int_equal (state_for (&j, 2), want);
     assert_int_equal (state_for (&j, 1), ROSTER_UNEXPECTED);
     fini (&j);
@@ -215,6 +287,40 @@ static void test_roster (void **state)
     check_state (CAPTURE_RAW, CAPTURE_COLLECTING, ROSTER_RAW);
     check_state (CAPTURE_FAILED, CAPTURE_FAILED, ROSTER_FAILED);
     check_state (CAPTURE_FAILED, CAPTURE_PARTIAL, ROSTER_PARTIAL);
+}
+
+/* Where a rank runs is what its newest capture that counts says. */
+static void test_place (void **state)
+{
+    struct job j = { .n = 0 };
+    struct roster_entry *e;
+    struct roster r;
+
+    (void)state;
+    add (&j, 1, "old", "h", 1, CAPTURE_COMPLETE);
+    add (&j, 1, "new", "h", 2, CAPTURE_COMPLETE);
+    add (&j, 1, "silent", "", 3, CAPTURE_COMPLETE);
+    add (&j, 1, "raw", "h", 4, CAPTURE_RAW);
+    j.items[0].capture.device_id = 1;
+    j.items[1].capture.device_id = 2;
+    j.items[3].capture.device_id = 4;
+    roll_plan (j.items, j.n);
+    roster_init (&r);
+    assert_int_equal (roster_expect_world (&r, 2, "--world-size"), 0);
+    assert_int_equal (roll_fill_roster (j.items, j.n, &r), 0);
+    e = roster_at (&r, 1);
+    assert_int_equal (e->device_id, 2);
+    assert_string_equal (e->host, "h");
+    // nothing that is known is forgotten
+    fini (&j);
+    j.n = 0;
+    add (&j, 1, "raw", "", 4, CAPTURE_RAW);
+    roll_plan (j.items, j.n);
+    assert_int_equal (roll_fill_roster (j.items, 1, &r), 0);
+    assert_int_equal (e->device_id, 2);
+    assert_string_equal (e->host, "h");
+    roster_fini (&r);
+    fini (&j);
 }
 
 static void test_world_size (void **state)
@@ -240,9 +346,13 @@ int main (void)
         cmocka_unit_test (test_alone_without_rank),
         cmocka_unit_test (test_two_hosts),
         cmocka_unit_test (test_unknown_host),
+        cmocka_unit_test (test_failed_host),
         cmocka_unit_test (test_copies),
+        cmocka_unit_test (test_copies_damaged),
+        cmocka_unit_test (test_take),
         cmocka_unit_test (test_conflicts),
         cmocka_unit_test (test_roster),
+        cmocka_unit_test (test_place),
         cmocka_unit_test (test_world_size),
     };
 

@@ -278,6 +278,36 @@ static void test_bytes_text (void **state)
     check_bytes (UINT64_MAX, "18 EB");
 }
 
+static void check_parse_bytes (const char *s, int want_rc, int64_t want)
+{
+    int64_t v = UNTOUCHED;
+    int rc = units_bytes (s, &v);
+
+    if (rc != want_rc || v != (rc == 0 ? want : UNTOUCHED))
+        fail_msg ("units_bytes (\"%s\"): rc %d, value %lld", s, rc,
+                  (long long)v);
+}
+
+static void test_bytes (void **state)
+{
+    (void)state;
+    check_parse_bytes ("0", 0, 0);
+    check_parse_bytes ("1000", 0, 1000);
+    check_parse_bytes ("12B", 0, 12);
+    check_parse_bytes ("64k", 0, 64000);
+    check_parse_bytes ("64KiB", 0, 65536);
+    check_parse_bytes ("1.5G", 0, INT64_C (1500000000));
+    check_parse_bytes ("1GiB", 0, INT64_C (1) << 30);
+    check_parse_bytes ("2Ti", 0, INT64_C (1) << 41);
+    check_parse_bytes ("", -EINVAL, 0);
+    check_parse_bytes ("G", -EINVAL, 0);
+    check_parse_bytes ("-1", -EINVAL, 0);
+    check_parse_bytes ("1 G", -EINVAL, 0);
+    check_parse_bytes ("1GBs", -EINVAL, 0);
+    check_parse_bytes ("1iB", -EINVAL, 0);
+    check_parse_bytes ("10E", -ERANGE, 0);  // would wrap in an int64_t
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +321,7 @@ int main (void)
         cmocka_unit_test (test_round4),
         cmocka_unit_test (test_locale),
         cmocka_unit_test (test_bytes_text),
+        cmocka_unit_test (test_bytes),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/utf8.h"
 #include "model/capture.h"
 
 #include <errno.h>
@@ -78,6 +79,46 @@ static void test_reason (void **state)
         assert_true (strlen (c.reason) < CAPTURE_REASON_MAX);
         assert_memory_equal (c.reason, big, n);
     }
+    capture_fini (&c);
+}
+
+/* Wherever the end of a reason falls in a character of 1 to 4 bytes, what is
+ * left is UTF-8: a document with half a character could not be read again.
+ */
+static void test_reason_utf8 (void **state)
+{
+    static const char *const letters[] = { "x", "\xc3\xa4", "\xe2\x82\xac",
+                                           "\xf0\x9f\x98\x80" };
+    char big[CAPTURE_REASON_MAX];
+    struct capture c;
+
+    (void)state;
+    capture_init (&c);
+    for (size_t k = 0; k < 4; k++) {
+        size_t width = strlen (letters[k]);
+
+        for (size_t room = 0; room < 8; room++) {
+            size_t n = CAPTURE_REASON_MAX - 1 - room, whole;
+
+            memset (big, 'x', n);
+            big[n] = '\0';
+            c.reason[0] = '\0';
+            capture_reason (&c, "%s%s%s%s%s%s%s%s%s", big, letters[k],
+                            letters[k], letters[k], letters[k], letters[k],
+                            letters[k], letters[k], letters[k]);
+            whole = n + room / width * width;
+            assert_int_equal (strlen (c.reason), whole);
+            for (const char *p = c.reason; *p; p += utf8_size (p))
+                assert_true (utf8_size (p) > 0);
+        }
+    }
+    // what never was UTF-8 is left as it came
+    c.reason[0] = '\0';
+    memset (big, 'x', sizeof (big));
+    big[sizeof (big) - 2] = '\x80';
+    big[sizeof (big) - 1] = '\0';
+    capture_reason (&c, "%s and more", big);
+    assert_string_equal (c.reason, big);
     capture_fini (&c);
 }
 
@@ -420,6 +461,7 @@ int main (void)
         cmocka_unit_test (test_group_hash),
         cmocka_unit_test (test_state_names),
         cmocka_unit_test (test_reason),
+        cmocka_unit_test (test_reason_utf8),
         cmocka_unit_test (test_note_step),
         cmocka_unit_test (test_note_step_nul),
         cmocka_unit_test (test_note_step_limit),

@@ -44,6 +44,12 @@ static void fill (struct message *m, enum message_type type)
     (void)snprintf (m->path, sizeof (m->path), "PROF_1/device_0/a.b");
     m->offset = UINT64_C (5) << 20;
     m->length = CONTENT_CHUNK;
+    m->codec = CODEC_LZ4;
+    m->sent_ns = 5;
+    m->wall_ns = 6;
+    m->clock_offset_ns = -7;
+    m->clock_error_ns = 8;
+    m->reason = REFUSAL_VERSION;
     m->complete = true;
     (void)snprintf (m->text, sizeof (m->text), "a sentence, with \xc3\xa4");
 }
@@ -86,7 +92,9 @@ static void test_round_trip (void **state)
     assert_string_equal (out.text, in.text);
 }
 
-/* Cut short or with bytes behind it: refused, at every length. */
+/* Cut short: refused at every length.  With bytes behind it: a member that this
+ * version does not have, which is to be said.
+ */
 static void test_sizes (void **state)
 {
     struct message in, out;
@@ -102,15 +110,17 @@ static void test_sizes (void **state)
                               -EBADMSG);
         buf_put (&b, "", 1);
         assert_int_equal (message_decode (&out, b.data, b.size, NULL),
-                          -EBADMSG);
+                          -EPROTONOSUPPORT);
         buf_fini (&b);
     }
 }
 
-/* Another version is told apart from nonsense: it is answered in words. */
+/* Another version, or a type that it does not have, is told apart from
+ * nonsense: it is answered in words.
+ */
 static void test_version (void **state)
 {
-    static const uint8_t newer[] = { 2, 0, 1, 0 };
+    static const uint8_t newer[] = { 3, 0, 1, 0 }, older[] = { 0, 0, 1, 0 };
     static const uint8_t unknown[] = { 1, 0, 99, 0 };
     struct err err = { "" };
     struct message m;
@@ -118,10 +128,47 @@ static void test_version (void **state)
     (void)state;
     assert_int_equal (message_decode (&m, newer, sizeof (newer), &err),
                       -EPROTONOSUPPORT);
-    assert_non_null (strstr (err.text, "version 2"));
+    assert_non_null (strstr (err.text, "version 3"));
+    assert_non_null (strstr (err.text, "1 to 2"));
+    assert_int_equal (message_decode (&m, older, sizeof (older), &err),
+                      -EPROTONOSUPPORT);
     assert_int_equal (message_decode (&m, unknown, sizeof (unknown), &err),
-                      -EBADMSG);
+                      -EPROTONOSUPPORT);
     assert_non_null (strstr (err.text, "type 99"));
+}
+
+/* The version before this one still gets through, both ways, without what it
+ * does not know.
+ */
+static void test_older (void **state)
+{
+    static const uint8_t welcome[] = { 1, 0, 32, 0 };
+    struct message in, out;
+    struct buf b;
+
+    (void)state;
+    for (size_t i = 0; i < TYPES; i++) {
+        fill (&in, all[i]);
+        in.version = 1;
+        assert_int_equal (round_trip (&in, &out), 0);
+        assert_int_equal (out.version, 1);
+    }
+    fill (&in, MESSAGE_HELLO);
+    in.version = 1;
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_int_equal (out.sent_ns, 0);
+    assert_true (out.clock_offset_ns == MESSAGE_NO_CLOCK);
+    fill (&in, MESSAGE_CHUNK);
+    in.version = 1;
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_int_equal (out.codec, CODEC_PLAIN);
+    fill (&in, MESSAGE_WELCOME);
+    in.version = 1;
+    buf_init (&b, 64);
+    message_encode (&in, &b);
+    assert_int_equal (b.size, sizeof (welcome));
+    assert_memory_equal (b.data, welcome, sizeof (welcome));
+    buf_fini (&b);
 }
 
 /* Names from the wire become keys and parts of paths: nothing that could lead
@@ -179,6 +226,12 @@ static void test_bounds (void **state)
     fill (&in, MESSAGE_GET);
     in.length = CONTENT_CHUNK + 1;
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_CHUNK);
+    in.codec = 2;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_REFUSED);
+    in.reason = 3;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
     fill (&in, MESSAGE_HELLO);
     in.world_size = -5;
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
@@ -189,7 +242,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_round_trip), cmocka_unit_test (test_sizes),
         cmocka_unit_test (test_version),    cmocka_unit_test (test_paths),
-        cmocka_unit_test (test_bounds),
+        cmocka_unit_test (test_bounds),     cmocka_unit_test (test_older),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -105,6 +105,77 @@ static void test_tree (void **state)
     assert_int_equal (list.n, 0);
 }
 
+static void make_file (const char *name)
+{
+    char path[512];
+
+    assert_true (fileio_join (path, sizeof (path), top, name));
+    assert_int_equal (fileio_replace (path, "x", 1, 0600, NULL), 0);
+}
+
+/* What merely looks like a part of a capture does not hide the captures that
+ * lie beside it.
+ */
+static void test_noise (void **state)
+{
+    struct found_list list = { .n = 0 };
+    struct err err = { "" };
+
+    (void)state;
+    make_dirs ("job/a_ascend_pt");
+    make_dirs ("job/PROF_000001_20250101_ABC");     // msprof's, beside it
+    make_file ("job/profiler_info_7.json");
+    make_dirs ("other/PROF_notes");
+    make_dirs ("other/PROF_1_2_");
+    make_dirs ("other/x");
+    make_file ("other/PROF_1_2_3");
+    make_file ("other/FRAMEWORK");
+    make_file ("other/profiler_info_old.json");
+    make_dirs ("renamed");
+    make_file ("renamed/profiler_info_3.json");
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    assert_int_equal (list.n, 2);
+    assert_string_equal (name_at (&list, 0), "a_ascend_pt");
+    assert_string_equal (name_at (&list, 1), "renamed");
+    assert_int_equal (list.nproblems, 0);
+    find_free (&list);
+}
+
+/* ---- a directory that cannot be read to its end ---- */
+
+static int readdirs_left = -1;  // before they fail; -1: they do not
+
+struct dirent *__real_readdir (DIR *dir);
+struct dirent *__wrap_readdir (DIR *dir);
+
+struct dirent *__wrap_readdir (DIR *dir)
+{
+    if (readdirs_left == 0) {
+        errno = EIO;
+        return NULL;
+    }
+    if (readdirs_left > 0)
+        readdirs_left--;
+    return __real_readdir (dir);
+}
+
+/* A faulty disk must not make ranks disappear without a word. */
+static void test_read_error (void **state)
+{
+    struct found_list list = { .n = 0 };
+    struct err err = { "" };
+
+    (void)state;
+    make_dirs ("a_ascend_pt");
+    make_dirs ("b_ascend_pt");
+    readdirs_left = 3;
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    readdirs_left = -1;
+    assert_true (list.nproblems >= 1);
+    assert_non_null (strstr (list.problems[0], "Input/output error"));
+    find_free (&list);
+}
+
 static void test_links (void **state)
 {
     struct found_list list = { .n = 0 };
@@ -154,7 +225,8 @@ int main (void)
 #define IN_TOP(f) cmocka_unit_test_setup_teardown (f, make_top, remove_top)
     const struct CMUnitTest tests[] = {
         IN_TOP (test_names), IN_TOP (test_tree),     IN_TOP (test_links),
-        IN_TOP (test_depth), IN_TOP (test_bad_root),
+        IN_TOP (test_depth), IN_TOP (test_bad_root),  IN_TOP (test_noise),
+        IN_TOP (test_read_error),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

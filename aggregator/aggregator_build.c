@@ -1,0 +1,158 @@
+/* aggregator/aggregator_build.c - a job's result, built in a thread of its own
+ * so that agents are answered meanwhile
+ */
+#include "aggregator_inside.h"
+
+#include "base/counter.h"
+#include "base/fileio.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void build_ended (struct aggregator *a)
+{
+    uint64_t one = 1;
+    ssize_t n = write (a->build_fd, &one, sizeof (one));
+
+    (void)n;
+}
+
+static void *run_build (void *arg)
+{
+    struct aggregator *a = arg;
+
+    a->build_rc = job_build_run (a->build, a->out,
+                                 (unsigned)a->opt->threads, &a->roster,
+                                 &a->built, &a->build_err);
+    build_ended (a);
+    return NULL;
+}
+
+static int prepare_roster (struct aggregator *a, const struct served *s)
+{
+    int rc = 0;
+
+    if (s->job.world_size > 0)
+        rc = roster_expect_world (&a->roster, s->job.world_size,
+                                  a->opt->job ? "rollcall run" : "agents");
+    return rc < 0 ? rc : job_fill_roster (&s->job, &a->roster);
+}
+
+/* Where the results of a job go. */
+void aggregator_name_out (const struct aggregator *a, const char *job,
+                      char out[PATH_MAX])
+{
+    if (a->opt->out)
+        (void)snprintf (out, PATH_MAX, "%s", a->opt->out);
+    else
+        (void)snprintf (out, PATH_MAX, "%s/jobs/%s", a->opt->root, job);
+}
+
+static void prepare_build (struct aggregator *a, struct served *s)
+{
+    a->build_err.text[0] = '\0';
+    memset (&a->built, 0, sizeof (a->built));
+    roster_init (&a->roster);
+    aggregator_name_out (a, s->job.id, a->out);
+    a->build_seq = ledger_newest (a->ledger, s->job.id,
+                                  aggregator_last_kind (a));
+    a->build = job_build_create (a->ledger, a->store, s->job.id,
+                                 &a->build_err);
+    if (!a->build)
+        a->build_rc = -EIO;
+    else if ((a->build_rc = prepare_roster (a, s)) < 0)
+        (void)err_sys (&a->build_err, -a->build_rc, "cannot call the roll");
+}
+
+void aggregator_start_build (struct aggregator *a, struct served *s)
+{
+    a->building = s;
+    pace_began (&s->pace, clock_mono_ns ());
+    a->threaded = false;
+    prepare_build (a, s);
+    if (a->build_rc < 0)
+        build_ended (a);
+    else if (pthread_create (&a->thread, NULL, run_build, a) == 0)
+        a->threaded = true;
+    else
+        (void)run_build (a);    // no thread to be had: agents wait
+}
+
+static void put_raw_tree (struct aggregator *a)
+{
+    char dir[PATH_MAX];
+    struct err err = { "" };
+    size_t n = 0;
+
+    if (!a->opt->raw || a->build_rc < 0)
+        return;
+    if (!fileio_join (dir, sizeof (dir), a->out, "captures") ||
+        job_build_raw_tree (a->ledger, a->store, a->building->job.id, dir, &n,
+                            &err) < 0) {
+        log_text (LOG_LEVEL_ERROR, "raw-failed", "%s", err.text);
+        a->build_rc = -EIO;
+        a->build_err = err;
+        return;
+    }
+    log_text (LOG_LEVEL_INFO, "raw", "%zu raw files in %s", n, dir);
+}
+
+static void log_built (const struct aggregator *a)
+{
+    struct logline l = log_line (a->build_rc < 0 ? LOG_LEVEL_ERROR
+                                                 : LOG_LEVEL_INFO,
+                                 a->build_rc < 0 ? "build-failed" : "built");
+
+    log_str (&l, "job", a->building->job.id);
+    if (a->build_rc < 0) {
+        log_str (&l, "text", a->build_err.text);
+    } else {
+        log_str (&l, "path", a->built.path);
+        log_int (&l, "rows", (int64_t)a->built.rows);
+        log_int (&l, "present",
+                 (int64_t)roster_count (&a->roster, ROSTER_PRESENT));
+        log_int (&l, "expected", a->roster.world_size);
+    }
+    log_end (&l);
+}
+
+/* So that a next life knows what is built.  If it cannot be noted that one
+ * builds it again.
+ */
+static void note_built (struct aggregator *a)
+{
+    struct err err = { "" };
+
+    if (a->build_rc == 0 &&
+        ledger_set_built (a->ledger, a->building->job.id, a->build_seq,
+                          &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s",
+                  a->building->job.id, err.text);
+}
+
+void aggregator_on_built (void *arg)
+{
+    struct aggregator *a = arg;
+    uint64_t count;
+
+    if (read (a->build_fd, &count, sizeof (count)) < 0)
+        return;
+    if (a->threaded)
+        (void)pthread_join (a->thread, NULL);
+    put_raw_tree (a);
+    note_built (a);
+    counter_add (a->build_rc < 0 ? COUNTER_BUILDS_FAILED : COUNTER_BUILDS, 1);
+    pace_ended (&a->building->pace, a->build_rc == 0, clock_mono_ns ());
+    log_built (a);
+    if (a->opt->run_dir)
+        aggregator_write_result (a);
+    if (a->opt->job)
+        aggregator_end_run (a);
+    job_build_destroy (a->build);
+    roster_fini (&a->roster);
+    a->build = NULL;
+    a->building = NULL;
+}

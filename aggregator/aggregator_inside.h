@@ -1,0 +1,97 @@
+/* aggregator/aggregator_inside.h - what the parts of the aggregator share
+ *
+ * aggregator.c has its life and its clock, aggregator_messages.c what agents
+ * say, aggregator_build.c the builds, aggregator_run.c the end of a run.
+ */
+#ifndef ROLLCALL_AGGREGATOR_INSIDE_H
+#define ROLLCALL_AGGREGATOR_INSIDE_H
+
+#include "aggregator.h"
+#include "base/clock.h"
+#include "base/loop.h"
+#include "door.h"
+#include "intake/job.h"
+#include "intake/job_build.h"
+#include "intake/transfer.h"
+#include "pace.h"
+
+#include <limits.h>
+#include <pthread.h>
+
+// what a service has in memory: a job that is idle leaves when another comes
+#define AGGREGATOR_JOBS_MAX 1024
+#define AGGREGATOR_AGENTS_MAX 8192      // of all jobs, at 600 bytes each
+#define AGGREGATOR_IDLE_NS (600 * NS_PER_S)     // a job's agents were silent
+#define AGGREGATOR_CLOCK_NS NS_PER_S    // a clock that is so wrong is said
+
+struct served {                 // a job, and what was built of it
+    struct job job;
+    int64_t ended_ns;           // when all COMMANDs had ended, 0: not yet
+    struct pace pace;           // of a service: when to build
+    struct served *next;
+};
+
+struct aggregator {
+    const struct aggregator_options *opt;
+    struct loop *loop;
+    struct net *net;
+    struct door door;
+    int root_fd;                // the lock
+    struct ledger *ledger;
+    struct store *store;
+    struct transfers *transfers;
+    struct served *jobs;
+    size_t njobs;
+    int64_t began_ns;
+    bool commit_armed;
+    char *status_text;          // for rollcall status, written last
+    struct space_floor floor;   // of the root
+    struct err no_room;         // what was said when it was reached
+    // the build that is under way
+    struct served *building;
+    struct job_build *build;
+    int64_t build_seq;          // the newest item in it
+    struct roster roster;
+    struct build_result built;
+    char out[PATH_MAX];
+    pthread_t thread;
+    bool threaded;              // there is one to be joined
+    int build_fd;               // becomes readable when it has ended
+    int build_rc;
+    struct err build_err;
+    // the end of a run
+    struct served *over;        // the job whose result has been written
+    bool complete;              // every rank is present, nothing is left here
+    int64_t over_ns;
+    int status;                 // of the program
+};
+
+/* aggregator_messages.c: a job that is served (NULL: it is not), or is from
+ * now on (NULL: a run serves another one, or no memory); the kinds of items
+ * that go into a result, up to this one; a commit of what has come, if
+ * anything has; and the net_fn.
+ */
+struct served *aggregator_find_job (struct aggregator *a, const char *id);
+struct served *aggregator_job (struct aggregator *a, const char *id);
+enum item_kind aggregator_last_kind (const struct aggregator *a);
+void aggregator_commit_soon (struct aggregator *a);
+void aggregator_on_message (void *arg, const struct net_peer *from,
+                            const struct message *m, int bad,
+                            const struct err *err);
+
+/* aggregator_build.c: where the results of a job go; a build, in a thread; and
+ * what is to be done when build_fd says that it has ended.
+ */
+void aggregator_name_out (const struct aggregator *a, const char *job,
+                          char out[PATH_MAX]);
+void aggregator_start_build (struct aggregator *a, struct served *s);
+void aggregator_on_built (void *arg);
+
+/* aggregator_run.c: whether the run is over (then it is built), what it leaves
+ * behind, and how its agents are told.
+ */
+void aggregator_check_run (struct aggregator *a, int64_t now);
+void aggregator_write_result (struct aggregator *a);
+void aggregator_end_run (struct aggregator *a);
+
+#endif

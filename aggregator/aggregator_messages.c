@@ -1,0 +1,371 @@
+/* aggregator/aggregator_messages.c - what agents say, and group commits */
+#include "aggregator_inside.h"
+
+#include "base/counter.h"
+#include "base/fileio.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COMMIT_NS (2 * NS_PER_MS)       // items that come close share a sync
+
+/* ---- jobs ---- */
+
+struct served *aggregator_find_job (struct aggregator *a, const char *id)
+{
+    struct served *s = a->jobs;
+
+    while (s && strcmp (s->job.id, id) != 0)
+        s = s->next;
+    return s;
+}
+
+/* ---- room for one more ---- */
+
+static bool is_idle (const struct aggregator *a, const struct served *s)
+{
+    int64_t now = clock_mono_ns ();
+
+    for (size_t i = 0; i < s->job.nagents; i++) {
+        if (now - s->job.agents[i].heard_ns < AGGREGATOR_IDLE_NS)
+            return false;
+    }
+    return s != a->building && s != a->over &&
+           pace_due_ns (&s->pace) == INT64_MAX;
+}
+
+/* Forget jobs that nobody speaks of: what counts of them is in the ledger. */
+static void forget_idle (struct aggregator *a)
+{
+    for (struct served **at = &a->jobs; *at;) {
+        struct served *s = *at;
+
+        if (!is_idle (a, s)) {
+            at = &s->next;
+            continue;
+        }
+        *at = s->next;
+        for (size_t i = 0; i < s->job.nagents; i++)
+            transfers_forget (a->transfers, &s->job.agents[i].peer);
+        job_fini (&s->job);
+        free (s);
+        a->njobs--;
+    }
+}
+
+static size_t count_agents (const struct aggregator *a)
+{
+    size_t n = 0;
+
+    for (const struct served *s = a->jobs; s; s = s->next)
+        n += s->job.nagents;
+    return n;
+}
+
+/* A job that is served, or is from now on. */
+struct served *aggregator_job (struct aggregator *a, const char *id)
+{
+    struct served *s = aggregator_find_job (a, id);
+    int64_t known;
+
+    if (s)
+        return s;
+    if (a->opt->job && strcmp (a->opt->job, id) != 0)
+        return NULL;            // a run serves its own job only
+    if (a->njobs >= AGGREGATOR_JOBS_MAX && a->transfers)
+        forget_idle (a);
+    if (a->njobs >= AGGREGATOR_JOBS_MAX || !(s = calloc (1, sizeof (*s))))
+        return NULL;
+    a->njobs++;
+    known = ledger_world_size (a->ledger, id);  // said to a former life
+    job_init (&s->job, id,
+              known > a->opt->world_size ? known : a->opt->world_size);
+    s->next = a->jobs;
+    a->jobs = s;
+    return s;
+}
+
+static struct served *served_of (struct aggregator *a,
+                                 const struct net_peer *from,
+                                 struct job_agent **agent)
+{
+    for (struct served *s = a->jobs; s; s = s->next) {
+        if ((*agent = job_agent_of (&s->job, from)))
+            return s;
+    }
+    return NULL;
+}
+
+/* The kinds of items that go into a result: up to this one. */
+enum item_kind aggregator_last_kind (const struct aggregator *a)
+{
+    return a->opt->raw ? ITEM_RAW : ITEM_ROWS;
+}
+
+/* ---- commits ---- */
+
+static void on_entered (void *arg, const struct ledger_item *item)
+{
+    struct aggregator *a = arg;
+    struct served *s = aggregator_find_job (a, item->job);
+
+    if (s && item->kind <= aggregator_last_kind (a))
+        pace_arrived (&s->pace, clock_mono_ns ());
+}
+
+static void commit (void *arg)
+{
+    struct aggregator *a = arg;
+    struct err err = { "" };
+
+    a->commit_armed = false;
+    if (!transfers_pending (a->transfers))
+        return;
+    // if it fails nothing was acknowledged; agents offer everything again
+    if (transfers_commit (a->transfers, on_entered, a, &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "commit-failed", "%s", err.text);
+}
+
+void aggregator_commit_soon (struct aggregator *a)
+{
+    if (a->commit_armed || !transfers_pending (a->transfers))
+        return;
+    a->commit_armed = true;
+    (void)loop_add_timer (a->loop, COMMIT_NS, commit, a);
+}
+
+/* ---- messages ---- */
+
+static void reply (struct aggregator *a, const struct net_peer *to,
+                   enum message_type type, const char *text)
+{
+    struct message m = { .type = type };
+
+    (void)snprintf (m.text, sizeof (m.text), "%s", text);
+    (void)net_send (a->net, to, &m);
+}
+
+static void refuse (struct aggregator *a, const struct net_peer *to,
+                    enum refusal reason, const char *text)
+{
+    struct message m = { .type = MESSAGE_REFUSED, .reason = reason };
+
+    counter_add (COUNTER_MESSAGES_REFUSED, 1);
+    (void)snprintf (m.text, sizeof (m.text), "%s", text);
+    (void)net_send (a->net, to, &m);
+}
+
+/* Its own clock back, so that it can tell how ours differs. */
+static void welcome (struct aggregator *a, const struct net_peer *to,
+                     const struct message *hello)
+{
+    struct message m = { .type = MESSAGE_WELCOME, .sent_ns = hello->sent_ns,
+                         .wall_ns = clock_wall_ns () };
+
+    (void)net_send (a->net, to, &m);
+}
+
+/* How wrong the clock of an agent's host is: for people, who compare times of
+ * several hosts.  Written when it is new or has changed by more than it was
+ * uncertain, since every agent says it every other second.
+ */
+static void keep_clock (struct aggregator *a, const struct served *s,
+                        struct job_agent *agent, const struct message *m)
+{
+    struct ledger_clock c = { .offset_ns = m->clock_offset_ns,
+                              .error_ns = m->clock_error_ns };
+    struct err err = { "" };
+
+    if (c.offset_ns == MESSAGE_NO_CLOCK || c.error_ns < 0)
+        return;
+    if (agent->clock_known &&
+        llabs (c.offset_ns / 2 - agent->clock_offset_ns / 2) <
+            (c.error_ns + agent->clock_error_ns) / 2 + AGGREGATOR_CLOCK_NS / 8)
+        return;
+    agent->clock_known = true;
+    agent->clock_offset_ns = c.offset_ns;
+    agent->clock_error_ns = c.error_ns;
+    (void)snprintf (c.host, sizeof (c.host), "%s", agent->host);
+    (void)snprintf (c.host_key, sizeof (c.host_key), "%s", agent->host_key);
+    if (ledger_set_clock (a->ledger, s->job.id, &c, &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s", s->job.id,
+                  err.text);
+    if (llabs (c.offset_ns) > AGGREGATOR_CLOCK_NS)
+        log_text (LOG_LEVEL_WARN, "clock", "the clock of host %s differs by "
+                  "%.3f s from that of this host", agent->host,
+                  (double)c.offset_ns / (double)NS_PER_S);
+}
+
+/* When one rank has failed, the others are to be ended. */
+static void say_stop (struct aggregator *a, const struct served *s,
+                      const struct net_peer *to)
+{
+    const struct job_rank *failed = job_failed (&s->job);
+    char text[MESSAGE_TEXT_MAX];
+
+    if (!failed)
+        return;
+    (void)snprintf (text, sizeof (text), "rank %lld failed (%.300s)",
+                    (long long)failed->rank, failed->text ? failed->text : "");
+    reply (a, to, MESSAGE_STOP, text);
+}
+
+/* The front end of a launcher asks whether anybody ever came. */
+static void mark_joined (struct aggregator *a)
+{
+    char path[PATH_MAX];
+
+    if (a->opt->run_dir &&
+        fileio_join (path, sizeof (path), a->opt->run_dir, "joined"))
+        (void)fileio_replace (path, "", 0, FILEIO_FILE_MODE, NULL);
+}
+
+/* Who is expected is not to be forgotten when the agents are gone. */
+static void keep_world_size (struct aggregator *a, const struct served *s)
+{
+    struct err err = { "" };
+
+    if (store_note_job (a->store, s->job.id, s->job.world_size, &err) < 0 ||
+        ledger_set_world_size (a->ledger, s->job.id, s->job.world_size,
+                               &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s", s->job.id,
+                  err.text);
+}
+
+static void on_hello (struct aggregator *a, const struct net_peer *from,
+                      const struct message *m)
+{
+    bool full = count_agents (a) >= AGGREGATOR_AGENTS_MAX;
+    struct job_agent *known, *agent;
+    struct net_peer old;
+    struct served *s;
+    int64_t world_size;
+
+    if (full && !served_of (a, from, &known))
+        forget_idle (a);
+    if (!(s = aggregator_job (a, m->job))) {
+        refuse (a, from, REFUSAL_OTHER,
+                a->opt->job ? "this aggregator serves another job"
+                            : "this aggregator serves as many jobs as it can: "
+                              "try again later");
+        return;
+    }
+    known = job_agent_of (&s->job, from);
+    world_size = s->job.world_size;
+    if ((!known && count_agents (a) >= AGGREGATOR_AGENTS_MAX) ||
+        !(agent = job_hello (&s->job, from, m, clock_mono_ns (), &old))) {
+        refuse (a, from, REFUSAL_OTHER, "this aggregator has as many agents "
+                "as it can serve: try again later");
+        return;
+    }
+    if (s->job.world_size > world_size)
+        keep_world_size (a, s);
+    if (old.size > 0)
+        transfers_forget (a->transfers, &old);
+    if (!known) {
+        struct logline l = log_line (LOG_LEVEL_INFO, "agent");
+
+        mark_joined (a);
+
+        log_str (&l, "job", m->job);
+        log_str (&l, "host", m->host);
+        log_end (&l);
+    }
+    welcome (a, from, m);
+    keep_clock (a, s, agent, m);
+    if (a->opt->job)
+        say_stop (a, s, from);
+}
+
+static void on_rank (struct aggregator *a, struct served *s,
+                     struct job_agent *agent, const struct message *m)
+{
+    bool failed_before = job_failed (&s->job) != NULL;
+
+    if (job_rank (&s->job, agent, m) < 0) {
+        counter_add (COUNTER_MESSAGES_REFUSED, 1);
+        return;                 // it is said again
+    }
+    if (!failed_before && job_failed (&s->job)) {
+        struct logline l = log_line (LOG_LEVEL_WARN, "command-failed");
+
+        log_int (&l, "rank", m->rank);
+        log_int (&l, "status", m->status);
+        log_str (&l, "text", m->text);
+        log_end (&l);
+        for (size_t i = 0; a->opt->job && i < s->job.nagents; i++)
+            say_stop (a, s, &s->job.agents[i].peer);
+    }
+}
+
+static void on_known (struct aggregator *a, struct served *s,
+                      struct job_agent *agent, const struct net_peer *from,
+                      const struct message *m)
+{
+    struct err err = { "" };
+    int rc = 0;
+
+    agent->heard_ns = clock_mono_ns ();
+    switch (m->type) {
+    case MESSAGE_RANK:
+        on_rank (a, s, agent, m);
+        break;
+    case MESSAGE_NOTE:
+        if (job_note (&s->job, m->text) < 0)
+            counter_add (COUNTER_MESSAGES_REFUSED, 1);
+        break;
+    case MESSAGE_DONE:
+        rc = job_done (agent, m->text);
+        break;
+    case MESSAGE_OFFER:
+        rc = transfers_offer (a->transfers, from, s->job.id, agent->host, m,
+                              &err);
+        break;
+    case MESSAGE_CHUNK:
+        rc = transfers_chunk (a->transfers, from, m, &err);
+        break;
+    case MESSAGE_GONE:
+        transfers_gone (a->transfers, from, m->item);
+        break;
+    case MESSAGE_PING:
+        break;
+    default:                    // what only aggregators say
+        counter_add (COUNTER_MESSAGES_REFUSED, 1);
+        break;
+    }
+    if (rc < 0)
+        log_text (LOG_LEVEL_ERROR, "intake-failed", "%s from %s: %s",
+                  message_name (m->type), agent->host,
+                  err.text[0] ? err.text : strerror (-rc));
+    aggregator_commit_soon (a);
+}
+
+void aggregator_on_message (void *arg, const struct net_peer *from,
+                            const struct message *m, int bad,
+                            const struct err *err)
+{
+    struct aggregator *a = arg;
+    struct job_agent *agent;
+    struct served *s;
+
+    if (!m) {
+        log_text (LOG_LEVEL_WARN, "refused", "a message was refused: %s",
+                  err->text);
+        if (bad == -EPROTONOSUPPORT)
+            refuse (a, from, REFUSAL_VERSION, err->text);
+        else
+            counter_add (COUNTER_MESSAGES_REFUSED, 1);
+        return;
+    }
+    if (m->type == MESSAGE_HELLO)
+        on_hello (a, from, m);
+    else if ((s = served_of (a, from, &agent)))
+        on_known (a, s, agent, from, m);
+    else
+        counter_add (COUNTER_MESSAGES_REFUSED, 1);
+    // whoever has not said hello repeats itself, hello first
+}

@@ -1,0 +1,98 @@
+/* aggregator/aggregator_run.c - the end of a run: when, and what it leaves */
+#include "aggregator_inside.h"
+
+#include "base/log.h"
+#include "result.h"
+
+#include <errno.h>
+
+#define HELLO_LIMIT_NS (60 * NS_PER_S)  // a run that nobody joins ends
+#define SILENCE_LIMIT_NS (60 * NS_PER_S)        // an agent this silent is lost
+#define STRAGGLER_NS (10 * NS_PER_S)    // for ranks that never reported
+#define FAREWELL_NS (3 * NS_PER_S)      // for agents to hear that it is over
+#define FAREWELL_REPEAT_NS (50 * NS_PER_MS)
+
+/* Whether everything that a run can hope for has come, or time is up. */
+static bool run_is_over (struct aggregator *a, struct served *s, int64_t now)
+{
+    int64_t waited;
+
+    if (!job_ended (&s->job)) {
+        s->ended_ns = 0;
+        return false;
+    }
+    if (s->ended_ns == 0)
+        s->ended_ns = now;
+    waited = now - s->ended_ns;
+    if (waited >= a->opt->deadline_ns) {
+        log_text (LOG_LEVEL_WARN, "deadline", "not everything had come when "
+                  "the deadline passed");
+        return true;
+    }
+    if (!job_delivered (&s->job) || transfers_pending (a->transfers))
+        return false;
+    return job_all_reported (&s->job) || waited >= STRAGGLER_NS;
+}
+
+void aggregator_check_run (struct aggregator *a, int64_t now)
+{
+    struct served *s = aggregator_job (a, a->opt->job);
+
+    if (!s || a->building || a->over)
+        return;
+    if (job_lose_silent (&s->job, now, SILENCE_LIMIT_NS) > 0)
+        log_text (LOG_LEVEL_WARN, "agent-lost", "an agent has been silent for "
+                  "%d s", (int)(SILENCE_LIMIT_NS / NS_PER_S));
+    if (run_is_over (a, s, now)) {
+        aggregator_start_build (a, s);
+    } else if (s->job.nagents == 0 && now - a->began_ns > HELLO_LIMIT_NS) {
+        log_text (LOG_LEVEL_ERROR, "nobody", "no agent has said hello for "
+                  "%d s on %s: is a firewall in between?",
+                  (int)(HELLO_LIMIT_NS / NS_PER_S), a->opt->listen);
+        aggregator_start_build (a, s);     // an empty roll, that says so
+    }
+}
+
+/* What a run leaves behind for its wrapper and for `rollcall wait`. */
+void aggregator_write_result (struct aggregator *a)
+{
+    struct result r = {
+        .job = &a->building->job, .roster = &a->roster,
+        .out = a->out, .error = a->build_rc < 0 ? a->build_err.text : NULL,
+        .error_code = a->build_rc, .path = a->built.path,
+        .kept = a->built.kept,
+        .any_rows = a->build && job_build_any_rows (a->build),
+    };
+    struct err err = { "" };
+
+    if (result_write (a->opt->run_dir, &r, &a->status, &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "result-failed", "%s", err.text);
+}
+
+/* Tell the agents that it is over, again and again until they are gone: a
+ * message that was sent need not have arrived.
+ */
+static void say_farewell (void *arg)
+{
+    struct aggregator *a = arg;
+    const struct job *j = &a->over->job;
+    struct message m = { .type = MESSAGE_ROLL, .complete = a->complete };
+    bool anybody = false;
+
+    for (size_t i = 0; i < j->nagents; i++)
+        anybody = net_send (a->net, &j->agents[i].peer, &m) !=
+                      -EHOSTUNREACH || anybody;
+    if (anybody && clock_mono_ns () - a->over_ns < FAREWELL_NS)
+        (void)loop_add_timer (a->loop, FAREWELL_REPEAT_NS, say_farewell, a);
+    else
+        loop_stop (a->loop, 0);
+}
+
+void aggregator_end_run (struct aggregator *a)
+{
+    a->over = a->building;
+    a->over_ns = clock_mono_ns ();
+    a->complete = a->build_rc == 0 && roster_complete (&a->roster) &&
+                  job_delivered (&a->over->job) && !job_lost (&a->over->job);
+    say_farewell (a);
+}

@@ -1,0 +1,178 @@
+/* aggregator/archive/archive.c - what an aggregator's root holds */
+#include "archive/archive.h"
+
+#include "base/fileio.h"
+#include "intake/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int archive_open (const char *root, struct archive *a, struct err *err)
+{
+    char path[PATH_MAX];
+    int rc;
+
+    memset (a, 0, sizeof (*a));
+    if (!fileio_join (path, sizeof (path), root, "ledger.db"))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
+    (void)snprintf (a->root, sizeof (a->root), "%s", root);
+    rc = ledger_open_read (path, &a->ledger, err);
+    if (rc == 0)
+        rc = store_open_read (root, &a->store, err);
+    if (rc < 0)
+        archive_close (a);
+    return rc;
+}
+
+void archive_close (struct archive *a)
+{
+    store_close (a->store);
+    ledger_close (a->ledger);
+    a->store = NULL;
+    a->ledger = NULL;
+}
+
+/* ---- lists ---- */
+
+struct names {
+    char **names;
+    size_t n;
+};
+
+static int add_job (void *arg, const struct ledger_job *job)
+{
+    struct names *list = arg;
+    char **p = realloc (list->names, (list->n + 1) * sizeof (*p));
+
+    if (!p)
+        return -ENOMEM;
+    list->names = p;
+    if (!(p[list->n] = strdup (job->id)))
+        return -ENOMEM;
+    list->n++;
+    return 0;
+}
+
+int archive_jobs (struct archive *a, char ***names, size_t *n,
+                  struct err *err)
+{
+    struct names list = { NULL, 0 };
+    int rc = ledger_begin_read (a->ledger, err);
+
+    if (rc == 0)
+        rc = ledger_each_job (a->ledger, ITEM_RAW, add_job, &list, err);
+    ledger_end_read (a->ledger);
+    *names = list.names;
+    *n = list.n;
+    return rc == -ENOMEM ? err_set (err, ENOMEM, "no memory for a list") : rc;
+}
+
+static int add_item (void *arg, const struct ledger_item *item)
+{
+    struct archive_items *list = arg;
+
+    if ((list->n & (list->n - 1)) == 0) {       // full at every power of two
+        struct ledger_item *p = realloc (list->items, (list->n ? 2 * list->n
+                                                               : 1) *
+                                                          sizeof (*p));
+
+        if (!p)
+            return -ENOMEM;
+        list->items = p;
+    }
+    list->items[list->n++] = *item;
+    return 0;
+}
+
+int archive_list (struct archive *a, const char *job,
+                  struct archive_items *ret, struct err *err)
+{
+    int rc = ledger_begin_read (a->ledger, err);
+
+    memset (ret, 0, sizeof (*ret));
+    for (enum item_kind k = ITEM_ROWS; k <= ITEM_RAW && rc == 0; k++)
+        rc = ledger_each (a->ledger, job, k, add_item, ret, err);
+    ledger_end_read (a->ledger);
+    if (rc < 0) {
+        free (ret->items);
+        memset (ret, 0, sizeof (*ret));
+    }
+    return rc == -ENOMEM ? err_set (err, ENOMEM, "no memory for a list") : rc;
+}
+
+/* ---- content ---- */
+
+static int open_content (struct archive *a, const struct ledger_item *item,
+                         struct err *err)
+{
+    if (item->lost)
+        return err_set (err, ENOENT, "it was damaged and set aside, see "
+                        "%s/quarantine", a->root);
+    return store_read (a->store, &item->content, &item->place, err);
+}
+
+int archive_check (struct archive *a, const struct ledger_item *item,
+                   struct err *err)
+{
+    int fd = open_content (a, item, err), rc;
+
+    if (fd < 0)
+        return fd;
+    rc = record_check_content (fd, &item->content, &item->place, err);
+    (void)close (fd);
+    return rc;
+}
+
+static int copy (int in, int out, const struct ledger_item *item,
+                 struct err *err)
+{
+    uint64_t size = item->place.size;
+    void *chunk = malloc (CONTENT_CHUNK);
+    struct content_hash h;
+    struct digest id;
+    int rc = chunk ? 0 : -ENOMEM;
+
+    content_hash_init (&h);
+    for (uint64_t at = 0; at < size && rc == 0; at += CONTENT_CHUNK) {
+        size_t n = size - at < CONTENT_CHUNK ? (size_t)(size - at)
+                                             : CONTENT_CHUNK;
+
+        rc = fileio_pread_all (in, chunk, n, (off_t)(item->place.offset + at));
+        if (rc == 0)
+            rc = content_hash_add (&h, chunk, n);
+        if (rc == 0)
+            rc = fileio_write_all (out, chunk, n);
+    }
+    if (rc == 0)
+        rc = content_hash_end (&h, &id);
+    content_hash_fini (&h);
+    free (chunk);
+    if (rc == -ENODATA ||
+        (rc == 0 && memcmp (&id, &item->content, sizeof (id)) != 0))
+        return err_set (err, EBADMSG, "it is damaged: it does not have its "
+                        "hash");
+    return rc < 0 ? err_sys (err, -rc, "cannot copy") : 0;
+}
+
+int archive_get (struct archive *a, const struct ledger_item *item,
+                 const char *path, struct err *err)
+{
+    int in = open_content (a, item, err), out, rc;
+
+    if (in < 0)
+        return in;
+    out = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                FILEIO_FILE_MODE);
+    rc = out < 0 ? err_sys (err, errno, "cannot create %s", path)
+                 : copy (in, out, item, err);
+    if (out >= 0 && close (out) < 0 && rc == 0)
+        rc = err_sys (err, errno, "cannot write %s", path);
+    if (out >= 0 && rc < 0)
+        (void)unlink (path);
+    (void)close (in);
+    return rc;
+}

@@ -1,0 +1,296 @@
+/* aggregator/archive/check_ledger.c - the ledger against the records */
+#include "archive/check_inside.h"
+
+#include "base/fault.h"
+#include "base/fileio.h"
+#include "intake/ledger_inside.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void old_path (const struct check *c, const char *end,
+                      char out[PATH_MAX])
+{
+    (void)snprintf (out, PATH_MAX, "%s/ledger.db%s", c->root, end);
+}
+
+/* ---- what only the old ledger knows ---- */
+
+/* An item whose record is damaged, if its content is there. */
+static int take_over (struct check *c, const struct ledger_item *i)
+{
+    struct ledger_place place;
+    struct err why = { "" };
+    int rc = ledger_has_item (c->fresh, i, c->err), fd;
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    c->differs = true;
+    check_damage (c, "job %s rank %lld %s%s%s: its record is damaged or "
+                  "missing%s", i->job, (long long)i->rank, i->capture,
+                  *i->path ? "/" : "", i->path,
+                  c->repair ? "; it is written again" : "");
+    rc = ledger_find_content (c->fresh, &i->content, &place, c->err);
+    if (rc < 0)
+        return rc;
+    if (rc == 0 && !i->lost) {
+        fd = store_read (c->store, &i->content, &i->place, &why);
+        rc = fd < 0 ? fd : record_check_content (fd, &i->content, &i->place,
+                                                 &why);
+        if (fd >= 0)
+            (void)close (fd);
+        if (rc == 0)
+            rc = ledger_add_content (c->fresh, &i->content, &i->place,
+                                     c->err);
+        else if (c->repair)
+            rc = check_quarantine (c, i, why.text);
+        else
+            rc = 0;
+        if (rc < 0)
+            return rc;
+    }
+    rc = ledger_add_item (c->fresh, i, c->err);
+    return rc < 0 ? rc : 0;
+}
+
+/* Rows are believed by their own checksum, whatever the rest is like. */
+static bool read_row (sqlite3_stmt *st, struct ledger_item *i)
+{
+    memset (i, 0, sizeof (*i));
+    ledger_copy_column (i->job, sizeof (i->job), st, 0);
+    i->kind = (unsigned)sqlite3_column_int (st, 1);
+    i->rank = sqlite3_column_int64 (st, 2);
+    ledger_copy_column (i->capture, sizeof (i->capture), st, 3);
+    ledger_copy_column (i->path, sizeof (i->path), st, 4);
+    ledger_copy_column (i->host, sizeof (i->host), st, 5);
+    i->received_ns = sqlite3_column_int64 (st, 7);
+    i->lost = sqlite3_column_int (st, 9) != 0;
+    i->place.segment = sqlite3_column_int64 (st, 10);
+    i->place.offset = (uint64_t)sqlite3_column_int64 (st, 11);
+    i->place.size = (uint64_t)sqlite3_column_int64 (st, 12);
+    return ledger_digest_column (&i->content, st, 6) &&
+           sqlite3_column_int64 (st, 8) == ledger_item_sum (i);
+}
+
+static int take_over_items (struct check *c, sqlite3 *db)
+{
+    struct ledger old = { .db = db };
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "SELECT i.job, i.kind, i.rank, i.capture, i.path,"
+                             " i.host, i.content, i.received_ns, i.sum, c.id "
+                             "IS NULL, c.segment, c.offset, c.size FROM item i"
+                             " LEFT JOIN content c ON c.id=i.content WHERE "
+                             "i.superseded=0 ORDER BY i.seq", &st, NULL);
+    struct ledger_item i;
+
+    while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {
+        if (read_row (st, &i))
+            rc = take_over (c, &i);
+    }
+    (void)sqlite3_finalize (st);
+    return rc == -EIO || rc == -EBADMSG ? 0 : rc;
+}
+
+static int take_over_jobs (struct check *c, sqlite3 *db)
+{
+    struct ledger old = { .db = db };
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "SELECT id, world_size, built, sum FROM job", &st,
+                         NULL);
+
+    while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {
+        char id[MESSAGE_NAME_MAX];
+        int64_t size = sqlite3_column_int64 (st, 1);
+
+        ledger_copy_column (id, sizeof (id), st, 0);
+        if (size > 0 && sqlite3_column_int64 (st, 3) ==
+                            ledger_job_sum (id, size,
+                                            sqlite3_column_int64 (st, 2)))
+            rc = ledger_set_world_size (c->fresh, id, size, c->err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc < 0 && rc != -ENOMEM ? 0 : rc;
+}
+
+/* ---- comparing ---- */
+
+static int count_unknown (void *arg, const struct ledger_item *i)
+{
+    struct check *c = ((void **)arg)[0];
+    struct ledger *old = ((void **)arg)[1];
+
+    if (i->superseded || ledger_has_item (old, i, NULL) == 1)
+        return 0;
+    c->differs = true;
+    if (i->place.segment >= c->last_segment &&
+        i->place.offset >= c->last_end) {
+        c->report->leftovers++;
+        check_say (c, "job %s rank %lld %s%s%s: it came whole, but was not "
+                   "acknowledged", i->job, (long long)i->rank, i->capture,
+                   *i->path ? "/" : "", i->path);
+    } else {
+        check_damage (c, "job %s rank %lld %s%s%s: the ledger does not have "
+                      "it", i->job, (long long)i->rank, i->capture,
+                      *i->path ? "/" : "", i->path);
+    }
+    return 0;
+}
+
+struct both {
+    void *with[2];              // check, old ledger
+    struct ledger *fresh;
+    struct err *err;
+};
+
+static int compare_job (void *arg, const struct ledger_job *j)
+{
+    struct both *b = arg;
+    int rc = 0;
+
+    for (enum item_kind k = ITEM_ROWS; k <= ITEM_RAW && rc == 0; k++)
+        rc = ledger_each (b->fresh, j->id, k, count_unknown, b->with, b->err);
+    return rc;
+}
+
+static int check_gaps (struct check *c)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < c->ngaps && rc == 0; i++) {
+        const struct check_gap *g = &c->gaps[i];
+        char sql[160];
+
+        (void)snprintf (sql, sizeof (sql), "SELECT count(*) FROM content WHERE"
+                        " segment=%lld AND offset>=%llu AND offset<%llu",
+                        (long long)g->segment, (unsigned long long)g->offset,
+                        (unsigned long long)(g->offset + g->size));
+        // contents of version 1, or known
+        if (db_int (c->fresh->db, sql, 0) > 0 || check_gap_is_aside (c, g))
+            continue;
+        if (c->old_good && g->segment >= c->last_segment &&
+            g->offset >= c->last_end) {
+            c->report->leftovers++;
+            check_say (c, "segment %" PRId64 ": the last %" PRIu64 " bytes are"
+                       " of a commit that was not finished", g->segment,
+                       g->size);
+            continue;
+        }
+        check_damage (c, "segment %" PRId64 ": %" PRIu64 " bytes at %" PRIu64
+                      " are no record", g->segment, g->size, g->offset);
+        c->differs = true;
+        if (c->repair)
+            rc = check_quarantine_gap (c, g);
+    }
+    return rc;
+}
+
+int check_old_ledger (struct check *c)
+{
+    struct ledger *old = NULL;
+    struct err why = { "" };
+    sqlite3 *db = NULL;
+    char path[PATH_MAX];
+    int rc;
+
+    old_path (c, "", path);
+    rc = access (path, F_OK) < 0 ? -ENOENT
+                                 : ledger_open_read (path, &old, &why);
+    c->old_good = rc == 0;
+    if (rc == -ENOMEM || rc == -EBUSY || rc == -ENOSPC ||
+        (rc == -ENOTSUP && !c->report->items))
+        return err_set (c->err, -rc, "%s", why.text);
+    if (rc == 0)
+        rc = ledger_last_segment (old, &c->last_segment, &c->last_end,
+                                  c->err);
+    else if (rc == -ENOENT && c->nsegments == 0)
+        rc = 0;
+    else {
+        check_damage (c, "%s", why.text[0] ? why.text
+                                           : "the ledger is not there");
+        c->differs = true;
+        rc = 0;
+    }
+    if (rc == 0 && old) {
+        struct both b = { { c, old }, c->fresh, c->err };
+
+        rc = ledger_each_job (c->fresh, ITEM_RAW, compare_job, &b, c->err);
+    }
+    ledger_close (old);
+    if (rc == 0)
+        rc = check_gaps (c);
+    if (rc == 0 && sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL) ==
+                       SQLITE_OK) {
+        rc = take_over_items (c, db);
+        if (rc == 0)
+            rc = take_over_jobs (c, db);
+    }
+    (void)sqlite3_close (db);
+    return rc;
+}
+
+/* ---- replacing ---- */
+
+/* The old one, with its journal, which must not meet the new one. */
+static int set_old_aside (struct check *c)
+{
+    static const char *const ends[] = { "-wal", "-shm", "" };
+    char from[PATH_MAX], to[PATH_MAX];
+
+    (void)snprintf (to, sizeof (to), "%s/" CHECK_QUARANTINE, c->root);
+    int rc = fileio_mkdirs (to, FILEIO_DIR_MODE, c->err);
+
+    for (size_t i = 0; i < sizeof (ends) / sizeof (ends[0]) && rc == 0; i++) {
+        old_path (c, ends[i], from);
+        (void)snprintf (to, sizeof (to), "%s/" CHECK_QUARANTINE
+                        "/ledger.db%s", c->root, ends[i]);
+        if (access (from, F_OK) == 0)
+            rc = fileio_rename (from, to, c->err);
+    }
+    return rc;
+}
+
+/* Records for items that have none, or whose content moved. */
+static int describe_again (struct check *c)
+{
+    struct ledger *l = NULL;
+    struct store *s = NULL;
+    char path[PATH_MAX];
+    int rc;
+
+    old_path (c, "", path);
+    rc = ledger_open (path, &l, c->err);
+    if (rc == 0)
+        rc = store_open (c->root, l, &s, c->err);
+    if (rc == 0)
+        rc = store_describe (s, l, c->err);
+    store_close (s);
+    ledger_close (l);
+    return rc;
+}
+
+int check_replace_ledger (struct check *c)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    size_t damaged = c->report->damaged;
+    int rc = ledger_commit (c->fresh, c->err);
+
+    ledger_close (c->fresh);    // its journal goes into it
+    c->fresh = NULL;
+    if (rc == 0)
+        rc = set_old_aside (c);
+    old_path (c, "", to);
+    (void)snprintf (from, sizeof (from), "%s/ledger.db.check", c->root);
+    if (rc == 0)
+        rc = fileio_rename (from, to, c->err);
+    if (rc == 0)
+        rc = describe_again (c);
+    if (rc == 0) {
+        c->report->repaired = damaged;
+        check_say (c, "the ledger was made again from the segments; the old "
+                   "one is %s/" CHECK_QUARANTINE "/ledger.db", c->root);
+    }
+    return rc;
+}

@@ -1,0 +1,60 @@
+/* aggregator/intake/ledger_inside.h - what the ledger's parts share */
+#ifndef ROLLCALL_INTAKE_LEDGER_INSIDE_H
+#define ROLLCALL_INTAKE_LEDGER_INSIDE_H
+
+#include "base/db.h"
+#include "intake/ledger.h"
+
+#define LEDGER_SCHEMA 2         // PRAGMA user_version
+
+enum ledger_statement {
+    FIND_CONTENT, ADD_CONTENT, DROP_CONTENT, FIND_ITEM, SUPERSEDE, ADD_ITEM,
+    GET_JOB, SET_JOB, NEWEST, SET_SEGMENT, SET_TOTAL, ADD_INCOMING,
+    DROP_INCOMING, SET_CLOCK, LEDGER_STATEMENTS
+};
+
+/* All items and jobs together: so that one that is missing is noticed. */
+struct ledger_total {
+    uint64_t rows, sum;
+};
+
+struct ledger {
+    sqlite3 *db;
+    sqlite3_stmt *st[LEDGER_STATEMENTS];
+    struct ledger_total total, committed;
+    bool reader;
+};
+
+/* ledger_schema.c: the tables, and what makes version 2 of version 1. */
+int ledger_prepare (struct ledger *l, const char *path, struct err *err);
+
+/* ledger_sum.c: the checksum of a row, as it is stored; that of a superseded
+ * item is the complement.
+ */
+int64_t ledger_item_sum (const struct ledger_item *item);
+int64_t ledger_content_sum (const struct digest *id,
+                            const struct ledger_place *place);
+int64_t ledger_job_sum (const char *id, int64_t world_size, int64_t built);
+int64_t ledger_segment_sum (int64_t segment, uint64_t end);
+int64_t ledger_incoming_sum (const struct digest *id, uint64_t size,
+                             uint64_t first, const void *hashes,
+                             size_t nbytes, int64_t touched_ns);
+int64_t ledger_total_sum (const struct ledger_total *t);
+
+/* Verify everything: SQLite's own structure, each row's checksum, and that
+ * there are as many as there should be.  -EBADMSG.
+ */
+int ledger_verify (struct ledger *l, const char *path, struct err *err);
+
+/* ledger.c: whether a prepared statement gives a row; it stays on that row. */
+int ledger_has_row (struct ledger *l, sqlite3_stmt *st, struct err *err);
+void ledger_bind_digest (sqlite3_stmt *st, int i, const struct digest *d);
+void ledger_copy_column (char *out, size_t max, sqlite3_stmt *st, int column);
+bool ledger_digest_column (struct digest *out, sqlite3_stmt *st, int column);
+
+/* Run 'fn' in a transaction of its own, unless there is one. */
+int ledger_within (struct ledger *l, int (*fn) (struct ledger *l, void *arg,
+                                                struct err *err),
+                   void *arg, struct err *err);
+
+#endif

@@ -1,0 +1,176 @@
+/* aggregator/intake/ledger_schema.c - the tables of the ledger */
+#include "intake/ledger_inside.h"
+
+#include "base/fault.h"
+
+#include <errno.h>
+
+/* Version 1: what was there from the beginning. */
+static const char schema1_sql[] =
+    // where the bytes of a content are; segment 0: blobs/<id>
+    "CREATE TABLE IF NOT EXISTS content (id BLOB PRIMARY KEY,"
+    " segment INTEGER NOT NULL, offset INTEGER NOT NULL,"
+    " size INTEGER NOT NULL) WITHOUT ROWID;"
+    // what was delivered under which name; the newest one counts
+    "CREATE TABLE IF NOT EXISTS item (seq INTEGER PRIMARY KEY,"
+    " job TEXT NOT NULL, kind INTEGER NOT NULL, rank INTEGER NOT NULL,"
+    " capture TEXT NOT NULL, path TEXT NOT NULL, host TEXT NOT NULL,"
+    " content BLOB NOT NULL, superseded INTEGER NOT NULL DEFAULT 0,"
+    " received_ns INTEGER NOT NULL);"
+    "CREATE INDEX IF NOT EXISTS item_identity ON item"
+    "(job, kind, rank, capture, path);"
+    // what was said of a job, and the last item (seq) that its result has
+    "CREATE TABLE IF NOT EXISTS job (id TEXT PRIMARY KEY,"
+    " world_size INTEGER NOT NULL DEFAULT 0,"
+    " built INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;";
+
+/* Version 2: a checksum for each row, and for all of them. */
+static const char schema2_sql[] =
+    "ALTER TABLE content ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE item ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE job ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;"
+    // how much of a segment is accounted for
+    "CREATE TABLE segment (number INTEGER PRIMARY KEY, end INTEGER NOT NULL,"
+    " sum INTEGER NOT NULL);"
+    // one row: the number of the rows of item and job, and their checksums
+    // added up
+    "CREATE TABLE total (id INTEGER PRIMARY KEY, rows INTEGER NOT NULL,"
+    " total INTEGER NOT NULL, sum INTEGER NOT NULL);"
+    // content on its way in: hashes of chunks that are on the disk
+    "CREATE TABLE incoming (content BLOB NOT NULL, first INTEGER NOT NULL,"
+    " size INTEGER NOT NULL, hashes BLOB NOT NULL,"
+    " touched_ns INTEGER NOT NULL, sum INTEGER NOT NULL,"
+    " PRIMARY KEY (content, first)) WITHOUT ROWID;"
+    // clocks of the hosts, as they measured them; for people
+    "CREATE TABLE clock (job TEXT NOT NULL, host_key TEXT NOT NULL,"
+    " host TEXT NOT NULL, offset_ns INTEGER NOT NULL,"
+    " error_ns INTEGER NOT NULL, PRIMARY KEY (job, host_key)) WITHOUT ROWID;";
+
+/* The checksum of a row, as SQL functions of its columns. */
+
+static void fn_content (sqlite3_context *ctx, int n, sqlite3_value **v)
+{
+    struct ledger_place p = { sqlite3_value_int64 (v[1]),
+                              (uint64_t)sqlite3_value_int64 (v[2]),
+                              (uint64_t)sqlite3_value_int64 (v[3]) };
+
+    (void)n;
+    if (sqlite3_value_bytes (v[0]) == DIGEST_SIZE)
+        sqlite3_result_int64 (ctx, ledger_content_sum (
+                                       sqlite3_value_blob (v[0]), &p));
+}
+
+static void fn_job (sqlite3_context *ctx, int n, sqlite3_value **v)
+{
+    const char *id = (const char *)sqlite3_value_text (v[0]);
+
+    (void)n;
+    sqlite3_result_int64 (ctx, ledger_job_sum (id ? id : "",
+                                               sqlite3_value_int64 (v[1]),
+                                               sqlite3_value_int64 (v[2])));
+}
+
+static int sum_items (struct ledger *l, struct err *err)
+{
+    sqlite3_stmt *get = NULL, *set = NULL;
+    int rc = db_prepare (l->db, "SELECT job, kind, rank, capture, path, host, "
+                                "content, received_ns, superseded, seq FROM "
+                                "item", &get, err);
+
+    if (rc == 0)
+        rc = db_prepare (l->db, "UPDATE item SET sum=?1 WHERE seq=?2", &set,
+                         err);
+    while (rc == 0 && (rc = ledger_has_row (l, get, err)) == 1) {
+        struct ledger_item i = { .kind = (unsigned)sqlite3_column_int (get,
+                                                                       1) };
+        int64_t sum;
+
+        ledger_copy_column (i.job, sizeof (i.job), get, 0);
+        i.rank = sqlite3_column_int64 (get, 2);
+        ledger_copy_column (i.capture, sizeof (i.capture), get, 3);
+        ledger_copy_column (i.path, sizeof (i.path), get, 4);
+        ledger_copy_column (i.host, sizeof (i.host), get, 5);
+        (void)ledger_digest_column (&i.content, get, 6);
+        i.received_ns = sqlite3_column_int64 (get, 7);
+        sum = ledger_item_sum (&i);
+        l->total.rows++;
+        l->total.sum += (uint64_t)sum;
+        (void)sqlite3_bind_int64 (set, 1, sqlite3_column_int64 (get, 8) ? ~sum
+                                                                       : sum);
+        (void)sqlite3_bind_int64 (set, 2, sqlite3_column_int64 (get, 9));
+        rc = db_run (set, err);
+    }
+    (void)sqlite3_finalize (get);
+    (void)sqlite3_finalize (set);
+    return rc;
+}
+
+static int sum_jobs (struct ledger *l, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_exec (l->db, "UPDATE content SET sum=content_sum(id, segment, "
+                             "offset, size);UPDATE job SET sum=job_sum(id, "
+                             "world_size, built)", err);
+
+    if (rc == 0)
+        rc = db_prepare (l->db, "SELECT sum FROM job", &st, err);
+    while (rc == 0 && (rc = ledger_has_row (l, st, err)) == 1) {
+        l->total.rows++;
+        l->total.sum += (uint64_t)sqlite3_column_int64 (st, 0);
+        rc = 0;
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* All of it in one transaction: a version in between is never seen. */
+static int migrate (struct ledger *l, struct err *err)
+{
+    const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+    int rc;
+
+    if (sqlite3_create_function (l->db, "content_sum", 4, flags, NULL,
+                                 fn_content, NULL, NULL) != SQLITE_OK ||
+        sqlite3_create_function (l->db, "job_sum", 3, flags, NULL, fn_job,
+                                 NULL, NULL) != SQLITE_OK)
+        return db_error (l->db, "ledger", err);
+    rc = db_exec (l->db, "BEGIN IMMEDIATE", err);
+    if (rc == 0)
+        rc = db_exec (l->db, schema1_sql, err);
+    if (rc == 0)
+        rc = db_exec (l->db, schema2_sql, err);
+    if (rc == 0)
+        rc = sum_items (l, err);
+    if (rc == 0)
+        rc = sum_jobs (l, err);
+    if (rc == 0)
+        rc = db_execf (l->db, err, "INSERT INTO total VALUES (1,%lld,%lld,%lld"
+                       ");PRAGMA user_version=%d", (long long)l->total.rows,
+                       (long long)l->total.sum,
+                       (long long)ledger_total_sum (&l->total),
+                       LEDGER_SCHEMA);
+    if (rc == 0 && (rc = FAULT ("aggregator.ledger.migrate.commit")) < 0)
+        rc = err_sys (err, -rc, "ledger");
+    return rc < 0 ? rc : db_exec (l->db, "COMMIT", err);
+}
+
+int ledger_prepare (struct ledger *l, const char *path, struct err *err)
+{
+    int64_t version = db_int (l->db, "PRAGMA user_version", -1);
+
+    if (version > LEDGER_SCHEMA)
+        return err_set (err, ENOTSUP, "%s was written by a newer rollcall (or "
+                        "is damaged): its version is %lld, not %d", path,
+                        (long long)version, LEDGER_SCHEMA);
+    if (version == LEDGER_SCHEMA)
+        return 0;
+    if (version < 0)
+        return err_set (err, EBADMSG, "%s cannot be read: %s; rollcall fsck "
+                        "aggregator --repair makes it again from the segments",
+                        path, sqlite3_errmsg (l->db));
+    if (l->reader)
+        return err_set (err, ENOTSUP, "%s is of an older rollcall: start "
+                        "rollcall-aggregator once, which brings it up to date",
+                        path);
+    return migrate (l, err);
+}

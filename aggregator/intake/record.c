@@ -1,0 +1,232 @@
+/* aggregator/intake/record.c - what stands before a content in a segment */
+#include "intake/record.h"
+
+#include "base/fileio.h"
+#include "base/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAGIC UINT32_C (0x31524352)     // "RCR1"
+#define HEAD_SIZE 9                     // magic, size, kind
+#define SUM_SIZE 8                      // bytes of a SHA-256, at the end
+#define SEARCH_BYTES (1u << 20)         // read at once to find a record
+
+static void put_item (struct buf *b, const struct record *r)
+{
+    const struct ledger_item *i = &r->item;
+
+    wire_put_u8 (b, (uint8_t)i->kind);
+    wire_put_i64 (b, i->rank);
+    wire_put_i64 (b, i->received_ns);
+    buf_put (b, i->content.bytes, DIGEST_SIZE);
+    wire_put_u64 (b, i->place.size);
+    wire_put_i64 (b, r->kind == RECORD_REFER ? i->place.segment : 0);
+    wire_put_u64 (b, r->kind == RECORD_REFER ? i->place.offset : 0);
+    wire_put_text (b, i->job);
+    wire_put_text (b, i->capture);
+    wire_put_text (b, i->path);
+    wire_put_text (b, i->host);
+}
+
+int record_encode (const struct record *r, struct buf *out)
+{
+    struct digest sum;
+    struct buf b;
+    int rc = 0;
+
+    buf_init (&b, RECORD_MAX);
+    if (r->kind == RECORD_JOB) {
+        wire_put_text (&b, r->item.job);
+        wire_put_i64 (&b, r->world_size);
+    } else {
+        put_item (&b, r);
+    }
+    size_t begin = out->size;
+    wire_put_u32 (out, MAGIC);
+    wire_put_u32 (out, (uint32_t)(HEAD_SIZE + b.size + SUM_SIZE));
+    wire_put_u8 (out, (uint8_t)r->kind);
+    buf_put (out, b.data, b.size);
+    if (b.failed || out->failed ||
+        digest_of (out->data + begin, out->size - begin, &sum) < 0)
+        rc = -ENOMEM;
+    else
+        buf_put (out, sum.bytes, SUM_SIZE);
+    buf_fini (&b);
+    return out->failed ? -ENOMEM : rc;
+}
+
+static void get_item (struct wire *w, struct record *r)
+{
+    struct ledger_item *i = &r->item;
+    const void *id;
+
+    i->kind = wire_u8 (w);
+    i->rank = wire_i64 (w);
+    i->received_ns = wire_i64 (w);
+    if ((id = wire_bytes (w, DIGEST_SIZE)))
+        memcpy (i->content.bytes, id, DIGEST_SIZE);
+    i->place.size = wire_u64 (w);
+    i->place.segment = wire_i64 (w);
+    i->place.offset = wire_u64 (w);
+    wire_text (w, i->job, sizeof (i->job));
+    wire_text (w, i->capture, sizeof (i->capture));
+    wire_text (w, i->path, sizeof (i->path));
+    wire_text (w, i->host, sizeof (i->host));
+}
+
+int record_decode (struct record *r, const void *bytes, size_t size,
+                   struct err *err)
+{
+    struct wire w = wire_reader (bytes, size);
+    uint32_t magic = wire_u32 (&w);
+    struct digest sum;
+
+    memset (r, 0, sizeof (*r));
+    r->size = wire_u32 (&w);
+    r->kind = wire_u8 (&w);
+    if (w.failed)
+        return -ENODATA;
+    if (magic != MAGIC || r->size > RECORD_MAX ||
+        r->size < HEAD_SIZE + SUM_SIZE)
+        return err_set (err, EBADMSG, "there is no record");
+    if (r->size > size)
+        return -ENODATA;
+    if (digest_of (bytes, r->size - SUM_SIZE, &sum) < 0)
+        return err_set (err, ENOMEM, "no memory to hash");
+    if (memcmp (sum.bytes, (const char *)bytes + r->size - SUM_SIZE,
+                SUM_SIZE) != 0)
+        return err_set (err, EBADMSG, "a record is damaged");
+    w = wire_reader ((const char *)bytes + HEAD_SIZE,
+                     r->size - HEAD_SIZE - SUM_SIZE);
+    if (r->kind == RECORD_JOB) {
+        wire_text (&w, r->item.job, sizeof (r->item.job));
+        r->world_size = wire_i64 (&w);
+    } else {
+        get_item (&w, r);
+    }
+    if (!wire_ended (&w) || r->kind < RECORD_CONTENT || r->kind > RECORD_JOB)
+        return err_set (err, EBADMSG, "a record is not understood");
+    return 0;
+}
+
+int record_check_content (int fd, const struct digest *id,
+                          const struct ledger_place *place, struct err *err)
+{
+    struct content_hash h;
+    struct digest got;
+    void *chunk = malloc (CONTENT_CHUNK);
+    int rc = chunk ? 0 : -ENOMEM;
+
+    content_hash_init (&h);
+    for (uint64_t at = 0; at < place->size && rc == 0; at += CONTENT_CHUNK) {
+        size_t n = place->size - at < CONTENT_CHUNK
+                       ? (size_t)(place->size - at) : CONTENT_CHUNK;
+
+        rc = fileio_pread_all (fd, chunk, n, (off_t)(place->offset + at));
+        if (rc == 0)
+            rc = content_hash_add (&h, chunk, n);
+    }
+    if (rc == 0)
+        rc = content_hash_end (&h, &got);
+    content_hash_fini (&h);
+    free (chunk);
+    if (rc == -ENODATA)
+        return err_set (err, EBADMSG, "it is cut short");
+    if (rc < 0)
+        return err_sys (err, -rc, "cannot check a content");
+    if (memcmp (&got, id, sizeof (got)) != 0)
+        return err_set (err, EBADMSG, "it does not have its hash");
+    return 0;
+}
+
+/* ---- scanning ---- */
+
+struct scan {
+    int fd;
+    int64_t segment;
+    uint64_t at, to, gap;       // gap: where bytes began that are no record
+    record_fn *fn;
+    void *arg;
+};
+
+static int end_gap (struct scan *s)
+{
+    struct ledger_place gap = { s->segment, s->gap, s->at - s->gap };
+
+    return s->at > s->gap ? s->fn (s->arg, NULL, -EBADMSG, &gap) : 0;
+}
+
+/* The next place behind 'at' where the magic stands, or 'to'. */
+static int find_magic (struct scan *s, struct err *err)
+{
+    static const uint8_t magic[4] = { 'R', 'C', 'R', '1' };
+    uint8_t *block = malloc (SEARCH_BYTES);
+    uint64_t at = s->at + 1;
+    int rc = block ? 0 : -ENOMEM;
+
+    while (rc == 0 && at < s->to) {
+        size_t n = s->to - at < SEARCH_BYTES ? (size_t)(s->to - at)
+                                             : SEARCH_BYTES;
+        const uint8_t *hit;
+
+        if ((rc = fileio_pread_all (s->fd, block, n, (off_t)at)) < 0)
+            break;
+        if ((hit = memmem (block, n, magic, sizeof (magic)))) {
+            at += (uint64_t)(hit - block);
+            break;
+        }
+        at = n < sizeof (magic) || at + n >= s->to ? s->to
+                                                   : at + n - 3;
+    }
+    s->at = at < s->to ? at : s->to;
+    free (block);
+    return rc < 0 ? err_sys (err, -rc, "cannot read a segment") : 0;
+}
+
+static int give (struct scan *s, struct record *r, struct err *err)
+{
+    struct ledger_place *place = &r->item.place;
+    uint64_t inside = r->kind == RECORD_CONTENT ? place->size : 0;
+    struct err why;
+    int rc = end_gap (s), bad = 0;
+
+    if (r->kind == RECORD_CONTENT) {
+        place->segment = s->segment;
+        place->offset = s->at + r->size;
+        bad = record_check_content (s->fd, &r->item.content, place, &why);
+        if (bad < 0 && bad != -EBADMSG)
+            return err_set (err, -bad, "%s", why.text);
+    }
+    if (rc >= 0)
+        rc = s->fn (s->arg, r, bad, NULL);
+    s->at += r->size + inside;
+    if (s->at > s->to)          // its end is not there
+        s->at = s->to;
+    s->gap = s->at;
+    return rc;
+}
+
+int record_scan (int fd, int64_t segment, uint64_t from, uint64_t to,
+                 record_fn *fn, void *arg, struct err *err)
+{
+    struct scan s = { fd, segment, from, to, from, fn, arg };
+    uint8_t head[RECORD_MAX];
+    struct record *r = malloc (sizeof (*r));
+    int rc = r ? 0 : err_set (err, ENOMEM, "no memory to read a segment");
+
+    while (rc >= 0 && s.at < to) {
+        size_t n = to - s.at < sizeof (head) ? (size_t)(to - s.at)
+                                             : sizeof (head);
+
+        if ((rc = fileio_pread_all (fd, head, n, (off_t)s.at)) < 0)
+            rc = err_sys (err, -rc, "cannot read a segment");
+        else if (record_decode (r, head, n, NULL) == 0)
+            rc = give (&s, r, err);
+        else
+            rc = find_magic (&s, err);
+    }
+    free (r);
+    return rc < 0 ? rc : end_gap (&s);
+}

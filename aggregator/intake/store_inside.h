@@ -1,0 +1,36 @@
+/* aggregator/intake/store_inside.h - what the store's parts share */
+#ifndef ROLLCALL_INTAKE_STORE_INSIDE_H
+#define ROLLCALL_INTAKE_STORE_INSIDE_H
+
+#include "intake/store.h"
+
+#define STORE_FULL_MAX 16       // segments filled between two commits: 4 GiB
+
+struct store {
+    char root[PATH_MAX - 128];  // room for the names below it
+    int segment_fd;             // -1: none open
+    int64_t segment;            // its number, from 1
+    uint64_t end;               // where the next record goes
+    uint64_t committed;         // as the ledger knows it
+    struct {
+        int64_t segment;
+        uint64_t end;
+    } full[STORE_FULL_MAX];     // that the ledger is to know
+    size_t nfull;
+    bool segment_dirty;         // written since the last store_sync
+    bool names_dirty;           // a file was made or renamed
+    bool distrusted;            // an fsync of the segment failed
+};
+
+int store_open_segment (struct store *s, int64_t n, struct err *err);
+
+/* store_recover.c: what a former life left behind. */
+int store_recover (struct store *s, struct ledger *ledger, struct err *err);
+
+/* Remove unfinished files that nobody has sent more of for STORE_LEASE_S, and
+ * those that the ledger does not know.
+ */
+int store_clear_incoming (const struct store *s, struct ledger *ledger,
+                          struct err *err);
+
+#endif

@@ -1,0 +1,102 @@
+/* aggregator/intake/transfer_inside.h - what the parts of transfers share */
+#ifndef ROLLCALL_INTAKE_TRANSFER_INSIDE_H
+#define ROLLCALL_INTAKE_TRANSFER_INSIDE_H
+
+#include "intake/transfer.h"
+
+#include <sys/queue.h>
+
+#define TRANSFER_BUCKETS 4096   // of hash tables: some entries in each
+
+/* A content that is being received: from the first of those who offer it. */
+struct body {
+    LIST_ENTRY (body) same_bucket;
+    TAILQ_ENTRY (body) in_turn;
+    TAILQ_HEAD (, transfer) offers;
+    struct digest id;
+    uint64_t size, received, asked;     // bytes; asked is ahead of received
+    size_t noted;               // chunks that the ledger has
+    struct content_hash hash;   // of chunks that were received
+    unsigned turn;              // the queue that it is in, or TURN_NONE
+    enum item_kind kind;
+    unsigned damaged;           // chunks in a row that did not unpack
+    int64_t orphan_ns;          // since when nobody offers it
+};
+
+enum { TURN_ROWS, TURN_RAW, TURN_PROBE, TURNS, TURN_NONE = TURNS };
+
+/* One agent's connection. */
+struct sender {
+    LIST_ENTRY (sender) same_bucket;
+    LIST_ENTRY (sender) all;
+    struct net_peer peer;
+    LIST_HEAD (, transfer) items;
+    unsigned nitems, credits, limit;    // credits it holds, and may hold
+    bool stalled;               // it did not answer the last time
+    int64_t moved_ns;           // when a chunk came, or was asked for first
+};
+
+/* An item that an agent offers. */
+struct transfer {
+    LIST_ENTRY (transfer) of_sender;
+    TAILQ_ENTRY (transfer) of_body;     // or of the complete ones
+    struct sender *sender;      // NULL: it is gone
+    struct body *body;          // NULL: complete
+    struct net_peer peer;
+    uint64_t id;                // the agent's number of the item
+    struct ledger_item item;
+    uint64_t ever_asked;        // bytes; of a body, from this one
+    bool fresh;                 // its content was not here before
+    bool entered;               // the ledger did not have the item
+};
+
+struct transfers {
+    transfer_send_fn *send;
+    void *arg;
+    struct ledger *ledger;
+    struct store *store;
+    LIST_HEAD (, sender) senders[TRANSFER_BUCKETS], all_senders;
+    LIST_HEAD (, body) bodies[TRANSFER_BUCKETS];
+    TAILQ_HEAD (, body) turns[TURNS];
+    TAILQ_HEAD (, transfer) complete;
+    unsigned credits;           // left
+    unsigned probes;            // credits of senders that stalled
+    size_t nitems;
+    bool hold, note_due;
+    int64_t paused_until_ns, noted_ns;
+    void *raw;                  // a chunk that is unpacked
+};
+
+/* transfer_credit.c: who is asked, and when. */
+struct sender *transfer_sender (struct transfers *t,
+                                const struct net_peer *peer, bool make);
+struct body *transfer_body (struct transfers *t, const struct digest *id);
+
+/* Take back the credits of a body: what was asked of its source is not waited
+ * for any more.
+ */
+void transfer_release (struct transfers *t, struct body *b);
+
+/* The next chunk of a body came: a credit is free. */
+void transfer_arrived (struct transfers *t, struct body *b,
+                       struct sender *from);
+
+/* The source does not answer as it should. */
+void transfer_stalled (struct transfers *t, struct sender *s);
+
+/* Let a body, or all of a sender, wait for its turn; ask while there are
+ * credits.
+ */
+void transfer_queue (struct transfers *t, struct body *b);
+void transfer_unqueue (struct transfers *t, struct body *b);
+void transfer_queue_all (struct transfers *t, struct sender *s);
+void transfer_grant (struct transfers *t);
+
+/* transfer_commit.c: a failure that time may mend. */
+void transfer_pause (struct transfers *t);
+
+/* transfer.c: an end, with what belongs to it. */
+void transfer_drop (struct transfers *t, struct transfer *x);
+void transfer_end_body (struct transfers *t, struct body *b);
+
+#endif

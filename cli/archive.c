@@ -1,0 +1,293 @@
+/* cli/archive.c - rollcall archive: list, get back and verify what is stored */
+#include "cli.h"
+
+#include "archive/archive.h"
+#include "base/fileio.h"
+#include "intake/root.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct archive_options {
+    const char *root;
+    bool json;
+};
+
+static const struct option_spec options[] = {
+    CLI_ROOT_OPTION (struct archive_options),
+    { "json", 0, OPTION_FLAG, offsetof (struct archive_options, json), NULL,
+      NULL, NULL, 0, 0, "Print one JSON object." },
+};
+
+const struct command_spec archive_command = {
+    "rollcall archive",
+    "[OPTION]... ls [JOB] | get JOB CAPTURE|RANK DIR | verify [JOB]",
+    "List what an aggregator has, get a capture back byte for byte, and check "
+    "every hash.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+#define FAIL(status, ...) cli_fail (&archive_command, status, __VA_ARGS__)
+
+#define SHIPMENT_NAME "rollcall.shipment"       // of a capture's rows
+
+static const char *kind_name (enum item_kind k)
+{
+    return k == ITEM_ROWS ? "rows" : "raw";
+}
+
+static const char *state_of (const struct ledger_item *i)
+{
+    return i->lost ? "quarantined" : i->superseded ? "superseded" : "stored";
+}
+
+/* Call 'fn' for each item of a job, or of all jobs when it is NULL; how many
+ * there were, or a negative errno after a word.
+ */
+static long for_items (struct archive *a, const char *job,
+                       int (*fn) (void *arg, struct archive *a,
+                                  const struct ledger_item *item), void *arg)
+{
+    struct err err = { "" };
+    char **names = NULL;
+    size_t n = 0;
+    long count = 0;
+    int rc = archive_jobs (a, &names, &n, &err);
+
+    for (size_t i = 0; i < n; i++) {
+        struct archive_items list = { NULL, 0 };
+
+        if (rc == 0 && (!job || strcmp (job, names[i]) == 0))
+            rc = archive_list (a, names[i], &list, &err);
+        for (size_t k = 0; k < list.n && rc == 0; k++, count++)
+            rc = fn (arg, a, &list.items[k]);
+        free (list.items);
+        free (names[i]);
+    }
+    free (names);
+    if (rc < 0 && err.text[0])
+        (void)FAIL (0, "%s", err.text);
+    return rc < 0 ? rc : count;
+}
+
+static int nothing_of (const struct archive *a, const char *job)
+{
+    return FAIL (EX_NOINPUT, "%s has nothing of a job %s: rollcall jobs lists "
+                 "those that are there", a->root, job);
+}
+
+/* ---- ls ---- */
+
+static int list_item (void *arg, struct archive *a,
+                      const struct ledger_item *i)
+{
+    struct json *array = arg, *o;
+    char hex[DIGEST_HEX_SIZE];
+
+    (void)a;
+    digest_hex (&i->content, hex);
+    if (!array) {
+        (void)printf ("%s\t%lld\t%s\t%s\t%s\t%llu\t%s\t%.16s\n", i->job,
+                      (long long)i->rank, i->capture, kind_name (i->kind),
+                      *i->path ? i->path : "-",
+                      (unsigned long long)i->place.size, state_of (i), hex);
+        return 0;
+    }
+    o = json_push_object (array);
+    json_add_text (o, "job", i->job);
+    json_add_int (o, "rank", i->rank);
+    json_add_text (o, "capture", i->capture);
+    json_add_text (o, "kind", kind_name (i->kind));
+    json_add_text (o, "path", *i->path ? i->path : NULL);
+    json_add_text (o, "host", i->host);
+    json_add_int (o, "bytes", (int64_t)i->place.size);
+    json_add_text (o, "state", state_of (i));
+    json_add_text (o, "content", hex);
+    return 0;
+}
+
+static int list (const struct archive_options *opt, struct archive *a,
+                 const char *job)
+{
+    struct json *doc = opt->json ? json_object () : NULL;
+    struct json *array = doc ? json_add_array (doc, "items") : NULL;
+    long n = for_items (a, job, list_item, array);
+
+    if (n <= 0 && (n < 0 || job)) {
+        json_free (doc);
+        return n < 0 ? EX_IOERR : nothing_of (a, job);
+    }
+    return cli_flush (&archive_command, opt->json ? cli_print_json (doc) : 0);
+}
+
+/* ---- verify ---- */
+
+struct verifying {
+    const struct archive_options *opt;
+    struct json *damaged;
+    unsigned long long bytes;
+    size_t bad;
+};
+
+static int verify_item (void *arg, struct archive *a,
+                        const struct ledger_item *i)
+{
+    struct verifying *v = arg;
+    struct err err = { "" };
+    struct json *o;
+
+    v->bytes += i->place.size;
+    if (archive_check (a, i, &err) == 0)
+        return 0;
+    v->bad++;
+    if (!v->opt->json) {
+        (void)printf ("damaged: job %s rank %lld %s%s%s: %s\n", i->job,
+                      (long long)i->rank, i->capture, *i->path ? "/" : "",
+                      i->path, err.text);
+        return 0;
+    }
+    o = json_push_object (v->damaged);
+    json_add_text (o, "job", i->job);
+    json_add_int (o, "rank", i->rank);
+    json_add_text (o, "capture", i->capture);
+    json_add_text (o, "path", *i->path ? i->path : NULL);
+    json_add_text (o, "reason", err.text);
+    return 0;
+}
+
+static int verify (const struct archive_options *opt, struct archive *a,
+                   const char *job)
+{
+    struct json *doc = opt->json ? json_object () : NULL;
+    struct verifying v = { opt, json_add_array (doc, "damaged"), 0, 0 };
+    long n = for_items (a, job, verify_item, &v);
+    int rc;
+
+    if (n <= 0 && (n < 0 || job)) {
+        json_free (doc);
+        return n < 0 ? EX_IOERR : nothing_of (a, job);
+    }
+    json_add_int (doc, "items", n);
+    json_add_int (doc, "bytes", (int64_t)v.bytes);
+    if (!opt->json)
+        (void)printf ("%ld items, %llu bytes, %zu damaged\n", n, v.bytes,
+                      v.bad);
+    rc = cli_flush (&archive_command, opt->json ? cli_print_json (doc) : 0);
+    return rc ? rc : v.bad > 0;
+}
+
+/* ---- get ---- */
+
+struct getting {
+    const char *job, *what, *dir;
+    int64_t rank;               // -1: 'what' is the name of a capture
+    size_t files, bad;
+};
+
+/* DIR/CAPTURE/PATH of a raw file, DIR/CAPTURE/rollcall.shipment of rows; below
+ * rankN/ when captures of several ranks have one name.
+ */
+static bool target_path (const struct getting *g, const struct ledger_item *i,
+                         char path[PATH_MAX])
+{
+    char between[32] = "";
+    int n;
+
+    if (i->shared_name)
+        (void)snprintf (between, sizeof (between), "rank%lld/",
+                        (long long)i->rank);
+    n = snprintf (path, PATH_MAX, "%s/%s%s/%s", g->dir, between, i->capture,
+                  i->kind == ITEM_ROWS ? SHIPMENT_NAME : i->path);
+    return n > 0 && n < PATH_MAX;
+}
+
+static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
+{
+    struct getting *g = arg;
+    struct err err = { "" };
+    char path[PATH_MAX];
+    char *slash;
+    int rc;
+
+    if (i->superseded || (g->rank >= 0 ? i->rank != g->rank
+                                       : strcmp (i->capture, g->what) != 0))
+        return 0;
+    if (!target_path (g, i, path))
+        return FAIL (-ENAMETOOLONG, "path is too long: %s", g->dir);
+    slash = strrchr (path, '/');
+    *slash = '\0';
+    rc = fileio_mkdirs (path, FILEIO_DIR_MODE, &err);
+    *slash = '/';
+    if (rc == 0)
+        rc = archive_get (a, i, path, &err);
+    if (rc == -EBADMSG || rc == -ENOENT) {
+        g->bad++;               // the others are worth having
+        (void)FAIL (0, "%s: %s", path, err.text);
+        return 0;
+    }
+    g->files += rc == 0;
+    return rc < 0 ? FAIL (rc, "%s", err.text) : 0;
+}
+
+static int get (struct archive *a, const char *job, const char *what,
+                const char *dir)
+{
+    struct getting g = { job, what, dir, -1, 0, 0 };
+    long n;
+
+    if (*what && what[strspn (what, "0123456789")] == '\0')
+        g.rank = strtoll (what, NULL, 10);
+    n = for_items (a, job, get_item, &g);
+    if (n < 0)
+        return n == -ENOMEM ? EX_OSERR : EX_CANTCREAT;
+    if (n == 0)
+        return nothing_of (a, job);
+    if (g.files + g.bad == 0)
+        return FAIL (EX_NOINPUT, "job %s has no capture and no rank %s: "
+                     "rollcall archive ls %s lists them", job, what, job);
+    (void)printf ("%zu files in %s%s\n", g.files, dir,
+                  g.bad ? ", others are damaged" : "");
+    return cli_flush (&archive_command, 0) ? EX_IOERR : g.bad > 0;
+}
+
+/* ---- the verb ---- */
+
+static int dispatch (const struct archive_options *opt, struct archive *a,
+                     int argc, char **argv)
+{
+    const char *what = argc > 0 ? argv[0] : "";
+
+    if (strcmp (what, "ls") == 0 && argc <= 2)
+        return list (opt, a, argc == 2 ? argv[1] : NULL);
+    if (strcmp (what, "verify") == 0 && argc <= 2)
+        return verify (opt, a, argc == 2 ? argv[1] : NULL);
+    return get (a, argv[1], argv[2], argv[3]);
+}
+
+static bool is_understood (int argc, char **argv)
+{
+    if (argc == 4)
+        return strcmp (argv[0], "get") == 0;
+    return argc >= 1 && argc <= 2 && (strcmp (argv[0], "ls") == 0 ||
+                                      strcmp (argv[0], "verify") == 0);
+}
+
+int verb_archive (int argc, char **argv)
+{
+    struct archive_options opt = { .root = NULL };
+    struct archive a;
+    int rest, status;
+
+    if (!cli_options (&archive_command, argc, argv, &opt, &rest, &status))
+        return status;
+    if (!is_understood (argc - rest, argv + rest))
+        return FAIL (EXIT_USAGE, "usage: %s %s", archive_command.name,
+                     archive_command.usage);
+    if ((status = cli_open_archive (&archive_command, opt.root, &a)) != 0)
+        return status;
+    status = dispatch (&opt, &a, argc - rest, argv + rest);
+    archive_close (&a);
+    return status;
+}

@@ -1,0 +1,153 @@
+/* cli/build.c - rollcall build: a job's analysis.db again, from what is stored
+ */
+#include "cli.h"
+
+#include "archive/archive.h"
+#include "base/fileio.h"
+#include "intake/job_build.h"
+#include "intake/root.h"
+#include "report/summary.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct build_options {
+    const char *root, *out;
+    int64_t threads;
+    bool json, text;
+};
+
+static const struct option_spec options[] = {
+    CLI_ROOT_OPTION (struct build_options),
+    { "out", 'o', OPTION_TEXT, offsetof (struct build_options, out), "DIR",
+      NULL, NULL, 0, 0,
+      "Write into DIR/cluster_analysis_output instead of ROOT/jobs/JOB. Works "
+      "also while an aggregator serves ROOT." },
+    { "threads", 'j', OPTION_INT, offsetof (struct build_options, threads),
+      "N", "2", "ROLLCALL_JOBS", 1, BUILD_THREADS_MAX, "Threads." },
+    CLI_FORMAT_OPTIONS (struct build_options),
+};
+
+const struct command_spec build_command = {
+    "rollcall build", "[OPTION]... JOB",
+    "Build the analysis.db of a job again, from all that was delivered to an "
+    "aggregator.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+#define FAIL(status, ...) cli_fail (&build_command, status, __VA_ARGS__)
+
+static int print (const struct build_options *opt,
+                  const struct build_result *result)
+{
+    enum cli_format format = cli_format (opt->json, opt->text);
+    struct err err = { "" };
+    struct summary s;
+    int rc = 0;
+
+    if (summary_read (result->path, &s, &err) < 0)
+        return FAIL (EX_SOFTWARE, "cannot read back %s: %s", result->path,
+                     err.text);
+    (void)snprintf (s.kept, sizeof (s.kept), "%s", result->kept);
+    if (format == CLI_TEXT) {
+        rc = summary_print_text (&s, STDOUT_FILENO);
+    } else if (format == CLI_LOGFMT) {
+        rc = summary_print_logfmt (&s, STDOUT_FILENO);
+    } else {
+        struct json *j = summary_to_json (&s);
+
+        rc = cli_print_json (j);
+    }
+    summary_fini (&s);
+    return cli_flush (&build_command, rc);
+}
+
+/* So that the aggregator does not build it once more.  If it cannot be noted
+ * it does.
+ */
+static void note_built (const struct archive *a, const char *job, int64_t seq)
+{
+    struct ledger *l = NULL;
+    char path[PATH_MAX];
+
+    if (fileio_join (path, sizeof (path), a->root, "ledger.db") &&
+        ledger_open (path, &l, NULL) == 0)
+        (void)ledger_set_built (l, job, seq, NULL);
+    ledger_close (l);
+}
+
+/* Build, and tell what came of it. */
+static int build (const struct build_options *opt, struct archive *a,
+                  const char *job)
+{
+    char out[PATH_MAX];
+    struct err err = { "" };
+    struct build_result result = { .rows = 0 };
+    struct roster roster;
+    struct job_build *b = job_build_create (a->ledger, a->store, job, &err);
+    int64_t world = ledger_world_size (a->ledger, job);
+    int64_t seq = ledger_newest (a->ledger, job, ITEM_ROWS);
+    int rc, status;
+
+    ledger_end_read (a->ledger);
+    if (!b)
+        return FAIL (EX_IOERR, "job %s: %s", job, err.text);
+    if (job_build_captures (b) == 0) {
+        job_build_destroy (b);
+        return FAIL (EX_NOINPUT, "%s has nothing of a job %s: rollcall jobs "
+                     "lists those that are there", a->root, job);
+    }
+    if (snprintf (out, sizeof (out), "%s/jobs/%s", a->root, job) >=
+        (int)sizeof (out))
+        out[0] = '\0';
+    roster_init (&roster);
+    rc = world > 0 ? roster_expect_world (&roster, world, "agents") : 0;
+    if (rc == 0)
+        rc = job_build_run (b, opt->out ? opt->out : out,
+                            (unsigned)opt->threads, &roster, &result, &err);
+    if (rc == 0 && !opt->out)   // the root is locked
+        note_built (a, job, seq);
+    if (rc < 0)
+        status = FAIL (cli_output_status (rc), "job %s: %s", job, err.text);
+    else if ((status = print (opt, &result)) == 0)
+        status = !job_build_any_rows (b) ? EX_DATAERR
+                 : roster_complete (&roster) ? EXIT_ALL_PRESENT
+                                             : EXIT_NOT_ALL;
+    roster_fini (&roster);
+    job_build_destroy (b);
+    return status;
+}
+
+int verb_build (int argc, char **argv)
+{
+    struct build_options opt = { .root = NULL };
+    struct err err = { "" };
+    struct archive a;
+    int rest, status, lock = -1;
+
+    if (!cli_options (&build_command, argc, argv, &opt, &rest, &status))
+        return status;
+    if (rest + 1 != argc)
+        return FAIL (EXIT_USAGE, "which job? (usage: %s %s)",
+                     build_command.name, build_command.usage);
+    if (!cli_valid_job (argv[rest]))
+        return FAIL (EXIT_USAGE, "\"%s\" is not the name of a job",
+                     argv[rest]);
+    if ((status = cli_open_archive (&build_command, opt.root, &a)) != 0)
+        return status;
+    // two builds at one place would be in each other's way
+    if (!opt.out && (lock = root_lock (opt.root, false, &err)) < 0)
+        status = lock == -EBUSY
+            ? FAIL (EX_TEMPFAIL, "%s; it builds by itself when it starts and "
+                    "whenever something new came, or say -o DIR to build "
+                    "elsewhere", err.text)
+            : FAIL (EX_CANTCREAT, "%s", err.text);
+    else
+        status = build (&opt, &a, argv[rest]);
+    if (lock >= 0)
+        (void)close (lock);
+    archive_close (&a);
+    return status;
+}

@@ -1,0 +1,111 @@
+/* cli/check_disk.c - whether captures can be written somewhere */
+#include "check.h"
+
+#include "base/fileio.h"
+#include "base/space.h"
+#include "base/units.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define INODES_MIN 10000        // of some captures; each has 100 files or so
+#define UMASK_WANTED 0027
+
+/* The directory, or the nearest one above that is there. */
+static void existing (const char *dir, char out[PATH_MAX])
+{
+    char *slash;
+
+    (void)snprintf (out, PATH_MAX, "%s", dir);
+    while (access (out, F_OK) < 0 && (slash = strrchr (out, '/')))
+        slash[slash == out] = '\0';
+    if (access (out, F_OK) < 0)
+        (void)strcpy (out, ".");
+}
+
+struct check check_room (const char *dir, int64_t expect_bytes)
+{
+    struct check c = { .name = "room" };
+    struct space_limit unset = { .set = false };
+    char free_text[16], allows[16], wanted[16];
+    struct err err = { "" };
+    struct space s;
+    uint64_t want = (uint64_t)expect_bytes * CHECK_RAW_FACTOR;
+
+    if (space_of (dir, &s, &err) < 0) {
+        c.state = CHECK_PROBLEM;
+        (void)snprintf (c.text, sizeof (c.text), "%.400s", err.text);
+        return c;
+    }
+    units_bytes_text (s.free_bytes, free_text);
+    units_bytes_text (s.free_bytes / CHECK_RAW_FACTOR, allows);
+    units_bytes_text (want, wanted);
+    if (want > s.free_bytes) {
+        c.state = CHECK_WARNING;
+        (void)snprintf (c.text, sizeof (c.text), "%.250s has %s free, but a "
+                        "profiler wants %s, %d times the raw data: make room, "
+                        "or collect fewer steps", dir, free_text, wanted,
+                        CHECK_RAW_FACTOR);
+    } else if (s.free_bytes < space_limit_bytes (&unset, s.total_bytes,
+                                                 SPACE_FLOOR_DEFAULT)) {
+        c.state = CHECK_PROBLEM;
+        (void)snprintf (c.text, sizeof (c.text), "%.250s has only %s free: "
+                        "make room, or choose another directory", dir,
+                        free_text);
+    } else {
+        (void)snprintf (c.text, sizeof (c.text), "%.250s has %s free, enough "
+                        "for %s of raw data (profilers want %d times as much "
+                        "while they analyse)", dir, free_text, allows,
+                        CHECK_RAW_FACTOR);
+    }
+    return c;
+}
+
+struct check check_inodes (const char *dir)
+{
+    struct check c = { .name = "inodes" };
+    struct space s;
+
+    if (space_of (dir, &s, NULL) < 0 || s.free_inodes == UINT64_MAX) {
+        (void)snprintf (c.text, sizeof (c.text), "%.250s does not limit them",
+                        dir);
+    } else {
+        c.state = s.free_inodes < INODES_MIN ? CHECK_WARNING : CHECK_OK;
+        (void)snprintf (c.text, sizeof (c.text), "%.250s has %llu free%s", dir,
+                        (unsigned long long)s.free_inodes,
+                        c.state ? ": remove small files" : "");
+    }
+    return c;
+}
+
+struct check check_local (const char *dir)
+{
+    struct check c = { .name = "local" };
+    char at[PATH_MAX];
+    const char *remote;
+
+    existing (dir, at);
+    if ((remote = fileio_remote_fs (at))) {
+        c.state = CHECK_WARNING;
+        (void)snprintf (c.text, sizeof (c.text), "%.250s is on a shared file "
+                        "system (%s), and writing captures there stalls jobs: "
+                        "choose a local directory", dir, remote);
+    } else {
+        (void)snprintf (c.text, sizeof (c.text), "%.250s is on a local disk",
+                        dir);
+    }
+    return c;
+}
+
+struct check check_umask (unsigned mask)
+{
+    struct check c = { .name = "umask" };
+
+    c.state = (mask & UMASK_WANTED) == UMASK_WANTED ? CHECK_OK : CHECK_WARNING;
+    (void)snprintf (c.text, sizeof (c.text), "%04o%s", mask,
+                    c.state ? ": captures may be read or written by others; "
+                              "rollcall run makes it 0027 at least" : "");
+    return c;
+}

@@ -1,0 +1,40 @@
+/* cli/cli_archive.c - what the verbs share that look into a root */
+#include "cli.h"
+
+#include "archive/archive.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool cli_valid_job (const char *name)
+{
+    return *name && strlen (name) < MESSAGE_NAME_MAX && !strchr (name, '/') &&
+           strcmp (name, ".") != 0 && strcmp (name, "..") != 0;
+}
+
+int cli_open_archive (const struct command_spec *c, const char *root,
+                      struct archive *ret)
+{
+    struct err err = { "" };
+    int rc = archive_open (root, ret, &err);
+
+    if (rc == 0)
+        return 0;
+    if (rc == -ENOENT)
+        return cli_fail (c, EX_NOINPUT, "%s (is %s the --root of an "
+                         "aggregator?)", err.text, root);
+    return cli_fail (c, rc == -EBADMSG ? EX_DATAERR : EX_NOINPUT, "%s",
+                     err.text);
+}
+
+int cli_print_json (struct json *j)
+{
+    char *text = json_print (j, true);
+    int rc = text && puts (text) >= 0 ? 0 : text ? -errno : -ENOMEM;
+
+    free (text);
+    json_free (j);
+    return rc;
+}

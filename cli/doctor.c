@@ -1,0 +1,141 @@
+/* cli/doctor.c - rollcall doctor: what is wrong with this machine */
+#include "check.h"
+#include "run.h"
+
+#include "base/json.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define CHECKS_MAX (16 + 4 * OPTION_LIST_MAX)
+
+struct doctor_options {
+    int64_t expect_bytes;
+    int64_t port;
+    const char *state;
+    bool json;
+};
+
+static const struct option_spec options[] = {
+    { "expect-bytes", 0, OPTION_BYTES,
+      offsetof (struct doctor_options, expect_bytes), "BYTES", "0", NULL, 0, 0,
+      "How much raw data the profiler is going to write, as 10GB; 20 times as "
+      "much has to be free." },
+    { "port", 0, OPTION_INT, offsetof (struct doctor_options, port), "N",
+      "7077", NULL, 1, 65535, "The port of the aggregator." },
+    { "state", 0, OPTION_TEXT, offsetof (struct doctor_options, state), "DIR",
+      NULL, "ROLLCALL_STATE_DIR", 0, 0,
+      "Local directory of runs, as in rollcall run: looked at if no DIR is "
+      "given." },
+    { "json", 0, OPTION_FLAG, offsetof (struct doctor_options, json), NULL,
+      NULL, NULL, 0, 0, "Print one JSON object." },
+};
+
+const struct command_spec doctor_command = {
+    "rollcall doctor", "[OPTION]... [DIR]...",
+    "Look at this machine, and at directories where captures are to be "
+    "written, and say what is not well and what to do about it.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+static const char *const state_names[] = { "ok", "warning", "problem" };
+
+struct report {
+    struct check checks[CHECKS_MAX];
+    size_t n;
+};
+
+static void add (struct report *r, struct check c)
+{
+    if (r->n < CHECKS_MAX)
+        r->checks[r->n++] = c;
+}
+
+static void look_at_dir (struct report *r, const char *dir, int64_t expect)
+{
+    add (r, check_room (dir, expect));
+    add (r, check_inodes (dir));
+    add (r, check_local (dir));
+}
+
+static void look_at_machine (struct report *r, const struct doctor_options *o,
+                             unsigned mask)
+{
+    add (r, check_umask (mask));
+    add (r, check_port (o->port));
+    add (r, check_clock ());
+    add (r, check_files ());
+    add (r, check_memlock ());
+    add (r, check_core ());
+    add (r, check_idle ());
+    add (r, check_parent_death ());
+    add (r, check_shm ());
+    add (r, check_libraries ());
+    add (r, check_mpi ());
+}
+
+static int print_json (const struct report *r)
+{
+    struct json *j = json_object (), *list = json_add_array (j, "checks");
+    char *text;
+
+    for (size_t i = 0; i < r->n; i++) {
+        struct json *one = json_push_object (list);
+
+        json_add_text (one, "name", r->checks[i].name);
+        json_add_text (one, "state", state_names[r->checks[i].state]);
+        json_add_text (one, "text", r->checks[i].text);
+    }
+    text = json_print (j, true);
+    json_free (j);
+    if (!text)
+        return -ENOMEM;
+    (void)puts (text);
+    free (text);
+    return 0;
+}
+
+static int print_lines (const struct report *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        (void)printf ("%-8s %-14s %s\n", state_names[r->checks[i].state],
+                      r->checks[i].name, r->checks[i].text);
+    return 0;
+}
+
+int verb_doctor (int argc, char **argv)
+{
+    struct doctor_options opt = { .state = NULL };
+    static struct report r;
+    char state[PATH_MAX];
+    struct err err = { "" };
+    mode_t mask = umask (077);
+    bool problem = false;
+    int rest, status;
+
+    (void)umask (mask);
+    if (!cli_options (&doctor_command, argc, argv, &opt, &rest, &status))
+        return status;
+    if (argc - rest > OPTION_LIST_MAX)
+        return cli_fail (&doctor_command, EXIT_USAGE, "too many directories");
+    if (rest == argc && run_state_dir (opt.state, state, &err) == 0) {
+        look_at_dir (&r, state, opt.expect_bytes);
+    } else if (rest == argc) {
+        struct check c = { "state", CHECK_PROBLEM, "" };
+
+        (void)snprintf (c.text, sizeof (c.text), "%.500s", err.text);
+        add (&r, c);
+    }
+    for (int i = rest; i < argc; i++)
+        look_at_dir (&r, argv[i], opt.expect_bytes);
+    look_at_machine (&r, &opt, (unsigned)mask);
+    for (size_t i = 0; i < r.n; i++)
+        problem = problem || r.checks[i].state == CHECK_PROBLEM;
+    status = cli_flush (&doctor_command,
+                        opt.json ? print_json (&r) : print_lines (&r));
+    return status != 0 ? status : problem;
+}

@@ -1,0 +1,164 @@
+/* cli/jobs.c - rollcall jobs: what an aggregator's root has of each job */
+#include "cli.h"
+
+#include "archive/archive.h"
+#include "base/clock.h"
+#include "base/fileio.h"
+#include "build/build.h"
+#include "intake/root.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+struct jobs_options {
+    const char *root;
+    bool json;
+};
+
+static const struct option_spec options[] = {
+    CLI_ROOT_OPTION (struct jobs_options),
+    { "json", 0, OPTION_FLAG, offsetof (struct jobs_options, json), NULL,
+      NULL, NULL, 0, 0,
+      "Print one JSON object, whose member jobs has one for each job." },
+};
+
+const struct command_spec jobs_command = {
+    "rollcall jobs", "[OPTION]...",
+    "List the jobs of which an aggregator has something.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+#define FAIL(status, ...) cli_fail (&jobs_command, status, __VA_ARGS__)
+
+static void date (int64_t ns, char out[32])
+{
+    time_t t = (time_t)(ns / NS_PER_S);
+    struct tm tm;
+
+    out[0] = '\0';
+    if (gmtime_r (&t, &tm))
+        (void)strftime (out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+/* "built", "behind" (rows came since), "none" */
+static const char *result_state (const struct archive *a,
+                                 const struct ledger_job *j,
+                                 char path[PATH_MAX])
+{
+    char dir[PATH_MAX];
+
+    path[0] = '\0';
+    if (!fileio_join (dir, sizeof (dir), a->root, "jobs") ||
+        snprintf (path, PATH_MAX, "%s/%s/" PUBLISH_OUTPUT_DIR "/"
+                  BUILD_DB_NAME, dir, j->id) >= PATH_MAX ||
+        !publish_is_our_db (path)) {
+        path[0] = '\0';
+        return "none";
+    }
+    return ledger_newest (a->ledger, j->id, ITEM_ROWS) > j->built ? "behind"
+                                                                  : "built";
+}
+
+struct listing {
+    struct archive *a;
+    struct json *array;         // or NULL: a table
+    struct err *err;
+};
+
+static int push_clock (void *arg, const struct ledger_clock *c)
+{
+    struct json *o = json_push_object (arg);
+
+    json_add_text (o, "host", c->host);
+    json_add_real (o, "offset_s", (double)c->offset_ns / (double)NS_PER_S);
+    json_add_real (o, "error_s", (double)c->error_ns / (double)NS_PER_S);
+    return 0;
+}
+
+static void to_json (struct listing *l, const struct ledger_job *j,
+                     const struct ledger_summary *s, const char *state,
+                     const char *path)
+{
+    struct json *o = json_push_object (l->array);
+    char text[32];
+
+    json_add_text (o, "job", j->id);
+    json_add_int (o, "world_size", s->world_size);
+    json_add_int (o, "ranks", s->ranks);
+    json_add_int (o, "captures", s->captures);
+    json_add_int (o, "items", s->items);
+    json_add_int (o, "bytes", (int64_t)s->bytes);
+    json_add_int (o, "quarantined", s->lost);
+    date (s->first_ns, text);
+    json_add_text (o, "first_received", text);
+    date (s->last_ns, text);
+    json_add_text (o, "last_received", text);
+    json_add_text (o, "result", state);
+    json_add_text (o, "analysis_db", *path ? path : NULL);
+    (void)ledger_each_clock (l->a->ledger, j->id, push_clock,
+                             json_add_array (o, "clocks"), NULL);
+}
+
+static int list_job (void *arg, const struct ledger_job *j)
+{
+    struct listing *l = arg;
+    struct ledger_summary s;
+    char path[PATH_MAX], first[32], last[32];
+    const char *state = result_state (l->a, j, path);
+    int rc = ledger_summary (l->a->ledger, j->id, &s, l->err);
+
+    if (rc < 0)
+        return rc;
+    if (l->array) {
+        to_json (l, j, &s, state, path);
+        return 0;
+    }
+    date (s.first_ns, first);
+    date (s.last_ns, last);
+    (void)printf ("%-32s %6lld %8lld %8lld %14llu %-20s %-20s %s\n", j->id,
+                  (long long)s.ranks, (long long)s.world_size,
+                  (long long)s.captures, (unsigned long long)s.bytes, first,
+                  last, state);
+    return 0;
+}
+
+static int list_all (const struct jobs_options *opt, struct archive *a)
+{
+    struct err err = { "" };
+    struct listing l = { a, NULL, &err };
+    struct json *doc = opt->json ? json_object () : NULL;
+    int rc;
+
+    if (opt->json)
+        l.array = json_add_array (doc, "jobs");
+    else
+        (void)printf ("%-32s %6s %8s %8s %14s %-20s %-20s %s\n", "job",
+                      "ranks", "expected", "captures", "bytes", "first",
+                      "last", "result");
+    rc = ledger_each_job (a->ledger, ITEM_RAW, list_job, &l, &err);
+    if (rc < 0) {
+        json_free (doc);
+        return FAIL (EX_IOERR, "%s", err.text);
+    }
+    return cli_flush (&jobs_command, opt->json ? cli_print_json (doc) : 0);
+}
+
+int verb_jobs (int argc, char **argv)
+{
+    struct jobs_options opt = { .root = NULL };
+    struct archive a;
+    int rest, status;
+
+    if (!cli_options (&jobs_command, argc, argv, &opt, &rest, &status))
+        return status;
+    if (rest != argc)
+        return FAIL (EXIT_USAGE, "\"%s\" is too much: it takes no arguments",
+                     argv[rest]);
+    if ((status = cli_open_archive (&jobs_command, opt.root, &a)) != 0)
+        return status;
+    status = list_all (&opt, &a);
+    archive_close (&a);
+    return status;
+}

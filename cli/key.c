@@ -1,0 +1,269 @@
+/* cli/key.c - rollcall key: who may connect to an aggregator */
+#include "cli.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "net/keyring.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct key_options {
+    const char *dir;
+    int64_t grace_ns;
+    bool replace, json;
+};
+
+static const struct option_spec options[] = {
+    { "dir", 'd', OPTION_TEXT, offsetof (struct key_options, dir), "DIR", NULL,
+      "ROLLCALL_KEYS", 0, 0,
+      "The directory of keys. Without it: /etc/rollcall/keys for root, else "
+      "rollcall/keys in $XDG_CONFIG_HOME or ~/.config." },
+    { "grace", 'g', OPTION_DURATION, offsetof (struct key_options, grace_ns),
+      "TIME", "24h", NULL, 0, 0,
+      "rotate, enrol --replace: how long the older key may still connect." },
+    { "replace", 0, OPTION_FLAG, offsetof (struct key_options, replace), NULL,
+      NULL, NULL, 0, 0,
+      "enrol: take this key although NAME has another one." },
+    { "json", 0, OPTION_FLAG, offsetof (struct key_options, json), NULL, NULL,
+      NULL, 0, 0, "list: print one JSON object." },
+};
+
+const struct command_spec key_command = {
+    "rollcall key", "new NAME | enrol FILE|KEY NAME | list | rotate NAME | "
+    "revoke NAME",
+    "Make keys, and say which nodes may connect to the aggregator here.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+#define FAIL(status, ...) cli_fail (&key_command, status, __VA_ARGS__)
+
+struct action {
+    const char *name;
+    int operands;
+    int (*run) (const struct key_options *o, const char *dir, char **args,
+                struct err *err);
+};
+
+static int64_t grace_s (const struct key_options *o)
+{
+    return o->grace_ns / NS_PER_S;
+}
+
+static int run_new (const struct key_options *o, const char *dir, char **args,
+                    struct err *err)
+{
+    int rc = keyring_new (dir, args[0], err);
+
+    (void)o;
+    if (rc < 0)
+        return rc;
+    (void)printf ("made          %s/%s.key, a secret, and %s/%s.pub\n", dir,
+                  args[0], dir, args[0]);
+    if (strcmp (args[0], KEYRING_SERVER) == 0)
+        (void)printf ("next          agents need %s.pub as --server-key\n",
+                      args[0]);
+    else
+        (void)printf ("next          on the aggregator's host: rollcall key "
+                      "enrol %s.pub %s\n", args[0], args[0]);
+    return 0;
+}
+
+static int run_enrol (const struct key_options *o, const char *dir,
+                      char **args, struct err *err)
+{
+    char key[NET_KEY_SIZE], fingerprint[KEY_FINGERPRINT_SIZE];
+    int rc = key_read_public (args[0], key, err);
+
+    if (rc == 0)
+        rc = keyring_enrol (dir, args[1], key, o->replace ? grace_s (o) : -1,
+                            err);
+    if (rc < 0)
+        return rc;
+    key_fingerprint (key, fingerprint);
+    (void)printf ("enrolled      %s, key %s\n", args[1], fingerprint);
+    return 0;
+}
+
+static int run_rotate (const struct key_options *o, const char *dir,
+                       char **args, struct err *err)
+{
+    int rc = keyring_rotate (dir, args[0], grace_s (o), err);
+
+    if (rc < 0)
+        return rc;
+    (void)printf ("made          %s/%s.key and %s.pub anew\n", dir, args[0],
+                  args[0]);
+    (void)printf ("next          start again what uses the key; where %s is "
+                  "enrolled elsewhere: rollcall key enrol --replace %s.pub "
+                  "%s\n", args[0], args[0], args[0]);
+    return 0;
+}
+
+static int run_revoke (const struct key_options *o, const char *dir,
+                       char **args, struct err *err)
+{
+    int rc = keyring_revoke (dir, args[0], err);
+
+    (void)o;
+    if (rc == 0)
+        (void)printf ("revoked       %s\n", args[0]);
+    return rc;
+}
+
+/* ---- list ---- */
+
+static const char *state_text (const struct keyring_entry *e, int64_t now)
+{
+    switch (e->state) {
+    case KEY_OWN:
+        return "own";
+    case KEY_ENROLLED:
+        return "enrolled";
+    case KEY_ROTATED:
+        return e->file.until > now ? "rotated" : "expired";
+    default:
+        return "revoked";
+    }
+}
+
+/* The date that its state began, as far as the file tells. */
+static int64_t since (const struct keyring_entry *e)
+{
+    return e->state == KEY_REVOKED && e->file.revoked ? e->file.revoked
+                                                      : e->file.created;
+}
+
+static void age_text (int64_t seconds, char out[24])
+{
+    if (seconds < 0)
+        (void)snprintf (out, 24, "-");
+    else if (seconds < 7200)
+        (void)snprintf (out, 24, "%lld min", (long long)seconds / 60);
+    else if (seconds < 172800)
+        (void)snprintf (out, 24, "%lld h", (long long)seconds / 3600);
+    else
+        (void)snprintf (out, 24, "%lld d", (long long)seconds / 86400);
+}
+
+static void print_entry (const struct keyring_entry *e, int64_t now)
+{
+    char fingerprint[KEY_FINGERPRINT_SIZE], age[24];
+
+    key_fingerprint (e->file.public_key, fingerprint);
+    age_text (since (e) > 0 ? now - since (e) : -1, age);
+    (void)printf ("%-9s %s %8s  %s\n", state_text (e, now), fingerprint, age,
+                  e->file.name);
+}
+
+static void add_entry (struct json *array, const struct keyring_entry *e,
+                       int64_t now)
+{
+    struct json *j = json_push_object (array);
+    char fingerprint[KEY_FINGERPRINT_SIZE];
+
+    key_fingerprint (e->file.public_key, fingerprint);
+    json_add_text (j, "name", e->file.name);
+    json_add_text (j, "state", state_text (e, now));
+    json_add_text (j, "fingerprint", fingerprint);
+    json_add_text (j, "public_key", e->file.public_key);
+    if (since (e) > 0)
+        json_add_int (j, "age_s", now - since (e));
+    if (e->file.until > 0)
+        json_add_int (j, "until", e->file.until);
+}
+
+static int print_json (const char *dir, const struct keyring_entry *list,
+                       size_t n, int64_t now)
+{
+    struct json *j = json_object (), *keys;
+    char *text;
+
+    json_add_text (j, "dir", dir);
+    keys = json_add_array (j, "keys");
+    for (size_t i = 0; i < n; i++)
+        add_entry (keys, &list[i], now);
+    text = json_print (j, true);
+    json_free (j);
+    if (!text)
+        return -ENOMEM;
+    (void)puts (text);
+    free (text);
+    return 0;
+}
+
+static int run_list (const struct key_options *o, const char *dir, char **args,
+                     struct err *err)
+{
+    struct keyring_entry *list;
+    int64_t now = clock_wall_ns () / NS_PER_S;
+    size_t n;
+    int rc = keyring_list (dir, &list, &n, err);
+
+    (void)args;
+    if (rc < 0)
+        return rc;
+    if (o->json)
+        rc = print_json (dir, list, n, now);
+    for (size_t i = 0; i < n && !o->json; i++)
+        print_entry (&list[i], now);
+    free (list);
+    return rc;
+}
+
+/* ---- the verb ---- */
+
+static const struct action actions[] = {
+    { "new", 1, run_new },       { "enrol", 2, run_enrol },
+    { "list", 0, run_list },     { "rotate", 1, run_rotate },
+    { "revoke", 1, run_revoke },
+};
+
+static int status_of (int rc)
+{
+    switch (rc) {
+    case -EINVAL:
+        return EXIT_USAGE;
+    case -ENOENT:
+        return EX_NOINPUT;
+    case -EBADMSG:
+        return EX_DATAERR;
+    case -EPERM:
+    case -EKEYREVOKED:
+        return EX_NOPERM;
+    default:
+        return cli_output_status (rc);
+    }
+}
+
+int verb_key (int argc, char **argv)
+{
+    struct key_options opt = { .dir = NULL };
+    const struct action *a = NULL;
+    struct err err = { "" };
+    char dir[PATH_MAX];
+    int rest, status, rc = 0;
+
+    if (!cli_options (&key_command, argc, argv, &opt, &rest, &status))
+        return status;
+    for (size_t i = 0; i < sizeof (actions) / sizeof (actions[0]); i++) {
+        if (rest < argc && strcmp (argv[rest], actions[i].name) == 0)
+            a = &actions[i];
+    }
+    if (!a || argc - rest - 1 != a->operands)
+        return FAIL (EXIT_USAGE, "what is to be done? (usage: %s %s)",
+                     key_command.name, key_command.usage);
+    (void)umask (077);
+    if (opt.dir && snprintf (dir, sizeof (dir), "%s", opt.dir) >= PATH_MAX)
+        rc = err_set (&err, ENAMETOOLONG, "--dir is too long");
+    else if (!opt.dir)
+        rc = keyring_default (dir, &err);
+    if (rc == 0)
+        rc = a->run (&opt, dir, argv + rest + 1, &err);
+    return rc < 0 ? FAIL (status_of (rc), "%s", err.text)
+                  : cli_flush (&key_command, 0);
+}

@@ -1,0 +1,489 @@
+/* common/net/keyring.c - a directory of keys: who may connect to an aggregator
+ */
+#include "net/keyring.h"
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/fileio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ENTRIES_MAX 65536               // keys in one directory
+/* A directory that was changed so lately is read again: its date has the
+ * grain of a clock tick, so a later change might not show.
+ */
+#define RACY_NS NS_PER_S
+
+static const struct {
+    enum key_state state;
+    const char *name;
+} places[] = {
+    { KEY_ENROLLED, "enrolled" },
+    { KEY_ROTATED, "rotated" },
+    { KEY_REVOKED, "revoked" },
+};
+
+#define PLACES (sizeof (places) / sizeof (places[0]))
+
+struct keyring {
+    char dir[PATH_MAX];
+    struct keyring_entry *entries;      // not KEY_OWN
+    size_t count;
+    int64_t changed_ns[PLACES];         // dates of the directories, 0: none
+    int64_t read_ns;                    // when they were read, 0: never
+    int rc;                             // of the last reading
+    struct err err;
+};
+
+static int64_t now_s (void)
+{
+    return clock_wall_ns () / NS_PER_S;
+}
+
+int keyring_default (char out[PATH_MAX], struct err *err)
+{
+    const char *config = getenv ("XDG_CONFIG_HOME"), *home = getenv ("HOME");
+    int n;
+
+    if (geteuid () == 0)
+        n = snprintf (out, PATH_MAX, "/etc/rollcall/keys");
+    else if (config && *config == '/')
+        n = snprintf (out, PATH_MAX, "%s/rollcall/keys", config);
+    else if (home && *home == '/')
+        n = snprintf (out, PATH_MAX, "%s/.config/rollcall/keys", home);
+    else
+        return err_set (err, ENOENT, "where are the keys? Neither "
+                        "XDG_CONFIG_HOME nor HOME is set: say --dir");
+    return n > 0 && n < PATH_MAX
+               ? 0 : err_set (err, ENAMETOOLONG, "HOME is too long");
+}
+
+/* "DIR/PLACE/NAME.END"; 'place' may be NULL, 'number' counts from 1. */
+static int make_path (char out[PATH_MAX], const char *dir, const char *place,
+                      const char *name, unsigned number, const char *end,
+                      struct err *err)
+{
+    char more[16] = "";
+    int n;
+
+    if (!key_valid_name (name))
+        return err_set (err, EINVAL, "\"%.80s\" is not a name for a key: "
+                        "letters, digits, '.', '_' and '-', less than %d",
+                        name, NET_WHO_MAX);
+    if (number > 0)
+        (void)snprintf (more, sizeof (more), "+%u", number);
+    n = snprintf (out, PATH_MAX, "%s/%s%s%s%s%s", dir, place ? place : "",
+                  place ? "/" : "", name, more, end);
+    return n > 0 && n < PATH_MAX
+               ? 0 : err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
+}
+
+/* ---- reading ---- */
+
+static bool ends (const char *name, const char *end)
+{
+    size_t n = strlen (name), m = strlen (end);
+
+    return n > m && strcmp (name + n - m, end) == 0;
+}
+
+static int add_file (const char *dir, const char *file, enum key_state state,
+                     struct keyring_entry **entries, size_t *count,
+                     struct err *err)
+{
+    struct keyring_entry *more, *e;
+    char path[PATH_MAX];
+    size_t n;
+    int rc;
+
+    if (*count >= ENTRIES_MAX)
+        return err_set (err, E2BIG, "%s has more than %d keys", dir,
+                        ENTRIES_MAX);
+    if (!fileio_join (path, sizeof (path), dir, file))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
+    if (*count % 64 == 0) {
+        more = realloc (*entries, (*count + 64) * sizeof (*more));
+        if (!more)
+            return err_set (err, ENOMEM, "no memory for keys");
+        *entries = more;
+    }
+    e = &(*entries)[*count];
+    rc = key_read (path, &e->file, err);
+    explicit_bzero (e->file.secret_key, sizeof (e->file.secret_key));
+    if (rc == -ENOENT)
+        return 0;               // gone meanwhile
+    if (rc < 0)
+        return rc;
+    e->state = state;
+    // the file's name counts, whatever is written inside
+    n = strcspn (file, "+");
+    n = file[n] ? n : strlen (file) - strlen (".pub");
+    (void)snprintf (e->file.name, sizeof (e->file.name), "%.*s", (int)n, file);
+    *count += key_valid_name (e->file.name);
+    return 0;
+}
+
+/* 'lenient': files that are none of keys are left out. */
+static int add_dir (const char *dir, const char *end, enum key_state state,
+                    bool lenient, struct keyring_entry **entries,
+                    size_t *count, struct err *err)
+{
+    DIR *d = opendir (dir);
+    struct dirent *e;
+    int rc = 0;
+
+    if (!d)
+        return errno == ENOENT ? 0 : err_sys (err, errno, "cannot read %s",
+                                              dir);
+    while (rc == 0 && (e = readdir (d))) {
+        if (e->d_name[0] == '.' || !ends (e->d_name, end))
+            continue;
+        rc = add_file (dir, e->d_name, state, entries, count, err);
+        if (lenient && (rc == -EBADMSG || rc == -EPERM))
+            rc = 0;
+    }
+    (void)closedir (d);
+    return rc;
+}
+
+static int compare (const void *a, const void *b)
+{
+    const struct keyring_entry *x = a, *y = b;
+    int by_name = strcmp (x->file.name, y->file.name);
+
+    if (x->state != y->state)
+        return x->state < y->state ? -1 : 1;
+    return by_name ? by_name : strcmp (x->file.public_key, y->file.public_key);
+}
+
+/* One that is revoked must not be overlooked; one that is enrolled may be. */
+static int read_places (const char *dir, bool lenient,
+                        struct keyring_entry **ret, size_t *count,
+                        struct err *err)
+{
+    char path[PATH_MAX];
+    int rc = 0;
+
+    for (size_t i = 0; i < PLACES && rc == 0; i++) {
+        if (!fileio_join (path, sizeof (path), dir, places[i].name))
+            return err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
+        rc = add_dir (path, ".pub", places[i].state,
+                      lenient && places[i].state != KEY_REVOKED, ret, count,
+                      err);
+    }
+    return rc;
+}
+
+int keyring_list (const char *dir, struct keyring_entry **ret, size_t *count,
+                  struct err *err)
+{
+    int rc;
+
+    *ret = NULL;
+    *count = 0;
+    if (access (dir, F_OK) < 0)
+        return err_sys (err, errno, "cannot read %s", dir);
+    rc = add_dir (dir, ".key", KEY_OWN, false, ret, count, err);
+    if (rc == 0)
+        rc = read_places (dir, false, ret, count, err);
+    if (rc < 0) {
+        free (*ret);
+        *ret = NULL;
+        return rc;
+    }
+    if (*count > 1)
+        qsort (*ret, *count, sizeof (**ret), compare);
+    return 0;
+}
+
+/* ---- asking ---- */
+
+struct keyring *keyring_open (const char *dir)
+{
+    struct keyring *k = calloc (1, sizeof (*k));
+
+    if (k)
+        (void)snprintf (k->dir, sizeof (k->dir), "%s", dir);
+    return k;
+}
+
+void keyring_close (struct keyring *k)
+{
+    if (k)
+        free (k->entries);
+    free (k);
+}
+
+/* Read the directories again if they have changed. */
+static void refresh (struct keyring *k)
+{
+    int64_t now = clock_wall_ns ();
+    bool fresh = k->read_ns > 0;
+
+    for (size_t i = 0; i < PLACES; i++) {
+        char path[PATH_MAX];
+        struct stat st;
+        int64_t changed = 0;
+
+        if (fileio_join (path, sizeof (path), k->dir, places[i].name) &&
+            stat (path, &st) == 0)
+            changed = st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
+        if (changed != k->changed_ns[i] || k->read_ns - changed < RACY_NS)
+            fresh = false;
+        k->changed_ns[i] = changed;
+    }
+    if (fresh)
+        return;
+    free (k->entries);
+    k->entries = NULL;
+    k->count = 0;
+    k->read_ns = now;
+    k->rc = read_places (k->dir, true, &k->entries, &k->count, &k->err);
+    if (k->rc < 0)
+        k->read_ns = 0;         // again next time
+}
+
+static int refuse (const struct keyring_entry *e, const char *public_key,
+                   struct err *why)
+{
+    char fingerprint[KEY_FINGERPRINT_SIZE], date[32] = "?";
+    time_t t;
+    struct tm tm;
+
+    key_fingerprint (public_key, fingerprint);
+    if (!e)
+        return err_set (why, ENOKEY, "key %s is not enrolled: if it "
+                        "is wanted, rollcall key enrol '%s' NAME", fingerprint,
+                        public_key);
+    t = (time_t)(e->state == KEY_REVOKED ? e->file.revoked : e->file.until);
+    if (gmtime_r (&t, &tm))
+        (void)strftime (date, sizeof (date), "%Y-%m-%d %H:%M UTC", &tm);
+    if (e->state == KEY_REVOKED)
+        return err_set (why, EKEYREVOKED, "key %s, of %s, was revoked on "
+                        "%s", fingerprint, e->file.name, date);
+    return err_set (why, EKEYEXPIRED, "key %s, of %s, was replaced, and "
+                    "good until %s", fingerprint, e->file.name, date);
+}
+
+int keyring_allow (void *keyring, const char *public_key,
+                   char who[NET_WHO_MAX], struct err *why)
+{
+    struct keyring *k = keyring;
+    const struct keyring_entry *found = NULL;
+
+    refresh (k);
+    if (k->rc < 0)
+        return err_set (why, -k->rc, "keys cannot be checked: %s",
+                        k->err.text);
+    for (size_t i = 0; i < k->count; i++) {
+        const struct keyring_entry *e = &k->entries[i];
+
+        // what revokes counts more than what allows: the states' order
+        if (strcmp (e->file.public_key, public_key) == 0 &&
+            (!found || e->state == KEY_REVOKED ||
+             (e->state == KEY_ENROLLED && found->state == KEY_ROTATED)))
+            found = e;
+    }
+    if (!found || found->state == KEY_REVOKED ||
+        (found->state == KEY_ROTATED && found->file.until <= now_s ()))
+        return refuse (found, public_key, why);
+    memcpy (who, found->file.name, NET_WHO_MAX);
+    return 0;
+}
+
+int keyring_security (const char *dir, struct keyring *k,
+                      struct net_security *ret, struct err *err)
+{
+    struct key_file own;
+    char path[PATH_MAX];
+    int rc = make_path (path, dir, NULL, KEYRING_SERVER, 0, ".key", err);
+
+    memset (ret, 0, sizeof (*ret));
+    if (rc == 0 && (rc = key_read (path, &own, err)) == -ENOENT)
+        return err_set (err, ENOENT, "there is no %s: make one with rollcall "
+                        "key new " KEYRING_SERVER " --dir %s", path, dir);
+    if (rc == 0 && !own.secret_key[0])
+        rc = err_set (err, ENOKEY, "%s has no secret key", path);
+    if (rc == 0) {
+        memcpy (ret->public_key, own.public_key, NET_KEY_SIZE);
+        memcpy (ret->secret_key, own.secret_key, NET_KEY_SIZE);
+        ret->allow = keyring_allow;
+        ret->allow_arg = k;
+    }
+    explicit_bzero (&own, sizeof (own));
+    return rc;
+}
+
+/* ---- changing ---- */
+
+static int make_place (const char *dir, const char *place, struct err *err)
+{
+    char path[PATH_MAX];
+
+    if (!fileio_join (path, sizeof (path), dir, place))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
+    return fileio_mkdirs (path, 0700, err);
+}
+
+static int write_public (const char *path, const struct key_file *k,
+                         struct err *err)
+{
+    struct key_file public = *k;
+
+    explicit_bzero (public.secret_key, sizeof (public.secret_key));
+    return key_write (path, &public, err);
+}
+
+/* The secret first: a .pub without it would be of no use to anybody. */
+static int write_pair (const char *dir, const struct key_file *k,
+                       struct err *err)
+{
+    char secret[PATH_MAX], public[PATH_MAX];
+    int rc = make_path (secret, dir, NULL, k->name, 0, ".key", err);
+
+    if (rc == 0)
+        rc = make_path (public, dir, NULL, k->name, 0, ".pub", err);
+    if (rc == 0)
+        rc = key_write (secret, k, err);
+    return rc < 0 ? rc : write_public (public, k, err);
+}
+
+int keyring_new (const char *dir, const char *name, struct err *err)
+{
+    char path[PATH_MAX];
+    struct key_file k;
+    int rc = make_path (path, dir, NULL, name, 0, ".key", err);
+
+    if (rc < 0 || (rc = fileio_mkdirs (dir, 0700, err)) < 0)
+        return rc;
+    if (access (path, F_OK) == 0)
+        return err_set (err, EEXIST, "there is a key %s already: rollcall key "
+                        "rotate %s makes another one", path, name);
+    rc = key_make (name, &k, err);
+    if (rc == 0)
+        rc = write_pair (dir, &k, err);
+    explicit_bzero (&k, sizeof (k));
+    return rc;
+}
+
+static int check_revoked (const char *dir, const char *public_key,
+                          struct err *err)
+{
+    struct keyring *k = keyring_open (dir);
+    char who[NET_WHO_MAX];
+    int rc = k ? keyring_allow (k, public_key, who, err)
+               : err_set (err, ENOMEM, "no memory for keys");
+
+    keyring_close (k);
+    return rc == -EKEYREVOKED || rc == -ENOMEM ? rc : 0;
+}
+
+/* The key that 'name' has had, good for a while. */
+static int keep_rotated (const char *dir, struct key_file *old,
+                         int64_t grace_s, struct err *err)
+{
+    char path[PATH_MAX];
+    int rc = make_place (dir, "rotated", err);
+
+    old->until = now_s () + grace_s;
+    if (rc == 0)
+        rc = make_path (path, dir, "rotated", old->name, 0, ".pub", err);
+    return rc < 0 ? rc : write_public (path, old, err);
+}
+
+int keyring_enrol (const char *dir, const char *name, const char *public_key,
+                   int64_t grace_s, struct err *err)
+{
+    struct key_file k = { .created = now_s () }, old;
+    char path[PATH_MAX];
+    int rc = make_path (path, dir, "enrolled", name, 0, ".pub", err);
+
+    if (rc < 0 || (rc = check_revoked (dir, public_key, err)) < 0 ||
+        (rc = make_place (dir, "enrolled", err)) < 0)
+        return rc;
+    (void)snprintf (k.name, sizeof (k.name), "%s", name);
+    memcpy (k.public_key, public_key, NET_KEY_SIZE);
+    rc = key_read (path, &old, err);
+    if (rc < 0 && rc != -ENOENT)
+        return rc;
+    if (rc == 0 && strcmp (old.public_key, public_key) != 0) {
+        if (grace_s < 0)
+            return err_set (err, EEXIST, "%s is enrolled with another key: "
+                            "--replace takes this one", name);
+        (void)snprintf (old.name, sizeof (old.name), "%s", name);
+        if ((rc = keep_rotated (dir, &old, grace_s, err)) < 0)
+            return rc;
+    }
+    return key_write (path, &k, err);
+}
+
+int keyring_rotate (const char *dir, const char *name, int64_t grace_s,
+                    struct err *err)
+{
+    char pair[PATH_MAX], enrolled[PATH_MAX];
+    struct key_file old, k, there;
+    bool is_enrolled;
+    int rc = make_path (pair, dir, NULL, name, 0, ".key", err);
+
+    if (rc == 0)
+        rc = make_path (enrolled, dir, "enrolled", name, 0, ".pub", err);
+    if (rc < 0 || (rc = key_read (pair, &old, err)) < 0)
+        return rc;
+    is_enrolled = key_read (enrolled, &there, NULL) == 0 &&
+                  strcmp (there.public_key, old.public_key) == 0;
+    explicit_bzero (&old, sizeof (old));
+    rc = key_make (name, &k, err);
+    // allowed before it is used
+    if (rc == 0 && is_enrolled)
+        rc = keyring_enrol (dir, name, k.public_key, grace_s, err);
+    if (rc == 0)
+        rc = write_pair (dir, &k, err);
+    explicit_bzero (&k, sizeof (k));
+    return rc;
+}
+
+/* Revoked first, then taken away: in between it is revoked already. */
+static int revoke_one (const char *dir, const char *place, const char *name,
+                       struct err *err)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    struct key_file k, there;
+    int rc = make_path (from, dir, place, name, 0, ".pub", err);
+
+    if (rc < 0 || (rc = key_read (from, &k, err)) < 0 ||
+        (rc = make_place (dir, "revoked", err)) < 0)
+        return rc;
+    (void)snprintf (k.name, sizeof (k.name), "%s", name);
+    k.revoked = now_s ();
+    for (unsigned i = 0; rc == 0; i++) {
+        rc = make_path (to, dir, "revoked", name, i, ".pub", err);
+        if (rc == 0 && (key_read (to, &there, NULL) == -ENOENT ||
+                        strcmp (there.public_key, k.public_key) == 0))
+            break;
+    }
+    if (rc == 0)
+        rc = write_public (to, &k, err);
+    if (rc == 0 && (rc = FAULT ("keys.unlink")) < 0)
+        return err_sys (err, -rc, "cannot remove %s", from);
+    if (rc == 0 && unlink (from) < 0)
+        rc = err_sys (err, errno, "cannot remove %s", from);
+    return rc;
+}
+
+int keyring_revoke (const char *dir, const char *name, struct err *err)
+{
+    int rotated = revoke_one (dir, "rotated", name, err);
+    int enrolled = rotated < 0 && rotated != -ENOENT
+                       ? rotated : revoke_one (dir, "enrolled", name, err);
+
+    if (enrolled == -ENOENT && rotated == -ENOENT)
+        return err_set (err, ENOENT, "%s is not enrolled in %s", name, dir);
+    return enrolled == -ENOENT ? 0 : enrolled;
+}

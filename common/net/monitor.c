@@ -1,0 +1,241 @@
+/* common/net/monitor.c - why connections do not come about, in words
+ *
+ * libzmq says what happens to connections on a socket of its own.  A refused
+ * key ends a connecting socket for good, without a word: it is connected
+ * again from here.
+ */
+#include "net_inside.h"
+
+#include "base/clock.h"
+#include "base/counter.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define RETRY_NS NS_PER_S               // after a refusal, doubled each time
+#define RETRY_MAX_NS (60 * NS_PER_S)
+#define CLOSED_LIMIT 3                  // in a row: no accident any more
+
+#define EVENTS \
+    (ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_ACCEPT_FAILED | ZMQ_EVENT_DISCONNECTED | \
+     ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | \
+     ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | \
+     ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
+
+int monitor_open (struct net *n, struct err *err)
+{
+    static const int zero = 0;
+
+    n->retry_ns = RETRY_NS;
+    n->monitor.socket = zmq_socket (n->context, ZMQ_PAIR);
+    if (!n->monitor.socket ||
+        zmq_setsockopt (n->monitor.socket, ZMQ_LINGER, &zero,
+                        sizeof (zero)) < 0 ||
+        zmq_socket_monitor (n->main.socket, "inproc://monitor", EVENTS) < 0 ||
+        zmq_connect (n->monitor.socket, "inproc://monitor") < 0)
+        return err_set (err, EIO, "cannot watch connections of %s (%s)",
+                        n->endpoint, zmq_strerror (zmq_errno ()));
+    return 0;
+}
+
+int monitor_next (void *socket, uint32_t *value)
+{
+    uint16_t event = 0;
+    bool more = true;
+
+    for (int at = 0; more; at++) {
+        zmq_msg_t f;
+        const uint8_t *bytes;
+
+        (void)zmq_msg_init (&f);
+        if (zmq_msg_recv (&f, socket, ZMQ_DONTWAIT) < 0)
+            return 0;
+        bytes = zmq_msg_data (&f);
+        if (at == 0 && zmq_msg_size (&f) == sizeof (event) + sizeof (*value)) {
+            memcpy (&event, bytes, sizeof (event));
+            memcpy (value, bytes + sizeof (event), sizeof (*value));
+        }
+        more = zmq_msg_more (&f);
+        (void)zmq_msg_close (&f);
+    }
+    return event;
+}
+
+/* ---- connecting ---- */
+
+static void connect_again (void *arg)
+{
+    struct net *n = arg;
+
+    (void)zmq_disconnect (n->main.socket, n->endpoint);
+    (void)zmq_connect (n->main.socket, n->endpoint);
+}
+
+static void retry_later (struct net *n)
+{
+    if (n->loop)
+        (void)loop_add_timer (n->loop, n->retry_ns, connect_again, n);
+    n->retry_ns = 2 * n->retry_ns > RETRY_MAX_NS ? RETRY_MAX_NS
+                                                 : 2 * n->retry_ns;
+}
+
+static void tell_refused (struct net *n, int event, uint32_t value)
+{
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
+        net_tell (n, NET_KEY_REFUSED, "%s refuses this key (%s): has it been "
+                  "enrolled there (rollcall key enrol), or was it revoked?",
+                  n->endpoint, n->security.public_key);
+    else if (value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH)
+        net_tell (n, NET_NOT_ALIKE, n->secured
+                  ? "%s does not encrypt, and this side has keys (--key): "
+                    "give it --keys, or leave --key out on loopback"
+                  : "%s wants an encrypted connection, and this side has no "
+                    "keys: give --key and --server-key", n->endpoint);
+    else
+        net_tell (n, NET_NOT_ALIKE, "%s is no aggregator, or its key is not "
+                  "the one that was given (--server-key)", n->endpoint);
+}
+
+static void tell_no_detail (struct net *n, uint32_t value)
+{
+    if (value == EAGAIN || value == ETIMEDOUT)
+        net_tell (n, NET_SLOW, "%s did not answer in the handshake within %d "
+                  "s: is it overloaded, or something else than an aggregator?",
+                  n->endpoint, NET_HANDSHAKE_MS / 1000);
+    else if (++n->closed >= CLOSED_LIMIT)
+        net_tell (n, NET_CLOSED, n->secured
+                  ? "%s ends the connection in the handshake: --server-key is "
+                    "not its key, or it does not encrypt"
+                  : "%s ends the connection in the handshake: it wants an "
+                    "encrypted one (--key, --server-key), or is no "
+                    "aggregator", n->endpoint);
+}
+
+static void connecting (struct net *n, int event, uint32_t value)
+{
+    switch (event) {
+    case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
+        n->closed = 0;
+        n->retry_ns = RETRY_NS;
+        break;
+    case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+    case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
+        retry_later (n);
+        tell_refused (n, event, value);
+        break;
+    case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+        tell_no_detail (n, value);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- listening ---- */
+
+/* The peer of a connection, to be named should it be refused: events of a
+ * handshake name our own address only.  One that has hung up by now is not
+ * known; zap.c has the address for certain.
+ */
+static void remember (struct net *n, uint32_t fd)
+{
+    struct sockaddr_storage a;
+    socklen_t size = sizeof (a);
+    char host[NET_ADDRESS_MAX - 8], port[8];
+    size_t count = (size_t)fd + 64;
+    void *more;
+
+    if (fd >= n->naddresses) {
+        if (!(more = realloc (n->addresses, count * sizeof (*n->addresses))))
+            return;
+        n->addresses = more;
+        memset (n->addresses[n->naddresses], 0,
+                (count - n->naddresses) * sizeof (*n->addresses));
+        n->naddresses = count;
+    }
+    n->addresses[fd][0] = '\0';
+    if (getpeername ((int)fd, (struct sockaddr *)&a, &size) == 0 &&
+        getnameinfo ((struct sockaddr *)&a, size, host, sizeof (host), port,
+                     sizeof (port), NI_NUMERICHOST | NI_NUMERICSERV) == 0)
+        (void)snprintf (n->addresses[fd], NET_ADDRESS_MAX, "%s:%s", host,
+                        port);
+}
+
+static const char *address_of (const struct net *n, uint32_t fd)
+{
+    return fd < n->naddresses && n->addresses[fd][0] ? n->addresses[fd]
+                                                     : "an unknown address";
+}
+
+#define LEFT "it left in the handshake: it does not encrypt (--key), or was " \
+    "only looking for an open port"
+
+static const char *failure_text (const struct net *n, int event,
+                                 uint32_t value)
+{
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
+        return value == EAGAIN || value == ETIMEDOUT
+                   ? "it did not finish the handshake in time" : LEFT;
+    if (value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH)
+        return n->secured ? "it does not encrypt: it needs --key and "
+                            "--server-key"
+                          : "it encrypts, and nothing is encrypted here: give "
+                            "--keys, or leave --key out there";
+    if (value == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC)
+        return "it has another key for this aggregator than the real one "
+               "(--server-key)";
+    return "it does not speak ZeroMQ";
+}
+
+/* A handshake that fails is followed by the end of that connection. */
+static void listening (struct net *n, int event, uint32_t value)
+{
+    switch (event) {
+    case ZMQ_EVENT_ACCEPTED:
+        remember (n, value);
+        break;
+    case ZMQ_EVENT_ACCEPT_FAILED:
+        counter_add (COUNTER_ACCEPTS_FAILED, 1);
+        net_tell (n, NET_ACCEPT_FAILED, "a connection cannot be taken: %s%s",
+                  zmq_strerror ((int)value),
+                  value == EMFILE || value == ENFILE
+                      ? "; raise the limit of open files (ulimit -n, "
+                        "LimitNOFILE)" : "");
+        break;
+    case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
+    case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+        (void)snprintf (n->failure, sizeof (n->failure), "%s",
+                        failure_text (n, event, value));
+        break;
+    case ZMQ_EVENT_DISCONNECTED:
+        if (n->failure[0])
+            net_tell (n, strcmp (n->failure, LEFT) == 0 ? NET_PEER_LEFT
+                                                        : NET_PEER_REFUSED,
+                      "%s: %s", address_of (n, value), n->failure);
+        n->failure[0] = '\0';
+        break;
+    default:                    // a refused key has been told by zap.c
+        break;
+    }
+}
+
+void monitor_close (struct net *n)
+{
+    if (n->loop)
+        loop_del_timer (n->loop, connect_again, n);
+    free (n->addresses);
+}
+
+void monitor_take (struct net *n)
+{
+    uint32_t value = 0;
+    int event = monitor_next (n->monitor.socket, &value);
+
+    if (event != 0)
+        (n->router ? listening : connecting) (n, event, value);
+}

@@ -1,0 +1,80 @@
+/* common/net/net_inside.h - messages over ZeroMQ, between its files
+ *
+ * net.c        sockets, and messages in and out
+ * zap.c        who may connect: libzmq asks it in every handshake
+ * monitor.c    why connections do not come about, in words
+ */
+#ifndef ROLLCALL_NET_NET_INSIDE_H
+#define ROLLCALL_NET_NET_INSIDE_H
+
+#include "net/net.h"
+
+#include <stdbool.h>
+#include <zmq.h>
+
+#define NET_ENDPOINT_MAX 256            // bytes, with the NUL
+#define NET_ADDRESS_MAX 64              // "[address]:port", with the NUL
+#define NET_HANDSHAKE_MS 60000          // a starved node lives through this
+
+/* A socket that the loop looks after. */
+struct net_door {
+    struct net *net;
+    void *socket;                       // NULL: none
+    int fd;                             // ZMQ_FD, -1: not in a loop
+};
+
+struct net {
+    void *context;
+    struct net_door main, monitor, zap;
+    bool router;
+    bool testing;                       // in zap_self_test
+    bool secured;                       // 'security' counts
+    struct net_security security;
+    char endpoint[NET_ENDPOINT_MAX];
+    struct loop *loop;
+    net_fn *fn;
+    void *arg;
+    net_problem_fn *problem;
+    void *problem_arg;
+    // monitor.c: connecting
+    unsigned closed;                    // in the handshake, in a row
+    int64_t retry_ns;                   // how long to wait after a refusal
+    // monitor.c: listening
+    char (*addresses)[NET_ADDRESS_MAX]; // of the peers, by descriptor
+    size_t naddresses;
+    char failure[ERR_TEXT_MAX];         // of the handshake that ends next
+};
+
+/* ---- net.c ---- */
+
+void net_tell (struct net *n, enum net_problem what, const char *fmt, ...)
+    __attribute__ ((format (printf, 3, 4)));
+
+/* ---- zap.c ---- */
+
+/* Answer for the context's sockets, before one of them listens.  0 or -errno.
+ */
+int zap_open (struct net *n, struct err *err);
+
+/* Answer the next question, if there is one. */
+void zap_answer (struct net *n);
+
+/* Whether whoever sent this frame may (still) do so; fills 'who'. */
+int zap_check (struct net *n, zmq_msg_t *frame, char who[NET_WHO_MAX],
+               struct err *why);
+
+/* Prove that the main socket turns strangers away: 0, or -EKEYREJECTED. */
+int zap_self_test (struct net *n, struct err *err);
+
+/* ---- monitor.c ---- */
+
+int monitor_open (struct net *n, struct err *err);
+void monitor_close (struct net *n);
+
+/* An event of any monitor: its number, or 0 when there is none. */
+int monitor_next (void *socket, uint32_t *value);
+
+/* Take the next event, if there is one. */
+void monitor_take (struct net *n);
+
+#endif

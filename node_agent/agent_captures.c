@@ -1,0 +1,443 @@
+/* node_agent/agent_captures.c - captures: searched for, settled, sealed
+ *
+ * The search below the watched directories repeats itself.  What it finds
+ * settled goes to the sealer's thread; what comes back from there goes into
+ * the spool.
+ */
+#include "agent_inside.h"
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/fileio.h"
+#include "base/log.h"
+#include "control/orphans.h"
+#include "spool/releases.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SCAN_NS (250 * NS_PER_MS)       // between searches, at least
+#define SCAN_MAX_NS (2 * NS_PER_S)      // and at most
+#define SCAN_SHARE 50                   // or 50 times what one took (2 %)
+#define SEEN_BATCH 256                  // captures in one transaction
+#define SEAL_AGAIN_NS (10 * NS_PER_S)   // after a failure, a full disk say
+#define QUIET_AFTER_END_NS (500 * NS_PER_MS)    // its writer is gone by then
+
+/* ---- sealed ---- */
+
+/* A capture on a shared file system is seen by the agents of all hosts: each
+ * takes those of its own ranks, and those that no rank of the world has.
+ */
+static bool is_ours (struct agent *a, int64_t rank)
+{
+    return !a->opt->run_dir || rank < 0 || rank >= a->opt->world_size ||
+           agent_has_rank (a, rank);
+}
+
+static void note_shared (struct agent *a, const char *path)
+{
+    char note[MESSAGE_TEXT_MAX], dir[PATH_MAX];
+    const char *fs = fileio_remote_fs (path);
+    char *slash;
+
+    if (!fs)
+        return;
+    (void)snprintf (dir, sizeof (dir), "%s", path);
+    if ((slash = strrchr (dir, '/')) && slash != dir)
+        *slash = '\0';
+    (void)snprintf (note, sizeof (note), "captures are written to a shared "
+                    "file system (%s, %.600s), which stalls the job: let the "
+                    "profiler write to $ROLLCALL_CAPTURE_DIR, or to another "
+                    "local directory named by --watch", fs, dir);
+    (void)ship_note (a->ship, note);
+}
+
+static void note_skipped (struct agent *a, const struct sealed *s)
+{
+    char note[MESSAGE_TEXT_MAX];
+
+    if (s->skipped == 0)
+        return;
+    counter_add (COUNTER_RAW_SKIPPED, s->skipped);
+    (void)snprintf (note, sizeof (note), "host %s: %.600s has %llu raw files "
+                    "more than the %u that are shipped", a->host, s->what.path,
+                    (unsigned long long)s->skipped, SEALER_RAW_MAX);
+    (void)ship_note (a->ship, note);
+}
+
+static void log_sealed (const struct sealed *s)
+{
+    struct logline l = log_line (LOG_LEVEL_INFO, "sealed");
+
+    log_str (&l, "capture", s->what.path);
+    log_int (&l, "rank", s->rank);
+    log_str (&l, "state", s->state);
+    log_int (&l, "items", (int64_t)s->nitems);
+    log_end (&l);
+}
+
+/* What the capture was, so that it can be released one day. */
+static void note_files (struct agent *a, const struct sealed *s)
+{
+    struct err err = { "" };
+
+    if (release_concerns (&a->release, s->what.path) &&
+        spool_add_release (a->spool, s->what.path, s->nitems, &s->manifest,
+                           clock_wall_ns (), &err) < 0)
+        log_text (LOG_LEVEL_WARN, "release", "%s will not be released: %s",
+                  s->what.path, err.text);
+}
+
+/* A disk that was full may have room now. */
+static void seal_again (void *arg)
+{
+    struct agent *a = arg;
+
+    a->seal_failed = false;
+    watch_again (a->watch, NULL);
+}
+
+static void on_sealed (void *arg, struct sealed *s)
+{
+    struct agent *a = arg;
+    char note[MESSAGE_TEXT_MAX];
+
+    if (s->rc == 0 && !is_ours (a, s->rank) &&
+        fileio_remote_fs (s->what.path)) {
+        spool_unsettle (a->spool, s->id);
+    } else {
+        if (s->rc == 0)
+            s->rc = spool_seal (a->spool, s->id, s->name, s->rank, s->items,
+                                s->nitems, &s->err);
+        if (s->rc < 0) {
+            spool_unsettle (a->spool, s->id);
+            a->seal_failed = true;
+            (void)loop_add_timer (a->loop, SEAL_AGAIN_NS, seal_again, a);
+            log_text (LOG_LEVEL_ERROR, "seal-failed", "%s: %s", s->what.path,
+                      s->err.text);
+            (void)snprintf (note, sizeof (note), "host %s: %.300s was not "
+                            "delivered: %.300s", a->host, s->what.path,
+                            s->err.text);
+            (void)ship_note (a->ship, note);
+        } else {
+            log_sealed (s);
+            note_skipped (a, s);
+            note_shared (a, s->what.path);
+            if (s->manifest.size > 0)
+                note_files (a, s);
+            ship_kick (a->ship);
+        }
+    }
+    if (a->waiting)
+        agent_hand_on (a);
+    agent_check_done (a);
+}
+
+/* ---- searched for, and settled ---- */
+
+static int on_settled (void *arg, const struct watch_settled *settled,
+                       struct err *err)
+{
+    struct agent *a = arg;
+    struct watch_settled version = *settled, *s = &version;
+    char file[PATH_MAX];
+    uint64_t id;
+    int rc;
+
+    if (a->opt->raw)            // more than what was sealed without it
+        (void)snprintf (s->fingerprint, sizeof (s->fingerprint), "%.80s/raw",
+                        settled->fingerprint);
+    if (spool_knows (a->spool, s->path, s->fingerprint))
+        return 0;               // sealed in a former life of this agent
+    if (spool_is_releasing (a->spool, s->path))
+        return 0;
+    if ((rc = agent_has_room (a, s->path)) <= 0) {
+        a->waiting = rc == 0;
+        return rc == 0 ? -EAGAIN : 0;
+    }
+    if ((rc = spool_settle (a->spool, s->path, s->fingerprint, &id, err)) < 0)
+        return rc;
+    if ((rc = spool_file (a->spool, id, 0, file, err)) == 0 &&
+        sealer_add (a->sealer, s, id, file) < 0)
+        rc = err_set (err, ENOMEM, "no memory for %s", s->path);
+    if (rc < 0)
+        spool_unsettle (a->spool, id);
+    return rc;
+}
+
+/* Write down which captures are there, so that one that goes before it could
+ * be read is named.
+ */
+static int note_seen (struct agent *a, struct err *err)
+{
+    const char *paths[SEEN_BATCH];
+    size_t n;
+    int rc = 0;
+
+    do {
+        for (n = 0; n < SEEN_BATCH; n++) {
+            if (!(paths[n] = watch_next_seen (a->watch)))
+                break;
+        }
+        rc = spool_seen (a->spool, paths, n, err);
+    } while (rc == 0 && n == SEEN_BATCH);
+    return rc;
+}
+
+/* ---- what the spool finds ---- */
+
+static void on_again (void *arg, const char *path, const char *why)
+{
+    struct agent *a = arg;
+    char note[MESSAGE_TEXT_MAX];
+
+    log_text (LOG_LEVEL_WARN, "quarantined", "%s", why);
+    if (*path && access (path, F_OK) < 0) {
+        (void)snprintf (note, sizeof (note), "host %s: %.600s cannot be read "
+                        "again, and what was kept of it is damaged", a->host,
+                        path);
+        (void)ship_note (a->ship, note);
+    }
+    watch_again (a->watch, *path ? path : NULL);
+}
+
+static void on_vanished (void *arg, const char *path)
+{
+    struct agent *a = arg;
+    char note[MESSAGE_TEXT_MAX];
+
+    (void)snprintf (note, sizeof (note), "host %s: %.600s vanished before it "
+                    "was read", a->host, path);
+    log_text (LOG_LEVEL_WARN, "vanished", "%s", note);
+    (void)ship_note (a->ship, note);
+}
+
+int agent_recall_captures (struct agent *a, struct err *err)
+{
+    const char *why = spool_set_aside (a->spool);
+
+    if (why) {
+        log_text (LOG_LEVEL_ERROR, "ledger-damaged", "%s", why);
+        (void)ship_note (a->ship, why);
+    }
+    spool_on_again (a->spool, on_again, a);
+    return spool_find_vanished (a->spool, on_vanished, a, err);
+}
+
+static int64_t quiet_ns (const struct agent *a)
+{
+    if (a->opt->once)
+        return 0;
+    if (a->ended_ns > 0 && a->opt->quiet_ns > QUIET_AFTER_END_NS)
+        return QUIET_AFTER_END_NS;
+    return a->opt->quiet_ns;
+}
+
+/* Report directories that could not be searched. */
+static void report_problems (struct agent *a)
+{
+    const char *text;
+
+    while ((text = watch_next_problem (a->watch))) {
+        char note[MESSAGE_TEXT_MAX];
+
+        (void)snprintf (note, sizeof (note), "host %s: %.700s", a->host, text);
+        log_text (LOG_LEVEL_WARN, "watch", "%s", text);
+        (void)ship_note (a->ship, note);
+    }
+}
+
+void agent_hand_on (struct agent *a)
+{
+    struct err err = { "" };
+    int rc;
+
+    a->waiting = false;
+    rc = watch_hand_on (a->watch, quiet_ns (a), clock_mono_ns (),
+                        clock_wall_ns (), on_settled, a, &err);
+    if (rc < 0 && rc != -EAGAIN)
+        log_text (LOG_LEVEL_ERROR, "watch-failed", "%s", err.text);
+}
+
+/* Half of the deadline was not enough to walk a directory once. */
+static void note_unsearched (struct agent *a)
+{
+    const char *dir;
+
+    for (size_t i = 0; (dir = watch_large (a->watch, i)); i++) {
+        char note[MESSAGE_TEXT_MAX];
+
+        (void)snprintf (note, sizeof (note), "host %s: %.400s is so large that "
+                        "it was not searched to its end: captures in it may "
+                        "be missing; let the profiler write to "
+                        "$ROLLCALL_CAPTURE_DIR", a->host, dir);
+        log_text (LOG_LEVEL_WARN, "unsearched", "%s", note);
+        (void)ship_note (a->ship, note);
+    }
+}
+
+void agent_scan (void *arg)
+{
+    struct agent *a = arg;
+    struct err err = { "" };
+    int64_t began = clock_mono_ns (), took;
+    int rc;
+
+    a->waiting = false;
+    rc = watch_scan (a->watch, quiet_ns (a), began, clock_wall_ns (),
+                     on_settled, a, &err);
+    if (rc == 0 && a->ended_ns > 0 && !a->flushed &&
+        began - a->ended_ns > a->opt->deadline_ns / 2) {
+        // half of the time is left to deliver what will not settle
+        rc = watch_flush (a->watch, on_settled, a, &err);
+        a->flushed = rc == 0;
+        if (a->flushed && !a->searched)
+            note_unsearched (a);
+    }
+    if (rc < 0 && rc != -EAGAIN)
+        log_text (LOG_LEVEL_ERROR, "watch-failed", "%s", err.text);
+    if (note_seen (a, &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "ledger", "%s", err.text);
+    agent_give_way (a);
+    report_problems (a);
+    if (a->ended_ns > 0)
+        a->scans_after_end++;
+    took = clock_mono_ns () - began;
+    // while nothing happens, less and less often
+    if (a->ended_ns > 0 || a->opt->once || watch_unsettled (a->watch) > 0)
+        a->scan_ns = SCAN_NS;
+    else
+        a->scan_ns = a->scan_ns < SCAN_MAX_NS / 2 ? 2 * a->scan_ns + SCAN_NS
+                                                  : SCAN_MAX_NS;
+    (void)loop_add_timer (a->loop, took * SCAN_SHARE > a->scan_ns
+                                       ? took * SCAN_SHARE : a->scan_ns,
+                          agent_scan, a);
+    agent_check_done (a);
+}
+
+/* ---- large directories ---- */
+
+static void on_searched (void *arg, struct finder_result *results, size_t n)
+{
+    struct agent *a = arg;
+    struct err err = { "" };
+    int64_t now = clock_mono_ns (), took = now - a->search_began_ns;
+    bool last = a->opt->once ||
+                (a->ended_ns > 0 && a->search_began_ns >= a->ended_ns);
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = watch_found (a->watch, results[i].dir, &results[i].list,
+                          results[i].rc, &results[i].err, now, &err);
+    if (rc < 0)
+        log_text (LOG_LEVEL_ERROR, "watch-failed", "%s", err.text);
+    a->searched = a->searched || last;
+    if (a->ended_ns > 0 && !a->searched)
+        took = 0;               // begin the last one now
+    (void)loop_add_timer (a->loop, took * SCAN_SHARE > SCAN_NS
+                                       ? took * SCAN_SHARE : SCAN_NS,
+                          agent_search, a);
+    agent_scan (a);
+}
+
+void agent_search (void *arg)
+{
+    struct agent *a = arg;
+    const char **dirs;
+    size_t n = 0;
+    int rc;
+
+    if (finder_is_busy (a->finder))
+        return;                 // at its end the next one is begun
+    while (watch_large (a->watch, n))
+        n++;
+    if (!(dirs = calloc (n + 1, sizeof (*dirs)))) {
+        rc = -ENOMEM;
+    } else {
+        for (size_t i = 0; i < n; i++)
+            dirs[i] = watch_large (a->watch, i);
+        a->search_began_ns = clock_mono_ns ();
+        rc = finder_start (a->finder, dirs, n);
+    }
+    free (dirs);
+    if (rc < 0) {
+        log_text (LOG_LEVEL_ERROR, "watch-failed", "cannot search: %s",
+                  strerror (-rc));
+        (void)loop_add_timer (a->loop, SCAN_NS, agent_search, a);
+    }
+}
+
+/* ---- life ---- */
+
+/* The directories of other runs, STATE/JOB/HOST, may be below one that is
+ * watched here.
+ */
+static int exclude_other_runs (struct agent *a, struct err *err)
+{
+    char own[PATH_MAX], state[PATH_MAX];
+    char *slash;
+
+    if (!realpath (a->opt->run_dir, own))
+        return err_sys (err, errno, "cannot resolve %s", a->opt->run_dir);
+    (void)snprintf (state, sizeof (state), "%s", own);
+    for (int i = 0; i < 2; i++) {
+        if (!(slash = strrchr (state, '/')) || slash == state)
+            return 0;           // not where rollcall run puts it
+        *slash = '\0';
+    }
+    return watch_exclude (a->watch, state, own, err);
+}
+
+/* Jobs may share a working directory.  A capture's name has the process that
+ * wrote it, and that has its job's variables, as long as it lives; of one that
+ * is dead by now nothing is known, and the date decides.
+ */
+static bool is_of_another_job (void *arg, const char *path)
+{
+    const struct agent *a = arg;
+    const char *slash = strrchr (path, '/');
+    struct find_name name = find_parse_name (slash ? slash + 1 : path);
+
+    return name.pid > 0 && orphans_is_foreign ((pid_t)name.pid, "ROLLCALL_JOB",
+                                               a->opt->job);
+}
+
+int agent_open_captures (struct agent *a, struct err *err)
+{
+    struct space_limit budget;
+    int rc = 0;
+
+    if (!(a->watch = watch_create ()))
+        return err_set (err, ENOMEM, "no memory to watch");
+    for (size_t i = 0; i < a->opt->watch.n && rc == 0; i++)
+        rc = watch_add (a->watch, a->opt->watch.items[i], true, 0, -1, err);
+    watch_ask (a->watch, is_of_another_job, a);
+    if (rc == 0 && a->opt->run_dir)
+        rc = exclude_other_runs (a, err);
+    if (rc == 0)
+        rc = finder_create (a->loop, on_searched, a, &a->finder, err);
+    if (rc < 0)
+        return rc;
+    (void)space_parse_limit (a->opt->cpu_budget, &budget);
+    if (!(a->bulk = bulk_create (budget.ppm)))
+        return err_set (err, ENOMEM, "no memory to extract");
+    return sealer_create (a->loop, a->bulk, a->opt->raw,
+                          a->release.kind != RELEASE_NEVER, on_sealed, a,
+                          &a->sealer, err);
+}
+
+void agent_close_captures (struct agent *a)
+{
+    if (a->bulk)
+        bulk_end (a->bulk);
+    finder_destroy (a->finder);
+    sealer_destroy (a->sealer);
+    bulk_destroy (a->bulk);
+    if (a->loop)
+        loop_del_timer (a->loop, seal_again, a);
+    watch_destroy (a->watch);
+}

@@ -1,0 +1,156 @@
+/* node_agent/agent_inside.h - rollcall-agent, between its files
+ *
+ * agent.c             set-up, the loop, the aggregator's words, the end
+ * agent_captures.c    captures: searched for, settled, sealed
+ * agent_room.c        room on disks: waiting for it, making it
+ * agent_status.c      what rollcall status is told
+ * agent_wrappers.c    the ranks of this host, and their wrappers
+ */
+#ifndef ROLLCALL_AGENT_AGENT_INSIDE_H
+#define ROLLCALL_AGENT_AGENT_INSIDE_H
+
+#include "agent.h"
+
+#include "base/loop.h"
+#include "guard/bulk.h"
+#include "guard/guard.h"
+#include "guard/release.h"
+#include "sealer.h"
+#include "ship/ship.h"
+#include "spool/spool.h"
+#include "watch/finder.h"
+#include "watch/watch.h"
+#include "world/host.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct client;                  // a wrapper's connection
+struct local_rank;              // a rank of this host
+
+/* What the files share.  It begins as zeros, apart from the options, the
+ * listener (-1) and the time.
+ */
+struct agent {
+    const struct agent_options *opt;
+    struct loop *loop;
+    struct watch *watch;
+    struct finder *finder;
+    struct spool *spool;
+    struct bulk *bulk;
+    struct sealer *sealer;
+    struct ship *ship;
+    struct net_security security;
+    int64_t problem_ns;         // when a problem was logged, 0: never
+    char host[HOST_NAME_MAX_BYTES], key[HOST_KEY_SIZE];
+    int listener;               // for wrappers; -1: none
+    struct client *clients;
+    struct local_rank *ranks;   // those that a wrapper has said hello for
+    struct guard guard;
+    struct release_policy release;
+    char release_below[PATH_MAX];       // what 'release' borrows
+    char spool_dir[PATH_MAX];
+    struct space_floor capture_floors[OPTION_LIST_MAX];
+    char *status_text;          // that was written last
+    int64_t scan_ns;            // between searches
+    int64_t collecting_ns;      // since when without a break; 0: it is not
+    bool held;                  // for want of room; guard.why says it
+    bool room_noted, waiting;   // said once; settled captures wait
+    int64_t began_ns, ended_ns;         // all COMMANDs had; 0: not yet
+    unsigned scans_after_end;
+    int64_t search_began_ns;    // of the large directories, the latest one
+    bool searched;              // one that began after the end has ended
+    bool done_said;             // DONE: the aggregator knows that it has all
+    bool flushed;               // what had not settled was taken as it was
+    bool seal_failed;           // a capture waits to be sealed again
+    bool over;                  // the job is: the aggregator has said so
+    bool complete;              // every rank is present, nothing is left here
+    int status;                 // to exit with
+};
+
+/* ---- agent.c ---- */
+
+/* Something was delivered, sealed or searched: if that was the last there is,
+ * end (--once), or tell the aggregator (a run).
+ */
+void agent_check_done (struct agent *a);
+
+/* ---- agent_captures.c ---- */
+
+/* Begin to watch, and start the sealer's thread; searching begins with the
+ * first agent_scan.  0 or -errno; agent_close_captures cleans up in any case.
+ */
+int agent_open_captures (struct agent *a, struct err *err);
+void agent_close_captures (struct agent *a);    // waits for the thread
+
+/* Tell of what the spool found at the start; the rest of it must be open.
+ * 0 or -errno.
+ */
+int agent_recall_captures (struct agent *a, struct err *err);
+
+/* Go on with captures that had to wait for room or for the sealer. */
+void agent_hand_on (struct agent *a);
+
+/* Look at captures and small directories now, and again by a timer; begin a
+ * search of large ones, as soon as the one before has ended.  'arg' is the
+ * agent.
+ */
+void agent_scan (void *arg);
+void agent_search (void *arg);
+
+/* ---- agent_room.c ---- */
+
+/* Take the options, and go on with releases that were cut short. */
+void agent_open_room (struct agent *a);
+
+/* Tell the sealer's thread how far it has to give way. */
+void agent_give_way (struct agent *a);
+
+/* Whether another capture may be read into the spool now: 1; 0 not yet; -EDQUOT
+ * never (--when-full refuse; that has been noted).
+ */
+int agent_has_room (struct agent *a, const char *capture);
+
+/* Look at the disks and release what may go, now and again by a timer. */
+void agent_check_room (void *arg);
+
+/* Release all that may go; at the end of a run. */
+void agent_release_all (struct agent *a);
+
+/* ---- agent_status.c ---- */
+
+/* Write it now, and again by a timer; and none any more at the end. */
+void agent_write_status (void *arg);
+void agent_end_status (struct agent *a);
+
+/* ---- agent_wrappers.c ---- */
+
+/* Listen for wrappers, if this is the agent of a run.  0 or -errno;
+ * agent_close_wrappers cleans up in any case.
+ */
+int agent_open_wrappers (struct agent *a, struct err *err);
+
+/* Forget all wrappers and ranks, and kill what ended COMMANDs have left. */
+void agent_close_wrappers (struct agent *a);
+
+/* Take from the spool what wrappers said to a former life of this agent; the
+ * rest of it must be open.  0 or -errno.
+ */
+int agent_recall_wrappers (struct agent *a, struct err *err);
+
+/* Wrappers of a former life that have not come back by 'now' are dead. */
+void agent_check_rejoined (struct agent *a, int64_t now);
+
+/* Say something to all wrappers: a type and members of control/control.h. */
+void agent_tell_wrappers (struct agent *a, const char *type, const char *text,
+                          bool complete);
+
+bool agent_has_rank (struct agent *a, int64_t rank);
+bool agent_all_ended (const struct agent *a);   // false while there are none
+
+/* Tell the aggregator of each rank how it ended, and of those that left no
+ * capture where that was looked for.
+ */
+void agent_explain_ranks (struct agent *a);
+
+#endif

@@ -1,0 +1,198 @@
+/* node_agent/agent_room.c - room on disks: waiting for it, making it */
+#include "agent_inside.h"
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM_NS NS_PER_S                // between looks at the disks
+#define COLLECTING_NS (3 * NS_PER_S)    // a capture that changed so lately is
+                                        // still being written
+#define RELEASES_MAX 4                  // in one of them: unlinking takes time
+
+static void say_note (struct agent *a, const char *text)
+{
+    char note[MESSAGE_TEXT_MAX];
+
+    (void)snprintf (note, sizeof (note), "host %s: %.700s", a->host, text);
+    (void)ship_note (a->ship, note);
+}
+
+/* ---- waiting for it ---- */
+
+static void hold (struct agent *a, bool held)
+{
+    if (a->held == held)
+        return;
+    a->held = held;
+    if (!held) {
+        log_text (LOG_LEVEL_INFO, "room", "the spool takes captures again");
+        return;
+    }
+    counter_add (COUNTER_DISK_FLOORS, 1);
+    log_text (LOG_LEVEL_WARN, "no-room", "captures stay where they are: %s",
+              a->guard.why.text);
+    if (!a->room_noted)         // with other numbers it would be another note
+        say_note (a, a->guard.why.text);
+    a->room_noted = true;
+    if (a->ended_ns > 0)
+        agent_explain_ranks (a);
+}
+
+static void refuse (struct agent *a, const char *capture)
+{
+    char text[MESSAGE_TEXT_MAX];
+
+    counter_add (COUNTER_CAPTURES_REFUSED, 1);
+    (void)snprintf (text, sizeof (text), "%.300s is not delivered: %.400s",
+                    capture, a->guard.why.text);
+    log_text (LOG_LEVEL_WARN, "refused", "%s", text);
+    say_note (a, text);
+}
+
+int agent_has_room (struct agent *a, const char *capture)
+{
+    unsigned most = guard_admits (&a->guard, spool_bytes (a->spool));
+
+    hold (a, most == 0);
+    if (most == 0 && a->guard.policy == GUARD_REFUSE) {
+        refuse (a, capture);
+        return -EDQUOT;
+    }
+    if (most == 0)
+        counter_add (COUNTER_CAPTURES_HELD, 1);
+    return sealer_pending (a->sealer) < most;
+}
+
+/* ---- giving way ---- */
+
+void agent_give_way (struct agent *a)
+{
+    int64_t now = clock_mono_ns (), oldest = sealer_oldest_ns (a->sealer);
+    bool collecting = a->opt->hold &&
+                      watch_is_collecting (a->watch, now - COLLECTING_NS);
+    struct bulk_situation s = {
+        .job_alive = a->ended_ns == 0 && !a->opt->once,
+        .collecting = collecting,
+        .limit_ns = a->opt->backlog_limit_ns,
+        .spool_used = spool_bytes (a->spool),
+        .spool_quota = guard_quota_bytes (&a->guard),
+    };
+    struct bulk_decision d;
+
+    // raw files wait, too, as long as it is collecting
+    if (!collecting)
+        a->collecting_ns = 0;
+    else if (a->collecting_ns == 0)
+        a->collecting_ns = now;
+    if (a->collecting_ns > 0 && (oldest == 0 || a->collecting_ns < oldest))
+        oldest = a->collecting_ns;
+    s.waited_ns = oldest ? now - oldest : 0;
+    d = bulk_decide (&s);
+
+    bulk_set (a->bulk, &d);
+    ship_hold (a->ship, d.hold);
+}
+
+/* ---- making it ---- */
+
+static int release_one (struct agent *a, bool full)
+{
+    struct err err = { "" };
+    char path[PATH_MAX] = "";
+    int rc = release_next (a->spool, &a->release, full, clock_wall_ns (), path,
+                           &err);
+
+    if (rc > 0)
+        log_text (LOG_LEVEL_INFO, "released", "%s", path);
+    else if (rc < 0)
+        log_text (LOG_LEVEL_WARN, "not-released", "%s", err.text);
+    return rc;
+}
+
+void agent_release_all (struct agent *a)
+{
+    int rc;
+
+    do {
+        rc = release_one (a, false);
+    } while (rc > 0 || rc == -ESTALE);
+}
+
+/* Warn once each time that a file system with captures is nearly full: the
+ * job's profiler will fail there.  Whether any is.
+ */
+static bool check_captures (struct agent *a)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < a->opt->watch.n; i++) {
+        struct space_floor *f = &a->capture_floors[i];
+        struct err why = { "" };
+        bool was = f->below;
+
+        if (space_check_floor (f, a->opt->watch.items[i], &why) == 0 && !was) {
+            log_text (LOG_LEVEL_WARN, "no-room", "%s", why.text);
+            say_note (a, why.text);
+        }
+        any = any || f->below;
+    }
+    return any;
+}
+
+void agent_check_room (void *arg)
+{
+    struct agent *a = arg;
+    bool full = check_captures (a);
+
+    if (a->held) {
+        hold (a, guard_admits (&a->guard, spool_bytes (a->spool)) == 0);
+        if (!a->held)
+            agent_hand_on (a);
+    }
+    for (int i = 0; i < RELEASES_MAX; i++) {
+        if (release_one (a, full || a->held) == 0)
+            break;
+    }
+    agent_give_way (a);
+    (void)loop_add_timer (a->loop, ROOM_NS, agent_check_room, a);
+}
+
+/* ---- life ---- */
+
+static void choose_release (struct agent *a)
+{
+    (void)release_parse (a->opt->release, &a->release);
+    if (a->guard.policy == GUARD_DROP && a->release.kind == RELEASE_NEVER)
+        a->release.kind = RELEASE_WHEN_FULL;
+    if (a->opt->run_dir) {      // other directories are their owners' affair
+        char own[PATH_MAX];
+
+        if (realpath (a->opt->run_dir, own))
+            (void)snprintf (a->release_below, sizeof (a->release_below),
+                            "%.*s/captures", PATH_MAX - 16, own);
+        else
+            a->release.kind = RELEASE_NEVER;
+        a->release.below = a->release_below;
+    }
+}
+
+void agent_open_room (struct agent *a)
+{
+    struct err why = { "" };
+
+    a->guard = (struct guard){ .spool_dir = a->spool_dir,
+                               .quota = a->opt->spool_quota,
+                               .floor = { .limit = a->opt->disk_floor } };
+    (void)guard_parse_policy (a->opt->when_full, &a->guard.policy);
+    for (size_t i = 0; i < a->opt->watch.n; i++)
+        a->capture_floors[i].limit = a->opt->disk_floor;
+    choose_release (a);
+    if (release_repair (a->spool, &why) < 0)
+        log_text (LOG_LEVEL_WARN, "not-released", "%s", why.text);
+}

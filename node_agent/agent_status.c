@@ -1,0 +1,52 @@
+/* node_agent/agent_status.c - what this agent does now, for rollcall status */
+#include "agent_inside.h"
+
+#include "base/fileio.h"
+#include "base/status.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *state_of (const struct agent *a)
+{
+    if (a->over)
+        return "over";
+    if (a->held)
+        return "no-room";
+    if (ship_heard_ns (a->ship) == 0)
+        return "not-connected";
+    return a->ended_ns > 0 ? "delivering" : "watching";
+}
+
+void agent_write_status (void *arg)
+{
+    struct agent *a = arg;
+    struct json *j = status_begin ("rollcall-agent", a->opt->job,
+                                   state_of (a));
+    char path[PATH_MAX];
+
+    json_add_text (j, "host", a->host);
+    json_add_text (j, "aggregator", a->opt->aggregator);
+    json_add_int (j, "unsettled", (int64_t)watch_unsettled (a->watch));
+    json_add_int (j, "sealing", (int64_t)sealer_pending (a->sealer));
+    json_add_int (j, "undelivered", (int64_t)spool_undelivered (a->spool));
+    json_add_int (j, "spool_bytes", (int64_t)spool_bytes (a->spool));
+    json_add_int (j, "spool_quota", (int64_t)guard_quota_bytes (&a->guard));
+    if (a->held)
+        json_add_text (j, "why", a->guard.why.text);
+    if (fileio_join (path, sizeof (path), a->spool_dir, "status.json"))
+        status_write (j, path, &a->status_text);
+    else
+        json_free (j);
+    (void)loop_add_timer (a->loop, STATUS_EVERY_NS, agent_write_status, a);
+}
+
+void agent_end_status (struct agent *a)
+{
+    char path[PATH_MAX];
+
+    if (a->status_text && fileio_join (path, sizeof (path), a->spool_dir,
+                                       "status.json"))
+        (void)unlink (path);
+    free (a->status_text);
+}

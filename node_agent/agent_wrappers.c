@@ -1,0 +1,372 @@
+/* node_agent/agent_wrappers.c - the ranks of this host, and their wrappers
+ *
+ * A wrapper connects, says hello for its rank, and tells how its COMMAND has
+ * ended.  What it says is kept in the spool, so that the ranks are known to
+ * the next life of this agent, too.
+ */
+#include "agent_inside.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "control/control.h"
+#include "control/orphans.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define REJOIN_LIMIT_NS (10 * NS_PER_S) // for wrappers of a former life
+
+struct client {                 // a wrapper's connection
+    struct agent *agent;
+    int fd;
+    int64_t rank;               // -1 before its hello
+    bool ended;                 // its COMMAND has
+    struct client *next;
+};
+
+struct local_rank {             // a rank of this host, also after its wrapper
+    int64_t rank, local_rank;
+    bool joined;                // its wrapper has, in this life
+    bool ended;
+    int64_t status;
+    char text[MESSAGE_TEXT_MAX];
+    char *dirs;                 // where its captures were looked for
+    char *capture_dir;          // its own of them
+    struct local_rank *next;
+};
+
+/* ---- ranks ---- */
+
+static struct local_rank *rank_of (struct agent *a, int64_t rank)
+{
+    struct local_rank *r = a->ranks;
+
+    while (r && r->rank != rank)
+        r = r->next;
+    return r;
+}
+
+bool agent_has_rank (struct agent *a, int64_t rank)
+{
+    return rank_of (a, rank) != NULL;
+}
+
+bool agent_all_ended (const struct agent *a)
+{
+    for (const struct local_rank *r = a->ranks; r; r = r->next) {
+        if (!r->ended)
+            return false;
+    }
+    return a->ranks != NULL;
+}
+
+static void explain_rank (struct agent *a, struct local_rank *r)
+{
+    char text[MESSAGE_TEXT_MAX];
+
+    if (spool_has_rank (a->spool, r->rank))
+        (void)snprintf (text, sizeof (text), "%s", r->text);
+    else if (a->held && r->capture_dir &&
+             watch_count_below (a->watch, r->capture_dir) > 0)
+        (void)snprintf (text, sizeof (text), "%.500s%sits capture waits on "
+                        "its node for room: %.400s", r->text,
+                        r->text[0] ? "; " : "", a->guard.why.text);
+    else
+        (void)snprintf (text, sizeof (text), "%.500s%sit wrote no capture "
+                        "below %.400s", r->text, r->text[0] ? "; " : "",
+                        r->dirs ? r->dirs : "its directories");
+    (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_ENDED, r->status,
+                     text);
+}
+
+void agent_explain_ranks (struct agent *a)
+{
+    for (struct local_rank *r = a->ranks; r; r = r->next)
+        explain_rank (a, r);
+}
+
+static void rank_ended (struct agent *a, struct local_rank *r, int64_t status,
+                        const char *text)
+{
+    if (r->ended)
+        return;
+    r->ended = true;
+    r->status = status;
+    (void)snprintf (r->text, sizeof (r->text), "%s", text);
+    (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_ENDED, status,
+                     text);
+    if (agent_all_ended (a) && a->ended_ns == 0) {
+        a->ended_ns = clock_mono_ns ();
+        a->scans_after_end = 0;
+        agent_scan (a);
+        agent_search (a);
+    }
+}
+
+/* COMMAND is gone; what it started may not be. */
+static void kill_orphans (const struct local_rank *r)
+{
+    size_t n = r->capture_dir ? orphans_kill ("ROLLCALL_CAPTURE_DIR",
+                                              r->capture_dir) : 0;
+
+    if (n > 0)
+        log_text (LOG_LEVEL_WARN, "orphans-killed", "%zu processes that the "
+                  "COMMAND of rank %lld had started and left", n,
+                  (long long)r->rank);
+}
+
+static void wrapper_died (struct agent *a, struct local_rank *r)
+{
+    log_text (LOG_LEVEL_WARN, "wrapper-died", "that of rank %lld",
+              (long long)r->rank);
+    kill_orphans (r);
+    rank_ended (a, r, 128 + SIGKILL, "its wrapper was killed, and its COMMAND "
+                                     "with it");
+}
+
+/* Wrappers that said hello to a former life of this agent come back at once;
+ * those that do not are dead.
+ */
+void agent_check_rejoined (struct agent *a, int64_t now)
+{
+    for (struct local_rank *r = a->ranks; r; r = r->next) {
+        if (!r->ended && !r->joined && now - a->began_ns > REJOIN_LIMIT_NS)
+            wrapper_died (a, r);
+    }
+}
+
+/* ---- what wrappers say ---- */
+
+static void watch_dirs (struct agent *a, struct local_rank *r,
+                        const struct json *hello)
+{
+    const char *own = json_text (json_get (hello, "capture_dir"), NULL);
+    const char *since = json_text (json_get (hello, "since_ns"), "0");
+    const struct json *d = json_first (json_get (hello, "watch"));
+    struct buf dirs;
+
+    buf_init (&dirs, 4096);
+    if (own) {
+        (void)watch_add (a->watch, own, false, 0, r->rank, NULL);
+        buf_printf (&dirs, "%s", own);
+    }
+    for (; d; d = json_next (d)) {
+        const char *dir = json_text (d, "");
+
+        (void)watch_add (a->watch, dir, true, strtoll (since, NULL, 10), -1,
+                         NULL);
+        buf_printf (&dirs, "%s%s", dirs.size ? ", " : "", dir);
+    }
+    free (r->dirs);
+    free (r->capture_dir);
+    r->dirs = strdup (buf_text (&dirs));
+    r->capture_dir = own ? strdup (own) : NULL;
+    buf_fini (&dirs);
+}
+
+/* A rank by what its wrapper says of it in 'hello'. */
+static struct local_rank *rank_began (struct agent *a, const struct json *hello)
+{
+    int64_t rank, local = -1;
+    struct local_rank *r;
+
+    if (!json_int (json_get (hello, "rank"), &rank) || rank < 0)
+        return NULL;
+    (void)json_int (json_get (hello, "local_rank"), &local);
+    if (!(r = rank_of (a, rank))) {
+        if (!(r = calloc (1, sizeof (*r))))
+            return NULL;
+        r->rank = rank;
+        r->next = a->ranks;
+        a->ranks = r;
+    }
+    r->local_rank = local;
+    watch_dirs (a, r, hello);
+    if (!r->ended) {
+        a->ended_ns = 0;        // others may have ended before it came
+        a->searched = a->flushed = a->done_said = false;
+        (void)ship_rank (a->ship, rank, local, RANK_RUNNING, 0, "");
+    }
+    return r;
+}
+
+/* A rank's end by what its wrapper says of it. */
+static void take_end (struct agent *a, struct local_rank *r,
+                      const struct json *ended)
+{
+    int64_t status = 0;
+
+    (void)json_int (json_get (ended, "status"), &status);
+    rank_ended (a, r, status, json_text (json_get (ended, "text"), ""));
+}
+
+static void keep_said (struct agent *a, const struct local_rank *r,
+                       const struct json *j)
+{
+    char *text = json_print (j, false);
+    struct err err = { "" };
+
+    if (text && spool_keep_said (a->spool, r->rank,
+                                 json_text (json_get (j, "type"), ""), text,
+                                 &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "keep-failed", "%s", err.text);
+    free (text);
+}
+
+static void answer (const struct client *c, const char *type)
+{
+    struct json *j = json_object ();
+
+    json_add_text (j, "type", type);
+    (void)control_send (c->fd, j);
+}
+
+static void on_hello (struct client *c, const struct json *j)
+{
+    struct local_rank *r = rank_began (c->agent, j);
+
+    if (!r)
+        return;
+    c->rank = r->rank;
+    r->joined = true;
+    keep_said (c->agent, r, j);
+    answer (c, "welcome");
+}
+
+static void on_packet (struct client *c, const struct json *j)
+{
+    const char *type = json_text (json_get (j, "type"), "");
+    struct local_rank *r = rank_of (c->agent, c->rank);
+
+    if (strcmp (type, "hello") == 0) {
+        on_hello (c, j);
+    } else if (strcmp (type, "ended") == 0 && r) {
+        c->ended = true;
+        keep_said (c->agent, r, j);
+        answer (c, "noted");
+        take_end (c->agent, r, j);
+    }
+}
+
+/* What was said to a former life of this agent. */
+static void recall (void *arg, int64_t rank, const char *packet)
+{
+    struct agent *a = arg;
+    struct json *j = json_parse (packet, strlen (packet), NULL);
+    struct local_rank *r = rank_of (a, rank);
+
+    if (strcmp (json_text (json_get (j, "type"), ""), "hello") == 0)
+        (void)rank_began (a, j);
+    else if (r)
+        take_end (a, r, j);
+    json_free (j);
+}
+
+/* ---- connections ---- */
+
+static void drop_client (struct client *c)
+{
+    struct agent *a = c->agent;
+    struct client **at = &a->clients;
+    struct local_rank *r = rank_of (a, c->rank);
+
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    loop_del_fd (a->loop, c->fd);
+    (void)close (c->fd);
+    if (r && !r->ended && !c->ended)
+        wrapper_died (a, r);
+    free (c);
+}
+
+static void on_client (void *arg)
+{
+    struct client *c = arg;
+    int rc;
+    struct json *j = control_receive (c->fd, &rc);
+
+    if (j)
+        on_packet (c, j);
+    else if (rc != -EAGAIN)
+        drop_client (c);
+    json_free (j);
+}
+
+static void on_connection (void *arg)
+{
+    struct agent *a = arg;
+    int fd = control_accept (a->listener);
+    struct client *c = fd < 0 ? NULL : calloc (1, sizeof (*c));
+
+    if (!c || loop_add_fd (a->loop, fd, on_client, c) < 0) {
+        if (fd >= 0)
+            (void)close (fd);
+        free (c);
+        return;
+    }
+    *c = (struct client){ .agent = a, .fd = fd, .rank = -1,
+                          .next = a->clients };
+    a->clients = c;
+}
+
+void agent_tell_wrappers (struct agent *a, const char *type, const char *text,
+                          bool complete)
+{
+    for (struct client *c = a->clients; c; c = c->next) {
+        struct json *j = json_object ();
+
+        json_add_text (j, "type", type);
+        json_add_text (j, "text", text);
+        json_add_bool (j, "complete", complete);
+        (void)control_send (c->fd, j);
+    }
+}
+
+/* ---- life ---- */
+
+int agent_open_wrappers (struct agent *a, struct err *err)
+{
+    if (!a->opt->run_dir)
+        return 0;
+    if ((a->listener = control_listen (a->opt->run_dir, err)) < 0)
+        return a->listener;
+    if (loop_add_fd (a->loop, a->listener, on_connection, a) < 0)
+        return err_set (err, ENOMEM, "no memory to listen");
+    return 0;
+}
+
+int agent_recall_wrappers (struct agent *a, struct err *err)
+{
+    return spool_each_said (a->spool, recall, a, err);
+}
+
+static void free_rank (struct local_rank *r)
+{
+    free (r->dirs);
+    free (r->capture_dir);
+    free (r);
+}
+
+void agent_close_wrappers (struct agent *a)
+{
+    while (a->clients) {
+        a->clients->ended = true;       // it lives: we are the ones who go
+        drop_client (a->clients);
+    }
+    while (a->ranks) {
+        struct local_rank *next = a->ranks->next;
+
+        // until now it may have been writing captures
+        if (a->ranks->ended)
+            kill_orphans (a->ranks);
+        free_rank (a->ranks);
+        a->ranks = next;
+    }
+    if (a->listener >= 0)
+        control_unlisten (a->opt->run_dir, a->listener);
+}

@@ -1,0 +1,283 @@
+/* node_agent/guard/manifest.c - which files a capture had when it was sealed
+ *
+ * Text, each part with a NUL behind it: "DEV INO" of the directory, then for
+ * each file its path and "SIZE MTIME INO".  Files come in the order of a walk
+ * in which the names of each directory are sorted, so that two walks can be
+ * compared side by side.
+ */
+#include "guard/manifest.h"
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/fileio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEPTH_MAX 32            // as deep as raw files are sealed
+#define FACTS_MAX 80            // three numbers
+
+/* What is done with what a walk meets; 'path' is within the capture. */
+struct walk {
+    int (*file) (struct walk *w, int dirfd, const char *name,
+                 const char *path, const struct stat *st, struct err *err);
+    int (*leave) (struct walk *w, int parent, const char *name,
+                  struct err *err);     // a directory; may be NULL
+    struct buf *out;            // of a manifest that is written
+    size_t files;
+    const char *at, *end;       // of one that is read
+    bool left;                  // something was not removed
+};
+
+static int walk_dir (struct walk *w, int fd, const char *prefix,
+                     unsigned depth, struct err *err);
+
+static int walk_entry (struct walk *w, int fd, const char *name,
+                       const char *prefix, unsigned depth, struct err *err)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int n = snprintf (path, sizeof (path), "%s%s%s", prefix,
+                      *prefix ? "/" : "", name);
+    int child, rc;
+
+    if (n < 0 || (size_t)n >= sizeof (path))
+        return err_set (err, ENOTSUP, "a path in it is too long: %.200s",
+                        prefix);
+    if (fstatat (fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return err_sys (err, errno, "cannot look at %s", path);
+    if (S_ISREG (st.st_mode))
+        return w->file (w, fd, name, path, &st, err);
+    if (!S_ISDIR (st.st_mode) || depth == 0)
+        return err_set (err, ENOTSUP, "%s is neither a file nor a directory, "
+                        "or too deep", path);
+    if ((child = fileio_open_dir_at (fd, name, err)) < 0)
+        return child;
+    rc = walk_dir (w, child, path, depth - 1, err);
+    (void)close (child);
+    return rc == 0 && w->leave ? w->leave (w, fd, name, err) : rc;
+}
+
+static int is_entry (const struct dirent *e)
+{
+    return strcmp (e->d_name, ".") != 0 && strcmp (e->d_name, "..") != 0;
+}
+
+static int by_bytes (const struct dirent **a, const struct dirent **b)
+{
+    return strcmp ((*a)->d_name, (*b)->d_name);
+}
+
+static int walk_dir (struct walk *w, int fd, const char *prefix,
+                     unsigned depth, struct err *err)
+{
+    struct dirent **names;
+    int n = scandirat (fd, ".", &names, is_entry, by_bytes), rc = 0;
+
+    if (n < 0)
+        return err_sys (err, errno, "cannot read the directory \"%s\"",
+                        prefix);
+    for (int i = 0; i < n; i++) {
+        if (rc == 0)
+            rc = walk_entry (w, fd, names[i]->d_name, prefix, depth, err);
+        free (names[i]);
+    }
+    free (names);
+    return rc;
+}
+
+static void print_facts (char out[FACTS_MAX], const struct stat *st)
+{
+    (void)snprintf (out, FACTS_MAX, "%" PRId64 " %" PRId64 " %" PRIu64,
+                    (int64_t)st->st_size,
+                    st->st_mtim.tv_sec * NS_PER_S + st->st_mtim.tv_nsec,
+                    (uint64_t)st->st_ino);
+}
+
+static int print_root (int fd, char out[FACTS_MAX], struct err *err)
+{
+    struct stat st;
+
+    if (fstat (fd, &st) < 0)
+        return err_sys (err, errno, "cannot look at the capture");
+    (void)snprintf (out, FACTS_MAX, "%" PRIu64 " %" PRIu64,
+                    (uint64_t)st.st_dev, (uint64_t)st.st_ino);
+    return 0;
+}
+
+/* ---- writing it ---- */
+
+static int take_file (struct walk *w, int dirfd, const char *name,
+                      const char *path, const struct stat *st,
+                      struct err *err)
+{
+    char facts[FACTS_MAX];
+
+    (void)dirfd;
+    (void)name;
+    print_facts (facts, st);
+    buf_put (w->out, path, strlen (path) + 1);
+    buf_put (w->out, facts, strlen (facts) + 1);
+    w->files++;
+    return w->out->failed ? err_set (err, EFBIG, "it has too many files") : 0;
+}
+
+int manifest_take (const char *path, struct buf *out, size_t *ret_files,
+                   struct err *err)
+{
+    struct walk w = { .file = take_file, .out = out };
+    int fd = fileio_open_dir_at (AT_FDCWD, path, err), rc;
+    char root[FACTS_MAX];
+
+    if (fd < 0)
+        return fd;
+    rc = print_root (fd, root, err);
+    if (rc == 0) {
+        buf_put (out, root, strlen (root) + 1);
+        rc = walk_dir (&w, fd, "", DEPTH_MAX, err);
+    }
+    (void)close (fd);
+    *ret_files = w.files;
+    return rc < 0 ? err_prefix (err, rc, "%s", path) : 0;
+}
+
+int manifest_check (const char *path, const void *manifest, size_t size,
+                    struct err *err)
+{
+    struct buf now;
+    size_t files;
+    int rc;
+
+    buf_init (&now, MANIFEST_MAX);
+    rc = manifest_take (path, &now, &files, err);
+    if (rc == 0 && (now.size != size || memcmp (now.data, manifest, size) != 0))
+        rc = err_set (err, ESTALE, "%s has changed since it was read", path);
+    else if (rc == -ENOTSUP)
+        rc = -ESTALE;
+    buf_fini (&now);
+    return rc;
+}
+
+/* ---- removing ---- */
+
+/* The next text at *at, or NULL at the end or when it has none. */
+static const char *next_text (const char **at, const char *end)
+{
+    const char *text = *at;
+    const char *nul = memchr (text, '\0', (size_t)(end - text));
+
+    if (!nul)
+        return NULL;
+    *at = nul + 1;
+    return text;
+}
+
+/* Whether the manifest has this file, and as it is now.  What it has before it
+ * is gone.
+ */
+static bool is_listed (struct walk *w, const char *path, const char *facts)
+{
+    const char *at = w->at, *name, *saved;
+
+    while ((name = next_text (&at, w->end)) &&
+           (saved = next_text (&at, w->end))) {
+        if (strcmp (name, path) == 0) {
+            w->at = at;
+            return strcmp (saved, facts) == 0;
+        }
+    }
+    return false;
+}
+
+static int remove_file (struct walk *w, int dirfd, const char *name,
+                        const char *path, const struct stat *st,
+                        struct err *err)
+{
+    char facts[FACTS_MAX];
+    int rc = FAULT ("agent.release.unlink");
+
+    print_facts (facts, st);
+    if (!is_listed (w, path, facts)) {
+        w->left = true;
+        return 0;
+    }
+    if (rc == 0 && unlinkat (dirfd, name, 0) < 0 && errno != ENOENT)
+        rc = -errno;
+    return rc < 0 ? err_sys (err, -rc, "cannot remove %s", path) : 0;
+}
+
+static int remove_dir (struct walk *w, int parent, const char *name,
+                       struct err *err)
+{
+    int rc = FAULT ("agent.release.rmdir");
+
+    if (rc == 0 && unlinkat (parent, name, AT_REMOVEDIR) < 0)
+        rc = -errno;
+    if (rc == -ENOTEMPTY || rc == -EEXIST) {
+        w->left = true;
+        return 0;
+    }
+    return rc < 0 && rc != -ENOENT
+               ? err_sys (err, -rc, "cannot remove %s", name) : 0;
+}
+
+/* The directory that holds the capture, and the capture's name in it. */
+static int open_parent (const char *path, const char **name, struct err *err)
+{
+    char parent[PATH_MAX];
+    const char *slash = strrchr (path, '/');
+    int fd;
+
+    *name = slash ? slash + 1 : path;
+    (void)snprintf (parent, sizeof (parent), "%.*s",
+                    slash ? (int)(slash - path) + (slash == path) : 1,
+                    slash ? path : ".");
+    fd = open (parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? err_sys (err, errno, "cannot open %s", parent) : fd;
+}
+
+static int remove_below (struct walk *w, int parent, const char *name,
+                         struct err *err)
+{
+    int fd = fileio_open_dir_at (parent, name, err), rc;
+    const char *root = next_text (&w->at, w->end);
+    char now[FACTS_MAX];
+
+    if (fd < 0)
+        return fd == -ENOENT ? 0 : fd;
+    rc = print_root (fd, now, err);
+    if (rc == 0 && (!root || strcmp (root, now) != 0))
+        rc = err_set (err, ESTALE, "it is another directory now");
+    if (rc == 0)
+        rc = walk_dir (w, fd, "", DEPTH_MAX, err);
+    (void)close (fd);
+    return rc == 0 ? remove_dir (w, parent, name, err) : rc;
+}
+
+int manifest_remove (const char *path, const void *manifest, size_t size,
+                     struct err *err)
+{
+    struct walk w = { .file = remove_file, .leave = remove_dir,
+                      .at = manifest, .end = (const char *)manifest + size };
+    const char *name;
+    int parent = open_parent (path, &name, err), rc;
+
+    if (parent < 0)
+        return parent;
+    rc = remove_below (&w, parent, name, err);
+    if (rc == 0 && w.left)
+        rc = err_set (err, ESTALE, "something in it is not what was read");
+    if (rc == 0)
+        rc = FAULT ("agent.release.sync");
+    if (rc == 0 && fsync (parent) < 0)
+        rc = err_sys (err, errno, "cannot fsync its directory");
+    (void)close (parent);
+    return rc < 0 ? err_prefix (err, rc, "%s", path) : 0;
+}

@@ -1,0 +1,35 @@
+/* node_agent/guard/manifest.h - which files a capture had when it was sealed
+ *
+ * One record for each file: path within the capture, size, date and inode.
+ * With it a capture is removed file by file, and only if each is still the one
+ * that was delivered.  Symbolic links are never followed.
+ */
+#ifndef ROLLCALL_GUARD_MANIFEST_H
+#define ROLLCALL_GUARD_MANIFEST_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+#define MANIFEST_MAX (64u << 20)        // bytes of one; 100 a file are usual
+
+/* Write the manifest of the directory 'path' to 'out', and the number of its
+ * files to *ret_files.  -ENOTSUP if it holds anything but regular files and
+ * directories (then it is never to be removed), -EFBIG if 'out' may not be so
+ * large, else what the file system said.
+ */
+int manifest_take (const char *path, struct buf *out, size_t *ret_files,
+                   struct err *err);
+
+/* 0 if 'path' holds exactly what the manifest says; -ESTALE if not. */
+int manifest_check (const char *path, const void *manifest, size_t size,
+                    struct err *err);
+
+/* Remove the files of the manifest, then directories that are empty, 'path'
+ * itself last; the removal is fsynced.  What is gone already is fine, so that
+ * it can be done again after a crash.  -ESTALE if there was something else,
+ * which stays.
+ */
+int manifest_remove (const char *path, const void *manifest, size_t size,
+                     struct err *err);
+
+#endif

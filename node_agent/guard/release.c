@@ -1,0 +1,108 @@
+/* node_agent/guard/release.c - captures that are safely elsewhere, removed */
+#include "guard/release.h"
+
+#include "base/counter.h"
+#include "base/units.h"
+#include "guard/manifest.h"
+#include "spool/releases.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+bool release_parse (const char *text, struct release_policy *ret)
+{
+    static const char after[] = "after=";
+    size_t n = sizeof (after) - 1;
+
+    if (strncmp (text, after, n) == 0 &&
+        units_duration_ns (text + n, &ret->after_ns) == 0)
+        ret->kind = RELEASE_AFTER;
+    else if (strcmp (text, "never") == 0)
+        ret->kind = RELEASE_NEVER;
+    else if (strcmp (text, "shipped") == 0)
+        ret->kind = RELEASE_SHIPPED;
+    else if (strcmp (text, "when-full") == 0)
+        ret->kind = RELEASE_WHEN_FULL;
+    else
+        return false;
+    return true;
+}
+
+bool release_concerns (const struct release_policy *p, const char *path)
+{
+    size_t n = p->below ? strlen (p->below) : 0;
+
+    return p->kind != RELEASE_NEVER &&
+           (n == 0 || (strncmp (path, p->below, n) == 0 && path[n] == '/'));
+}
+
+/* The files, and the ledger's last word on them. */
+static int remove_begun (struct spool *s, struct released *r, struct err *err)
+{
+    int rc = manifest_remove (r->path, r->manifest.data, r->manifest.size,
+                              err);
+
+    if (rc == 0) {
+        rc = spool_set_release (s, r->id, RELEASE_DONE, err);
+        counter_add (COUNTER_CAPTURES_RELEASED, 1);
+    } else if (rc == -ESTALE) {
+        (void)spool_set_release (s, r->id, RELEASE_LEFT, NULL);
+        counter_add (COUNTER_RELEASES_REFUSED, 1);
+    }
+    return rc;
+}
+
+int release_repair (struct spool *s, struct err *err)
+{
+    struct released r = { .id = 0 };
+    int rc, first = 0;
+
+    while ((rc = spool_next_release (s, RELEASE_BEGUN, r.id, 0, &r, err)) > 0) {
+        if ((rc = remove_begun (s, &r, err)) < 0 && first == 0)
+            first = rc;
+        buf_fini (&r.manifest);
+    }
+    return rc < 0 ? rc : first;
+}
+
+/* The oldest that may go, into *ret; as spool_next_release. */
+static int find_next (struct spool *s, const struct release_policy *p,
+                      int64_t wall_ns, struct released *ret, struct err *err)
+{
+    int64_t before = p->kind == RELEASE_AFTER ? wall_ns - p->after_ns
+                                              : INT64_MAX;
+    int rc;
+
+    ret->id = 0;
+    while ((rc = spool_next_release (s, RELEASE_KEPT, ret->id, before, ret,
+                                     err)) > 0 &&
+           !release_concerns (p, ret->path))
+        buf_fini (&ret->manifest);
+    return rc;
+}
+
+int release_next (struct spool *s, const struct release_policy *p, bool full,
+                  int64_t wall_ns, char path[PATH_MAX], struct err *err)
+{
+    struct released r;
+    int rc;
+
+    if (p->kind == RELEASE_NEVER || (p->kind == RELEASE_WHEN_FULL && !full))
+        return 0;
+    if ((rc = find_next (s, p, wall_ns, &r, err)) <= 0)
+        return rc;
+    (void)snprintf (path, PATH_MAX, "%s", r.path);
+    rc = manifest_check (r.path, r.manifest.data, r.manifest.size, err);
+    if (rc == 0)
+        rc = spool_set_release (s, r.id, RELEASE_BEGUN, err);
+    if (rc == 0) {
+        rc = remove_begun (s, &r, err);
+    } else if (rc == -ESTALE || rc == -ENOENT || rc == -EACCES) {
+        (void)spool_set_release (s, r.id, RELEASE_CHANGED, NULL);
+        counter_add (COUNTER_RELEASES_REFUSED, 1);
+        rc = -ESTALE;
+    }
+    buf_fini (&r.manifest);
+    return rc < 0 ? rc : 1;
+}

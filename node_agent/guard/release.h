@@ -1,0 +1,43 @@
+/* node_agent/guard/release.h - captures that are safely elsewhere, removed
+ *
+ * A capture goes when all its items are durable and each of its files is still
+ * the one that was delivered (guard/manifest.h).  The ledger knows first, then
+ * the files go; a removal that a crash has cut short is gone on with at the
+ * next start.
+ */
+#ifndef ROLLCALL_GUARD_RELEASE_H
+#define ROLLCALL_GUARD_RELEASE_H
+
+#include "spool/spool.h"
+
+enum release_kind { RELEASE_NEVER, RELEASE_SHIPPED, RELEASE_AFTER,
+                    RELEASE_WHEN_FULL };
+
+struct release_policy {
+    enum release_kind kind;
+    int64_t after_ns;           // of RELEASE_AFTER: since sealing
+    const char *below;          // only captures below this directory; NULL: all
+};
+
+/* "never", "shipped", "after=DURATION", "when-full"; false for anything else,
+ * which leaves *ret alone.
+ */
+bool release_parse (const char *text, struct release_policy *ret);
+
+/* Whether captures at 'path' may ever be released. */
+bool release_concerns (const struct release_policy *p, const char *path);
+
+/* Go on with what was begun in a former life; at the start, before captures
+ * are searched for.
+ */
+int release_repair (struct spool *s, struct err *err);
+
+/* Release the oldest capture that may go.  'full': a disk has no room.  1: one
+ * was, its path is in 'path'; 0: none may; negative: it could not be removed,
+ * and stays (-ESTALE: it is not what was delivered, and is left alone from now
+ * on).
+ */
+int release_next (struct spool *s, const struct release_policy *p, bool full,
+                  int64_t wall_ns, char path[PATH_MAX], struct err *err);
+
+#endif

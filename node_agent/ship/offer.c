@@ -1,0 +1,101 @@
+/* node_agent/ship/offer.c - an item that is offered, and its bytes */
+#include "ship/offer.h"
+
+#include "base/fileio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void offer_begin (struct offer *o, const struct spool_item *item)
+{
+    memset (o, 0, sizeof (*o));
+    o->item = *item;
+    o->used = true;
+    o->fd = -1;
+}
+
+void offer_end (struct offer *o)
+{
+    if (o->fd >= 0)
+        (void)close (o->fd);
+    free (o->hashes);
+    memset (o, 0, sizeof (*o));
+    o->fd = -1;
+}
+
+/* Whether 'data' is chunk 'n'; negative when that cannot be told. */
+static int is_chunk (struct offer *o, struct spool *s, uint64_t n,
+                     const void *data, size_t size)
+{
+    uint64_t first = n - n % SPOOL_SEGMENT;
+    struct digest d, id;
+
+    if (digest_of (data, size, &d) < 0)
+        return -ENOMEM;
+    if (o->item.size <= CONTENT_CHUNK)  // its list has this one only
+        return digest_of (&d, sizeof (d), &id) < 0 ? -ENOMEM
+               : memcmp (&id, &o->item.content, sizeof (id)) == 0;
+    if (!o->hashes &&
+        !(o->hashes = malloc (SPOOL_SEGMENT * sizeof (*o->hashes))))
+        return -ENOMEM;
+    if (o->nhashes == 0 || o->first != first) {
+        o->first = first;
+        o->nhashes = spool_hashes (s, o->item.id, first, o->hashes, NULL);
+    }
+    if (o->nhashes <= 0 || n - first >= (uint64_t)o->nhashes) {
+        o->nhashes = 0;
+        return -EBADMSG;
+    }
+    return memcmp (&o->hashes[n - first], &d, sizeof (d)) == 0;
+}
+
+/* What it means that the file does not have the bytes. */
+static enum offer_read blame (const struct offer *o, bool absent)
+{
+    if (o->item.kind == ITEM_ROWS || (o->item.own && absent))
+        return OFFER_DAMAGED;
+    return absent ? OFFER_VANISHED : OFFER_CHANGED;
+}
+
+enum offer_read offer_chunk (struct offer *o, struct spool *s,
+                             uint64_t offset, uint32_t length, void *out)
+{
+    uint64_t left = offset < o->item.size ? o->item.size - offset : 0;
+    size_t size = left < CONTENT_CHUNK ? (size_t)left : CONTENT_CHUNK;
+    int rc;
+
+    if (offset % CONTENT_CHUNK != 0 || length == 0 || length > size)
+        return OFFER_ASTRAY;
+    if (o->fd < 0)
+        o->fd = open (o->item.file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
+                                        O_NONBLOCK);
+    if (o->fd < 0)
+        return blame (o, true);
+    rc = fileio_pread_all (o->fd, out, size, (off_t)offset);
+    (void)posix_fadvise (o->fd, (off_t)offset, (off_t)size,
+                         POSIX_FADV_DONTNEED);
+    if (rc < 0)
+        return blame (o, rc != -ENODATA);
+    rc = is_chunk (o, s, offset / CONTENT_CHUNK, out, size);
+    if (rc == -ENOMEM)
+        return OFFER_ASTRAY;    // it will be asked for again
+    if (rc < 0)
+        return OFFER_DAMAGED;
+    return rc > 0 ? OFFER_READ : blame (o, false);
+}
+
+void offer_message (const struct offer *o, struct message *m)
+{
+    memset (m, 0, sizeof (*m));
+    m->type = MESSAGE_OFFER;
+    m->item = o->item.id;
+    m->kind = o->item.kind;
+    m->content = o->item.content;
+    m->size = o->item.size;
+    m->rank = o->item.rank;
+    memcpy (m->capture, o->item.capture, sizeof (m->capture));
+    memcpy (m->path, o->item.path, sizeof (m->path));
+}

@@ -1,0 +1,280 @@
+/* node_agent/spool/captures.c - captures: seen, settled, sealed */
+#include "spool/inside.h"
+
+#include "base/counter.h"
+#include "base/fault.h"
+#include "base/fileio.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CAPTURE_IS_GOOD \
+    "sum=" CAPTURE_SUM ("fingerprint", "key", "name", "rank", "state", "open")
+
+/* The id of a version of a capture (NULL: any) with a state from 'least' to
+ * 'most'; 0: none, or the ledger cannot tell.
+ */
+static uint64_t find (struct spool *s, const char *path,
+                      const char *fingerprint, enum spool_state least,
+                      enum spool_state most)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT id FROM capture WHERE key=row_sum(?1) AND path=?1 AND "
+        "fingerprint=ifnull(?2,fingerprint) AND state BETWEEN ?3 AND ?4 AND "
+        CAPTURE_IS_GOOD, NULL);
+    uint64_t id = 0;
+
+    db_bind_text (st, 1, path);
+    db_bind_text (st, 2, fingerprint);
+    (void)sqlite3_bind_int (st, 3, (int)least);
+    (void)sqlite3_bind_int (st, 4, (int)most);
+    if (st && sqlite3_step (st) == SQLITE_ROW)
+        id = (uint64_t)sqlite3_column_int64 (st, 0);
+    (void)sqlite3_finalize (st);
+    return id;
+}
+
+bool spool_knows (struct spool *s, const char *path, const char *fingerprint)
+{
+    return find (s, path, fingerprint, SPOOL_SEALED, SPOOL_RELEASED) > 0;
+}
+
+static int insert (struct spool *s, const char *path, struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "INSERT INTO capture (path, fingerprint, key, name, rank, state, open,"
+        " sum) VALUES (?1, '', 0, '', -1, 1, 0, 0)", err);
+
+    db_bind_text (st, 1, path);
+    return ledger_run (s, st, err);
+}
+
+/* Give a capture's row its version and state; the path stays. */
+static int update (struct spool *s, uint64_t id, const char *fingerprint,
+                   enum spool_state state, struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "UPDATE capture SET fingerprint=?2, key=row_sum(path), state=?3, "
+        "sum=" CAPTURE_SUM ("?2", "row_sum(path)", "name", "rank", "?3",
+                            "open") " WHERE id=?1", err);
+
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
+    db_bind_text (st, 2, fingerprint);
+    (void)sqlite3_bind_int (st, 3, (int)state);
+    return ledger_run (s, st, err);
+}
+
+static int see (struct spool *s, const char *path, uint64_t *id,
+                struct err *err)
+{
+    int rc = 0;
+
+    if ((*id = find (s, path, "", SPOOL_SEEN, SPOOL_SEEN)) > 0)
+        return 0;
+    rc = insert (s, path, err);
+    *id = (uint64_t)sqlite3_last_insert_rowid (s->db);
+    return rc < 0 ? rc : update (s, *id, "", SPOOL_SEEN, err);
+}
+
+int spool_seen (struct spool *s, const char *const *paths, size_t n,
+                struct err *err)
+{
+    int rc = n > 0 ? spool_ledger_begin (s, err) : 0;
+    uint64_t id;
+
+    if (rc < 0 || n == 0)
+        return rc;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (find (s, paths[i], NULL, SPOOL_SEEN, SPOOL_RELEASED) == 0)
+            rc = see (s, paths[i], &id, err);
+    }
+    if (rc < 0) {
+        spool_ledger_rollback (s);
+        return rc;
+    }
+    return spool_ledger_commit (s, "agent.spool.seen.commit", err);
+}
+
+int spool_find_vanished (struct spool *s,
+                         void (*fn) (void *arg, const char *capture_path),
+                         void *arg, struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT id, path FROM capture WHERE state<3 AND state=1 AND id>?1 AND "
+        CAPTURE_IS_GOOD " ORDER BY id LIMIT 1", err);
+    int rc = st ? spool_ledger_begin (s, err) : ledger_error (s, NULL);
+    uint64_t id = 0;
+
+    while (rc == 0) {
+        char path[PATH_MAX];
+
+        (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
+        if (sqlite3_step (st) != SQLITE_ROW)
+            break;
+        id = (uint64_t)sqlite3_column_int64 (st, 0);
+        (void)snprintf (path, sizeof (path), "%s",
+                        (const char *)sqlite3_column_text (st, 1));
+        (void)sqlite3_reset (st);
+        if (access (path, F_OK) == 0 || errno != ENOENT)
+            continue;
+        rc = update (s, id, "", SPOOL_VANISHED, err);
+        if (rc == 0)
+            fn (arg, path);
+    }
+    (void)sqlite3_finalize (st);
+    if (rc < 0) {
+        spool_ledger_rollback (s);
+        return rc;
+    }
+    return spool_ledger_commit (s, "agent.spool.vanished.commit", err);
+}
+
+int spool_settle (struct spool *s, const char *path, const char *fingerprint,
+                  uint64_t *id, struct err *err)
+{
+    int rc = spool_ledger_begin (s, err);
+
+    if (rc == 0)
+        rc = see (s, path, id, err);
+    if (rc == 0)
+        rc = update (s, *id, fingerprint, SPOOL_SETTLED, err);
+    if (rc < 0) {
+        spool_ledger_rollback (s);
+        return rc;
+    }
+    return spool_ledger_commit (s, "agent.spool.settle.commit", err);
+}
+
+void spool_unsettle (struct spool *s, uint64_t id)
+{
+    // what fails here is done at the next start
+    (void)spool_remove_files (s, id, NULL);
+    if (spool_ledger_begin (s, NULL) < 0)
+        return;
+    if (update (s, id, "", SPOOL_SEEN, NULL) < 0)
+        spool_ledger_rollback (s);
+    else
+        (void)spool_ledger_commit (s, "agent.spool.unsettle.commit", NULL);
+}
+
+/* ---- sealing ---- */
+
+static int add_segment (struct spool *s, int64_t item,
+                        const struct content_hash *h, size_t first,
+                        struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "INSERT INTO chunks VALUES (?1,?2,?3,row_sum('h',?1,?2,?3))", err);
+    size_t n = h->n - first < SPOOL_SEGMENT ? h->n - first : SPOOL_SEGMENT;
+
+    (void)sqlite3_bind_int64 (st, 1, item);
+    (void)sqlite3_bind_int64 (st, 2, (int64_t)first);
+    (void)sqlite3_bind_blob (st, 3, h->chunks + first, (int)(n * DIGEST_SIZE),
+                             SQLITE_STATIC);
+    return ledger_run (s, st, err);
+}
+
+int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
+              const struct digest *content, struct err *err)
+{
+    struct spool_tally *t = &s->tally[item->kind][SPOOL_SEALED];
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "INSERT INTO item (capture, number, kind, own, path, size, content, "
+        "state, at, why, sum) VALUES (?1,?2,?3,?4,?5,?6,?7,3,0,'',0)", err);
+    int64_t id;
+    int rc;
+
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
+    (void)sqlite3_bind_int64 (st, 2, item->number);
+    (void)sqlite3_bind_int (st, 3, (int)item->kind);
+    (void)sqlite3_bind_int (st, 4, item->own);
+    db_bind_text (st, 5, item->path ? item->path : "");
+    (void)sqlite3_bind_int64 (st, 6, (int64_t)item->size);
+    (void)sqlite3_bind_blob (st, 7, content->bytes, DIGEST_SIZE,
+                             SQLITE_STATIC);
+    if ((rc = ledger_run (s, st, err)) < 0)
+        return rc;
+    id = sqlite3_last_insert_rowid (s->db);
+    st = spool_ledger_prepare (s, "UPDATE item SET sum="
+                         ITEM_SUM ("state", "at", "why") " WHERE id=?1", err);
+    (void)sqlite3_bind_int64 (st, 1, id);
+    rc = ledger_run (s, st, err);
+    for (size_t i = 0; item->hash.n > 1 && i < item->hash.n && rc == 0;
+         i += SPOOL_SEGMENT)
+        rc = add_segment (s, id, &item->hash, i, err);
+    t->items++;
+    t->bytes += item->size;
+    return rc;
+}
+
+static int seal_capture (struct spool *s, uint64_t id, const char *name,
+                         int64_t rank, size_t n, struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "UPDATE capture SET name=?2, rank=?3, state=3, open=?4, sum="
+        CAPTURE_SUM ("fingerprint", "key", "?2", "?3", "3", "?4")
+        " WHERE id=?1 AND state=2", err);
+    int rc;
+
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
+    db_bind_text (st, 2, name);
+    (void)sqlite3_bind_int64 (st, 3, rank);
+    (void)sqlite3_bind_int64 (st, 4, (int64_t)n);
+    rc = ledger_run (s, st, err);
+    if (rc == 0 && sqlite3_changes (s->db) != 1)
+        rc = err_set (err, EINVAL, "capture %llu has not settled",
+                      (unsigned long long)id);
+    return rc;
+}
+
+int spool_seal (struct spool *s, uint64_t id, const char *name, int64_t rank,
+                const struct spool_new *items, size_t n, struct err *err)
+{
+    char dir[PATH_MAX];
+    struct digest content;
+    int rc = FAULT ("agent.spool.seal.fsync");
+
+    spool_group_path (s, id, dir);
+    if (rc < 0)
+        rc = err_sys (err, -rc, "cannot fsync directory %s", dir);
+    else
+        rc = fileio_sync_dir (dir, err);
+    if (rc < 0 || (rc = spool_ledger_begin (s, err)) < 0)
+        return rc;
+    rc = seal_capture (s, id, name, rank, n, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rc = content_hash_end (&items[i].hash, &content);
+        if (rc == 0)
+            rc = item_add (s, id, &items[i], &content, err);
+    }
+    if (rc < 0) {
+        spool_ledger_rollback (s);
+        return rc;
+    }
+    rc = spool_ledger_commit (s, "agent.spool.seal.commit", err);
+    if (rc == 0)
+        counter_add (COUNTER_ITEMS_SEALED, n);
+    return rc;
+}
+
+/* ---- sealing again ---- */
+
+int capture_forget (struct spool *s, uint64_t id, char path[PATH_MAX],
+                    struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT path FROM capture WHERE id=?1 AND " CAPTURE_IS_GOOD, err);
+
+    path[0] = '\0';
+    if (!st)
+        return ledger_error (s, NULL);
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
+    if (sqlite3_step (st) == SQLITE_ROW)
+        (void)snprintf (path, PATH_MAX, "%s",
+                        (const char *)sqlite3_column_text (st, 0));
+    (void)sqlite3_finalize (st);
+    // a damaged row keeps its wrong sum, so that it is never believed again
+    return *path ? update (s, id, "", SPOOL_QUARANTINED, err) : 0;
+}

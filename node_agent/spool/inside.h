@@ -1,0 +1,144 @@
+/* node_agent/spool/inside.h - the spool, between its files
+ *
+ * spool.c      opening, the directory, recovery
+ * ledger.c     the database: schema, transactions, checksums, tallies
+ * captures.c   captures: seen, settled, sealed
+ * items.c      items: next, durable, gone, set aside
+ * kept.c       what wrappers said, and notes
+ * releases.c   captures that may be removed one day
+ * migrate.c    a ledger of version 1
+ * check.c      spool_check
+ */
+#ifndef ROLLCALL_SPOOL_INSIDE_H
+#define ROLLCALL_SPOOL_INSIDE_H
+
+#include "spool/spool.h"
+
+#include "base/db.h"
+
+#define SPOOL_SCHEMA 2          // PRAGMA user_version
+#define SPOOL_KINDS 3           // ITEM_ROWS, ITEM_RAW, and an unused 0
+#define SPOOL_LEDGER "ledger.db"
+#define SPOOL_ITEMS "items"
+#define SPOOL_QUARANTINE "quarantine"
+#define FILES_SHIFT 10          // captures in one directory: 1024, so that
+                                // searching one takes milliseconds
+#define ADVICE_MAX 64           // of it are in memory; then a transaction
+#define PATH_SHORT (PATH_MAX - 64)      // of a spool: its files have room
+
+struct advice {
+    uint64_t id, offset;
+    enum spool_state state;
+};
+
+struct spool {
+    char dir[PATH_SHORT];
+    int lock;                   // descriptor, locked
+    sqlite3 *db;
+    struct spool_tally tally[SPOOL_KINDS][SPOOL_STATES];
+    struct spool_tally saved[SPOOL_KINDS][SPOOL_STATES];        // in the ledger
+    bool recounted;             // write all tallies with the next commit
+    struct advice advice[ADVICE_MAX];
+    size_t nadvice;
+    uint64_t made_dir;          // items/ has it, and it is fsynced; 0: none
+    spool_again_fn *again;
+    void *again_arg;
+    char set_aside[ERR_TEXT_MAX];
+};
+
+/* ---- ledger.c ---- */
+
+/* Open ledger.db in s->dir, which may be of version 1 or new.  -EBADMSG when it
+ * is damaged.
+ */
+int spool_ledger_open (struct spool *s, struct err *err);
+void spool_ledger_close (struct spool *s);
+
+/* Make the tables of SPOOL_SCHEMA. */
+int ledger_create (struct spool *s, struct err *err);
+
+/* A transaction.  'point' names the fault point of the commit.  A commit that
+ * fails has been rolled back.
+ */
+int spool_ledger_begin (struct spool *s, struct err *err);
+int spool_ledger_commit (struct spool *s, const char *point, struct err *err);
+void spool_ledger_rollback (struct spool *s);
+
+/* As db_error, but -EBADMSG for what SQLite found damaged. */
+int ledger_error (struct spool *s, struct err *err);
+
+/* Run and finalize: 0 or as ledger_error.  Takes the result of preparing. */
+int ledger_run (struct spool *s, sqlite3_stmt *st, struct err *err);
+sqlite3_stmt *spool_ledger_prepare (struct spool *s, const char *sql,
+                              struct err *err);
+
+/* Tallies: from the rows of the table; from all items; into the table. */
+int tally_load (struct spool *s, struct err *err);
+int tally_count (struct spool *s, struct err *err);
+
+/* Whether the table says what 'tally' says. */
+bool tally_is_true (struct spool *s);
+
+/* ---- spool.c ---- */
+
+int spool_lock_dir (struct spool *s, struct err *err);
+int spool_make_dirs (struct spool *s, struct err *err);
+struct spool *spool_new_struct (const char *dir, struct err *err);
+
+/* "items/GROUP" and "items/GROUP/ID-NUMBER" below the spool. */
+void spool_group_path (const struct spool *s, uint64_t id,
+                       char out[PATH_MAX]);
+void spool_file_path (const struct spool *s, uint64_t id, unsigned number,
+                      char out[PATH_MAX]);
+
+/* Put a file into quarantine (it may be absent), with its reason. */
+int spool_set_file_aside (struct spool *s, const char *file, const char *name,
+                          const char *why, struct err *err);
+
+/* Remove every file of a capture. */
+int spool_remove_files (struct spool *s, uint64_t id, struct err *err);
+
+/* Sealed again: the row of a capture is not found by spool_knows any more; to
+ * be called in a transaction.  Its path goes to 'path', "" if it is damaged.
+ */
+int capture_forget (struct spool *s, uint64_t id, char path[PATH_MAX],
+                    struct err *err);
+
+/* ---- captures.c, items.c ---- */
+
+/* Members of a row, in the order of its checksum. */
+#define CAPTURE_SUM(fingerprint, key, name, rank, state, open) \
+    "row_sum('c', id, path, " fingerprint ", " key ", " name ", " rank ", " \
+    state ", " open ")"
+#define ITEM_SUM(state, at, why) \
+    "row_sum('i', id, capture, number, kind, own, path, size, content, " \
+    state ", " at ", " why ")"
+
+int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
+              const struct digest *content, struct err *err);
+
+/* The first open item of a kind after 'id', and what is wrong with it, or
+ * NULL.  1 found, 0 none, negative on failure.
+ */
+int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
+               struct spool_item *ret, const char **why, struct err *err);
+
+/* An item's next state, within a transaction; the capture's number of open
+ * items follows.  An item that is not open any more stays as it is.
+ */
+int item_set (struct spool *s, uint64_t id, enum spool_state state,
+              const char *why, struct err *err);
+
+/* What 'advice' says, within a transaction. */
+int item_advise (struct spool *s, struct err *err);
+
+static inline bool state_is_open (enum spool_state s)
+{
+    return s >= SPOOL_SEALED && s < SPOOL_DURABLE;
+}
+
+/* ---- migrate.c ---- */
+
+int spool_migrate (struct spool *s, struct err *err);
+
+#endif

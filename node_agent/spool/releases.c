@@ -1,0 +1,110 @@
+/* node_agent/spool/releases.c - captures that may be removed one day */
+#include "spool/releases.h"
+
+#include "base/db.h"
+#include "base/fault.h"
+#include "guard/manifest.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+int spool_add_release (struct spool *s, const char *path, size_t nitems,
+                       const struct buf *manifest, int64_t now_ns,
+                       struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = FAULT ("agent.release.add");
+
+    if (rc < 0)
+        return err_sys (err, -rc, "cannot note the files of %s", path);
+    rc = db_prepare (spool_db (s), "INSERT OR REPLACE INTO release (path, "
+                     "first_item, last_item, sealed_ns, manifest, state) "
+                     "SELECT ?1, max(id) - ?2 + 1, max(id), ?3, ?4, 0 "
+                     "FROM item", &st, err);
+    if (rc == 0) {
+        db_bind_text (st, 1, path);
+        (void)sqlite3_bind_int64 (st, 2, (int64_t)nitems);
+        (void)sqlite3_bind_int64 (st, 3, now_ns);
+        (void)sqlite3_bind_blob64 (st, 4, manifest->data, manifest->size,
+                                   SQLITE_STATIC);
+        rc = db_run (st, err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+static int take_row (sqlite3_stmt *st, struct released *ret)
+{
+    ret->id = sqlite3_column_int64 (st, 0);
+    (void)snprintf (ret->path, sizeof (ret->path), "%s",
+                    (const char *)sqlite3_column_text (st, 1));
+    ret->sealed_ns = sqlite3_column_int64 (st, 2);
+    buf_init (&ret->manifest, MANIFEST_MAX);
+    buf_put (&ret->manifest, sqlite3_column_blob (st, 3),
+             (size_t)sqlite3_column_bytes (st, 3));
+    return ret->manifest.failed ? -1 : 1;
+}
+
+int spool_next_release (struct spool *s, enum release_state state, int64_t id,
+                        int64_t before_ns, struct released *ret,
+                        struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (spool_db (s), "SELECT id, path, sealed_ns, manifest "
+                         "FROM release WHERE state=?1 AND id>?2 AND (?1<>0 OR "
+                         "sealed_ns<?3 AND NOT EXISTS (SELECT 1 FROM item "
+                         "WHERE item.id BETWEEN first_item AND last_item AND "
+                         "item.state NOT IN (6, 7))) ORDER BY id LIMIT 1",
+                         &st, err);
+
+    if (rc < 0)
+        return rc;
+    (void)sqlite3_bind_int (st, 1, (int)state);
+    (void)sqlite3_bind_int64 (st, 2, id);
+    (void)sqlite3_bind_int64 (st, 3, before_ns);
+    switch (sqlite3_step (st)) {
+    case SQLITE_ROW:
+        if ((rc = take_row (st, ret)) < 0)
+            rc = err_set (err, ENOMEM, "no memory for a manifest");
+        break;
+    case SQLITE_DONE:
+        break;
+    default:
+        rc = db_error (spool_db (s), "spool", err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+int spool_set_release (struct spool *s, int64_t id, enum release_state state,
+                       struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = FAULT ("agent.release.commit");
+
+    if (rc < 0)
+        return err_sys (err, -rc, "cannot note a release");
+    rc = db_prepare (spool_db (s), "UPDATE release SET state=?2 WHERE id=?1",
+                     &st, err);
+    if (rc == 0) {
+        (void)sqlite3_bind_int64 (st, 1, id);
+        (void)sqlite3_bind_int (st, 2, (int)state);
+        rc = db_run (st, err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+bool spool_is_releasing (struct spool *s, const char *path)
+{
+    sqlite3_stmt *st = NULL;
+    bool is = false;
+
+    if (db_prepare (spool_db (s), "SELECT 1 FROM release WHERE path=?1 AND "
+                    "state IN (1, 4)", &st, NULL) == 0) {
+        db_bind_text (st, 1, path);
+        is = sqlite3_step (st) == SQLITE_ROW;
+    }
+    (void)sqlite3_finalize (st);
+    return is;
+}

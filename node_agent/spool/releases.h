@@ -1,0 +1,51 @@
+/* node_agent/spool/releases.h - captures that may be removed one day
+ *
+ * For each capture that was sealed with a manifest: what it was, and how far
+ * its removal is.  Part of the spool's ledger; every change is a synchronous
+ * transaction.
+ */
+#ifndef ROLLCALL_SPOOL_RELEASES_H
+#define ROLLCALL_SPOOL_RELEASES_H
+
+#include "base/buf.h"
+#include "spool/spool.h"
+
+enum release_state {
+    RELEASE_KEPT = 0,           // the capture is there
+    RELEASE_BEGUN = 1,          // it is being removed: to be gone on with
+    RELEASE_DONE = 2,
+    RELEASE_CHANGED = 3,        // not what was delivered: stays
+    RELEASE_LEFT = 4,           // removed, but for what was not its own
+};
+
+struct released {
+    int64_t id;                 // in the order of sealing
+    char path[PATH_MAX];
+    int64_t sealed_ns;          // wall clock
+    struct buf manifest;        // to be freed by the caller (buf_fini)
+};
+
+/* The last 'nitems' items that were sealed are those of this capture.  Replaces
+ * what was known of an older version of it.
+ */
+int spool_add_release (struct spool *s, const char *path, size_t nitems,
+                       const struct buf *manifest, int64_t now_ns,
+                       struct err *err);
+
+/* The first after 'id' in this state; of RELEASE_KEPT only those of which every
+ * item is durable, and which were sealed before 'before_ns'.  1, 0 for none, or
+ * negative.
+ */
+int spool_next_release (struct spool *s, enum release_state state, int64_t id,
+                        int64_t before_ns, struct released *ret,
+                        struct err *err);
+
+int spool_set_release (struct spool *s, int64_t id, enum release_state state,
+                       struct err *err);
+
+/* Whether what is at 'path' is the rest of a capture that is being removed, or
+ * was: it must not be taken for a newer version.
+ */
+bool spool_is_releasing (struct spool *s, const char *path);
+
+#endif

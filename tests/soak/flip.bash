@@ -1,0 +1,219 @@
+# tests/soak/flip.bash - one byte of what is on disk is another one
+#
+# A shipment in the spool, the agent's ledger, a stored segment, the
+# aggregator's ledger, one byte at a time.  It is detected (what it was is named
+# as not delivered, or failed, or the program says what is damaged and ends),
+# or has no effect on any answer.  Everything else is delivered, nobody
+# crashes, and no row is there that was not in the captures.
+
+# shellcheck disable=SC2034,SC2154
+
+# wrong_rows REF DB: rows of the result that the captures do not have
+wrong_rows ()
+{
+    local rows lost doubled
+
+    read -r rows lost doubled < <(difference "$1" "$2")
+    echo "${doubled:-unreadable}"
+}
+
+lost_ranks ()                       # REF DB: whose rows are not all there
+{
+    sqlite3 -readonly "$2" "ATTACH '$1' AS ref;
+        SELECT r.rank FROM ref.StepTraceTime r LEFT JOIN main.StepTraceTime m
+            ON m.rank=r.rank AND m.step=r.step WHERE m.rank IS NULL
+        UNION SELECT t.rank FROM
+            (SELECT rank, count(*) n FROM ref.CommAnalyzerMatrix GROUP BY rank) t
+            LEFT JOIN (SELECT rank, count(*) n FROM main.CommAnalyzerMatrix
+                GROUP BY rank) u ON u.rank=t.rank WHERE t.n IS NOT u.n
+        ORDER BY 1" | paste -sd' '
+}
+
+# is_named RANK: its loss is told in the result, or by one of the programs
+is_named ()
+{
+    [ -n "$(sqlite3 -readonly "$DB" "SELECT 1 FROM Capture WHERE rank=$1 AND
+        state<>'complete' UNION SELECT 1 FROM Roster WHERE rank=$1 AND
+        state<>'present'")" ] ||
+        grep -qiE 'damage|quarantin|changed or vanished|not delivered|corrupt|malformed|checksum' \
+            agent.log service.log
+}
+
+# judge WHAT: the outcome of a flip; counts in 'outcomes'
+judge ()
+{
+    local ref=ref/cluster_analysis_output/analysis.db wrong ranks rank
+
+    if [ ! -e "$DB" ]; then
+        outcome="no result"
+        return 1
+    fi
+    wrong=$(wrong_rows "$ref" "$DB")
+    ranks=$(lost_ranks "$ref" "$DB")
+    if [ "$wrong" != 0 ]; then
+        outcome="$wrong rows that are not the captures'"
+        total_doubled=$((total_doubled + 1))
+        return 1
+    fi
+    for rank in $ranks; do
+        if ! is_named "$rank"; then
+            outcome="rank $rank is lost silently"
+            total_lost=$((total_lost + 1))
+            return 1
+        fi
+    done
+    case $ranks in
+    "") outcome="no effect" ;;
+    *\ *)
+        outcome="ranks $ranks were lost by one byte"
+        total_lost=$((total_lost + 1))
+        return 1
+        ;;
+    *) outcome="named" ;;
+    esac
+}
+
+# A process that has ended did so with words, not by a signal.
+ended_well ()                       # PID WHO
+{
+    alive "$1" && return
+    end_process "$1" 0
+    [ "$ended" -lt $DIED ] || complain "$2 crashed with status $ended"
+}
+
+arrived_or_over ()
+{
+    captures_arrived "$CAPTURES" || ! alive "$agent_pid" ||
+        ! alive "$service_pid"
+}
+
+# flip_agent FILE POSITION: with the spool of template/
+flip_agent ()
+{
+    rm -rf state root
+    cp -r template state
+    "$KIT/flip_byte" "$1" "$2" || return
+    start_service
+    start_agent
+    await "$FLIP_WAIT" arrived_or_over
+    ended_well "$agent_pid" agent && ended_well "$service_pid" aggregator ||
+        return
+    if ! alive "$agent_pid" && grep -qE 'level=error' agent.log; then
+        # it refused a damaged spool: a person looks, and it is all there
+        outcome="refused"
+        return
+    fi
+    judge
+}
+
+# flip_service FILE POSITION: with the root of template/, and one more capture,
+# so that there is something to be built
+flip_service ()
+{
+    rm -rf root state
+    cp -r template root
+    rm -rf root/jobs
+    "$KIT/flip_byte" "$1" "$2" || return
+    start_service
+    start_agent
+    await "$FLIP_WAIT" arrived_or_over
+    ended_well "$agent_pid" agent && ended_well "$service_pid" aggregator ||
+        return
+    if ! alive "$service_pid" && grep -qE 'level=error' service.log; then
+        outcome="refused"
+        return
+    fi
+    judge
+}
+
+# make_spool SIGNAL: a spool with everything sealed, nothing delivered
+make_spool ()
+{
+    captures 3
+    oracle || return
+    sealed () { [ "$(grep -c event=sealed agent.log)" -ge "$CAPTURES" ]; }
+    start_agent
+    await 30 sealed || complain "nothing was sealed: $(cat agent.log)" || return
+    stop_agent "$1"
+    mv state template
+}
+
+# make_store SIGNAL: a store with two captures; a third one is in job/ only
+make_store ()
+{
+    local all
+
+    captures 3
+    oracle || return
+    mkdir kept
+    all=(job/*_ascend_pt)
+    mv "${all[2]}" kept/
+    start_service
+    start_agent
+    await 30 captures_arrived 2 || complain "nothing was delivered" || return
+    stop_agent
+    stop_service "$1"
+    mv root template
+    rm -rf job state
+    mv kept job
+}
+
+# one_case spool|store PATTERN COUNT: COUNT positions, 0 all
+one_case ()
+{
+    local side=$1 pattern=$2 count=$3 file size i at outcome state=0 n
+    local signal=TERM
+
+    FLIP_WAIT=20    # on a machine that does other things, too
+    # who ends in peace leaves no -wal, and has all in its ledger.db
+    case $pattern in *-wal) signal=KILL ;; esac
+    "make_$side" "$signal" || return
+    mapfile -t file < <(cd template && find . -type f -path "./$pattern" |
+        sort)
+    if [ ${#file[@]} -eq 0 ]; then
+        complain "there is no $pattern in: $(cd template && find . -type f |
+            paste -sd' ')"
+        return
+    fi
+    size=$(stat -c %s "template/${file[0]}")
+    n=$([ "$count" -eq 0 ] && echo "$size" || echo "$count")
+    for ((i = 0; i < n; i++)); do
+        at=$i
+        if [ "$count" -gt 0 ]; then
+            random "$((size / n + 1))"
+            at=$(((i * size / n + DRAW) % size))
+        fi
+        : >agent.log
+        : >service.log
+        outcome=crashed
+        if [ "$side" = spool ]; then
+            flip_agent "state/${file[0]}" "$at"
+        else
+            flip_service "root/${file[0]}" "$at"
+        fi || {
+            state=1
+            complain "$side ${file[0]} byte $at of $size: $outcome"
+            [ -z "$KEEP" ] ||
+                tail -n 3 agent.log service.log >>"$WORK/failed.$at"
+        }
+        echo "$pattern: $outcome" >>"$WORK/outcomes"
+        stop_agent KILL
+        stop_service KILL
+    done
+    return $state
+}
+
+part_flip ()
+{
+    local count=14
+
+    [ -z "$LONG" ] || count=0
+    CASES=("spool *items/* $count" "spool *ledger.db $count"
+        "spool *ledger.db-wal $count" "store segments/* $count"
+        "store *ledger.db $count" "store *ledger.db-wal $count")
+    CASES+=("${CASES[@]}")          # twice: at other places
+    [ -z "$LONG" ] || CASES=("${CASES[@]:0:6}")
+    workers 12 take_cases
+    sort "$WORK/outcomes" 2>/dev/null | uniq -c | sed 's/^ */  /'
+    report "$(cat "$WORK/outcomes" 2>/dev/null | wc -l) bytes flipped"
+}

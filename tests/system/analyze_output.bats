@@ -1,0 +1,212 @@
+#!/usr/bin/env bats
+# rollcall analyze: what was in the place of its output before, and what may
+# not be changed by it
+
+load helper
+
+OUT=out/cluster_analysis_output
+
+# A test that failed in between leaves no process of sqlite3 behind.
+teardown ()
+{
+    cd "$BATS_TEST_TMPDIR" || return
+    if [ -p free ]; then
+        : <>free
+        wait "$holder" || true
+    fi
+}
+
+# with_log DB SQL: as a writer leaves it that was killed: its last changes are
+# in DB-wal only.
+with_log ()
+{
+    holding "$1" "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0; $2"
+    cp "$1" "$1-wal" saved/
+    let_go
+    cp "saved/$(basename "$1")" "saved/$(basename "$1")-wal" "$(dirname "$1")"
+}
+
+# The log would be replayed into whatever is called analysis.db next.
+@test "the write-ahead log of an old result does not get into the new one" {
+    mkdir saved
+    make
+    analyze
+    with_log "$DB" "UPDATE CommAnalyzerTime SET wait_time=4711;"
+    [ -s "$DB-wal" ]
+    analyze
+    expect_status 0
+    truth_and_more
+    is "files" analysis.db "$(ls -A $OUT)"
+}
+
+# The same, of a file that SQLite cannot bring to rest any more.
+@test "a log whose database is damaged is gone, too" {
+    mkdir saved
+    make
+    analyze
+    with_log "$DB" "UPDATE CommAnalyzerTime SET wait_time=4711;"
+    printf 'nonsense' | dd of="$DB" bs=1 seek=16 conv=notrunc status=none
+    analyze
+    expect_status 0
+    truth_and_more
+    is "files" analysis.db "$(ls -A $OUT)"
+}
+
+# hot_journal DB SQL: as a writer that was killed in mid-transaction leaves it
+hot_journal ()
+{
+    holding "$1" "PRAGMA cache_size=1; BEGIN; $2"
+    cp "$1" "$1-journal" saved/
+    let_go
+    cp "saved/$(basename "$1")" "saved/$(basename "$1")-journal" \
+        "$(dirname "$1")"
+}
+
+@test "the journal of a killed writer does not get into the new result" {
+    mkdir saved
+    make
+    analyze
+    hot_journal "$DB" "UPDATE CommAnalyzerTime SET wait_time=4711;
+        UPDATE CommAnalyzerMatrix SET bandwidth=7;"
+    [ -s "$DB-journal" ]
+    make --skip-ranks 3
+    analyze
+    expect_status 1
+    truth_and_more
+    is "files" analysis.db "$(ls -A $OUT)"
+    is "check" ok "$(sql "PRAGMA integrity_check")"
+}
+
+@test "another tool's database is kept with what is in its log only" {
+    local old=$OUT/analysis.db.before-rollcall
+
+    mkdir -p saved $OUT
+    sql "CREATE TABLE precious (x)" $OUT/analysis.db
+    with_log $OUT/analysis.db "INSERT INTO precious VALUES (1), (2);"
+    make
+    analyze
+    expect_status 0
+    truth_and_more
+    is "rows kept" 2 "$(sql "SELECT count(*) FROM precious" $old)"
+    [ ! -e $DB-wal ]
+}
+
+# As a viewer does that has it open: what it has not written back must stay
+# with the file, and it goes on working.
+@test "another tool's database is kept while a viewer has it open" {
+    local old=$OUT/analysis.db.before-rollcall
+
+    mkdir -p $OUT
+    sql "CREATE TABLE precious (x)" $OUT/analysis.db
+    holding $OUT/analysis.db "PRAGMA journal_mode=WAL;
+        PRAGMA wal_autocheckpoint=0; INSERT INTO precious VALUES (1), (2);
+        BEGIN; SELECT count(*) FROM precious;"
+    make
+    analyze
+    expect_status 0
+    is "rows kept" 2 "$(sql "SELECT count(*) FROM precious" $old)"
+    let_go
+    is "rows kept" 2 "$(sql "SELECT count(*) FROM precious" $old)"
+    truth_and_more
+}
+
+@test "another tool's database is kept with the journal of a killed writer" {
+    local old=$OUT/analysis.db.before-rollcall
+
+    mkdir -p saved $OUT
+    sql "CREATE TABLE precious (x, y);
+         INSERT INTO precious SELECT value, zeroblob(3000)
+         FROM generate_series(1, 500)" $OUT/analysis.db
+    hot_journal $OUT/analysis.db "UPDATE precious SET x=-1, y=zeroblob(3001);"
+    make
+    analyze
+    expect_status 0
+    truth_and_more
+    is "rows kept" 500 "$(sql "SELECT count(*) FROM precious WHERE x>0" $old)"
+    [ ! -e $DB-journal ]
+}
+
+# A file that is no database has none of these of its own, but somebody's they
+# are: nothing that another tool wrote is deleted.
+@test "logs that belong to nothing are kept, too" {
+    mkdir -p $OUT
+    echo text >$OUT/analysis.db
+    echo log >$OUT/analysis.db-wal
+    make
+    analyze
+    expect_status 0
+    truth_and_more
+    is "kept" log "$(cat $OUT/analysis.db.before-rollcall-wal)"
+    echo alone >$OUT/analysis.db-journal
+    rm $DB
+    analyze
+    expect_status 0
+    truth_and_more
+    is "kept" alone "$(cat $OUT/analysis.db.before-rollcall.1-journal)"
+}
+
+# written_now SQL...: somebody is writing what is in the way; nothing changes
+written_now ()
+{
+    for sql; do
+        holding $OUT/analysis.db "$sql"
+        find $OUT -type f -exec cksum {} + | sort -k 3 >before
+        analyze
+        expect_status 73
+        shows "process $holder" "is writing" "$OUT/analysis.db"
+        find $OUT -type f -exec cksum {} + | sort -k 3 | cmp before -
+        let_go
+    done
+}
+
+@test "a database that is being written stays where it is: 73, and by whom" {
+    make
+    mkdir -p $OUT
+    sql "CREATE TABLE precious (x)" $OUT/analysis.db
+    written_now "BEGIN IMMEDIATE; INSERT INTO precious VALUES (1);"
+    analyze                     # ours, from here on
+    written_now "BEGIN IMMEDIATE; DELETE FROM Job;" \
+        "PRAGMA journal_mode=WAL; BEGIN IMMEDIATE; DELETE FROM Job;"
+    analyze
+    expect_status 0
+    truth_and_more
+}
+
+# In a container every run has the same process id, and those of another one
+# mean nothing.
+@test "what a killed run left is in no other one's way, of the same id even" {
+    unshare -p -f true 2>/dev/null || skip "no process namespaces here"
+    make
+    paused_at communication.json unshare -p -f --kill-child \
+        "$ROLLCALL" analyze -j 2 -o out job
+    kill -KILL "$pid"
+    end_of "$pid"
+    run unshare -p -f "$ROLLCALL" analyze --text -j 2 -o out job
+    expect_status 0
+    truth_and_more
+}
+
+# ---- not into captures ----
+
+@test "an output within a capture is refused, the capture stays as it was" {
+    local c
+
+    make
+    c=$(capture_of 2)
+    fingerprint job >before
+    run "$ROLLCALL" analyze "$c"
+    expect_status 2
+    shows "lies in, the capture" "/${c##*/}, and"
+    run "$ROLLCALL" analyze "$c/ASCEND_PROFILER_OUTPUT/.."
+    expect_status 2
+    for out in "$c" "$c/ASCEND_PROFILER_OUTPUT" "$c/new/dir" \
+        "job/../$c/new"; do
+        run "$ROLLCALL" analyze -o "$out" job
+        expect_status 2
+        shows "lies in, the capture" "/${c##*/}, and"
+    done
+    ln -s "$c" link
+    run "$ROLLCALL" analyze -o link/new job
+    expect_status 2
+    fingerprint job | cmp before -
+}

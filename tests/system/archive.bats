@@ -1,0 +1,213 @@
+#!/usr/bin/env bats
+# rollcall jobs, archive and build: what an aggregator has, beside it and
+# without it
+
+load service_helper
+
+# A job of three ranks with its raw files, delivered and built.
+delivered ()                        # [OPTION of the service]...
+{
+    make --ranks 3
+    service "$@"
+    run agent --once --raw job
+    expect_status 0
+    eventually captures_are 3
+    export ROLLCALL_ROOT=$TEST_DIR/root
+}
+
+# json FILTER: of the output
+json ()
+{
+    sqlite3 -batch :memory: "SELECT json_extract(readfile('json'), '$1')"
+}
+
+of_rank ()                          # RANK: the name of its capture
+{
+    basename "$(capture_of "$1")"
+}
+
+# The raw file of a rank that has this name is damaged in the store.
+spoil ()                            # RANK NAME
+{
+    local place
+
+    place=$(sqlite3 root/ledger.db "SELECT printf('root/segments/%08d %d',
+        segment, offset) FROM content JOIN item ON id=content WHERE rank=$1
+        AND path LIKE '%$2'")
+    printf 'X' | dd of="${place% *}" bs=1 seek="${place#* }" conv=notrunc \
+        status=none
+}
+
+@test "jobs: what there is of each job, beside the aggregator" {
+    delivered
+    noted () { "$ROLLCALL" jobs | grep -q ' built$'; }
+    eventually noted
+    run "$ROLLCALL" jobs
+    expect_status 0
+    [[ "${lines[1]}" =~ ^j\ +3\ +0\ +3\ .*\ built$ ]] || fail "$output"
+    "$ROLLCALL" jobs --json >json
+    is "ranks" 3 "$(json '$.jobs[0].ranks')"
+    is "result" built "$(json '$.jobs[0].result')"
+    is "items" "$(($(find job -type f | wc -l) + 3))" \
+        "$(json '$.jobs[0].items')"
+    stop_service
+    run "$ROLLCALL" jobs
+    expect_status 0
+    shows "built"
+}
+
+@test "archive get: a capture back byte for byte, and never over another" {
+    local capture
+
+    delivered
+    capture=$(of_rank 1)
+    run "$ROLLCALL" archive get j 1 back
+    expect_status 0
+    diff -r -x rollcall.shipment "back/$capture" "job/$capture"
+    is "captures" "$capture" "$(ls back)"
+    run "$ROLLCALL" archive get j "$capture" back
+    expect_status 73
+    shows "File exists"
+    diff -r -x rollcall.shipment "back/$capture" "job/$capture"
+    run "$ROLLCALL" archive get j "$capture" back2
+    expect_status 0
+    run "$ROLLCALL" archive get j 7 back3
+    expect_status 66
+    run "$ROLLCALL" archive get k 1 back3
+    expect_status 66
+    [ ! -e back3 ]
+    stop_service
+}
+
+@test "archive ls and verify: every item, and every one that is damaged" {
+    delivered
+    run "$ROLLCALL" archive ls j
+    expect_status 0
+    is "lines" "$(($(find job -type f | wc -l) + 3))" "${#lines[@]}"
+    run "$ROLLCALL" archive verify
+    expect_status 0
+    shows " 0 damaged"
+    spoil 2 communication.json
+    run "$ROLLCALL" archive verify j
+    expect_status 1
+    shows "damaged: job j rank 2 $(of_rank 2)/" "communication.json" \
+        " 1 damaged"
+    run "$ROLLCALL" archive get j 2 back
+    expect_status 1
+    shows "does not have its hash"
+    [ ! -e "back/$(of_rank 2)/ASCEND_PROFILER_OUTPUT/communication.json" ]
+    run "$ROLLCALL" archive verify k
+    expect_status 66
+    stop_service
+}
+
+@test "build: the result again, elsewhere beside the aggregator" {
+    delivered
+    "$ROLLCALL" analyze -o ref job >ref.log 2>&1
+    run "$ROLLCALL" build --text -o again j
+    expect_status 0
+    shows "3 of 3 present"
+    same_tables ref/cluster_analysis_output/analysis.db \
+        again/cluster_analysis_output/analysis.db
+    run "$ROLLCALL" build j
+    expect_status 75
+    shows "process $service has it"
+    stop_service
+    rm -r root/jobs
+    run "$ROLLCALL" build j
+    expect_status 0
+    same_tables ref/cluster_analysis_output/analysis.db "$DB"
+    # and the aggregator knows that it was built
+    : >service.log
+    service
+    stop_service
+    ! grep -q event=unbuilt service.log
+    run "$ROLLCALL" build k
+    expect_status 66
+}
+
+@test "what is damaged is named in the result" {
+    delivered
+    stop_service
+    place=$(sqlite3 root/ledger.db "SELECT printf('root/segments/%08d %d',
+        segment, offset + size / 2) FROM content JOIN item ON id=content
+        WHERE rank=1 AND kind=1")
+    printf 'XYZ' | dd of="${place% *}" bs=1 seek="${place#* }" conv=notrunc \
+        status=none
+    run "$ROLLCALL" build --text -o damaged j
+    expect_status 1
+    shows "2 of 3 present" "rank 1" "$(of_rank 1)"
+}
+
+@test "fsck aggregator: a ledger that is lost, content that is damaged" {
+    delivered
+    run "$ROLLCALL" fsck aggregator root
+    expect_status 75
+    shows "process $service has it"
+    stop_service
+    run "$ROLLCALL" fsck aggregator root
+    expect_status 0
+    rm root/ledger.db
+    spoiled=$(grep -c . <<<"$output")
+    is "lines when all is well" 1 "$spoiled"
+    run "$ROLLCALL" fsck aggregator root
+    expect_status 1
+    shows "the ledger is not there"
+    run "$ROLLCALL" fsck --repair aggregator root
+    expect_status 1
+    spoil 2 communication.json
+    run "$ROLLCALL" fsck --repair aggregator root
+    expect_status 1
+    shows "rank 2 $(of_rank 2)" "is damaged" "set aside"
+    grep -q "^rank 2$" root/quarantine/*.reason
+    run "$ROLLCALL" fsck aggregator root
+    expect_status 0
+    run "$ROLLCALL" archive verify
+    expect_status 1
+    shows "set aside" "communication.json"
+    # a spool that forgot: what is missing is asked for, and all is well
+    rm -rf spool
+    service
+    run agent --once --raw job
+    expect_status 0
+    stop_service
+    run "$ROLLCALL" archive verify
+    expect_status 0
+}
+
+@test "a root that is none, and a ledger that is damaged" {
+    local verb
+
+    mkdir empty
+    for verb in jobs "archive ls" "archive verify" "build j"; do
+        # shellcheck disable=SC2086
+        run "$ROLLCALL" $verb --root empty
+        expect_status 66
+        shows "empty/ledger.db"
+    done
+    [ -z "$(ls empty)" ]
+    delivered
+    stop_service
+    sqlite3 root/ledger.db "UPDATE item SET rank=7 WHERE rank=1"
+    run "$ROLLCALL" jobs
+    expect_status 65
+    shows "root/ledger.db is damaged" "fsck"
+    run timeout 20 "$AGGREGATOR" --root root --listen "tcp://127.0.0.1:$PORT"
+    expect_status 73
+    shows "root/ledger.db is damaged" "fsck"
+}
+
+@test "wrong command lines" {
+    run "$ROLLCALL" archive
+    expect_status 2
+    run "$ROLLCALL" archive get j 1
+    expect_status 2
+    run "$ROLLCALL" archive put j
+    expect_status 2
+    run "$ROLLCALL" jobs j
+    expect_status 2
+    run "$ROLLCALL" build
+    expect_status 2
+    run "$ROLLCALL" build ../j
+    expect_status 2
+}

@@ -1,0 +1,106 @@
+#!/usr/bin/env bats
+# rollcall doctor and rollcall status, and what rollcall run says beforehand
+
+load service_helper
+
+# check NAME: the line of this check in the output
+check ()
+{
+    grep -E "^[a-z]+ +$1 " <<<"$output"
+}
+
+@test "doctor says how things are, and 0 without a problem" {
+    umask 027
+    run "$ROLLCALL" doctor .
+    expect_status 0
+    shows "is on a local disk" "SQLite" "PR_SET_PDEATHSIG works"
+    [[ "$(check umask)" == ok* ]] || fail "$output"
+    umask 022
+    run "$ROLLCALL" doctor .
+    expect_status 0
+    [[ "$(check umask)" == warning* ]] || fail "$output"
+}
+
+@test "doctor wants twenty times the raw data" {
+    run "$ROLLCALL" doctor --expect-bytes 1E .
+    [[ "$(check room)" == warning* ]] || fail "$output"
+    shows "20 times the raw data"
+    run "$ROLLCALL" doctor --expect-bytes 1k .
+    [[ "$(check room)" == ok* ]] || fail "$output"
+}
+
+@test "doctor says who has the port" {
+    service
+    run "$ROLLCALL" doctor --port "$PORT" .
+    expect_status 0
+    [[ "$(check port)" == "warning"*"taken by process $service"* ]] ||
+        fail "$output"
+}
+
+@test "a problem gives 1, also as JSON" {
+    run "$ROLLCALL" doctor --json .
+    expect_status 0
+    sqlite3 :memory: "SELECT json_array_length ('$output', '\$.checks') > 10"
+    # a state directory that others can write to
+    mkdir open
+    chmod 777 open
+    run "$ROLLCALL" doctor --state open
+    expect_status 1
+    [[ "$(check state)" == problem* ]] || fail "$output"
+}
+
+@test "status shows the daemons, and which of them was killed" {
+    make --ranks 1
+    run "$ROLLCALL" status
+    expect_status 0
+    shows "no daemon is at work"
+    run "$ROLLCALL" status nosuchjob
+    expect_status 66
+    service
+    watching --quiet-period 0.1s job
+    eventually captures_are 1
+    shown () { run "$ROLLCALL" status .; [[ "$output" == *"$1"* ]]; }
+    eventually shown " serving "
+    eventually shown " watching "
+    delivered () { run "$ROLLCALL" status --json .
+                   [[ "$output" == *'"items_entered":'*1* ]]; }
+    eventually delivered
+    is "daemons" 2 "$(sqlite3 :memory: \
+        "SELECT json_array_length ('${output//\'/\'\'}', '\$.daemons')")"
+    kill -KILL "$watcher"
+    wait "$watcher" || true
+    eventually shown " gone "
+    kill "$service"
+    wait "$service" || true
+    run "$ROLLCALL" status .
+    ! [[ "$output" == *aggregator* ]] || fail "$output"
+}
+
+@test "run warns of too little room, and COMMAND's umask keeps others out" {
+    umask 022
+    run "$ROLLCALL" run -o out --expect-bytes 1E -- \
+        sh -c 'umask >mask; exec ./writer'
+    expect_status 0
+    shows "warning: host" "20 times the raw data"
+    is "umask" 0027 "$(cat mask)"
+    umask 077
+    run "$ROLLCALL" run -o out -- sh -c 'umask >mask; exec ./writer'
+    expect_status 0
+    ! [[ "$output" == *warning* ]] || fail "$output"
+    is "umask" 0077 "$(cat mask)"
+}
+
+@test "a run with --raw releases what it made a place for, nothing else" {
+    run "$ROLLCALL" run -o out --raw -w own -- \
+        sh -c './writer; mkdir own; cp -r "$ROLLCALL_CAPTURE_DIR"/* own/'
+    own=$(find own -name '*_ascend_pt' | wc -l)
+    is "captures that the user owns" 1 "$own"
+    is "captures of the run" "" \
+        "$(find state -path '*/captures/*' -name '*_ascend_pt')"
+    [ -n "$(find out/captures -name 'profiler_info*')" ]
+    run "$ROLLCALL" run -o out2 --release shipped -- ./writer
+    expect_status 2
+    run "$ROLLCALL" run -o out3 --raw --release never -- ./writer
+    expect_status 0
+    [ -n "$(find state -path '*/captures/*' -name '*_ascend_pt')" ]
+}

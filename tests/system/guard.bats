@@ -1,0 +1,232 @@
+#!/usr/bin/env bats
+# Disks that run full, captures that are released, bulk work that gives way
+
+load service_helper
+
+# disk SIZE: a small file system of this test's own, in small/ of a mount
+# namespace; 'inside COMMAND...' sees it.
+disk ()
+{
+    mkdir small
+    unshare -m sh -c "mount -t tmpfs -o size=$1 none small &&
+        echo ok >mounted && exec sleep 600" 3>&- 2>mount.log &
+    namespace=$!
+    mounted () { [ -e mounted ] || gone "$namespace"; }
+    eventually mounted
+    [ -e mounted ] || skip "no mounting here: $(cat mount.log)"
+}
+
+inside ()
+{
+    # by its path: the directory that we are in is the one outside
+    nsenter -t "$namespace" -m sh -c 'cd "$TEST_DIR" && exec "$@"' sh "$@"
+}
+
+says ()                             # FILE TEXT
+{
+    grep -qF -- "$2" "$1"
+}
+
+nothing_acknowledged ()
+{
+    is "items that are durable" 0 \
+        "$(sql "SELECT count(*) FROM item WHERE state='durable'" \
+            spool/spool-j/ledger.db)"
+}
+
+@test "an aggregator below its floor takes nothing in, and goes on later" {
+    make
+    service --disk-floor 100%
+    watching --quiet-period 0.1s job
+    eventually says service.log event=disk-floor
+    sealed () { [ "$(grep -c event=sealed agent.log)" = 4 ]; }
+    eventually sealed
+    eventually says agent.log event=connected
+    kill "$watcher" "$service"
+    wait "$watcher" "$service" || true
+    nothing_acknowledged
+    is "contents" 0 "$(sql "SELECT count(*) FROM content" root/ledger.db)"
+    service
+    run agent --once job
+    expect_status 0
+    eventually captures_are 4
+    as_analyzed
+}
+
+@test "an aggregator's disk that fills up: what was acknowledged stays whole" {
+    disk 16m
+    make --ops 40
+    choose_port
+    dd if=/dev/zero of=fill bs=1M count=13 status=none
+    inside cp fill small/fill
+    inside "$AGGREGATOR" --root "$TEST_DIR/small/root" --disk-floor 5MB \
+        --listen "tcp://127.0.0.1:$PORT" >>service.log 2>&1 3>&- &
+    eventually says service.log event=disk-floor
+    watching --quiet-period 0.1s job
+    eventually says agent.log event=connected
+    inside rm small/fill
+    eventually says service.log event=disk-room
+    built () { says service.log event=built; }
+    eventually built
+}
+
+@test "an agent below its floor keeps the originals, and goes on when there is room" {
+    disk 16m
+    make
+    service
+    inside cp -r job small/captures
+    dd if=/dev/zero of=fill bs=1M count=13 status=none
+    inside cp fill small/fill
+    inside "$AGENT" --state "$TEST_DIR/small/spool" --job j \
+        --disk-floor 5MB --quiet-period 0.1s \
+        --aggregator "tcp://127.0.0.1:$PORT" "$TEST_DIR/small/captures" \
+        >>agent.log 2>&1 3>&- &
+    eventually says agent.log "captures stay where they are"
+    ! says agent.log event=sealed
+    inside rm small/fill
+    eventually says agent.log event=room
+    eventually captures_are 4
+    as_analyzed
+}
+
+@test "a spool at its quota holds one shipment more at most" {
+    make --ranks 8
+    choose_port                     # nobody listens: nothing is delivered
+    watching --quiet-period 0.1s --spool-quota 1k job
+    eventually says agent.log "(--spool-quota)"
+    is "sealed" 1 "$(grep -c event=sealed agent.log)"
+    service
+    eventually captures_are 8
+    as_analyzed
+}
+
+@test "--when-full refuse gives captures up, and says so" {
+    make
+    service
+    run agent --once --when-full refuse --disk-floor 100% job
+    expect_status 0
+    shows "is not delivered" "are to stay free (--disk-floor)"
+    run agent --once job            # they are still there
+    expect_status 0
+    eventually captures_are 4
+}
+
+@test "captures are released when all of them is delivered, and only then" {
+    make
+    cp -r job original
+    ln -s /etc/passwd "$(capture_of 1)/link"
+    choose_port
+    watching --raw --release shipped --quiet-period 0.1s job
+    sealed () { [ "$(grep -c event=sealed agent.log)" = 4 ]; }
+    eventually sealed
+    is "captures" 4 "$(find job -maxdepth 1 -name '*_ascend_pt' | wc -l)"
+    service
+    released () { [ "$(grep -c event=released agent.log)" = 3 ]; }
+    eventually released
+    # a link is nothing that was delivered: that capture stays as it was
+    is "captures" 1 "$(find job -maxdepth 1 -name '*_ascend_pt' | wc -l)"
+    [ -L "$(capture_of 1)/link" ]
+    [ -s /etc/passwd ]
+    eventually captures_are 4
+    kill "$watcher"
+    wait "$watcher" || true
+    rm -r job
+    mv original job
+    as_analyzed
+}
+
+@test "a capture that has changed is not released" {
+    make --ranks 1
+    choose_port
+    watching --raw --release shipped --quiet-period 0.1s job
+    eventually says agent.log event=sealed
+    kill -STOP "$watcher"
+    echo >>"$(capture_of 0)/profiler_info_0.json"
+    service
+    kill -CONT "$watcher"
+    eventually captures_are 1
+    check () { says agent.log event=not-released ||
+               [ "$(grep -c event=sealed agent.log)" = 2 ]; }
+    eventually check
+}
+
+@test "a release is nothing for captures whose raw files stay here" {
+    make --ranks 1
+    run agent --once --release shipped job
+    expect_status 2
+    shows "say --raw, or --release-rows-only"
+    run agent --once --when-full drop-oldest-shipped job
+    expect_status 2
+    service
+    run agent --once --release shipped --release-rows-only job
+    expect_status 0
+    is "captures" 0 "$(find job -maxdepth 1 -name '*_ascend_pt' | wc -l)"
+    eventually captures_are 1
+}
+
+@test "on a busy node bulk work still finishes" {
+    make
+    service
+    # as many loops as CPUs: the idle class gets next to nothing
+    for ((i = 0; i < $(nproc); i++)); do
+        sh -c 'while :; do :; done' 3>&- &
+    done
+    watching --quiet-period 0.1s --backlog-limit 1s job
+    eventually captures_are 4
+    as_analyzed
+}
+
+@test "a capture that is written without end holds up the others for a while" {
+    make --ranks 2
+    service
+    mkdir job/endless_ascend_pt
+    (while echo >>job/endless_ascend_pt/profiler_info_7.json; do
+         sleep 0.1
+     done) 3>&- 2>/dev/null &
+    watching --raw --hold --quiet-period 2s --backlog-limit 3s job
+    eventually says agent.log state=complete
+    eventually captures_are 2
+}
+
+@test "--max-rate is kept to" {
+    make --ranks 1
+    head -c 4000000 /dev/urandom >"$(capture_of 0)/big"
+    service
+    start=$(date +%s%N)
+    run agent --once --raw --max-rate 1MB job
+    expect_status 0
+    took=$((($(date +%s%N) - start) / 1000000))
+    # what gathers at the start and the last piece are not waited for
+    [ "$took" -ge 1500 ] || fail "4 MB went in $took ms"
+    is "raw files" 1 "$(sql "SELECT count(*) FROM item WHERE path='big' AND
+                             state IN (6, 7)" spool/spool-j/ledger.db)"
+}
+
+# Needs the build with fault points (preset faults).
+@test "a release that is cut short is finished at the next start" {
+    grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
+    local point
+
+    for point in add commit unlink:2 rmdir sync commit:2; do
+        rm -rf job spool root agent.log
+        make --ranks 1
+        service
+        export ROLLCALL_FAULT=agent.release.$point
+        run agent --once --raw --release shipped job
+        expect_status 137
+        unset ROLLCALL_FAULT
+        run agent --once --raw --release shipped job
+        expect_status 0
+        # what is there is whole; only a release that was never noted stays
+        if [ "$point" = add ]; then
+            [ -n "$(capture_of 0)" ]
+        else
+            is "captures" "" "$(find job -name '*_ascend_pt')"
+        fi
+        eventually captures_are 1
+        is "superseded" 0 "$(sql "SELECT count(*) FROM Capture
+                                  WHERE state='superseded'")"
+        kill "$service"
+        wait "$service" || true
+    done
+}

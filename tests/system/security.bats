@@ -1,0 +1,387 @@
+#!/usr/bin/env bats
+# Only who is invited: keys, what happens without the right one, and versions
+# of the protocol
+
+load run_helper
+
+setup_keys ()
+{
+    local i
+
+    : "${WIRE_PEER:?names wire_peer}"
+    for ((i = 0; i < 100; i++)); do
+        PORT=$((15000 + (RANDOM + BASHPID) % 15000))
+        listens "$PORT" || break
+    done
+    unset ROLLCALL_KEY ROLLCALL_SERVER_KEY ROLLCALL_KEYS
+    export HOME=$TEST_DIR XDG_CONFIG_HOME=$TEST_DIR/config
+}
+
+key ()                              # ARGUMENT...: rollcall key
+{
+    "$ROLLCALL" key "$@" --dir keys >>key.log 2>&1 ||
+        fail "key $*: $(cat key.log)"
+}
+
+# A key for the aggregator, one for an agent that is invited, one for another.
+make_keys ()
+{
+    key new server
+    key new node1
+    key new stranger
+    key enrol keys/node1.pub node1
+}
+
+service ()                          # [OPTION]...
+{
+    "$AGGREGATOR" --root root --listen "tcp://127.0.0.1:$PORT" "$@" \
+        >>service.log 2>&1 3>&- &
+    service=$!
+    LIMIT=20 eventually listens "$PORT" || fail "$(cat service.log)"
+}
+
+stop_service ()
+{
+    kill "$service"
+    wait "$service" || fail "the service ended with $?: $(cat service.log)"
+    nothing_runs
+}
+
+# agent KEY SERVER_KEY [ARGUMENT]...: delivers job/ once; sets status, output
+agent ()
+{
+    local key=$1 server=$2
+
+    shift 2
+    rm -rf spool        # for what was delivered nobody need connect
+    run timeout 60 "$AGENT" --once --state spool --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" --key "$key" \
+        --server-key "$server" "$@" job
+}
+
+# The aggregator has named the peer and the reason.
+service_says ()                     # TEXT
+{
+    eventually grep -qE "event=peer-(refused|left).*$1" service.log ||
+        fail "no \"$1\" in: $(cat service.log)"
+}
+
+@test "who is enrolled delivers; names and data do not travel in clear" {
+    local relay
+
+    setup_keys
+    make_keys
+    make
+    service --keys keys
+    grep -q "encrypted, by invitation" service.log
+    "$WIRE_PEER" relay $((PORT + 1)) "$PORT" passed 3>&- &
+    relay=$!
+    eventually listens $((PORT + 1))
+    PORT=$((PORT + 1)) agent keys/node1.key keys/server.pub --raw
+    expect_status 0
+    [ "$(stat -c %s passed)" -gt 10000 ]
+    ! grep -q -a "ascend_pt" passed
+    stop_service_and "$relay"
+    # and this is how it would look: else the above shows nothing
+    service
+    rm -rf passed spool
+    "$WIRE_PEER" relay $((PORT + 1)) "$PORT" passed 3>&- &
+    relay=$!
+    eventually listens $((PORT + 1))
+    timeout 60 "$AGENT" --once --state spool --job j2 --raw \
+        --aggregator "tcp://127.0.0.1:$((PORT + 1))" job
+    grep -q -a "ascend_pt" passed
+    stop_service_and "$relay"
+}
+
+stop_service_and ()                 # PID
+{
+    kill "$1"
+    wait "$1" || true
+    stop_service
+}
+
+@test "a key that is not enrolled: 77, said at both ends, with the address" {
+    setup_keys
+    make_keys
+    make
+    service --keys keys
+    agent keys/stranger.key keys/server.pub
+    expect_status 77
+    shows "refuses this key" "rollcall key enrol"
+    service_says "127.0.0.1: key .* is not enrolled"
+    # as it says
+    key enrol keys/stranger.pub stranger
+    agent keys/stranger.key "$(sed -n 's/.*public-key = "\(.*\)"/\1/p' \
+        keys/server.pub)"
+    expect_status 0
+    stop_service
+}
+
+@test "a wrong key of the aggregator: 77, said at both ends" {
+    setup_keys
+    make_keys
+    make
+    service --keys keys
+    agent keys/node1.key keys/stranger.pub
+    expect_status 77
+    shows "ends the connection in the handshake" "--server-key"
+    service_says "another key for this aggregator"
+    stop_service
+}
+
+@test "no key where one is wanted, and one where none is: 77 at once" {
+    setup_keys
+    make_keys
+    make
+    service --keys keys
+    run timeout 60 "$AGENT" --once --state spool --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" job
+    expect_status 77
+    shows "encrypted"
+    service_says "does not encrypt"
+    stop_service
+    service
+    agent keys/node1.key keys/server.pub
+    expect_status 77
+    shows "does not encrypt"
+    stop_service
+}
+
+@test "revoked while connected: a service agent is told, and comes back" {
+    local agent
+
+    setup_keys
+    make_keys
+    make
+    service --keys keys
+    "$AGENT" --state spool --job j --aggregator "tcp://127.0.0.1:$PORT" \
+        --key keys/node1.key --server-key keys/server.pub job \
+        >agent.log 2>&1 3>&- &
+    agent=$!
+    eventually grep -q event=connected agent.log
+    key revoke node1
+    eventually grep -q "event=not-connected.*revoked" agent.log
+    service_says "of node1, was revoked"
+    # the same key for good; a new one comes in
+    run "$ROLLCALL" key enrol keys/node1.pub node1 --dir keys
+    expect_status 77
+    shows "was revoked"
+    is "lines of the agent in a minute" 1 \
+        "$(grep -c event=not-connected agent.log)"
+    kill "$agent"
+    wait "$agent" || true
+    agent keys/node1.key keys/server.pub
+    expect_status 77
+    key rotate node1
+    key enrol keys/node1.pub node1
+    agent keys/node1.key keys/server.pub
+    expect_status 0
+    stop_service
+}
+
+@test "rotate: the older key is good for the grace, and not longer" {
+    setup_keys
+    make_keys
+    make
+    service --keys keys
+    cp -p keys/node1.key old.key
+    key rotate node1 --grace 1h
+    agent old.key keys/server.pub
+    expect_status 0
+    agent keys/node1.key keys/server.pub
+    expect_status 0
+    cp -p keys/node1.key old.key
+    key rotate node1 --grace 0
+    agent old.key keys/server.pub
+    expect_status 77
+    service_says "was replaced"
+    run "$ROLLCALL" key list --dir keys
+    expect_status 0
+    shows "own" "enrolled" "expired"
+    run "$ROLLCALL" key list --json --dir keys
+    is "states" "own own own enrolled expired" \
+        "$(sed -n 's/.*"state":.*"\(.*\)".*/\1/p' <<<"$output" | xargs)"
+    stop_service
+}
+
+@test "secrets that others may read, and files that are none: refused" {
+    setup_keys
+    make_keys
+    make
+    chmod 640 keys/node1.key
+    agent keys/node1.key keys/server.pub
+    expect_status 78
+    shows "mode 0640" "make a new key"
+    agent keys/node1.pub keys/server.pub
+    expect_status 78
+    shows "no secret key"
+    agent keys/absent.key keys/server.pub
+    expect_status 78
+    shows "there is no keys/absent.key"
+    echo nonsense >keys/server.key
+    run timeout 20 "$AGGREGATOR" --root root --keys keys \
+        --listen "tcp://127.0.0.1:$PORT"
+    expect_status 78
+    shows "keys/server.key" "line 1"
+    is "modes" "600 644" "$(stat -c %a keys/stranger.key keys/stranger.pub |
+        xargs)"
+}
+
+@test "beyond loopback there are keys, or a word for having none" {
+    setup_keys
+    run timeout 20 "$AGGREGATOR" --root root --listen "tcp://*:$PORT"
+    expect_status 78
+    shows "rollcall key new server" "--insecure" "anybody"
+    run timeout 20 "$AGENT" --once --state spool --job j \
+        --aggregator "tcp://192.0.2.1:$PORT" .
+    expect_status 78
+    shows "rollcall key new" "--insecure"
+}
+
+@test "key: names are not paths, and what is wrong is said" {
+    local name
+
+    setup_keys
+    for name in ../x a/b .x "" "a b"; do
+        run "$ROLLCALL" key new "$name" --dir keys
+        expect_status 2
+        shows "is not a name for a key"
+    done
+    [ ! -e keys ]
+    run "$ROLLCALL" key
+    expect_status 2
+    run "$ROLLCALL" key revoke nobody --dir keys
+    expect_status 66
+    run "$ROLLCALL" key enrol "no such file" x --dir keys
+    expect_status 66
+    echo nonsense >bad.pub
+    run "$ROLLCALL" key enrol bad.pub x --dir keys
+    expect_status 65
+    key new a
+    run "$ROLLCALL" key new a --dir keys
+    expect_status 73
+    shows "there is a key"
+}
+
+# ---- runs ----
+
+@test "run: a connection without the run's key is refused; no key is left" {
+    local endpoint
+
+    setup_keys
+    background mpirun_run 2 -- sh -c './writer; env >env.$RANK
+        touch began.$RANK; until [ -e go ]; do sleep 0.05; done'
+    eventually test -e began.0
+    eventually test -e began.1
+    eventually grep -q event=listening "$(run_dir)/aggregator.log"
+    endpoint=tcp://127.0.0.1:$(ports)
+    is "a stranger" "handshake-failed" \
+        "$("$WIRE_PEER" agent "$endpoint" 2 1 0)"
+    eventually grep -qE "event=peer-(refused|left)" \
+        "$(run_dir)/aggregator.log"
+    # read by the daemons, then gone
+    is "secrets on disk" "" "$(find "$ROLLCALL_STATE_DIR" out -name '*.key')"
+    touch go
+    end_of "$pid"
+    expect_status 0
+    shows "2 of 2 present"
+    ! grep -q "_KEY" env.0
+    is "keys on disk" "" "$(find "$ROLLCALL_STATE_DIR" out -name keys)"
+    nothing_runs
+}
+
+@test "run --launcher: the key is in no command line, and not COMMAND's" {
+    local p secret
+
+    setup_keys
+    export ROLLCALL_INTERFACE=lo
+    background "$ROLLCALL" run --text -o out --launcher "mpirun -np 2" -- \
+        sh -c './writer; env >env.$RANK; touch began.$RANK
+               until [ -e go ]; do sleep 0.05; done'
+    eventually test -e began.0
+    eventually test -e began.1
+    p=$(processes_named mpirun)
+    secret=$(tr '\0' '\n' <"/proc/${p%%$'\n'*}/environ" |
+        sed -n 's/^ROLLCALL_RUN_KEYS=[^ ]* [^ ]* //p')
+    is "length of the secret" 40 "${#secret}"
+    for p in $(processes); do
+        ! tr '\0' '\n' 2>/dev/null <"/proc/$p/cmdline" |
+            grep -qF -e "$secret" || fail "$p shows it"
+    done
+    ! grep -qF -e "$secret" env.0 env.1
+    touch go
+    end_of "$pid"
+    expect_status 0
+    shows "2 of 2 present"
+    nothing_runs
+}
+
+@test "run --insecure: works, and says what it means" {
+    setup_keys
+    run mpirun_run 2 --insecure -- ./writer
+    expect_status 0
+    shows "2 of 2 present"
+    grep -q "nothing is encrypted" "$(run_dir)/agent.log"
+    nothing_runs
+}
+
+# ---- versions ----
+
+@test "an agent of version 1 delivers, end to end" {
+    setup_keys
+    service
+    echo "an old file" >file
+    run "$WIRE_PEER" agent "tcp://127.0.0.1:$PORT" 1 1 0 file
+    is "what it heard" $'welcome\nacknowledged' "$output"
+    stop_service
+    is "in the ledger" "old file" \
+        "$(sqlite3 root/ledger.db "SELECT capture || ' ' || path FROM item")"
+}
+
+@test "an agent of version 3, an unknown type or member: refused in words" {
+    setup_keys
+    service
+    run "$WIRE_PEER" agent "tcp://127.0.0.1:$PORT" 3 1 0
+    shows "refused protocol version 3" "1 to 2"
+    run "$WIRE_PEER" agent "tcp://127.0.0.1:$PORT" 2 99 0
+    shows "refused" "type 99"
+    run "$WIRE_PEER" agent "tcp://127.0.0.1:$PORT" 2 1 5
+    shows "refused" "5 bytes behind its members"
+    is "said here too" 3 "$(grep -c event=refused service.log)"
+    stop_service
+}
+
+@test "an aggregator of another version: the agent ends with 76 and the text" {
+    local peer version
+
+    setup_keys
+    make
+    for version in 1 3; do
+        "$WIRE_PEER" aggregator "tcp://127.0.0.1:$PORT" $version \
+            "come back with version 4" >peer.log 2>&1 3>&- &
+        peer=$!
+        eventually listens "$PORT"
+        run timeout 60 "$AGENT" --once --state spool --job j \
+            --aggregator "tcp://127.0.0.1:$PORT" job
+        expect_status 76
+        kill "$peer"
+        wait "$peer" || true
+        case $version in
+        1) shows "come back with version 4" ;;
+        3) shows "protocol version 3" ;;
+        esac
+    done
+}
+
+# ---- limits ----
+
+@test "too few descriptors for the agents that may come: a warning" {
+    setup_keys
+    (ulimit -n 300 && exec "$AGGREGATOR" --root root --agents 100 \
+        --listen "tcp://127.0.0.1:$PORT") >>service.log 2>&1 3>&- &
+    service=$!
+    eventually grep -q "event=few-descriptors.*for 44 agents" service.log
+    eventually listens "$PORT"
+    stop_service
+}

@@ -1,0 +1,79 @@
+# tests/system/service_helper.bash - an aggregator as a service, and its agents
+
+# shellcheck disable=SC2154         # bats sets status, output, BATS_*
+# shellcheck source=tests/system/run_helper.bash
+source "${BASH_SOURCE[0]%/*}/run_helper.bash"
+
+# A port below those that the system gives out.
+choose_port ()
+{
+    local i
+
+    for ((i = 0; i < 100; i++)); do
+        PORT=$((15000 + (RANDOM + BASHPID) % 15000))
+        listens "$PORT" || return 0
+    done
+    fail "no free port"
+}
+
+service ()                          # [OPTION]...: start it, or again
+{
+    [ -n "${PORT:-}" ] || choose_port
+    "$AGGREGATOR" --root "$TEST_DIR/root" --listen "tcp://127.0.0.1:$PORT" \
+        "$@" >>service.log 2>&1 3>&- &
+    service=$!
+    LIMIT=20 eventually listens "$PORT" || fail "$(cat service.log)" || return
+    DB=root/jobs/j/cluster_analysis_output/analysis.db
+}
+
+# agent [OPTION]...: of job j, its spool in spool/; without a service nobody
+# is at the other end
+agent ()
+{
+    timeout 60 "$AGENT" --state "$TEST_DIR/spool" --job j \
+        --aggregator "tcp://127.0.0.1:${PORT:-9}" "$@"
+}
+
+# watching [OPTION]... DIR: in the background
+watching ()
+{
+    "$AGENT" --state "$TEST_DIR/spool" --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" "$@" >>agent.log 2>&1 3>&- &
+    watcher=$!
+}
+
+captures_are ()                     # N: in the result
+{
+    [ -e "$DB" ] && [ "$(sql "SELECT count(*) FROM Capture WHERE
+                              state='complete'" 2>/dev/null)" = "$1" ]
+}
+
+builds ()                           # [JOB]: how many there were
+{
+    grep -c "event=built job=${1:-j} " service.log
+}
+
+# another_job ID: delivered and built, behind everything that was due by now
+another_job ()
+{
+    rm -rf "$1"
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 1 "$1"
+    run agent --once --job "$1" "$1"
+    expect_status 0
+    built () { [ "$(builds "$1")" -ge 1 ]; }
+    eventually built "$1"
+}
+
+stop_service ()
+{
+    kill "$service"
+    wait "$service" || fail "the service ended with $?: $(cat service.log)"
+    nothing_runs
+    ! listens "$PORT"
+}
+
+as_analyzed ()
+{
+    "$ROLLCALL" analyze -o ref job >ref.log 2>&1 || fail "$(cat ref.log)"
+    same_tables ref/cluster_analysis_output/analysis.db "$DB"
+}

@@ -1,0 +1,126 @@
+#!/usr/bin/env bats
+# The agent's spool: what travels, and what happens to what is damaged
+
+load service_helper
+
+# Seal what is in job/, with nobody there to deliver it to.
+seal ()
+{
+    choose_port
+    "$AGENT" --state "$TEST_DIR/spool" --job j --quiet-period 0.1s \
+        --aggregator "tcp://127.0.0.1:$PORT" "$@" job >agent.log 2>&1 3>&- &
+    local watcher=$!
+
+    all_sealed () { [ "$(grep -c event=sealed agent.log)" -ge 4 ]; }
+    eventually all_sealed
+    kill "$watcher"
+    wait "$watcher" || true
+}
+
+stop_service ()
+{
+    kill "$service"
+    wait "$service" || fail "the service ended with $?: $(cat service.log)"
+    nothing_runs
+}
+
+shipment () { echo spool/spool-j/items/0/"$1"-0; }
+
+# flip FILE OFFSET: another byte there
+flip ()
+{
+    printf 'Z' | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
+}
+
+@test "fsck: a spool that is whole, one that is none, one that is in use" {
+    make
+    seal
+    run "$ROLLCALL" fsck agent spool/spool-j
+    expect_status 0
+    shows "0 faults"
+    run "$ROLLCALL" fsck agent job
+    expect_status 66
+    run "$ROLLCALL" fsck agent
+    expect_status 2
+    run flock spool/spool-j/lock "$ROLLCALL" fsck agent spool/spool-j
+    expect_status 75
+}
+
+@test "a damaged shipment is set aside, and its capture is sent all the same" {
+    make
+    seal
+    flip "$(shipment 2)" 100
+    run "$ROLLCALL" fsck --json agent spool/spool-j
+    expect_status 1
+    shows "items/0/2-0" "not what was sealed"
+    service
+    run agent --once job            # finds it without fsck
+    expect_status 0
+    eventually captures_are 4
+    truth_and_more
+    ls spool/spool-j/quarantine/*.reason
+    stop_service
+}
+
+@test "fsck --repair: what is missing is read again" {
+    make
+    seal
+    rm "$(shipment 1)"
+    run "$ROLLCALL" fsck --repair agent spool/spool-j
+    expect_status 1
+    shows "missing" "sealed again"
+    run "$ROLLCALL" fsck agent spool/spool-j
+    expect_status 0
+    service
+    run agent --once job
+    expect_status 0
+    eventually captures_are 4
+    truth_and_more
+    stop_service
+}
+
+@test "a ledger that is garbage is set aside: everything is read again" {
+    make
+    seal
+    head -c 8192 /dev/urandom >spool/spool-j/ledger.db
+    service
+    run agent --once job
+    expect_status 0
+    shows "event=ledger-damaged"
+    eventually captures_are 4
+    truth_and_more
+    stop_service
+}
+
+@test "--raw: a capture that is deleted after it was sealed arrives whole" {
+    make
+    cp -r job kept
+    seal --raw
+    rm -r job/*_ascend_pt
+    service
+    run agent --once --raw job
+    expect_status 0
+    eventually captures_are 4
+    is "raw files that were released" \
+        "$(find kept/*_ascend_pt -type f | wc -l)" \
+        "$(sql "SELECT count(*) FROM item WHERE kind=2 AND state IN (6, 7)" \
+            spool/spool-j/ledger.db)"
+    stop_service
+}
+
+@test "--raw: a file that was written to is changed, the others arrive" {
+    make
+    seal --raw
+    local file
+    file=$(find job/*_ascend_pt -name profiler_info_0.json)
+    flip "$file" 1
+    touch -d @1 "$file"
+    service
+    run agent --once --raw nowhere
+    expect_status 0
+    is "changed" 1 "$(sql "SELECT count(*) FROM item WHERE state=8" \
+                          spool/spool-j/ledger.db)"
+    is "open" 0 "$(sql "SELECT count(*) FROM item WHERE state<6" \
+                       spool/spool-j/ledger.db)"
+    stop_service
+}

@@ -1,0 +1,277 @@
+/* tests/unit/agent/test_spool_damage.c - a spool with flipped bytes
+ *
+ * SQLite alone misses a third of them; and what is in the files it does not
+ * know at all.
+ */
+#include "spool_check.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+struct found {
+    int n;
+    char file[PATH_MAX], what[ERR_TEXT_MAX], done[ERR_TEXT_MAX];
+};
+
+static void keep_fault (void *arg, const char *file, const char *what,
+                        const char *done)
+{
+    struct found *found = arg;
+
+    found->n++;
+    (void)snprintf (found->file, sizeof (found->file), "%s", file);
+    (void)snprintf (found->what, sizeof (found->what), "%s", what);
+    (void)snprintf (found->done, sizeof (found->done), "%s", done);
+}
+
+static int check (struct fixture *f, bool repair, struct found *found)
+{
+    struct err err = { "" };
+    int rc;
+
+    spool_close (f->s);
+    f->s = NULL;
+    memset (found, 0, sizeof (*found));
+    rc = spool_check (f->spool, repair, keep_fault, found, &err);
+    if (rc < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (rc, found->n);
+    return rc;
+}
+
+static void path_in (struct fixture *f, const char *name, char out[PATH_MAX])
+{
+    assert_true (fileio_join (out, PATH_MAX, f->spool, name));
+}
+
+/* Change the ledger behind the spool's back. */
+static void sql (struct fixture *f, const char *text)
+{
+    char path[PATH_MAX];
+    sqlite3 *db;
+
+    spool_close (f->s);
+    f->s = NULL;
+    path_in (f, "ledger.db", path);
+    assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
+    assert_int_equal (sqlite3_exec (db, text, NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close (db);
+}
+
+static void test_clean (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_item got;
+    struct found found;
+
+    (void)spool_put (f, f->raw, "v1", "1234567", "raw", true);
+    (void)spool_put (f, "/b", "v1", "another", NULL, false);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &got, NULL), 1);
+    assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
+    assert_int_equal (spool_keep_said (f->s, 1, "hello", "{}", NULL), 0);
+    assert_int_equal (check (f, false, &found), 0);
+    assert_int_equal (check (f, true, &found), 0);
+    assert_int_equal (spool_check (f->raw, false, NULL, NULL, NULL), -ENOENT);
+}
+
+/* Any byte of a shipment. */
+static void test_shipment (void **state)
+{
+    struct fixture *f = *state;
+    struct found found;
+    char path[PATH_MAX];
+    uint64_t id = spool_put (f, f->raw, "v1", "0123456789", NULL, false);
+
+    (void)spool_put (f, "/b", "v1", "another", NULL, false);
+    spool_path_of (f, id, 0, path);
+    for (long at = 0; at < 10; at++) {
+        spool_flip (path, at, 0x10);
+        assert_int_equal (check (f, false, &found), 1);
+        assert_non_null (strstr (found.file, "-0"));
+        assert_string_equal (found.done, "");
+        spool_flip (path, at, 0x10);
+    }
+    assert_int_equal (check (f, false, &found), 0);
+    spool_flip (path, 3, 1);
+    assert_int_equal (check (f, true, &found), 1);
+    assert_int_equal (check (f, true, &found), 0);
+    assert_int_equal (spool_files (f, "quarantine"), 2);
+    spool_reopen (f);
+    assert_false (spool_knows (f->s, f->raw, "v1"));    // sealed again
+    assert_int_equal (spool_undelivered (f->s), 1);     // the other goes on
+}
+
+static void test_orphan (void **state)
+{
+    struct fixture *f = *state;
+    struct found found;
+    char path[PATH_MAX];
+    uint64_t id = spool_put (f, f->raw, "v1", "0123456789", NULL, false);
+
+    spool_path_of (f, id + 1, 0, path);
+    assert_int_equal (fileio_replace (path, "x", 1, 0600, NULL), 0);
+    assert_int_equal (check (f, true, &found), 1);
+    assert_non_null (strstr (found.what, "no row"));
+    assert_int_equal (access (path, F_OK), -1);
+    assert_int_equal (check (f, false, &found), 0);
+}
+
+/* Each member of a row is covered by its checksum. */
+static void test_rows (void **state)
+{
+    static const char *const damage[] = {
+        "UPDATE item SET size=size+1 WHERE kind=1",
+        "UPDATE item SET content=zeroblob(32) WHERE kind=1",
+        "UPDATE item SET capture=capture+1 WHERE kind=1",
+        "UPDATE item SET number=9 WHERE kind=1",
+        "UPDATE item SET path='../x' WHERE kind=2",
+        "UPDATE item SET state=5 WHERE kind=2",
+        "UPDATE item SET sum=sum+1 WHERE kind=1",
+        "UPDATE capture SET rank=3",
+        "UPDATE capture SET name='b_pt'",
+        "UPDATE capture SET path='/elsewhere'",
+        "UPDATE capture SET fingerprint='v2'",
+        "UPDATE tally SET items=7",
+        "DELETE FROM item WHERE kind=1",
+        "DELETE FROM capture",
+        "UPDATE chunks SET hashes=zeroblob(64)",
+        "UPDATE chunks SET first=1024",
+    };
+    struct fixture *f = *state;
+    char *big = malloc ((1 << 20) + 2);
+
+    memset (big, 'x', (1 << 20) + 1);
+    big[(1 << 20) + 1] = '\0';
+    for (size_t i = 0; i < sizeof (damage) / sizeof (damage[0]); i++) {
+        struct found found;
+        struct spool_item got;
+
+        (void)spool_put (f, f->raw, "v1", "0123456789", big, true);
+        sql (f, damage[i]);
+        if (check (f, false, &found) == 0)
+            fail_msg ("not noticed: %s", damage[i]);
+        assert_true (check (f, true, &found) > 0);
+        if (check (f, false, &found) > 0)
+            fail_msg ("%s: not repaired: %s: %s", damage[i], found.file,
+                      found.what);
+        spool_reopen (f);
+        // what was not damaged is delivered, then all of it once more
+        while (spool_next (f->s, ITEM_ROWS, 0, &got, NULL) > 0)
+            assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
+        while (spool_next (f->s, ITEM_RAW, 0, &got, NULL) > 0)
+            assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
+        assert_int_equal (spool_undelivered (f->s), 0);
+        spool_close (f->s);
+        assert_int_equal (fileio_remove_tree (f->spool, NULL), 0);
+        spool_reopen_new (f);
+    }
+    free (big);
+}
+
+/* Without fsck: a row that is not to be believed is never offered. */
+static void test_next (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_item got;
+
+    (void)spool_put (f, f->raw, "v1", "0123456789", NULL, false);
+    (void)spool_put (f, "/b", "v1", "another", NULL, false);
+    sql (f, "UPDATE item SET size=9 WHERE id=1");
+    spool_reopen (f);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &got, NULL), 1);
+    assert_int_equal (got.size, 7);
+    assert_int_equal (f->again, 1);
+    assert_string_equal (f->again_path, f->raw);
+    assert_false (spool_knows (f->s, f->raw, "v1"));
+}
+
+/* Garbage instead of a ledger, or one that was condemned: set aside, and the
+ * spool is as new.
+ */
+static void test_ledger (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+
+    (void)spool_put (f, f->raw, "v1", "0123456789", NULL, false);
+    spool_condemn (f->s, "test");
+    spool_reopen (f);
+    assert_non_null (spool_set_aside (f->s));
+    assert_int_equal (spool_undelivered (f->s), 0);
+    assert_false (spool_knows (f->s, f->raw, "v1"));
+    (void)spool_put (f, f->raw, "v1", "0123456789", NULL, false);
+    spool_reopen (f);
+    assert_null (spool_set_aside (f->s));
+    assert_int_equal (spool_undelivered (f->s), 1);
+    spool_close (f->s);
+    path_in (f, "ledger.db", path);
+    assert_int_equal (fileio_replace (path, "garbage, and more of it", 23,
+                                      0600, NULL), 0);
+    spool_reopen_new (f);
+    assert_non_null (spool_set_aside (f->s));
+    (void)spool_put (f, f->raw, "v1", "0123456789", NULL, false);
+    assert_int_equal (spool_undelivered (f->s), 1);
+}
+
+/* Every 211th byte of a small ledger, one bit: noticed and repaired, or without
+ * effect; no crash, and everything is delivered in the end.
+ */
+static void test_every_byte (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+    struct buf bytes;
+    unsigned noticed = 0, silent = 0;
+
+    (void)spool_put (f, f->raw, "v1", "0123456789", "raw", true);
+    (void)spool_put (f, "/b", "v1", "another", NULL, false);
+    spool_close (f->s);
+    f->s = NULL;
+    path_in (f, "ledger.db", path);
+    buf_init (&bytes, 1 << 20);
+    assert_int_equal (fileio_read_at (AT_FDCWD, path, &bytes, NULL), 0);
+    for (size_t at = 0; at < bytes.size; at += 211) {
+        struct spool_item got = { .id = 0 };
+        struct found found = { .n = 0 };
+        struct err err = { "" };
+        unsigned n = 0;
+        int rc;
+
+        assert_int_equal (fileio_replace (path, bytes.data, bytes.size, 0600,
+                                          NULL), 0);
+        spool_flip (path, (long)at, (unsigned char)(1u << (at % 8)));
+        rc = spool_check (f->spool, false, keep_fault, &found, &err);
+        noticed += rc != 0;
+        if (rc != 0)
+            continue;
+        silent++;               // then every answer is the right one
+        assert_int_equal (spool_open (f->spool, &f->s, NULL), 0);
+        while (spool_next (f->s, ITEM_ROWS, got.id, &got, NULL) == 1) {
+            assert_true (got.size == 10 || got.size == 7);
+            assert_int_equal (got.rank, 2);
+            n++;
+        }
+        assert_int_equal (n, 2);
+        assert_int_equal (spool_undelivered (f->s), 3);
+        assert_true (spool_knows (f->s, f->raw, "v1"));
+        spool_close (f->s);
+        f->s = NULL;
+    }
+    buf_fini (&bytes);
+    print_message ("flips noticed %u, without effect %u\n", noticed, silent);
+    assert_true (noticed > 0);
+}
+
+int main (void)
+{
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST (test_clean), TEST (test_shipment), TEST (test_orphan),
+        TEST (test_rows), TEST (test_next), TEST (test_ledger),
+        TEST (test_every_byte),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/* tests/unit/aggregator/test_scratch.c - a directory for one build's files */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/fileio.h"
+#include "build/scratch.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int make_dir (void **state)
+{
+    static char dir[64];
+
+    (void)snprintf (dir, sizeof (dir), "/tmp/test_scratch-XXXXXX");
+    *state = mkdtemp (dir);
+    return *state ? 0 : -1;
+}
+
+static int remove_dir (void **state)
+{
+    return fileio_remove_tree (*state, NULL);
+}
+
+static void add_file (const struct scratch *s, const char *name)
+{
+    char path[PATH_MAX];
+    int fd;
+
+    assert_true (fileio_join (path, sizeof (path), s->path, name));
+    fd = open (path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    assert_true (fd >= 0);
+    assert_int_equal (close (fd), 0);
+}
+
+static bool exists (const char *path)
+{
+    return access (path, F_OK) == 0;
+}
+
+/* Two builds of one process live beside each other, and nobody who cleans
+ * takes a living one's files.
+ */
+static void test_living (void **state)
+{
+    struct scratch a, b;
+    char path[PATH_MAX];
+
+    assert_int_equal (scratch_create (&a, *state, NULL), 0);
+    assert_int_equal (scratch_create (&b, *state, NULL), 0);
+    assert_string_not_equal (a.path, b.path);
+    add_file (&a, "0.analysis.db");
+    scratch_clean (*state);
+    assert_true (fileio_join (path, sizeof (path), a.path, "0.analysis.db"));
+    assert_true (exists (path));
+    assert_true (exists (b.path));
+    (void)snprintf (path, sizeof (path), "%s", a.path);
+    scratch_destroy (&a);
+    assert_false (exists (path));
+    scratch_destroy (&a);
+    scratch_destroy (&b);
+}
+
+/* The system takes the lock of a dead process back; nothing else tells. */
+static void test_dead (void **state)
+{
+    struct scratch s;
+    char path[PATH_MAX];
+
+    assert_int_equal (scratch_create (&s, *state, NULL), 0);
+    add_file (&s, "0.analysis.db");
+    add_file (&s, "1.analysis.db");
+    assert_int_equal (close (s.lock), 0);
+    scratch_clean (*state);
+    assert_false (exists (s.path));
+    // one that died before it had a lock
+    assert_true (fileio_join (path, sizeof (path), *state, ".rollcall-abc"));
+    assert_int_equal (mkdir (path, 0700), 0);
+    scratch_clean (*state);
+    assert_false (exists (path));
+}
+
+/* What is called like one, but is somebody's link, is left alone. */
+static void test_link (void **state)
+{
+    struct scratch s;
+    char path[PATH_MAX];
+
+    assert_int_equal (scratch_create (&s, *state, NULL), 0);
+    assert_int_equal (close (s.lock), 0);
+    assert_true (fileio_join (path, sizeof (path), *state, "precious"));
+    assert_int_equal (rename (s.path, path), 0);
+    assert_int_equal (symlink ("precious", s.path), 0);
+    scratch_clean (*state);
+    assert_true (exists (path));
+    assert_true (exists (s.path));
+}
+
+static void test_nowhere (void **state)
+{
+    struct scratch s;
+    struct err err = { "" };
+
+    (void)state;
+    assert_true (scratch_create (&s, "/nonexistent", &err) < 0);
+    assert_string_not_equal (err.text, "");
+    scratch_destroy (&s);
+    scratch_clean ("/nonexistent");
+}
+
+int main (void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown (f, make_dir, remove_dir)
+    const struct CMUnitTest tests[] = {
+        TEST (test_living), TEST (test_dead), TEST (test_link),
+        TEST (test_nowhere),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

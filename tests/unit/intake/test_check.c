@@ -1,0 +1,348 @@
+/* tests/unit/intake/test_check.c - whatever is damaged is found and mended */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "archive/archive.h"
+#include "archive/check.h"
+#include "base/fileio.h"
+#include "intake/root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ITEMS 4
+
+struct fixture {
+    char dir[PATH_MAX / 4], root[PATH_MAX / 2], copy[PATH_MAX / 2];
+    char said[65536];
+};
+
+/* Items of one chunk in a segment, and one in a file of its own. */
+static void fill (const char *root)
+{
+    struct ledger *l = NULL;
+    struct store *s = NULL;
+    char path[PATH_MAX];
+
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", root);
+    assert_int_equal (ledger_open (path, &l, NULL), 0);
+    assert_int_equal (store_open (root, l, &s, NULL), 0);
+    assert_int_equal (store_note_job (s, "j", 8, NULL), 0);
+    assert_int_equal (ledger_begin (l, NULL), 0);
+    assert_int_equal (ledger_set_world_size (l, "j", 8, NULL), 0);
+    for (int i = 0; i < ITEMS; i++) {
+        struct ledger_item item = { .kind = i == 3 ? ITEM_RAW : ITEM_ROWS,
+                                    .rank = i, .received_ns = 5 };
+        struct content_hash h;
+        char bytes[64];
+
+        (void)snprintf (bytes, sizeof (bytes), "the bytes of item %d", i);
+        (void)snprintf (item.job, sizeof (item.job), "j");
+        (void)snprintf (item.capture, sizeof (item.capture), "c%d", i);
+        (void)snprintf (item.path, sizeof (item.path), i == 3 ? "f" : "");
+        content_hash_init (&h);
+        assert_int_equal (content_hash_add (&h, bytes, strlen (bytes)), 0);
+        assert_int_equal (content_hash_end (&h, &item.content), 0);
+        content_hash_fini (&h);
+        if (i < 3) {
+            assert_int_equal (store_append (s, &item, bytes, strlen (bytes),
+                                            NULL), 0);
+        } else {
+            item.place.size = strlen (bytes);
+            assert_int_equal (store_incoming_write (s, &item.content, bytes,
+                                                    strlen (bytes), 0, NULL),
+                              0);
+            assert_int_equal (store_keep (s, &item.content, NULL), 0);
+            assert_int_equal (store_refer (s, &item, NULL), 0);
+        }
+        assert_int_equal (ledger_add_content (l, &item.content, &item.place,
+                                              NULL), 0);
+        assert_int_equal (ledger_add_item (l, &item, NULL), 1);
+    }
+    assert_int_equal (store_sync (s, NULL), 0);
+    assert_int_equal (store_account (s, l, NULL), 0);
+    assert_int_equal (ledger_commit (l, NULL), 0);
+    store_committed (s);
+    store_close (s);
+    ledger_close (l);
+}
+
+static int setup (void **state)
+{
+    const char *tmp = getenv ("TMPDIR");
+    struct fixture *f = calloc (1, sizeof (*f));
+
+    (void)snprintf (f->dir, sizeof (f->dir), "%s/rollcall-check-XXXXXX",
+                    tmp && *tmp ? tmp : "/tmp");
+    assert_non_null (mkdtemp (f->dir));
+    (void)snprintf (f->root, sizeof (f->root), "%s/root", f->dir);
+    (void)snprintf (f->copy, sizeof (f->copy), "%s/copy", f->dir);
+    assert_int_equal (fileio_mkdirs (f->root, 0700, NULL), 0);
+    fill (f->root);
+    *state = f;
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    struct fixture *f = *state;
+
+    (void)fileio_remove_tree (f->dir, NULL);
+    free (f);
+    return 0;
+}
+
+static void say (void *arg, const char *sentence)
+{
+    struct fixture *f = arg;
+    size_t used = strlen (f->said);
+
+    (void)snprintf (f->said + used, sizeof (f->said) - used, "%s\n",
+                    sentence);
+}
+
+static struct check_report check (struct fixture *f, const char *root,
+                                  bool repair)
+{
+    struct check_report r = { .say = say, .arg = f };
+    struct err err = { "" };
+
+    f->said[0] = '\0';
+    if (store_check (root, repair, &r, &err) < 0)
+        fail_msg ("%s", err.text);
+    return r;
+}
+
+/* The items that are whole, in the order of their ranks: "0123". */
+static void whole_items (const char *root, char out[16])
+{
+    struct archive a;
+    struct archive_items list;
+    struct err err = { "" };
+    size_t n = 0;
+
+    if (archive_open (root, &a, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (archive_list (&a, "j", &list, NULL), 0);
+    for (size_t i = 0; i < list.n; i++) {
+        if (archive_check (&a, &list.items[i], NULL) == 0)
+            out[n++] = (char)('0' + list.items[i].rank);
+    }
+    out[n] = '\0';
+    assert_true (ledger_world_size (a.ledger, "j") == 8);
+    free (list.items);
+    archive_close (&a);
+}
+
+static void copy_root (struct fixture *f)
+{
+    char command[PATH_MAX * 2];
+
+    (void)fileio_remove_tree (f->copy, NULL);
+    (void)snprintf (command, sizeof (command), "cp -r '%s' '%s'", f->root,
+                    f->copy);
+    assert_int_equal (system (command), 0);
+}
+
+static void flip (const char *path, off_t at)
+{
+    int fd = open (path, O_RDWR);
+    uint8_t byte;
+
+    assert_true (fd >= 0);
+    assert_int_equal (pread (fd, &byte, 1, at), 1);
+    byte ^= 0x10;
+    assert_int_equal (pwrite (fd, &byte, 1, at), 1);
+    (void)close (fd);
+}
+
+static off_t size_of (const char *path)
+{
+    struct stat st;
+
+    assert_int_equal (stat (path, &st), 0);
+    return st.st_size;
+}
+
+/* After a repair an aggregator can serve the root, and there is nothing more
+ * to be found.
+ */
+static void check_mended (struct fixture *f, const char *whole)
+{
+    struct ledger *l = NULL;
+    struct store *s = NULL;
+    char path[PATH_MAX], got[16];
+    struct check_report r = check (f, f->copy, true);
+    struct err err = { "" };
+
+    assert_true (r.repaired == r.damaged);
+    r = check (f, f->copy, false);
+    if (r.damaged > 0)
+        fail_msg ("after the repair: %s", f->said);
+    whole_items (f->copy, got);
+    if (whole)
+        assert_string_equal (got, whole);
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", f->copy);
+    if (ledger_open (path, &l, &err) < 0 ||
+        store_open (f->copy, l, &s, &err) < 0)
+        fail_msg ("%s", err.text);
+    store_close (s);
+    ledger_close (l);
+}
+
+static void test_good (void **state)
+{
+    struct fixture *f = *state;
+    struct check_report r = check (f, f->root, false);
+
+    assert_string_equal (f->said, "");
+    assert_int_equal (r.damaged + r.leftovers, 0);
+    assert_int_equal (r.items, ITEMS);
+    assert_int_equal (r.contents, ITEMS);
+    copy_root (f);
+    check_mended (f, "0123");
+}
+
+/* Every byte of a segment: found; and at most the item that it belongs to is
+ * lost (that of a record not even then: the ledger knows it, too).
+ */
+static void test_flip_segment (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+    off_t size;
+
+    store_segment_path (f->root, 1, path);
+    size = size_of (path);
+    for (off_t at = 0; at < size; at++) {
+        struct check_report r;
+        char got[16];
+
+        copy_root (f);
+        store_segment_path (f->copy, 1, path);
+        flip (path, at);
+        r = check (f, f->copy, false);
+        if (r.damaged == 0)
+            fail_msg ("byte %lld was not noticed", (long long)at);
+        if (at % 7 != 0)
+            continue;           // a repair takes some syncs of the disk
+        check_mended (f, NULL);
+        whole_items (f->copy, got);
+        if (strlen (got) < ITEMS - 1)
+            fail_msg ("byte %lld: only %s are left", (long long)at, got);
+    }
+}
+
+static void test_flip_blob (void **state)
+{
+    struct fixture *f = *state;
+    char command[PATH_MAX * 2];
+
+    copy_root (f);
+    (void)snprintf (command, sizeof (command), "for x in '%s'/blobs/*/*; do "
+                    "printf X | dd of=\"$x\" bs=1 seek=3 conv=notrunc "
+                    "status=none; done", f->copy);
+    assert_int_equal (system (command), 0);
+    assert_int_equal (check (f, f->copy, false).damaged, 1);
+    assert_non_null (strstr (f->said, "job j rank 3 c3/f"));
+    check_mended (f, "012");
+    (void)snprintf (command, sizeof (command), "grep -q 'capture c3' "
+                    "'%s'/quarantine/*.reason && test -z \"$(find '%s/blobs' "
+                    "-type f)\"", f->copy, f->copy);
+    assert_int_equal (system (command), 0);
+}
+
+/* Bytes all over the ledger (all of them take minutes): found, or without
+ * effect on what is read; and everything is there after a repair.
+ */
+static void test_flip_ledger (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX], got[16];
+    unsigned found = 0, harmless = 0;
+    off_t size;
+
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", f->root);
+    size = size_of (path);
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", f->copy);
+    for (off_t at = 100; at < size; at += 1999) {
+        struct ledger *l = NULL;
+
+        copy_root (f);
+        flip (path, at);
+        if (ledger_open_read (path, &l, NULL) < 0) {
+            found++;
+            check_mended (f, "0123");
+            continue;
+        }
+        ledger_close (l);
+        harmless++;
+        whole_items (f->copy, got);
+        assert_string_equal (got, "0123");
+    }
+    assert_true (found > 0);
+    assert_true (harmless > 0);
+}
+
+/* Without a ledger all of it is made again, also who is expected. */
+static void test_ledger_gone (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+
+    copy_root (f);
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", f->copy);
+    assert_int_equal (unlink (path), 0);
+    check_mended (f, "0123");
+}
+
+static void test_orphan (void **state)
+{
+    struct fixture *f = *state;
+    char command[PATH_MAX * 2];
+    struct check_report r;
+
+    copy_root (f);
+    (void)snprintf (command, sizeof (command), "mkdir -p '%s/blobs/aa' && "
+                    "echo x >'%s/blobs/aa/bbbb'", f->copy, f->copy);
+    assert_int_equal (system (command), 0);
+    r = check (f, f->copy, false);
+    assert_int_equal (r.damaged, 0);
+    assert_int_equal (r.leftovers, 1);
+    r = check (f, f->copy, true);
+    r = check (f, f->copy, false);
+    assert_int_equal (r.leftovers, 0);
+}
+
+static void test_locked (void **state)
+{
+    struct fixture *f = *state;
+    struct check_report r = { .items = 0 };
+    struct err err = { "" };
+    int lock = root_lock (f->root, false, NULL);
+
+    assert_true (lock >= 0);
+    assert_int_equal (store_check (f->root, false, &r, &err), -EBUSY);
+    assert_non_null (strstr (err.text, "process"));
+    (void)close (lock);
+}
+
+int main (void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST (test_good), TEST (test_flip_segment), TEST (test_flip_blob),
+        TEST (test_flip_ledger), TEST (test_ledger_gone), TEST (test_orphan),
+        TEST (test_locked),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+/* tests/unit/net/test_keyring.c - who may connect, and who no longer */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/fileio.h"
+#include "net/keyring.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char dir[64];
+static struct keyring *ring;
+
+static int setup (void **state)
+{
+    (void)state;
+    (void)snprintf (dir, sizeof (dir), "/tmp/test_keyring.XXXXXX");
+    if (!mkdtemp (dir) || chdir (dir) < 0)
+        return -1;
+    ring = keyring_open ("keys");
+    return ring ? 0 : -1;
+}
+
+static int teardown (void **state)
+{
+    (void)state;
+    keyring_close (ring);
+    return chdir ("/") == 0 ? fileio_remove_tree (dir, NULL) : -1;
+}
+
+static const char *public_of (const char *path)
+{
+    static struct key_file k;
+    struct err err = { "" };
+
+    if (key_read (path, &k, &err) < 0)
+        fail_msg ("%s", err.text);
+    return k.public_key;
+}
+
+static int allowed (const char *key, const char *as)
+{
+    char who[NET_WHO_MAX] = "";
+    struct err why = { "" };
+    int rc = keyring_allow (ring, key, who, &why);
+
+    if (rc == 0)
+        assert_string_equal (who, as);
+    else
+        assert_true (why.text[0]);
+    return rc;
+}
+
+/* From the first pair to the last; the open keyring sees each change. */
+static void test_life (void **state)
+{
+    char first[NET_KEY_SIZE], second[NET_KEY_SIZE];
+    struct keyring_entry *list;
+    struct key_file k;
+    size_t n;
+
+    (void)state;
+    assert_int_equal (keyring_new ("keys", "n1", NULL), 0);
+    assert_int_equal (keyring_new ("keys", "n1", NULL), -EEXIST);
+    memcpy (first, public_of ("keys/n1.pub"), NET_KEY_SIZE);
+    assert_int_equal (allowed (first, ""), -ENOKEY);
+    assert_int_equal (keyring_enrol ("keys", "node", first, -1, NULL), 0);
+    assert_int_equal (allowed (first, "node"), 0);
+    // the same again is harmless, another one is not taken by accident
+    assert_int_equal (keyring_enrol ("keys", "node", first, -1, NULL), 0);
+    assert_int_equal (key_make ("x", &k, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "node", k.public_key, -1, NULL),
+                      -EEXIST);
+    memcpy (second, k.public_key, NET_KEY_SIZE);
+    assert_int_equal (keyring_enrol ("keys", "node", second, 3600, NULL), 0);
+    assert_int_equal (allowed (first, "node"), 0);
+    assert_int_equal (allowed (second, "node"), 0);
+    assert_int_equal (keyring_revoke ("keys", "node", NULL), 0);
+    assert_int_equal (allowed (first, ""), -EKEYREVOKED);
+    assert_int_equal (allowed (second, ""), -EKEYREVOKED);
+    assert_int_equal (keyring_revoke ("keys", "node", NULL), -ENOENT);
+    assert_int_equal (keyring_enrol ("keys", "other", first, -1, NULL),
+                      -EKEYREVOKED);
+    assert_int_equal (keyring_list ("keys", &list, &n, NULL), 0);
+    assert_int_equal (n, 3);
+    assert_int_equal (list[0].state, KEY_OWN);
+    assert_string_equal (list[0].file.secret_key, "");
+    assert_int_equal (list[2].state, KEY_REVOKED);
+    assert_true (list[2].file.revoked > 0);
+    free (list);
+}
+
+static void test_rotate (void **state)
+{
+    char old[NET_KEY_SIZE];
+
+    (void)state;
+    assert_int_equal (keyring_new ("keys", "n", NULL), 0);
+    memcpy (old, public_of ("keys/n.pub"), NET_KEY_SIZE);
+    assert_int_equal (keyring_enrol ("keys", "n", old, -1, NULL), 0);
+    assert_int_equal (keyring_rotate ("keys", "n", 3600, NULL), 0);
+    assert_string_not_equal (public_of ("keys/n.pub"), old);
+    assert_string_equal (public_of ("keys/n.key"), public_of ("keys/n.pub"));
+    assert_int_equal (allowed (public_of ("keys/n.pub"), "n"), 0);
+    assert_int_equal (allowed (old, "n"), 0);
+    // without any grace it is over at once
+    memcpy (old, public_of ("keys/n.pub"), NET_KEY_SIZE);
+    assert_int_equal (keyring_rotate ("keys", "n", 0, NULL), 0);
+    assert_int_equal (allowed (old, ""), -EKEYEXPIRED);
+    assert_int_equal (keyring_rotate ("keys", "absent", 0, NULL), -ENOENT);
+}
+
+/* Names are never paths, whatever they are given as. */
+static void test_names (void **state)
+{
+    static const char *const bad[] = { "", ".", "..", "../x", "a/b", ".x",
+                                       "a+1", "a\nb" };
+    struct key_file k;
+
+    (void)state;
+    assert_int_equal (key_make ("x", &k, NULL), 0);
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        assert_int_equal (keyring_new ("keys", bad[i], NULL), -EINVAL);
+        assert_int_equal (keyring_enrol ("keys", bad[i], k.public_key, -1,
+                                         NULL), -EINVAL);
+        assert_int_equal (keyring_revoke ("keys", bad[i], NULL), -EINVAL);
+        assert_int_equal (keyring_rotate ("keys", bad[i], 0, NULL), -EINVAL);
+    }
+    assert_int_equal (access ("keys", F_OK), -1);
+}
+
+static void write_text (const char *path, const char *text)
+{
+    assert_int_equal (fileio_replace (path, text, strlen (text), 0644, NULL),
+                      0);
+}
+
+/* A file that cannot be understood lets nobody in: where it is in revoked/,
+ * nobody at all, since it could be anybody's.
+ */
+static void test_damaged (void **state)
+{
+    struct key_file k;
+
+    (void)state;
+    assert_int_equal (key_make ("x", &k, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", k.public_key, -1, NULL), 0);
+    write_text ("keys/enrolled/m.pub", "nonsense");
+    assert_int_equal (allowed (k.public_key, "n"), 0);
+    assert_int_equal (mkdir ("keys/revoked", 0700), 0);
+    write_text ("keys/revoked/m.pub", "nonsense");
+    assert_int_equal (allowed (k.public_key, ""), -EBADMSG);
+    assert_int_equal (unlink ("keys/revoked/m.pub"), 0);
+    assert_int_equal (allowed (k.public_key, "n"), 0);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (test_life, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_rotate, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_names, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_damaged, setup, teardown),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

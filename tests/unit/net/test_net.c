@@ -1,0 +1,442 @@
+/* tests/unit/net/test_net.c - who gets a connection, and who is told why not
+ *
+ * Both ends are in this process and in one loop, over TCP on loopback.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "net/keys.h"
+#include "net/net_inside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIMIT_NS (30 * NS_PER_S)
+#define ANY_PORT "tcp://127.0.0.1:*"
+
+/* One end, and what has happened to it. */
+struct end {
+    struct net *net;
+    struct loop *loop;
+    unsigned hellos, refused, problems;
+    enum net_problem what;      // the last one
+    enum refusal reason;
+    unsigned version;           // of the last message
+    bool bad;                   // a message that was not understood
+    char who[NET_WHO_MAX];
+    char text[1024];
+};
+
+static struct fixture {
+    struct loop *loop;
+    struct net_security server, client;
+    const char *allowed;        // the only key that may connect; NULL: all
+    struct end s, c;
+    bool stop_at_problem;       // of both ends
+} f;
+
+static void timed_out (void *arg)
+{
+    (void)arg;
+    loop_stop (f.loop, -ETIMEDOUT);
+}
+
+static int allow (void *arg, const char *key, char who[NET_WHO_MAX],
+                  struct err *why)
+{
+    (void)arg;
+    if (f.allowed && strcmp (f.allowed, key) != 0)
+        return err_set (why, ENOKEY, "that key is not allowed");
+    (void)snprintf (who, NET_WHO_MAX, "node-1");
+    return 0;
+}
+
+static void on_problem (void *arg, enum net_problem what, const char *text)
+{
+    struct end *e = arg;
+
+    e->problems++;
+    e->what = what;
+    (void)snprintf (e->text, sizeof (e->text), "%s", text);
+    if (f.s.problems && f.c.problems)
+        loop_stop (f.loop, 1);
+}
+
+static void on_message (void *arg, const struct net_peer *from,
+                        const struct message *m, int bad,
+                        const struct err *err)
+{
+    struct end *e = arg;
+    struct message welcome = { .type = MESSAGE_WELCOME };
+
+    (void)err;
+    e->bad = bad != 0;
+    if (m)
+        e->version = m->version;
+    if (from)
+        (void)snprintf (e->who, sizeof (e->who), "%s", from->who);
+    if (m && m->type == MESSAGE_HELLO) {
+        e->hellos++;
+        (void)net_send (e->net, from, &welcome);
+    } else if (m && m->type == MESSAGE_WELCOME) {
+        loop_stop (f.loop, 0);
+    } else if (m && m->type == MESSAGE_REFUSED) {
+        e->refused++;
+        e->reason = m->reason;
+        (void)snprintf (e->text, sizeof (e->text), "%s", m->text);
+        loop_stop (f.loop, 2);
+    }
+}
+
+static void say_hello (void *arg)
+{
+    struct message hello = { .type = MESSAGE_HELLO, .job = "j", .host = "h",
+                             .host_key = "k" };
+
+    (void)net_send (f.c.net, NULL, &hello);
+    (void)loop_add_timer (f.loop, 50 * NS_PER_MS, say_hello, arg);
+}
+
+static void make_pair (struct net_security *s)
+{
+    struct key_file k;
+
+    assert_int_equal (key_make ("k", &k, NULL), 0);
+    memset (s, 0, sizeof (*s));
+    memcpy (s->public_key, k.public_key, NET_KEY_SIZE);
+    memcpy (s->secret_key, k.secret_key, NET_KEY_SIZE);
+}
+
+static int setup (void **state)
+{
+    (void)state;
+    memset (&f, 0, sizeof (f));
+    f.loop = loop_create ();
+    make_pair (&f.server);
+    f.server.allow = allow;
+    make_pair (&f.client);
+    memcpy (f.client.server_key, f.server.public_key, NET_KEY_SIZE);
+    f.allowed = f.client.public_key;
+    return f.loop ? 0 : -1;
+}
+
+static int teardown (void **state)
+{
+    (void)state;
+    net_close (f.c.net);
+    net_close (f.s.net);
+    loop_destroy (f.loop);
+    return 0;
+}
+
+static void listen_with (const struct net_security *security)
+{
+    struct err err = { "" };
+    int rc = net_listen (ANY_PORT, -1, security, &f.s.net, &err);
+
+    if (rc < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (net_attach (f.s.net, f.loop, on_message, &f.s), 0);
+    net_watch (f.s.net, on_problem, &f.s);
+}
+
+/* libzmq writes 127.0.0.1 in a way of its own. */
+static void where_it_listens (char out[64])
+{
+    char endpoint[128];
+    size_t size = sizeof (endpoint);
+
+    assert_int_equal (zmq_getsockopt (f.s.net->main.socket, ZMQ_LAST_ENDPOINT,
+                                      endpoint, &size), 0);
+    (void)snprintf (out, 64, "tcp://127.0.0.1%s", strrchr (endpoint, ':'));
+}
+
+static void connect_with (const struct net_security *security)
+{
+    char endpoint[64];
+
+    where_it_listens (endpoint);
+    assert_int_equal (net_connect (endpoint, security, &f.c.net, NULL), 0);
+    assert_int_equal (net_attach (f.c.net, f.loop, on_message, &f.c), 0);
+    net_watch (f.c.net, on_problem, &f.c);
+}
+
+/* Until something comes of it: 0 welcome, 1 problems at both ends, 2 refused
+ */
+static int talk (void)
+{
+    assert_int_equal (loop_add_timer (f.loop, LIMIT_NS, timed_out, NULL), 0);
+    say_hello (NULL);
+    return loop_run (f.loop);
+}
+
+static void test_invited (void **state)
+{
+    (void)state;
+    listen_with (&f.server);
+    connect_with (&f.client);
+    assert_int_equal (talk (), 0);
+    assert_string_equal (f.s.who, "node-1");
+    assert_int_equal (f.s.problems + f.c.problems, 0);
+}
+
+static void test_plain (void **state)
+{
+    (void)state;
+    listen_with (NULL);
+    connect_with (NULL);
+    assert_int_equal (talk (), 0);
+    assert_string_equal (f.s.who, "");
+}
+
+/* Nothing is said to an agent that did not get in; both ends say so. */
+static void refused_at_both_ends (enum net_problem what, const char *here,
+                                  const char *there)
+{
+    uint64_t before = counter_get (COUNTER_PEERS_REFUSED);
+
+    assert_int_equal (talk (), 1);
+    assert_int_equal (f.s.hellos, 0);
+    // one side may hang up before the other has seen how it speaks
+    if (what != NET_NOT_ALIKE || f.c.what != NET_CLOSED)
+        assert_int_equal (f.c.what, what);
+    if (what != NET_NOT_ALIKE || f.s.what != NET_PEER_LEFT)
+        assert_int_equal (f.s.what, NET_PEER_REFUSED);
+    if (!strstr (f.c.text, here) || !strstr (f.s.text, there))
+        fail_msg ("\"%s\" and \"%s\"", f.c.text, f.s.text);
+    if (what == NET_KEY_REFUSED)        // for certain only then
+        assert_non_null (strstr (f.s.text, "127.0.0.1"));
+    if (f.s.what == NET_PEER_REFUSED)
+        assert_true (counter_get (COUNTER_PEERS_REFUSED) > before);
+}
+
+static void test_unknown_key (void **state)
+{
+    (void)state;
+    f.allowed = f.server.public_key;
+    listen_with (&f.server);
+    connect_with (&f.client);
+    refused_at_both_ends (NET_KEY_REFUSED, "refuses this key", "not allowed");
+}
+
+static void test_wrong_server_key (void **state)
+{
+    (void)state;
+    memcpy (f.client.server_key, f.client.public_key, NET_KEY_SIZE);
+    listen_with (&f.server);
+    connect_with (&f.client);
+    refused_at_both_ends (NET_CLOSED, "--server-key", "another key");
+}
+
+static void test_no_client_key (void **state)
+{
+    (void)state;
+    listen_with (&f.server);
+    connect_with (NULL);
+    refused_at_both_ends (NET_NOT_ALIKE, "encrypted",
+                          "does not encrypt");
+}
+
+/* A downgrade: what listens there does not encrypt. */
+static void test_no_server_key (void **state)
+{
+    (void)state;
+    listen_with (NULL);
+    connect_with (&f.client);
+    refused_at_both_ends (NET_NOT_ALIKE, "does not encrypt", "encrypt");
+}
+
+/* A refused key may be enrolled later: libzmq would not try again by itself.
+ */
+static void test_enrolled_later (void **state)
+{
+    (void)state;
+    f.allowed = f.server.public_key;
+    listen_with (&f.server);
+    connect_with (&f.client);
+    assert_int_equal (talk (), 1);
+    f.allowed = f.client.public_key;
+    assert_int_equal (talk (), 0);
+}
+
+/* A key that is revoked counts for a connection that is there already. */
+static void test_revoked_later (void **state)
+{
+    (void)state;
+    listen_with (&f.server);
+    connect_with (&f.client);
+    assert_int_equal (talk (), 0);
+    f.s.hellos = 0;
+    f.allowed = f.server.public_key;
+    for (int i = 0; i < 20 && talk () == 0; i++)
+        ;                       // welcomes of earlier hellos
+    assert_int_equal (f.c.refused, 1);
+    assert_int_equal (f.c.reason, REFUSAL_KEY);
+    assert_string_equal (f.c.text, "that key is not allowed");
+    assert_int_equal (f.s.what, NET_PEER_REFUSED);
+}
+
+/* Nobody answers libzmq's questions any more: it lets everybody in then, but
+ * no message of theirs is taken.
+ */
+static void test_dead_check (void **state)
+{
+    (void)state;
+    listen_with (&f.server);
+    loop_del_fd (f.loop, f.s.net->zap.fd);
+    loop_del_source (f.loop, &f.s.net->zap);
+    (void)zmq_unbind (f.s.net->zap.socket, "inproc://zeromq.zap.01");
+    (void)zmq_close (f.s.net->zap.socket);
+    f.s.net->zap.socket = NULL;
+    connect_with (&f.client);
+    assert_int_equal (talk (), 2);
+    assert_int_equal (f.s.hellos, 0);
+    assert_int_equal (f.c.reason, REFUSAL_KEY);
+    assert_non_null (strstr (f.c.text, "never checked"));
+    assert_int_equal (f.s.what, NET_PEER_REFUSED);
+    assert_non_null (strstr (f.s.text, "never checked"));
+}
+
+/* A check that lets strangers in is found out before anything listens. */
+static void test_self_test (void **state)
+{
+    struct err err = { "" };
+
+    (void)state;
+    f.allowed = NULL;
+    assert_int_equal (net_listen (ANY_PORT, -1, &f.server, &f.s.net, &err),
+                      -EKEYREJECTED);
+    assert_non_null (strstr (err.text, "unknown key was let in"));
+    assert_null (f.s.net);
+}
+
+static void test_beyond_loopback (void **state)
+{
+    const struct net_security insecure = { .insecure = true };
+    struct err err = { "" };
+
+    (void)state;
+    assert_int_equal (net_listen ("tcp://*:1", -1, NULL, &f.s.net, &err),
+                      -ENOKEY);
+    assert_non_null (strstr (err.text, "rollcall key new server"));
+    assert_int_equal (net_connect ("tcp://192.0.2.1:1", NULL, &f.c.net, &err),
+                      -ENOKEY);
+    assert_non_null (strstr (err.text, "rollcall key new NODE"));
+    assert_int_equal (net_connect ("tcp://192.0.2.1:1", &insecure, &f.c.net,
+                                   &err), 0);
+}
+
+/* ---- versions, spoken by a socket that knows nothing of ours ---- */
+
+static void *foreign (void **context)
+{
+    static const int zero = 0;
+    char endpoint[64];
+    void *socket;
+
+    *context = zmq_ctx_new ();
+    socket = zmq_socket (*context, ZMQ_DEALER);
+    (void)zmq_setsockopt (socket, ZMQ_LINGER, &zero, sizeof (zero));
+    where_it_listens (endpoint);
+    assert_int_equal (zmq_connect (socket, endpoint), 0);
+    return socket;
+}
+
+static void stop_when_heard (void *arg)
+{
+    struct end *e = arg;
+
+    if (e->hellos || e->bad)
+        loop_stop (f.loop, 0);
+    else
+        (void)loop_add_timer (f.loop, NS_PER_MS, stop_when_heard, arg);
+}
+
+static void exchange (const void *frame, size_t size, uint8_t *answer,
+                      size_t max)
+{
+    void *context, *socket = foreign (&context);
+    int limit = 10000, n;
+
+    assert_int_equal (loop_add_timer (f.loop, LIMIT_NS, timed_out, NULL), 0);
+    stop_when_heard (&f.s);
+    assert_int_equal (zmq_send (socket, frame, size, 0), size);
+    assert_int_equal (loop_run (f.loop), 0);
+    (void)zmq_setsockopt (socket, ZMQ_RCVTIMEO, &limit, sizeof (limit));
+    memset (answer, 0, max);
+    if (f.s.hellos) {
+        n = zmq_recv (socket, answer, max, 0);
+        assert_true (n > 0);
+    }
+    (void)zmq_close (socket);
+    (void)zmq_ctx_term (context);
+}
+
+static const uint8_t hello1[] = {
+    1, 0, 1, 0, 1, 0, 0, 0, 'j', 1, 0, 0, 0, 'h', 1, 0, 0, 0, 'k',
+    4, 0, 0, 0, 0, 0, 0, 0,
+};
+
+/* One that speaks version 1 is answered in version 1. */
+static void test_version_1 (void **state)
+{
+    static const uint8_t welcome[] = { 1, 0, 32, 0 };
+    uint8_t answer[64];
+
+    (void)state;
+    listen_with (NULL);
+    exchange (hello1, sizeof (hello1), answer, sizeof (answer));
+    assert_int_equal (f.s.hellos, 1);
+    assert_int_equal (f.s.version, 1);
+    assert_memory_equal (answer, welcome, sizeof (welcome));
+    assert_int_equal (answer[sizeof (welcome)], 0);
+}
+
+static void test_version_unknown (void **state)
+{
+    uint8_t frame[sizeof (hello1) + 1], answer[64];
+
+    (void)state;
+    listen_with (NULL);
+    memcpy (frame, hello1, sizeof (hello1));
+    frame[0] = 3;
+    exchange (frame, sizeof (hello1), answer, sizeof (answer));
+    assert_true (f.s.bad);
+    f.s.bad = false;
+    frame[0] = 1;
+    frame[sizeof (hello1)] = 0;         // a member that nobody knows
+    exchange (frame, sizeof (frame), answer, sizeof (answer));
+    assert_true (f.s.bad);
+    f.s.bad = false;
+    frame[2] = 99;
+    exchange (frame, sizeof (hello1), answer, sizeof (answer));
+    assert_true (f.s.bad);
+    assert_int_equal (f.s.hellos, 0);
+}
+
+#define NET_TEST(name) \
+    cmocka_unit_test_setup_teardown (name, setup, teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        NET_TEST (test_invited),        NET_TEST (test_plain),
+        NET_TEST (test_unknown_key),    NET_TEST (test_wrong_server_key),
+        NET_TEST (test_no_client_key),  NET_TEST (test_no_server_key),
+        NET_TEST (test_enrolled_later), NET_TEST (test_revoked_later),
+        NET_TEST (test_dead_check),     NET_TEST (test_self_test),
+        NET_TEST (test_beyond_loopback), NET_TEST (test_version_1),
+        NET_TEST (test_version_unknown),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
