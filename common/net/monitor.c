@@ -231,11 +231,12 @@ void monitor_close (struct net *n)
     free (n->addresses);
 }
 
-void monitor_take (struct net *n)
+int monitor_take (struct net *n)
 {
     uint32_t value = 0;
     int event = monitor_next (n->monitor.socket, &value);
 
     if (event != 0)
         (n->router ? listening : connecting) (n, event, value);
+    return event;
 }

@@ -174,10 +174,10 @@ int net_listen (const char *endpoint, int fd,
     struct net *n = NULL;
     int rc = net_create (endpoint, true, security, &n, err);
 
-    if (rc == 0 && n->secured && (rc = zap_open (n, err)) == 0)
-        rc = zap_self_test (n, err);
     if (rc == 0)
         rc = monitor_open (n, err);
+    if (rc == 0 && n->secured && (rc = zap_open (n, err)) == 0)
+        rc = zap_self_test (n, err);
     if (rc == 0 && fd >= 0 && zmq_setsockopt (n->main.socket, ZMQ_USE_FD, &fd,
                                               sizeof (fd)) < 0)
         rc = net_error ("hand a descriptor over for", endpoint, err);
@@ -365,7 +365,7 @@ static void receive_one (void *arg)
 
 static void take_event (void *arg)
 {
-    monitor_take (((struct net_door *)arg)->net);
+    (void)monitor_take (((struct net_door *)arg)->net);
 }
 
 static void take_question (void *arg)

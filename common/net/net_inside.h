@@ -74,7 +74,8 @@ void monitor_close (struct net *n);
 /* An event of any monitor: its number, or 0 when there is none. */
 int monitor_next (void *socket, uint32_t *value);
 
-/* Take the next event, if there is one. */
-void monitor_take (struct net *n);
+/* Take the next event of the main socket: its number, or 0 when there is none.
+ */
+int monitor_take (struct net *n);
 
 #endif

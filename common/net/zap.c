@@ -217,23 +217,33 @@ static void stranger_look (struct stranger *s)
     }
 }
 
-/* Until both were turned away, one was let in, or time is up. */
+/* Until both were turned away and their connections have ended at our end,
+ * too, where it would otherwise be told later, of strangers nobody knows; one
+ * was let in; or time is up.
+ */
 static int watch_strangers (struct net *n, struct stranger s[2],
                             struct err *err)
 {
     int64_t until = clock_mono_ns () + TEST_LIMIT_MS * NS_PER_MS;
+    unsigned accepted = 0, ended = 0;
 
-    while (!s[0].refused || !s[1].refused) {
+    while (!s[0].refused || !s[1].refused || ended < accepted) {
         zmq_pollitem_t items[] = {
             { .socket = n->zap.socket, .events = ZMQ_POLLIN },
+            { .socket = n->monitor.socket, .events = ZMQ_POLLIN },
             { .socket = s[0].monitor, .events = ZMQ_POLLIN },
             { .socket = s[1].monitor, .events = ZMQ_POLLIN },
         };
+        int event;
 
-        (void)zmq_poll (items, 3, 100);
+        (void)zmq_poll (items, 4, 100);
         zap_answer (n);
         stranger_look (&s[0]);
         stranger_look (&s[1]);
+        while ((event = monitor_take (n)) != 0) {
+            accepted += event == ZMQ_EVENT_ACCEPTED;
+            ended += event == ZMQ_EVENT_DISCONNECTED;
+        }
         if (s[0].admitted || s[1].admitted)
             return err_set (err, EKEYREJECTED, "a connection with %s was let "
                             "in when this was tried: not serving, since "

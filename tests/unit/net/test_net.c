@@ -186,7 +186,9 @@ static void test_invited (void **state)
     connect_with (&f.client);
     assert_int_equal (talk (), 0);
     assert_string_equal (f.s.who, "node-1");
-    assert_int_equal (f.s.problems + f.c.problems, 0);
+    // what becomes of the self-test's strangers is nobody's problem
+    if (f.s.problems + f.c.problems > 0)
+        fail_msg ("listening: %s; connecting: %s", f.s.text, f.c.text);
 }
 
 static void test_plain (void **state)
