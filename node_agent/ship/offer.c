@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define PLAIN_RUN_MAX 31        // chunks: 1 in 32 is tried at least
+
 void offer_begin (struct offer *o, const struct spool_item *item)
 {
     memset (o, 0, sizeof (*o));
@@ -79,12 +81,33 @@ enum offer_read offer_chunk (struct offer *o, struct spool *s,
                          POSIX_FADV_DONTNEED);
     if (rc < 0)
         return blame (o, rc != -ENODATA);
+    if (o->item.kind == ITEM_RAW && offset >= o->sent)
+        return OFFER_READ;
     rc = is_chunk (o, s, offset / CONTENT_CHUNK, out, size);
     if (rc == -ENOMEM)
         return OFFER_ASTRAY;    // it will be asked for again
     if (rc < 0)
         return OFFER_DAMAGED;
     return rc > 0 ? OFFER_READ : blame (o, false);
+}
+
+void offer_sent (struct offer *o, uint64_t offset)
+{
+    if (o->sent < offset + CONTENT_CHUNK)
+        o->sent = offset + CONTENT_CHUNK;
+}
+
+bool offer_may_pack (const struct offer *o, uint64_t offset)
+{
+    return o->item.kind == ITEM_RAW && offset >= o->plain_until;
+}
+
+void offer_packed (struct offer *o, uint64_t offset, bool smaller)
+{
+    o->plain_run = smaller ? 0 : 2 * o->plain_run + 1;
+    if (o->plain_run > PLAIN_RUN_MAX)
+        o->plain_run = PLAIN_RUN_MAX;
+    o->plain_until = offset + (1 + (uint64_t)o->plain_run) * CONTENT_CHUNK;
 }
 
 void offer_message (const struct offer *o, struct message *m)

@@ -1,7 +1,10 @@
 /* node_agent/ship/offer.h - an item that is offered, and its bytes
  *
- * Every chunk is compared with its hash before it is sent, whichever it is:
- * the aggregator may go on from any boundary after either side was restarted.
+ * Chunks of rows are compared with their hashes before they are sent, those of
+ * raw files when they are asked for again: the aggregator compares all it gets
+ * with the id of the content, and asks again for what is not that.  So the
+ * node hashes a file once, unless it has changed, and then it is found out
+ * here which chunk it was and what is to blame.
  */
 #ifndef ROLLCALL_SHIP_OFFER_H
 #define ROLLCALL_SHIP_OFFER_H
@@ -18,6 +21,9 @@ struct offer {
     uint64_t first;             // chunk of hashes[0]
     int nhashes;
     uint64_t noted;             // offset that the ledger has been told
+    uint64_t sent;              // so many bytes in this life
+    uint64_t plain_until;       // offset from which packing is tried again
+    unsigned plain_run;         // chunks left plain after the last trial
 };
 
 enum offer_read {
@@ -32,10 +38,17 @@ void offer_begin (struct offer *o, const struct spool_item *item);
 void offer_end (struct offer *o);       // closes, frees; may be used again
 
 /* The chunk at 'offset', of which 'length' bytes are wanted, into 'out', which
- * has room for CONTENT_CHUNK.
+ * has room for CONTENT_CHUNK.  offer_sent: it left.
  */
 enum offer_read offer_chunk (struct offer *o, struct spool *s,
                              uint64_t offset, uint32_t length, void *out);
+void offer_sent (struct offer *o, uint64_t offset);
+
+/* Whether to try and pack the chunk at 'offset', and what came of it: content
+ * that does not get smaller is tried ever more rarely.
+ */
+bool offer_may_pack (const struct offer *o, uint64_t offset);
+void offer_packed (struct offer *o, uint64_t offset, bool smaller);
 
 void offer_message (const struct offer *o, struct message *m);
 

@@ -189,14 +189,17 @@ static void give_up (struct ship *s, struct offer *o, enum offer_read how)
 }
 
 /* Raw files travel packed when that makes them smaller; shipments are. */
-static void pack_chunk (struct ship *s, const struct offer *o,
-                        struct message *m)
+static void pack_chunk (struct ship *s, struct offer *o, struct message *m)
 {
-    if (o->item.kind != ITEM_RAW || s->peer_version < 2)
+    bool smaller;
+
+    if (s->peer_version < 2 || !offer_may_pack (o, m->offset))
         return;
     buf_clear (&s->packed);
-    if (pack_frame (m->data, m->data_size, &s->packed, NULL) == 0 &&
-        s->packed.size < m->data_size) {
+    smaller = pack_frame (m->data, m->data_size, &s->packed, NULL) == 0 &&
+              s->packed.size < m->data_size;
+    offer_packed (o, m->offset, smaller);
+    if (smaller) {
         m->codec = CODEC_LZ4;
         m->data = s->packed.data;
         m->data_size = s->packed.size;
@@ -227,6 +230,7 @@ static bool answer (struct ship *s, const struct get *get)
     (void)FAULT ("agent.ship.chunk");
     if (say (s, &m) < 0)
         return false;
+    offer_sent (o, m.offset);
     counter_add (COUNTER_CHUNKS_SENT, 1);
     counter_add (COUNTER_BYTES_SENT, m.data_size);
     if (get->offset >= o->noted + (uint64_t)NOTE_CHUNKS * CONTENT_CHUNK) {
