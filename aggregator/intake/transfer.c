@@ -21,7 +21,10 @@ struct transfers *transfers_create (transfer_send_fn *send, void *arg,
 {
     struct transfers *t = calloc (1, sizeof (*t));
 
-    if (!t || !(t->raw = malloc (CONTENT_CHUNK))) {
+    if (!t || !(t->raw = malloc (CONTENT_CHUNK)) ||
+        !(t->hasher = hasher_create ())) {
+        if (t)
+            free (t->raw);
         free (t);
         return NULL;
     }
@@ -130,6 +133,7 @@ void transfers_destroy (struct transfers *t)
         while (!LIST_EMPTY (&t->bodies[i]))
             transfer_end_body (t, LIST_FIRST (&t->bodies[i]));
     }
+    hasher_destroy (t->hasher);
     free (t->raw);
     free (t);
 }
@@ -371,18 +375,35 @@ static int take_damaged (struct transfers *t, struct transfer *x,
                     "for again", x->item.capture, x->item.path);
 }
 
+/* Written, if it is of many, and hashed meanwhile. */
+static int keep (struct transfers *t, struct body *b, const void *data,
+                 size_t size, struct err *err)
+{
+    struct digest digest;
+    int rc, hashed;
+
+    if (b->size <= CONTENT_CHUNK) {
+        rc = 0;
+        hashed = digest_of (data, size, &digest);
+    } else {
+        hasher_begin (t->hasher, data, size);
+        rc = store_incoming_write (t->store, &b->id, data, size, b->received,
+                                   err);
+        hashed = hasher_end (t->hasher, &digest);
+    }
+    if (rc == 0 &&
+        (hashed < 0 || content_hash_put (&b->hash, &digest) < 0))
+        rc = err_set (err, ENOMEM, "no memory to hash");
+    return rc;
+}
+
 static int take (struct transfers *t, struct transfer *x, const void *data,
                  size_t size, struct err *err)
 {
     struct body *b = x->body;
     int64_t now = clock_mono_ns ();
-    int rc = 0;
+    int rc = keep (t, b, data, size, err);
 
-    if (b->size > CONTENT_CHUNK)
-        rc = store_incoming_write (t->store, &b->id, data, size, b->received,
-                                   err);
-    if (rc == 0 && content_hash_add (&b->hash, data, size) < 0)
-        rc = err_set (err, ENOMEM, "no memory to hash");
     if (rc < 0) {
         transfer_unqueue (t, b);
         transfer_release (t, b);

@@ -2,6 +2,7 @@
 #ifndef ROLLCALL_INTAKE_TRANSFER_INSIDE_H
 #define ROLLCALL_INTAKE_TRANSFER_INSIDE_H
 
+#include "intake/hasher.h"
 #include "intake/transfer.h"
 
 #include <sys/queue.h>
@@ -65,6 +66,7 @@ struct transfers {
     bool hold, note_due;
     int64_t paused_until_ns, noted_ns;
     void *raw;                  // a chunk that is unpacked
+    struct hasher *hasher;
 };
 
 /* transfer_credit.c: who is asked, and when. */

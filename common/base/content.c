@@ -19,7 +19,7 @@ void content_hash_fini (struct content_hash *h)
     content_hash_init (h);
 }
 
-int content_hash_add (struct content_hash *h, const void *chunk, size_t size)
+int content_hash_put (struct content_hash *h, const struct digest *chunk)
 {
     if (h->n == h->cap) {
         size_t cap = h->cap ? 2 * h->cap : 4;
@@ -30,7 +30,16 @@ int content_hash_add (struct content_hash *h, const void *chunk, size_t size)
         h->chunks = p;
         h->cap = cap;
     }
-    return digest_of (chunk, size, &h->chunks[h->n++]);
+    h->chunks[h->n++] = *chunk;
+    return 0;
+}
+
+int content_hash_add (struct content_hash *h, const void *chunk, size_t size)
+{
+    struct digest d;
+    int rc = digest_of (chunk, size, &d);
+
+    return rc < 0 ? rc : content_hash_put (h, &d);
 }
 
 int content_hash_end (const struct content_hash *h, struct digest *id)
