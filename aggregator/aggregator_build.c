@@ -6,6 +6,7 @@
 #include "base/counter.h"
 #include "base/fileio.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -75,7 +76,7 @@ void aggregator_start_build (struct aggregator *a, struct served *s)
     prepare_build (a, s);
     if (a->build_rc < 0)
         build_ended (a);
-    else if (pthread_create (&a->thread, NULL, run_build, a) == 0)
+    else if (thread_start (&a->thread, run_build, a) == 0)
         a->threaded = true;
     else
         (void)run_build (a);    // no thread to be had: agents wait

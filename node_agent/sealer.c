@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/fileio.h"
+#include "base/thread.h"
 #include "extract/extract.h"
 #include "guard/bulk.h"
 #include "guard/manifest.h"
@@ -12,8 +13,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -396,19 +395,6 @@ size_t sealer_pending (const struct sealer *x)
     return x->pending;
 }
 
-static int start_thread (struct sealer *x)
-{
-    sigset_t all, old;
-    int rc;
-
-    (void)sigfillset (&all);
-    (void)pthread_sigmask (SIG_SETMASK, &all, &old);
-    rc = -pthread_create (&x->thread, NULL, work, x);
-    (void)pthread_sigmask (SIG_SETMASK, &old, NULL);
-    x->started = rc == 0;
-    return rc;
-}
-
 int sealer_create (struct loop *loop, struct bulk *bulk, bool raw,
                    bool manifests,
                    void (*done) (void *arg, struct sealed *s), void *arg,
@@ -429,8 +415,10 @@ int sealer_create (struct loop *loop, struct bulk *bulk, bool raw,
     (void)pthread_cond_init (&x->changed, NULL);
     x->wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     rc = x->wake_fd < 0 ? -errno : loop_add_fd (loop, x->wake_fd, on_ready, x);
-    if (rc == 0)
-        rc = start_thread (x);
+    if (rc == 0) {
+        rc = thread_start (&x->thread, work, x);
+        x->started = rc == 0;
+    }
     if (rc < 0) {
         sealer_destroy (x);
         return err_sys (err, -rc, "cannot start the extracting thread");

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/db.h"
 #include "base/fileio.h"
+#include "base/thread.h"
 #include "build/conflicts.h"
 #include "build/part.h"
 #include "build/tables.h"
@@ -17,7 +18,6 @@
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,7 +146,6 @@ static void share_out (struct builder *b)
 
 static int start_workers (struct builder *b, struct err *err)
 {
-    sigset_t all, old;
     int rc = 0;
 
     for (unsigned t = 0; t < b->nworkers && rc == 0; t++) {
@@ -156,22 +155,19 @@ static int start_workers (struct builder *b, struct err *err)
         if (rc == 0)
             rc = part_create (path, &b->cancel, &b->workers[t].part, err);
     }
-    (void)sigfillset (&all);    // signals are the calling thread's
-    (void)pthread_sigmask (SIG_SETMASK, &all, &old);
     for (unsigned t = 0; t < b->nworkers && rc == 0; t++) {
         struct worker *w = &b->workers[t];
 
         (void)pthread_mutex_lock (&b->lock);
         b->running++;
         (void)pthread_mutex_unlock (&b->lock);
-        rc = -pthread_create (&w->thread, NULL, work, w);
+        rc = thread_start (&w->thread, work, w);
         w->started = rc == 0;
         if (rc < 0) {
             b->running--;
             rc = err_sys (err, -rc, "cannot start a thread");
         }
     }
-    (void)pthread_sigmask (SIG_SETMASK, &old, NULL);
     return rc;
 }
 

@@ -4,6 +4,7 @@
 #include "base/db.h"
 #include "base/fault.h"
 #include "base/fileio.h"
+#include "base/thread.h"
 #include "build/oldfile.h"
 
 #include <dirent.h>
@@ -165,8 +166,8 @@ static int check_all (struct check *c, unsigned threads, struct err *err)
     for (unsigned t = 0; t < n; t++) {
         all[t] = (struct checker){ .check = c };
         // the calling thread checks, too: it does not matter if one fails
-        all[t].started = t > 0 && pthread_create (&all[t].thread, NULL,
-                                                  check_some, &all[t]) == 0;
+        all[t].started = t > 0 && thread_start (&all[t].thread, check_some,
+                                                &all[t]) == 0;
     }
     (void)check_some (&all[0]);
     for (unsigned t = 0; t < n; t++) {
@@ -203,10 +204,10 @@ int publish_check_db (const char *path, unsigned threads, struct err *err)
     if (s.fd < 0)
         return err_sys (err, errno, "cannot open %s", path);
     // the disk writes while the tables are checked
-    rc = pthread_create (&thread, NULL, sync_file, &s);
-    if (rc != 0) {
+    rc = thread_start (&thread, sync_file, &s);
+    if (rc < 0) {
         (void)close (s.fd);
-        return err_sys (err, rc, "cannot start a thread");
+        return err_sys (err, -rc, "cannot start a thread");
     }
     if ((rc = list_tables (&c, err)) == 0)
         rc = check_all (&c, threads, err);

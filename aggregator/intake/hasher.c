@@ -1,8 +1,8 @@
 /* aggregator/intake/hasher.c - hash a chunk while it is being written */
 #include "intake/hasher.h"
 
-#include <pthread.h>
-#include <signal.h>
+#include "base/thread.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -48,19 +48,13 @@ static void *work (void *arg)
 struct hasher *hasher_create (void)
 {
     struct hasher *h = calloc (1, sizeof (*h));
-    sigset_t all, old;
-    int rc;
 
     if (!h)
         return NULL;
     (void)pthread_mutex_init (&h->lock, NULL);
     (void)pthread_cond_init (&h->begun, NULL);
     (void)pthread_cond_init (&h->ready, NULL);
-    (void)sigfillset (&all);            // signals are the loop's
-    (void)pthread_sigmask (SIG_SETMASK, &all, &old);
-    rc = pthread_create (&h->thread, NULL, work, h);
-    (void)pthread_sigmask (SIG_SETMASK, &old, NULL);
-    if (rc == 0)
+    if (thread_start (&h->thread, work, h) == 0)
         return h;
     free (h);
     return NULL;

@@ -2,6 +2,7 @@
 #include "guard/bulk.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "guard/bucket.h"
 
 #include <errno.h>
@@ -71,10 +72,10 @@ static void *try_idle (void *arg)
 int bulk_probe_idle (void)
 {
     pthread_t thread;
-    int rc = 0, made = pthread_create (&thread, NULL, try_idle, &rc);
+    int rc = 0, made = thread_start (&thread, try_idle, &rc);
 
-    if (made != 0)
-        return -made;
+    if (made < 0)
+        return made;
     (void)pthread_join (thread, NULL);
     return rc;
 }

@@ -1,8 +1,9 @@
 /* node_agent/watch/finder.c - search large directories in a thread */
 #include "watch/finder.h"
 
+#include "base/thread.h"
+
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +76,7 @@ int finder_start (struct finder *f, const char *const *dirs, size_t n)
             rc = -ENOMEM;
     }
     if (rc == 0)
-        rc = -pthread_create (&f->thread, NULL, search, f);
+        rc = thread_start (&f->thread, search, f);
     f->busy = rc == 0;
     if (rc < 0)
         free_results (f);
