@@ -245,6 +245,10 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
     struct served *s;
     int64_t world_size;
 
+    if (!*m->job) {             // it only asks whether we are there
+        welcome (a, from, m);
+        return;
+    }
     if (full && !served_of (a, from, &known))
         forget_idle (a);
     if (!(s = aggregator_job (a, m->job))) {

@@ -7,6 +7,8 @@
 #ifndef ROLLCALL_CLI_CHECK_H
 #define ROLLCALL_CLI_CHECK_H
 
+#include "net/net.h"
+
 #include <stdint.h>
 
 enum check_state { CHECK_OK, CHECK_WARNING, CHECK_PROBLEM };
@@ -33,6 +35,7 @@ struct check check_umask (unsigned mask);
 /* The machine. */
 struct check check_port (int64_t port);
 struct check check_clock (void);
+struct check check_synchronised (void); // does the kernel follow a server
 struct check check_files (void);        // RLIMIT_NOFILE
 struct check check_memlock (void);
 struct check check_core (void);
@@ -41,5 +44,16 @@ struct check check_parent_death (void); // PR_SET_PDEATHSIG
 struct check check_shm (void);
 struct check check_libraries (void);     // SQLite, LZ4, ZeroMQ with CURVE
 struct check check_mpi (void);          // and whether mpirun fits
+
+/* The keys of a directory, as an aggregator here would use them. */
+struct check check_keys (const char *dir);
+
+/* Whether the aggregator at 'endpoint' answers within some seconds, to these
+ * keys (NULL: none, loopback only), and how wrong this host's clock is by its
+ * own.  Nothing is delivered, and no job begins there.
+ */
+struct check check_aggregator (const char *endpoint,
+                               const struct net_security *security,
+                               struct check *offset);
 
 #endif

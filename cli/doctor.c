@@ -3,6 +3,7 @@
 #include "run.h"
 
 #include "base/json.h"
+#include "net/keyring.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -11,13 +12,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define CHECKS_MAX (16 + 4 * OPTION_LIST_MAX)
+#define CHECKS_MAX (20 + 4 * OPTION_LIST_MAX)
 
 struct doctor_options {
     int64_t expect_bytes;
     int64_t port;
-    const char *state;
-    bool json;
+    const char *state, *keys;
+    const char *aggregator, *key, *server_key;
+    bool insecure, json;
 };
 
 static const struct option_spec options[] = {
@@ -31,6 +33,22 @@ static const struct option_spec options[] = {
       NULL, "ROLLCALL_STATE_DIR", 0, 0,
       "Local directory of runs, as in rollcall run: looked at if no DIR is "
       "given." },
+    { "keys", 0, OPTION_TEXT, offsetof (struct doctor_options, keys), "DIR",
+      NULL, "ROLLCALL_KEYS", 0, 0,
+      "Keys of an aggregator on this host; without it those of rollcall key." },
+    { "aggregator", 0, OPTION_TEXT,
+      offsetof (struct doctor_options, aggregator), "ENDPOINT", NULL,
+      "ROLLCALL_AGGREGATOR", 0, 0,
+      "An aggregator that this host is to reach, as tcp://10.0.0.1:7077: "
+      "whether it answers, and how far its clock is from this one." },
+    { "key", 0, OPTION_TEXT, offsetof (struct doctor_options, key), "FILE",
+      NULL, "ROLLCALL_KEY", 0, 0, "This node's key, as for rollcall-agent." },
+    { "server-key", 0, OPTION_TEXT,
+      offsetof (struct doctor_options, server_key), "KEY", NULL,
+      "ROLLCALL_SERVER_KEY", 0, 0,
+      "The aggregator's public key, as for rollcall-agent." },
+    { "insecure", 0, OPTION_FLAG, offsetof (struct doctor_options, insecure),
+      NULL, NULL, NULL, 0, 0, "Ask the aggregator without keys." },
     { "json", 0, OPTION_FLAG, offsetof (struct doctor_options, json), NULL,
       NULL, NULL, 0, 0, "Print one JSON object." },
 };
@@ -62,12 +80,55 @@ static void look_at_dir (struct report *r, const char *dir, int64_t expect)
     add (r, check_local (dir));
 }
 
+static void say_failed (struct report *r, const char *name,
+                        const struct err *err)
+{
+    struct check c = { name, CHECK_PROBLEM, "" };
+
+    (void)snprintf (c.text, sizeof (c.text), "%.500s", err->text);
+    add (r, c);
+}
+
+static void look_at_keys (struct report *r, const struct doctor_options *o)
+{
+    char dir[PATH_MAX];
+    struct err err = { "" };
+
+    if (o->keys)
+        (void)snprintf (dir, sizeof (dir), "%s", o->keys);
+    else if (keyring_default (dir, &err) < 0)
+        dir[0] = '\0';          // no home: no keys
+    if (dir[0])
+        add (r, check_keys (dir));
+}
+
+static void look_at_aggregator (struct report *r,
+                                const struct doctor_options *o)
+{
+    struct net_security security = { .insecure = o->insecure };
+    bool keyed = o->key && o->server_key && !o->insecure;
+    struct err err = { "" };
+    struct check offset;
+
+    if (!o->aggregator)
+        return;
+    if (keyed && key_client (o->key, o->server_key, &security, &err) < 0) {
+        say_failed (r, "aggregator", &err);
+        return;
+    }
+    add (r, check_aggregator (o->aggregator,
+                              keyed || o->insecure ? &security : NULL,
+                              &offset));
+    add (r, offset);
+}
+
 static void look_at_machine (struct report *r, const struct doctor_options *o,
                              unsigned mask)
 {
     add (r, check_umask (mask));
     add (r, check_port (o->port));
     add (r, check_clock ());
+    add (r, check_synchronised ());
     add (r, check_files ());
     add (r, check_memlock ());
     add (r, check_core ());
@@ -120,19 +181,21 @@ int verb_doctor (int argc, char **argv)
     (void)umask (mask);
     if (!cli_options (&doctor_command, argc, argv, &opt, &rest, &status))
         return status;
+    if (!opt.key != !opt.server_key && !opt.insecure)
+        return cli_fail (&doctor_command, EXIT_USAGE, "--key and --server-key "
+                         "belong together");
     if (argc - rest > OPTION_LIST_MAX)
         return cli_fail (&doctor_command, EXIT_USAGE, "too many directories");
     if (rest == argc && run_state_dir (opt.state, state, &err) == 0) {
         look_at_dir (&r, state, opt.expect_bytes);
     } else if (rest == argc) {
-        struct check c = { "state", CHECK_PROBLEM, "" };
-
-        (void)snprintf (c.text, sizeof (c.text), "%.500s", err.text);
-        add (&r, c);
+        say_failed (&r, "state", &err);
     }
     for (int i = rest; i < argc; i++)
         look_at_dir (&r, argv[i], opt.expect_bytes);
     look_at_machine (&r, &opt, (unsigned)mask);
+    look_at_keys (&r, &opt);
+    look_at_aggregator (&r, &opt);
     for (size_t i = 0; i < r.n; i++)
         problem = problem || r.checks[i].state == CHECK_PROBLEM;
     status = cli_flush (&doctor_command,

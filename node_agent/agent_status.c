@@ -21,6 +21,7 @@ static const char *state_of (const struct agent *a)
 void agent_write_status (void *arg)
 {
     struct agent *a = arg;
+    const struct clock_sync *clock = ship_clock (a->ship);
     struct json *j = status_begin ("rollcall-agent", a->opt->job,
                                    state_of (a));
     char path[PATH_MAX];
@@ -32,6 +33,10 @@ void agent_write_status (void *arg)
     json_add_int (j, "undelivered", (int64_t)spool_undelivered (a->spool));
     json_add_int (j, "spool_bytes", (int64_t)spool_bytes (a->spool));
     json_add_int (j, "spool_quota", (int64_t)guard_quota_bytes (&a->guard));
+    if (clock->known) {
+        json_add_int (j, "clock_offset_ns", clock->offset_ns);
+        json_add_int (j, "clock_error_ns", clock->error_ns);
+    }
     if (a->held)
         json_add_text (j, "why", a->guard.why.text);
     if (fileio_join (path, sizeof (path), a->spool_dir, "status.json"))

@@ -194,7 +194,8 @@ static bool plausible (const struct message *m)
 {
     switch (m->type) {
     case MESSAGE_HELLO:
-        return message_valid_name (m->job) && m->world_size >= 0 &&
+        return (!*m->job || message_valid_name (m->job)) &&
+               m->world_size >= 0 &&
                m->world_size <= RANKS_MAX;
     case MESSAGE_RANK:
         return m->rank >= 0 && m->rank < RANKS_MAX &&

@@ -535,6 +535,11 @@ int64_t ship_heard_ns (const struct ship *s)
     return s->heard_ns;
 }
 
+const struct clock_sync *ship_clock (const struct ship *s)
+{
+    return &s->clock;
+}
+
 static void begin_offers (void *arg)
 {
     offer_more (arg);

@@ -69,4 +69,7 @@ void ship_done (struct ship *s, const char *text);
 /* When the aggregator was last heard (monotonic ns), 0: never. */
 int64_t ship_heard_ns (const struct ship *s);
 
+/* How far the aggregator's clock is from this host's, as far as it is known. */
+const struct clock_sync *ship_clock (const struct ship *s);
+
 #endif

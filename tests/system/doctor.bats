@@ -37,6 +37,52 @@ check ()
         fail "$output"
 }
 
+@test "doctor asks an aggregator: that begins no job there" {
+    service
+    run "$ROLLCALL" doctor --aggregator "tcp://127.0.0.1:$PORT" .
+    expect_status 0
+    [[ "$(check aggregator)" == ok*"not encrypted" ]] || fail "$output"
+    [[ "$(check clock-offset)" == ok*"is "?(-)"0.0"* ]] || fail "$output"
+    is "jobs" 0 "$(find root/jobs -mindepth 1 2>/dev/null | wc -l)"
+    grep -q event=agent service.log && fail "$(cat service.log)"
+    stop_service
+    run "$ROLLCALL" doctor --aggregator tcp://192.0.2.1:7 .
+    expect_status 1
+    [[ "$(check aggregator)" == problem*"there are no keys"* ]] ||
+        fail "$output"
+}
+
+@test "doctor says what is the matter with keys, at both ends" {
+    choose_port
+    local keys=(--key keys/node.key --server-key keys/server.pub
+                --aggregator "tcp://127.0.0.1:$PORT" --keys keys)
+
+    run "$ROLLCALL" doctor --keys keys .
+    [[ "$(check keys)" == ok*"none in keys"* ]] || fail "$output"
+    "$ROLLCALL" key new node --dir keys
+    run "$ROLLCALL" doctor --keys keys .
+    [[ "$(check keys)" == ok*"no server.key"* ]] || fail "$output"
+    "$ROLLCALL" key new server --dir keys
+    service --keys keys
+    run "$ROLLCALL" doctor "${keys[@]}" .
+    expect_status 1
+    [[ "$(check keys)" == warning*"0 enrolled"* ]] || fail "$output"
+    [[ "$(check aggregator)" == problem*"refuses this key"* ]] ||
+        fail "$output"
+    "$ROLLCALL" key enrol keys/node.pub node --dir keys
+    run "$ROLLCALL" doctor "${keys[@]}" .
+    expect_status 0
+    [[ "$(check keys)" == ok*"1 enrolled"* ]] || fail "$output"
+    [[ "$(check aggregator)" == ok*" encrypted" ]] || fail "$output"
+    chmod 644 keys/server.key           # others can read the secret
+    run "$ROLLCALL" doctor --keys keys .
+    expect_status 1
+    [[ "$(check keys)" == problem* ]] || fail "$output"
+    run "$ROLLCALL" doctor --key keys/node.key .
+    expect_status 2
+    stop_service
+}
+
 @test "a problem gives 1, also as JSON" {
     run "$ROLLCALL" doctor --json .
     expect_status 0
@@ -65,6 +111,7 @@ check ()
     delivered () { run "$ROLLCALL" status --json .
                    [[ "$output" == *'"items_entered":'*1* ]]; }
     eventually delivered
+    [[ "$output" == *'"clock_offset_ns":'* ]] || fail "$output"
     is "daemons" 2 "$(sqlite3 :memory: \
         "SELECT json_array_length ('${output//\'/\'\'}', '\$.daemons')")"
     kill -KILL "$watcher"
