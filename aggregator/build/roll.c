@@ -82,8 +82,7 @@ static bool has_rows (const struct capture *c)
     return c->state == CAPTURE_COMPLETE || c->state == CAPTURE_PARTIAL;
 }
 
-/* How much of a capture could be read: all, so many tables, or nothing. */
-static int grade (const struct capture *c)
+int roll_grade (const struct capture *c)
 {
     int tables = 0;
 
@@ -97,7 +96,7 @@ static int grade (const struct capture *c)
 /* Of two copies of a capture: the one that gave more, then the newer one. */
 static bool is_better (const struct roll_item *a, const struct roll_item *b)
 {
-    int ga = grade (&a->capture), gb = grade (&b->capture);
+    int ga = roll_grade (&a->capture), gb = roll_grade (&b->capture);
 
     return ga != gb ? ga > gb : a > b;
 }

@@ -28,6 +28,11 @@ void roll_plan (struct roll_item *items, size_t n);
 /* The capture as read, which the item takes over in place of the glance. */
 void roll_take (struct roll_item *item, struct capture *c);
 
+/* How much there is of a capture: all, so many tables, or nothing (0).  Of two
+ * versions the one with more counts, then the newer.
+ */
+int roll_grade (const struct capture *c);
+
 /* After reading: which of the captures of each rank count.  Of copies that is
  * the one that gave most, then the newest; of two hosts none.
  */

@@ -89,12 +89,63 @@ static int look_at (struct job_build *b, size_t i, struct err *err)
                         b->sources[i].host);
     item->skip = item->capture.state != CAPTURE_COMPLETE &&
                  item->capture.state != CAPTURE_PARTIAL;
-    if (b->sources[i].superseded) {
+    capture_drop_groups (&item->capture);
+    return 0;
+}
+
+/* ---- versions of a capture ---- */
+
+static int compare_versions (const void *pa, const void *pb)
+{
+    const struct ledger_item *a = *(const struct ledger_item *const *)pa;
+    const struct ledger_item *b = *(const struct ledger_item *const *)pb;
+    int names = strcmp (a->capture, b->capture);
+
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    if (names != 0)
+        return names;
+    return a < b ? -1 : a > b;  // as they came
+}
+
+/* An older version is not read, unless there is more of it than of what came
+ * last: somebody was removing the capture when it was sealed again, or what
+ * came last has been damaged here.
+ */
+static void choose_version (struct job_build *b,
+                            const struct ledger_item *const *versions,
+                            size_t n)
+{
+    int last = roll_grade (&b->items[versions[n - 1] - b->sources].capture);
+
+    for (size_t i = 0; i + 1 < n; i++) {
+        struct roll_item *item = &b->items[versions[i] - b->sources];
+
+        if (roll_grade (&item->capture) > last)
+            continue;
         item->skip = true;
         item->capture.state = CAPTURE_SUPERSEDED;
         capture_reason (&item->capture, "it came again with other content");
     }
-    capture_drop_groups (&item->capture);
+}
+
+static int choose_versions (struct job_build *b, struct err *err)
+{
+    const struct ledger_item **by = calloc (b->n + 1, sizeof (*by));
+
+    if (!by)
+        return err_set (err, ENOMEM, "no memory to build");
+    for (size_t i = 0; i < b->n; i++)
+        by[i] = &b->sources[i];
+    if (b->n > 0)
+        qsort (by, b->n, sizeof (*by), compare_versions);
+    for (size_t i = 0, end; i < b->n; i = end) {
+        for (end = i + 1; end < b->n && by[end]->rank == by[i]->rank &&
+                          strcmp (by[end]->capture, by[i]->capture) == 0;)
+            end++;
+        choose_version (b, by + i, end - i);
+    }
+    free (by);
     return 0;
 }
 
@@ -116,6 +167,8 @@ struct job_build *job_build_create (struct ledger *ledger,
         rc = err_set (err, ENOMEM, "no memory to build");
     for (size_t i = 0; i < b->n && rc == 0; i++)
         rc = look_at (b, i, err);
+    if (rc == 0)
+        rc = choose_versions (b, err);
     if (rc < 0) {
         job_build_destroy (b);
         return NULL;

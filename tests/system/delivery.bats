@@ -176,6 +176,26 @@ raw_captures ()
     stop_service
 }
 
+# Whoever tidies up by hand removes file by file, and the agent looks on.
+@test "a capture that is being removed does not replace the whole one" {
+    make --ranks 2 --layout renamed
+    service
+    watching --quiet-period 0.2s job
+    eventually captures_are 2
+    rm job/rank_1_ascend_pt/ASCEND_PROFILER_OUTPUT/communication*.json
+    superseded ()
+    {
+        [ "$(sql "SELECT count(*) FROM Capture WHERE state='superseded'")" = 1 ]
+    }
+    eventually superseded
+    is "captures" "complete 2,superseded 1" "$(sql "SELECT group_concat(x) FROM
+        (SELECT state || ' ' || count(*) x FROM Capture GROUP BY state)")"
+    truth_holds
+    kill "$watcher"
+    wait "$watcher" || fail "the agent ended with $?: $(cat agent.log)"
+    stop_service
+}
+
 @test "two agents with one state directory: the second says so" {
     make
     service
