@@ -233,6 +233,7 @@ static bool answer (struct ship *s, const struct get *get)
     offer_sent (o, m.offset);
     counter_add (COUNTER_CHUNKS_SENT, 1);
     counter_add (COUNTER_BYTES_SENT, m.data_size);
+    bucket_spend (&s->rate, (int64_t)m.data_size, clock_mono_ns ());
     if (get->offset >= o->noted + (uint64_t)NOTE_CHUNKS * CONTENT_CHUNK) {
         o->noted = get->offset;
         spool_transferring (s->spool, o->item.id, get->offset);
@@ -271,7 +272,6 @@ static void answer_queue (struct ship *s)
 
         if (wait_ns (s, &s->queue[i]) > 0 || !answer (s, &s->queue[i]))
             return;
-        bucket_spend (&s->rate, s->queue[i].length, clock_mono_ns ());
         memmove (s->queue + i, s->queue + i + 1,
                  (s->nqueue - i - 1) * sizeof (*s->queue));
         s->nqueue--;
