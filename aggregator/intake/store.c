@@ -157,9 +157,15 @@ int store_incoming_write (struct store *s, const struct digest *id,
                           struct err *err)
 {
     int fd = open_incoming (s, id, O_CREAT, err), rc;
+    struct stat st;
 
     if (fd < 0)
         return fd;
+    if (fstat (fd, &st) < 0 || (uint64_t)st.st_size < offset) {
+        (void)close (fd);
+        return err_set (err, ESTALE, "what had come before is not in %s/"
+                        "incoming any more; it is asked for again", s->root);
+    }
     if ((rc = FAULT ("aggregator.store.incoming.write")) == 0)
         rc = fileio_pwrite_all (fd, data, size, (off_t)offset);
     (void)close (fd);

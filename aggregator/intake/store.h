@@ -46,7 +46,8 @@ int store_note_job (struct store *s, const char *job, int64_t world_size,
                     struct err *err);
 
 /* Content that comes in several chunks, in a file named by its hash; how many
- * bytes of it there are (0: no file).
+ * bytes of it there are (0: no file).  -ESTALE: what is before 'offset' is not
+ * there any more, it has to come again.
  */
 int store_incoming_write (struct store *s, const struct digest *id,
                           const void *data, size_t size, uint64_t offset,

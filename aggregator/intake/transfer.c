@@ -57,6 +57,8 @@ void transfer_end_body (struct transfers *t, struct body *b)
     transfer_unqueue (t, b);
     if (b->size > CONTENT_CHUNK && b->noted == 0)
         store_discard (t->store, &b->id);
+    if (b->whole)
+        LIST_REMOVE (b, all_whole);
     LIST_REMOVE (b, same_bucket);
     content_hash_fini (&b->hash);
     free (b);
@@ -103,7 +105,7 @@ static void throw_away (struct transfers *t, struct body *b)
     transfer_end_body (t, b);
 }
 
-static void end_sender (struct transfers *t, struct sender *s)
+void transfer_end_sender (struct transfers *t, struct sender *s)
 {
     while (!LIST_EMPTY (&s->items)) {
         struct transfer *x = LIST_FIRST (&s->items);
@@ -126,7 +128,7 @@ void transfers_destroy (struct transfers *t)
     if (!t)
         return;
     while (!LIST_EMPTY (&t->all_senders))
-        end_sender (t, LIST_FIRST (&t->all_senders));
+        transfer_end_sender (t, LIST_FIRST (&t->all_senders));
     while (!TAILQ_EMPTY (&t->complete))
         transfer_drop (t, TAILQ_FIRST (&t->complete));
     for (size_t i = 0; i < TRANSFER_BUCKETS; i++) {
@@ -143,7 +145,7 @@ void transfers_forget (struct transfers *t, const struct net_peer *from)
     struct sender *s = transfer_sender (t, from, false);
 
     if (s)
-        end_sender (t, s);
+        transfer_end_sender (t, s);
     transfer_grant (t);
 }
 
@@ -223,6 +225,10 @@ static int join_body (struct transfers *t, struct transfer *x, uint64_t size,
 
     if (!b)
         return err_set (err, ENOMEM, "no memory for a transfer");
+    if (b->whole && b->size == size) {
+        x->item.place = b->place;
+        return 0;               // it is complete
+    }
     if (b->size == 0) {         // a new one
         b->size = size;
         b->kind = x->item.kind;
@@ -234,7 +240,7 @@ static int join_body (struct transfers *t, struct transfer *x, uint64_t size,
                       (unsigned long long)size, (unsigned long long)b->size);
     }
     if (rc < 0) {
-        if (TAILQ_EMPTY (&b->offers))
+        if (TAILQ_EMPTY (&b->offers) && !b->whole)
             transfer_end_body (t, b);
         return rc;
     }
@@ -285,8 +291,8 @@ int transfers_offer (struct transfers *t, const struct net_peer *from,
     }
     if (x) {
         counter_add (COUNTER_OFFERS_REPEATED, 1);
-        if (x->body && TAILQ_FIRST (&x->body->offers) == x)
-            transfer_queue (t, x->body);
+        if (x->body)
+            transfer_prefer (t, x);
         transfer_grant (t);
         return 0;
     }
@@ -311,7 +317,6 @@ static int finish (struct transfers *t, struct body *b, const void *data,
                    size_t size, struct err *err)
 {
     struct transfer *x = TAILQ_FIRST (&b->offers);
-    struct ledger_place place = { 0, 0, b->size };
     struct digest id;
     int rc = 0;
 
@@ -325,6 +330,7 @@ static int finish (struct transfers *t, struct body *b, const void *data,
         throw_away (t, b);
         return rc;
     }
+    b->place = (struct ledger_place){ 0, 0, b->size };
     if (b->size <= CONTENT_CHUNK) {
         rc = store_append (t->store, &x->item, data, size, err);
         if (rc < 0) {
@@ -334,16 +340,19 @@ static int finish (struct transfers *t, struct body *b, const void *data,
             transfer_queue (t, b);
             return rc;
         }
-        place = x->item.place;
+        b->place = x->item.place;
     }
     x->fresh = true;
     while ((x = TAILQ_FIRST (&b->offers))) {
         TAILQ_REMOVE (&b->offers, x, of_body);
-        x->item.place = place;
+        x->item.place = b->place;
         complete (t, x);
     }
+    transfer_unqueue (t, b);
     b->noted = b->hash.n;       // its file is not to be discarded
-    transfer_end_body (t, b);
+    content_hash_fini (&b->hash);
+    b->whole = true;
+    LIST_INSERT_HEAD (&t->whole, b, all_whole);
     return 0;
 }
 
@@ -404,6 +413,10 @@ static int take (struct transfers *t, struct transfer *x, const void *data,
     int64_t now = clock_mono_ns ();
     int rc = keep (t, b, data, size, err);
 
+    if (rc == -ESTALE) {
+        throw_away (t, b);
+        return rc;
+    }
     if (rc < 0) {
         transfer_unqueue (t, b);
         transfer_release (t, b);

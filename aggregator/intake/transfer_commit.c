@@ -136,6 +136,13 @@ static int commit_all (struct transfers *t, size_t least, struct err *err)
     return 0;
 }
 
+/* The ledger has them, or they have to come again. */
+static void end_whole (struct transfers *t)
+{
+    while (!LIST_EMPTY (&t->whole))
+        transfer_end_body (t, LIST_FIRST (&t->whole));
+}
+
 /* Nothing was acknowledged: all of it is offered again. */
 static void give_up (struct transfers *t)
 {
@@ -155,6 +162,7 @@ int transfers_commit (struct transfers *t,
 
     t->note_due = false;
     t->noted_ns = clock_mono_ns ();
+    end_whole (t);
     if (rc < 0) {
         give_up (t);
         return rc;

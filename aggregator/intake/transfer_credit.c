@@ -1,14 +1,16 @@
 /* aggregator/intake/transfer_credit.c - who is asked for chunks, and when
  *
- * Bodies that can be asked for wait in three queues: rows, raw files, and what
- * agents have that did not answer.  Credits go to the first of each queue in
- * this order, one chunk at a time.
+ * Bodies that can be asked for wait in three queues: what agents have that did
+ * not answer the last time (few credits, but some at any time), rows, and raw
+ * files.  Credits go to the first of each queue in this order, one chunk at a
+ * time.
  */
 #include "intake/transfer_inside.h"
 
 #include "base/clock.h"
 #include "base/counter.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +87,22 @@ void transfer_release (struct transfers *t, struct body *b)
     b->asked = b->received;
 }
 
+/* It answers: what it has waits with the others'. */
+static void recovered (struct transfers *t, struct sender *s)
+{
+    struct transfer *x;
+
+    t->probes -= s->credits;
+    s->stalled = false;
+    LIST_FOREACH (x, &s->items, of_sender) {
+        if (!x->body || x->body->turn != TURN_PROBE ||
+            TAILQ_FIRST (&x->body->offers) != x)
+            continue;
+        transfer_unqueue (t, x->body);
+        transfer_queue (t, x->body);
+    }
+}
+
 void transfer_arrived (struct transfers *t, struct body *b,
                        struct sender *from)
 {
@@ -93,10 +111,8 @@ void transfer_arrived (struct transfers *t, struct body *b,
     if (in_flight (b) > 0)
         give_back (t, s, 1);
     from->moved_ns = clock_mono_ns ();
-    if (from->stalled) {
-        t->probes -= from->credits;
-        from->stalled = false;
-    }
+    if (from->stalled)
+        recovered (t, from);
     if (from->limit < TRANSFER_AGENT_CREDITS)
         from->limit++;
 }
@@ -139,8 +155,20 @@ void transfer_queue_all (struct transfers *t, struct sender *s)
     }
 }
 
-/* Ask the source for the next chunk; false when its socket has no room. */
-static bool ask (struct transfers *t, struct body *b)
+void transfer_prefer (struct transfers *t, struct transfer *x)
+{
+    struct body *b = x->body;
+
+    if (TAILQ_FIRST (&b->offers) != x && b->turn == TURN_NONE &&
+        in_flight (b) == 0) {
+        TAILQ_REMOVE (&b->offers, x, of_body);
+        TAILQ_INSERT_HEAD (&b->offers, x, of_body);
+    }
+    transfer_queue (t, b);
+}
+
+/* Ask the source for the next chunk: 0, or as net_send. */
+static int ask (struct transfers *t, struct body *b)
 {
     struct transfer *source = TAILQ_FIRST (&b->offers);
     struct sender *s = source->sender;
@@ -150,8 +178,10 @@ static bool ask (struct transfers *t, struct body *b)
         .length = left < CONTENT_CHUNK ? (uint32_t)left : CONTENT_CHUNK,
     };
 
-    if (t->send (t->arg, &s->peer, &m) < 0)
-        return false;           // it is asked when it offers again
+    int rc = t->send (t->arg, &s->peer, &m);
+
+    if (rc < 0)
+        return rc;
     if (s->credits == 0)
         s->moved_ns = clock_mono_ns ();
     b->asked += m.length;
@@ -160,7 +190,7 @@ static bool ask (struct transfers *t, struct body *b)
     s->credits++;
     t->credits--;
     t->probes += s->stalled;
-    return true;
+    return 0;
 }
 
 static struct body *next_in_turn (struct transfers *t)
@@ -180,9 +210,16 @@ void transfer_grant (struct transfers *t)
     if (t->hold || clock_mono_ns () < t->paused_until_ns)
         return;
     while (t->credits > 0 && (b = next_in_turn (t))) {
+        int rc;
+
         transfer_unqueue (t, b);
-        if (can_ask (b) && ask (t, b))
+        if (!can_ask (b))
+            continue;
+        if ((rc = ask (t, b)) == 0)
             transfer_queue (t, b);
+        else if (rc == -EHOSTUNREACH)   // who else has it is asked
+            transfer_end_sender (t, TAILQ_FIRST (&b->offers)->sender);
+        // else who has it is asked when it is offered again
     }
 }
 
@@ -231,7 +268,7 @@ void transfers_tick (struct transfers *t, int64_t now_ns)
 
         for (; b; b = next) {
             next = LIST_NEXT (b, same_bucket);
-            if (TAILQ_EMPTY (&b->offers) &&
+            if (TAILQ_EMPTY (&b->offers) && !b->whole &&
                 now_ns - b->orphan_ns > TRANSFER_ORPHAN_NS)
                 transfer_end_body (t, b);
         }

@@ -9,9 +9,12 @@
 
 #define TRANSFER_BUCKETS 4096   // of hash tables: some entries in each
 
-/* A content that is being received: from the first of those who offer it. */
+/* A content that is being received, from the first of those who offer it; or
+ * that is whole and waits for the commit: who offers it now needs not send it.
+ */
 struct body {
     LIST_ENTRY (body) same_bucket;
+    LIST_ENTRY (body) all_whole;
     TAILQ_ENTRY (body) in_turn;
     TAILQ_HEAD (, transfer) offers;
     struct digest id;
@@ -21,10 +24,13 @@ struct body {
     unsigned turn;              // the queue that it is in, or TURN_NONE
     enum item_kind kind;
     unsigned damaged;           // chunks in a row that did not unpack
+    bool whole;
+    struct ledger_place place;  // of one that is whole
     int64_t orphan_ns;          // since when nobody offers it
 };
 
-enum { TURN_ROWS, TURN_RAW, TURN_PROBE, TURNS, TURN_NONE = TURNS };
+// in this order
+enum { TURN_PROBE, TURN_ROWS, TURN_RAW, TURNS, TURN_NONE = TURNS };
 
 /* One agent's connection. */
 struct sender {
@@ -57,7 +63,7 @@ struct transfers {
     struct ledger *ledger;
     struct store *store;
     LIST_HEAD (, sender) senders[TRANSFER_BUCKETS], all_senders;
-    LIST_HEAD (, body) bodies[TRANSFER_BUCKETS];
+    LIST_HEAD (, body) bodies[TRANSFER_BUCKETS], whole;
     TAILQ_HEAD (, body) turns[TURNS];
     TAILQ_HEAD (, transfer) complete;
     unsigned credits;           // left
@@ -86,6 +92,11 @@ void transfer_arrived (struct transfers *t, struct body *b,
 /* The source does not answer as it should. */
 void transfer_stalled (struct transfers *t, struct sender *s);
 
+/* Its sender says again that it has it: if nothing of the body is under way it
+ * is the one to be asked.
+ */
+void transfer_prefer (struct transfers *t, struct transfer *x);
+
 /* Let a body, or all of a sender, wait for its turn; ask while there are
  * credits.
  */
@@ -97,7 +108,10 @@ void transfer_grant (struct transfers *t);
 /* transfer_commit.c: a failure that time may mend. */
 void transfer_pause (struct transfers *t);
 
-/* transfer.c: an end, with what belongs to it. */
+/* transfer.c: an end, with what belongs to it.  What a sender offered that is
+ * complete is entered all the same.
+ */
+void transfer_end_sender (struct transfers *t, struct sender *s);
 void transfer_drop (struct transfers *t, struct transfer *x);
 void transfer_end_body (struct transfers *t, struct body *b);
 

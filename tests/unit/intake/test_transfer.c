@@ -36,6 +36,7 @@ struct fixture {
     uint8_t to[SENT_MAX];
     size_t nsent;
     char entered[256];          // "job capture, " of each
+    uint8_t dead;               // its connection is no more; 0: nobody's
 };
 
 static int on_send (void *arg, const struct net_peer *to,
@@ -43,6 +44,8 @@ static int on_send (void *arg, const struct net_peer *to,
 {
     struct fixture *f = arg;
 
+    if (f->dead > 0 && to->id[0] == f->dead)
+        return -EHOSTUNREACH;
     assert_true (f->nsent < SENT_MAX);
     f->to[f->nsent] = to->id[0];
     f->sent[f->nsent++] = *m;
@@ -407,6 +410,99 @@ static void test_source_gone (void **state)
     free (d.bytes);
 }
 
+/* It died, and nobody says so: a node that was started again is another host
+ * to us.  What it offered first is asked of whoever has it now.
+ */
+static void test_source_dead (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (3 * MIB, 8);
+    int64_t now = clock_mono_ns ();
+
+    offer_data (f, 1, 1, &d);
+    f->dead = 1;
+    transfers_tick (f->transfers, now + 2 * TRANSFER_STALL_NS);
+    offer_data (f, 2, 9, &d);
+    assert_int_equal (answer_all (f, 0, 2, &d, CODEC_PLAIN), 3);
+    check_commit (f, "j c2, ");
+    check_stored (f, &d);
+    assert_int_equal (transfers_credits (f->transfers), TRANSFER_CREDITS);
+    free (d.bytes);
+}
+
+/* Offered between the last chunk and the commit: it is neither asked for again
+ * nor written over what is there.
+ */
+static void test_whole_before_commit (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (20 * MIB, 9);
+    size_t before;
+
+    offer_data (f, 1, 1, &d);
+    for (size_t i = 0; i < f->nsent; i++) {
+        struct message get = f->sent[i];
+
+        assert_int_equal (answer (f, &get, 1, &d, CODEC_PLAIN, 0), 0);
+        if (get.offset == 17 * MIB)     // it could be resumed from here
+            check_commit (f, "");
+    }
+    before = f->nsent;
+    offer_data (f, 2, 9, &d);
+    transfers_tick (f->transfers, clock_mono_ns () + 10 * TRANSFER_ORPHAN_NS);
+    offer_data (f, 3, 9, &d);
+    assert_int_equal (f->nsent, before);
+    check_commit (f, "j c1, j c2, j c3, ");
+    assert_int_equal (f->nsent, before + 3);    // ACKs
+    check_stored (f, &d);
+    free (d.bytes);
+}
+
+/* Somebody removes what had come: it is not gone on behind a hole. */
+static void test_incoming_lost (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (4 * MIB, 11);
+    struct message get;
+
+    offer_data (f, 1, 1, &d);
+    get = f->sent[0];
+    assert_int_equal (answer (f, &get, 1, &d, CODEC_PLAIN, 0), 0);
+    store_discard (f->store, &d.id);
+    get = f->sent[1];
+    assert_int_equal (answer (f, &get, 1, &d, CODEC_PLAIN, 0), -ESTALE);
+    f->nsent = 0;
+    offer_data (f, 1, 1, &d);
+    assert_int_equal (answer_all (f, 0, 1, &d, CODEC_PLAIN), 4);
+    check_commit (f, "j c1, ");
+    check_stored (f, &d);
+    free (d.bytes);
+}
+
+/* What it has does not wait until nobody has anything else any more. */
+static void test_stalled_is_probed (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (3 * MIB, 77);
+    struct digest id = d.id;
+    int64_t after;
+
+    offer_data (f, 1, 1, &d);
+    after = clock_mono_ns () + 1;
+    while (clock_mono_ns () <= after)
+        ;                       // what follows is later
+    for (uint8_t i = 2; i < TRANSFER_CREDITS + 30; i++) {
+        d.id.bytes[0] = i;      // each has something of its own
+        offer_data (f, i, 1, &d);
+    }
+    assert_int_equal (transfers_credits (f->transfers), 0);
+    assert_int_equal (count_sent (f, MESSAGE_GET, 1), 1);
+    transfers_tick (f->transfers, after + TRANSFER_STALL_NS);
+    assert_int_equal (count_sent (f, MESSAGE_GET, 1), 2);
+    d.id = id;
+    free (d.bytes);
+}
+
 /* An agent that does not answer holds one credit at first, and none after a
  * while; whoever answers is not held up.  What comes late is taken.
  */
@@ -520,7 +616,9 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_entered), TEST (test_chunks), TEST (test_damaged),
         TEST (test_ignored), TEST (test_resume), TEST (test_same_content),
-        TEST (test_source_gone), TEST (test_stalled), TEST (test_late),
+        TEST (test_source_gone), TEST (test_source_dead),
+        TEST (test_whole_before_commit), TEST (test_incoming_lost),
+        TEST (test_stalled), TEST (test_stalled_is_probed), TEST (test_late),
         TEST (test_many_stalled), TEST (test_too_many),
         TEST (test_again),
     };
