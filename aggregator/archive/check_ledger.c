@@ -71,6 +71,7 @@ static bool read_row (sqlite3_stmt *st, struct ledger_item *i)
     i->place.segment = sqlite3_column_int64 (st, 10);
     i->place.offset = (uint64_t)sqlite3_column_int64 (st, 11);
     i->place.size = (uint64_t)sqlite3_column_int64 (st, 12);
+    i->newest_ns = sqlite3_column_int64 (st, 13);
     return ledger_digest_column (&i->content, st, 6) &&
            sqlite3_column_int64 (st, 8) == ledger_item_sum (i);
 }
@@ -81,7 +82,8 @@ static int take_over_items (struct check *c, sqlite3 *db)
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (db, "SELECT i.job, i.kind, i.rank, i.capture, i.path,"
                              " i.host, i.content, i.received_ns, i.sum, c.id "
-                             "IS NULL, c.segment, c.offset, c.size FROM item i"
+                             "IS NULL, c.segment, c.offset, c.size, "
+                             "i.newest_ns FROM item i"
                              " LEFT JOIN content c ON c.id=i.content WHERE "
                              "i.superseded=0 ORDER BY i.seq", &st, NULL);
     struct ledger_item i;

@@ -108,20 +108,24 @@ static int compare_versions (const void *pa, const void *pb)
     return a < b ? -1 : a > b;  // as they came
 }
 
-/* An older version is not read, unless there is more of it than of what came
- * last: somebody was removing the capture when it was sealed again, or what
- * came last has been damaged here.
+/* An older version is not read, unless there is more of it than of the newest:
+ * somebody was removing the capture when it was sealed again, or the newest
+ * has been damaged here.
  */
 static void choose_version (struct job_build *b,
                             const struct ledger_item *const *versions,
                             size_t n)
 {
-    int last = roll_grade (&b->items[versions[n - 1] - b->sources].capture);
+    size_t newest = n - 1;
+    int grade;
 
-    for (size_t i = 0; i + 1 < n; i++) {
+    for (size_t i = 0; i < n; i++)
+        newest = versions[i]->superseded ? newest : i;
+    grade = roll_grade (&b->items[versions[newest] - b->sources].capture);
+    for (size_t i = 0; i < n; i++) {
         struct roll_item *item = &b->items[versions[i] - b->sources];
 
-        if (roll_grade (&item->capture) > last)
+        if (i == newest || roll_grade (&item->capture) > grade)
             continue;
         item->skip = true;
         item->capture.state = CAPTURE_SUPERSEDED;

@@ -19,14 +19,20 @@ static const char *const statements[LEDGER_STATEMENTS] = {
     [ADD_CONTENT] = "INSERT OR REPLACE INTO content (id, segment, offset, "
                     "size, sum) VALUES (?1,?2,?3,?4,?5)",
     [DROP_CONTENT] = "DELETE FROM content WHERE id=?1",
-    [FIND_ITEM] = "SELECT 1 FROM item WHERE job=?1 AND kind=?2 AND rank=?3 "
-                  "AND capture=?4 AND path=?5 AND content=?6 AND "
-                  "superseded=0",
+    [FIND_ITEM] = "SELECT seq, superseded, newest_ns, host, received_ns FROM "
+                  "item WHERE job=?1 AND kind=?2 AND rank=?3 AND capture=?4 "
+                  "AND path=?5 AND content=?6 ORDER BY superseded, newest_ns "
+                  "DESC LIMIT 1",
+    [FIND_NEWER] = "SELECT 1 FROM item WHERE job=?1 AND kind=?2 AND rank=?3 "
+                   "AND capture=?4 AND path=?5 AND superseded=0 AND "
+                   "newest_ns>?6",
+    [SET_NEWEST] = "UPDATE item SET newest_ns=?2, sum=?3 WHERE seq=?1",
     [SUPERSEDE] = "UPDATE item SET superseded=1, sum=~sum WHERE job=?1 AND "
                   "kind=?2 AND rank=?3 AND capture=?4 AND path=?5 AND "
                   "superseded=0",
     [ADD_ITEM] = "INSERT INTO item (job, kind, rank, capture, path, content, "
-                 "host, received_ns, sum) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9)",
+                 "host, received_ns, newest_ns, superseded, sum) VALUES "
+                 "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)",
     [GET_JOB] = "SELECT world_size, built, sum FROM job WHERE id=?1",
     [SET_JOB] = "INSERT OR REPLACE INTO job (id, world_size, built, sum) "
                 "VALUES (?1,?2,?3,?4)",
@@ -269,44 +275,125 @@ static void bind_identity (sqlite3_stmt *st, const struct ledger_item *item)
     db_bind_text (st, 5, item->path);
 }
 
-int ledger_has_item (struct ledger *l, const struct ledger_item *item,
-                     struct err *err)
+/* What the ledger has of an item with the same content. */
+struct known {
+    int64_t seq;                // 0: nothing
+    bool superseded;
+    struct ledger_item item;
+};
+
+static int find_item (struct ledger *l, const struct ledger_item *item,
+                      struct known *k, struct err *err)
 {
-    sqlite3_stmt *find = l->st[FIND_ITEM];
+    sqlite3_stmt *st = l->st[FIND_ITEM];
     int rc;
 
-    bind_identity (find, item);
-    ledger_bind_digest (find, 6, &item->content);
-    rc = ledger_has_row (l, find, err);
-    (void)sqlite3_reset (find);
+    k->seq = 0;
+    bind_identity (st, item);
+    ledger_bind_digest (st, 6, &item->content);
+    if ((rc = ledger_has_row (l, st, err)) == 1) {
+        k->item = *item;
+        k->seq = sqlite3_column_int64 (st, 0);
+        k->superseded = sqlite3_column_int (st, 1) != 0;
+        k->item.newest_ns = sqlite3_column_int64 (st, 2);
+        ledger_copy_column (k->item.host, sizeof (k->item.host), st, 3);
+        k->item.received_ns = sqlite3_column_int64 (st, 4);
+    }
+    (void)sqlite3_reset (st);
     return rc;
 }
 
-static int add_item (struct ledger *l, void *arg, struct err *err)
+/* Whether the item says nothing that is not known: it counts, or it was
+ * superseded and is sent again.  Of an agent that gives no time (version 1 of
+ * the protocol) an older content may come back.
+ */
+static bool is_known (const struct known *k, const struct ledger_item *item)
 {
-    struct ledger_item item = *(const struct ledger_item *)arg;
-    sqlite3_stmt *add = l->st[ADD_ITEM];
-    int rc = ledger_has_item (l, &item, err);
-    int64_t sum;
+    return k->seq > 0 && k->item.newest_ns >= item->newest_ns &&
+           (!k->superseded || item->newest_ns > 0);
+}
 
-    if (rc != 0)
-        return rc < 0 ? rc : 0;
-    if (item.received_ns == 0)
-        item.received_ns = clock_wall_ns ();
-    bind_identity (l->st[SUPERSEDE], &item);
-    if ((rc = db_run (l->st[SUPERSEDE], err)) < 0)
+int ledger_has_item (struct ledger *l, const struct ledger_item *item,
+                     struct err *err)
+{
+    struct known k;
+    int rc = find_item (l, item, &k, err);
+
+    return rc < 0 ? rc : is_known (&k, item);
+}
+
+/* The same content in a newer version of its capture. */
+static int renew_item (struct ledger *l, const struct known *k,
+                       const struct ledger_item *item, struct err *err)
+{
+    sqlite3_stmt *st = l->st[SET_NEWEST];
+    struct ledger_item renewed = k->item;
+    int64_t sum;
+    int rc;
+
+    renewed.newest_ns = item->newest_ns;
+    sum = ledger_item_sum (&renewed);
+    (void)sqlite3_bind_int64 (st, 1, k->seq);
+    (void)sqlite3_bind_int64 (st, 2, renewed.newest_ns);
+    (void)sqlite3_bind_int64 (st, 3, sum);
+    if ((rc = db_run (st, err)) < 0)
         return rc;
-    sum = ledger_item_sum (&item);
-    bind_identity (add, &item);
-    ledger_bind_digest (add, 6, &item.content);
-    db_bind_text (add, 7, item.host);
-    (void)sqlite3_bind_int64 (add, 8, item.received_ns);
-    (void)sqlite3_bind_int64 (add, 9, sum);
+    l->total.sum += (uint64_t)sum - (uint64_t)ledger_item_sum (&k->item);
+    return 0;
+}
+
+/* Whether a newer one is there already; else what is there is older: 1, 0. */
+static int supersede (struct ledger *l, const struct ledger_item *item,
+                      struct err *err)
+{
+    sqlite3_stmt *newer = l->st[FIND_NEWER];
+    int rc;
+
+    bind_identity (newer, item);
+    (void)sqlite3_bind_int64 (newer, 6, item->newest_ns);
+    rc = ledger_has_row (l, newer, err);
+    (void)sqlite3_reset (newer);
+    if (rc != 0)
+        return rc;
+    bind_identity (l->st[SUPERSEDE], item);
+    return db_run (l->st[SUPERSEDE], err);
+}
+
+static int insert_item (struct ledger *l, const struct ledger_item *item,
+                        bool superseded, struct err *err)
+{
+    sqlite3_stmt *add = l->st[ADD_ITEM];
+    int64_t sum = ledger_item_sum (item);
+    int rc;
+
+    bind_identity (add, item);
+    ledger_bind_digest (add, 6, &item->content);
+    db_bind_text (add, 7, item->host);
+    (void)sqlite3_bind_int64 (add, 8, item->received_ns);
+    (void)sqlite3_bind_int64 (add, 9, item->newest_ns);
+    (void)sqlite3_bind_int (add, 10, superseded);
+    (void)sqlite3_bind_int64 (add, 11, superseded ? ~sum : sum);
     if ((rc = db_run (add, err)) < 0)
         return rc;
     l->total.rows++;
     l->total.sum += (uint64_t)sum;
     return 1;
+}
+
+static int add_item (struct ledger *l, void *arg, struct err *err)
+{
+    struct ledger_item item = *(const struct ledger_item *)arg;
+    struct known k;
+    int rc = find_item (l, &item, &k, err);
+
+    if (rc < 0 || is_known (&k, &item))
+        return rc < 0 ? rc : 0;
+    if (k.seq > 0 && !k.superseded)
+        return renew_item (l, &k, &item, err);
+    if (item.received_ns == 0)
+        item.received_ns = clock_wall_ns ();
+    rc = supersede (l, &item, err);
+    return rc < 0 ? rc : insert_item (l, &item, rc == 1, err);
 }
 
 int ledger_add_item (struct ledger *l, const struct ledger_item *item,
@@ -317,17 +404,24 @@ int ledger_add_item (struct ledger *l, const struct ledger_item *item,
     return ledger_within (l, add_item, &copy, err);
 }
 
+// a raw file that the newest version of its capture does not have any more is
+// superseded, too
 static const char each_sql[] =
     "WITH shared AS (SELECT capture FROM item WHERE job=?1 AND kind=?2 GROUP "
-    "BY capture HAVING min(rank)<max(rank)) "
+    "BY capture HAVING min(rank)<max(rank)), "
+    "newest AS (SELECT rank, capture, max(newest_ns) AS ns FROM item WHERE "
+    "job=?1 AND kind=?2 AND superseded=0 GROUP BY rank, capture) "
     "SELECT i.rank, i.capture, i.path, i.host, i.content, i.superseded, "
     "i.received_ns, i.sum, i.capture IN shared, c.id IS NULL, c.segment, "
-    "c.offset, c.size, c.sum FROM item i LEFT JOIN content c ON "
-    "c.id=i.content WHERE i.job=?1 AND i.kind=?2 ORDER BY i.seq";
+    "c.offset, c.size, c.sum, i.newest_ns, i.newest_ns<n.ns FROM item i "
+    "LEFT JOIN content c ON c.id=i.content LEFT JOIN newest n ON "
+    "n.rank=i.rank AND n.capture=i.capture "
+    "WHERE i.job=?1 AND i.kind=?2 ORDER BY i.seq";
 
 static bool read_item (sqlite3_stmt *st, struct ledger_item *i)
 {
     int64_t sum;
+    bool good;
 
     i->rank = sqlite3_column_int64 (st, 0);
     ledger_copy_column (i->capture, sizeof (i->capture), st, 1);
@@ -342,8 +436,11 @@ static bool read_item (sqlite3_stmt *st, struct ledger_item *i)
     i->place.segment = sqlite3_column_int64 (st, 10);
     i->place.offset = (uint64_t)sqlite3_column_int64 (st, 11);
     i->place.size = (uint64_t)sqlite3_column_int64 (st, 12);
+    i->newest_ns = sqlite3_column_int64 (st, 14);
     sum = ledger_item_sum (i);
-    return sqlite3_column_int64 (st, 7) == (i->superseded ? ~sum : sum) &&
+    good = sqlite3_column_int64 (st, 7) == (i->superseded ? ~sum : sum);
+    i->superseded = i->superseded || sqlite3_column_int (st, 15) != 0;
+    return good &&
            (i->lost || sqlite3_column_int64 (st, 13) ==
                            ledger_content_sum (&i->content, &i->place));
 }

@@ -29,7 +29,8 @@ struct ledger_item {
     struct digest content;
     struct ledger_place place;
     int64_t received_ns;        // since 1970; 0: now, when it is entered
-    bool superseded;            // a newer version of the same capture came
+    int64_t newest_ns;          // of its capture, as in an OFFER
+    bool superseded;            // there is a newer version of the same capture
     bool lost;                  // its content was damaged, and set aside
     bool shared_name;           // another rank has a capture of this name, too
 };
@@ -87,12 +88,16 @@ int ledger_add_content (struct ledger *l, const struct digest *content,
 int ledger_drop_content (struct ledger *l, const struct digest *content,
                          struct err *err);
 
-/* 1 when this item is entered with this content, and is the newest. */
+/* 1 when this item says nothing new: it is entered with this content, and
+ * counts or was superseded; 0 when it is to be entered.
+ */
 int ledger_has_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err);
 
 /* Enter an item whose content is here: 1.  The same one again changes nothing:
- * 0.  One with other content supersedes the older.
+ * 0, also when it belongs to a newer version of its capture now.  Of several
+ * with other content the one with the latest newest_ns counts, and of those
+ * the last one that came.
  */
 int ledger_add_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err);

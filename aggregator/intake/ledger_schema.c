@@ -28,6 +28,7 @@ static const char schema1_sql[] =
 static const char schema2_sql[] =
     "ALTER TABLE content ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE item ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE item ADD COLUMN newest_ns INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE job ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;"
     // how much of a segment is accounted for
     "CREATE TABLE segment (number INTEGER PRIMARY KEY, end INTEGER NOT NULL,"

@@ -38,6 +38,7 @@ int64_t ledger_item_sum (const struct ledger_item *i)
     wire_put_text (&b, i->host);
     buf_put (&b, i->content.bytes, DIGEST_SIZE);
     wire_put_i64 (&b, i->received_ns);
+    wire_put_i64 (&b, i->newest_ns);
     return sum_of (&b);
 }
 
@@ -113,7 +114,7 @@ static void add_up (struct ledger_total *t, int64_t sum)
 static bool check_item (sqlite3_stmt *st, struct ledger_total *t)
 {
     struct ledger_item i = { .kind = ITEM_ROWS };
-    int64_t sum, stored = sqlite3_column_int64 (st, 9);
+    int64_t sum, stored = sqlite3_column_int64 (st, 10);
 
     ledger_copy_column (i.job, sizeof (i.job), st, 0);
     i.kind = (unsigned)sqlite3_column_int (st, 1);
@@ -124,6 +125,7 @@ static bool check_item (sqlite3_stmt *st, struct ledger_total *t)
     if (!ledger_digest_column (&i.content, st, 6))
         return false;
     i.received_ns = sqlite3_column_int64 (st, 8);
+    i.newest_ns = sqlite3_column_int64 (st, 9);
     sum = ledger_item_sum (&i);
     add_up (t, sum);
     return stored == (sqlite3_column_int64 (st, 7) == 1 ? ~sum : sum);
@@ -185,7 +187,8 @@ static const struct {
 } checks[] = {
     { "its structure", "PRAGMA integrity_check(1)", check_integrity },
     { "table item", "SELECT job, kind, rank, capture, path, host, content, "
-                    "superseded, received_ns, sum FROM item", check_item },
+                    "superseded, received_ns, newest_ns, sum FROM item",
+      check_item },
     { "table job", "SELECT id, world_size, built, sum FROM job", check_job },
     { "table content", "SELECT id, segment, offset, size, sum FROM content",
       check_content },

@@ -20,6 +20,7 @@ static void put_item (struct buf *b, const struct record *r)
     wire_put_u8 (b, (uint8_t)i->kind);
     wire_put_i64 (b, i->rank);
     wire_put_i64 (b, i->received_ns);
+    wire_put_i64 (b, i->newest_ns);
     buf_put (b, i->content.bytes, DIGEST_SIZE);
     wire_put_u64 (b, i->place.size);
     wire_put_i64 (b, r->kind == RECORD_REFER ? i->place.segment : 0);
@@ -65,6 +66,7 @@ static void get_item (struct wire *w, struct record *r)
     i->kind = wire_u8 (w);
     i->rank = wire_i64 (w);
     i->received_ns = wire_i64 (w);
+    i->newest_ns = wire_i64 (w);
     if ((id = wire_bytes (w, DIGEST_SIZE)))
         memcpy (i->content.bytes, id, DIGEST_SIZE);
     i->place.size = wire_u64 (w);

@@ -30,6 +30,7 @@
 #define F_CLOCK "x"                     // offset and error
 #define F_CODEC "Z"
 #define F_REASON "R"
+#define F_NEWEST "N"
 
 static const struct {
     enum message_type type;
@@ -39,7 +40,7 @@ static const struct {
       F_SENT F_WALL F_CLOCK },
     { MESSAGE_RANK, "rank", F_RANK F_LOCAL F_PHASE F_STATUS F_TEXT, "" },
     { MESSAGE_OFFER, "offer",
-      F_ITEM F_KIND F_CONTENT F_SIZE F_RANK F_CAPTURE F_PATH, "" },
+      F_ITEM F_KIND F_CONTENT F_SIZE F_RANK F_CAPTURE F_PATH, F_NEWEST },
     { MESSAGE_CHUNK, "chunk", F_ITEM F_OFFSET, F_CODEC },
     { MESSAGE_GONE, "gone", F_ITEM F_TEXT, "" },
     { MESSAGE_NOTE, "note", F_TEXT, "" },
@@ -105,6 +106,7 @@ static void put_field (struct buf *b, const struct message *m, char field)
         break;
     case 'Z': wire_put_u8 (b, (uint8_t)m->codec); break;
     case 'R': wire_put_u8 (b, (uint8_t)m->reason); break;
+    case 'N': wire_put_i64 (b, m->newest_ns); break;
     default: wire_put_text (b, m->text); break;
     }
 }
@@ -145,6 +147,7 @@ static void get_field (struct wire *w, struct message *m, char field)
         break;
     case 'Z': m->codec = wire_u8 (w); break;
     case 'R': m->reason = wire_u8 (w); break;
+    case 'N': m->newest_ns = wire_i64 (w); break;
     default: wire_text (w, m->text, sizeof (m->text)); break;
     }
 }
@@ -203,7 +206,8 @@ static bool plausible (const struct message *m)
     case MESSAGE_OFFER:
         return (m->kind == ITEM_ROWS || m->kind == ITEM_RAW) &&
                m->size <= CONTENT_SIZE_MAX && m->rank >= -1 &&
-               m->rank < RANKS_MAX && message_valid_name (m->capture) &&
+               m->rank < RANKS_MAX && m->newest_ns >= 0 &&
+               message_valid_name (m->capture) &&
                (m->kind == ITEM_ROWS ? !*m->path
                                      : *m->path && valid_path (m->path));
     case MESSAGE_CHUNK:

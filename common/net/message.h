@@ -70,6 +70,10 @@ struct message {
     enum item_kind kind;                // OFFER
     struct digest content;              // OFFER
     uint64_t size;                      // OFFER: bytes
+    int64_t newest_ns;                  // OFFER: when the capture was last
+                                        // written to, since 1970; of two
+                                        // versions the later one counts; 0 not
+                                        // known; since 2
     char capture[MESSAGE_NAME_MAX];     // OFFER
     char path[MESSAGE_PATH_MAX];        // OFFER: of a raw file, "" for rows
     uint64_t offset;                    // GET, CHUNK

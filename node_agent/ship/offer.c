@@ -118,6 +118,7 @@ void offer_message (const struct offer *o, struct message *m)
     m->kind = o->item.kind;
     m->content = o->item.content;
     m->size = o->item.size;
+    m->newest_ns = o->item.newest_ns;
     m->rank = o->item.rank;
     memcpy (m->capture, o->item.capture, sizeof (m->capture));
     memcpy (m->path, o->item.path, sizeof (m->path));

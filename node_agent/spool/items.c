@@ -4,6 +4,7 @@
 #include "base/counter.h"
 #include "base/fault.h"
 #include "base/fileio.h"
+#include "watch/watch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@ static const char next_sql[] =
     "i.sum IS row_sum('i', i.id, i.capture, i.number, i.kind, i.own, i.path, "
     "i.size, i.content, i.state, i.at, i.why), "
     "c.sum IS row_sum('c', c.id, c.path, c.fingerprint, c.key, c.name, "
-    "c.rank, c.state, c.open) "
+    "c.rank, c.state, c.open), c.fingerprint "
     "FROM item i INDEXED BY item_open LEFT JOIN capture c ON c.id=i.capture "
     "WHERE i.state<6 AND i.kind=?1 AND i.id>?2 ORDER BY i.id LIMIT 1";
 
@@ -35,6 +36,7 @@ static const char *take_row (struct spool *s, sqlite3_stmt *st,
                              struct spool_item *ret)
 {
     const char *below = (const char *)sqlite3_column_text (st, 9);
+    const char *version = (const char *)sqlite3_column_text (st, 14);
 
     memset (ret, 0, sizeof (*ret));
     ret->id = (uint64_t)sqlite3_column_int64 (st, 0);
@@ -48,6 +50,7 @@ static const char *take_row (struct spool *s, sqlite3_stmt *st,
     ret->state = (enum spool_state)sqlite3_column_int (st, 8);
     copy_column (ret->capture, sizeof (ret->capture), st, 10);
     ret->rank = sqlite3_column_int64 (st, 11);
+    ret->newest_ns = version ? watch_newest_ns (version) : 0;
     if (ret->own)
         spool_file_path (s, ret->capture_id,
                          (unsigned)sqlite3_column_int (st, 2), ret->file);

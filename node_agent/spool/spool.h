@@ -51,6 +51,7 @@ struct spool_item {
     bool own;                           // 'file' is in the spool
     int64_t rank;
     uint64_t size;
+    int64_t newest_ns;                  // of this version of the capture
     struct digest content;
     char capture[MESSAGE_NAME_MAX];
     char path[MESSAGE_PATH_MAX];        // within the capture, "" for rows

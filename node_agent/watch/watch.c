@@ -179,6 +179,14 @@ static void observe (struct tracked *t, int64_t mono_ns)
     t->handed = false;
 }
 
+int64_t watch_newest_ns (const char *fingerprint)
+{
+    int64_t ns = 0;
+
+    return sscanf (fingerprint, "%*[0-9]/%*[0-9]/%" SCNd64, &ns) == 1 && ns > 0
+               ? ns : 0;
+}
+
 static bool touched_since (const char *path, int64_t since_ns)
 {
     struct stat st;

@@ -19,6 +19,11 @@
 
 struct watch;
 
+/* From a fingerprint: when the newest file of that version was written (ns since
+ * 1970), 0 if it does not say.
+ */
+int64_t watch_newest_ns (const char *fingerprint);
+
 /* A capture that is settled (or was given up waiting for). */
 struct watch_settled {
     const char *path;

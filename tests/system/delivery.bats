@@ -176,6 +176,40 @@ raw_captures ()
     stop_service
 }
 
+# Both wait in the spool; the newer one has one chunk, the older one several.
+@test "the newer version of a capture counts, whichever is delivered first" {
+    "$CAPTURE_MAKER" --quiet --ranks 1 --steps 40 --ops 400 --layout renamed \
+        --seed 3 job
+    sealed () { [ "$(grep -c event=sealed agent.log)" -ge "$1" ]; }
+    choose_port                         # nobody is there
+    watching --quiet-period 0.1s job
+    eventually sealed 1
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 8 --layout renamed --seed 7 \
+        --truth truth.db new
+    cp -r new/. job
+    eventually sealed 2
+    kill "$watcher"
+    wait "$watcher" || true
+    service
+    cp -r spool spool.before
+    mkdir nowhere
+    run agent --once nowhere
+    expect_status 0
+    eventually captures_are 1
+    truth_holds
+    # an agent that did not live to hear of it says all of it again
+    rm -rf spool
+    mv spool.before spool
+    run agent --once nowhere
+    expect_status 0
+    stop_service
+    "$ROLLCALL" build j --root root -o again
+    DB=again/cluster_analysis_output/analysis.db
+    truth_holds
+    is "versions" 2 "$(sql "SELECT count(*) FROM item WHERE kind=1" \
+                           root/ledger.db)"
+}
+
 # Whoever tidies up by hand removes file by file, and the agent looks on.
 @test "a capture that is being removed does not replace the whole one" {
     make --ranks 2 --layout renamed

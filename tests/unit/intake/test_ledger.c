@@ -147,6 +147,112 @@ static void test_supersede (void **state)
     assert_int_equal (c.n - c.superseded, 2);
 }
 
+/* One version of a capture: its content, and when it was written to. */
+static int deliver_version (struct fixture *f, uint8_t content,
+                            int64_t newest_ns)
+{
+    struct ledger_item item = item_of ("a", content);
+
+    item.newest_ns = newest_ns;
+    return enter (f, item, "bytes");
+}
+
+struct counting {
+    uint8_t content;            // of the one that counts
+    unsigned n, rows;
+};
+
+static int note_counting (void *arg, const struct ledger_item *item)
+{
+    struct counting *c = arg;
+
+    c->rows++;
+    if (!item->superseded) {
+        c->n++;
+        c->content = item->content.bytes[0];
+    }
+    return 0;
+}
+
+static void check_counting (struct fixture *f, uint8_t content, unsigned rows)
+{
+    struct counting c = { 0, 0, 0 };
+
+    assert_int_equal (ledger_each (f->l, "j", ITEM_ROWS, note_counting, &c,
+                                   NULL), 0);
+    assert_int_equal (c.n, 1);
+    assert_int_equal (c.content, content);
+    assert_int_equal (c.rows, rows);
+}
+
+/* The latest version counts, in whatever order they come and however often:
+ * small ones overtake large ones, acknowledgements get lost.
+ */
+static void test_versions (void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal (deliver_version (f, 2, 20), 1);
+    assert_int_equal (deliver_version (f, 1, 10), 1);
+    check_counting (f, 2, 2);
+    assert_int_equal (deliver_version (f, 1, 10), 0);
+    assert_int_equal (deliver_version (f, 2, 20), 0);
+    check_counting (f, 2, 2);
+    assert_int_equal (deliver_version (f, 3, 30), 1);
+    assert_int_equal (deliver_version (f, 2, 20), 0);
+    check_counting (f, 3, 3);
+    // the first one again, but written anew
+    assert_int_equal (deliver_version (f, 1, 40), 1);
+    check_counting (f, 1, 4);
+    // the same, touched: an older one does not come between
+    assert_int_equal (deliver_version (f, 1, 60), 0);
+    assert_int_equal (deliver_version (f, 4, 50), 1);
+    check_counting (f, 1, 5);
+    close_both (f);
+    open_both (f);              // which verifies all sums
+    check_counting (f, 1, 5);
+    // an agent that knows no times
+    assert_int_equal (deliver_version (f, 5, 0), 1);
+    check_counting (f, 1, 6);
+}
+
+static struct ledger_item raw_of (const char *path, uint8_t content,
+                                  int64_t newest_ns)
+{
+    struct ledger_item item = item_of ("a", content);
+
+    item.kind = ITEM_RAW;
+    item.newest_ns = newest_ns;
+    (void)snprintf (item.path, sizeof (item.path), "%s", path);
+    return item;
+}
+
+static int add_path (void *arg, const struct ledger_item *item)
+{
+    char *paths = arg;
+
+    if (!item->superseded)
+        (void)strcat (strcat (paths, item->path), " ");
+    return 0;
+}
+
+/* A capture comes back with the files of its newest version, not with those
+ * that this one does not have any more.
+ */
+static void test_raw_versions (void **state)
+{
+    struct fixture *f = *state;
+    char paths[64] = "";
+
+    (void)enter (f, raw_of ("same", 1, 10), "same");
+    (void)enter (f, raw_of ("gone", 2, 10), "gone");
+    (void)enter (f, raw_of ("new", 3, 20), "new");
+    (void)enter (f, raw_of ("same", 1, 20), "same");
+    assert_int_equal (ledger_each (f->l, "j", ITEM_RAW, add_path, paths,
+                                   NULL), 0);
+    assert_string_equal (paths, "same new ");
+}
+
 /* An item with the hash that its bytes have. */
 static struct ledger_item true_item (const char *capture, const char *bytes)
 {
@@ -566,7 +672,8 @@ int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_twice), TEST (test_supersede), TEST (test_unacknowledged),
+        TEST (test_twice), TEST (test_supersede), TEST (test_versions),
+        TEST (test_raw_versions), TEST (test_unacknowledged),
         TEST (test_rollback), TEST (test_incoming), TEST (test_built),
         TEST (test_built_raw), TEST (test_world_size),
         TEST (test_older_ledger), TEST (test_newer_ledger),

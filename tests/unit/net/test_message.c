@@ -49,6 +49,7 @@ static void fill (struct message *m, enum message_type type)
     m->wall_ns = 6;
     m->clock_offset_ns = -7;
     m->clock_error_ns = 8;
+    m->newest_ns = INT64_C (1) << 60;
     m->reason = REFUSAL_VERSION;
     m->complete = true;
     (void)snprintf (m->text, sizeof (m->text), "a sentence, with \xc3\xa4");
