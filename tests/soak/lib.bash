@@ -13,7 +13,10 @@ BIN=$ROLLCALL_BUILD/bin
 KIT=$ROLLCALL_BUILD/tests/kit
 MAKER=$ROLLCALL_BUILD/tests/maker/capture_maker
 TABLES="CommAnalyzerTime CommAnalyzerBandwidth CommAnalyzerMatrix StepTraceTime"
-PATIENCE=${PATIENCE:-60}            # seconds for anything to happen
+PATIENCE=${PATIENCE:-120}           # seconds for anything to happen
+# a locked file for each port in use; $UID is another one in a namespace
+export SOAK_PORTS=${SOAK_PORTS:-${TMPDIR:-/tmp}/rollcall-ports-$UID}
+port_locks=()
 DIED=128                            # exit statuses above are signals
 NO_FAULTS=(-u ROLLCALL_FAULT -u ROLLCALL_FAULT_ONCE -u ROLLCALL_FAULT_TRACE
     -u LD_PRELOAD)
@@ -52,15 +55,35 @@ listens ()                          # PORT: whether anything does, on this host
                         END { exit !found }' /proc/net/tcp /proc/net/tcp6
 }
 
-choose_port ()                      # below those that the system gives out
+# choose_port: sets PORT to one that nobody else has, in this run or in another,
+# until end_case and as long as a program lives that was started since then:
+# whoever listens late must not find that another case's agents are answered
+# there.  Those of tests/system, and those that the system gives out, are above.
+choose_port ()
 {
-    local i
+    local i lock
 
+    mkdir -p "$SOAK_PORTS" || return
     for ((i = 0; i < 100; i++)); do
-        PORT=$((15000 + SRANDOM % 15000))
-        listens "$PORT" || return 0
+        PORT=$((10000 + SRANDOM % 5000))
+        exec {lock}>>"$SOAK_PORTS/$PORT" || return
+        if flock -n "$lock" && ! listens "$PORT"; then
+            port_locks+=("$lock")
+            return 0
+        fi
+        exec {lock}>&-
     done
     complain "no free port"
+}
+
+free_ports ()
+{
+    local lock
+
+    for lock in "${port_locks[@]}"; do
+        exec {lock}>&-
+    done
+    port_locks=()
 }
 
 # ---- a case ----
@@ -75,7 +98,9 @@ begin_case ()
     RAW=''                          # --raw: raw files too
     AGENT_MORE=''                   # more options
     ORIGINAL=job                    # the captures, when job/ does not keep them
-    choose_port
+    : >agent.log
+    : >service.log
+    choose_port || return
     ENDPOINT=tcp://127.0.0.1:$PORT
     AGENT_ENDPOINT=$ENDPOINT        # other than that with a proxy in between
     live_in "$CASE"
@@ -94,6 +119,7 @@ end_case ()
 {
     stop_agent
     stop_service
+    free_ports
     cd / || return
     [ "${1-}" = keep ] || rm -rf "$CASE"
 }
@@ -391,7 +417,11 @@ take_cases ()
     for ((i = $1; i < ${#CASES[@]}; i += $2)); do
         total_cases=$((total_cases + 1))
         SEED_STATE=$((SEED * 1000003 + i))
-        begin_case "$WORK/case.$i" || continue
+        if ! begin_case "$WORK/case.$i"; then
+            total_failed=$((total_failed + 1))
+            complain "case ${CASES[i]} cannot begin"
+            continue
+        fi
         read -ra words -d '' <<<"${CASES[i]}"
         if one_case "${words[@]}"; then
             end_case

@@ -89,6 +89,20 @@ says ()                             # TEXT: the verdict, which is bad
     shows "lost 2, doubled 1"
 }
 
+@test "no two cases have one port" {
+    unset SRANDOM
+    SRANDOM=7                       # all draw the same one
+    listens () { false; }
+    begin_case "$PWD/case"
+    is "the port" 10007 "$PORT"
+    run choose_port
+    expect_status 1
+    shows "no free port"
+    end_case
+    choose_port
+    is "the port" 10007 "$PORT"
+}
+
 @test "the recorder sees all that agent and aggregator write" {
     unless_sanitized
     # shellcheck source=tests/soak/power.bash
