@@ -81,10 +81,15 @@ ended_well ()                       # PID WHO
     [ "$ended" -lt $DIED ] || complain "$2 crashed with status $ended"
 }
 
-arrived_or_over ()
+captures_told ()                    # N, or more, whatever became of them
 {
-    captures_arrived "$CAPTURES" || ! alive "$agent_pid" ||
-        ! alive "$service_pid"
+    [ -e "$DB" ] && [ "$(sqlite3 -readonly "$DB" "SELECT count(*) FROM Capture
+        WHERE state<>'superseded'" 2>/dev/null || echo 0)" -ge "$1" ]
+}
+
+told_or_over ()
+{
+    captures_told "$CAPTURES" || ! alive "$agent_pid" || ! alive "$service_pid"
 }
 
 # flip_agent FILE POSITION: with the spool of template/
@@ -95,7 +100,7 @@ flip_agent ()
     "$KIT/flip_byte" "$1" "$2" || return
     start_service
     start_agent
-    await "$FLIP_WAIT" arrived_or_over
+    await "$FLIP_WAIT" told_or_over
     ended_well "$agent_pid" agent && ended_well "$service_pid" aggregator ||
         return
     if ! alive "$agent_pid" && grep -qE 'level=error' agent.log; then
@@ -116,7 +121,7 @@ flip_service ()
     "$KIT/flip_byte" "$1" "$2" || return
     start_service
     start_agent
-    await "$FLIP_WAIT" arrived_or_over
+    await "$FLIP_WAIT" told_or_over
     ended_well "$agent_pid" agent && ended_well "$service_pid" aggregator ||
         return
     if ! alive "$service_pid" && grep -qE 'level=error' service.log; then
