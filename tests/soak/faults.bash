@@ -53,7 +53,6 @@ damage_spool ()
     local shipment
 
     sealed () { [ "$(grep -c event=sealed agent.log)" -ge "$CAPTURES" ]; }
-    : >>agent.log
     start_agent
     await 30 sealed || complain "nothing was sealed" || return
     stop_agent KILL
@@ -64,7 +63,7 @@ damage_spool ()
 # deliver_struck: wait for the result, and note whether the fault struck
 deliver_struck ()                   # POINT PASS ACTION
 {
-    PATIENCE=${FAULT_PATIENCE:-60} delivered "$*" || return
+    delivered "$*" || return
     [ ! -e trace ] || sort -u trace >>"$WORK/traced"
     [ -e hit ] || return 0
     echo "$*" >>"$WORK/hits"
@@ -153,16 +152,17 @@ missed ()
     done
 }
 
-# Every way to come by the points that were missed, until they are struck.
+# Every way to come by the points that were missed, until they are struck;
+# those that are known to lead to one are tried first.
 second_cases ()
 {
     local point first side
 
     CASES=()
-    for first in "${points[@]}" "fsync:eio:1:1:*/segments/*" \
-        "fsync:eio:2:1:*-wal" "write:enospc:9:1:*-wal" \
-        "write:eio:1:1:*/incoming/*" damage:; do
-        for point in $(missed); do
+    for first in damage: agent.seal.write agent.spool.durable.unlink \
+        "${points[@]}" "fsync:eio:1:1:*/segments/*" "fsync:eio:2:1:*-wal" \
+        "write:enospc:9:1:*-wal" "write:eio:1:1:*/incoming/*"; do
+        for point in $(missed | grep -vF .segment.full); do
             side=${point%%.*}
             case $first in
             "$point") ;;
