@@ -58,7 +58,7 @@ small_case ()
     await 30 full || complain "$*: nobody says that the disk is full"
     all_arrived && complain "$*: it was not full" && return 1
     mount -o "remount,size=$3" tmpfs "$dir" || return
-    PATIENCE=90 delivered "small $*"
+    delivered "small $*"
     local state=$?
     stop_agent
     stop_service

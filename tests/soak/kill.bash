@@ -26,7 +26,7 @@ one_case ()                         # ROUNDS
         >rounds.log 2>programs.log || complain "crashed: $(cat rounds.log)" ||
         return
     tail -n 1 rounds.log >>"$WORK/rounds"
-    PATIENCE=90 delivered "kill $*"
+    delivered "kill $*"
 }
 
 part_kill ()

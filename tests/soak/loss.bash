@@ -49,7 +49,7 @@ one_case ()
         end_quickly
         [ $((SECONDS - began)) -le 20 ] || complain "hung" || state=1
         packet_loss 0
-        PATIENCE=120 delivered "after a loss of $percent %" || state=1
+        delivered "after a loss of $percent %" || state=1
     fi
     packet_loss 0
     echo "$percent %: ${lost:-0} packets" >>"$WORK/lost"
