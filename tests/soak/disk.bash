@@ -28,7 +28,8 @@ inject_case ()
         start_service "${fault[@]}"
         start_agent
     fi
-    delivered "disk $side $*" || return
+    # what is tried again every 10 s has to fail several times first
+    PATIENCE=240 delivered "disk $side $*" || return
     if [ -e hits ]; then
         echo "$side $*" >>"$WORK/hits"
         [ $restarts -eq 0 ] || echo "$side $*" >>"$WORK/ended"
@@ -100,7 +101,7 @@ part_disk ()
             for call in write fsync open rename; do
                 for error in enospc eio; do
                     for n in 1 2 3 5; do
-                        for times in 1 20; do
+                        for times in 1 5; do
                             CASES+=("inject $side $call $error $n $times $pattern")
                         done
                     done

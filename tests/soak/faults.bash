@@ -139,7 +139,7 @@ one_case ()
     local kind=$1
 
     shift
-    [ "$kind" = plain ] || ! grep -qxF "$2 $3 $4" "$WORK/hits" || return 0
+    [ "$kind" != second ] || ! grep -qxF "$2 $3 $4" "$WORK/hits" || return 0
     "${kind}_case" "$@"
 }
 
