@@ -163,13 +163,14 @@ make_store ()
     mv kept job
 }
 
-# one_case spool|store PATTERN COUNT: COUNT positions, 0 all
+# one_case spool|store PATTERN COUNT [FIRST STEP]: at COUNT positions, evenly and
+# by chance; 0: at every STEPth from FIRST on
 one_case ()
 {
-    local side=$1 pattern=$2 count=$3 file size i at outcome state=0 n
-    local signal=TERM
+    local side=$1 pattern=$2 count=$3 first=${4:-0} step=${5:-1} file size i at
+    local signal=TERM outcome state=0 n
 
-    FLIP_WAIT=20    # on a machine that does other things, too
+    FLIP_WAIT=60    # on a machine that does other things, too
     # who ends in peace leaves no -wal, and has all in its ledger.db
     case $pattern in *-wal) signal=KILL ;; esac
     "make_$side" "$signal" || return
@@ -181,9 +182,9 @@ one_case ()
         return
     fi
     size=$(stat -c %s "template/${file[0]}")
-    n=$([ "$count" -eq 0 ] && echo "$size" || echo "$count")
+    n=$((count > 0 ? count : (size - first + step - 1) / step))
     for ((i = 0; i < n; i++)); do
-        at=$i
+        at=$((first + i * step))
         if [ "$count" -gt 0 ]; then
             random "$((size / n + 1))"
             at=$(((i * size / n + DRAW) % size))
@@ -210,14 +211,17 @@ one_case ()
 
 part_flip ()
 {
-    local count=14
+    local i count=14
 
-    [ -z "$LONG" ] || count=0
-    CASES=("spool *items/* $count" "spool *ledger.db $count"
-        "spool *ledger.db-wal $count" "store segments/* $count"
+    # ledgers have hundreds of thousands of bytes, each takes part of a second
+    [ -z "$LONG" ] || count=250
+    CASES=("spool *ledger.db $count" "spool *ledger.db-wal $count"
         "store *ledger.db $count" "store *ledger.db-wal $count")
+    [ -n "$LONG" ] || CASES+=("spool *items/* $count" "store segments/* $count")
     CASES+=("${CASES[@]}")          # twice: at other places
-    [ -z "$LONG" ] || CASES=("${CASES[@]:0:6}")
+    [ -z "$LONG" ] || for i in 0 1 2 3 4 5 6 7; do
+        CASES+=("store segments/* 0 $i 8" "spool *items/* 0 $i 8")
+    done
     workers 12 take_cases
     sort "$WORK/outcomes" 2>/dev/null | uniq -c | sed 's/^ */  /'
     report "$(cat "$WORK/outcomes" 2>/dev/null | wc -l) bytes flipped"
