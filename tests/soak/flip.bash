@@ -211,16 +211,16 @@ one_case ()
 
 part_flip ()
 {
-    local i count=14
+    local i count=14 kinds=("store segments/*" "spool *items/*")
 
     # ledgers have hundreds of thousands of bytes, each takes part of a second
     [ -z "$LONG" ] || count=250
     CASES=("spool *ledger.db $count" "spool *ledger.db-wal $count"
         "store *ledger.db $count" "store *ledger.db-wal $count")
-    [ -n "$LONG" ] || CASES+=("spool *items/* $count" "store segments/* $count")
+    [ -n "$LONG" ] || CASES+=("${kinds[0]} $count" "${kinds[1]} $count")
     CASES+=("${CASES[@]}")          # twice: at other places
-    [ -z "$LONG" ] || for i in 0 1 2 3 4 5 6 7; do
-        CASES+=("store segments/* 0 $i 8" "spool *items/* 0 $i 8")
+    [ -z "$LONG" ] || for i in {0..23}; do
+        CASES+=("${kinds[i / 12]} 0 $((i % 12)) 12")
     done
     workers 12 take_cases
     sort "$WORK/outcomes" 2>/dev/null | uniq -c | sed 's/^ */  /'
