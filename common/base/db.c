@@ -33,6 +33,14 @@ int db_error (sqlite3 *db, const char *what, struct err *err)
                     what, sqlite3_errmsg (db));
 }
 
+void db_distrust (sqlite3 *db)
+{
+    (void)sqlite3_db_config (db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_db_config (db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    (void)sqlite3_db_config (db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    (void)sqlite3_db_config (db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+}
+
 int db_exec (sqlite3 *db, const char *sql, struct err *err)
 {
     if (sqlite3_exec (db, sql, NULL, NULL, NULL) != SQLITE_OK)

@@ -15,6 +15,11 @@
  */
 int db_error (sqlite3 *db, const char *what, struct err *err);
 
+/* The file may be another one's work, or have been changed: no triggers and no
+ * views of it are run, and its schema may call nothing but harmless functions.
+ */
+void db_distrust (sqlite3 *db);
+
 /* Run statements that give no rows. */
 int db_exec (sqlite3 *db, const char *sql, struct err *err);
 

@@ -8,6 +8,7 @@
 #include "extract/source.h"
 #include "extract/watched.h"
 
+#include "base/db.h"
 #include "base/fileio.h"
 #include "base/utf8.h"
 
@@ -15,13 +16,23 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define TEXT_MAX 65536          // bytes of one value
 #define SQL_MAX 2048
+
+/* Pages of a damaged database, or of one that was made to harm, can be linked
+ * so that it has rows without end, or columns have long defaults.  True rows
+ * take more than 4 bytes each, give at most 4 times their bytes as text, and
+ * take SQLite's machine some 2 steps for each byte.
+ */
+#define ROW_BYTES_LEAST 4
+#define TEXT_OF_BYTE 4
+#define STEPS_OF_BYTE 8
+#define STEPS_LEAST 1000000     // for the schema
+#define STEPS_AT_ONCE 1000
 
 /* SQLite's lock bytes (its file format, "Locking"): PENDING, RESERVED and the
  * SHARED range follow each other.
@@ -34,6 +45,8 @@ struct profiler_db {
     sqlite3 *sql;
     char copy[PATH_MAX];        // a private copy's directory, or ""
     uint64_t bad_utf8, long_texts;          // in the table that is read
+    uint64_t size;              // bytes, with its journal
+    uint64_t rows, text, steps; // taken up to now
 };
 
 static bool column_optional (enum table_id table, unsigned column)
@@ -112,6 +125,14 @@ static int make_copy (struct profiler_db *db, struct err *err)
     return copy_file (db->file.dir, wal, db->copy, err);
 }
 
+static int count_steps (void *arg)
+{
+    struct profiler_db *db = arg;
+
+    db->steps += STEPS_AT_ONCE;
+    return db->steps > STEPS_LEAST + STEPS_OF_BYTE * db->size;
+}
+
 /* file:<path>?mode=ro&immutable=1, with what a URI cannot hold escaped. */
 static int open_uri (struct profiler_db *db, const char *path, bool immutable,
                      struct err *err)
@@ -137,10 +158,8 @@ static int open_uri (struct profiler_db *db, const char *path, bool immutable,
     if (rc != SQLITE_OK)
         return err_set (err, EBADMSG, "%s: cannot open: %s", db->file.name,
                         db->sql ? sqlite3_errmsg (db->sql) : "no memory");
-    (void)sqlite3_db_config (db->sql, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    (void)sqlite3_db_config (db->sql, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    (void)sqlite3_db_config (db->sql, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    (void)sqlite3_db_config (db->sql, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    db_distrust (db->sql);
+    sqlite3_progress_handler (db->sql, STEPS_AT_ONCE, count_steps, db);
     (void)sqlite3_limit (db->sql, SQLITE_LIMIT_LENGTH, 1 << 20);
     (void)sqlite3_limit (db->sql, SQLITE_LIMIT_ATTACHED, 0);
     (void)sqlite3_exec (db->sql, "PRAGMA cell_size_check=ON", NULL, NULL,
@@ -154,6 +173,7 @@ static int open_here (struct profiler_db *db, struct err *err)
     char link[64], path[PATH_MAX];
     ssize_t n;
 
+    db->size = (uint64_t)db->file.st.st_size;
     if (is_locked (db->file.fd))        // a live writer has a journal too
         return err_set (err, EBADMSG, "%s is locked by a writer: is its "
                         "analysis still running?", name);
@@ -163,6 +183,7 @@ static int open_here (struct profiler_db *db, struct err *err)
     if (sibling_size (db, "-wal") > 0) {
         int rc = make_copy (db, err);
 
+        db->size += (uint64_t)sibling_size (db, "-wal");
         if (rc < 0)
             return rc;
         if (!fileio_join (path, sizeof (path), db->copy, name))
@@ -208,8 +229,17 @@ void profiler_db_close (struct profiler_db *db)
     free (db);
 }
 
+static enum reading endless (struct profiler_db *db, struct err *err)
+{
+    (void)err_set (err, EBADMSG, "%s: it gives more than its %llu bytes can "
+                   "hold", db->file.name, (unsigned long long)db->size);
+    return READING_DAMAGED;
+}
+
 static enum reading damaged (struct profiler_db *db, struct err *err)
 {
+    if (sqlite3_errcode (db->sql) == SQLITE_INTERRUPT)
+        return endless (db, err);
     (void)err_set (err, EBADMSG, "%s: %s", db->file.name,
                    sqlite3_errmsg (db->sql));
     return READING_DAMAGED;
@@ -221,8 +251,8 @@ static enum reading find_columns (struct profiler_db *db,
                                   struct err *err)
 {
     static const char sql[] =
-        "SELECT i.name FROM sqlite_schema s, pragma_table_info(s.name) i "
-        "WHERE s.type='table' AND s.name=?1 AND s.rootpage>0";
+        "SELECT i.name FROM pragma_table_list(?1) t, pragma_table_info(t.name) "
+        "i WHERE t.type='table' AND t.schema='main'";
     sqlite3_stmt *st = NULL;
     bool any = false;
     int rc;
@@ -295,6 +325,7 @@ static uint32_t take_text (struct profiler_db *db, sqlite3_value *v,
 
     if (!s)
         return BATCH_NULL_TEXT;
+    db->text += n;
     if (n > TEXT_MAX) {
         db->long_texts++;
         n = TEXT_MAX;
@@ -372,6 +403,10 @@ static enum reading read_rows (struct profiler_db *db, struct source *src,
     while ((rc = sqlite3_step (st)) == SQLITE_ROW) {
         if (!take_row (db, st, t, b, err))
             return source_flush (src, b, err) ? READING_DAMAGED
+                                              : READING_STOPPED;
+        if (++db->rows > db->size / ROW_BYTES_LEAST ||
+            db->text > TEXT_OF_BYTE * db->size)
+            return source_flush (src, b, err) ? endless (db, err)
                                               : READING_STOPPED;
         if (!keep_row (src, b, err))
             return READING_STOPPED;

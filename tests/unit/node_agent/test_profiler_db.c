@@ -1,0 +1,197 @@
+/* tests/unit/node_agent/test_profiler_db.c - databases that were made to harm
+ *
+ * Whatever is in them, reading ends, and gives no more than they can hold.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/fileio.h"
+#include "extract/extract.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OUT "a_ascend_pt/ASCEND_PROFILER_OUTPUT"
+#define PAGE 4096u
+#define CELLS 500u              // of a page that is not a leaf
+#define TABLE "CommAnalyzerTime"
+#define COLUMNS "hccl_op_name, group_name, start_timestamp, elapse_time, " \
+    "transit_time, wait_time, synchronization_time, idle_time, step, type"
+
+static char top[64], path[256];
+
+static int make_top (void **state)
+{
+    char dir[256];
+
+    (void)state;
+    (void)snprintf (top, sizeof (top), "/tmp/rollcall-db-XXXXXX");
+    if (!mkdtemp (top))
+        return -1;
+    (void)snprintf (dir, sizeof (dir), "%s/" OUT, top);
+    (void)snprintf (path, sizeof (path), "%s/" OUT "/analysis.db", top);
+    return fileio_mkdirs (dir, 0700, NULL);
+}
+
+static int remove_top (void **state)
+{
+    (void)state;
+    return fileio_remove_tree (top, NULL);
+}
+
+/* The first number that the last statement gives. */
+static int64_t run (const char *sql)
+{
+    sqlite3_stmt *st = NULL;
+    sqlite3 *db;
+    int64_t v = 0;
+
+    assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
+    for (const char *at = sql; *at; ) {
+        if (sqlite3_prepare_v2 (db, at, -1, &st, &at) != SQLITE_OK)
+            fail_msg ("%s", sqlite3_errmsg (db));
+        while (sqlite3_step (st) == SQLITE_ROW)
+            v = sqlite3_column_int64 (st, 0);
+        (void)sqlite3_finalize (st);
+    }
+    (void)sqlite3_close (db);
+    return v;
+}
+
+static int count_rows (void *arg, const struct batch *b, struct err *err)
+{
+    uint64_t *n = arg;
+
+    (void)err;
+    *n += b->nrows;
+    return 0;
+}
+
+static int forget (void *arg, enum table_id table, struct err *err)
+{
+    (void)arg;
+    (void)table;
+    (void)err;
+    return 0;
+}
+
+static uint64_t rows_of (struct capture *c)
+{
+    uint64_t n = 0;
+    const struct row_sink sink = { count_rows, forget, &n };
+    char dir[256];
+
+    (void)snprintf (dir, sizeof (dir), "%s/a_ascend_pt", top);
+    capture_init (c);
+    assert_int_equal (extract_capture (dir, NULL, &sink, c, NULL), 0);
+    return n;
+}
+
+/* A page of a table that has the same page below it again and again. */
+static void put_page (uint8_t page[PAGE], uint32_t below)
+{
+    size_t start = PAGE - 5 * CELLS;
+
+    memset (page, 0, PAGE);
+    page[0] = 5;                // an inner page
+    page[3] = CELLS >> 8;
+    page[4] = CELLS & 0xff;
+    page[5] = (uint8_t)(start >> 8);
+    page[6] = (uint8_t)start;
+    page[11] = (uint8_t)below;
+    for (size_t i = 0; i < CELLS; i++) {
+        size_t at = start + 5 * i;
+
+        page[at + 3] = (uint8_t)below;
+        page[at + 4] = 1;       // the key
+        page[12 + 2 * i] = (uint8_t)(at >> 8);
+        page[13 + 2 * i] = (uint8_t)at;
+    }
+}
+
+/* 500 * 500 * 500 rows, of one. */
+static void test_circle (void **state)
+{
+    uint8_t page[PAGE], leaf[PAGE];
+    uint32_t root, last;
+    struct capture c;
+    FILE *f;
+
+    (void)state;
+    root = (uint32_t)run ("CREATE TABLE " TABLE " (" COLUMNS ");"
+                          "INSERT INTO " TABLE " VALUES ('a', 'g', 1, 2, 3, 4,"
+                          " 5, 6, 'step1', 'p2p');"
+                          "SELECT rootpage FROM sqlite_schema");
+    assert_non_null (f = fopen (path, "r+b"));
+    assert_int_equal (fseek (f, 0, SEEK_END), 0);
+    last = (uint32_t)(ftell (f) / PAGE);
+    assert_int_equal (fseek (f, (long)((root - 1) * PAGE), SEEK_SET), 0);
+    assert_int_equal (fread (leaf, PAGE, 1, f), 1);
+    put_page (page, last + 1);
+    assert_int_equal (fseek (f, (long)((root - 1) * PAGE), SEEK_SET), 0);
+    assert_int_equal (fwrite (page, PAGE, 1, f), 1);
+    assert_int_equal (fseek (f, (long)(last * PAGE), SEEK_SET), 0);
+    for (uint32_t i = 2; i <= 3; i++) {
+        put_page (page, last + i);
+        assert_int_equal (fwrite (page, PAGE, 1, f), 1);
+    }
+    assert_int_equal (fwrite (leaf, PAGE, 1, f), 1);
+    assert_int_equal (fseek (f, 31, SEEK_SET), 0);
+    assert_int_equal (fputc ((int)last + 3, f), (int)last + 3);
+    assert_int_equal (fclose (f), 0);
+    assert_true (rows_of (&c) <= (last + 3) * PAGE / 4);
+    assert_non_null (strstr (c.reason, "more than its 20480 bytes can hold"));
+    capture_fini (&c);
+}
+
+/* A column that was added has its default in every row. */
+static void test_default (void **state)
+{
+    char sql[20000] = "ALTER TABLE " TABLE " ADD COLUMN group_name DEFAULT '";
+    size_t n = strlen (sql);
+    struct capture c;
+
+    (void)state;
+    memset (sql + n, 'x', sizeof (sql) - n);
+    memcpy (sql + sizeof (sql) - 2, "'", 2);
+    (void)run ("CREATE TABLE " TABLE " (step, start_timestamp, elapse_time, "
+               "transit_time, wait_time, synchronization_time, idle_time, "
+               "type, hccl_op_name);"
+               "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM n "
+               "LIMIT 20000) INSERT INTO " TABLE " (type) SELECT x FROM n;");
+    (void)run (sql);
+    assert_true (rows_of (&c) < 200);
+    assert_non_null (strstr (c.reason, "bytes can hold"));
+    capture_fini (&c);
+}
+
+/* A virtual table that says it is a true one is none. */
+static void test_virtual (void **state)
+{
+    struct capture c;
+
+    (void)state;
+    (void)run ("CREATE TABLE " TABLE " (" COLUMNS ");"
+               "PRAGMA writable_schema=ON;"
+               "UPDATE sqlite_schema SET sql='CREATE VIRTUAL TABLE " TABLE
+               " USING fts5(" COLUMNS ")'");
+    assert_int_equal (rows_of (&c), 0);
+    assert_null (strstr (c.reason, "analysis.db: "));     // it was not called
+    capture_fini (&c);
+}
+
+int main (void)
+{
+#define IN_TOP(f) cmocka_unit_test_setup_teardown (f, make_top, remove_top)
+    const struct CMUnitTest tests[] = {
+        IN_TOP (test_circle), IN_TOP (test_default), IN_TOP (test_virtual),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
