@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define INFO_MAX (16u << 20)    // bytes of a profiler_info*.json
+#define INFO_MAX (1u << 20)     // bytes of a profiler_info*.json: has some 5 kB
 
 /* "<start>_<digits><end>" gives the digits' value, "<start><end>" NAME_PLAIN,
  * digits that are no rank NAME_NO_RANK, any other name NAME_OTHER.
