@@ -498,17 +498,35 @@ static bool number_slow (struct scan *s, const char *end, double *ret)
     return rc == 0 || scan_fail (s, "malformed number");
 }
 
+static bool fail_long_number (struct scan *s)
+{
+    return scan_fail (s, "a number is longer than %u bytes", SCAN_NUMBER_MAX);
+}
+
+/* No number at s->at.  One that goes on behind SCAN_NUMBER_MAX is too long,
+ * whatever is wrong there: it may lie behind what is buffered.
+ */
+static bool fail_number (struct scan *s, const char *why)
+{
+    size_t n = 0;
+
+    while (n <= SCAN_NUMBER_MAX && s->at[n] &&
+           strchr ("+-.0123456789eE", s->at[n]))
+        n++;
+    if (n > SCAN_NUMBER_MAX)
+        return fail_long_number (s);
+    return why ? scan_fail (s, "%s", why) : fail_expected (s, "a number");
+}
+
 static bool take_real (struct scan *s, double *ret)
 {
     struct scan_number n;
     const char *end = scan_number (s->at, &n);
 
     if (UNLIKELY (!end))
-        return n.why ? scan_fail (s, "%s", n.why)
-                     : fail_expected (s, "a number");
+        return fail_number (s, n.why);
     if (UNLIKELY (end - s->at > (ptrdiff_t)SCAN_NUMBER_MAX))
-        return scan_fail (s, "a number is longer than %u bytes",
-                          SCAN_NUMBER_MAX);
+        return fail_long_number (s);
     if (UNLIKELY (n.slow && !number_slow (s, end, &n.value)))
         return false;
     s->at = end;
