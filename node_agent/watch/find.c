@@ -65,7 +65,9 @@ static int64_t stamp_ns (const char *s)
     tm.tm_min = digits_value (s + 10, 2);
     tm.tm_sec = digits_value (s + 12, 2);
     t = mktime (&tm);
-    return t < 0 ? 0 : t * NS_PER_S + digits_value (s + 14, 3) * NS_PER_MS;
+    if (t < 0 || t >= INT64_MAX / NS_PER_S)     // years behind 2261: no date
+        return 0;
+    return t * NS_PER_S + digits_value (s + 14, 3) * NS_PER_MS;
 }
 
 struct find_name find_parse_name (const char *name)

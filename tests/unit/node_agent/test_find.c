@@ -61,6 +61,7 @@ static void test_names (void **state)
                 made);
     check_name ("node0_4711_20251127123437386_ascend_ms", "ascend_ms", 5,
                 made);
+    check_name ("n_1_99991127123437386_ascend_pt", "ascend_pt", 1, 0);
     check_name ("rank_0_ascend_pt", "ascend_pt", 0, 0);
     check_name ("_ascend_pt", "ascend_pt", 0, 0);
     check_name ("20251127123437386_ascend_pt", "ascend_pt", 0, 0);
