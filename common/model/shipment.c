@@ -253,7 +253,7 @@ static int next_part (struct reader *r, struct err *err)
     if (codec != CODEC_LZ4 || zero != 0)
         return damaged (r, "its codec is not known here", err);
     if (raw > (r->kind == PART_META ? SHIPMENT_META_MAX : SHIPMENT_RAW_MAX) ||
-        stored > r->size - r->at)
+        stored > r->stored.max || stored > r->size - r->at)
         return damaged (r, "a part is too large", err);
     buf_clear (&r->stored);
     buf_clear (&r->raw);

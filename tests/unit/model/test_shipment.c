@@ -283,12 +283,34 @@ static void test_damage (void **state)
     (void)close (fd);
 }
 
+/* A part of more bytes than any has is damage, not a lack of memory: one such
+ * shipment must not keep the others from being read.
+ */
+static void test_large_part (void **state)
+{
+    const uint8_t head[] = "RCSHIP\r\n\1\0\0\0\0\0\0\0"
+                           "\3\1\0\0\0\0\0\x0a\0\0\0";      // 160 MiB
+    const uint8_t foot[] = "\x10\0\0\0\0\0\0\0RCSHEND\n";
+    const off_t size = (off_t)200 << 20;
+    int fd = memory_file ();
+    struct capture c;
+
+    (void)state;
+    assert_int_equal (fileio_pwrite_all (fd, head, sizeof (head), 0), 0);
+    assert_int_equal (fileio_pwrite_all (fd, foot, 16, size - 16), 0);
+    capture_init (&c);
+    assert_int_equal (shipment_read_meta (fd, 0, (uint64_t)size, &c, NULL),
+                      -EBADMSG);
+    capture_fini (&c);
+    (void)close (fd);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_round_trip), cmocka_unit_test (test_offset),
         cmocka_unit_test (test_forget),     cmocka_unit_test (test_sink_fails),
-        cmocka_unit_test (test_damage),
+        cmocka_unit_test (test_damage),     cmocka_unit_test (test_large_part),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
