@@ -32,11 +32,27 @@ static const struct json *out_const (const cJSON *c)
     return (const struct json *)(const void *)c;
 }
 
+/* A value takes some 80 bytes of memory, and may take 2 of a text. */
+static bool has_room (const char *text, size_t size)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < size; i++)
+        n += text[i] == ',' || text[i] == '[' || text[i] == '{';
+    return n < JSON_VALUES_MAX;
+}
+
 struct json *json_parse (const char *text, size_t size, struct err *err)
 {
     const char *end = text;
-    cJSON *c = cJSON_ParseWithLengthOpts (text, size, &end, 0);
+    cJSON *c;
 
+    if (!has_room (text, size)) {
+        err_set (err, EBADMSG, "more than %u values in a JSON document",
+                 JSON_VALUES_MAX);
+        return NULL;
+    }
+    c = cJSON_ParseWithLengthOpts (text, size, &end, 0);
     if (!c) {
         err_set (err, EBADMSG, "not valid JSON at byte %zu",
                  end >= text ? (size_t)(end - text) : 0);

@@ -12,10 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define JSON_VALUES_MAX 5000000u        // of a document: a group of all ranks
+                                        // of the largest job has fewer
+
 struct json;                    // owned by its root
 
-/* Parse the whole text.  NULL with 'err' naming the byte on bad input; free
- * the result with json_free.
+/* Parse the whole text.  NULL with 'err' naming the byte on bad input, or when
+ * it may have more than JSON_VALUES_MAX values; free the result with json_free.
  */
 struct json *json_parse (const char *text, size_t size, struct err *err);
 void json_free (struct json *j);        // j may be NULL

@@ -186,6 +186,27 @@ static void test_deep (void **state)
     free (text);
 }
 
+/* Values take more memory than their texts. */
+static void test_many (void **state)
+{
+    size_t n = 2 * JSON_VALUES_MAX + 1;
+    char *text = malloc (n);
+    struct err err = { "" };
+
+    (void)state;
+    assert_non_null (text);
+    for (size_t i = 0; i < n; i += 2) {
+        text[i] = i ? '0' : '[';
+        text[i + 1 < n ? i + 1 : i] = ',';
+    }
+    text[1] = '0';
+    text[n - 1] = ']';
+    assert_null (json_parse (text, n, &err));
+    assert_string_equal (err.text, "more than 5000000 values in a JSON "
+                                   "document");
+    free (text);
+}
+
 static void test_build (void **state)
 {
     struct json *j = json_object (), *list, *back;
@@ -316,6 +337,7 @@ int main (void)
         cmocka_unit_test (test_cut),
         cmocka_unit_test (test_error_offset),
         cmocka_unit_test (test_deep),
+        cmocka_unit_test (test_many),
         cmocka_unit_test (test_build),
         cmocka_unit_test (test_build_exact),
         cmocka_unit_test (test_build_not_finite),
