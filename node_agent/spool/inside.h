@@ -64,7 +64,9 @@ int spool_ledger_begin (struct spool *s, struct err *err);
 int spool_ledger_commit (struct spool *s, const char *point, struct err *err);
 void spool_ledger_rollback (struct spool *s);
 
-/* As db_error, but -EBADMSG for what SQLite found damaged. */
+/* As db_error, but -EBADMSG for what SQLite found damaged, or not as our own
+ * tables are.
+ */
 int ledger_error (struct spool *s, struct err *err);
 
 /* Run and finalize: 0 or as ledger_error.  Takes the result of preparing. */

@@ -57,7 +57,7 @@ static const char *take_row (struct spool *s, sqlite3_stmt *st,
     else if (!fileio_join (ret->file, sizeof (ret->file), below ? below : "",
                            ret->path))
         ret->file[0] = '\0';    // its path is too long: it cannot be opened
-    if (!sqlite3_column_int (st, 12))
+    if (!sqlite3_column_int (st, 12) || ret->size > CONTENT_SIZE_MAX)
         return "its row in the ledger is damaged";
     if (!sqlite3_column_int (st, 13))
         return "its capture's row in the ledger is damaged";

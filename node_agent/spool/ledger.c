@@ -88,7 +88,8 @@ int ledger_error (struct spool *s, struct err *err)
     int rc = db_error (s->db, s->dir, err);
 
     return code == SQLITE_CORRUPT || code == SQLITE_NOTADB ||
-           code == SQLITE_ERROR || code == SQLITE_MISMATCH ? -EBADMSG : rc;
+           code == SQLITE_ERROR || code == SQLITE_MISMATCH ||
+           code == SQLITE_CONSTRAINT ? -EBADMSG : rc;
 }
 
 sqlite3_stmt *spool_ledger_prepare (struct spool *s, const char *sql,
@@ -237,10 +238,9 @@ int spool_ledger_commit (struct spool *s, const char *point, struct err *err)
 
 int ledger_create (struct spool *s, struct err *err)
 {
-    int rc = db_exec (s->db, schema_sql, err);
-
-    return rc < 0 ? rc : db_execf (s->db, err, "PRAGMA user_version=%d",
-                                   SPOOL_SCHEMA);
+    if (sqlite3_exec (s->db, schema_sql, NULL, NULL, NULL) != SQLITE_OK)
+        return ledger_error (s, err);
+    return db_execf (s->db, err, "PRAGMA user_version=%d", SPOOL_SCHEMA);
 }
 
 static int create_new (struct spool *s, struct err *err)
@@ -264,11 +264,11 @@ int spool_ledger_open (struct spool *s, struct err *err)
                              SQLITE_OPEN_NOMUTEX,
                          NULL) != SQLITE_OK)
         return db_error (s->db, path, err);
+    db_distrust (s->db);
     if (sqlite3_create_function (s->db, "row_sum", -1,
                                  SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
                                  row_sum, NULL, NULL) != SQLITE_OK ||
         sqlite3_exec (s->db, "PRAGMA locking_mode=EXCLUSIVE;"
-                      "PRAGMA trusted_schema=OFF;"
                       "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;"
                       "PRAGMA journal_size_limit=" WAL_BYTES_MAX, NULL, NULL,
                       NULL) != SQLITE_OK)

@@ -65,7 +65,7 @@ static int take_file (struct spool *s, uint64_t capture,
 {
     char to[PATH_MAX];
     struct digest id;
-    int fd = open (file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), rc;
+    int fd = file ? fileio_open_at (AT_FDCWD, file, NULL) : -ENOENT, rc;
 
     if (fd < 0)
         return -ENOENT;
@@ -171,10 +171,11 @@ int spool_migrate (struct spool *s, struct err *err)
             "DROP TABLE old_sealed; DROP TABLE old_item; DROP TABLE old_said;",
             err);
     if (rc < 0) {
-        int code = sqlite3_errcode (s->db);
+        int why = sqlite3_errcode (s->db) == SQLITE_OK
+                      ? rc : ledger_error (s, NULL);
 
         spool_ledger_rollback (s);
-        return code == SQLITE_ERROR || code == SQLITE_CORRUPT ? -EBADMSG : rc;
+        return why == -EBADMSG ? why : rc;
     }
     return spool_ledger_commit (s, "agent.spool.migrate.commit", err);
 }
