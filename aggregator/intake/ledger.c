@@ -56,6 +56,7 @@ static int open_db (struct ledger *l, const char *path, int flags,
     if (sqlite3_open_v2 (path, &l->db, flags | SQLITE_OPEN_NOMUTEX, NULL) !=
         SQLITE_OK)
         return db_error (l->db, path, err);
+    db_distrust (l->db);
     (void)sqlite3_busy_timeout (l->db, BUSY_MS);
     if (!l->reader)
         rc = db_exec (l->db, "PRAGMA journal_mode=WAL;PRAGMA "
@@ -237,7 +238,8 @@ int ledger_find_content (struct ledger *l, const struct digest *content,
         ret->segment = sqlite3_column_int64 (st, 0);
         ret->offset = (uint64_t)sqlite3_column_int64 (st, 1);
         ret->size = (uint64_t)sqlite3_column_int64 (st, 2);
-        if (sqlite3_column_int64 (st, 3) != ledger_content_sum (content, ret))
+        if (!ledger_valid_place (ret) || sqlite3_column_int64 (st, 3) !=
+                                             ledger_content_sum (content, ret))
             rc = damaged (err);
     }
     (void)sqlite3_reset (st);
@@ -418,6 +420,30 @@ static const char each_sql[] =
     "n.rank=i.rank AND n.capture=i.capture "
     "WHERE i.job=?1 AND i.kind=?2 ORDER BY i.seq";
 
+bool ledger_valid_item (const struct ledger_item *i)
+{
+    return message_valid_name (i->job) &&
+           message_valid_item (i->kind, i->rank, i->capture, i->path);
+}
+
+bool ledger_valid_place (const struct ledger_place *p)
+{
+    return p->segment >= 0 && p->segment <= LEDGER_SEGMENT_MAX &&
+           p->size <= CONTENT_SIZE_MAX &&
+           p->offset <= (uint64_t)INT64_MAX - CONTENT_SIZE_MAX;
+}
+
+bool ledger_valid_segment (int64_t segment, uint64_t end)
+{
+    return segment > 0 && segment <= LEDGER_SEGMENT_MAX && end <= INT64_MAX;
+}
+
+bool ledger_valid_job (const char *id, int64_t world_size)
+{
+    return message_valid_name (id) && world_size >= 0 &&
+           world_size <= MESSAGE_RANKS_MAX;
+}
+
 static bool read_item (sqlite3_stmt *st, struct ledger_item *i)
 {
     int64_t sum;
@@ -437,6 +463,8 @@ static bool read_item (sqlite3_stmt *st, struct ledger_item *i)
     i->place.offset = (uint64_t)sqlite3_column_int64 (st, 11);
     i->place.size = (uint64_t)sqlite3_column_int64 (st, 12);
     i->newest_ns = sqlite3_column_int64 (st, 14);
+    if (!ledger_valid_item (i) || !ledger_valid_place (&i->place))
+        return false;
     sum = ledger_item_sum (i);
     good = sqlite3_column_int64 (st, 7) == (i->superseded ? ~sum : sum);
     i->superseded = i->superseded || sqlite3_column_int (st, 15) != 0;

@@ -10,6 +10,8 @@
 
 #include "net/message.h"
 
+#define LEDGER_SEGMENT_MAX INT64_C (999999999)  // its number: 256 PB of them
+
 struct ledger;
 
 /* Where a content's bytes are: in a segment, or in a file of their own. */
@@ -56,6 +58,15 @@ struct ledger_clock {
     char host_key[MESSAGE_NAME_MAX], host[MESSAGE_NAME_MAX];
     int64_t offset_ns, error_ns;        // ours minus its own; at most so wrong
 };
+
+/* Whether these can be what an agent offered and the store took: names that
+ * stay below the place that is made of them, bytes that a file can have.  A
+ * checksum does not say so.
+ */
+bool ledger_valid_item (const struct ledger_item *item);       // without place
+bool ledger_valid_place (const struct ledger_place *place);
+bool ledger_valid_segment (int64_t segment, uint64_t end);
+bool ledger_valid_job (const char *id, int64_t world_size);
 
 /* Open or make a ledger, to write; one of version 1 becomes one of version 2.
  * The caller has the root's lock.  Everything in it is verified: -EBADMSG.

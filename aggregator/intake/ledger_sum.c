@@ -128,7 +128,8 @@ static bool check_item (sqlite3_stmt *st, struct ledger_total *t)
     i.newest_ns = sqlite3_column_int64 (st, 9);
     sum = ledger_item_sum (&i);
     add_up (t, sum);
-    return stored == (sqlite3_column_int64 (st, 7) == 1 ? ~sum : sum);
+    return ledger_valid_item (&i) &&
+           stored == (sqlite3_column_int64 (st, 7) == 1 ? ~sum : sum);
 }
 
 static bool check_content (sqlite3_stmt *st, struct ledger_total *t)
@@ -140,28 +141,29 @@ static bool check_content (sqlite3_stmt *st, struct ledger_total *t)
     p.segment = sqlite3_column_int64 (st, 1);
     p.offset = (uint64_t)sqlite3_column_int64 (st, 2);
     p.size = (uint64_t)sqlite3_column_int64 (st, 3);
-    return ledger_digest_column (&id, st, 0) &&
+    return ledger_digest_column (&id, st, 0) && ledger_valid_place (&p) &&
            sqlite3_column_int64 (st, 4) == ledger_content_sum (&id, &p);
 }
 
 static bool check_job (sqlite3_stmt *st, struct ledger_total *t)
 {
+    int64_t sum, size = sqlite3_column_int64 (st, 1);
     char id[MESSAGE_NAME_MAX];
-    int64_t sum;
 
     ledger_copy_column (id, sizeof (id), st, 0);
-    sum = ledger_job_sum (id, sqlite3_column_int64 (st, 1),
-                          sqlite3_column_int64 (st, 2));
+    sum = ledger_job_sum (id, size, sqlite3_column_int64 (st, 2));
     add_up (t, sum);
-    return sqlite3_column_int64 (st, 3) == sum;
+    return ledger_valid_job (id, size) && sqlite3_column_int64 (st, 3) == sum;
 }
 
 static bool check_segment (sqlite3_stmt *st, struct ledger_total *t)
 {
+    int64_t segment = sqlite3_column_int64 (st, 0);
+    uint64_t end = (uint64_t)sqlite3_column_int64 (st, 1);
+
     (void)t;
-    return sqlite3_column_int64 (st, 2) ==
-           ledger_segment_sum (sqlite3_column_int64 (st, 0),
-                               (uint64_t)sqlite3_column_int64 (st, 1));
+    return ledger_valid_segment (segment, end) &&
+           sqlite3_column_int64 (st, 2) == ledger_segment_sum (segment, end);
 }
 
 static bool check_total (sqlite3_stmt *st, struct ledger_total *t)

@@ -78,6 +78,15 @@ static void get_item (struct wire *w, struct record *r)
     wire_text (w, i->host, sizeof (i->host));
 }
 
+/* What has its checksum may still have been written by somebody else. */
+static bool plausible (const struct record *r)
+{
+    return r->kind == RECORD_JOB
+               ? ledger_valid_job (r->item.job, r->world_size)
+               : ledger_valid_item (&r->item) &&
+                     ledger_valid_place (&r->item.place);
+}
+
 int record_decode (struct record *r, const void *bytes, size_t size,
                    struct err *err)
 {
@@ -108,7 +117,8 @@ int record_decode (struct record *r, const void *bytes, size_t size,
     } else {
         get_item (&w, r);
     }
-    if (!wire_ended (&w) || r->kind < RECORD_CONTENT || r->kind > RECORD_JOB)
+    if (!wire_ended (&w) || r->kind < RECORD_CONTENT ||
+        r->kind > RECORD_JOB || !plausible (r))
         return err_set (err, EBADMSG, "a record is not understood");
     return 0;
 }

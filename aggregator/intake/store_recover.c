@@ -62,7 +62,7 @@ static int enter (void *arg, const struct record *r, int bad,
                   const struct ledger_place *gap)
 {
     struct tail *t = arg;
-    const struct ledger_item *i = &r->item;
+    const struct ledger_item *i = r ? &r->item : NULL;
     int rc;
 
     (void)gap;

@@ -190,7 +190,13 @@ static bool valid_path (const char *s)
     return true;
 }
 
-#define RANKS_MAX (INT64_C (1) << 22)
+bool message_valid_item (enum item_kind kind, int64_t rank,
+                         const char *capture, const char *path)
+{
+    return (kind == ITEM_ROWS || kind == ITEM_RAW) && rank >= -1 &&
+           rank < MESSAGE_RANKS_MAX && message_valid_name (capture) &&
+           (kind == ITEM_ROWS ? !*path : *path && valid_path (path));
+}
 
 /* Bounds that the fields' own types do not give. */
 static bool plausible (const struct message *m)
@@ -198,18 +204,13 @@ static bool plausible (const struct message *m)
     switch (m->type) {
     case MESSAGE_HELLO:
         return (!*m->job || message_valid_name (m->job)) &&
-               m->world_size >= 0 &&
-               m->world_size <= RANKS_MAX;
+               m->world_size >= 0 && m->world_size <= MESSAGE_RANKS_MAX;
     case MESSAGE_RANK:
-        return m->rank >= 0 && m->rank < RANKS_MAX &&
+        return m->rank >= 0 && m->rank < MESSAGE_RANKS_MAX &&
                (m->phase == RANK_RUNNING || m->phase == RANK_ENDED);
     case MESSAGE_OFFER:
-        return (m->kind == ITEM_ROWS || m->kind == ITEM_RAW) &&
-               m->size <= CONTENT_SIZE_MAX && m->rank >= -1 &&
-               m->rank < RANKS_MAX && m->newest_ns >= 0 &&
-               message_valid_name (m->capture) &&
-               (m->kind == ITEM_ROWS ? !*m->path
-                                     : *m->path && valid_path (m->path));
+        return m->size <= CONTENT_SIZE_MAX && m->newest_ns >= 0 &&
+               message_valid_item (m->kind, m->rank, m->capture, m->path);
     case MESSAGE_CHUNK:
         return m->codec == CODEC_PLAIN || m->codec == CODEC_LZ4;
     case MESSAGE_GET:

@@ -16,6 +16,7 @@
 #define MESSAGE_TEXT_MAX 1024           // bytes of a sentence, with the NUL
 #define MESSAGE_NAME_MAX 256            // bytes of a name, with the NUL
 #define MESSAGE_PATH_MAX 1024           // bytes of a path within a capture
+#define MESSAGE_RANKS_MAX (INT64_C (1) << 22)   // of a job
 
 enum message_type {
     // from agents
@@ -105,5 +106,11 @@ const char *message_name (enum message_type t);
  * alone, since it becomes part of a path on the other side.
  */
 bool message_valid_name (const char *name);
+
+/* Whether an item may be called so: a kind, a rank (-1: none), the name of a
+ * capture, and for a raw file a relative path that stays inside of it.
+ */
+bool message_valid_item (enum item_kind kind, int64_t rank,
+                         const char *capture, const char *path);
 
 #endif
