@@ -10,6 +10,7 @@
 struct check_gap {              // bytes of a segment that are no record
     int64_t segment;
     uint64_t offset, size;
+    bool unfinished;            // of a commit that nobody was told of
 };
 
 struct check {

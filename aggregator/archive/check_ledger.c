@@ -73,6 +73,7 @@ static bool read_row (sqlite3_stmt *st, struct ledger_item *i)
     i->place.size = (uint64_t)sqlite3_column_int64 (st, 12);
     i->newest_ns = sqlite3_column_int64 (st, 13);
     return ledger_digest_column (&i->content, st, 6) &&
+           ledger_valid_item (i) && ledger_valid_place (&i->place) &&
            sqlite3_column_int64 (st, 8) == ledger_item_sum (i);
 }
 
@@ -108,9 +109,9 @@ static int take_over_jobs (struct check *c, sqlite3 *db)
         int64_t size = sqlite3_column_int64 (st, 1);
 
         ledger_copy_column (id, sizeof (id), st, 0);
-        if (size > 0 && sqlite3_column_int64 (st, 3) ==
-                            ledger_job_sum (id, size,
-                                            sqlite3_column_int64 (st, 2)))
+        if (size > 0 && ledger_valid_job (id, size) &&
+            sqlite3_column_int64 (st, 3) ==
+                ledger_job_sum (id, size, sqlite3_column_int64 (st, 2)))
             rc = ledger_set_world_size (c->fresh, id, size, c->err);
     }
     (void)sqlite3_finalize (st);
@@ -162,7 +163,7 @@ static int check_gaps (struct check *c)
     int rc = 0;
 
     for (size_t i = 0; i < c->ngaps && rc == 0; i++) {
-        const struct check_gap *g = &c->gaps[i];
+        struct check_gap *g = &c->gaps[i];
         char sql[160];
 
         (void)snprintf (sql, sizeof (sql), "SELECT count(*) FROM content WHERE"
@@ -175,6 +176,7 @@ static int check_gaps (struct check *c)
         if (c->old_good && g->segment >= c->last_segment &&
             g->offset >= c->last_end) {
             c->report->leftovers++;
+            g->unfinished = true;
             check_say (c, "segment %" PRId64 ": the last %" PRIu64 " bytes are"
                        " of a commit that was not finished", g->segment,
                        g->size);
@@ -225,6 +227,7 @@ int check_old_ledger (struct check *c)
         rc = check_gaps (c);
     if (rc == 0 && sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL) ==
                        SQLITE_OK) {
+        db_distrust (db);
         rc = take_over_items (c, db);
         if (rc == 0)
             rc = take_over_jobs (c, db);
@@ -273,6 +276,18 @@ static int describe_again (struct check *c)
     return rc;
 }
 
+/* The new ledger accounts for them, and for what came whole behind them. */
+static int set_unfinished_aside (struct check *c)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < c->ngaps && rc == 0; i++) {
+        if (c->gaps[i].unfinished)
+            rc = check_quarantine_gap (c, &c->gaps[i]);
+    }
+    return rc;
+}
+
 int check_replace_ledger (struct check *c)
 {
     char from[PATH_MAX], to[PATH_MAX];
@@ -281,6 +296,8 @@ int check_replace_ledger (struct check *c)
 
     ledger_close (c->fresh);    // its journal goes into it
     c->fresh = NULL;
+    if (rc == 0)
+        rc = set_unfinished_aside (c);
     if (rc == 0)
         rc = set_old_aside (c);
     old_path (c, "", to);

@@ -2,6 +2,7 @@
 #include "archive/check_inside.h"
 
 #include "base/fileio.h"
+#include "base/units.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,14 +27,14 @@ int check_list_names (const char *root, const char *name, int64_t **numbers,
         return err_sys (err, errno, "cannot read %s: is this the root of an "
                         "aggregator?", path);
     while (rc == 0 && (e = readdir (dir))) {
-        int64_t *p;
+        int64_t number, *p;
 
-        if (e->d_name[strspn (e->d_name, "0123456789")] != '\0')
+        if (units_int (e->d_name, 0, LEDGER_SEGMENT_MAX, &number) < 0)
             continue;
         if (!(p = realloc (*numbers, (*n + 1) * sizeof (*p))))
             rc = err_set (err, ENOMEM, "no memory to check");
         else
-            (*numbers = p)[(*n)++] = strtoll (e->d_name, NULL, 10);
+            (*numbers = p)[(*n)++] = number;
     }
     (void)closedir (dir);
     return rc;
@@ -46,7 +47,8 @@ static int add_gap (struct check *c, const struct ledger_place *gap)
     if (!p)
         return err_set (c->err, ENOMEM, "no memory to check");
     c->gaps = p;
-    p[c->ngaps++] = (struct check_gap){ gap->segment, gap->offset, gap->size };
+    p[c->ngaps++] = (struct check_gap){ gap->segment, gap->offset, gap->size,
+                                          false };
     return 0;
 }
 
