@@ -75,7 +75,7 @@ static void check_room (void *arg)
     for (struct served *s = a->jobs; s && a->floor.below; s = s->next)
         (void)job_note (&s->job, a->no_room.text);
     if (rc >= 0)
-        transfers_hold (a->transfers, a->floor.below);
+        transfers_hold (a->transfers, a->floor.below || a->closed);
     (void)loop_add_timer (a->loop, ROOM_NS, check_room, a);
 }
 
@@ -252,9 +252,26 @@ static int start (struct aggregator *a, struct err *err)
     return 0;
 }
 
+/* A run's own root goes when everything in it is in OUT, and stays otherwise:
+ * whatever was acknowledged may be nowhere else.
+ */
+static bool root_is_spent (struct aggregator *a)
+{
+    if (!a->complete || !a->opt->run_dir)
+        return false;
+    if (aggregator_result_has_all (a, a->over))
+        return true;
+    log_text (LOG_LEVEL_WARN, "root-stays", "something came when the result "
+              "was written already: it is in %s (rollcall build --root %s %s "
+              "-o OUT makes a result with it)", a->opt->root, a->opt->root,
+              a->opt->job);
+    return false;
+}
+
 static void stop (struct aggregator *a)
 {
     struct err err = { "" };
+    bool spent;
 
     if (a->building) {
         if (a->threaded)
@@ -265,6 +282,7 @@ static void stop (struct aggregator *a)
     end_status (a);
     if (a->transfers && transfers_note_all (a->transfers, &err) < 0)
         log_text (LOG_LEVEL_WARN, "commit-failed", "%s", err.text);
+    spent = root_is_spent (a);
     transfers_destroy (a->transfers);
     net_close (a->net);
     door_close (&a->door);
@@ -282,8 +300,7 @@ static void stop (struct aggregator *a)
     }
     if (a->build_fd >= 0)
         (void)close (a->build_fd);
-    // a run's own root, of which everything is in OUT now
-    if (a->complete && a->opt->run_dir)
+    if (spent)
         (void)fileio_remove_tree (a->opt->root, NULL);
 }
 

@@ -148,10 +148,8 @@ void aggregator_on_built (void *arg)
     counter_add (a->build_rc < 0 ? COUNTER_BUILDS_FAILED : COUNTER_BUILDS, 1);
     pace_ended (&a->building->pace, a->build_rc == 0, clock_mono_ns ());
     log_built (a);
-    if (a->opt->run_dir)
-        aggregator_write_result (a);
     if (a->opt->job)
-        aggregator_end_run (a);
+        aggregator_on_run_built (a);
     job_build_destroy (a->build);
     roster_fini (&a->roster);
     a->build = NULL;

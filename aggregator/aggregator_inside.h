@@ -61,6 +61,7 @@ struct aggregator {
     struct err build_err;
     // the end of a run
     struct served *over;        // the job whose result has been written
+    bool closed;                // nothing more is taken in
     bool complete;              // every rank is present, nothing is left here
     int64_t over_ns;
     int status;                 // of the program
@@ -87,11 +88,13 @@ void aggregator_name_out (const struct aggregator *a, const char *job,
 void aggregator_start_build (struct aggregator *a, struct served *s);
 void aggregator_on_built (void *arg);
 
-/* aggregator_run.c: whether the run is over (then it is built), what it leaves
- * behind, and how its agents are told.
+/* aggregator_run.c: whether the run is over (then it is built); what is to be
+ * done when it has been built: an end, with a result that has everything that
+ * was acknowledged, or more is waited for; and whether the ledger has no more
+ * of the run than its result.
  */
 void aggregator_check_run (struct aggregator *a, int64_t now);
-void aggregator_write_result (struct aggregator *a);
-void aggregator_end_run (struct aggregator *a);
+void aggregator_on_run_built (struct aggregator *a);
+bool aggregator_result_has_all (struct aggregator *a, const struct served *s);
 
 #endif

@@ -326,6 +326,7 @@ static void on_known (struct aggregator *a, struct served *s,
         rc = job_done (agent, m->text);
         break;
     case MESSAGE_OFFER:
+        agent->done = false;    // it has found more
         rc = transfers_offer (a->transfers, from, s->job.id, agent->host, m,
                               &err);
         break;

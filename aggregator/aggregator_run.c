@@ -12,6 +12,15 @@
 #define FAREWELL_NS (3 * NS_PER_S)      // for agents to hear that it is over
 #define FAREWELL_REPEAT_NS (50 * NS_PER_MS)
 
+/* From here on offers are not answered: agents keep what they have.  What was
+ * asked for before may still come.
+ */
+static void close_intake (struct aggregator *a)
+{
+    a->closed = true;
+    transfers_hold (a->transfers, true);
+}
+
 /* Whether everything that a run can hope for has come, or time is up. */
 static bool run_is_over (struct aggregator *a, struct served *s, int64_t now)
 {
@@ -25,8 +34,10 @@ static bool run_is_over (struct aggregator *a, struct served *s, int64_t now)
         s->ended_ns = now;
     waited = now - s->ended_ns;
     if (waited >= a->opt->deadline_ns) {
-        log_text (LOG_LEVEL_WARN, "deadline", "not everything had come when "
-                  "the deadline passed");
+        if (!a->closed)
+            log_text (LOG_LEVEL_WARN, "deadline", "not everything had come "
+                      "when the deadline passed");
+        close_intake (a);
         return true;
     }
     if (!job_delivered (&s->job) || transfers_pending (a->transfers))
@@ -54,7 +65,7 @@ void aggregator_check_run (struct aggregator *a, int64_t now)
 }
 
 /* What a run leaves behind for its wrapper and for `rollcall wait`. */
-void aggregator_write_result (struct aggregator *a)
+static void leave_result (struct aggregator *a)
 {
     struct result r = {
         .job = &a->building->job, .roster = &a->roster,
@@ -88,11 +99,33 @@ static void say_farewell (void *arg)
         loop_stop (a->loop, 0);
 }
 
-void aggregator_end_run (struct aggregator *a)
+/* Whether the ledger has nothing of the job that the last build did not see. */
+bool aggregator_result_has_all (struct aggregator *a, const struct served *s)
 {
-    a->over = a->building;
+    return !transfers_pending (a->transfers) &&
+           ledger_newest (a->ledger, s->job.id, aggregator_last_kind (a)) ==
+               a->build_seq;
+}
+
+/* What came while it was built has been acknowledged, and may be nowhere else
+ * by now: then the run is not over, and goes on as if it had not been built.
+ * It ends, since nothing is taken in behind the deadline.
+ */
+void aggregator_on_run_built (struct aggregator *a)
+{
+    struct served *s = a->building;
+
+    if (a->build_rc == 0 && !aggregator_result_has_all (a, s)) {
+        log_text (LOG_LEVEL_INFO, "late", "more came while the result was "
+                  "built: it is built again");
+        return;
+    }
+    close_intake (a);
+    if (a->opt->run_dir)
+        leave_result (a);
+    a->over = s;
     a->over_ns = clock_mono_ns ();
     a->complete = a->build_rc == 0 && roster_complete (&a->roster) &&
-                  job_delivered (&a->over->job) && !job_lost (&a->over->job);
+                  job_delivered (&s->job) && !job_lost (&s->job);
     say_farewell (a);
 }

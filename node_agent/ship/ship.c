@@ -438,8 +438,8 @@ static void repeat_all (void *arg)
         if (s->offers[i].used && !s->offers[i].durable)
             say_offer (s, &s->offers[i]);
     }
-    if (s->is_done && s->welcomed)
-        (void)say (s, &s->done);
+    if (s->is_done && s->welcomed && spool_undelivered (s->spool) == 0)
+        (void)say (s, &s->done);        // not before what was found later
     if (s->welcomed)
         s->hello_ns = REPEAT_NS;
     (void)loop_add_timer (s->loop, jittered (s, s->hello_ns), repeat_all, s);

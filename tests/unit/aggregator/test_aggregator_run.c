@@ -1,0 +1,126 @@
+/* tests/unit/aggregator/test_aggregator_run.c - when a run ends, and with what
+ */
+#include "service_check.h"
+
+#include <string.h>
+
+static void rank_ended (struct service *s, unsigned peer, int64_t rank)
+{
+    struct message m = { .type = MESSAGE_RANK, .rank = rank,
+                         .phase = RANK_ENDED };
+
+    service_hear (s, peer, &m);
+}
+
+static void done (struct service *s, unsigned peer)
+{
+    service_hear (s, peer, &(struct message){ .type = MESSAGE_DONE });
+}
+
+static void deliver (struct service *s, unsigned peer, uint64_t item,
+                     const char *capture)
+{
+    service_offer (s, peer, item, capture);
+    assert_int_equal (service_said (s, MESSAGE_GET), 1);
+    service_chunk (s, peer, item, capture);
+    assert_int_equal (service_commit (s), 0);
+    assert_int_equal (service_said (s, MESSAGE_ACK), 1);
+}
+
+/* A run of one rank, which has delivered one capture. */
+static void begin_run (struct service *s)
+{
+    s->opt.job = "j";
+    s->opt.out = s->out;
+    s->opt.run_dir = s->dir;
+    s->opt.world_size = 1;
+    service_hello (s, 1, "j", 1);
+    rank_ended (s, 1, 0);
+    deliver (s, 1, 1, "first");
+}
+
+static void turn (struct service *s)
+{
+    aggregator_check_run (&s->a, clock_mono_ns ());
+}
+
+/* Its agent was told that it is safe, and its original may be gone: without
+ * another build it would be in no result, and go with the root.
+ */
+static void test_late (void **state)
+{
+    struct service *s = *state;
+    struct aggregator *a = &s->a;
+
+    begin_run (s);
+    done (s, 1);
+    turn (s);
+    assert_non_null (a->building);
+    deliver (s, 1, 2, "late");
+    service_built (s);
+    assert_null (a->over);
+    turn (s);
+    assert_null (a->building);  // the agent has not said again that it is done
+    done (s, 1);
+    turn (s);
+    service_built (s);
+    assert_non_null (a->over);
+    assert_true (aggregator_result_has_all (a, a->over));
+}
+
+/* Behind the end nothing is acknowledged that could go with the root. */
+static void test_over (void **state)
+{
+    struct service *s = *state;
+    struct aggregator *a = &s->a;
+
+    begin_run (s);
+    done (s, 1);
+    turn (s);
+    service_built (s);
+    assert_non_null (a->over);
+    service_offer (s, 1, 2, "first");   // which is here already
+    service_offer (s, 1, 3, "late");
+    assert_false (transfers_pending (a->transfers));
+    assert_int_equal (service_said (s, MESSAGE_GET), 0);
+    assert_true (aggregator_result_has_all (a, a->over));
+}
+
+/* Builds that are overtaken do not go on for ever: at the deadline nothing is
+ * taken in any more, but what was asked for before.
+ */
+static void test_deadline (void **state)
+{
+    struct service *s = *state;
+    struct aggregator *a = &s->a;
+
+    begin_run (s);
+    service_offer (s, 1, 2, "asked for");
+    turn (s);
+    assert_null (a->building);  // it is not done
+    s->opt.deadline_ns = 0;
+    turn (s);
+    assert_non_null (a->building);
+    service_offer (s, 1, 3, "too late");
+    service_chunk (s, 1, 2, "asked for");
+    assert_int_equal (service_commit (s), 0);
+    assert_int_equal (service_said (s, MESSAGE_ACK), 1);
+    service_built (s);
+    assert_null (a->over);
+    turn (s);
+    service_built (s);
+    assert_non_null (a->over);
+    assert_true (aggregator_result_has_all (a, a->over));
+    assert_false (a->complete);
+}
+
+int main (void)
+{
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST (test_late), TEST (test_over), TEST (test_deadline),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
