@@ -94,6 +94,8 @@ static int check_all (struct check *c)
     if (rc == 0)
         rc = store_open_read (c->root, &c->store, c->err);
     if (rc == 0)
+        rc = check_open_old (c);
+    if (rc == 0)
         rc = check_segments (c);
     if (rc == 0)
         rc = check_old_ledger (c);
@@ -119,10 +121,12 @@ int store_check (const char *root, bool repair, struct check_report *report,
         return lock;
     rc = check_all (&c);
     ledger_close (c.fresh);
+    ledger_close (c.old);
     store_close (c.store);
     remove_fresh (&c);
     free (c.segments);
     free (c.gaps);
+    free (c.bad);
     (void)close (lock);
     return rc;
 }

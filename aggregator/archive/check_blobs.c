@@ -49,7 +49,7 @@ static bool has_reason (struct check *c, const char *name)
     return access (path, F_OK) == 0;
 }
 
-bool check_is_aside (struct check *c, const struct digest *id)
+bool check_has_reason (struct check *c, const struct digest *id)
 {
     char hex[DIGEST_HEX_SIZE];
 

@@ -13,6 +13,11 @@ struct check_gap {              // bytes of a segment that are no record
     bool unfinished;            // of a commit that nobody was told of
 };
 
+struct check_bad {              // content that is not what it should be
+    struct ledger_item item;
+    struct err why;
+};
+
 struct check {
     const char *root;
     bool repair;
@@ -24,7 +29,11 @@ struct check {
     size_t nsegments;
     struct check_gap *gaps;
     size_t ngaps;
-    bool old_good;              // the ledger that is there can be believed
+    struct check_bad *bad;
+    size_t nbad;
+    struct ledger *old;         // the one that is there, NULL: not believed
+    int old_rc;                 // then why: -ENOENT, -EBADMSG, ...
+    struct err old_why;
     bool differs;               // it has to be made again
     int64_t last_segment;       // as the old ledger says
     uint64_t last_end;
@@ -42,9 +51,11 @@ int check_list_names (const char *root, const char *name, int64_t **numbers,
                       size_t *n, struct err *err);
 int check_segments (struct check *c);
 
-/* check_ledger.c: compare the ledger with c->fresh, and take over from it what
- * no record tells; then, when it differs, put c->fresh in its place.
+/* check_ledger.c: open the ledger that is there; compare it with c->fresh, and
+ * take over from it what no record tells; then, when it differs, put c->fresh
+ * in its place.
  */
+int check_open_old (struct check *c);
 int check_old_ledger (struct check *c);
 int check_replace_ledger (struct check *c);
 
@@ -53,7 +64,7 @@ int check_replace_ledger (struct check *c);
  * from then on).
  */
 int check_blobs (struct check *c);
-bool check_is_aside (struct check *c, const struct digest *id);
+bool check_has_reason (struct check *c, const struct digest *id);
 bool check_gap_is_aside (struct check *c, const struct check_gap *gap);
 int check_quarantine_gap (struct check *c, const struct check_gap *gap);
 int check_quarantine (struct check *c, const struct ledger_item *item,

@@ -122,10 +122,9 @@ static int take_over_jobs (struct check *c, sqlite3 *db)
 
 static int count_unknown (void *arg, const struct ledger_item *i)
 {
-    struct check *c = ((void **)arg)[0];
-    struct ledger *old = ((void **)arg)[1];
+    struct check *c = arg;
 
-    if (i->superseded || ledger_has_item (old, i, NULL) == 1)
+    if (i->superseded || ledger_has_item (c->old, i, NULL) == 1)
         return 0;
     c->differs = true;
     if (i->place.segment >= c->last_segment &&
@@ -142,19 +141,13 @@ static int count_unknown (void *arg, const struct ledger_item *i)
     return 0;
 }
 
-struct both {
-    void *with[2];              // check, old ledger
-    struct ledger *fresh;
-    struct err *err;
-};
-
 static int compare_job (void *arg, const struct ledger_job *j)
 {
-    struct both *b = arg;
+    struct check *c = arg;
     int rc = 0;
 
     for (enum item_kind k = ITEM_ROWS; k <= ITEM_RAW && rc == 0; k++)
-        rc = ledger_each (b->fresh, j->id, k, count_unknown, b->with, b->err);
+        rc = ledger_each (c->fresh, j->id, k, count_unknown, c, c->err);
     return rc;
 }
 
@@ -173,7 +166,7 @@ static int check_gaps (struct check *c)
         // contents of version 1, or known
         if (db_int (c->fresh->db, sql, 0) > 0 || check_gap_is_aside (c, g))
             continue;
-        if (c->old_good && g->segment >= c->last_segment &&
+        if (c->old && g->segment >= c->last_segment &&
             g->offset >= c->last_end) {
             c->report->leftovers++;
             g->unfinished = true;
@@ -191,40 +184,46 @@ static int check_gaps (struct check *c)
     return rc;
 }
 
-int check_old_ledger (struct check *c)
+int check_open_old (struct check *c)
 {
-    struct ledger *old = NULL;
-    struct err why = { "" };
-    sqlite3 *db = NULL;
     char path[PATH_MAX];
-    int rc;
 
     old_path (c, "", path);
-    rc = access (path, F_OK) < 0 ? -ENOENT
-                                 : ledger_open_read (path, &old, &why);
-    c->old_good = rc == 0;
-    if (rc == -ENOMEM || rc == -EBUSY || rc == -ENOSPC ||
-        (rc == -ENOTSUP && !c->report->items))
-        return err_set (c->err, -rc, "%s", why.text);
-    if (rc == 0)
-        rc = ledger_last_segment (old, &c->last_segment, &c->last_end,
-                                  c->err);
-    else if (rc == -ENOENT && c->nsegments == 0)
-        rc = 0;
-    else {
-        check_damage (c, "%s", why.text[0] ? why.text
-                                           : "the ledger is not there");
-        c->differs = true;
-        rc = 0;
-    }
-    if (rc == 0 && old) {
-        struct both b = { { c, old }, c->fresh, c->err };
+    c->old_rc = ledger_open_read (path, &c->old, &c->old_why);
+    if (c->old_rc == -ENOMEM || c->old_rc == -EBUSY || c->old_rc == -ENOSPC)
+        return err_set (c->err, -c->old_rc, "%s", c->old_why.text);
+    return c->old ? ledger_last_segment (c->old, &c->last_segment,
+                                         &c->last_end, c->err) : 0;
+}
 
-        rc = ledger_each_job (c->fresh, ITEM_RAW, compare_job, &b, c->err);
-    }
-    ledger_close (old);
+/* A root that is new has none.  What no record tells is in it only, so one
+ * that cannot be read by this program is not to be replaced then.
+ */
+static int blame_old (struct check *c)
+{
+    if (c->old_rc == -ENOTSUP && !c->report->items)
+        return err_set (c->err, ENOTSUP, "%s", c->old_why.text);
+    if (c->old_rc == -ENOENT && c->nsegments == 0)
+        return 0;
+    check_damage (c, "%s", c->old_rc == -ENOENT ? "the ledger is not there"
+                                                : c->old_why.text);
+    c->differs = true;
+    return 0;
+}
+
+int check_old_ledger (struct check *c)
+{
+    sqlite3 *db = NULL;
+    char path[PATH_MAX];
+    int rc = c->old ? ledger_each_job (c->fresh, ITEM_RAW, compare_job, c,
+                                       c->err)
+                    : blame_old (c);
+
     if (rc == 0)
         rc = check_gaps (c);
+    ledger_close (c->old);      // before it is moved
+    c->old = NULL;
+    old_path (c, "", path);
     if (rc == 0 && sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL) ==
                        SQLITE_OK) {
         db_distrust (db);

@@ -68,22 +68,78 @@ static int add_good (struct check *c, const struct ledger_item *i)
     return ledger_add_content (c->fresh, &i->content, &i->place, c->err);
 }
 
+/* The same item, of the same content: it came again, or was written again. */
+static struct check_bad *find_bad (struct check *c,
+                                   const struct ledger_item *i)
+{
+    for (struct check_bad *b = c->bad; b < c->bad + c->nbad; b++) {
+        if (memcmp (&b->item.content, &i->content, DIGEST_SIZE) == 0 &&
+            b->item.kind == i->kind && b->item.rank == i->rank &&
+            strcmp (b->item.job, i->job) == 0 &&
+            strcmp (b->item.capture, i->capture) == 0 &&
+            strcmp (b->item.path, i->path) == 0)
+            return b;
+    }
+    return NULL;
+}
+
+/* Kept until all records are read, since it may have come again; of several
+ * records the last one counts.
+ */
 static int add_bad (struct check *c, const struct ledger_item *i,
                     const char *why)
 {
-    char name[512];
+    struct check_bad *b = find_bad (c, i);
+    struct check_bad *p = b ? c->bad
+                            : realloc (c->bad, (c->nbad + 1) * sizeof (*p));
 
-    if (check_is_aside (c, &i->content)) {
+    if (!p)
+        return err_set (c->err, ENOMEM, "no memory to check");
+    c->bad = p;
+    if (!b)
+        b = &c->bad[c->nbad++];
+    b->item = *i;
+    (void)snprintf (b->why.text, sizeof (b->why.text), "%s", why);
+    return 0;
+}
+
+/* Whether a check set it aside and it has not come again: the ledger has no
+ * place for it then.  The file in quarantine/ alone does not tell that, since
+ * it stays when the content comes again.
+ */
+static int is_aside (struct check *c, const struct digest *id)
+{
+    struct ledger_place place;
+    int rc;
+
+    if (!c->old || !check_has_reason (c, id))
+        return 0;
+    rc = ledger_find_content (c->old, id, &place, c->err);
+    return rc < 0 ? rc : rc == 0;
+}
+
+static int judge (struct check *c, const struct check_bad *b)
+{
+    const struct ledger_item *i = &b->item;
+    struct ledger_place place;
+    char name[512];
+    int rc = ledger_find_content (c->fresh, &i->content, &place, c->err);
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;         // another copy of it is good
+    if ((rc = is_aside (c, &i->content)) < 0)
+        return rc;
+    if (rc == 1) {
         check_say (c, "%s: is set aside already, and has not come again",
                    name_of (i, name));
         return 0;
     }
     check_damage (c, "%s: what was stored of it is damaged: %s%s",
-                  name_of (i, name), why,
+                  name_of (i, name), b->why.text,
                   c->repair ? "; it is set aside, and asked for again when an "
                               "agent offers it" : "");
     c->differs = true;
-    return c->repair ? check_quarantine (c, i, why) : 0;
+    return c->repair ? check_quarantine (c, i, b->why.text) : 0;
 }
 
 /* Content that stands elsewhere: a blob, or in a segment of version 1. */
@@ -154,5 +210,7 @@ int check_segments (struct check *c)
 
     for (size_t i = 0; i < c->nsegments && rc == 0; i++)
         rc = check_segment (c, c->segments[i]);
+    for (size_t i = 0; i < c->nbad && rc == 0; i++)
+        rc = judge (c, &c->bad[i]);
     return rc;
 }

@@ -211,6 +211,87 @@ static void test_good (void **state)
     check_mended (f, "0123");
 }
 
+/* Item 0 once more, into the root that a check has mended. */
+static void deliver_again (const char *root)
+{
+    static const char bytes[] = "the bytes of item 0";
+    struct ledger *l = NULL;
+    struct store *s = NULL;
+    struct ledger_item item = { .kind = ITEM_ROWS, .received_ns = 6 };
+    struct ledger_place place;
+    struct content_hash h;
+    char path[PATH_MAX];
+
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", root);
+    assert_int_equal (ledger_open (path, &l, NULL), 0);
+    assert_int_equal (store_open (root, l, &s, NULL), 0);
+    (void)snprintf (item.job, sizeof (item.job), "j");
+    (void)snprintf (item.capture, sizeof (item.capture), "c0");
+    content_hash_init (&h);
+    assert_int_equal (content_hash_add (&h, bytes, strlen (bytes)), 0);
+    assert_int_equal (content_hash_end (&h, &item.content), 0);
+    content_hash_fini (&h);
+    assert_int_equal (ledger_find_content (l, &item.content, &place, NULL),
+                      0);
+    assert_int_equal (store_append (s, &item, bytes, strlen (bytes), NULL),
+                      0);
+    assert_int_equal (store_sync (s, NULL), 0);
+    assert_int_equal (ledger_begin (l, NULL), 0);
+    assert_int_equal (ledger_add_content (l, &item.content, &item.place,
+                                          NULL), 0);
+    assert_int_equal (store_account (s, l, NULL), 0);
+    assert_int_equal (ledger_commit (l, NULL), 0);
+    store_committed (s);
+    store_close (s);
+    ledger_close (l);
+}
+
+/* The last place in a file where a text stands. */
+static off_t last_of (const char *path, const char *text)
+{
+    static char bytes[65536];
+    int fd = open (path, O_RDONLY);
+    ssize_t n = pread (fd, bytes, sizeof (bytes), 0);
+    off_t at = -1;
+
+    (void)close (fd);
+    for (ssize_t i = 0; i + (ssize_t)strlen (text) <= n; i++) {
+        if (memcmp (bytes + i, text, strlen (text)) == 0)
+            at = i;
+    }
+    return at;
+}
+
+/* What was set aside once is looked at again when it has come again: neither
+ * is it said that it has not, nor is damage to the second copy overlooked.
+ */
+static void test_damaged_twice (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+    struct check_report r;
+
+    copy_root (f);
+    store_segment_path (f->copy, 1, path);
+    flip (path, last_of (path, "bytes of item 0"));
+    check_mended (f, "123");
+    assert_non_null (strstr (f->said, "has not come again"));
+    deliver_again (f->copy);
+    r = check (f, f->copy, false);
+    assert_int_equal (r.damaged, 0);
+    assert_string_equal (f->said, "");
+    for (int n = 3; last_of (path, "bytes of item 0") < 0 && n > 1; n--)
+        store_segment_path (f->copy, n, path);
+    flip (path, last_of (path, "bytes of item 0"));
+    r = check (f, f->copy, false);
+    assert_int_equal (r.damaged, 1);
+    assert_non_null (strstr (f->said, "rank 0 c0: what was stored of it is "
+                                      "damaged"));
+    check_mended (f, "123");
+    deliver_again (f->copy);
+    check_mended (f, "0123");
+}
+
 /* Every byte of a segment: found; and at most the item that it belongs to is
  * lost (that of a record not even then: the ledger knows it, too).
  */
@@ -341,7 +422,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_good), TEST (test_flip_segment), TEST (test_flip_blob),
         TEST (test_flip_ledger), TEST (test_ledger_gone), TEST (test_orphan),
-        TEST (test_locked),
+        TEST (test_locked), TEST (test_damaged_twice),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
