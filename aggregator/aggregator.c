@@ -37,6 +37,8 @@ static void check_service (struct aggregator *a, int64_t now)
     }
     if (first)
         aggregator_start_build (a, first);
+    else if (!a->building && now - a->began_ns >= PACE_SETTLE_NS)
+        aggregator_build_next_unbuilt (a);
 }
 
 static void tick (void *arg)
@@ -175,47 +177,6 @@ static int open_loop (struct aggregator *a, struct err *err)
     return 0;
 }
 
-static bool has_result (const struct aggregator *a, const char *job)
-{
-    char out[PATH_MAX], path[PATH_MAX];
-
-    aggregator_name_out (a, job, out);
-    return fileio_join (path, sizeof (path), out,
-                        PUBLISH_OUTPUT_DIR "/" BUILD_DB_NAME) &&
-           publish_is_our_db (path);
-}
-
-static int find_unbuilt (void *arg, const struct ledger_job *j)
-{
-    struct aggregator *a = arg;
-    bool behind = j->newest > j->built;
-    struct served *s;
-
-    if (!behind && has_result (a, j->id))
-        return 0;
-    if (!(s = aggregator_job (a, j->id)))
-        return -ENOMEM;
-    log_text (LOG_LEVEL_INFO, "unbuilt", "job %s: %s; it will be built", j->id,
-              behind ? "its result has not all that was delivered"
-                     : "its result is not there");
-    pace_arrived (&s->pace, clock_mono_ns ());
-    return 0;
-}
-
-/* A former life of a service may have ended before a build that was due, and
- * results are a cache that anybody may delete.
- */
-static int check_results (struct aggregator *a, struct err *err)
-{
-    int rc = 0;
-
-    if (!a->opt->job)
-        rc = ledger_each_job (a->ledger, aggregator_last_kind (a),
-                              find_unbuilt, a, err);
-    return rc == -ENOMEM ? err_set (err, ENOMEM, "no memory for the jobs of "
-                                    "the ledger") : rc;
-}
-
 /* A descriptor that was handed over must be what it is said to be. */
 static bool is_listening (int fd)
 {
@@ -241,7 +202,7 @@ static int start (struct aggregator *a, struct err *err)
         return err_set (err, EINVAL, "--listen-fd %d is not a listening "
                         "socket", (int)a->opt->listen_fd);
     if ((rc = open_loop (a, err)) < 0 || (rc = open_disk (a, err)) < 0 ||
-        (rc = check_results (a, err)) < 0 ||
+        (rc = aggregator_find_unbuilt (a, err)) < 0 ||
         (rc = door_open (&a->door, a->opt, &a->net, err)) < 0)
         return rc;
     a->transfers = transfers_create (send_to, a, a->ledger, a->store);
@@ -300,6 +261,7 @@ static void stop (struct aggregator *a)
     }
     if (a->build_fd >= 0)
         (void)close (a->build_fd);
+    aggregator_forget_unbuilt (a);
     if (spent)
         (void)fileio_remove_tree (a->opt->root, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -154,4 +155,65 @@ void aggregator_on_built (void *arg)
     roster_fini (&a->roster);
     a->build = NULL;
     a->building = NULL;
+}
+
+/* ---- what a former life left ---- */
+
+static bool has_result (const struct aggregator *a, const char *job)
+{
+    char out[PATH_MAX], path[PATH_MAX];
+
+    aggregator_name_out (a, job, out);
+    return fileio_join (path, sizeof (path), out,
+                        PUBLISH_OUTPUT_DIR "/" BUILD_DB_NAME) &&
+           publish_is_our_db (path);
+}
+
+static int note_unbuilt (void *arg, const struct ledger_job *j)
+{
+    struct aggregator *a = arg;
+    bool behind = j->newest > j->built;
+    char **p;
+
+    if (!behind && has_result (a, j->id))
+        return 0;
+    if (!(p = realloc (a->unbuilt, (a->nunbuilt + 1) * sizeof (*p))))
+        return -ENOMEM;
+    a->unbuilt = p;
+    if (!(p[a->nunbuilt] = strdup (j->id)))
+        return -ENOMEM;
+    a->nunbuilt++;
+    log_text (LOG_LEVEL_INFO, "unbuilt", "job %s: %s; it will be built", j->id,
+              behind ? "its result has not all that was delivered"
+                     : "its result is not there");
+    return 0;
+}
+
+int aggregator_find_unbuilt (struct aggregator *a, struct err *err)
+{
+    int rc = a->opt->job ? 0 : ledger_each_job (a->ledger,
+                                                aggregator_last_kind (a),
+                                                note_unbuilt, a, err);
+
+    return rc == -ENOMEM ? err_set (err, ENOMEM, "no memory for the jobs of "
+                                    "the ledger") : rc;
+}
+
+void aggregator_build_next_unbuilt (struct aggregator *a)
+{
+    struct served *s;
+
+    if (a->nunbuilt == 0 ||
+        !(s = aggregator_job (a, a->unbuilt[a->nunbuilt - 1])))
+        return;                 // as many as can be are served: later
+    free (a->unbuilt[--a->nunbuilt]);
+    aggregator_start_build (a, s);
+}
+
+void aggregator_forget_unbuilt (struct aggregator *a)
+{
+    while (a->nunbuilt > 0)
+        free (a->unbuilt[--a->nunbuilt]);
+    free (a->unbuilt);
+    a->unbuilt = NULL;
 }

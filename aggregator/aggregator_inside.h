@@ -42,6 +42,8 @@ struct aggregator {
     struct transfers *transfers;
     struct served *jobs;
     size_t njobs;
+    char **unbuilt;             // names of jobs that a former life left so
+    size_t nunbuilt;
     int64_t began_ns;
     bool commit_armed;
     char *status_text;          // for rollcall status, written last
@@ -87,6 +89,16 @@ void aggregator_name_out (const struct aggregator *a, const char *job,
                           char out[PATH_MAX]);
 void aggregator_start_build (struct aggregator *a, struct served *s);
 void aggregator_on_built (void *arg);
+
+/* aggregator_build.c: the jobs of a service whose results are not what the
+ * ledger has: a former life may have ended before a build that was due, and
+ * results are a cache that anybody may delete.  There may be more of them than
+ * jobs are served at a time, so they are only noted, and built one by one when
+ * nothing else is to be.
+ */
+int aggregator_find_unbuilt (struct aggregator *a, struct err *err);
+void aggregator_build_next_unbuilt (struct aggregator *a);
+void aggregator_forget_unbuilt (struct aggregator *a);
 
 /* aggregator_run.c: whether the run is over (then it is built); what is to be
  * done when it has been built: an end, with a result that has everything that

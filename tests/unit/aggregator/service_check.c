@@ -64,6 +64,7 @@ static void close_all (struct service *s)
     store_close (a->store);
     ledger_close (a->ledger);
     (void)close (a->build_fd);
+    aggregator_forget_unbuilt (a);
     while (a->jobs) {
         struct served *next = a->jobs->next;
 

@@ -1,0 +1,61 @@
+/* tests/unit/aggregator/test_aggregator_build.c - what is built, and when */
+#include "service_check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* An item of a job, as a former life entered it. */
+static void enter (struct service *s, const char *job)
+{
+    struct ledger_item item = { .kind = ITEM_ROWS, .received_ns = 5 };
+
+    (void)snprintf (item.job, sizeof (item.job), "%s", job);
+    (void)snprintf (item.capture, sizeof (item.capture), "c");
+    assert_int_equal (ledger_add_item (s->a.ledger, &item, NULL), 1);
+}
+
+/* A service that was off for a while, or whose results were removed, may have
+ * more to build than it serves at a time: it starts all the same, and takes
+ * new jobs in meanwhile.
+ */
+static void test_many_unbuilt (void **state)
+{
+    enum { MANY = AGGREGATOR_JOBS_MAX + 5 };
+    struct service *s = *state;
+    struct aggregator *a = &s->a;
+    struct err err = { "" };
+    char name[32];
+
+    assert_int_equal (ledger_begin (a->ledger, NULL), 0);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf (name, sizeof (name), "job%d", i);
+        enter (s, name);
+    }
+    assert_int_equal (ledger_commit (a->ledger, NULL), 0);
+    if (aggregator_find_unbuilt (a, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (a->nunbuilt, MANY);
+    assert_int_equal (a->njobs, 0);
+    for (size_t left = MANY; left > MANY - 2;) {
+        aggregator_build_next_unbuilt (a);
+        assert_int_equal (a->nunbuilt, --left);
+        service_built (s);
+        assert_int_equal (a->build_rc, 0);
+    }
+    service_hello (s, 1, "new", 1);
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
+    aggregator_forget_unbuilt (a);
+    assert_int_equal (aggregator_find_unbuilt (a, NULL), 0);
+    assert_int_equal (a->nunbuilt, MANY - 2);
+}
+
+int main (void)
+{
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST (test_many_unbuilt),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
