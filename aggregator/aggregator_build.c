@@ -63,7 +63,9 @@ static void prepare_build (struct aggregator *a, struct served *s)
                                   aggregator_last_kind (a));
     a->build = job_build_create (a->ledger, a->store, s->job.id,
                                  &a->build_err);
-    if (!a->build)
+    if (!a->build ||
+        (a->opt->raw &&
+         job_build_add_raw (a->build, a->ledger, &a->build_err) < 0))
         a->build_rc = -EIO;
     else if ((a->build_rc = prepare_roster (a, s)) < 0)
         (void)err_sys (&a->build_err, -a->build_rc, "cannot call the roll");
@@ -83,23 +85,35 @@ void aggregator_start_build (struct aggregator *a, struct served *s)
         (void)run_build (a);    // no thread to be had: agents wait
 }
 
-static void put_raw_tree (struct aggregator *a)
+/* Raw files that are not there are named, where a person looks. */
+static void tell_raw (struct aggregator *a)
 {
-    char dir[PATH_MAX];
-    struct err err = { "" };
-    size_t n = 0;
+    const struct raw_tree *t = a->build_rc < 0 ? NULL
+                                               : job_build_raw (a->build);
+    size_t named;
+    char more[64];
 
-    if (!a->opt->raw || a->build_rc < 0)
+    if (!t)
         return;
-    if (!fileio_join (dir, sizeof (dir), a->out, "captures") ||
-        job_build_raw_tree (a->ledger, a->store, a->building->job.id, dir, &n,
-                            &err) < 0) {
-        log_text (LOG_LEVEL_ERROR, "raw-failed", "%s", err.text);
-        a->build_rc = -EIO;
-        a->build_err = err;
-        return;
+    log_text (LOG_LEVEL_INFO, "raw", "%zu of %zu raw files in %s/captures",
+              t->n - t->missing, t->n, a->out);
+    named = t->missing < RAW_TREE_NAMED_MAX ? t->missing : RAW_TREE_NAMED_MAX;
+    for (size_t i = 0; i < named; i++) {
+        log_text (LOG_LEVEL_WARN, "raw-missing", "%s", t->named[i].text);
+        (void)job_note (&a->building->job, t->named[i].text);
     }
-    log_text (LOG_LEVEL_INFO, "raw", "%zu raw files in %s", n, dir);
+    if (named == t->missing)
+        return;
+    (void)snprintf (more, sizeof (more), "%zu more raw files are missing",
+                    t->missing - named);
+    (void)job_note (&a->building->job, more);
+}
+
+bool aggregator_raw_is_whole (const struct aggregator *a)
+{
+    const struct raw_tree *t = a->build ? job_build_raw (a->build) : NULL;
+
+    return !t || t->missing == 0;
 }
 
 static void log_built (const struct aggregator *a)
@@ -144,7 +158,7 @@ void aggregator_on_built (void *arg)
         return;
     if (a->threaded)
         (void)pthread_join (a->thread, NULL);
-    put_raw_tree (a);
+    tell_raw (a);
     note_built (a);
     counter_add (a->build_rc < 0 ? COUNTER_BUILDS_FAILED : COUNTER_BUILDS, 1);
     pace_ended (&a->building->pace, a->build_rc == 0, clock_mono_ns ());

@@ -90,6 +90,9 @@ void aggregator_name_out (const struct aggregator *a, const char *job,
 void aggregator_start_build (struct aggregator *a, struct served *s);
 void aggregator_on_built (void *arg);
 
+/* Whether all raw files are in OUT that were to be. */
+bool aggregator_raw_is_whole (const struct aggregator *a);
+
 /* aggregator_build.c: the jobs of a service whose results are not what the
  * ledger has: a former life may have ended before a build that was due, and
  * results are a cache that anybody may delete.  There may be more of them than

@@ -73,6 +73,7 @@ static void leave_result (struct aggregator *a)
         .error_code = a->build_rc, .path = a->built.path,
         .kept = a->built.kept,
         .any_rows = a->build && job_build_any_rows (a->build),
+        .raw_missing = !aggregator_raw_is_whole (a),
     };
     struct err err = { "" };
 
@@ -126,6 +127,7 @@ void aggregator_on_run_built (struct aggregator *a)
     a->over = s;
     a->over_ns = clock_mono_ns ();
     a->complete = a->build_rc == 0 && roster_complete (&a->roster) &&
-                  job_delivered (&s->job) && !job_lost (&s->job);
+                  job_delivered (&s->job) && !job_lost (&s->job) &&
+                  aggregator_raw_is_whole (a);
     say_farewell (a);
 }

@@ -19,6 +19,7 @@ struct result {
     const char *error;          // why nothing could be built, or NULL
     int error_code;             // negative errno behind it
     bool any_rows;
+    bool raw_missing;           // raw files that are not in OUT; see the notes
 };
 
 /* Write it whole; *status is the exit status that the roll deserves (a failed

@@ -1,12 +1,10 @@
 /* aggregator/intake/job_build.c - a job's shipments into its analysis.db */
 #include "intake/job_build.h"
 
-#include "base/fault.h"
 #include "base/fileio.h"
 #include "model/shipment.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +16,7 @@ struct job_build {
     struct ledger_item *sources;        // by roll_item.source
     struct roll_item *items;
     size_t n;
+    struct raw_tree *raw;               // NULL: no raw files
     atomic_bool cancel;
 };
 
@@ -187,9 +186,26 @@ void job_build_destroy (struct job_build *b)
         return;
     for (size_t i = 0; b->items && i < b->n; i++)
         capture_fini (&b->items[i].capture);
+    raw_tree_destroy (b->raw);
     free (b->items);
     free (b->sources);
     free (b);
+}
+
+int job_build_add_raw (struct job_build *b, struct ledger *ledger,
+                       struct err *err)
+{
+    return raw_tree_create (ledger, b->job, &b->raw, err);
+}
+
+const struct raw_tree *job_build_raw (const struct job_build *b)
+{
+    return b->raw;
+}
+
+void job_build_cancel (struct job_build *b)
+{
+    atomic_store (&b->cancel, true);
 }
 
 size_t job_build_captures (const struct job_build *b)
@@ -220,6 +236,15 @@ static int feed (void *arg, size_t source, const struct row_sink *sink,
     return 0;
 }
 
+static int put_raw (struct job_build *b, const char *out, struct err *err)
+{
+    char dir[PATH_MAX];
+
+    if (!fileio_join (dir, sizeof (dir), out, "captures"))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", out);
+    return raw_tree_put (b->raw, b->store, dir, &b->cancel, err);
+}
+
 int job_build_run (struct job_build *b, const char *out, unsigned threads,
                    struct roster *roster, struct build_result *ret,
                    struct err *err)
@@ -236,7 +261,7 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
         return rc;
     rc = build_run (&job, &p, ret, err);
     publish_close (&p);
-    return rc;
+    return rc < 0 || !b->raw ? rc : put_raw (b, out, err);
 }
 
 bool job_build_any_rows (const struct job_build *b)
@@ -247,115 +272,4 @@ bool job_build_any_rows (const struct job_build *b)
             return true;
     }
     return false;
-}
-
-/* ---- raw files ---- */
-
-#define NO_RANK_DIR "no-rank"
-
-struct raw_tree {
-    struct store *store;
-    const char *dir;
-    size_t n;
-    struct err *err;
-};
-
-static int copy_out (int in, const struct ledger_place *place,
-                     const char *path, struct err *err)
-{
-    char block[65536];
-    int out = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
-                              O_NOFOLLOW, FILEIO_FILE_MODE);
-    int rc = out < 0 ? -errno : 0;
-
-    for (uint64_t at = 0; at < place->size && rc == 0;) {
-        size_t n = place->size - at < sizeof (block)
-                       ? (size_t)(place->size - at) : sizeof (block);
-
-        rc = fileio_pread_all (in, block, n, (off_t)(place->offset + at));
-        if (rc == 0)
-            rc = fileio_write_all (out, block, n);
-        at += n;
-    }
-    if (out >= 0 && close (out) < 0 && rc == 0)
-        rc = -errno;
-    return rc < 0 ? err_sys (err, -rc, "cannot write %s", path) : 0;
-}
-
-/* Whether a capture is called as one of the directories between. */
-static bool is_rank_dir (const char *name)
-{
-    return strcmp (name, NO_RANK_DIR) == 0 ||
-           (strncmp (name, "rank", 4) == 0 &&
-            name[4 + strspn (name + 4, "0123456789")] == '\0');
-}
-
-/* Where a raw file goes; false if the path is too long. */
-static bool raw_path (const struct raw_tree *t, const struct ledger_item *item,
-                      char path[PATH_MAX])
-{
-    char between[32] = "";
-    int n;
-
-    if (!item->shared_name && !is_rank_dir (item->capture))
-        ;                       // its name is enough
-    else if (item->rank < 0)
-        (void)snprintf (between, sizeof (between), NO_RANK_DIR "/");
-    else
-        (void)snprintf (between, sizeof (between), "rank%lld/",
-                        (long long)item->rank);
-    n = snprintf (path, PATH_MAX, "%s/%s%s/%s", t->dir, between, item->capture,
-                  item->path);
-    return n >= 0 && n < PATH_MAX;
-}
-
-static int put_raw (void *arg, const struct ledger_item *item)
-{
-    struct raw_tree *t = arg;
-    char path[PATH_MAX];
-    char *slash;
-    int fd, rc;
-
-    if (item->superseded || item->lost)
-        return 0;
-    if (!raw_path (t, item, path))
-        return err_set (t->err, ENAMETOOLONG, "path is too long: %s", t->dir);
-    slash = strrchr (path, '/');
-    *slash = '\0';
-    if ((rc = fileio_mkdirs (path, FILEIO_DIR_MODE, t->err)) < 0)
-        return rc;
-    *slash = '/';
-    if ((fd = store_read (t->store, &item->content, &item->place, t->err)) < 0)
-        return fd;
-    if ((rc = FAULT ("aggregator.raw.write")) < 0)
-        rc = err_sys (t->err, -rc, "cannot write %s", path);
-    else
-        rc = copy_out (fd, &item->place, path, t->err);
-    (void)close (fd);
-    t->n += rc == 0;
-    return rc;
-}
-
-/* All files and names of the tree at once: there may be a hundred thousand. */
-static int sync_tree (const char *dir, struct err *err)
-{
-    int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int rc = fd < 0 ? -errno : FAULT ("aggregator.raw.fsync");
-
-    if (rc == 0 && syncfs (fd) < 0)
-        rc = -errno;
-    if (fd >= 0)
-        (void)close (fd);
-    return rc < 0 ? err_sys (err, -rc, "cannot fsync %s", dir) : 0;
-}
-
-int job_build_raw_tree (struct ledger *ledger, struct store *store,
-                        const char *job, const char *dir, size_t *n,
-                        struct err *err)
-{
-    struct raw_tree t = { store, dir, 0, err };
-    int rc = ledger_each (ledger, job, ITEM_RAW, put_raw, &t, err);
-
-    *n = t.n;
-    return rc < 0 || t.n == 0 ? rc : sync_tree (dir, err);
 }

@@ -3,7 +3,7 @@
 #define ROLLCALL_INTAKE_JOB_BUILD_H
 
 #include "build/build.h"
-#include "intake/store.h"
+#include "intake/raw_tree.h"
 
 struct job_build;
 
@@ -18,21 +18,23 @@ void job_build_destroy (struct job_build *b);   // b may be NULL
 
 size_t job_build_captures (const struct job_build *b);
 
-/* Build into OUT/cluster_analysis_output; may run in a thread of its own. */
+/* Put the raw files into OUT/captures too (again in the ledger's thread); and
+ * what came of it, after job_build_run.  NULL: they were not asked for.
+ */
+int job_build_add_raw (struct job_build *b, struct ledger *ledger,
+                       struct err *err);
+const struct raw_tree *job_build_raw (const struct job_build *b);
+
+/* Build into OUT/cluster_analysis_output; may run in a thread of its own.
+ * -EINTR: another thread has called job_build_cancel.
+ */
 int job_build_run (struct job_build *b, const char *out, unsigned threads,
                    struct roster *roster, struct build_result *ret,
                    struct err *err);
 
+void job_build_cancel (struct job_build *b);
+
 /* Whether any capture could be read. */
 bool job_build_any_rows (const struct job_build *b);
-
-/* Put the raw files of a job into DIR/<capture>/...; *n counts them.  Where
- * captures of several ranks have one name each is in DIR/rank<N>/<capture>/,
- * and so is a capture whose own name is "rank<N>" or "no-rank" (that is where
- * those go that have none): no two files of a job share a path.
- */
-int job_build_raw_tree (struct ledger *ledger, struct store *store,
-                        const char *job, const char *dir, size_t *n,
-                        struct err *err);
 
 #endif

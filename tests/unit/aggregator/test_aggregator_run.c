@@ -114,12 +114,37 @@ static void test_deadline (void **state)
     assert_false (a->complete);
 }
 
+/* Raw files that cannot be given back: said, and the root stays, for what can
+ * be saved of them.
+ */
+static void test_raw_missing (void **state)
+{
+    struct ledger_item lost = { .kind = ITEM_RAW, .job = "j", .capture = "c",
+                                .path = "big", .content = { { 1 } } };
+    struct service *s = *state;
+    struct aggregator *a = &s->a;
+    const struct job *j;
+
+    begin_run (s);
+    s->opt.raw = true;
+    assert_int_equal (ledger_add_item (a->ledger, &lost, NULL), 1);
+    done (s, 1);
+    turn (s);
+    service_built (s);
+    assert_non_null (a->over);
+    j = &a->over->job;
+    assert_int_equal (j->nnotes, 1);
+    assert_non_null (strstr (j->notes[0], "raw file c/big: what was stored"));
+    assert_false (a->complete);
+}
+
 int main (void)
 {
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_late), TEST (test_over), TEST (test_deadline),
+        TEST (test_raw_missing),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

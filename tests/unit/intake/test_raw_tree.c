@@ -1,4 +1,4 @@
-/* tests/unit/intake/test_job_build.c - where the raw files of a job go */
+/* tests/unit/intake/test_raw_tree.c - where the raw files of a job go */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,19 +7,21 @@
 #include <cmocka.h>
 
 #include "base/fileio.h"
-#include "intake/job_build.h"
+#include "intake/raw_tree.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct fixture {
     char dir[PATH_MAX / 4], out[PATH_MAX / 2];
     struct ledger *l;
     struct store *s;
-    uint8_t content;            // last one
+    char named[ERR_TEXT_MAX];   // the first that was missing
 };
 
 static int setup (void **state)
@@ -54,11 +56,15 @@ static void deliver (struct fixture *f, int64_t rank, const char *capture,
                      const char *path, const char *bytes)
 {
     struct ledger_item item = { .kind = ITEM_RAW, .rank = rank };
+    struct content_hash h;
 
     (void)snprintf (item.job, sizeof (item.job), "j");
     (void)snprintf (item.capture, sizeof (item.capture), "%s", capture);
     (void)snprintf (item.path, sizeof (item.path), "%s", path);
-    memset (item.content.bytes, ++f->content, DIGEST_SIZE);
+    content_hash_init (&h);
+    assert_int_equal (content_hash_add (&h, bytes, strlen (bytes)), 0);
+    assert_int_equal (content_hash_end (&h, &item.content), 0);
+    content_hash_fini (&h);
     assert_int_equal (store_append (f->s, &item, bytes, strlen (bytes), NULL),
                       0);
     assert_int_equal (ledger_add_content (f->l, &item.content, &item.place,
@@ -66,14 +72,25 @@ static void deliver (struct fixture *f, int64_t rank, const char *capture,
     assert_int_equal (ledger_add_item (f->l, &item, NULL), 1);
 }
 
+/* 'missing' of so many files. */
+static void build_without (struct fixture *f, size_t files, size_t missing)
+{
+    struct raw_tree *t = NULL;
+    struct err err = { "" };
+    atomic_bool cancel = false;
+
+    if (raw_tree_create (f->l, "j", &t, &err) < 0 ||
+        raw_tree_put (t, f->s, f->out, &cancel, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (t->n, files);
+    assert_int_equal (t->missing, missing);
+    (void)snprintf (f->named, sizeof (f->named), "%s", t->named[0].text);
+    raw_tree_destroy (t);
+}
+
 static void build (struct fixture *f, size_t files)
 {
-    struct err err = { "" };
-    size_t n = 0;
-
-    if (job_build_raw_tree (f->l, f->s, "j", f->out, &n, &err) < 0)
-        fail_msg ("%s", err.text);
-    assert_int_equal (n, files);
+    build_without (f, files, 0);
 }
 
 static void check_file (struct fixture *f, const char *name, const char *want)
@@ -151,12 +168,102 @@ static void test_again (void **state)
     check_file (f, "a/x", "newer");
 }
 
+static void path_in (struct fixture *f, const char *name, char path[PATH_MAX])
+{
+    assert_true (fileio_join (path, PATH_MAX, f->out, name));
+}
+
+static ino_t inode_of (struct fixture *f, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    path_in (f, name, path);
+    assert_int_equal (stat (path, &st), 0);
+    return st.st_ino;
+}
+
+static void overwrite (const char *path, off_t at, const char *bytes)
+{
+    int fd = open (path, O_WRONLY);
+
+    assert_true (fd >= 0);
+    assert_int_equal (pwrite (fd, bytes, strlen (bytes), at), strlen (bytes));
+    (void)close (fd);
+}
+
+/* A service builds again and again: who reads the tree must not see files that
+ * are being written, and what is whole is not written again; what is not is,
+ * although its name and size are right.
+ */
+static void test_only_changes (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+    ino_t x, y;
+
+    deliver (f, 0, "a", "x", "whole");
+    deliver (f, 0, "a", "y", "not so");
+    build (f, 2);
+    x = inode_of (f, "a/x");
+    y = inode_of (f, "a/y");
+    path_in (f, "a/y", path);
+    overwrite (path, 0, "X");
+    build (f, 2);
+    assert_true (inode_of (f, "a/x") == x);
+    assert_true (inode_of (f, "a/y") != y);     // renamed over the other
+    check_file (f, "a/y", "not so");
+}
+
+/* What cannot be given back as it was is named; the others are there. */
+static void test_missing (void **state)
+{
+    struct fixture *f = *state;
+    struct ledger_item lost = { .kind = ITEM_RAW, .rank = 2, .job = "j",
+                                .capture = "c", .path = "z",
+                                .content = { { 1 } } };
+    char path[PATH_MAX];
+    struct stat st;
+
+    deliver (f, 0, "a", "x", "damaged here");
+    store_segment_path (f->dir, 1, path);
+    assert_int_equal (stat (path, &st), 0);
+    overwrite (path, st.st_size - 1, "X");
+    deliver (f, 1, "b", "y", "whole");
+    build_without (f, 2, 1);
+    assert_string_equal (f->named, "raw file a/x: what is stored of it is "
+                         "damaged; rollcall fsck aggregator --repair lets it "
+                         "come again");
+    path_in (f, "a/x", path);
+    assert_int_equal (access (path, F_OK), -1);
+    check_file (f, "b/y", "whole");
+    assert_int_equal (ledger_add_item (f->l, &lost, NULL), 1);
+    build_without (f, 3, 2);
+}
+
+/* The end of the program does not wait for all that is to be copied. */
+static void test_cancel (void **state)
+{
+    struct fixture *f = *state;
+    atomic_bool cancel = true;
+    struct raw_tree *t = NULL;
+    char path[PATH_MAX];
+
+    deliver (f, 0, "a", "x", "bytes");
+    assert_int_equal (raw_tree_create (f->l, "j", &t, NULL), 0);
+    assert_int_equal (raw_tree_put (t, f->s, f->out, &cancel, NULL), -EINTR);
+    raw_tree_destroy (t);
+    path_in (f, "a/x", path);
+    assert_int_equal (access (path, F_OK), -1);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_own_names), TEST (test_shared_name), TEST (test_rank_names),
-        TEST (test_again),
+        TEST (test_again), TEST (test_only_changes), TEST (test_missing),
+        TEST (test_cancel),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -1,0 +1,263 @@
+/* aggregator/intake/raw_tree.c - a job's raw files, as the trees they were */
+#include "intake/raw_tree.h"
+
+#include "base/fault.h"
+#include "base/fileio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NO_RANK_DIR "no-rank"
+#define PART_NAME ".rollcall-raw.part"  // in DIR: the file that is written
+
+struct raw_file {
+    struct digest content;
+    struct ledger_place place;
+    bool lost;
+    char *path;                 // below DIR
+};
+
+/* ---- collecting ---- */
+
+/* Whether a capture is called as one of the directories between. */
+static bool is_rank_dir (const char *name)
+{
+    return strcmp (name, NO_RANK_DIR) == 0 ||
+           (strncmp (name, "rank", 4) == 0 &&
+            name[4 + strspn (name + 4, "0123456789")] == '\0');
+}
+
+/* Where a raw file goes, below DIR; to be freed. */
+static char *path_of (const struct ledger_item *item)
+{
+    char between[32] = "";
+    char *path;
+
+    if (!item->shared_name && !is_rank_dir (item->capture))
+        ;                       // its name is enough
+    else if (item->rank < 0)
+        (void)snprintf (between, sizeof (between), NO_RANK_DIR "/");
+    else
+        (void)snprintf (between, sizeof (between), "rank%lld/",
+                        (long long)item->rank);
+    if (asprintf (&path, "%s%s/%s", between, item->capture, item->path) < 0)
+        return NULL;
+    return path;
+}
+
+static int collect (void *arg, const struct ledger_item *item)
+{
+    struct raw_tree *t = arg;
+    struct raw_file *p;
+
+    if (item->superseded)
+        return 0;
+    if ((t->n & (t->n - 1)) == 0) {     // full at every power of two
+        p = realloc (t->files, (t->n ? 2 * t->n : 1) * sizeof (*p));
+        if (!p)
+            return -ENOMEM;
+        t->files = p;
+    }
+    p = &t->files[t->n];
+    p->content = item->content;
+    p->place = item->place;
+    p->lost = item->lost;
+    if (!(p->path = path_of (item)))
+        return -ENOMEM;
+    t->n++;
+    return 0;
+}
+
+int raw_tree_create (struct ledger *ledger, const char *job,
+                     struct raw_tree **ret, struct err *err)
+{
+    struct raw_tree *t = calloc (1, sizeof (*t));
+    int rc = t ? ledger_each (ledger, job, ITEM_RAW, collect, t, err)
+               : -ENOMEM;
+
+    if (rc == -ENOMEM)
+        (void)err_set (err, ENOMEM, "no memory for the raw files of %s", job);
+    if (rc < 0) {
+        raw_tree_destroy (t);
+        return rc;
+    }
+    *ret = t;
+    return 0;
+}
+
+void raw_tree_destroy (struct raw_tree *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; i < t->n; i++)
+        free (t->files[i].path);
+    free (t->files);
+    free (t);
+}
+
+/* ---- putting ---- */
+
+struct put {
+    struct raw_tree *tree;
+    struct store *store;
+    const char *dir;
+    const atomic_bool *cancel;
+    char part[PATH_MAX];
+    void *chunk;
+    struct err *err;
+};
+
+static int miss (struct put *p, const struct raw_file *f, const char *why)
+{
+    struct raw_tree *t = p->tree;
+
+    if (t->missing < RAW_TREE_NAMED_MAX)
+        (void)snprintf (t->named[t->missing].text,
+                        sizeof (t->named[0].text), "raw file %s: %s", f->path,
+                        why);
+    t->missing++;
+    return 0;
+}
+
+/* Of an earlier build: the name and the size do not tell that it is whole. */
+static bool is_there (const struct raw_file *f, const char *path)
+{
+    int fd = fileio_open_at (AT_FDCWD, path, NULL);
+    struct digest id;
+    struct stat st;
+    bool same;
+
+    if (fd < 0)
+        return false;
+    same = fstat (fd, &st) == 0 &&
+           (f->lost || (uint64_t)st.st_size == f->place.size) &&
+           content_id_of_file (fd, (uint64_t)st.st_size, &id, NULL) == 0 &&
+           memcmp (&id, &f->content, sizeof (id)) == 0;
+    (void)close (fd);
+    return same;
+}
+
+/* The bytes, which are hashed meanwhile; -EBADMSG: they are other ones. */
+static int copy (struct put *p, const struct raw_file *f, int in, int out)
+{
+    uint64_t size = f->place.size;
+    struct content_hash h;
+    struct digest id;
+    int rc = 0;
+
+    content_hash_init (&h);
+    for (uint64_t at = 0; at < size && rc == 0; at += CONTENT_CHUNK) {
+        size_t n = size - at < CONTENT_CHUNK ? (size_t)(size - at)
+                                             : CONTENT_CHUNK;
+
+        if (atomic_load (p->cancel))
+            rc = -EINTR;
+        else
+            rc = fileio_pread_all (in, p->chunk, n,
+                                   (off_t)(f->place.offset + at));
+        if (rc == 0)
+            rc = content_hash_add (&h, p->chunk, n);
+        if (rc == 0)
+            rc = fileio_write_all (out, p->chunk, n);
+    }
+    if (rc == 0)
+        rc = content_hash_end (&h, &id);
+    content_hash_fini (&h);
+    if (rc == -ENODATA ||
+        (rc == 0 && memcmp (&id, &f->content, sizeof (id)) != 0))
+        rc = -EBADMSG;
+    return rc;
+}
+
+static int write_part (struct put *p, const struct raw_file *f, int in)
+{
+    int out = open (p->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
+                                 O_NOFOLLOW, FILEIO_FILE_MODE);
+    int rc = out < 0 ? -errno : FAULT ("aggregator.raw.write");
+
+    if (rc == 0)
+        rc = copy (p, f, in, out);
+    if (out >= 0 && close (out) < 0 && rc == 0)
+        rc = -errno;
+    return rc;
+}
+
+/* Under its name at once: whoever reads the tree never sees half of a file. */
+static int put_file (struct put *p, const struct raw_file *f, int in,
+                     char *path)
+{
+    char *slash = strrchr (path, '/');
+    int rc;
+
+    *slash = '\0';
+    if ((rc = fileio_mkdirs (path, FILEIO_DIR_MODE, p->err)) < 0)
+        return rc;
+    *slash = '/';
+    rc = write_part (p, f, in);
+    if (rc == 0 && rename (p->part, path) < 0)
+        rc = -errno;
+    if (rc == -EBADMSG)
+        return miss (p, f, "what is stored of it is damaged; rollcall fsck "
+                           "aggregator --repair lets it come again");
+    return rc < 0 ? err_sys (p->err, -rc, "cannot write %s", path) : 0;
+}
+
+static int put (struct put *p, const struct raw_file *f)
+{
+    char path[PATH_MAX];
+    struct err why = { "" };
+    int in, rc;
+
+    if (!fileio_join (path, sizeof (path), p->dir, f->path))
+        return err_set (p->err, ENAMETOOLONG, "path is too long: %s/%s",
+                        p->dir, f->path);
+    if (is_there (f, path))
+        return 0;
+    if (f->lost)
+        return miss (p, f, "what was stored of it was damaged, and set aside "
+                           "(see quarantine/ in the aggregator's root)");
+    if ((in = store_read (p->store, &f->content, &f->place, &why)) < 0)
+        return miss (p, f, why.text);
+    rc = put_file (p, f, in, path);
+    (void)close (in);
+    return rc;
+}
+
+/* All files and names of the tree at once: there may be a hundred thousand. */
+static int sync_tree (const char *dir, struct err *err)
+{
+    int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd < 0 ? -errno : FAULT ("aggregator.raw.fsync");
+
+    if (rc == 0 && syncfs (fd) < 0)
+        rc = -errno;
+    if (fd >= 0)
+        (void)close (fd);
+    return rc < 0 ? err_sys (err, -rc, "cannot fsync %s", dir) : 0;
+}
+
+int raw_tree_put (struct raw_tree *t, struct store *store, const char *dir,
+                  const atomic_bool *cancel, struct err *err)
+{
+    struct put p = { t, store, dir, cancel, "", malloc (CONTENT_CHUNK), err };
+    int rc = 0;
+
+    t->missing = 0;
+    if (!p.chunk)
+        rc = err_set (err, ENOMEM, "no memory to copy raw files");
+    else if (!fileio_join (p.part, sizeof (p.part), dir, PART_NAME))
+        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
+    else if (t->n > 0)
+        rc = fileio_mkdirs (dir, FILEIO_DIR_MODE, err);
+    for (size_t i = 0; i < t->n && rc == 0; i++)
+        rc = atomic_load (cancel) ? -EINTR : put (&p, &t->files[i]);
+    (void)unlink (p.part);
+    if (rc == 0 && t->n > 0)
+        rc = sync_tree (dir, err);
+    free (p.chunk);
+    return rc == -EINTR ? err_set (err, EINTR, "interrupted") : rc;
+}

@@ -1,0 +1,41 @@
+/* aggregator/intake/raw_tree.h - a job's raw files, as the trees they were */
+#ifndef ROLLCALL_INTAKE_RAW_TREE_H
+#define ROLLCALL_INTAKE_RAW_TREE_H
+
+#include "intake/store.h"
+
+#include <stdatomic.h>
+
+#define RAW_TREE_NAMED_MAX 20   // of those that are not there: more do not
+                                // tell a person more
+
+struct raw_tree {
+    struct raw_file *files;
+    size_t n;
+    // of raw_tree_put
+    size_t missing;             // files that could not be put there
+    struct err named[RAW_TREE_NAMED_MAX];       // which, and why
+};
+
+/* Collect what the ledger has of a job, in the thread that owns the ledger: a
+ * hundred thousand files take some 20 MB.  -ENOMEM, or what ledger_each says.
+ */
+int raw_tree_create (struct ledger *ledger, const char *job,
+                     struct raw_tree **ret, struct err *err);
+void raw_tree_destroy (struct raw_tree *t);     // t may be NULL
+
+/* Put the files into DIR/<capture>/..., durably; may run in a thread of its
+ * own.  Each appears whole, or stays as it is if it is there already with this
+ * content.  What is not as it was delivered, or is here no more, is counted as
+ * missing.  -EINTR when 'cancel' becomes true; else what went wrong with
+ * writing.
+ *
+ * Where captures of several ranks have one name each is in
+ * DIR/rank<N>/<capture>/, and so is a capture whose own name is "rank<N>" or
+ * "no-rank" (that is where those go that have none): no two files of a job
+ * share a path.
+ */
+int raw_tree_put (struct raw_tree *t, struct store *store, const char *dir,
+                  const atomic_bool *cancel, struct err *err);
+
+#endif
