@@ -234,12 +234,7 @@ static void stop (struct aggregator *a)
     struct err err = { "" };
     bool spent;
 
-    if (a->building) {
-        if (a->threaded)
-            (void)pthread_join (a->thread, NULL);
-        job_build_destroy (a->build);
-        roster_fini (&a->roster);
-    }
+    aggregator_cancel_build (a);
     end_status (a);
     if (a->transfers && transfers_note_all (a->transfers, &err) < 0)
         log_text (LOG_LEVEL_WARN, "commit-failed", "%s", err.text);

@@ -14,6 +14,26 @@
 #include <string.h>
 #include <unistd.h>
 
+static void forget_build (struct aggregator *a)
+{
+    job_build_destroy (a->build);
+    roster_fini (&a->roster);
+    a->build = NULL;
+    a->building = NULL;
+}
+
+/* A next life builds it again: nothing of it was noted. */
+void aggregator_cancel_build (struct aggregator *a)
+{
+    if (!a->building)
+        return;
+    if (a->threaded) {
+        job_build_cancel (a->build);
+        (void)pthread_join (a->thread, NULL);
+    }
+    forget_build (a);
+}
+
 static void build_ended (struct aggregator *a)
 {
     uint64_t one = 1;
@@ -165,10 +185,7 @@ void aggregator_on_built (void *arg)
     log_built (a);
     if (a->opt->job)
         aggregator_on_run_built (a);
-    job_build_destroy (a->build);
-    roster_fini (&a->roster);
-    a->build = NULL;
-    a->building = NULL;
+    forget_build (a);
 }
 
 /* ---- what a former life left ---- */

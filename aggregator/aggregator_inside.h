@@ -90,6 +90,9 @@ void aggregator_name_out (const struct aggregator *a, const char *job,
 void aggregator_start_build (struct aggregator *a, struct served *s);
 void aggregator_on_built (void *arg);
 
+/* Give up the build that is under way, if there is one. */
+void aggregator_cancel_build (struct aggregator *a);
+
 /* Whether all raw files are in OUT that were to be. */
 bool aggregator_raw_is_whole (const struct aggregator *a);
 

@@ -1,8 +1,37 @@
 /* tests/unit/aggregator/test_aggregator_build.c - what is built, and when */
 #include "service_check.h"
 
+#include <errno.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
+
+static bool endless;            // a build goes on until it is cancelled
+static sem_t cancelled;
+
+int __real_job_build_run (struct job_build *b, const char *out,
+                          unsigned threads, struct roster *roster,
+                          struct build_result *ret, struct err *err);
+int __wrap_job_build_run (struct job_build *b, const char *out,
+                          unsigned threads, struct roster *roster,
+                          struct build_result *ret, struct err *err);
+void __real_job_build_cancel (struct job_build *b);
+void __wrap_job_build_cancel (struct job_build *b);
+
+int __wrap_job_build_run (struct job_build *b, const char *out,
+                          unsigned threads, struct roster *roster,
+                          struct build_result *ret, struct err *err)
+{
+    if (endless)
+        (void)sem_wait (&cancelled);
+    return __real_job_build_run (b, out, threads, roster, ret, err);
+}
+
+void __wrap_job_build_cancel (struct job_build *b)
+{
+    __real_job_build_cancel (b);
+    (void)sem_post (&cancelled);
+}
 
 /* An item of a job, as a former life entered it. */
 static void enter (struct service *s, const char *job)
@@ -49,12 +78,34 @@ static void test_many_unbuilt (void **state)
     assert_int_equal (a->nunbuilt, MANY - 2);
 }
 
+/* SIGTERM while a large job is built: the service ends, and the job has no
+ * result, nor is it noted that it has one.
+ */
+static void test_cancel (void **state)
+{
+    struct service *s = *state;
+    struct aggregator *a = &s->a;
+
+    assert_int_equal (sem_init (&cancelled, 0, 0), 0);
+    enter (s, "large");
+    assert_int_equal (aggregator_find_unbuilt (a, NULL), 0);
+    endless = true;
+    aggregator_build_next_unbuilt (a);
+    assert_non_null (a->building);
+    aggregator_cancel_build (a);
+    endless = false;
+    assert_null (a->building);
+    assert_int_equal (a->build_rc, -EINTR);
+    assert_int_equal (aggregator_find_unbuilt (a, NULL), 0);
+    assert_int_equal (a->nunbuilt, 1);
+}
+
 int main (void)
 {
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_many_unbuilt),
+        TEST (test_many_unbuilt), TEST (test_cancel),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
