@@ -38,13 +38,15 @@ static bool is_idle (const struct aggregator *a, const struct served *s)
            pace_due_ns (&s->pace) == INT64_MAX;
 }
 
-/* Forget jobs that nobody speaks of: what counts of them is in the ledger. */
-static void forget_idle (struct aggregator *a)
+/* Forget jobs that nobody speaks of, but this one (or NULL): what counts of
+ * them is in the ledger.
+ */
+static void forget_idle (struct aggregator *a, const struct served *but)
 {
     for (struct served **at = &a->jobs; *at;) {
         struct served *s = *at;
 
-        if (!is_idle (a, s)) {
+        if (s == but || !is_idle (a, s)) {
             at = &s->next;
             continue;
         }
@@ -77,7 +79,7 @@ struct served *aggregator_job (struct aggregator *a, const char *id)
     if (a->opt->job && strcmp (a->opt->job, id) != 0)
         return NULL;            // a run serves its own job only
     if (a->njobs >= AGGREGATOR_JOBS_MAX && a->transfers)
-        forget_idle (a);
+        forget_idle (a, NULL);
     if (a->njobs >= AGGREGATOR_JOBS_MAX || !(s = calloc (1, sizeof (*s))))
         return NULL;
     a->njobs++;
@@ -236,21 +238,57 @@ static void keep_world_size (struct aggregator *a, const struct served *s)
                   err.text);
 }
 
+/* A connection is one agent of one job, or it could be any number of them. */
+static bool is_another (struct aggregator *a, const struct net_peer *from,
+                        const struct message *m)
+{
+    struct job_agent *agent;
+    const struct served *s = served_of (a, from, &agent);
+
+    return s && (strcmp (s->job.id, m->job) != 0 ||
+                 strcmp (agent->host_key, m->host_key) != 0);
+}
+
+/* Whether there is room for whoever says this; a restarted agent takes the
+ * place of its former self.
+ */
+static bool has_room (struct aggregator *a, struct served *s,
+                      const struct message *m)
+{
+    if (job_agent_of_host (&s->job, m->host_key))
+        return true;
+    if (count_agents (a) >= AGGREGATOR_AGENTS_MAX)
+        forget_idle (a, s);
+    return count_agents (a) < AGGREGATOR_AGENTS_MAX;
+}
+
+static void log_agent (const struct message *m)
+{
+    struct logline l = log_line (LOG_LEVEL_INFO, "agent");
+
+    log_str (&l, "job", m->job);
+    log_str (&l, "host", m->host);
+    log_end (&l);
+}
+
 static void on_hello (struct aggregator *a, const struct net_peer *from,
                       const struct message *m)
 {
-    bool full = count_agents (a) >= AGGREGATOR_AGENTS_MAX;
-    struct job_agent *known, *agent;
+    struct job_agent *agent;
     struct net_peer old;
     struct served *s;
     int64_t world_size;
+    bool known;
 
     if (!*m->job) {             // it only asks whether we are there
         welcome (a, from, m);
         return;
     }
-    if (full && !served_of (a, from, &known))
-        forget_idle (a);
+    if (is_another (a, from, m)) {
+        refuse (a, from, REFUSAL_OTHER, "this connection has said hello as "
+                "another agent, or of another job: connect again");
+        return;
+    }
     if (!(s = aggregator_job (a, m->job))) {
         refuse (a, from, REFUSAL_OTHER,
                 a->opt->job ? "this aggregator serves another job"
@@ -258,9 +296,9 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
                               "try again later");
         return;
     }
-    known = job_agent_of (&s->job, from);
+    known = job_agent_of (&s->job, from) != NULL;
     world_size = s->job.world_size;
-    if ((!known && count_agents (a) >= AGGREGATOR_AGENTS_MAX) ||
+    if (!has_room (a, s, m) ||
         !(agent = job_hello (&s->job, from, m, clock_mono_ns (), &old))) {
         refuse (a, from, REFUSAL_OTHER, "this aggregator has as many agents "
                 "as it can serve: try again later");
@@ -271,13 +309,8 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
     if (old.size > 0)
         transfers_forget (a->transfers, &old);
     if (!known) {
-        struct logline l = log_line (LOG_LEVEL_INFO, "agent");
-
         mark_joined (a);
-
-        log_str (&l, "job", m->job);
-        log_str (&l, "host", m->host);
-        log_end (&l);
+        log_agent (m);
     }
     welcome (a, from, m);
     keep_clock (a, s, agent, m);

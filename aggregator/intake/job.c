@@ -37,6 +37,15 @@ struct job_agent *job_agent_of (struct job *j, const struct net_peer *from)
     return NULL;
 }
 
+struct job_agent *job_agent_of_host (struct job *j, const char *host_key)
+{
+    for (size_t i = 0; i < j->nagents; i++) {
+        if (strcmp (j->agents[i].host_key, host_key) == 0)
+            return &j->agents[i];
+    }
+    return NULL;
+}
+
 static struct job_agent *add_agent (struct job *j, const struct message *m)
 {
     struct job_agent *a = j->nagents < JOB_AGENTS_MAX
@@ -56,13 +65,9 @@ struct job_agent *job_hello (struct job *j, const struct net_peer *from,
                              const struct message *m, int64_t now_ns,
                              struct net_peer *old)
 {
-    struct job_agent *a = NULL;
+    struct job_agent *a = job_agent_of_host (j, m->host_key);
 
     old->size = 0;
-    for (size_t i = 0; i < j->nagents && !a; i++) {
-        if (strcmp (j->agents[i].host_key, m->host_key) == 0)
-            a = &j->agents[i];
-    }
     if (a && (a->peer.size != from->size ||
               memcmp (a->peer.id, from->id, from->size) != 0)) {
         *old = a->peer;

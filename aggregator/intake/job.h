@@ -57,6 +57,7 @@ struct job_agent *job_hello (struct job *j, const struct net_peer *from,
                              const struct message *m, int64_t now_ns,
                              struct net_peer *old);
 struct job_agent *job_agent_of (struct job *j, const struct net_peer *from);
+struct job_agent *job_agent_of_host (struct job *j, const char *host_key);
 
 /* RANK, NOTE and DONE.  0, -ENOMEM, or -E2BIG when there are too many. */
 int job_rank (struct job *j, struct job_agent *a,

@@ -124,13 +124,19 @@ void service_hear (struct service *s, unsigned peer, const struct message *m)
 void service_hello (struct service *s, unsigned peer, const char *job,
                     int64_t world_size)
 {
+    service_hello_as (s, peer, peer, job, world_size);
+}
+
+void service_hello_as (struct service *s, unsigned peer, unsigned host,
+                       const char *job, int64_t world_size)
+{
     struct message m = { .type = MESSAGE_HELLO, .world_size = world_size,
                          .clock_offset_ns = MESSAGE_NO_CLOCK,
                          .clock_error_ns = MESSAGE_NO_CLOCK };
 
     (void)snprintf (m.job, sizeof (m.job), "%s", job);
-    (void)snprintf (m.host, sizeof (m.host), "host%u", peer);
-    (void)snprintf (m.host_key, sizeof (m.host_key), "key%u", peer);
+    (void)snprintf (m.host, sizeof (m.host), "host%u", host);
+    (void)snprintf (m.host_key, sizeof (m.host_key), "key%u", host);
     service_hear (s, peer, &m);
 }
 

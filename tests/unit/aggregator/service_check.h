@@ -39,6 +39,8 @@ void service_restart (struct service *s);
 void service_hear (struct service *s, unsigned peer, const struct message *m);
 void service_hello (struct service *s, unsigned peer, const char *job,
                     int64_t world_size);
+void service_hello_as (struct service *s, unsigned peer, unsigned host,
+                       const char *job, int64_t world_size);
 void service_offer (struct service *s, unsigned peer, uint64_t item,
                     const char *capture);
 
