@@ -198,13 +198,28 @@ bool message_valid_item (enum item_kind kind, int64_t rank,
            (kind == ITEM_ROWS ? !*path : *path && valid_path (path));
 }
 
+// so far from each other no clocks are that were set by somebody; twice this
+// and the error are still a number
+#define CLOCK_OFFSET_MAX (INT64_C (100) * 366 * 86400 * 1000000000)
+#define CLOCK_ERROR_MAX (INT64_C (3600) * 1000000000)
+
+static bool plausible_clock (const struct message *m)
+{
+    if (m->clock_offset_ns == MESSAGE_NO_CLOCK)
+        return true;
+    return m->clock_offset_ns >= -CLOCK_OFFSET_MAX &&
+           m->clock_offset_ns <= CLOCK_OFFSET_MAX &&
+           m->clock_error_ns >= 0 && m->clock_error_ns <= CLOCK_ERROR_MAX;
+}
+
 /* Bounds that the fields' own types do not give. */
 static bool plausible (const struct message *m)
 {
     switch (m->type) {
     case MESSAGE_HELLO:
         return (!*m->job || message_valid_name (m->job)) &&
-               m->world_size >= 0 && m->world_size <= MESSAGE_RANKS_MAX;
+               plausible_clock (m) && m->world_size >= 0 &&
+               m->world_size <= MESSAGE_RANKS_MAX;
     case MESSAGE_RANK:
         return m->rank >= 0 && m->rank < MESSAGE_RANKS_MAX &&
                (m->phase == RANK_RUNNING || m->phase == RANK_ENDED);

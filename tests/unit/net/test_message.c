@@ -236,6 +236,12 @@ static void test_bounds (void **state)
     fill (&in, MESSAGE_HELLO);
     in.world_size = -5;
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_HELLO);
+    in.clock_offset_ns = INT64_MAX;     // sums of it are no numbers
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_HELLO);
+    in.clock_error_ns = INT64_MAX;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
 }
 
 int main (void)
