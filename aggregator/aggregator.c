@@ -210,6 +210,7 @@ static int start (struct aggregator *a, struct err *err)
         net_attach (a->net, a->loop, aggregator_on_message, a) < 0 ||
         loop_add_fd (a->loop, a->build_fd, aggregator_on_built, a) < 0)
         return err_set (err, ENOMEM, "no memory to serve");
+    transfers_also (a->transfers, aggregator_commit_notes, a);
     return 0;
 }
 

@@ -26,6 +26,7 @@
 
 struct served {                 // a job, and what was built of it
     struct job job;
+    int64_t noted_size;         // the world size that the ledger has
     int64_t ended_ns;           // when all COMMANDs had ended, 0: not yet
     struct pace pace;           // of a service: when to build
     struct served *next;
@@ -46,6 +47,7 @@ struct aggregator {
     size_t nunbuilt;
     int64_t began_ns;
     bool commit_armed;
+    bool notes_due;             // a world size or clock is to be committed
     char *status_text;          // for rollcall status, written last
     struct space_floor floor;   // of the root
     struct err no_room;         // what was said when it was reached
@@ -72,12 +74,16 @@ struct aggregator {
 /* aggregator_messages.c: a job that is served (NULL: it is not), or is from
  * now on (NULL: a run serves another one, or no memory); the kinds of items
  * that go into a result, up to this one; a commit of what has come, if
- * anything has; and the net_fn.
+ * anything has, now or soon; what goes with it of what agents said (a
+ * transfer_also_fn); and the net_fn.
  */
 struct served *aggregator_find_job (struct aggregator *a, const char *id);
 struct served *aggregator_job (struct aggregator *a, const char *id);
 enum item_kind aggregator_last_kind (const struct aggregator *a);
+void aggregator_commit (void *arg);
 void aggregator_commit_soon (struct aggregator *a);
+int aggregator_commit_notes (void *arg, enum transfer_phase phase,
+                             struct err *err);
 void aggregator_on_message (void *arg, const struct net_peer *from,
                             const struct message *m, int bad,
                             const struct err *err);

@@ -72,7 +72,6 @@ static size_t count_agents (const struct aggregator *a)
 struct served *aggregator_job (struct aggregator *a, const char *id)
 {
     struct served *s = aggregator_find_job (a, id);
-    int64_t known;
 
     if (s)
         return s;
@@ -83,9 +82,9 @@ struct served *aggregator_job (struct aggregator *a, const char *id)
     if (a->njobs >= AGGREGATOR_JOBS_MAX || !(s = calloc (1, sizeof (*s))))
         return NULL;
     a->njobs++;
-    known = ledger_world_size (a->ledger, id);  // said to a former life
-    job_init (&s->job, id,
-              known > a->opt->world_size ? known : a->opt->world_size);
+    s->noted_size = ledger_world_size (a->ledger, id);  // in a former life
+    job_init (&s->job, id, s->noted_size > a->opt->world_size
+                               ? s->noted_size : a->opt->world_size);
     s->next = a->jobs;
     a->jobs = s;
     return s;
@@ -119,12 +118,13 @@ static void on_entered (void *arg, const struct ledger_item *item)
         pace_arrived (&s->pace, clock_mono_ns ());
 }
 
-static void commit (void *arg)
+void aggregator_commit (void *arg)
 {
     struct aggregator *a = arg;
     struct err err = { "" };
 
     a->commit_armed = false;
+    loop_del_timer (a->loop, aggregator_commit, a);
     if (!transfers_pending (a->transfers))
         return;
     // if it fails nothing was acknowledged; agents offer everything again
@@ -137,7 +137,64 @@ void aggregator_commit_soon (struct aggregator *a)
     if (a->commit_armed || !transfers_pending (a->transfers))
         return;
     a->commit_armed = true;
-    (void)loop_add_timer (a->loop, COMMIT_NS, commit, a);
+    (void)loop_add_timer (a->loop, COMMIT_NS, aggregator_commit, a);
+}
+
+static int enter_clocks (struct aggregator *a, const struct served *s,
+                         struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < s->job.nagents && rc == 0; i++) {
+        const struct job_agent *agent = &s->job.agents[i];
+        struct ledger_clock c = { .offset_ns = agent->clock_offset_ns,
+                                  .error_ns = agent->clock_error_ns };
+
+        if (!agent->clock_known || agent->clock_noted)
+            continue;
+        (void)snprintf (c.host, sizeof (c.host), "%s", agent->host);
+        (void)snprintf (c.host_key, sizeof (c.host_key), "%s",
+                        agent->host_key);
+        rc = ledger_set_clock (a->ledger, s->job.id, &c, err);
+    }
+    return rc;
+}
+
+static int commit_notes_of (struct aggregator *a, struct served *s,
+                            enum transfer_phase phase, struct err *err)
+{
+    bool size = s->job.world_size > s->noted_size;
+    int rc = 0;
+
+    switch (phase) {
+    case TRANSFER_APPEND:
+        return size ? store_note_job (a->store, s->job.id, s->job.world_size,
+                                      err) : 0;
+    case TRANSFER_ENTER:
+        if (size)
+            rc = ledger_set_world_size (a->ledger, s->job.id,
+                                        s->job.world_size, err);
+        return rc < 0 ? rc : enter_clocks (a, s, err);
+    case TRANSFER_COMMITTED:
+        s->noted_size = s->job.world_size;
+        for (size_t i = 0; i < s->job.nagents; i++)
+            s->job.agents[i].clock_noted = s->job.agents[i].clock_known;
+        break;
+    }
+    return 0;
+}
+
+int aggregator_commit_notes (void *arg, enum transfer_phase phase,
+                             struct err *err)
+{
+    struct aggregator *a = arg;
+    int rc = 0;
+
+    for (struct served *s = a->jobs; s && a->notes_due && rc == 0; s = s->next)
+        rc = commit_notes_of (a, s, phase, err);
+    if (phase == TRANSFER_COMMITTED)
+        a->notes_due = false;
+    return rc;
 }
 
 /* ---- messages ---- */
@@ -175,31 +232,38 @@ static void welcome (struct aggregator *a, const struct net_peer *to,
  * several hosts.  Written when it is new or has changed by more than it was
  * uncertain, since every agent says it every other second.
  */
-static void keep_clock (struct aggregator *a, const struct served *s,
-                        struct job_agent *agent, const struct message *m)
+static void keep_clock (struct job_agent *agent, const struct message *m)
 {
-    struct ledger_clock c = { .offset_ns = m->clock_offset_ns,
-                              .error_ns = m->clock_error_ns };
-    struct err err = { "" };
+    int64_t offset = m->clock_offset_ns, error = m->clock_error_ns;
 
-    if (c.offset_ns == MESSAGE_NO_CLOCK || c.error_ns < 0)
+    if (offset == MESSAGE_NO_CLOCK)
         return;
     if (agent->clock_known &&
-        llabs (c.offset_ns / 2 - agent->clock_offset_ns / 2) <
-            (c.error_ns + agent->clock_error_ns) / 2 + AGGREGATOR_CLOCK_NS / 8)
+        llabs (offset - agent->clock_offset_ns) <
+            error + agent->clock_error_ns + AGGREGATOR_CLOCK_NS / 4)
         return;
     agent->clock_known = true;
-    agent->clock_offset_ns = c.offset_ns;
-    agent->clock_error_ns = c.error_ns;
-    (void)snprintf (c.host, sizeof (c.host), "%s", agent->host);
-    (void)snprintf (c.host_key, sizeof (c.host_key), "%s", agent->host_key);
-    if (ledger_set_clock (a->ledger, s->job.id, &c, &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s", s->job.id,
-                  err.text);
-    if (llabs (c.offset_ns) > AGGREGATOR_CLOCK_NS)
+    agent->clock_noted = false;
+    agent->clock_offset_ns = offset;
+    agent->clock_error_ns = error;
+    if (llabs (offset) > AGGREGATOR_CLOCK_NS)
         log_text (LOG_LEVEL_WARN, "clock", "the clock of host %s differs by "
                   "%.3f s from that of this host", agent->host,
-                  (double)c.offset_ns / (double)NS_PER_S);
+                  (double)offset / (double)NS_PER_S);
+}
+
+/* What was said of itself, and is to be there in a next life, goes with the
+ * next commit.  If that fails it is due again when it is said again.
+ */
+static void note_hello (struct aggregator *a, const struct served *s,
+                        const struct job_agent *agent)
+{
+    if (s->job.world_size <= s->noted_size &&
+        (!agent->clock_known || agent->clock_noted))
+        return;
+    a->notes_due = true;
+    transfers_due (a->transfers);
+    aggregator_commit_soon (a);
 }
 
 /* When one rank has failed, the others are to be ended. */
@@ -224,18 +288,6 @@ static void mark_joined (struct aggregator *a)
     if (a->opt->run_dir &&
         fileio_join (path, sizeof (path), a->opt->run_dir, "joined"))
         (void)fileio_replace (path, "", 0, FILEIO_FILE_MODE, NULL);
-}
-
-/* Who is expected is not to be forgotten when the agents are gone. */
-static void keep_world_size (struct aggregator *a, const struct served *s)
-{
-    struct err err = { "" };
-
-    if (store_note_job (a->store, s->job.id, s->job.world_size, &err) < 0 ||
-        ledger_set_world_size (a->ledger, s->job.id, s->job.world_size,
-                               &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s", s->job.id,
-                  err.text);
 }
 
 /* A connection is one agent of one job, or it could be any number of them. */
@@ -277,7 +329,6 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
     struct job_agent *agent;
     struct net_peer old;
     struct served *s;
-    int64_t world_size;
     bool known;
 
     if (!*m->job) {             // it only asks whether we are there
@@ -297,15 +348,12 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
         return;
     }
     known = job_agent_of (&s->job, from) != NULL;
-    world_size = s->job.world_size;
     if (!has_room (a, s, m) ||
         !(agent = job_hello (&s->job, from, m, clock_mono_ns (), &old))) {
         refuse (a, from, REFUSAL_OTHER, "this aggregator has as many agents "
                 "as it can serve: try again later");
         return;
     }
-    if (s->job.world_size > world_size)
-        keep_world_size (a, s);
     if (old.size > 0)
         transfers_forget (a->transfers, &old);
     if (!known) {
@@ -313,7 +361,8 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
         log_agent (m);
     }
     welcome (a, from, m);
-    keep_clock (a, s, agent, m);
+    keep_clock (agent, m);
+    note_hello (a, s, agent);
     if (a->opt->job)
         say_stop (a, s, from);
 }

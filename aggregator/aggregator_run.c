@@ -103,9 +103,8 @@ static void say_farewell (void *arg)
 /* Whether the ledger has nothing of the job that the last build did not see. */
 bool aggregator_result_has_all (struct aggregator *a, const struct served *s)
 {
-    return !transfers_pending (a->transfers) &&
-           ledger_newest (a->ledger, s->job.id, aggregator_last_kind (a)) ==
-               a->build_seq;
+    return ledger_newest (a->ledger, s->job.id, aggregator_last_kind (a)) ==
+           a->build_seq;
 }
 
 /* What came while it was built has been acknowledged, and may be nowhere else
@@ -116,6 +115,7 @@ void aggregator_on_run_built (struct aggregator *a)
 {
     struct served *s = a->building;
 
+    aggregator_commit (a);
     if (a->build_rc == 0 && !aggregator_result_has_all (a, s)) {
         log_text (LOG_LEVEL_INFO, "late", "more came while the result was "
                   "built: it is built again");

@@ -30,7 +30,8 @@ struct job_agent {
     int64_t heard_ns;           // monotonic
     bool done;                  // said that it has delivered everything
     bool lost;                  // silent for too long
-    bool clock_known;           // the next two, as they are in the ledger
+    bool clock_known;           // the next two are
+    bool clock_noted;           // they are in the ledger
     int64_t clock_offset_ns, clock_error_ns;
     char *text;                 // of DONE
 };

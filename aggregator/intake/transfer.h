@@ -83,6 +83,20 @@ int transfers_commit (struct transfers *t,
                                        const struct ledger_item *item),
                       void *arg, struct err *err);
 
+/* What else is to be durable with the next commit: 'fn' is called with each of
+ * the phases in order, and not again when one fails.  transfers_due: there is
+ * something.
+ */
+enum transfer_phase {
+    TRANSFER_APPEND,            // records, to the store
+    TRANSFER_ENTER,             // rows, into the ledger
+    TRANSFER_COMMITTED,         // all of it is durable
+};
+typedef int transfer_also_fn (void *arg, enum transfer_phase phase,
+                              struct err *err);
+void transfers_also (struct transfers *t, transfer_also_fn *fn, void *arg);
+void transfers_due (struct transfers *t);
+
 /* Note all that came, before the end of a life. */
 int transfers_note_all (struct transfers *t, struct err *err);
 

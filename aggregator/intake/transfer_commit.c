@@ -11,6 +11,23 @@ bool transfers_pending (const struct transfers *t)
     return !TAILQ_EMPTY (&t->complete) || t->note_due;
 }
 
+void transfers_also (struct transfers *t, transfer_also_fn *fn, void *arg)
+{
+    t->also = fn;
+    t->also_arg = arg;
+}
+
+void transfers_due (struct transfers *t)
+{
+    t->note_due = true;
+}
+
+static int also (struct transfers *t, enum transfer_phase phase,
+                 struct err *err)
+{
+    return t->also ? t->also (t->also_arg, phase, err) : 0;
+}
+
 void transfer_pause (struct transfers *t)
 {
     t->paused_until_ns = clock_mono_ns () + TRANSFER_PAUSE_NS;
@@ -86,6 +103,8 @@ static int make_durable (struct transfers *t, size_t least, struct err *err)
             return rc;
         rc = 0;
     }
+    if (rc == 0)
+        rc = also (t, TRANSFER_APPEND, err);
     return rc < 0 ? rc : store_sync (t->store, err);
 }
 
@@ -115,6 +134,8 @@ static int write_ledger (struct transfers *t, size_t least, struct err *err)
             rc = enter (t, x, err);
     }
     if (rc == 0)
+        rc = also (t, TRANSFER_ENTER, err);
+    if (rc == 0)
         rc = store_account (t->store, t->ledger, err);
     return rc < 0 ? rc : ledger_commit (t->ledger, err);
 }
@@ -132,6 +153,7 @@ static int commit_all (struct transfers *t, size_t least, struct err *err)
         return rc;
     }
     store_committed (t->store);
+    (void)also (t, TRANSFER_COMMITTED, err);
     (void)for_each_to_note (t, least, count_body, err);
     return 0;
 }

@@ -71,6 +71,8 @@ struct transfers {
     size_t nitems;
     bool hold, note_due;
     int64_t paused_until_ns, noted_ns;
+    transfer_also_fn *also;     // NULL: nothing more
+    void *also_arg;
     void *raw;                  // a chunk that is unpacked
     struct hasher *hasher;
 };

@@ -37,7 +37,7 @@ static void nobody (void *arg, const struct ledger_item *item)
     (void)item;
 }
 
-static void open_all (struct service *s)
+void service_open (struct service *s)
 {
     struct aggregator *a = &s->a;
     char path[PATH_MAX];
@@ -53,9 +53,10 @@ static void open_all (struct service *s)
     assert_int_equal (store_open (s->root, a->ledger, &a->store, NULL), 0);
     a->transfers = transfers_create (on_send, s, a->ledger, a->store);
     assert_true (a->build_fd >= 0 && a->loop && a->transfers);
+    transfers_also (a->transfers, aggregator_commit_notes, a);
 }
 
-static void close_all (struct service *s)
+void service_close (struct service *s)
 {
     struct aggregator *a = &s->a;
 
@@ -90,7 +91,7 @@ int service_setup (void **state)
         .threads = 1, .deadline_ns = 3600 * NS_PER_S,
     };
     now = s;
-    open_all (s);
+    service_open (s);
     *state = s;
     return 0;
 }
@@ -99,16 +100,10 @@ int service_teardown (void **state)
 {
     struct service *s = *state;
 
-    close_all (s);
+    service_close (s);
     (void)fileio_remove_tree (s->dir, NULL);
     free (s);
     return 0;
-}
-
-void service_restart (struct service *s)
-{
-    close_all (s);
-    open_all (s);
 }
 
 /* ---- messages ---- */

@@ -31,7 +31,8 @@ struct service {
  */
 int service_setup (void **state);
 int service_teardown (void **state);
-void service_restart (struct service *s);
+void service_close (struct service *s);
+void service_open (struct service *s);
 
 /* Messages of connection 'peer'.  A HELLO is of the host of the same number,
  * an OFFER has content that is of no use, but with the right hash.

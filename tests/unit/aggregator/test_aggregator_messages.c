@@ -1,8 +1,22 @@
 /* tests/unit/aggregator/test_aggregator_messages.c - what agents may say */
 #include "service_check.h"
 
+#include "archive/check.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+static bool full;               // the disk, when a commit is written
+
+int __real_ledger_commit (struct ledger *l, struct err *err);
+int __wrap_ledger_commit (struct ledger *l, struct err *err);
+
+int __wrap_ledger_commit (struct ledger *l, struct err *err)
+{
+    return full ? -ENOSPC : __real_ledger_commit (l, err);
+}
 
 static size_t agents (const struct service *s)
 {
@@ -54,12 +68,89 @@ static void test_agents_max (void **state)
     assert_int_equal (agents (s), AGGREGATOR_AGENTS_MAX);
 }
 
+/* Who is expected is not in memory only, though the disk was full when it was
+ * said first.
+ */
+static void test_size_again (void **state)
+{
+    struct service *s = *state;
+
+    service_hello (s, 1, "j", 8);
+    full = true;
+    assert_int_equal (service_commit (s), -ENOSPC);
+    full = false;
+    assert_int_equal (ledger_world_size (s->a.ledger, "j"), 0);
+    service_hello (s, 1, "j", 8);
+    assert_true (transfers_pending (s->a.transfers));
+    assert_int_equal (service_commit (s), 0);
+    service_hello (s, 1, "j", 8);
+    assert_false (transfers_pending (s->a.transfers));
+    service_close (s);
+    service_open (s);
+    assert_int_equal (ledger_world_size (s->a.ledger, "j"), 8);
+}
+
+/* Its record in the segment is not cut off with a commit that fails later: the
+ * ledger can be made again of the records.
+ */
+static void test_size_recorded (void **state)
+{
+    struct check_report report = { .say = NULL };
+    struct service *s = *state;
+    char path[PATH_MAX];
+
+    service_hello (s, 1, "j", 8);
+    service_offer (s, 1, 1, "capture");
+    service_chunk (s, 1, 1, "capture");
+    assert_int_equal (service_commit (s), 0);
+    service_offer (s, 1, 2, "another");
+    service_chunk (s, 1, 2, "another");
+    full = true;
+    assert_int_equal (service_commit (s), -ENOSPC);
+    full = false;
+    service_close (s);
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", s->root);
+    assert_int_equal (unlink (path), 0);
+    assert_int_equal (store_check (s->root, true, &report, NULL), 0);
+    assert_int_equal (report.items, 1);
+    service_open (s);
+    assert_int_equal (ledger_world_size (s->a.ledger, "j"), 8);
+}
+
+static int see_clock (void *arg, const struct ledger_clock *c)
+{
+    *(int64_t *)arg = c->offset_ns;
+    return 0;
+}
+
+/* A thousand agents that come at once do not cost a sync of the disk each. */
+static void test_clocks (void **state)
+{
+    struct message m = { .type = MESSAGE_HELLO, .job = "j", .host = "h",
+                         .host_key = "k", .clock_offset_ns = 7 };
+    struct service *s = *state;
+    int64_t offset = 0;
+
+    service_hear (s, 1, &m);
+    assert_int_equal (ledger_each_clock (s->a.ledger, "j", see_clock, &offset,
+                                         NULL), 0);
+    assert_int_equal (offset, 0);
+    assert_int_equal (service_commit (s), 0);
+    assert_int_equal (ledger_each_clock (s->a.ledger, "j", see_clock, &offset,
+                                         NULL), 0);
+    assert_int_equal (offset, 7);
+    m.clock_offset_ns = 8;      // which is nothing new
+    service_hear (s, 1, &m);
+    assert_false (transfers_pending (s->a.transfers));
+}
+
 int main (void)
 {
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_one_connection), TEST (test_agents_max),
+        TEST (test_size_again), TEST (test_size_recorded), TEST (test_clocks),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
