@@ -77,6 +77,26 @@ static void drop_last (struct sealed *s)
     free (p->path);
 }
 
+static int rest (struct bulk *bulk, struct err *err)
+{
+    int rc = bulk_rest (bulk);
+
+    return rc < 0 ? err_set (err, -rc, "the agent is ending") : 0;
+}
+
+static int rest_chunk (void *bulk)
+{
+    return bulk_rest (bulk);
+}
+
+/* A file's hash, with a rest between chunks. */
+static int hash_file (int fd, struct spool_new *item, struct bulk *bulk,
+                      struct err *err)
+{
+    return content_hash_file (fd, item->size, &item->hash, rest_chunk, bulk,
+                              err);
+}
+
 /* Rows on their way into the shipment, with a rest between batches. */
 struct resting {
     const struct row_sink *to;
@@ -86,9 +106,9 @@ struct resting {
 static int rest_rows (void *arg, const struct batch *b, struct err *err)
 {
     struct resting *r = arg;
+    int rc = rest (r->bulk, err);
 
-    bulk_rest (r->bulk);
-    return r->to->rows (r->to->arg, b, err);
+    return rc < 0 ? rc : r->to->rows (r->to->arg, b, err);
 }
 
 static int rest_forget (void *arg, enum table_id table, struct err *err)
@@ -141,7 +161,7 @@ static int seal_rows (struct sealed *s, int fd, struct bulk *bulk,
         rc = err_sys (err, -rc, "cannot fsync %s", s->file);
     if (rc == 0 && fsync (fd) < 0)
         rc = err_sys (err, errno, "cannot fsync %s", s->file);
-    return rc < 0 ? rc : content_hash_file (fd, item->size, &item->hash, err);
+    return rc < 0 ? rc : hash_file (fd, item, bulk, err);
 }
 
 static void link_path (const struct sealed *s, unsigned number,
@@ -175,7 +195,7 @@ static bool link_file (const struct sealed *s, int dirfd, const char *name,
 }
 
 static int seal_file (struct sealed *s, int dirfd, const char *name,
-                      const char *path, struct err *err)
+                      const char *path, struct bulk *bulk, struct err *err)
 {
     struct spool_new *item = add_item (s, ITEM_RAW, path);
     int fd = fileio_open_at (dirfd, name, err), rc;
@@ -194,7 +214,7 @@ static int seal_file (struct sealed *s, int dirfd, const char *name,
     }
     item->size = (uint64_t)st.st_size;
     item->own = link_file (s, dirfd, name, &st, item->number);
-    rc = content_hash_file (fd, item->size, &item->hash, err);
+    rc = hash_file (fd, item, bulk, err);
     (void)close (fd);
     if (rc == -ENODATA) {       // it shrank: it will be seen as changed
         char made[PATH_MAX];
@@ -229,11 +249,12 @@ static int seal_raw (struct sealed *s, int fd, const char *prefix,
             n < 0 || (size_t)n >= sizeof (path) ||
             fstatat (dirfd (dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        bulk_rest (bulk);
+        if ((rc = rest (bulk, err)) < 0)
+            break;
         if (S_ISREG (st.st_mode) && s->nitems > SEALER_RAW_MAX)
             s->skipped++;
         else if (S_ISREG (st.st_mode))
-            rc = seal_file (s, dirfd (dir), e->d_name, path, err);
+            rc = seal_file (s, dirfd (dir), e->d_name, path, bulk, err);
         else if (S_ISDIR (st.st_mode) && depth > 0 &&
                  (child = fileio_open_dir_at (dirfd (dir), e->d_name,
                                               NULL)) >= 0)
@@ -258,10 +279,13 @@ static size_t take_manifest (struct sealed *s)
 static void seal (struct sealed *s, struct bulk *bulk, bool raw,
                   bool manifest)
 {
-    int fd = open (s->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    size_t files = manifest ? take_manifest (s) : 0;
-    int dir;
+    size_t files;
+    int fd, dir;
 
+    if ((s->rc = rest (bulk, &s->err)) < 0)
+        return;                 // not begun: it waits for the next life
+    fd = open (s->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    files = manifest ? take_manifest (s) : 0;
     if (fd < 0) {
         s->rc = err_sys (&s->err, errno, "cannot create %s", s->file);
         return;
@@ -307,7 +331,6 @@ static void *work (void *arg)
 
     bulk_attach (x->bulk);
     while ((n = take_todo (x))) {
-        bulk_rest (x->bulk);
         seal (&n->s, x->bulk, x->raw, x->manifests);
         (void)pthread_mutex_lock (&x->lock);
         x->current = NULL;

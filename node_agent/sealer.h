@@ -2,6 +2,8 @@
  *
  * Reading a capture can take seconds; the agent's loop must go on meanwhile.
  * The thread extracts, packs, fsyncs and hashes; it never touches the ledger.
+ * It rests between batches of rows and chunks of files, and breaks off there
+ * when the agent ends: the next life begins that capture anew.
  * With raw files each is read once, for its hashes, and linked into the spool
  * if the file system lets us.  (Extraction has read some of them before: it
  * reads the parts that it wants, by mmap and through SQLite, and its bytes are

@@ -53,7 +53,7 @@ uint64_t content_chunks (uint64_t size)
 }
 
 int content_hash_file (int fd, uint64_t size, struct content_hash *h,
-                       struct err *err)
+                       content_rest_fn *rest, void *arg, struct err *err)
 {
     void *chunk = malloc (CONTENT_CHUNK);
     int rc = chunk ? 0 : -ENOMEM;
@@ -62,6 +62,8 @@ int content_hash_file (int fd, uint64_t size, struct content_hash *h,
         size_t n = size - at < CONTENT_CHUNK ? (size_t)(size - at)
                                              : CONTENT_CHUNK;
 
+        if (rest && (rc = rest (arg)) < 0)
+            break;
         rc = fileio_pread_all (fd, chunk, n, (off_t)at);
         if (rc == 0)
             rc = content_hash_add (h, chunk, n);
@@ -78,7 +80,7 @@ int content_id_of_file (int fd, uint64_t size, struct digest *id,
     int rc;
 
     content_hash_init (&h);
-    rc = content_hash_file (fd, size, &h, err);
+    rc = content_hash_file (fd, size, &h, NULL, NULL, err);
     if (rc == 0 && (rc = content_hash_end (&h, id)) < 0)
         rc = err_sys (err, -rc, "cannot hash a file");
     content_hash_fini (&h);

@@ -26,12 +26,17 @@ int content_hash_add (struct content_hash *h, const void *chunk, size_t size);
 int content_hash_put (struct content_hash *h, const struct digest *chunk);
 int content_hash_end (const struct content_hash *h, struct digest *id);
 
+/* Called before each chunk, to rest: a file can take hours.  Negative: end now,
+ * with this error.
+ */
+typedef int content_rest_fn (void *arg);
+
 /* The chunks of fd[0..size) into 'h', which is empty.  Pages that were read are
  * dropped from the page cache again, so that hashing does not push the job's
- * own pages out.  -ENODATA if the file is shorter.
+ * own pages out.  'rest' may be NULL.  -ENODATA if the file is shorter.
  */
 int content_hash_file (int fd, uint64_t size, struct content_hash *h,
-                       struct err *err);
+                       content_rest_fn *rest, void *arg, struct err *err);
 
 /* The same, of which only the id is of interest. */
 int content_id_of_file (int fd, uint64_t size, struct digest *id,

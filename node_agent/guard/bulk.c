@@ -126,7 +126,7 @@ void bulk_end (struct bulk *b)
 {
     (void)pthread_mutex_lock (&b->lock);
     b->ending = true;
-    if (b->tid > 0)             // what it is at has to be finished first
+    if (b->tid > 0)             // up to where it next rests
         (void)apply (b->tid, BULK_NORMAL, b->can_idle);
     (void)pthread_cond_signal (&b->changed);
     (void)pthread_mutex_unlock (&b->lock);
@@ -175,13 +175,16 @@ static void wait_changed (struct bulk *b, int64_t until_ns)
         (void)pthread_cond_timedwait (&b->changed, &b->lock, &t);
 }
 
-void bulk_rest (struct bulk *b)
+int bulk_rest (struct bulk *b)
 {
     int64_t now, pause;
+    bool ending;
 
     (void)pthread_mutex_lock (&b->lock);
     while ((pause = bulk_pause_ns (b, now = clock_mono_ns (),
                                    thread_cpu_ns ())) != 0)
         wait_changed (b, pause < 0 ? -1 : now + pause);
+    ending = b->ending;
     (void)pthread_mutex_unlock (&b->lock);
+    return ending ? -ECANCELED : 0;
 }

@@ -44,15 +44,16 @@ struct bulk;
 struct bulk *bulk_create (int64_t budget_ppm);
 void bulk_destroy (struct bulk *b);     // b may be NULL
 
-/* For the loop: from now on; and no rest any more, the agent is ending. */
+/* For the loop: from now on; and the end, which breaks off what is under way. */
 void bulk_set (struct bulk *b, const struct bulk_decision *d);
 void bulk_end (struct bulk *b);
 
-/* For the thread: once at its start, and between pieces of work, where it
- * takes its class and rests as long as it has to.
+/* For the thread: once at its start, and between pieces of work of at most
+ * some milliseconds, where it takes its class and rests as long as it has to.
+ * 0, or -ECANCELED: the agent is ending, and so is the work.
  */
 void bulk_attach (struct bulk *b);
-void bulk_rest (struct bulk *b);
+int bulk_rest (struct bulk *b);
 
 /* The pause that bulk_rest would make, with the clocks in the caller's hands:
  * the monotonic one, and that of the thread's CPU time.  -1: until bulk_set.

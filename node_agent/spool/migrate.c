@@ -69,7 +69,7 @@ static int take_file (struct spool *s, uint64_t capture,
 
     if (fd < 0)
         return -ENOENT;
-    rc = content_hash_file (fd, item->size, &item->hash, NULL);
+    rc = content_hash_file (fd, item->size, &item->hash, NULL, NULL, NULL);
     (void)close (fd);
     if (rc < 0 || content_hash_end (&item->hash, &id) < 0 ||
         memcmp (&id, content, sizeof (id)) != 0)

@@ -102,6 +102,20 @@ raw_captures ()
     done
 }
 
+# It takes an hour to hash: whoever ends the agent does not wait for that.
+@test "an agent that is told to end does not finish the file it is at" {
+    make --ranks 1
+    truncate -s 4T "$(capture_of 0)/huge"
+    choose_port                     # nobody listens
+    watching --raw --quiet-period 0.1s job
+    linked () { [ -n "$(find spool -size +1G)" ]; }
+    eventually linked
+    kill "$watcher"
+    gone_now () { gone "$watcher"; }
+    eventually gone_now
+    ! grep -q event=sealed agent.log
+}
+
 @test "the aggregator is killed while it takes in: nothing lost or twice" {
     local i incoming
 

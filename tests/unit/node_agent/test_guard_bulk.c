@@ -11,6 +11,7 @@
 #include "guard/bucket.h"
 #include "guard/bulk.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -152,11 +153,12 @@ static void *work (void *arg)
     w->tid = (pid_t)syscall (SYS_gettid);
     (void)pthread_cond_signal (&w->changed);
     (void)pthread_mutex_unlock (&w->lock);
-    bulk_rest (w->bulk);        // on hold
-    return NULL;
+    return bulk_rest (w->bulk) == -ECANCELED ? w : NULL;        // on hold
 }
 
-/* The class follows the decision, and an agent that ends need not wait. */
+/* The class follows the decision, and an agent that ends need not wait: what is
+ * under way is told to break off.
+ */
 static void test_thread (void **state)
 {
     struct worker w = { .bulk = bulk_create (10000),
@@ -165,6 +167,7 @@ static void test_thread (void **state)
     struct bulk_decision d = { .class = BULK_IDLE, .hold = true };
     int idle = bulk_probe_idle () == 0 ? SCHED_IDLE : SCHED_OTHER;
     pthread_t thread;
+    void *told;
 
     (void)state;
     bulk_set (w.bulk, &d);
@@ -178,7 +181,8 @@ static void test_thread (void **state)
     bulk_set (w.bulk, &d);
     assert_int_equal (sched_getscheduler (w.tid), SCHED_OTHER);
     bulk_end (w.bulk);
-    assert_int_equal (pthread_join (thread, NULL), 0);
+    assert_int_equal (pthread_join (thread, &told), 0);
+    assert_ptr_equal (told, &w);
     bulk_destroy (w.bulk);
 }
 

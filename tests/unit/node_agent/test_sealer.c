@@ -1,0 +1,160 @@
+/* tests/unit/node_agent/test_sealer.c - captures sealed in a thread
+ *
+ * bulk_rest is this file's own: it counts, and tells when the agent ends.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/content.h"
+#include "base/fileio.h"
+#include "guard/bulk.h"
+#include "sealer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIMIT_NS (30 * NS_PER_S)
+
+struct fixture {
+    char dir[PATH_MAX - 256], capture[PATH_MAX - 128], shipment[PATH_MAX];
+    struct loop *loop;
+    struct bulk *bulk;
+    struct sealer *sealer;
+    int rc;                     // of what was sealed last
+    size_t nitems;
+};
+
+static atomic_uint rests, end_at;       // end_at 0: never
+
+int __wrap_bulk_rest (struct bulk *b);  // the linker's name for it
+
+int __wrap_bulk_rest (struct bulk *b)
+{
+    unsigned n = atomic_fetch_add (&rests, 1) + 1;
+
+    (void)b;
+    return end_at > 0 && n >= end_at ? -ECANCELED : 0;
+}
+
+static void on_sealed (void *arg, struct sealed *s)
+{
+    struct fixture *f = arg;
+
+    f->rc = s->rc;
+    f->nitems = s->nitems;
+    loop_stop (f->loop, 0);
+}
+
+static int setup (void **state)
+{
+    const char *tmp = getenv ("TMPDIR");
+    struct fixture *f = calloc (1, sizeof (*f));
+    const struct bulk_decision d = { .class = BULK_NORMAL };
+
+    (void)snprintf (f->dir, sizeof (f->dir), "%s/rollcall-sealer-XXXXXX",
+                    tmp && *tmp ? tmp : "/tmp");
+    assert_non_null (mkdtemp (f->dir));
+    (void)snprintf (f->capture, sizeof (f->capture), "%s/a_ascend_pt", f->dir);
+    (void)snprintf (f->shipment, sizeof (f->shipment), "%s/1-0", f->dir);
+    assert_int_equal (fileio_mkdirs (f->capture, 0700, NULL), 0);
+    assert_non_null (f->loop = loop_create ());
+    assert_non_null (f->bulk = bulk_create (10000));
+    bulk_set (f->bulk, &d);
+    assert_int_equal (sealer_create (f->loop, f->bulk, true, false, on_sealed,
+                                     f, &f->sealer, NULL), 0);
+    rests = end_at = 0;
+    *state = f;
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    struct fixture *f = *state;
+
+    bulk_end (f->bulk);
+    sealer_destroy (f->sealer);
+    bulk_destroy (f->bulk);
+    loop_destroy (f->loop);
+    (void)fileio_remove_tree (f->dir, NULL);
+    free (f);
+    return 0;
+}
+
+/* A file of the capture, all of it a hole. */
+static void put (struct fixture *f, const char *name, off_t size)
+{
+    char path[PATH_MAX];
+
+    assert_true (fileio_join (path, sizeof (path), f->capture, name));
+    assert_int_equal (fileio_replace (path, "", 0, 0600, NULL), 0);
+    assert_int_equal (truncate (path, size), 0);
+}
+
+static void timed_out (void *arg)
+{
+    loop_stop (arg, -ETIMEDOUT);
+}
+
+static void seal (struct fixture *f)
+{
+    struct watch_settled what = { .path = f->capture, .rank_hint = 0 };
+
+    assert_int_equal (sealer_add (f->sealer, &what, 1, f->shipment), 0);
+    (void)loop_add_timer (f->loop, LIMIT_NS, timed_out, f->loop);
+    assert_int_equal (loop_run (f->loop), 0);
+    loop_del_timer (f->loop, timed_out, f->loop);
+}
+
+/* A budget that is looked at between files only is none: a profiler's file may
+ * have 60 GB.
+ */
+static void test_rests_in_a_file (void **state)
+{
+    struct fixture *f = *state;
+    unsigned small;
+
+    put (f, "data", 1);
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 2);
+    small = rests;
+    rests = 0;
+    put (f, "data", 9 * (off_t)CONTENT_CHUNK);
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (rests, small + 8);
+}
+
+/* Whoever ends an agent waits for the thread: it must stop within a file, and
+ * what it has so far must not count as the capture.
+ */
+static void test_breaks_off (void **state)
+{
+    struct fixture *f = *state;
+
+    put (f, "data", (off_t)1 << 42);    // hours
+    end_at = 10;
+    seal (f);
+    assert_int_equal (f->rc, -ECANCELED);
+    assert_int_equal (rests, 10);
+}
+
+int main (void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST (test_rests_in_a_file), TEST (test_breaks_off),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
