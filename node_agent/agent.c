@@ -7,6 +7,7 @@
 #include "agent_inside.h"
 
 #include "base/clock.h"
+#include "base/counter.h"
 #include "base/fileio.h"
 #include "base/log.h"
 #include "net/keys.h"
@@ -19,6 +20,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#define EX_GIVEN_UP 1                   // beside those of sysexits.h
 #define NICE 19                         // never in the job's way
 #define ALONE_LIMIT_NS (60 * NS_PER_S)  // a run's agent that no wrapper joins
 #define UNHEARD_LIMIT_NS (60 * NS_PER_S)        // of the aggregator, at first
@@ -40,13 +42,33 @@ static bool nothing_left (struct agent *a)
            spool_undelivered (a->spool) == 0;
 }
 
+/* What this life has given up, or left out of what it sealed. */
+static uint64_t given_up (void)
+{
+    return counter_get (COUNTER_ITEMS_GONE) +
+           counter_get (COUNTER_CAPTURES_REFUSED) +
+           counter_get (COUNTER_RAW_SKIPPED);
+}
+
+/* The status of an end at which nothing of this may be open. */
+static int status_unless_all (struct agent *a, int status)
+{
+    bool all = sealer_pending (a->sealer) == 0 && !a->seal_failed &&
+               (a->searched || !a->opt->once) &&
+               watch_unsettled (a->watch) == 0 &&
+               spool_undelivered (a->spool) == 0 && given_up () == 0;
+
+    return all ? 0 : status;
+}
+
 void agent_check_done (struct agent *a)
 {
     if (a->over || !a->ship || !nothing_left (a))
         return;
     if (a->opt->once && !a->opt->run_dir) {
         agent_release_all (a);
-        finish (a, a->seal_failed ? EX_CANTCREAT : 0);
+        finish (a, status_unless_all (a, a->seal_failed ? EX_CANTCREAT
+                                                        : EX_GIVEN_UP));
     } else if (a->opt->run_dir && !a->done_said && agent_all_ended (a) &&
                a->scans_after_end > 1) {
         agent_explain_ranks (a);
@@ -86,7 +108,7 @@ static void check_life (void *arg)
     if (why) {
         log_text (LOG_LEVEL_WARN, "ending", "%s", why);
         agent_tell_wrappers (a, "roll", why, false);
-        finish (a, spool_undelivered (a->spool) ? EX_UNAVAILABLE : 0);
+        finish (a, status_unless_all (a, EX_UNAVAILABLE));
         return;
     }
     (void)loop_add_timer (a->loop, NS_PER_S, check_life, a);
@@ -139,7 +161,7 @@ static void on_roll (void *arg, bool complete, const char *text)
     if (a->opt->run_dir) {
         mark_over (a);
         agent_release_all (a);
-        finish (a, 0);
+        finish (a, status_unless_all (a, EX_TEMPFAIL));
     }
 }
 
@@ -225,7 +247,7 @@ static void on_signal (void *arg, int signo)
     struct agent *a = arg;
 
     log_text (LOG_LEVEL_INFO, "signal", "ending by signal %d", signo);
-    finish (a, spool_undelivered (a->spool) ? EX_TEMPFAIL : 0);
+    finish (a, status_unless_all (a, EX_TEMPFAIL));
 }
 
 static int open_spool (struct agent *a, struct err *err)

@@ -100,15 +100,24 @@ nothing_acknowledged ()
     as_analyzed
 }
 
+# Whoever looks at the status alone must not believe that they were delivered.
 @test "--when-full refuse gives captures up, and says so" {
     make
     service
     run agent --once --when-full refuse --disk-floor 100% job
-    expect_status 0
+    expect_status 1
     shows "is not delivered" "are to stay free (--disk-floor)"
     run agent --once job            # they are still there
     expect_status 0
     eventually captures_are 4
+}
+
+@test "an agent that ends while captures wait for room: 75" {
+    make
+    choose_port
+    watching --quiet-period 0.1s --disk-floor 100% job
+    eventually says agent.log "captures stay where they are"
+    ends_with 75
 }
 
 @test "captures are released when all of them is delivered, and only then" {

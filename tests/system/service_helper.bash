@@ -42,6 +42,16 @@ watching ()
     watcher=$!
 }
 
+# ends_with STATUS: the one that is watching, told to end
+ends_with ()
+{
+    local status=0
+
+    kill "$watcher" 2>/dev/null || true
+    wait "$watcher" || status=$?
+    [ "$status" = "$1" ] || fail "the agent ended with $status: $(cat agent.log)"
+}
+
 captures_are ()                     # N: in the result
 {
     [ -e "$DB" ] && [ "$(sql "SELECT count(*) FROM Capture WHERE

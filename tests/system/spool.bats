@@ -117,7 +117,7 @@ flip ()
     touch -d @1 "$file"
     service
     run agent --once --raw nowhere
-    expect_status 0
+    expect_status 1
     is "changed" 1 "$(sql "SELECT count(*) FROM item WHERE state=8" \
                           spool/spool-j/ledger.db)"
     is "open" 0 "$(sql "SELECT count(*) FROM item WHERE state<6" \
