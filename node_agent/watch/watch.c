@@ -159,6 +159,12 @@ void watch_ask (struct watch *w, bool (*foreign) (void *arg, const char *path),
     w->foreign_arg = arg;
 }
 
+/* Whether it is ours, and still to be handed on. */
+static bool waits (const struct tracked *t)
+{
+    return !t->handed && !t->foreign;
+}
+
 /* Look at a capture; its clock starts again if it has changed. */
 static void observe (struct tracked *t, int64_t mono_ns)
 {
@@ -222,7 +228,6 @@ static int take_found (struct watch *w, const struct dir *d,
             continue;
         t->foreign = d->large && d->since_ns > 0 && w->foreign &&
                      w->foreign (w->foreign_arg, path);
-        t->handed = t->foreign;
         if (!t->foreign)
             observe (t, mono_ns);
     }
@@ -319,7 +324,7 @@ int watch_hand_on (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
         bool quiet = mono_ns - t->changed_mono_ns >= quiet_ns ||
                      wall_ns - t->newest_ns >= quiet_ns;
 
-        if (!t->handed && (quiet || t->done_marker))
+        if (waits (t) && (quiet || t->done_marker))
             rc = hand_on (t, true, fn, arg, err);
     }
     return rc;
@@ -330,7 +335,7 @@ int watch_flush (struct watch *w, watch_fn *fn, void *arg, struct err *err)
     int rc = 0;
 
     for (size_t i = 0; i < w->nitems && rc == 0; i++) {
-        if (!w->items[i].handed)
+        if (waits (&w->items[i]))
             rc = hand_on (&w->items[i], false, fn, arg, err);
     }
     return rc;
@@ -341,14 +346,14 @@ size_t watch_unsettled (const struct watch *w)
     size_t n = 0;
 
     for (size_t i = 0; i < w->nitems; i++)
-        n += !w->items[i].handed;
+        n += waits (&w->items[i]);
     return n;
 }
 
 bool watch_is_collecting (const struct watch *w, int64_t since_ns)
 {
     for (size_t i = 0; i < w->nitems; i++) {
-        if (!w->items[i].handed && !w->items[i].done_marker &&
+        if (waits (&w->items[i]) && !w->items[i].done_marker &&
             w->items[i].changed_mono_ns >= since_ns)
             return true;
     }
@@ -374,5 +379,11 @@ void watch_again (struct watch *w, const char *path)
 
 const char *watch_next_seen (struct watch *w)
 {
-    return w->next_seen < w->nitems ? w->items[w->next_seen++].path : NULL;
+    while (w->next_seen < w->nitems) {
+        const struct tracked *t = &w->items[w->next_seen++];
+
+        if (!t->foreign)
+            return t->path;
+    }
+    return NULL;
 }

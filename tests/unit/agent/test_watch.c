@@ -265,6 +265,16 @@ static void test_foreign (void **state)
     assert_int_equal (watch_flush (f->w, on_settled, f, NULL), 0);
     assert_int_equal (f->settled, 1);
     assert_non_null (strstr (f->last, "ours_ascend_pt"));
+    // after a full disk all are handed on again: all of ours
+    watch_again (f->w, NULL);
+    assert_int_equal (watch_unsettled (f->w), 1);
+    assert_int_equal (watch_scan (f->w, 0, 3, 0, on_settled, f, NULL), 0);
+    assert_int_equal (watch_flush (f->w, on_settled, f, NULL), 0);
+    assert_int_equal (f->settled, 2);
+    assert_non_null (strstr (f->last, "ours_ascend_pt"));
+    // the ledger's list of what has vanished is of our captures
+    assert_non_null (strstr (watch_next_seen (f->w), "ours_ascend_pt"));
+    assert_null (watch_next_seen (f->w));
     find_free (&list);
 }
 
