@@ -63,9 +63,11 @@ static void note_skipped (struct agent *a, const struct sealed *s)
     if (s->skipped == 0)
         return;
     counter_add (COUNTER_RAW_SKIPPED, s->skipped);
-    (void)snprintf (note, sizeof (note), "host %s: %.600s has %llu raw files "
-                    "more than the %u that are shipped", a->host, s->what.path,
-                    (unsigned long long)s->skipped, SEALER_RAW_MAX);
+    (void)snprintf (note, sizeof (note), "host %s: %llu raw files or "
+                    "directories of %.300s are not delivered; the first is "
+                    "%.300s", a->host, (unsigned long long)s->skipped,
+                    s->what.path, s->skipped_why.text);
+    log_text (LOG_LEVEL_WARN, "left-out", "%s", note);
     (void)ship_note (a->ship, note);
 }
 

@@ -194,72 +194,113 @@ static bool link_file (const struct sealed *s, int dirfd, const char *name,
     return false;
 }
 
-static int seal_file (struct sealed *s, int dirfd, const char *name,
-                      const char *path, struct bulk *bulk, struct err *err)
-{
-    struct spool_new *item = add_item (s, ITEM_RAW, path);
-    int fd = fileio_open_at (dirfd, name, err), rc;
-    struct stat st;
+/* Raw files on their way into the items. */
+struct raw {
+    struct sealed *s;
+    struct bulk *bulk;
+};
 
-    if (!item) {
-        if (fd >= 0)
-            (void)close (fd);
+/* Something cannot be delivered; the first reason stands for all. */
+static void leave_out (const struct raw *r, const char *path, const char *why)
+{
+    if (r->s->skipped++ == 0)
+        (void)err_set (&r->s->skipped_why, EIO, "%s: %s",
+                       *path ? path : "all of it", why);
+}
+
+static int hash_raw (const struct raw *r, int fd, int dirfd, const char *name,
+                     const char *path, const struct stat *st, struct err *err)
+{
+    struct spool_new *item = add_item (r->s, ITEM_RAW, path);
+    int rc;
+
+    if (!item)
         return err_set (err, ENOMEM, "no memory for raw files");
-    }
-    if (fd < 0 || fstat (fd, &st) < 0) {
-        if (fd >= 0)
-            (void)close (fd);
-        drop_last (s);          // vanished, or not to be read by us
-        return 0;
-    }
-    item->size = (uint64_t)st.st_size;
-    item->own = link_file (s, dirfd, name, &st, item->number);
-    rc = hash_file (fd, item, bulk, err);
-    (void)close (fd);
+    item->size = (uint64_t)st->st_size;
+    item->own = link_file (r->s, dirfd, name, st, item->number);
+    rc = hash_file (fd, item, r->bulk, err);
     if (rc == -ENODATA) {       // it shrank: it will be seen as changed
         char made[PATH_MAX];
 
-        link_path (s, item->number, made);
+        link_path (r->s, item->number, made);
         if (item->own)
             (void)unlink (made);
-        drop_last (s);
+        drop_last (r->s);
         rc = 0;
     }
     return rc;
 }
 
-static int seal_raw (struct sealed *s, int fd, const char *prefix,
-                     unsigned depth, struct bulk *bulk, struct err *err)
+static int seal_file (const struct raw *r, int dirfd, const char *name,
+                      const char *path, struct err *err)
 {
-    DIR *dir = fdopendir (fd);
-    struct dirent *e;
-    int rc = 0;
+    struct stat st;
+    int fd, rc = 0;
 
-    if (!dir) {
-        (void)close (fd);
+    if (r->s->nitems > SEALER_RAW_MAX) {
+        leave_out (r, path, "it has more files than are shipped");
         return 0;
     }
-    while (rc == 0 && (e = readdir (dir))) {
-        char path[MESSAGE_PATH_MAX];
-        struct stat st;
-        int n = snprintf (path, sizeof (path), "%s%s%s", prefix,
-                          *prefix ? "/" : "", e->d_name), child;
-
-        if (strcmp (e->d_name, ".") == 0 || strcmp (e->d_name, "..") == 0 ||
-            n < 0 || (size_t)n >= sizeof (path) ||
-            fstatat (dirfd (dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-            continue;
-        if ((rc = rest (bulk, err)) < 0)
-            break;
-        if (S_ISREG (st.st_mode) && s->nitems > SEALER_RAW_MAX)
-            s->skipped++;
-        else if (S_ISREG (st.st_mode))
-            rc = seal_file (s, dirfd (dir), e->d_name, path, bulk, err);
-        else if (S_ISDIR (st.st_mode) && depth > 0 &&
-                 (child = fileio_open_dir_at (dirfd (dir), e->d_name,
-                                              NULL)) >= 0)
-            rc = seal_raw (s, child, path, depth - 1, bulk, err);
+    if ((fd = fileio_open_at (dirfd, name, NULL)) < 0) {
+        if (fd != -ENOENT)      // it was just removed
+            leave_out (r, path, strerror (-fd));
+        return 0;
     }
+    if (fstat (fd, &st) < 0)
+        leave_out (r, path, strerror (errno));
+    else
+        rc = hash_raw (r, fd, dirfd, name, path, &st, err);
+    (void)close (fd);
+    return rc;
+}
+
+static int seal_dir (const struct raw *r, int parent, const char *name,
+                     const char *path, unsigned depth, struct err *err);
+
+static int seal_entry (const struct raw *r, int dirfd, const char *name,
+                       const char *prefix, unsigned depth, struct err *err)
+{
+    char path[MESSAGE_PATH_MAX];
+    struct stat st;
+    int n = snprintf (path, sizeof (path), "%s%s%s", prefix,
+                      *prefix ? "/" : "", name);
+    int rc = rest (r->bulk, err);
+
+    if (rc < 0)
+        return rc;
+    if (n < 0 || (size_t)n >= sizeof (path)) {
+        leave_out (r, path, strerror (ENAMETOOLONG));
+    } else if (fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+        if (errno != ENOENT)
+            leave_out (r, path, strerror (errno));
+    } else if (S_ISREG (st.st_mode)) {
+        rc = seal_file (r, dirfd, name, path, err);
+    } else if (S_ISDIR (st.st_mode) && depth == 0) {
+        leave_out (r, path, "directories are not read any deeper");
+    } else if (S_ISDIR (st.st_mode)) {
+        rc = seal_dir (r, dirfd, name, path, depth - 1, err);
+    }
+    return rc;
+}
+
+static int seal_dir (const struct raw *r, int parent, const char *name,
+                     const char *path, unsigned depth, struct err *err)
+{
+    int fd = fileio_open_dir_at (parent, name, NULL), rc = 0, listed = 0;
+    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    struct dirent *e;
+
+    if (!dir) {
+        if (fd != -ENOENT)
+            leave_out (r, path, strerror (fd < 0 ? -fd : errno));
+        if (fd >= 0)
+            (void)close (fd);
+        return 0;
+    }
+    while (rc == 0 && (e = fileio_next_entry (dir, &listed)))
+        rc = seal_entry (r, dirfd (dir), e->d_name, path, depth, err);
+    if (rc == 0 && listed < 0)
+        leave_out (r, path, strerror (-listed));
     (void)closedir (dir);
     return rc;
 }
@@ -280,7 +321,7 @@ static void seal (struct sealed *s, struct bulk *bulk, bool raw,
                   bool manifest)
 {
     size_t files;
-    int fd, dir;
+    int fd;
 
     if ((s->rc = rest (bulk, &s->err)) < 0)
         return;                 // not begun: it waits for the next life
@@ -292,9 +333,9 @@ static void seal (struct sealed *s, struct bulk *bulk, bool raw,
     }
     s->rc = seal_rows (s, fd, bulk, &s->err);
     (void)close (fd);
-    if (s->rc == 0 && raw &&
-        (dir = fileio_open_dir_at (AT_FDCWD, s->what.path, NULL)) >= 0)
-        s->rc = seal_raw (s, dir, "", RAW_DEPTH_MAX, bulk, &s->err);
+    if (s->rc == 0 && raw)
+        s->rc = seal_dir (&(struct raw){ s, bulk }, AT_FDCWD, s->what.path, "",
+                          RAW_DEPTH_MAX, &s->err);
     if (raw && s->nitems != files + 1)
         buf_clear (&s->manifest);
 }

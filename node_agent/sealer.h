@@ -32,7 +32,8 @@ struct sealed {
     struct spool_new *items;            // rows first, then raw files
     size_t nitems;
     struct buf manifest;                // empty: is never to be released
-    uint64_t skipped;                   // raw files above SEALER_RAW_MAX
+    uint64_t skipped;                   // raw files and directories left out
+    struct err skipped_why;             // the first of them
     int64_t rank;                       // -1: none
     char state[16];                     // of the capture
     int rc;                             // negative: 'err' says why

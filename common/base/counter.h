@@ -34,7 +34,8 @@
     ROW (GETS_ASTRAY, "gets_astray", \
          "questions for chunks that do not exist, or when too many wait") \
     ROW (NOTES_DROPPED, "notes_dropped", "sentences above their limit") \
-    ROW (RAW_SKIPPED, "raw_skipped", "raw files above their limit") \
+    ROW (RAW_SKIPPED, "raw_skipped", \
+         "raw files and directories left out: unreadable, too deep, too many") \
     ROW (ITEMS_ENTERED, "items_entered", "new items in the ledger") \
     ROW (ITEMS_KNOWN, "items_known", "items that came a second time") \
     ROW (ITEMS_MISMATCHED, "items_mismatched", \

@@ -124,3 +124,19 @@ flip ()
                        spool/spool-j/ledger.db)"
     stop_service
 }
+
+# Neither may be missing in the archive without a word.
+@test "--raw: files and directories that cannot be read are named" {
+    make --ranks 1
+    echo x >"$(capture_of 0)/secret"
+    mkdir "$(capture_of 0)/closed"
+    chmod 0 "$(capture_of 0)/secret" "$(capture_of 0)/closed"
+    service
+    run humbly "$AGENT" --once --raw --state "$TEST_DIR/spool" --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" job
+    chmod 700 "$(capture_of 0)/closed"
+    expect_status 1
+    shows "2 raw files or directories of" "Permission denied"
+    eventually captures_are 1
+    stop_service
+}

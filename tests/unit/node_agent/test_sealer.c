@@ -32,6 +32,8 @@ struct fixture {
     struct sealer *sealer;
     int rc;                     // of what was sealed last
     size_t nitems;
+    uint64_t skipped;
+    struct err why;
 };
 
 static atomic_uint rests, end_at;       // end_at 0: never
@@ -52,6 +54,8 @@ static void on_sealed (void *arg, struct sealed *s)
 
     f->rc = s->rc;
     f->nitems = s->nitems;
+    f->skipped = s->skipped;
+    f->why = s->skipped_why;
     loop_stop (f->loop, 0);
 }
 
@@ -149,11 +153,38 @@ static void test_breaks_off (void **state)
     assert_int_equal (rests, 10);
 }
 
+/* A file that nobody can deliver must not look as if it had never been there.
+ */
+static void test_leaves_out_aloud (void **state)
+{
+    struct fixture *f = *state;
+    char deep[PATH_MAX];
+    size_t n = (size_t)snprintf (deep, sizeof (deep), "%s", f->capture);
+
+    put (f, "data", 1);
+    for (int i = 0; i < 40; i++)
+        n += (size_t)snprintf (deep + n, sizeof (deep) - n, "/%d", i);
+    assert_int_equal (fileio_mkdirs (deep, 0700, NULL), 0);
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 2);
+    assert_int_equal (f->skipped, 1);
+    assert_non_null (strstr (f->why.text, "30/31/32: directories are not"));
+    // the whole of it
+    f->skipped = 0;
+    assert_int_equal (fileio_remove_tree (f->capture, NULL), 0);
+    assert_int_equal (fileio_replace (f->capture, "", 0, 0600, NULL), 0);
+    seal (f);
+    assert_int_equal (f->skipped, 1);
+    assert_non_null (strstr (f->why.text, "all of it: Not a directory"));
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_rests_in_a_file), TEST (test_breaks_off),
+        TEST (test_leaves_out_aloud),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
