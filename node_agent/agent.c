@@ -25,6 +25,8 @@
 #define ALONE_LIMIT_NS (60 * NS_PER_S)  // a run's agent that no wrapper joins
 #define UNHEARD_LIMIT_NS (60 * NS_PER_S)        // of the aggregator, at first
 #define SILENT_LIMIT_NS (20 * NS_PER_S) // of it, when all is delivered
+#define CLOSED_LIMIT_NS (30 * NS_PER_S) // a backend that starts again, too,
+                                        // closes what is there for a while
 #define PROBLEM_NS (60 * NS_PER_S)      // one line about connecting in so long
 
 /* ---- the end ---- */
@@ -165,7 +167,9 @@ static void on_roll (void *arg, bool complete, const char *text)
     }
 }
 
-/* Whether a refusal is to be survived: somebody may enrol our key. */
+/* Whether a refusal is to be survived: somebody may enrol our key, or another
+ * agent may go.
+ */
 static bool keeps_trying (const struct agent *a)
 {
     return !a->opt->once && !a->opt->run_dir;
@@ -194,20 +198,35 @@ static void on_refused (void *arg, enum refusal reason, const char *why)
 {
     struct agent *a = arg;
 
-    if (reason == REFUSAL_KEY && keeps_trying (a))
+    if (reason == REFUSAL_VERSION)
+        give_up (a, EX_PROTOCOL, why);
+    else if (keeps_trying (a))
         log_problem (a, why);
     else
-        give_up (a, reason == REFUSAL_KEY ? EX_NOPERM : EX_PROTOCOL, why);
+        give_up (a, reason == REFUSAL_KEY ? EX_NOPERM : EX_TEMPFAIL, why);
+}
+
+/* Whether connections have ended in the handshake, and nothing else come, for
+ * too long.
+ */
+static bool closed_for_good (struct agent *a)
+{
+    int64_t now = clock_mono_ns ();
+
+    if (a->closed_ns == 0 || ship_heard_ns (a->ship) > a->closed_ns)
+        a->closed_ns = now;
+    return now - a->closed_ns > CLOSED_LIMIT_NS;
 }
 
 static void on_problem (void *arg, enum net_problem what, const char *text)
 {
     struct agent *a = arg;
 
-    if (keeps_trying (a) || what == NET_SLOW)
+    if (keeps_trying (a) || what == NET_SLOW ||
+        (what == NET_CLOSED && !closed_for_good (a)))
         log_problem (a, text);
     else
-        give_up (a, EX_NOPERM, text);
+        give_up (a, what == NET_CLOSED ? EX_UNAVAILABLE : EX_NOPERM, text);
 }
 
 static void on_delivered (void *arg)

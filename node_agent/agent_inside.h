@@ -42,6 +42,7 @@ struct agent {
     struct ship *ship;
     struct net_security security;
     int64_t problem_ns;         // when a problem was logged, 0: never
+    int64_t closed_ns;          // since when connections end in the handshake
     char host[HOST_NAME_MAX_BYTES], key[HOST_KEY_SIZE];
     int listener;               // for wrappers; -1: none
     struct client *clients;

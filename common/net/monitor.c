@@ -110,10 +110,10 @@ static void tell_no_detail (struct net *n, uint32_t value)
     else if (++n->closed >= CLOSED_LIMIT)
         net_tell (n, NET_CLOSED, n->secured
                   ? "%s ends the connection in the handshake: --server-key is "
-                    "not its key, or it does not encrypt"
+                    "not its key, it does not encrypt, or it is starting"
                   : "%s ends the connection in the handshake: it wants an "
-                    "encrypted one (--key, --server-key), or is no "
-                    "aggregator", n->endpoint);
+                    "encrypted one (--key, --server-key), is no aggregator, "
+                    "or is starting", n->endpoint);
 }
 
 static void connecting (struct net *n, int event, uint32_t value)

@@ -82,7 +82,8 @@ enum net_problem {
     NET_KEY_REFUSED,            // ours is unknown there, or was revoked
     NET_NOT_ALIKE,              // one side encrypts, the other does not
     NET_CLOSED,                 // in the handshake, several times in a row:
-                                // as a wrong server key makes it
+                                // as a wrong server key makes it, and as a
+                                // proxy whose backend starts
     NET_SLOW,                   // no answer in the handshake: tried again
     // listening
     NET_PEER_REFUSED,           // has been counted

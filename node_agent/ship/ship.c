@@ -409,7 +409,9 @@ static void on_message (void *arg, const struct net_peer *from,
         s->events.roll (s->events.arg, m->complete, m->text);
         break;
     case MESSAGE_REFUSED:
-        s->events.refused (s->events.arg, m->reason, m->text);
+        // version 1 has no reasons: its aggregators do not speak ours
+        s->events.refused (s->events.arg, m->version < 2 ? REFUSAL_VERSION
+                                                         : m->reason, m->text);
         break;
     default:
         break;

@@ -118,13 +118,13 @@ stop_service_and ()                 # PID
     stop_service
 }
 
-@test "a wrong key of the aggregator: 77, said at both ends" {
+@test "a wrong key of the aggregator: 69 after a while, said at both ends" {
     setup_keys
     make_keys
     make
     service --keys keys
     agent keys/node1.key keys/stranger.pub
-    expect_status 77
+    expect_status 69
     shows "ends the connection in the handshake" "--server-key"
     service_says "another key for this aggregator"
     stop_service
@@ -372,6 +372,55 @@ stop_service_and ()                 # PID
         3) shows "protocol version 3" ;;
         esac
     done
+}
+
+# ---- for a while ----
+
+@test "an aggregator that is full: --once ends with 75, a service agent waits" {
+    local peer agent
+
+    setup_keys
+    make
+    "$WIRE_PEER" aggregator "tcp://127.0.0.1:$PORT" 2 "try again later" \
+        >peer.log 2>&1 3>&- &
+    peer=$!
+    eventually listens "$PORT"
+    run timeout 60 "$AGENT" --once --state spool --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" job
+    expect_status 75
+    shows "try again later"
+    "$AGENT" --state spool --job j --quiet-period 0.1s \
+        --aggregator "tcp://127.0.0.1:$PORT" job >agent.log 2>&1 3>&- &
+    agent=$!
+    eventually grep -q "event=not-connected.*try again later" agent.log
+    kill "$peer"
+    wait "$peer" || true
+    service
+    eventually grep -q event=connected agent.log
+    kill "$agent"
+    wait "$agent" || true
+    stop_service
+}
+
+# As a proxy does while what is behind it starts.
+@test "connections that are closed a few times are no refusal" {
+    local peer agent status=0
+
+    setup_keys
+    make
+    "$WIRE_PEER" closer "$PORT" 5 >peer.log 2>&1 3>&- &
+    peer=$!
+    eventually listens "$PORT"
+    timeout 60 "$AGENT" --once --state spool --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" job >agent.log 2>&1 3>&- &
+    agent=$!
+    all_closed () { gone "$peer"; }
+    eventually all_closed
+    service
+    wait "$agent" || status=$?
+    is "the agent's status" 0 "$status"
+    grep -q "event=not-connected.*ends the connection" agent.log
+    stop_service
 }
 
 # ---- limits ----

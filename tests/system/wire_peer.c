@@ -8,7 +8,10 @@
  *         then delivers FILE as a raw file of capture "old".  Prints one of
  *         welcome, refused TEXT, handshake-failed; and then acknowledged.
  *     wire_peer aggregator ENDPOINT VERSION TEXT
- *         answers whoever says something with REFUSED in that version
+ *         answers whoever says something with REFUSED in that version, for no
+ *         reason that has a number
+ *     wire_peer closer PORT N
+ *         ends N connections as soon as they are there
  *     wire_peer relay PORT TO_PORT FILE
  *         hands on connections, and writes what passes into FILE
  */
@@ -193,6 +196,8 @@ static int be_aggregator (char **args)
            zmq_recv (router, rest, sizeof (rest), 0) >= 0) {
         put_head (&b, number (args[1]), REFUSED);
         wire_put_text (&b, args[2]);
+        if (number (args[1]) >= 2)
+            wire_put_u8 (&b, 0);
         if (zmq_send (router, id, (size_t)n, ZMQ_SNDMORE) < 0 ||
             zmq_send (router, b.data, b.size, 0) < 0)
             die ("answer");
@@ -236,16 +241,25 @@ static void hand_on (int client, const char *port, int out)
     }
 }
 
-static int be_relay (char **args)
+static int listen_on (const char *port)
 {
-    struct sockaddr_in at = loopback (args[0]);
-    int out = open (args[2], O_WRONLY | O_CREAT | O_APPEND, 0600), one = 1;
-    int listener = socket (AF_INET, SOCK_STREAM, 0), client;
+    struct sockaddr_in at = loopback (port);
+    int listener = socket (AF_INET, SOCK_STREAM, 0), one = 1;
 
     (void)setsockopt (listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof (one));
-    if (out < 0 || bind (listener, (struct sockaddr *)&at, sizeof (at)) < 0 ||
+    if (bind (listener, (struct sockaddr *)&at, sizeof (at)) < 0 ||
         listen (listener, 16) < 0)
-        die ("relay");
+        die (port);
+    return listener;
+}
+
+static int be_relay (char **args)
+{
+    int out = open (args[2], O_WRONLY | O_CREAT | O_APPEND, 0600);
+    int listener = listen_on (args[0]), client;
+
+    if (out < 0)
+        die (args[2]);
     (void)signal (SIGCHLD, SIG_IGN);
     while ((client = accept (listener, NULL, NULL)) >= 0) {
         if (fork () == 0) {
@@ -256,6 +270,18 @@ static int be_relay (char **args)
         (void)close (client);
     }
     return 1;
+}
+
+static int be_closer (char **args)
+{
+    int listener = listen_on (args[0]), client;
+
+    for (unsigned i = 0; i < number (args[1]); i++) {
+        if ((client = accept (listener, NULL, NULL)) < 0)
+            die ("accept");
+        (void)close (client);
+    }
+    return 0;
 }
 
 int main (int argc, char **argv)
@@ -269,6 +295,8 @@ int main (int argc, char **argv)
         return be_aggregator (argv + 2);
     if (strcmp (part, "relay") == 0 && argc == 5)
         return be_relay (argv + 2);
+    if (strcmp (part, "closer") == 0 && argc == 4)
+        return be_closer (argv + 2);
     (void)fprintf (stderr, "wire_peer: which part?\n");
     return 2;
 }
