@@ -323,6 +323,18 @@ void agent_scan (void *arg)
 
 /* ---- large directories ---- */
 
+/* With --once nobody comes back to look into a directory again. */
+static int take_search (struct agent *a, const struct finder_result *r,
+                        int64_t now, struct err *err)
+{
+    if (a->opt->once && r->rc < 0) {
+        log_text (LOG_LEVEL_ERROR, "unsearched", "%s", r->err.text);
+        a->unsearched = true;
+        return watch_found (a->watch, r->dir, &r->list, 0, &r->err, now, err);
+    }
+    return watch_found (a->watch, r->dir, &r->list, r->rc, &r->err, now, err);
+}
+
 static void on_searched (void *arg, struct finder_result *results, size_t n)
 {
     struct agent *a = arg;
@@ -333,8 +345,7 @@ static void on_searched (void *arg, struct finder_result *results, size_t n)
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = watch_found (a->watch, results[i].dir, &results[i].list,
-                          results[i].rc, &results[i].err, now, &err);
+        rc = take_search (a, &results[i], now, &err);
     if (rc < 0)
         log_text (LOG_LEVEL_ERROR, "watch-failed", "%s", err.text);
     a->searched = a->searched || last;
@@ -408,15 +419,29 @@ static bool is_of_another_job (void *arg, const char *path)
                                                a->opt->job);
 }
 
+static int watch_options (struct agent *a, struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < a->opt->watch.n && rc == 0; i++) {
+        const char *dir = a->opt->watch.items[i];
+
+        if (!a->opt->once && access (dir, F_OK) < 0 && errno == ENOENT)
+            log_text (LOG_LEVEL_WARN, "watch", "there is no %s yet; it is "
+                      "looked for again and again", dir);
+        rc = watch_add (a->watch, dir, true, 0, -1, err);
+    }
+    return rc;
+}
+
 int agent_open_captures (struct agent *a, struct err *err)
 {
     struct space_limit budget;
-    int rc = 0;
+    int rc;
 
     if (!(a->watch = watch_create ()))
         return err_set (err, ENOMEM, "no memory to watch");
-    for (size_t i = 0; i < a->opt->watch.n && rc == 0; i++)
-        rc = watch_add (a->watch, a->opt->watch.items[i], true, 0, -1, err);
+    rc = watch_options (a, err);
     watch_ask (a->watch, is_of_another_job, a);
     if (rc == 0 && a->opt->run_dir)
         rc = exclude_other_runs (a, err);

@@ -63,6 +63,7 @@ struct agent {
     bool searched;              // one that began after the end has ended
     bool done_said;             // DONE: the aggregator knows that it has all
     bool flushed;               // what had not settled was taken as it was
+    bool unsearched;            // a directory could not be (--once)
     bool seal_failed;           // a capture waits to be sealed again
     bool over;                  // the job is: the aggregator has said so
     bool complete;              // every rank is present, nothing is left here

@@ -245,6 +245,20 @@ raw_captures ()
     stop_service
 }
 
+# A mistyped path must not look like a delivery.
+@test "a directory that is not there: 66 with --once, else a warning" {
+    make
+    service
+    run agent --once job nowhere
+    expect_status 66
+    shows "cannot open directory nowhere: No such file or directory"
+    eventually captures_are 4       # of the other one
+    watching --quiet-period 0.1s later
+    eventually grep -q "there is no later yet" agent.log
+    ends_with 0
+    stop_service
+}
+
 @test "two agents with one state directory: the second says so" {
     make
     mkdir empty

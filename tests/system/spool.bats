@@ -116,7 +116,8 @@ flip ()
     flip "$file" 1
     touch -d @1 "$file"
     service
-    run agent --once --raw nowhere
+    mkdir elsewhere
+    run agent --once --raw elsewhere
     expect_status 1
     is "changed" 1 "$(sql "SELECT count(*) FROM item WHERE state=8" \
                           spool/spool-j/ledger.db)"
