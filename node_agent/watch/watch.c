@@ -33,7 +33,7 @@ struct watch {
     struct dir *dirs;
     size_t ndirs;
     struct tracked *items;
-    size_t nitems, next_seen;
+    size_t nitems, next_seen;   // those before it have been told
     char **problems;
     size_t nproblems, next_problem;
     char *excluded, *included;  // included is below excluded
@@ -269,7 +269,7 @@ int watch_found (struct watch *w, const char *dir,
 /* Look again at what is known; forget what is not there any more. */
 static void look_again (struct watch *w, int64_t mono_ns)
 {
-    size_t kept = 0;
+    size_t kept = 0, told = 0;          // of those that stay
 
     for (size_t i = 0; i < w->nitems; i++) {
         struct tracked *t = &w->items[i];
@@ -281,9 +281,11 @@ static void look_again (struct watch *w, int64_t mono_ns)
         }
         if (!t->foreign)
             observe (t, mono_ns);
+        told += i < w->next_seen;
         w->items[kept++] = *t;
     }
     w->nitems = kept;
+    w->next_seen = told;
 }
 
 static int hand_on (struct tracked *t, bool finished, watch_fn *fn, void *arg,

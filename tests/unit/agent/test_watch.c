@@ -235,6 +235,29 @@ static void test_vanished (void **state)
     assert_int_equal (f->settled, 1);
 }
 
+/* One is forgotten while another is seen for the first time: should that
+ * vanish before it is read, nobody would know unless it is told here.
+ */
+static void test_seen (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+
+    put (f, "a_ascend_pt/FRAMEWORK/data", "1");
+    put (f, "b_ascend_pt/FRAMEWORK/data", "1");
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
+    assert_int_equal (scan_at (f, 1, 0), 0);
+    assert_non_null (strstr (watch_next_seen (f->w), "a_ascend_pt"));
+    assert_non_null (strstr (watch_next_seen (f->w), "b_ascend_pt"));
+    assert_null (watch_next_seen (f->w));
+    (void)snprintf (path, sizeof (path), "%s/a_ascend_pt", f->dir);
+    assert_int_equal (fileio_remove_tree (path, NULL), 0);
+    put (f, "c_ascend_pt/FRAMEWORK/data", "1");
+    assert_int_equal (scan_at (f, 2, 0), 0);
+    assert_non_null (strstr (watch_next_seen (f->w), "c_ascend_pt"));
+    assert_null (watch_next_seen (f->w));
+}
+
 static bool say_foreign (void *arg, const char *path)
 {
     return strstr (path, arg) != NULL;
@@ -312,7 +335,7 @@ int main (void)
         TEST (test_quiet), TEST (test_marker), TEST (test_old),
         TEST (test_changed), TEST (test_since), TEST (test_absent),
         TEST (test_flush), TEST (test_refused), TEST (test_vanished),
-        TEST (test_large), TEST (test_foreign),
+        TEST (test_large), TEST (test_seen), TEST (test_foreign),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
