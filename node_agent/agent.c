@@ -285,9 +285,19 @@ static int open_spool (struct agent *a, struct err *err)
     return spool_open (dir, &a->spool, err);
 }
 
-/* A run's key is in a file for as long as it takes to read it.  -ENOKEY: the
- * keys are not as they should be.
+/* A run's own key is in a file of the run's directory for as long as it takes
+ * to read it; any other is somebody's for good.
  */
+static void forget_key (const struct agent_options *opt)
+{
+    size_t n = opt->run_dir ? strlen (opt->run_dir) : 0;
+
+    if (n > 0 && strncmp (opt->key, opt->run_dir, n) == 0 &&
+        opt->key[n] == '/')
+        (void)unlink (opt->key);
+}
+
+/* -ENOKEY: the keys are not as they should be. */
 static int open_keys (struct agent *a, struct err *err)
 {
     const struct agent_options *opt = a->opt;
@@ -296,8 +306,7 @@ static int open_keys (struct agent *a, struct err *err)
     a->security.insecure = opt->insecure;
     if (!opt->insecure && opt->key) {
         rc = key_client (opt->key, opt->server_key, &a->security, err);
-        if (opt->run_dir)
-            (void)unlink (opt->key);
+        forget_key (opt);
     }
     if (opt->insecure)
         log_text (LOG_LEVEL_WARN, "insecure", "nothing is encrypted, and "

@@ -317,6 +317,21 @@ stop_service_and ()                 # PID
     nothing_runs
 }
 
+@test "run --aggregator: the node's own key is used, and still there after" {
+    setup_keys
+    make_keys
+    service --keys keys
+    cp -p keys/node1.key before
+    background env ROLLCALL_KEY="$PWD/keys/node1.key" \
+        ROLLCALL_SERVER_KEY="$PWD/keys/server.pub" \
+        "$ROLLCALL" run --aggregator "tcp://127.0.0.1:$PORT" --job j \
+        --text -- sh -c 'touch began; until [ -e go ]; do sleep 0.05; done'
+    eventually test -e began
+    # by now it has been read; a run's own key would be gone
+    eventually grep -q event=connected "$(run_dir)/agent.log"
+    cmp before keys/node1.key
+}
+
 @test "run --insecure: works, and says what it means" {
     setup_keys
     run mpirun_run 2 --insecure -- ./writer
