@@ -31,77 +31,94 @@ struct launch {
     int64_t ended_ns;
 };
 
-static int add (char **argv, int n, const char *option, const char *value)
+/* ---- the launcher's command line ---- */
+
+struct words {
+    char *at[ARGS_MAX];         // NULL behind the last one
+    int n;
+};
+
+static int add_word (void *arg, const char *word)
 {
-    if (!value)
-        return n;
-    argv[n++] = (char *)option;
-    argv[n++] = (char *)value;
-    return n;
+    struct words *w = arg;
+
+    if (w->n == ARGS_MAX - 1)
+        return -E2BIG;
+    if (!(w->at[w->n] = strdup (word)))
+        return -ENOMEM;
+    w->n++;
+    return 0;
+}
+
+static void free_words (struct words *w)
+{
+    while (w->n > 0)
+        free (w->at[--w->n]);
+}
+
+/* The wrappers get every option, but for those that only this process has a
+ * use for, and with what it has found out.
+ */
+static int add_options (const struct run *r, struct words *w)
+{
+    struct run_options o = *r->opt;
+
+    o.out = o.launcher = o.interface = o.ports = NULL;
+    o.json = o.text = false;
+    o.child = r->mpi_child ? "mpi" : "plain";
+    o.aggregator = r->endpoints;
+    o.job = r->job;
+    return options_words (&run_command, &o, add_word, w);
 }
 
 /* sh -c 'exec <launcher> "$@"' sh rollcall-run --child mpi ... -- COMMAND: the
  * shell splits the launcher's words, as its user would expect.
  */
-static int launcher_args (struct run *r, char **argv, char *script,
-                          size_t max, char *self, struct err *err)
+static int launcher_words (const struct run *r, struct words *w,
+                           struct err *err)
 {
-    static char deadline[32], quiet[32];
-    int n = 0, rc = run_program ("rollcall-run", self, err);
+    char self[PATH_MAX], script[4096];
+    const char *const shell[] = { "sh", "-c", script, "sh", self };
+    int rc = run_program ("rollcall-run", self, err);
 
     if (rc < 0)
         return rc;
-    (void)snprintf (deadline, sizeof (deadline), "%lldms",
-                    (long long)(r->opt->deadline_ns / NS_PER_MS));
-    (void)snprintf (quiet, sizeof (quiet), "%lldms",
-                    (long long)(r->opt->quiet_ns / NS_PER_MS));
-    if (snprintf (script, max, "exec %s \"$@\"", r->opt->launcher) >=
-        (int)max)
+    if (snprintf (script, sizeof (script), "exec %s \"$@\"",
+                  r->opt->launcher) >= (int)sizeof (script))
         return err_set (err, E2BIG, "--launcher is too long");
-    argv[n++] = (char *)"sh";
-    argv[n++] = (char *)"-c";
-    argv[n++] = script;
-    argv[n++] = (char *)"sh";
-    argv[n++] = self;
-    n = add (argv, n, "--child", r->mpi_child ? "mpi" : "plain");
-    n = add (argv, n, "--aggregator", r->endpoints);
-    n = add (argv, n, "--job", r->job);
-    n = add (argv, n, "--deadline", deadline);
-    n = add (argv, n, "--quiet-period", quiet);
-    n = add (argv, n, "--state", r->opt->state);
-    for (size_t i = 0; i < r->opt->watch.n; i++)
-        n = add (argv, n, "--watch", r->opt->watch.items[i]);
-    if (r->opt->raw)
-        argv[n++] = (char *)"--raw";
-    if (r->opt->insecure)
-        argv[n++] = (char *)"--insecure";
-    argv[n++] = (char *)"--";
-    for (char **c = r->command; *c && n < ARGS_MAX - 1; c++)
-        argv[n++] = *c;
-    argv[n] = NULL;
-    return n < ARGS_MAX - 1 ? 0 : err_set (err, E2BIG, "COMMAND has too many "
-                                           "arguments");
+    for (size_t i = 0; i < sizeof (shell) / sizeof (shell[0]) && rc == 0; i++)
+        rc = add_word (w, shell[i]);
+    if (rc == 0)
+        rc = add_options (r, w);
+    if (rc == 0)
+        rc = add_word (w, "--");
+    for (char **c = r->command; *c && rc == 0; c++)
+        rc = add_word (w, *c);
+    return rc < 0 ? err_sys (err, -rc, "cannot write the launcher's command "
+                             "line (%d words at most)", ARGS_MAX) : 0;
 }
 
 static int start_launcher (struct launch *l, struct err *err)
 {
-    char *argv[ARGS_MAX], script[4096], self[PATH_MAX];
-    int rc = launcher_args (l->r, argv, script, sizeof (script), self, err);
+    struct words words = { .n = 0 };
+    int rc = launcher_words (l->r, &words, err);
     sigset_t none;
 
-    if (rc < 0)
-        return rc;
-    l->launcher = fork ();
-    if (l->launcher == 0) {
+    if (rc == 0 && (l->launcher = fork ()) == 0) {
         (void)sigemptyset (&none);
         (void)sigprocmask (SIG_SETMASK, &none, NULL);
         if (run_export_keys (l->r) < 0)
             _exit (126);
-        (void)execv ("/bin/sh", argv);
+        (void)execv ("/bin/sh", words.at);
         _exit (127);
     }
-    return l->launcher < 0 ? err_sys (err, errno, "cannot fork") : 0;
+    if (l->launcher < 0)
+        rc = err_sys (err, errno, "cannot fork");
+    free_words (&words);
+    return rc;
 }
+
+/* ---- waiting ---- */
 
 static void on_signal (struct launch *l)
 {

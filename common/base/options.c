@@ -1,6 +1,7 @@
 /* common/base/options.c - settings, declared once in a table */
 #include "base/options.h"
 
+#include "base/clock.h"
 #include "base/space.h"
 #include "base/units.h"
 
@@ -179,6 +180,81 @@ enum options_result options_parse (const struct command_spec *c, int argc,
     *rest = optind;
     return OPTIONS_OK;
 }
+
+/* ---- back into words ---- */
+
+struct writer {
+    int (*fn) (void *arg, const char *word);
+    void *arg;
+};
+
+static int write_option (const struct writer *w, const struct option_spec *o,
+                         const char *value)
+{
+    char name[64];
+    int rc;
+
+    (void)snprintf (name, sizeof (name), "--%s", o->name);
+    rc = w->fn (w->arg, name);
+    return rc == 0 && value ? w->fn (w->arg, value) : rc;
+}
+
+static int write_number (const struct writer *w, const struct option_spec *o,
+                         int64_t value)
+{
+    char text[48];
+
+    if (o->kind == OPTION_DURATION)
+        (void)snprintf (text, sizeof (text), "%lld.%09llds",
+                        (long long)(value / NS_PER_S),
+                        (long long)(value % NS_PER_S));
+    else
+        (void)snprintf (text, sizeof (text), "%lld", (long long)value);
+    return write_option (w, o, text);
+}
+
+static int write_value (const struct writer *w, const struct option_spec *o,
+                        const void *opt)
+{
+    const void *at = (const char *)opt + o->offset;
+    const char *text;
+    int rc = 0;
+
+    switch (o->kind) {
+    case OPTION_FLAG:
+        return *(const bool *)at ? write_option (w, o, NULL) : 0;
+    case OPTION_TEXT:
+        text = *(const char *const *)at;
+        return text ? write_option (w, o, text) : 0;
+    case OPTION_INT:
+    case OPTION_DURATION:
+    case OPTION_BYTES:
+        return write_number (w, o, *(const int64_t *)at);
+    case OPTION_LIST: {
+        const struct option_list *list = at;
+
+        for (size_t i = 0; i < list->n && rc == 0; i++)
+            rc = write_option (w, o, list->items[i]);
+        return rc;
+    }
+    case OPTION_ROOM:
+        break;
+    }
+    return -ENOTSUP;
+}
+
+int options_words (const struct command_spec *c, const void *opt,
+                   int (*fn) (void *arg, const char *word), void *arg)
+{
+    const struct writer w = { fn, arg };
+    int rc = 0;
+
+    for (size_t i = 0; i < c->noptions && rc == 0; i++)
+        rc = write_value (&w, &c->options[i], opt);
+    return rc;
+}
+
+/* ---- for people ---- */
 
 /* Text in lines of HELP_WIDTH, indented. */
 static void print_wrapped (const char *text, int indent)

@@ -65,6 +65,13 @@ enum options_result options_parse (const struct command_spec *c, int argc,
                                    char **argv, bool stop_early, void *out,
                                    int *rest, struct err *err);
 
+/* The words of a command line that says what is in 'opt', which options_parse
+ * has filled: to 'fn' one by one.  What is not set is left out.  0, or what
+ * 'fn' returned if that is negative; -ENOTSUP for OPTION_ROOM.
+ */
+int options_words (const struct command_spec *c, const void *opt,
+                   int (*fn) (void *arg, const char *word), void *arg);
+
 /* --help on stdout, and the man page's SYNOPSIS and OPTIONS in scdoc form. */
 void options_print_help (const struct command_spec *c);
 void options_print_man (const struct command_spec *c);

@@ -76,6 +76,44 @@ one_world ()
     nothing_runs
 }
 
+@test "--launcher: every option is handed on, or is the front end's own" {
+    local name said
+
+    printf '#!/bin/sh\nprintf "%%s\\n" "$@" >handed\n' >launch
+    chmod +x launch
+    # all that there are; without --interface the name of one would be needed
+    run "$ROLLCALL" run --launcher ./launch -o out --text --port 20000-30000 \
+        --watch a --watch b --deadline 5s --quiet-period 1.5s --child auto \
+        --raw --release never --max-rate 1MB --expect-bytes 1kB --insecure \
+        --state "$TEST_DIR/state" --job j -- true
+    expect_status 69
+    for name in $("$ROLLCALL_BIN/rollcall-run" --help-names); do
+        said=$(grep -cxF -- "$name" handed || true)
+        case $name in
+        --out | --launcher | --interface | --port | --json | --text | --help)
+            is "$name" 0 "$said" ;;
+        --watch)
+            is "$name" 2 "$said" ;;
+        *)  is "$name" 1 "$said" ;;
+        esac
+    done
+    after () { grep -A 1 -xF -- "$1" handed | tail -n 1; }
+    is "release" never "$(after --release)"
+    is "rate" 1000000 "$(after --max-rate)"
+    is "bytes" 1000 "$(after --expect-bytes)"
+    is "quiet" 1.500000000s "$(after --quiet-period)"
+    is "job" j "$(after --job)"
+}
+
+@test "--launcher --release never: what was delivered stays on the nodes" {
+    run "$ROLLCALL" run --text -o out --launcher "mpirun -np 2" --raw \
+        --release never -- ./writer
+    expect_status 0
+    is "captures" 2 "$(find "$(run_dir)/captures" -name '*_ascend_pt' | wc -l)"
+    is "delivered" 2 "$(find out/captures -name '*_ascend_pt' | wc -l)"
+    nothing_runs
+}
+
 @test "a failing MPI program: its status, its rank, the others' captures" {
     setup_mpi
     cat >fails <<'SCRIPT'

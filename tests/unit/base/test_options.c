@@ -1,0 +1,134 @@
+/* tests/unit/base/test_options.c - settings into words and back */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/options.h"
+#include "base/space.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORDS_MAX 32
+
+struct settings {
+    const char *text, *none;
+    struct option_list list;
+    int64_t number, bytes, time_ns;
+    bool yes, no;
+};
+
+#define AT(m) offsetof (struct settings, m)
+
+static const struct option_spec options[] = {
+    { "text", 't', OPTION_TEXT, AT (text), "T", NULL, NULL, 0, 0, "" },
+    { "none", 0, OPTION_TEXT, AT (none), "T", NULL, NULL, 0, 0, "" },
+    { "list", 'l', OPTION_LIST, AT (list), "L", NULL, NULL, 0, 0, "" },
+    { "number", 0, OPTION_INT, AT (number), "N", "7", NULL, -9, 9, "" },
+    { "bytes", 0, OPTION_BYTES, AT (bytes), "B", "0", NULL, 0, 0, "" },
+    { "time", 0, OPTION_DURATION, AT (time_ns), "D", "60s", NULL, 0, 0, "" },
+    { "yes", 'y', OPTION_FLAG, AT (yes), NULL, NULL, NULL, 0, 0, "" },
+    { "no", 0, OPTION_FLAG, AT (no), NULL, NULL, NULL, 0, 0, "" },
+};
+
+static const struct command_spec command = {
+    "test", "", "", options, sizeof (options) / sizeof (options[0]),
+};
+
+struct words {
+    char *at[WORDS_MAX];
+    int n;
+};
+
+static int take (void *arg, const char *word)
+{
+    struct words *w = arg;
+
+    if (w->n == WORDS_MAX - 1)
+        return -E2BIG;
+    w->at[w->n++] = strdup (word);
+    return 0;
+}
+
+static void parse (int argc, char **argv, struct settings *ret)
+{
+    struct err err = { "" };
+    int rest;
+
+    memset (ret, 0, sizeof (*ret));
+    if (options_parse (&command, argc, argv, false, ret, &rest, &err) !=
+        OPTIONS_OK)
+        fail_msg ("%s", err.text);
+}
+
+/* What one process hands on to another is what it was told itself. */
+static void test_round_trip (void **state)
+{
+    char *said[] = { (char *)"test", (char *)"--text", (char *)"-x y",
+                     (char *)"--list", (char *)"a b", (char *)"-l",
+                     (char *)"", (char *)"--number", (char *)"-3",
+                     (char *)"--bytes", (char *)"9GB", (char *)"--time",
+                     (char *)"90.001s", (char *)"-y", NULL };
+    struct words w = { .n = 0 };
+    struct settings a, b;
+
+    (void)state;
+    parse (14, said, &a);
+    assert_int_equal (take (&w, "test"), 0);
+    assert_int_equal (options_words (&command, &a, take, &w), 0);
+    parse (w.n, w.at, &b);
+    assert_string_equal (b.text, "-x y");
+    assert_null (b.none);
+    assert_int_equal (b.list.n, 2);
+    assert_string_equal (b.list.items[0], "a b");
+    assert_string_equal (b.list.items[1], "");
+    assert_int_equal (b.number, -3);
+    assert_int_equal (b.bytes, 9000000000);
+    assert_int_equal (b.time_ns, 90001000000);
+    assert_true (b.yes);
+    assert_false (b.no);
+    while (w.n > 0)
+        free (w.at[--w.n]);
+}
+
+static int refuse (void *arg, const char *word)
+{
+    (void)word;
+    return --*(int *)arg > 0 ? 0 : -ENOSPC;
+}
+
+static void test_refused (void **state)
+{
+    static const struct option_spec room = { "room", 0, OPTION_ROOM, 0, "S",
+                                             NULL, NULL, 0, 0, "" };
+    const struct command_spec other = { "test", "", "", &room, 1 };
+    struct space_limit limit = { .set = true };
+    struct settings a = { .text = "x", .yes = true };
+    int left;
+
+    (void)state;
+    // --text x --number 0 --bytes 0 --time 0.0s --yes: none is the last one
+    for (left = 1; left <= 9; left++) {
+        int n = left;
+
+        assert_int_equal (options_words (&command, &a, refuse, &n), -ENOSPC);
+    }
+    left = 10;
+    assert_int_equal (options_words (&command, &a, refuse, &left), 0);
+    assert_int_equal (options_words (&other, &limit, refuse, &left),
+                      -ENOTSUP);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_round_trip),
+        cmocka_unit_test (test_refused),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
