@@ -53,13 +53,25 @@ static int remove_begun (struct spool *s, struct released *r, struct err *err)
     return rc;
 }
 
+/* What is said of a capture is not to be believed: it stays, for good. */
+static int distrust (struct spool *s, const struct released *r,
+                     struct err *err)
+{
+    int rc = spool_drop_release (s, r->id, err);
+
+    counter_add (COUNTER_RELEASES_REFUSED, 1);
+    return rc < 0 ? rc : err_set (err, ESTALE, "%s stays: %s", r->path,
+                                  r->why);
+}
+
 int release_repair (struct spool *s, struct err *err)
 {
     struct released r = { .id = 0 };
     int rc, first = 0;
 
     while ((rc = spool_next_release (s, RELEASE_BEGUN, r.id, 0, &r, err)) > 0) {
-        if ((rc = remove_begun (s, &r, err)) < 0 && first == 0)
+        rc = r.why ? distrust (s, &r, err) : remove_begun (s, &r, err);
+        if (rc < 0 && first == 0)
             first = rc;
         buf_fini (&r.manifest);
     }
@@ -93,6 +105,11 @@ int release_next (struct spool *s, const struct release_policy *p, bool full,
     if ((rc = find_next (s, p, wall_ns, &r, err)) <= 0)
         return rc;
     (void)snprintf (path, PATH_MAX, "%s", r.path);
+    if (r.why) {
+        rc = distrust (s, &r, err);
+        buf_fini (&r.manifest);
+        return rc;
+    }
     rc = manifest_check (r.path, r.manifest.data, r.manifest.size, err);
     if (rc == 0)
         rc = spool_set_release (s, r.id, RELEASE_BEGUN, err);

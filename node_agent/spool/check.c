@@ -89,6 +89,9 @@ static const char bad_closed_sql[] =
     "SELECT id FROM item WHERE state NOT BETWEEN 3 AND 5 AND sum IS NOT "
     ITEM_SUM ("state", "at", "why");
 
+static const char bad_release_sql[] =
+    "SELECT id FROM release WHERE sum IS NOT " RELEASE_SUM ("state");
+
 /* Each row of 'sql' is a fault, mended by 'mend' (with %lld). */
 static int check_rows (struct check *c, const char *sql, const char *what,
                        const char *mend, const char *done, struct err *err)
@@ -141,6 +144,8 @@ static int check_ledger_rows (struct check *c, struct err *err)
           "DELETE FROM said WHERE rowid=%lld", "removed" },
         { bad_note_sql, "a note with a wrong checksum",
           "DELETE FROM note WHERE rowid=%lld", "removed" },
+        { bad_release_sql, "a capture to be released, with a wrong checksum",
+          "DELETE FROM release WHERE id=%lld", "the capture stays" },
     };
     int rc = 0;
 

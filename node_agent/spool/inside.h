@@ -6,7 +6,7 @@
  * items.c      items: next, durable, gone, set aside
  * kept.c       what wrappers said, and notes
  * releases.c   captures that may be removed one day
- * migrate.c    a ledger of version 1
+ * migrate.c    ledgers of older versions
  * check.c      spool_check
  */
 #ifndef ROLLCALL_SPOOL_INSIDE_H
@@ -16,7 +16,7 @@
 
 #include "base/db.h"
 
-#define SPOOL_SCHEMA 2          // PRAGMA user_version
+#define SPOOL_SCHEMA 3          // PRAGMA user_version
 #define SPOOL_KINDS 3           // ITEM_ROWS, ITEM_RAW, and an unused 0
 #define SPOOL_LEDGER "ledger.db"
 #define SPOOL_ITEMS "items"
@@ -48,8 +48,8 @@ struct spool {
 
 /* ---- ledger.c ---- */
 
-/* Open ledger.db in s->dir, which may be of version 1 or new.  -EBADMSG when it
- * is damaged.
+/* Open ledger.db in s->dir, which may be of an older version or new.  -EBADMSG
+ * when it is damaged.
  */
 int spool_ledger_open (struct spool *s, struct err *err);
 void spool_ledger_close (struct spool *s);
@@ -115,6 +115,8 @@ int capture_forget (struct spool *s, uint64_t id, char path[PATH_MAX],
 #define ITEM_SUM(state, at, why) \
     "row_sum('i', id, capture, number, kind, own, path, size, content, " \
     state ", " at ", " why ")"
+#define RELEASE_SUM(state) \
+    "row_sum('r', path, first_item, last_item, sealed_ns, manifest, " state ")"
 
 int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
               const struct digest *content, struct err *err);
@@ -141,6 +143,6 @@ static inline bool state_is_open (enum spool_state s)
 
 /* ---- migrate.c ---- */
 
-int spool_migrate (struct spool *s, struct err *err);
+int spool_migrate (struct spool *s, int64_t version, struct err *err);
 
 #endif

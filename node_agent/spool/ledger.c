@@ -8,12 +8,14 @@
 #include "base/fault.h"
 #include "base/fileio.h"
 #include "base/wire.h"
+#include "guard/manifest.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define ROW_MAX (1u << 20)      // bytes of one row in its checksum
+#define ROW_MAX (MANIFEST_MAX + (1u << 20))     // bytes of one row in its
+                                        // checksum; a manifest is the most
 #define WAL_BYTES_MAX "4194304" // of the journal, that a start has to read
 
 static const char schema_sql[] =
@@ -40,7 +42,7 @@ static const char schema_sql[] =
     "CREATE TABLE release (id INTEGER PRIMARY KEY AUTOINCREMENT,"
     " path TEXT NOT NULL UNIQUE, first_item INTEGER NOT NULL,"
     " last_item INTEGER NOT NULL, sealed_ns INTEGER NOT NULL,"
-    " manifest BLOB NOT NULL, state INTEGER NOT NULL);"
+    " manifest BLOB NOT NULL, state INTEGER NOT NULL, sum INTEGER NOT NULL);"
     "CREATE INDEX release_state ON release(state, id);"
     "CREATE TABLE said (rank INTEGER, type TEXT, packet TEXT NOT NULL,"
     " sum INTEGER NOT NULL, PRIMARY KEY (rank, type));"
@@ -281,8 +283,8 @@ int spool_ledger_open (struct spool *s, struct err *err)
                         path);
     if (version == 0)
         return create_new (s, err);
-    if (version == 1)
-        return spool_migrate (s, err);
+    if (version < SPOOL_SCHEMA)
+        return spool_migrate (s, version, err);
     return tally_load (s, err);
 }
 

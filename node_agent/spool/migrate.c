@@ -1,4 +1,6 @@
-/* node_agent/spool/migrate.c - a ledger of version 1
+/* node_agent/spool/migrate.c - ledgers of older versions
+ *
+ * Version 2 had no checksums for what may be released.
  *
  * Version 1 had no rows for captures, and its shipments were in the spool's
  * own directory.  Their files are linked to their new names, everything is
@@ -145,7 +147,7 @@ static int take_items (struct spool *s, struct err *err)
     return rc;
 }
 
-int spool_migrate (struct spool *s, struct err *err)
+static int migrate_1 (struct spool *s, struct err *err)
 {
     int rc = spool_ledger_begin (s, err);
 
@@ -178,4 +180,28 @@ int spool_migrate (struct spool *s, struct err *err)
         return why == -EBADMSG ? why : rc;
     }
     return spool_ledger_commit (s, "agent.spool.migrate.commit", err);
+}
+
+static int migrate_2 (struct spool *s, struct err *err)
+{
+    int rc = tally_load (s, err);
+
+    if (rc == 0)
+        rc = spool_ledger_begin (s, err);
+    if (rc < 0)
+        return rc;
+    rc = db_exec (s->db, "ALTER TABLE release ADD COLUMN sum INTEGER NOT NULL "
+                  "DEFAULT 0; UPDATE release SET sum=" RELEASE_SUM ("state")
+                  "; PRAGMA user_version=3", err);
+    if (rc < 0) {
+        rc = ledger_error (s, NULL);
+        spool_ledger_rollback (s);
+        return rc;
+    }
+    return spool_ledger_commit (s, "agent.spool.migrate.commit", err);
+}
+
+int spool_migrate (struct spool *s, int64_t version, struct err *err)
+{
+    return version == 1 ? migrate_1 (s, err) : migrate_2 (s, err);
 }

@@ -1,7 +1,8 @@
 /* node_agent/spool/releases.c - captures that may be removed one day */
 #include "spool/releases.h"
 
-#include "base/db.h"
+#include "spool/inside.h"
+
 #include "base/fault.h"
 #include "guard/manifest.h"
 
@@ -18,9 +19,10 @@ int spool_add_release (struct spool *s, const char *path, size_t nitems,
     if (rc < 0)
         return err_sys (err, -rc, "cannot note the files of %s", path);
     rc = db_prepare (spool_db (s), "INSERT OR REPLACE INTO release (path, "
-                     "first_item, last_item, sealed_ns, manifest, state) "
-                     "SELECT ?1, max(id) - ?2 + 1, max(id), ?3, ?4, 0 "
-                     "FROM item", &st, err);
+                     "first_item, last_item, sealed_ns, manifest, state, sum) "
+                     "SELECT ?1, a, b, ?3, ?4, 0, row_sum('r', ?1, a, b, ?3, "
+                     "?4, 0) FROM (SELECT max(id)-?2+1 AS a, max(id) AS b "
+                     "FROM item)", &st, err);
     if (rc == 0) {
         db_bind_text (st, 1, path);
         (void)sqlite3_bind_int64 (st, 2, (int64_t)nitems);
@@ -33,6 +35,12 @@ int spool_add_release (struct spool *s, const char *path, size_t nitems,
     return rc;
 }
 
+/* Every item that was sealed is there, is as it was entered, and durable. */
+#define ALL_DELIVERED \
+    "last_item-first_item+1 = (SELECT count(*) FROM item NOT INDEXED WHERE " \
+    "id BETWEEN first_item AND last_item AND state IN (6, 7) AND sum IS " \
+    ITEM_SUM ("state", "at", "why") ")"
+
 static int take_row (sqlite3_stmt *st, struct released *ret)
 {
     ret->id = sqlite3_column_int64 (st, 0);
@@ -42,6 +50,11 @@ static int take_row (sqlite3_stmt *st, struct released *ret)
     buf_init (&ret->manifest, MANIFEST_MAX);
     buf_put (&ret->manifest, sqlite3_column_blob (st, 3),
              (size_t)sqlite3_column_bytes (st, 3));
+    ret->why = NULL;
+    if (!sqlite3_column_int (st, 4))
+        ret->why = "its row in the ledger is damaged";
+    else if (!sqlite3_column_int (st, 5))
+        ret->why = "the ledger does not have all of its items as delivered";
     return ret->manifest.failed ? -1 : 1;
 }
 
@@ -50,8 +63,10 @@ int spool_next_release (struct spool *s, enum release_state state, int64_t id,
                         struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int rc = db_prepare (spool_db (s), "SELECT id, path, sealed_ns, manifest "
-                         "FROM release WHERE state=?1 AND id>?2 AND (?1<>0 OR "
+    // what costs a hash is asked of the one row that is returned
+    int rc = db_prepare (spool_db (s), "SELECT id, path, sealed_ns, manifest, "
+                         "sum IS " RELEASE_SUM ("state") ", " ALL_DELIVERED
+                         " FROM release WHERE state=?1 AND id>?2 AND (?1<>0 OR "
                          "sealed_ns<?3 AND NOT EXISTS (SELECT 1 FROM item "
                          "WHERE item.id BETWEEN first_item AND last_item AND "
                          "item.state NOT IN (6, 7))) ORDER BY id LIMIT 1",
@@ -84,8 +99,8 @@ int spool_set_release (struct spool *s, int64_t id, enum release_state state,
 
     if (rc < 0)
         return err_sys (err, -rc, "cannot note a release");
-    rc = db_prepare (spool_db (s), "UPDATE release SET state=?2 WHERE id=?1",
-                     &st, err);
+    rc = db_prepare (spool_db (s), "UPDATE release SET state=?2, sum="
+                     RELEASE_SUM ("?2") " WHERE id=?1", &st, err);
     if (rc == 0) {
         (void)sqlite3_bind_int64 (st, 1, id);
         (void)sqlite3_bind_int (st, 2, (int)state);
@@ -95,15 +110,22 @@ int spool_set_release (struct spool *s, int64_t id, enum release_state state,
     return rc;
 }
 
+int spool_drop_release (struct spool *s, int64_t id, struct err *err)
+{
+    return db_execf (spool_db (s), err, "DELETE FROM release WHERE id=%lld",
+                     (long long)id);
+}
+
 bool spool_is_releasing (struct spool *s, const char *path)
 {
     sqlite3_stmt *st = NULL;
     bool is = false;
 
-    if (db_prepare (spool_db (s), "SELECT 1 FROM release WHERE path=?1 AND "
-                    "state IN (1, 4)", &st, NULL) == 0) {
+    if (db_prepare (spool_db (s), "SELECT sum IS " RELEASE_SUM ("state")
+                    " FROM release WHERE path=?1 AND state IN (1, 4)", &st,
+                    NULL) == 0) {
         db_bind_text (st, 1, path);
-        is = sqlite3_step (st) == SQLITE_ROW;
+        is = sqlite3_step (st) == SQLITE_ROW && sqlite3_column_int (st, 0);
     }
     (void)sqlite3_finalize (st);
     return is;

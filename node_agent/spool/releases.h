@@ -23,6 +23,7 @@ struct released {
     char path[PATH_MAX];
     int64_t sealed_ns;          // wall clock
     struct buf manifest;        // to be freed by the caller (buf_fini)
+    const char *why;            // it is not to be believed, or NULL
 };
 
 /* The last 'nitems' items that were sealed are those of this capture.  Replaces
@@ -32,9 +33,10 @@ int spool_add_release (struct spool *s, const char *path, size_t nitems,
                        const struct buf *manifest, int64_t now_ns,
                        struct err *err);
 
-/* The first after 'id' in this state; of RELEASE_KEPT only those of which every
- * item is durable, and which were sealed before 'before_ns'.  1, 0 for none, or
- * negative.
+/* The first after 'id' in this state; of RELEASE_KEPT only those of which no
+ * item is on its way, and which were sealed before 'before_ns'.  1, 0 for none,
+ * or negative.  Nothing may be removed if ret->why is set: its row is damaged,
+ * or that of an item, or there are not as many delivered items as were sealed.
  */
 int spool_next_release (struct spool *s, enum release_state state, int64_t id,
                         int64_t before_ns, struct released *ret,
@@ -42,6 +44,9 @@ int spool_next_release (struct spool *s, enum release_state state, int64_t id,
 
 int spool_set_release (struct spool *s, int64_t id, enum release_state state,
                        struct err *err);
+
+/* Forget a row that is not to be believed: its capture stays. */
+int spool_drop_release (struct spool *s, int64_t id, struct err *err);
 
 /* Whether what is at 'path' is the rest of a capture that is being removed, or
  * was: it must not be taken for a newer version.

@@ -207,13 +207,17 @@ static int undo_settled (struct spool *s, struct err *err)
     return 0;
 }
 
-/* Files of items that were acknowledged just before the end. */
+/* Files of items that were acknowledged just before the end.  A row that only
+ * seems to say so keeps its wrong sum.
+ */
 static int finish_durable (struct spool *s, struct err *err)
 {
+    static const char next[] = "SELECT id FROM item INDEXED BY item_durable "
+        "WHERE state=6 AND sum IS " ITEM_SUM ("state", "at", "why")
+        " LIMIT 1";
+
     for (;;) {
-        uint64_t id = (uint64_t)db_int (s->db, "SELECT id FROM item INDEXED "
-                                        "BY item_durable WHERE state=6 LIMIT "
-                                        "1", 0);
+        uint64_t id = (uint64_t)db_int (s->db, next, 0);
         int rc;
 
         if (id == 0)
@@ -224,8 +228,7 @@ static int finish_durable (struct spool *s, struct err *err)
             (rc = spool_ledger_commit (s, "agent.spool.released.commit",
                                        err)) < 0)
             return rc;
-        if (db_int (s->db, "SELECT id FROM item INDEXED BY item_durable WHERE "
-                    "state=6 LIMIT 1", 0) == (int64_t)id)
+        if (db_int (s->db, next, 0) == (int64_t)id)
             return err_set (err, EIO, "cannot remove files of the spool %s",
                             s->dir);
     }

@@ -5,6 +5,10 @@
  */
 #include "spool_check.h"
 
+#include "guard/manifest.h"
+#include "guard/release.h"
+#include "spool/releases.h"
+
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -186,6 +190,95 @@ static void test_next (void **state)
     assert_false (spool_knows (f->s, f->raw, "v1"));
 }
 
+/* A capture with a raw file, noted for its release, of which the first
+ * 'delivered' items are durable.
+ */
+static void put_releasable (struct fixture *f, unsigned delivered)
+{
+    static const enum item_kind kinds[] = { ITEM_ROWS, ITEM_RAW };
+    struct spool_item got = { .id = 0 };
+    struct buf manifest;
+    size_t files;
+
+    assert_int_equal (fileio_mkdirs (f->raw, 0700, NULL), 0);
+    (void)spool_put (f, f->raw, "v1", "0123456789", "raw", true);
+    buf_init (&manifest, MANIFEST_MAX);
+    assert_int_equal (manifest_take (f->raw, &manifest, &files, NULL), 0);
+    assert_int_equal (spool_add_release (f->s, f->raw, 2, &manifest, 1, NULL),
+                      0);
+    buf_fini (&manifest);
+    for (unsigned i = 0; i < delivered; i++) {
+        assert_int_equal (spool_next (f->s, kinds[i], 0, &got, NULL), 1);
+        assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
+    }
+}
+
+static int release (struct fixture *f)
+{
+    const struct release_policy p = { .kind = RELEASE_SHIPPED };
+    char path[PATH_MAX];
+
+    return release_next (f->s, &p, false, 9, path, NULL);
+}
+
+/* A capture is only removed by rows that are as they were written: with one
+ * flipped bit an item that nobody has looks delivered, or none is asked for.
+ */
+static void test_release (void **state)
+{
+    static const struct {
+        unsigned delivered;     // of 2 items
+        const char *damage;
+    } cases[] = {
+        { 1, "UPDATE item SET state=6 WHERE kind=2" },
+        { 1, "UPDATE item SET state=7 WHERE kind=2" },
+        { 1, "DELETE FROM item WHERE kind=2" },
+        { 0, "DELETE FROM item" },
+        { 0, "UPDATE release SET first_item=first_item+64" },
+        { 0, "UPDATE release SET last_item=last_item-64" },
+        { 1, "UPDATE release SET last_item=first_item" },
+        { 0, "UPDATE release SET state=1" },
+        { 2, "UPDATE release SET sealed_ns=0" },
+        { 2, "UPDATE release SET manifest=zeroblob(9)" },
+        { 2, "UPDATE release SET path=path || 'x'" },
+        { 2, "UPDATE release SET sum=sum+1" },
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        struct found found;
+
+        put_releasable (f, cases[i].delivered);
+        sql (f, cases[i].damage);
+        if (check (f, false, &found) == 0)
+            fail_msg ("not noticed: %s", cases[i].damage);
+        spool_reopen (f);
+        (void)release_repair (f->s, NULL);
+        if (release (f) > 0 || access (f->raw, F_OK) < 0)
+            fail_msg ("removed after: %s", cases[i].damage);
+        // and it is forgotten, not looked at for ever
+        assert_int_equal (release (f), 0);
+        assert_false (spool_is_releasing (f->s, f->raw));
+        assert_true (check (f, true, &found) >= 0);
+        assert_int_equal (check (f, false, &found), 0);
+        assert_int_equal (fileio_remove_tree (f->spool, NULL), 0);
+        assert_int_equal (fileio_remove_tree (f->raw, NULL), 0);
+        spool_reopen_new (f);
+    }
+    // without damage it goes: else the above shows nothing
+    put_releasable (f, 1);
+    assert_int_equal (release (f), 0);
+    assert_int_equal (access (f->raw, F_OK), 0);
+    spool_close (f->s);
+    assert_int_equal (fileio_remove_tree (f->spool, NULL), 0);
+    assert_int_equal (fileio_remove_tree (f->raw, NULL), 0);
+    spool_reopen_new (f);
+    put_releasable (f, 2);
+    assert_int_equal (release (f), 1);
+    assert_int_equal (access (f->raw, F_OK), -1);
+    assert_int_equal (release (f), 0);
+}
+
 /* Garbage instead of a ledger, or one that was condemned: set aside, and the
  * spool is as new.
  */
@@ -269,8 +362,8 @@ int main (void)
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_clean), TEST (test_shipment), TEST (test_orphan),
-        TEST (test_rows), TEST (test_next), TEST (test_ledger),
-        TEST (test_every_byte),
+        TEST (test_rows), TEST (test_next), TEST (test_release),
+        TEST (test_ledger), TEST (test_every_byte),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -1,5 +1,8 @@
-/* tests/unit/agent/test_spool_migrate.c - a spool of version 1 */
+/* tests/unit/agent/test_spool_migrate.c - spools of older versions */
 #include "spool_check.h"
+
+#include "guard/manifest.h"
+#include "spool/releases.h"
 
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -116,12 +119,51 @@ static void test_not_old (void **state)
     assert_int_equal (spool_undelivered (f->s), 0);
 }
 
+/* What may be released in a spool of version 2 may be in this one. */
+static void test_version_2 (void **state)
+{
+    struct fixture *f = *state;
+    struct released r;
+    struct spool_item got;
+    struct buf manifest;
+    char path[PATH_MAX];
+    sqlite3 *db;
+
+    (void)spool_put (f, f->raw, "v1", "0123456789", NULL, false);
+    buf_init (&manifest, MANIFEST_MAX);
+    buf_printf (&manifest, "of a test");
+    assert_int_equal (spool_add_release (f->s, f->raw, 1, &manifest, 1, NULL),
+                      0);
+    buf_fini (&manifest);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &got, NULL), 1);
+    assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
+    spool_close (f->s);
+    f->s = NULL;
+    assert_true (fileio_join (path, sizeof (path), f->spool, "ledger.db"));
+    assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
+    assert_int_equal (sqlite3_exec (db, "ALTER TABLE release DROP COLUMN sum;"
+                                    "PRAGMA user_version=2", NULL, NULL, NULL),
+                      SQLITE_OK);
+    (void)sqlite3_close (db);
+    for (int i = 0; i < 2; i++) {       // also when it has been migrated
+        spool_reopen_new (f);
+        assert_null (spool_set_aside (f->s));
+        assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, 9, &r,
+                                              NULL), 1);
+        assert_null (r.why);
+        assert_string_equal (r.path, f->raw);
+        buf_fini (&r.manifest);
+        spool_close (f->s);
+        f->s = NULL;
+    }
+}
+
 int main (void)
 {
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_migrate), TEST (test_not_old),
+        TEST (test_migrate), TEST (test_not_old), TEST (test_version_2),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
