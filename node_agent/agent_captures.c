@@ -11,6 +11,7 @@
 #include "base/fileio.h"
 #include "base/log.h"
 #include "control/orphans.h"
+#include "model/capture.h"
 #include "spool/releases.h"
 
 #include <errno.h>
@@ -82,14 +83,28 @@ static void log_sealed (const struct sealed *s)
     log_end (&l);
 }
 
+/* Without its raw files only rows leave the node: nothing else is left of a
+ * capture of which not all of them could be read.
+ */
+static bool is_safe_to_release (const struct agent *a, const struct sealed *s)
+{
+    return a->opt->raw ||
+           strcmp (s->state, capture_state_name (CAPTURE_COMPLETE)) == 0;
+}
+
 /* What the capture was, so that it can be released one day. */
 static void note_files (struct agent *a, const struct sealed *s)
 {
     struct err err = { "" };
 
-    if (release_concerns (&a->release, s->what.path) &&
-        spool_add_release (a->spool, s->what.path, s->nitems, &s->manifest,
-                           clock_wall_ns (), &err) < 0)
+    if (!release_concerns (&a->release, s->what.path))
+        return;
+    if (!is_safe_to_release (a, s))
+        log_text (LOG_LEVEL_INFO, "kept", "%s will not be released: it is %s, "
+                  "and its raw files stay here (no --raw)", s->what.path,
+                  s->state);
+    else if (spool_add_release (a->spool, s->what.path, s->nitems,
+                                &s->manifest, clock_wall_ns (), &err) < 0)
         log_text (LOG_LEVEL_WARN, "release", "%s will not be released: %s",
                   s->what.path, err.text);
 }

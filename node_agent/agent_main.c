@@ -57,7 +57,8 @@ static const struct option_spec options[] = {
       "directories that the run made." },
     { "release-rows-only", 0, OPTION_FLAG,
       offsetof (struct agent_options, release_rows_only), NULL, NULL, NULL, 0,
-      0, "Allow --release without --raw: the raw files are lost then." },
+      0, "Allow --release without --raw: the raw files of captures that are "
+      "complete are lost then." },
     { "cpu-budget", 0, OPTION_TEXT,
       offsetof (struct agent_options, cpu_budget), "PERCENT", "1%",
       "ROLLCALL_CPU_BUDGET", 0, 0,

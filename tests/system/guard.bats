@@ -173,6 +173,25 @@ nothing_acknowledged ()
     eventually captures_are 1
 }
 
+@test "--release-rows-only: a capture without all of its rows stays" {
+    local raw cut
+
+    make --ranks 3
+    raw=$(capture_of 1) cut=$(capture_of 2)
+    # never analysed; and one file of it is cut short
+    rm -r "$raw/ASCEND_PROFILER_OUTPUT"
+    mkdir -p "$raw/PROF_1/device_0/data"
+    truncate -s 100 "$(output_of 2)/communication.json"
+    service
+    run agent --once --release shipped --release-rows-only job
+    expect_status 0
+    is "captures" "$(printf '%s\n' "$raw" "$cut" | sort)" \
+        "$(find job -maxdepth 1 -name '*_ascend_pt' | sort)"
+    [ -d "$raw/PROF_1" ]
+    shows "$(basename "$raw") will not be released: it is raw" \
+        "$(basename "$cut") will not be released: it is partial"
+}
+
 @test "on a busy node bulk work still finishes" {
     make
     service
