@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #define RUN_AGGREGATOR "aggregator.json"        // its pid
+#define RUN_OVER "agent.over"           // made when its agent says so
 #define RUN_RESTARTS_MAX 3              // of daemons that were killed
 #define RUN_JOINED "joined"             // made when the first agent says hello
 
@@ -38,6 +39,7 @@ struct run_options {
     int64_t max_rate;           // of each agent, bytes a second
     const char *release;        // of captures in the run's own directories
     bool raw, insecure, json, text;
+    bool launched;              // by the front end of --launcher
 };
 
 extern const struct command_spec run_command;
@@ -68,6 +70,12 @@ struct run {
     unsigned restarts;          // of daemons
 };
 
+/* Whether the aggregator is a service, which serves other jobs, too. */
+static inline bool run_is_served (const struct run *r)
+{
+    return r->opt->aggregator && !r->opt->launched;
+}
+
 /* ---- run_job.c ---- */
 
 /* A new id that no other run has. */
@@ -79,8 +87,8 @@ int run_check_out (struct run *r, struct err *err);
 /* Make r->dir for r->job below the state directory. */
 int run_make_dir (struct run *r, struct err *err);
 
-/* As run_make_dir, for whoever starts the aggregator: -EEXIST when that job
- * has been run here before.
+/* As run_make_dir, for whoever starts the aggregator, or has none to start:
+ * -EEXIST when that job has been run here before.
  */
 int run_make_new_dir (struct run *r, struct err *err);
 

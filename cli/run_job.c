@@ -96,16 +96,18 @@ int run_make_dir (struct run *r, struct err *err)
 
 int run_make_new_dir (struct run *r, struct err *err)
 {
+    static const char *const left[] = { RUN_AGGREGATOR, RUN_OVER };
     char path[PATH_MAX];
     int rc = run_make_dir (r, err);
 
-    if (rc < 0)
-        return rc;
-    if (fileio_join (path, sizeof (path), r->dir, RUN_AGGREGATOR) &&
-        access (path, F_OK) == 0)
-        return err_set (err, EEXIST, "job %s has been run on this host before "
-                        "(%s): give this one another id", r->job, r->dir);
-    return 0;
+    for (size_t i = 0; i < 2 && rc == 0; i++) {
+        if (fileio_join (path, sizeof (path), r->dir, left[i]) &&
+            access (path, F_OK) == 0)
+            rc = err_set (err, EEXIST, "job %s has been run on this host "
+                          "before (%s): give this one another id", r->job,
+                          r->dir);
+    }
+    return rc;
 }
 
 int run_program (const char *name, char out[PATH_MAX], struct err *err)
@@ -332,6 +334,8 @@ int run_start_agent (struct run *r, struct err *err)
                          : r->opt->raw   ? "shipped" : "never");
     if (r->opt->raw)
         argv[n++] = (char *)"--raw";
+    if (run_is_served (r))
+        argv[n++] = (char *)"--no-roll";
     if (run_has_keys (r)) {
         if ((rc = run_write_agent_key (r, key, err)) < 0)
             return rc;

@@ -87,6 +87,10 @@ static const struct option_spec options[] = {
       0, "Deliver to an aggregator that is there already." },
     { "job", 'J', OPTION_TEXT, offsetof (struct run_options, job), "ID", NULL,
       NULL, 0, 0, "The job's id, instead of a new one." },
+    { "launched", 0, OPTION_FLAG, offsetof (struct run_options, launched),
+      NULL, NULL, NULL, 0, 0,
+      "Said by --launcher to the wrappers that it has started: the aggregator "
+      "is that of this run, and will say when it is over." },
     CLI_FORMAT_OPTIONS (struct run_options),
 };
 
@@ -422,7 +426,8 @@ static int start_collection (struct run *r)
 {
     struct err err = { "" };
 
-    if (run_make_dir (r, &err) < 0)
+    if ((run_is_served (r) ? run_make_new_dir (r, &err)
+                           : run_make_dir (r, &err)) < 0)
         return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
     warn_of_disk (r);
     if (r->listener >= 0 && run_start_aggregator (r, &err) < 0)

@@ -52,6 +52,7 @@ struct wrap {
     bool noted;                 // the agent knows that COMMAND has ended
     bool over;                  // the agent says that the job is
     bool given_up;              // nobody answers who could say so
+    char undelivered[512];      // what the agent says of it, if anything
     char why[512];              // in words, for the roll
     int64_t since_ns;           // wall clock, before COMMAND began
     sigset_t mask;              // what was blocked, and what became of a
@@ -265,6 +266,8 @@ static void on_control (struct wrap *w)
         w->noted = true;
     } else if (strcmp (type, "roll") == 0) {
         set_over (w);
+        (void)snprintf (w->undelivered, sizeof (w->undelivered), "%s",
+                        json_text (json_get (j, "text"), ""));
     }
     json_free (j);
 }
@@ -522,6 +525,27 @@ static int no_result (struct wrap *w, int status)
                      "looks again", r->job, r->dir, r->job);
 }
 
+/* The aggregator is a service: each returns the status of its own COMMAND.
+ * While other hosts may be running theirs, no other: the launcher would kill
+ * them.
+ */
+static int served_status (const struct wrap *w)
+{
+    const struct run *r = w->r;
+    int status = w->stopped ? 0 : w->status;
+
+    if (!w->undelivered[0] || r->world.local_rank > 0)
+        return status;
+    (void)RUN_FAIL (0, "job %s: %s; captures stay where they are (below "
+                    "%s/captures, or where COMMAND wrote them). When %s can "
+                    "be reached: rollcall-agent --once --job %s --aggregator "
+                    "%s%s DIR delivers those below DIR", r->job,
+                    w->undelivered, r->dir, r->endpoint, r->job, r->endpoint,
+                    r->opt->raw ? " --raw" : "");
+    return status == 0 && r->world.local_size == r->world.size
+               ? EX_UNAVAILABLE : status;
+}
+
 /* What the launcher is to see. */
 static int final_status (struct wrap *w)
 {
@@ -531,6 +555,8 @@ static int final_status (struct wrap *w)
 
     if (w->launcher_ended)
         return w->status ? w->status : 128 + SIGTERM;
+    if (run_is_served (r) && !w->given_up)
+        return served_status (w);
     if (!r->owns_aggregator && w->given_up && r->world.local_rank == 0)
         (void)no_result (w, 0);         // one of this host tells
     if (!r->owns_aggregator) {

@@ -101,22 +101,6 @@ static const char *useless (const struct agent *a, int64_t now)
     return NULL;
 }
 
-static void check_life (void *arg)
-{
-    struct agent *a = arg;
-    int64_t now = clock_mono_ns ();
-    const char *why = useless (a, now);
-
-    agent_check_rejoined (a, now);
-    if (why) {
-        log_text (LOG_LEVEL_WARN, "ending", "%s", why);
-        agent_tell_wrappers (a, "roll", why, false);
-        finish (a, status_unless_all (a, EX_UNAVAILABLE));
-        return;
-    }
-    (void)loop_add_timer (a->loop, NS_PER_S, check_life, a);
-}
-
 /* ---- the aggregator ---- */
 
 static void on_welcome (void *arg)
@@ -166,6 +150,54 @@ static void on_roll (void *arg, bool complete, const char *text)
         agent_release_all (a);
         finish (a, status_unless_all (a, EX_TEMPFAIL));
     }
+}
+
+/* A service says no ROLL: that it has heard the last word of this host is the
+ * end of the run here.
+ */
+static void on_said (void *arg)
+{
+    struct agent *a = arg;
+
+    if (a->opt->no_roll && a->done_said && !a->over)
+        on_roll (a, true, "");
+}
+
+static void end_at_deadline (struct agent *a)
+{
+    unsigned long long items = spool_undelivered (a->spool);
+    size_t captures = sealer_pending (a->sealer) + watch_unsettled (a->watch);
+    bool complete = nothing_left (a);
+    char text[MESSAGE_TEXT_MAX];
+
+    (void)snprintf (text, sizeof (text), "host %s: not delivered when the "
+                    "deadline passed: %llu items in the spool, %zu captures "
+                    "that were not read yet", a->host, items, captures);
+    if (!complete)
+        log_text (LOG_LEVEL_WARN, "deadline", "%s", text);
+    on_roll (a, complete, complete ? "" : text);
+    a->status = complete ? 0 : EX_UNAVAILABLE;
+}
+
+static void check_life (void *arg)
+{
+    struct agent *a = arg;
+    int64_t now = clock_mono_ns ();
+    const char *why = useless (a, now);
+
+    agent_check_rejoined (a, now);
+    if (a->opt->no_roll && a->ended_ns > 0 &&
+        now - a->ended_ns > a->opt->deadline_ns) {
+        end_at_deadline (a);
+        return;
+    }
+    if (why) {
+        log_text (LOG_LEVEL_WARN, "ending", "%s", why);
+        agent_tell_wrappers (a, "roll", why, false);
+        finish (a, status_unless_all (a, EX_UNAVAILABLE));
+        return;
+    }
+    (void)loop_add_timer (a->loop, NS_PER_S, check_life, a);
 }
 
 /* Whether a refusal is to be survived: somebody may enrol our key, or another
@@ -318,7 +350,7 @@ static int start (struct agent *a, struct err *err)
 {
     const struct ship_events events = { on_welcome, on_stop, on_roll,
                                         on_refused, on_problem, on_delivered,
-                                        on_failed, on_clock, a };
+                                        on_failed, on_clock, on_said, a };
     struct ship_identity who = { a->opt->job, a->host, a->key,
                                  a->opt->world_size,
                                  a->opt->key || a->opt->insecure

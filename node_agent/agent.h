@@ -28,6 +28,7 @@ struct agent_options {
     const char *run_dir;        // control socket and spool are here
     int64_t world_size;
     int64_t deadline_ns;        // after the last COMMAND has ended
+    bool no_roll;               // the aggregator is a service: says no ROLL
 };
 
 /* Run until done, or for ever as a service; the program's exit status. */

@@ -98,6 +98,10 @@ static const struct option_spec options[] = {
     { "deadline", 0, OPTION_DURATION,
       offsetof (struct agent_options, deadline_ns), "TIME", "120s", NULL, 0,
       0, "How long a run waits after the last COMMAND has ended." },
+    { "no-roll", 0, OPTION_FLAG, offsetof (struct agent_options, no_roll),
+      NULL, NULL, NULL, 0, 0,
+      "The run's aggregator is a service, which does not say when the run is "
+      "over: end when all of this host is delivered, or at the deadline." },
 };
 
 static const struct command_spec command = {

@@ -55,6 +55,7 @@ struct ship {
     struct bucket rate;
     bool held;                  // no raw files are sent meanwhile
     int64_t heard_ns;
+    int64_t done_ns;            // DONE was said first, 0: not yet
 };
 
 static void repeat_all (void *arg);
@@ -368,6 +369,10 @@ static void on_welcome (struct ship *s, const struct message *m)
 {
     s->peer_version = m->version;
     measure_clock (s, m);
+    // an answer to a hello that was said later: what came before it is there
+    if (s->is_done && s->done_ns > 0 && m->sent_ns >= s->done_ns &&
+        s->events.said)
+        s->events.said (s->events.arg);
     if (s->welcomed)
         return;
     s->welcomed = true;
@@ -427,6 +432,13 @@ static void say_hello (struct ship *s)
     (void)say (s, &s->hello);
 }
 
+static void say_done (struct ship *s)
+{
+    (void)say (s, &s->done);
+    if (s->done_ns == 0)
+        s->done_ns = clock_mono_ns ();
+}
+
 static void repeat_all (void *arg)
 {
     struct ship *s = arg;
@@ -441,7 +453,7 @@ static void repeat_all (void *arg)
             say_offer (s, &s->offers[i]);
     }
     if (s->is_done && s->welcomed && spool_undelivered (s->spool) == 0)
-        (void)say (s, &s->done);        // not before what was found later
+        say_done (s);           // not before what was found later
     if (s->welcomed)
         s->hello_ns = REPEAT_NS;
     (void)loop_add_timer (s->loop, jittered (s, s->hello_ns), repeat_all, s);
@@ -511,9 +523,12 @@ int ship_note (struct ship *s, const char *text)
 void ship_done (struct ship *s, const char *text)
 {
     s->is_done = true;
+    s->done_ns = 0;
     (void)snprintf (s->done.text, sizeof (s->done.text), "%s", text);
-    if (s->welcomed)
-        (void)say (s, &s->done);
+    if (!s->welcomed)
+        return;
+    say_done (s);
+    say_hello (s);              // its answer says that all of it has come
 }
 
 void ship_limit (struct ship *s, int64_t bytes_per_s)

@@ -29,6 +29,7 @@ struct ship_events {
     void (*failed) (void *arg, const char *why);        // the spool is: final
     void (*clock) (void *arg, const struct clock_sync *c);      // first known,
                                         // or it began or ceased to be off
+    void (*said) (void *arg);   // what was said before ship_done has arrived
     void *arg;
 };
 

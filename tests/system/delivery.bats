@@ -15,6 +15,57 @@ load service_helper
     stop_service
 }
 
+# to_service N [OPTION]... -- COMMAND...: a run that delivers to the service
+to_service ()
+{
+    local n=$1
+
+    shift
+    run timeout 100 mpirun -np "$n" "$ROLLCALL" run --text --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" "$@"
+}
+
+@test "a run that delivers to a service ends when everything is there" {
+    service
+    # a deadline that is not waited for
+    to_service 3 --deadline 1h -- sh -c '[ $RANK -eq 1 ] || ./writer'
+    expect_status 0
+    eventually captures_are 2
+    # nobody would know afterwards
+    reasoned () {
+        roster_says 1 missing "it wrote no capture below" 2>roster.log
+    }
+    eventually reasoned || fail "$(cat roster.log)"
+    stop_service
+    is "left in the run's directory" "agent.log agent.over captures" \
+        "$(ls "$(run_dir)" | xargs)"
+    # as of any run
+    to_service 1 -- touch started
+    expect_status 73
+    shows "job j has been run on this host before"
+    [ ! -e started ]
+}
+
+@test "a run that a service takes nothing of ends at its deadline, and says so" {
+    local run_dir
+
+    service --disk-floor 100%
+    to_service 2 --deadline 3s -- ./writer
+    expect_status 69
+    shows "not delivered when the deadline passed: 2 items in the spool" \
+        "rollcall-agent --once --job j --aggregator tcp://127.0.0.1:$PORT DIR"
+    # as it says
+    run_dir=$(run_dir)
+    is "captures" 2 "$(find "$run_dir/captures" -name '*_ascend_pt' | wc -l)"
+    [ -e "$run_dir/spool/ledger.db" ]
+    stop_service
+    service
+    run agent --once "$run_dir/captures"
+    expect_status 0
+    eventually captures_are 2
+    stop_service
+}
+
 @test "delivering again is harmless, with the spool and without" {
     make
     service

@@ -325,11 +325,17 @@ stop_service_and ()                 # PID
     background env ROLLCALL_KEY="$PWD/keys/node1.key" \
         ROLLCALL_SERVER_KEY="$PWD/keys/server.pub" \
         "$ROLLCALL" run --aggregator "tcp://127.0.0.1:$PORT" --job j \
-        --text -- sh -c 'touch began; until [ -e go ]; do sleep 0.05; done'
+        --text -- sh -c 'touch began; until [ -e go ]; do sleep 0.05; done
+        ./writer'
     eventually test -e began
     # by now it has been read; a run's own key would be gone
     eventually grep -q event=connected "$(run_dir)/agent.log"
     cmp before keys/node1.key
+    touch go
+    end_of "$pid"
+    expect_status 0
+    cmp before keys/node1.key
+    stop_service
 }
 
 @test "run --insecure: works, and says what it means" {
