@@ -23,6 +23,7 @@
 
 #define JOIN_LIMIT_NS (20 * NS_PER_S)   // for the agent to listen
 #define START_AGAIN_NS (2 * NS_PER_S)   // it may have met one that was dying
+#define LINE_MAX_BYTES 512              // of a log's last line
 #define LISTEN_FD 3                     // where the aggregator finds its socket
 
 void run_new_job (char out[WORLD_TEXT_MAX])
@@ -301,7 +302,7 @@ int run_start_agent (struct run *r, struct err *err)
 {
     char program[PATH_MAX], deadline[32], quiet[32], world[32], rate[32];
     char key[PATH_MAX];
-    char *argv[36];
+    char *argv[40];
     int n = 0, rc = run_program ("rollcall-agent", program, err);
     pid_t pid;
 
@@ -327,6 +328,9 @@ int run_start_agent (struct run *r, struct err *err)
     argv[n++] = (char *)"--quiet-period";
     argv[n++] = quiet;
     argv[n++] = (char *)"--hold";
+    // or that of a service on this host, in the environment, would do
+    argv[n++] = (char *)"--when-full";
+    argv[n++] = (char *)"block";
     argv[n++] = (char *)"--max-rate";
     argv[n++] = rate;
     argv[n++] = (char *)"--release";
@@ -361,13 +365,34 @@ static void wait_for_change (int inotify, int ms)
         return;
 }
 
+/* The last line of a file, or the end of that; "" if there is none. */
+static void last_line (const char *path, char out[LINE_MAX_BYTES])
+{
+    int fd = open (path, O_RDONLY | O_CLOEXEC);
+    off_t end = fd < 0 ? 0 : lseek (fd, 0, SEEK_END);
+    size_t n = end < LINE_MAX_BYTES ? (size_t)end : LINE_MAX_BYTES - 1;
+    char *newline;
+
+    if (n > 0 && fileio_pread_all (fd, out, n, end - (off_t)n) < 0)
+        n = 0;
+    if (n > 0 && out[n - 1] == '\n')
+        n--;
+    out[n] = '\0';
+    if ((newline = strrchr (out, '\n')))
+        memmove (out, newline + 1, strlen (newline));
+    if (fd >= 0)
+        (void)close (fd);
+}
+
 static int too_late (const struct run *r, struct err *err)
 {
-    char log[PATH_MAX];
+    char log[PATH_MAX], line[LINE_MAX_BYTES];
 
     (void)fileio_join (log, sizeof (log), r->dir, "agent.log");
+    last_line (log, line);
     return err_set (err, ETIMEDOUT, "the agent of host %s did not start; its "
-                    "log is %s", r->host, log);
+                    "log, %s, ends with: %s", r->host, log,
+                    line[0] ? line : "(nothing)");
 }
 
 int run_join_agent (struct run *r, bool start, struct err *err)

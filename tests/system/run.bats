@@ -419,6 +419,27 @@ torch ()
     nothing_runs
 }
 
+@test "the variables of services on this host are not for the run's" {
+    run env ROLLCALL_WHEN_FULL=drop-oldest-shipped ROLLCALL_RELEASE=shipped \
+        ROLLCALL_STATE=/nowhere ROLLCALL_AGGREGATOR=tcp://127.0.0.1:9 \
+        ROLLCALL_JOB=other ROLLCALL_LISTEN=tcp://127.0.0.1:9 \
+        ROLLCALL_ROOT=/nowhere ROLLCALL_KEYS=/nowhere ROLLCALL_KEY=/nowhere \
+        ROLLCALL_SERVER_KEY=/nowhere \
+        mpirun -np 2 "$ROLLCALL" run --text -o out -- ./writer
+    expect_status 0
+    shows "2 of 2 present"
+    is "captures" 2 "$(find "$(run_dir)/captures" -name '*_ascend_pt' | wc -l)"
+    nothing_runs
+}
+
+@test "an agent that does not start: its own words, and no COMMAND" {
+    # what a run's agent does take from the environment, and cannot use
+    run env ROLLCALL_CPU_BUDGET=none "$ROLLCALL" run -o out -- touch started
+    expect_status 71
+    shows "did not start" "agent.log, ends with: rollcall-agent: --cpu-budget"
+    [ ! -e started ]
+}
+
 @test "a capture that may not be read: named, the others are there" {
     chmod 777 .
     mkdir -m 777 free
