@@ -170,6 +170,18 @@ static void say (struct wrap *w, struct json *j)
         json_free (j);
 }
 
+/* A directory that need not be there yet, for an agent whose own is another. */
+static void absolute (const char *path, char out[PATH_MAX])
+{
+    char cwd[PATH_MAX];
+
+    if (realpath (path, out))
+        return;
+    if (path[0] == '/' || !getcwd (cwd, sizeof (cwd)) ||
+        !fileio_join (out, PATH_MAX, cwd, path))
+        (void)snprintf (out, PATH_MAX, "%s", path);
+}
+
 static void say_hello (struct wrap *w)
 {
     const struct run *r = w->r;
@@ -188,10 +200,8 @@ static void say_hello (struct wrap *w)
     if (getcwd (dir, sizeof (dir)))
         json_push_text (dirs, dir);
     for (size_t i = 0; i < r->opt->watch.n; i++) {
-        if (realpath (r->opt->watch.items[i], dir))
-            json_push_text (dirs, dir);
-        else
-            json_push_text (dirs, r->opt->watch.items[i]);
+        absolute (r->opt->watch.items[i], dir);
+        json_push_text (dirs, dir);
     }
     say (w, j);
 }

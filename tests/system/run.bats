@@ -121,6 +121,17 @@ SCRIPT
     nothing_runs
 }
 
+@test "--watch names a directory by ../, which COMMAND makes" {
+    mkdir work
+    # the agent's own working directory is another one
+    run env -C work "$ROLLCALL" run --text -o "$TEST_DIR/out" \
+        -w ../beside/captures -- sh -c 'mkdir -p ../beside/captures
+            exec ../writer ../beside/captures'
+    expect_status 0
+    shows "1 of 1 present"
+    nothing_runs
+}
+
 @test "a capture without a rank in its wrapper's directory is of that rank" {
     run mpirun_run 2 -- sh -c 'exec "$CAPTURE_MAKER" --quiet --ranks 2 \
         --only-rank $RANK --no-rank "$ROLLCALL_CAPTURE_DIR"'
