@@ -55,7 +55,7 @@ static uint64_t given_up (void)
 /* The status of an end at which nothing of this may be open. */
 static int status_unless_all (struct agent *a, int status)
 {
-    bool all = sealer_pending (a->sealer) == 0 && !a->seal_failed &&
+    bool all = sealer_pending (a->sealer) == 0 && !a->unsealed &&
                (a->searched || !a->opt->once) && !a->unsearched &&
                watch_unsettled (a->watch) == 0 &&
                spool_undelivered (a->spool) == 0 && given_up () == 0;
@@ -69,12 +69,13 @@ void agent_check_done (struct agent *a)
         return;
     if (a->opt->once && !a->opt->run_dir) {
         agent_release_all (a);
-        finish (a, status_unless_all (a, a->seal_failed  ? EX_CANTCREAT
+        finish (a, status_unless_all (a, a->unsealed     ? EX_CANTCREAT
                                          : a->unsearched ? EX_NOINPUT
                                                          : EX_GIVEN_UP));
     } else if (a->opt->run_dir && !a->done_said && agent_all_ended (a) &&
                a->scans_after_end > 1) {
         agent_explain_ranks (a);
+        agent_explain_captures (a);
         ship_done (a->ship, "");
         a->done_said = true;
     }

@@ -109,44 +109,123 @@ static void note_files (struct agent *a, const struct sealed *s)
                   s->what.path, err.text);
 }
 
+/* ---- not sealed ---- */
+
+struct unsealed {               // a capture that is to be sealed again
+    char *path;
+    struct err why;
+    struct unsealed *next;
+};
+
+/* Where the capture is in the list, or its end. */
+static struct unsealed **unsealed_at (struct agent *a, const char *path)
+{
+    struct unsealed **at = &a->unsealed;
+
+    while (*at && strcmp ((*at)->path, path) != 0)
+        at = &(*at)->next;
+    return at;
+}
+
+static void forget_unsealed (struct unsealed **at)
+{
+    struct unsealed *u = *at;
+
+    if (!u)
+        return;
+    *at = u->next;
+    free (u->path);
+    free (u);
+}
+
 /* A disk that was full may have room now. */
 static void seal_again (void *arg)
 {
     struct agent *a = arg;
 
-    a->seal_failed = false;
-    watch_again (a->watch, NULL);
+    for (const struct unsealed *u = a->unsealed; u; u = u->next)
+        watch_again (a->watch, u->path);
+}
+
+/* What a summary was told cannot be taken back.  A run has an end at which it
+ * is told what is still so then; elsewhere it is what will have been so.
+ */
+static void keep_unsealed (struct agent *a, const struct sealed *s)
+{
+    struct unsealed **at = unsealed_at (a, s->what.path), *u = *at;
+    char note[MESSAGE_TEXT_MAX];
+
+    log_text (LOG_LEVEL_ERROR, "seal-failed", "%s: %s", s->what.path,
+              s->err.text);
+    if (u) {
+        u->why = s->err;
+    } else if ((u = calloc (1, sizeof (*u))) &&
+               (u->path = strdup (s->what.path))) {
+        u->why = s->err;
+        *at = u;
+        (void)snprintf (note, sizeof (note), "host %s: %.300s could not be "
+                        "put into the spool at first: %.300s", a->host,
+                        u->path, u->why.text);
+        if (!a->opt->run_dir)
+            (void)ship_note (a->ship, note);
+    } else {
+        free (u);
+        watch_again (a->watch, s->what.path);
+        return;
+    }
+    (void)loop_add_timer (a->loop, SEAL_AGAIN_NS, seal_again, a);
+}
+
+const char *agent_why_unsealed (const struct agent *a, const char *dir)
+{
+    size_t n = strlen (dir);
+
+    for (const struct unsealed *u = a->unsealed; u; u = u->next) {
+        if (strncmp (u->path, dir, n) == 0 && u->path[n] == '/')
+            return u->why.text;
+    }
+    return NULL;
+}
+
+void agent_explain_captures (struct agent *a)
+{
+    for (const struct unsealed *u = a->unsealed; u; u = u->next) {
+        char note[MESSAGE_TEXT_MAX];
+
+        (void)snprintf (note, sizeof (note), "host %s: %.300s was not "
+                        "delivered: %.300s", a->host, u->path, u->why.text);
+        (void)ship_note (a->ship, note);
+    }
+}
+
+static void take_sealed (struct agent *a, struct sealed *s)
+{
+    log_sealed (s);
+    forget_unsealed (unsealed_at (a, s->what.path));
+    note_skipped (a, s);
+    note_shared (a, s->what.path);
+    if (s->manifest.size > 0)
+        note_files (a, s);
+    ship_kick (a->ship);
 }
 
 static void on_sealed (void *arg, struct sealed *s)
 {
     struct agent *a = arg;
-    char note[MESSAGE_TEXT_MAX];
 
     if (s->rc == 0 && !is_ours (a, s->rank) &&
         fileio_remote_fs (s->what.path)) {
         spool_unsettle (a->spool, s->id);
+        forget_unsealed (unsealed_at (a, s->what.path));
     } else {
         if (s->rc == 0)
             s->rc = spool_seal (a->spool, s->id, s->name, s->rank, s->items,
                                 s->nitems, &s->err);
         if (s->rc < 0) {
             spool_unsettle (a->spool, s->id);
-            a->seal_failed = true;
-            (void)loop_add_timer (a->loop, SEAL_AGAIN_NS, seal_again, a);
-            log_text (LOG_LEVEL_ERROR, "seal-failed", "%s: %s", s->what.path,
-                      s->err.text);
-            (void)snprintf (note, sizeof (note), "host %s: %.300s was not "
-                            "delivered: %.300s", a->host, s->what.path,
-                            s->err.text);
-            (void)ship_note (a->ship, note);
+            keep_unsealed (a, s);
         } else {
-            log_sealed (s);
-            note_skipped (a, s);
-            note_shared (a, s->what.path);
-            if (s->manifest.size > 0)
-                note_files (a, s);
-            ship_kick (a->ship);
+            take_sealed (a, s);
         }
     }
     if (a->waiting)
@@ -481,5 +560,7 @@ void agent_close_captures (struct agent *a)
     bulk_destroy (a->bulk);
     if (a->loop)
         loop_del_timer (a->loop, seal_again, a);
+    while (a->unsealed)
+        forget_unsealed (&a->unsealed);
     watch_destroy (a->watch);
 }

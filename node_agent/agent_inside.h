@@ -27,6 +27,7 @@
 
 struct client;                  // a wrapper's connection
 struct local_rank;              // a rank of this host
+struct unsealed;                // a capture that is to be sealed again
 
 /* What the files share.  It begins as zeros, apart from the options, the
  * listener (-1) and the time.
@@ -64,7 +65,7 @@ struct agent {
     bool done_said;             // DONE: the aggregator knows that it has all
     bool flushed;               // what had not settled was taken as it was
     bool unsearched;            // a directory could not be (--once)
-    bool seal_failed;           // a capture waits to be sealed again
+    struct unsealed *unsealed;  // captures that could not be sealed
     bool over;                  // the job is: the aggregator has said so
     bool complete;              // every rank is present, nothing is left here
     int status;                 // to exit with
@@ -92,6 +93,12 @@ int agent_recall_captures (struct agent *a, struct err *err);
 
 /* Go on with captures that had to wait for room or for the sealer. */
 void agent_hand_on (struct agent *a);
+
+/* At the end, tell of the captures that could not be sealed; why one below
+ * 'dir' could not, or NULL.
+ */
+void agent_explain_captures (struct agent *a);
+const char *agent_why_unsealed (const struct agent *a, const char *dir);
 
 /* Look at captures and small directories now, and again by a timer; begin a
  * search of large ones, as soon as the one before has ended.  'arg' is the

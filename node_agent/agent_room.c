@@ -25,8 +25,11 @@ static void say_note (struct agent *a, const char *text)
 
 /* ---- waiting for it ---- */
 
+/* Notes cannot be taken back: they say what will stay true. */
 static void hold (struct agent *a, bool held)
 {
+    char text[MESSAGE_TEXT_MAX];
+
     if (a->held == held)
         return;
     a->held = held;
@@ -37,8 +40,11 @@ static void hold (struct agent *a, bool held)
     counter_add (COUNTER_DISK_FLOORS, 1);
     log_text (LOG_LEVEL_WARN, "no-room", "captures stay where they are: %s",
               a->guard.why.text);
-    if (!a->room_noted)         // with other numbers it would be another note
-        say_note (a, a->guard.why.text);
+    if (!a->room_noted) {       // with other numbers it would be another note
+        (void)snprintf (text, sizeof (text), "captures had to wait for room: "
+                        "%.600s", a->guard.why.text);
+        say_note (a, text);
+    }
     a->room_noted = true;
     if (a->ended_ns > 0)
         agent_explain_ranks (a);
@@ -49,7 +55,7 @@ static void refuse (struct agent *a, const char *capture)
     char text[MESSAGE_TEXT_MAX];
 
     counter_add (COUNTER_CAPTURES_REFUSED, 1);
-    (void)snprintf (text, sizeof (text), "%.300s is not delivered: %.400s",
+    (void)snprintf (text, sizeof (text), "%.300s was refused: %.400s",
                     capture, a->guard.why.text);
     log_text (LOG_LEVEL_WARN, "refused", "%s", text);
     say_note (a, text);

@@ -66,10 +66,16 @@ bool agent_all_ended (const struct agent *a)
 
 static void explain_rank (struct agent *a, struct local_rank *r)
 {
+    const char *unsealed = r->capture_dir
+                               ? agent_why_unsealed (a, r->capture_dir) : NULL;
     char text[MESSAGE_TEXT_MAX];
 
     if (spool_has_rank (a->spool, r->rank))
         (void)snprintf (text, sizeof (text), "%s", r->text);
+    else if (unsealed)
+        (void)snprintf (text, sizeof (text), "%.500s%sits capture was not "
+                        "delivered: %.400s", r->text, r->text[0] ? "; " : "",
+                        unsealed);
     else if (a->held && r->capture_dir &&
              watch_count_below (a->watch, r->capture_dir) > 0)
         (void)snprintf (text, sizeof (text), "%.500s%sits capture waits on "

@@ -106,7 +106,7 @@ nothing_acknowledged ()
     service
     run agent --once --when-full refuse --disk-floor 100% job
     expect_status 1
-    shows "is not delivered" "are to stay free (--disk-floor)"
+    shows "was refused" "are to stay free (--disk-floor)"
     run agent --once job            # they are still there
     expect_status 0
     eventually captures_are 4

@@ -494,6 +494,40 @@ torch ()
     nothing_runs
 }
 
+# unsealable [COMMAND]...: a COMMAND whose capture finds no room in the spool
+# (a directory is where the shipment should go), until COMMAND lets it.
+unsealable ()
+{
+    cat >unsealable <<SCRIPT
+#!/bin/sh
+host=\$(dirname "\$(dirname "\$ROLLCALL_CAPTURE_DIR")")
+mkdir -p "\$host/spool/items/0/1-0"
+./writer
+until grep -q event=seal-failed "\$host/agent.log"; do sleep 0.05; done
+$*
+SCRIPT
+    chmod +x unsealable
+}
+
+@test "a capture that cannot be put into the spool is named" {
+    unsealable true
+    run mpirun_run 1 --quiet-period 0.1s -- ./unsealable
+    expect_status 65                # the only one
+    shows "rank 0: its capture was not delivered: cannot create" \
+        "Is a directory"
+    nothing_runs
+}
+
+@test "a capture that got into the spool at the second try is no loss" {
+    unsealable 'rmdir "$host/spool/items/0/1-0"
+        until grep -q event=sealed "$host/agent.log"; do sleep 0.05; done'
+    run mpirun_run 1 --quiet-period 0.1s -- ./unsealable
+    expect_status 0
+    shows "1 of 1 present"
+    [[ "$output" != *"not delivered"* ]] || fail "$output"
+    nothing_runs
+}
+
 @test "usage" {
     run "$ROLLCALL" run
     expect_status 2
