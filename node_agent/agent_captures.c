@@ -26,6 +26,7 @@
 #define SCAN_SHARE 50                   // or 50 times what one took (2 %)
 #define SEEN_BATCH 256                  // captures in one transaction
 #define SEAL_AGAIN_NS (10 * NS_PER_S)   // after a failure, a full disk say
+#define FAILURE_NS (60 * NS_PER_S)      // one line about failing in so long
 #define QUIET_AFTER_END_NS (500 * NS_PER_MS)    // its writer is gone by then
 
 /* ---- sealed ---- */
@@ -157,6 +158,8 @@ static void keep_unsealed (struct agent *a, const struct sealed *s)
 
     log_text (LOG_LEVEL_ERROR, "seal-failed", "%s: %s", s->what.path,
               s->err.text);
+    if (s->rc == -ENOSPC)
+        agent_ran_out (a, &s->err);
     if (u) {
         u->why = s->err;
     } else if ((u = calloc (1, sizeof (*u))) &&
@@ -235,10 +238,9 @@ static void on_sealed (void *arg, struct sealed *s)
 
 /* ---- searched for, and settled ---- */
 
-static int on_settled (void *arg, const struct watch_settled *settled,
-                       struct err *err)
+static int settle (struct agent *a, const struct watch_settled *settled,
+                   struct err *err)
 {
-    struct agent *a = arg;
     struct watch_settled version = *settled, *s = &version;
     char file[PATH_MAX];
     uint64_t id;
@@ -263,6 +265,20 @@ static int on_settled (void *arg, const struct watch_settled *settled,
     if (rc < 0)
         spool_unsettle (a->spool, id);
     return rc;
+}
+
+/* As settle, but a capture that finds no room waits for it. */
+static int on_settled (void *arg, const struct watch_settled *s,
+                       struct err *err)
+{
+    struct agent *a = arg;
+    int rc = settle (a, s, err);
+
+    if (rc != -ENOSPC)
+        return rc;
+    agent_ran_out (a, err);
+    a->waiting = true;
+    return -EAGAIN;
 }
 
 /* Write down which captures are there, so that one that goes before it could
@@ -347,6 +363,18 @@ static void report_problems (struct agent *a)
     }
 }
 
+/* What goes wrong with every search is said once a minute. */
+static void log_failure (struct agent *a, const char *event,
+                         const struct err *err)
+{
+    int64_t now = clock_mono_ns ();
+
+    if (a->failure_ns > 0 && now - a->failure_ns < FAILURE_NS)
+        return;
+    a->failure_ns = now;
+    log_text (LOG_LEVEL_ERROR, event, "%s", err->text);
+}
+
 void agent_hand_on (struct agent *a)
 {
     struct err err = { "" };
@@ -356,7 +384,7 @@ void agent_hand_on (struct agent *a)
     rc = watch_hand_on (a->watch, quiet_ns (a), clock_mono_ns (),
                         clock_wall_ns (), on_settled, a, &err);
     if (rc < 0 && rc != -EAGAIN)
-        log_text (LOG_LEVEL_ERROR, "watch-failed", "%s", err.text);
+        log_failure (a, "watch-failed", &err);
 }
 
 /* Half of the deadline was not enough to walk a directory once. */
@@ -395,9 +423,9 @@ void agent_scan (void *arg)
             note_unsearched (a);
     }
     if (rc < 0 && rc != -EAGAIN)
-        log_text (LOG_LEVEL_ERROR, "watch-failed", "%s", err.text);
+        log_failure (a, "watch-failed", &err);
     if (note_seen (a, &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "ledger", "%s", err.text);
+        log_failure (a, "ledger", &err);
     agent_give_way (a);
     report_problems (a);
     if (a->ended_ns > 0)
@@ -441,7 +469,7 @@ static void on_searched (void *arg, struct finder_result *results, size_t n)
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = take_search (a, &results[i], now, &err);
     if (rc < 0)
-        log_text (LOG_LEVEL_ERROR, "watch-failed", "%s", err.text);
+        log_failure (a, "watch-failed", &err);
     a->searched = a->searched || last;
     if (a->ended_ns > 0 && !a->searched)
         took = 0;               // begin the last one now

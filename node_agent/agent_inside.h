@@ -56,6 +56,8 @@ struct agent {
     char *status_text;          // that was written last
     int64_t scan_ns;            // between searches
     int64_t collecting_ns;      // since when without a break; 0: it is not
+    int64_t full_until_ns;      // a write found no room: wait so long
+    int64_t failure_ns;         // when one was logged, 0: never
     bool held;                  // for want of room; guard.why says it
     bool room_noted, waiting;   // said once; settled captures wait
     int64_t began_ns, ended_ns;         // all COMMANDs had; 0: not yet
@@ -119,6 +121,9 @@ void agent_give_way (struct agent *a);
  * never (--when-full refuse; that has been noted).
  */
 int agent_has_room (struct agent *a, const char *capture);
+
+/* The spool's disk turned out to be full: nothing more for a while. */
+void agent_ran_out (struct agent *a, const struct err *why);
 
 /* Look at the disks and release what may go, now and again by a timer. */
 void agent_check_room (void *arg);

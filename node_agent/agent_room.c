@@ -13,6 +13,7 @@
 #define ROOM_NS NS_PER_S                // between looks at the disks
 #define COLLECTING_NS (3 * NS_PER_S)    // a capture that changed so lately is
                                         // still being written
+#define FULL_NS (30 * NS_PER_S)         // after a write that found no room
 #define RELEASES_MAX 4                  // in one of them: unlinking takes time
 
 static void say_note (struct agent *a, const char *text)
@@ -61,9 +62,26 @@ static void refuse (struct agent *a, const char *capture)
     say_note (a, text);
 }
 
+/* How many captures may be under way.  A disk that is full although neither
+ * quota nor floor is reached is left alone for a while.
+ */
+static unsigned admits (struct agent *a)
+{
+    if (clock_mono_ns () < a->full_until_ns)
+        return 0;               // guard.why says it
+    return guard_admits (&a->guard, spool_bytes (a->spool));
+}
+
+void agent_ran_out (struct agent *a, const struct err *why)
+{
+    a->full_until_ns = clock_mono_ns () + FULL_NS;
+    a->guard.why = *why;
+    hold (a, true);
+}
+
 int agent_has_room (struct agent *a, const char *capture)
 {
-    unsigned most = guard_admits (&a->guard, spool_bytes (a->spool));
+    unsigned most = admits (a);
 
     hold (a, most == 0);
     if (most == 0 && a->guard.policy == GUARD_REFUSE) {
@@ -157,7 +175,7 @@ void agent_check_room (void *arg)
     bool full = check_captures (a);
 
     if (a->held) {
-        hold (a, guard_admits (&a->guard, spool_bytes (a->spool)) == 0);
+        hold (a, admits (a) == 0);
         if (!a->held)
             agent_hand_on (a);
     }

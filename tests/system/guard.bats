@@ -89,6 +89,28 @@ nothing_acknowledged ()
     as_analyzed
 }
 
+# No floor: the disk is found to be full when it is written to.
+@test "a full disk of the spool is said once, and waited for" {
+    disk 8m
+    make
+    mkdir later
+    service
+    inside "$AGENT" --state "$TEST_DIR/small/spool" --job j \
+        --disk-floor 0 --spool-quota 1GB --quiet-period 0.1s \
+        --aggregator "tcp://127.0.0.1:$PORT" later >>agent.log 2>&1 3>&- &
+    eventually says agent.log event=connected
+    inside sh -c 'cat /dev/zero >small/fill' 2>/dev/null || true
+    cp -r job/*_ascend_pt later
+    eventually says agent.log "captures stay where they are"
+    says agent.log event=no-room
+    tried_again () { [ "$(grep -c event=no-room agent.log)" -ge 2 ]; }
+    eventually tried_again
+    [ "$(grep -c . agent.log)" -lt 20 ] || fail "$(cat agent.log)"
+    inside rm small/fill
+    eventually captures_are 4
+    as_analyzed
+}
+
 @test "a spool at its quota holds one shipment more at most" {
     make --ranks 8
     choose_port                     # nobody listens: nothing is delivered
