@@ -46,10 +46,16 @@ struct job_agent *job_agent_of_host (struct job *j, const char *host_key)
     return NULL;
 }
 
+/* Room for one more of n; lists grow at powers of two. */
+static void *room (void *list, size_t n, size_t size)
+{
+    return (n & (n - 1)) != 0 ? list : realloc (list, (n ? 2 * n : 1) * size);
+}
+
 static struct job_agent *add_agent (struct job *j, const struct message *m)
 {
     struct job_agent *a = j->nagents < JOB_AGENTS_MAX
-        ? realloc (j->agents, (j->nagents + 1) * sizeof (*a)) : NULL;
+        ? room (j->agents, j->nagents, sizeof (*a)) : NULL;
 
     if (!a)
         return NULL;
@@ -94,23 +100,32 @@ static int set_text (char **at, const char *text)
     return 0;
 }
 
+/* The entry of a rank, made if it is not there; every agent repeats its ranks
+ * every other second.
+ */
 static struct job_rank *rank_at (struct job *j, int64_t rank)
 {
+    size_t low = 0, high = j->nranks;
     struct job_rank *p;
-    size_t i = j->nranks;
 
-    while (i > 0 && j->ranks[i - 1].rank >= rank)
-        i--;
-    if (i < j->nranks && j->ranks[i].rank == rank)
-        return &j->ranks[i];
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (j->ranks[mid].rank < rank)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low < j->nranks && j->ranks[low].rank == rank)
+        return &j->ranks[low];
     if (j->nranks >= JOB_RANKS_MAX ||
-        !(p = realloc (j->ranks, (j->nranks + 1) * sizeof (*p))))
+        !(p = room (j->ranks, j->nranks, sizeof (*p))))
         return NULL;
     j->ranks = p;
-    memmove (p + i + 1, p + i, (j->nranks - i) * sizeof (*p));
+    memmove (p + low + 1, p + low, (j->nranks - low) * sizeof (*p));
     j->nranks++;
-    p[i] = (struct job_rank){ .rank = rank, .phase = RANK_RUNNING };
-    return &p[i];
+    p[low] = (struct job_rank){ .rank = rank, .phase = RANK_RUNNING };
+    return &p[low];
 }
 
 int job_rank (struct job *j, struct job_agent *a, const struct message *m)
@@ -138,7 +153,7 @@ int job_note (struct job *j, const char *text)
     }
     if (j->nnotes == JOB_NOTES_MAX)
         return -E2BIG;
-    if (!(p = realloc (j->notes, (j->nnotes + 1) * sizeof (*p))))
+    if (!(p = room (j->notes, j->nnotes, sizeof (*p))))
         return -ENOMEM;
     j->notes = p;
     if (!(p[j->nnotes] = strdup (text)))
