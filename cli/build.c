@@ -15,7 +15,7 @@
 
 struct build_options {
     const char *root, *out;
-    int64_t threads;
+    int64_t threads, world_size;
     bool json, text;
 };
 
@@ -25,6 +25,11 @@ static const struct option_spec options[] = {
       NULL, NULL, 0, 0,
       "Write into DIR/cluster_analysis_output instead of ROOT/jobs/JOB. Works "
       "also while an aggregator serves ROOT." },
+    { "world-size", 'n', OPTION_INT,
+      offsetof (struct build_options, world_size), "N", "0", NULL, 0,
+      CAPTURE_WORLD_MAX,
+      "Expect ranks 0 to N-1, whatever agents said; 0 leaves it to them and to "
+      "the captures." },
     { "threads", 'j', OPTION_INT, offsetof (struct build_options, threads),
       "N", "2", "ROLLCALL_JOBS", 1, BUILD_THREADS_MAX, "Threads." },
     CLI_FORMAT_OPTIONS (struct build_options),
@@ -87,7 +92,8 @@ static int build (const struct build_options *opt, struct archive *a,
     struct build_result result = { .rows = 0 };
     struct roster roster;
     struct job_build *b = job_build_create (a->ledger, a->store, job, &err);
-    int64_t world = ledger_world_size (a->ledger, job);
+    int64_t said = ledger_world_size (a->ledger, job);
+    int64_t world = opt->world_size > 0 ? opt->world_size : said;
     int64_t seq = ledger_newest (a->ledger, job, ITEM_ROWS);
     int rc, status;
 
@@ -103,7 +109,10 @@ static int build (const struct build_options *opt, struct archive *a,
         (int)sizeof (out))
         out[0] = '\0';
     roster_init (&roster);
-    rc = world > 0 ? roster_expect_world (&roster, world, "agents") : 0;
+    rc = world > 0 ? roster_expect_world (&roster, world, opt->world_size > 0
+                                                              ? "--world-size"
+                                                              : "agents")
+                   : 0;
     if (rc == 0)
         rc = job_build_run (b, opt->out ? opt->out : out,
                             (unsigned)opt->threads, &roster, &result, &err);

@@ -428,9 +428,28 @@ static void note_place (const struct roll_item *items, size_t n,
         roster_set_text (&e->host, host->host);
 }
 
+/* Whoever is missing may not exist: one wrong number on one command line makes
+ * any number of ranks up, and counts until it is told otherwise.
+ */
+static void explain_missing (struct roster_entry *e, int64_t usual)
+{
+    const char *reason = e->reason ? e->reason : "no capture of it was found";
+    char text[CAPTURE_REASON_MAX];
+
+    if (usual > 0 && e->rank >= usual)
+        (void)snprintf (text, sizeof (text), "%s (the captures' own metadata "
+                        "say that there are %lld ranks)", reason,
+                        (long long)usual);
+    else
+        (void)snprintf (text, sizeof (text), "%s", reason);
+    roster_set_text (&e->reason, text);
+}
+
 int roll_fill_roster (const struct roll_item *items, size_t n,
                       struct roster *r)
 {
+    int64_t usual = usual_size (items, n);
+
     for (size_t i = 0, end; i < n; i = end) {
         const struct capture *why, *c = &items[i].capture;
         struct roster_entry *e;
@@ -460,9 +479,8 @@ int roll_fill_roster (const struct roll_item *items, size_t n,
             roster_set_text (&e->reason, text);
     }
     for (size_t i = 0; i < r->n; i++) {
-        if (r->entries[i].state == ROSTER_MISSING && !r->entries[i].reason)
-            roster_set_text (&r->entries[i].reason,
-                             "no capture of it was found");
+        if (r->entries[i].state == ROSTER_MISSING)
+            explain_missing (&r->entries[i], usual);
     }
     return 0;
 }

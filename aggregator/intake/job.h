@@ -12,7 +12,7 @@
 #include "net/net.h"
 
 #define JOB_AGENTS_MAX 4096     // hosts: the largest cluster that is known of
-#define JOB_RANKS_MAX (1 << 17) // of all its agents, at some 100 bytes each
+#define JOB_RANKS_MAX CAPTURE_WORLD_MAX // of all its agents, at some 100 bytes
 #define JOB_NOTES_MAX 200       // later ones add nothing for a person
 
 struct job_rank {

@@ -441,7 +441,7 @@ bool ledger_valid_segment (int64_t segment, uint64_t end)
 bool ledger_valid_job (const char *id, int64_t world_size)
 {
     return message_valid_name (id) && world_size >= 0 &&
-           world_size <= MESSAGE_RANKS_MAX;
+           world_size <= LEDGER_WORLD_MAX;
 }
 
 static bool read_item (sqlite3_stmt *st, struct ledger_item *i)

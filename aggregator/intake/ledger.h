@@ -10,6 +10,7 @@
 
 #include "net/message.h"
 
+#define LEDGER_WORLD_MAX (1 << 22)       // that an earlier version took
 #define LEDGER_SEGMENT_MAX INT64_C (999999999)  // its number: 256 PB of them
 
 struct ledger;

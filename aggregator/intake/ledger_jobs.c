@@ -2,6 +2,7 @@
 #include "intake/ledger_inside.h"
 
 #include "base/clock.h"
+#include "model/capture.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -74,7 +75,11 @@ int64_t ledger_world_size (struct ledger *l, const char *job)
 {
     struct job_row row = { .id = job };
 
-    return get_job (l, &row, NULL) < 0 ? 0 : row.world_size;
+    if (get_job (l, &row, NULL) < 0)
+        return 0;
+    // older programs took any number
+    return row.world_size < CAPTURE_WORLD_MAX ? row.world_size
+                                              : CAPTURE_WORLD_MAX;
 }
 
 int64_t ledger_newest (struct ledger *l, const char *job, enum item_kind last)

@@ -17,7 +17,9 @@
 #define CAPTURE_REASON_MAX 768
 #define CAPTURE_HASH_MAX 24             // decimal digits of 64 bits
 #define CAPTURE_GROUPS_MAX 4096         // groups of one rank
-#define CAPTURE_WORLD_MAX (1 << 22)     // ranks of a job
+// ranks of a job: no cluster has as many devices, and a roll of so many takes
+// less than 100 MB, whoever claims them
+#define CAPTURE_WORLD_MAX (1 << 17)
 #define CAPTURE_STEPS_MAX 8192          // steps of one capture that are listed
 #define CAPTURE_NO_RANK (-1)
 #define CAPTURE_NO_DEVICE (-1)

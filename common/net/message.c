@@ -2,6 +2,7 @@
 #include "net/message.h"
 
 #include "base/wire.h"
+#include "model/capture.h"
 
 #include <errno.h>
 #include <string.h>
@@ -194,7 +195,7 @@ bool message_valid_item (enum item_kind kind, int64_t rank,
                          const char *capture, const char *path)
 {
     return (kind == ITEM_ROWS || kind == ITEM_RAW) && rank >= -1 &&
-           rank < MESSAGE_RANKS_MAX && message_valid_name (capture) &&
+           rank < CAPTURE_WORLD_MAX && message_valid_name (capture) &&
            (kind == ITEM_ROWS ? !*path : *path && valid_path (path));
 }
 
@@ -219,9 +220,9 @@ static bool plausible (const struct message *m)
     case MESSAGE_HELLO:
         return (!*m->job || message_valid_name (m->job)) &&
                plausible_clock (m) && m->world_size >= 0 &&
-               m->world_size <= MESSAGE_RANKS_MAX;
+               m->world_size <= CAPTURE_WORLD_MAX;
     case MESSAGE_RANK:
-        return m->rank >= 0 && m->rank < MESSAGE_RANKS_MAX &&
+        return m->rank >= 0 && m->rank < CAPTURE_WORLD_MAX &&
                (m->phase == RANK_RUNNING || m->phase == RANK_ENDED);
     case MESSAGE_OFFER:
         return m->size <= CONTENT_SIZE_MAX && m->newest_ns >= 0 &&

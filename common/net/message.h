@@ -16,7 +16,6 @@
 #define MESSAGE_TEXT_MAX 1024           // bytes of a sentence, with the NUL
 #define MESSAGE_NAME_MAX 256            // bytes of a name, with the NUL
 #define MESSAGE_PATH_MAX 1024           // bytes of a path within a capture
-#define MESSAGE_RANKS_MAX (INT64_C (1) << 22)   // of a job
 
 enum message_type {
     // from agents

@@ -109,6 +109,10 @@ spoil ()                            # RANK NAME
     shows "3 of 3 present"
     same_tables ref/cluster_analysis_output/analysis.db \
         again/cluster_analysis_output/analysis.db
+    # agents may have been told a wrong number
+    run "$ROLLCALL" build --text -n 4 -o other j
+    expect_status 1
+    shows "3 of 4 present" "rank 3: no capture of it was found (the captures'"
     run "$ROLLCALL" build j
     expect_status 75
     shows "process $service has it"

@@ -339,6 +339,30 @@ static void test_world_size (void **state)
     fini (&j);
 }
 
+/* A number that somebody mistyped makes ranks up.  They stay missing, since
+ * who is expected is not inferred from what came, but it can be seen why.
+ */
+static void test_made_up (void **state)
+{
+    struct job j = { .n = 0 };
+    struct roster r;
+
+    (void)state;
+    add (&j, 0, "a", "h", 1, CAPTURE_COMPLETE);
+    j.items[0].capture.world_size = 2;
+    roll_plan (j.items, j.n);
+    roster_init (&r);
+    assert_int_equal (roster_expect_world (&r, 4, "agents"), 0);
+    assert_int_equal (roll_fill_roster (j.items, j.n, &r), 0);
+    assert_string_equal (roster_at (&r, 1)->reason,
+                         "no capture of it was found");
+    assert_string_equal (roster_at (&r, 3)->reason,
+                         "no capture of it was found (the captures' own "
+                         "metadata say that there are 2 ranks)");
+    roster_fini (&r);
+    fini (&j);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +378,7 @@ int main (void)
         cmocka_unit_test (test_roster),
         cmocka_unit_test (test_place),
         cmocka_unit_test (test_world_size),
+        cmocka_unit_test (test_made_up),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

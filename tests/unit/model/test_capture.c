@@ -216,9 +216,9 @@ static void test_add_group (void **state)
 static void fill (struct capture *c)
 {
     capture_init (c);
-    c->rank = 4194303;
+    c->rank = 131071;
     c->device_id = 7;
-    c->world_size = 4194304;
+    c->world_size = 131072;
     strcpy (c->name, "host_7_20251127_ascend_pt");
     strcpy (c->host, "n\xc3\xb6" "de \"1\"\\\n");
     strcpy (c->framework, "pytorch");
@@ -353,7 +353,7 @@ static void test_refused (void **state)
         "{\"rank\":\"\"}", "{\"rank\":\"1.0\"}", "{\"rank\":\" 1\"}",
         "{\"rank\":\"0x1\"}", "{\"rank\":\"1e3\"}",
         // out of bounds
-        "{\"rank\":\"-2\"}", "{\"rank\":\"4194304\"}",
+        "{\"rank\":\"-2\"}", "{\"rank\":\"131072\"}",
         "{\"rank\":\"9223372036854775808\"}", "{\"world_size\":\"-1\"}",
         "{\"world_size\":\"4194305\"}", "{\"device_id\":\"-2\"}",
         "{\"device_id\":\"2147483648\"}", "{\"raw_bytes\":\"-1\"}",
@@ -387,7 +387,7 @@ static void check_group (const char *group, bool good)
 static void test_groups_refused (void **state)
 {
     (void)state;
-    check_group ("{\"id\":\"a\",\"pg_name\":\"\",\"members\":[0,4194303]}",
+    check_group ("{\"id\":\"a\",\"pg_name\":\"\",\"members\":[0,131071]}",
                  true);
     check_group ("{}", false);
     check_group ("{\"pg_name\":\"\",\"members\":[]}", false);
@@ -396,7 +396,7 @@ static void test_groups_refused (void **state)
     check_group ("{\"id\":1,\"pg_name\":\"\",\"members\":[]}", false);
     check_group ("{\"id\":\"a\",\"pg_name\":\"\",\"members\":{}}", false);
     check_group ("{\"id\":\"a\",\"pg_name\":\"\",\"members\":[-1]}", false);
-    check_group ("{\"id\":\"a\",\"pg_name\":\"\",\"members\":[4194304]}",
+    check_group ("{\"id\":\"a\",\"pg_name\":\"\",\"members\":[131072]}",
                  false);
     check_group ("{\"id\":\"a\",\"pg_name\":\"\",\"members\":[1.5]}", false);
     check_group ("{\"id\":\"a\",\"pg_name\":\"\",\"members\":[1e99]}", false);

@@ -216,7 +216,10 @@ static void test_bounds (void **state)
     fill (&in, MESSAGE_RANK);
     in.rank = -1;
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
-    in.rank = INT64_C (1) << 22;
+    in.rank = INT64_C (1) << 17;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_HELLO);
+    in.world_size = (INT64_C (1) << 17) + 1;    // one word, and all memory
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
     fill (&in, MESSAGE_OFFER);
     in.size = CONTENT_SIZE_MAX + 1;
