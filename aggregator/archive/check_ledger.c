@@ -237,19 +237,57 @@ int check_old_ledger (struct check *c)
 
 /* ---- replacing ---- */
 
-/* The old one, with its journal, which must not meet the new one. */
-static int set_old_aside (struct check *c)
+/* A name in the quarantine that nothing of an earlier repair has. */
+static int choose_aside (struct check *c, char name[PATH_MAX])
 {
-    static const char *const ends[] = { "-wal", "-shm", "" };
+    (void)snprintf (name, PATH_MAX, "%s/" CHECK_QUARANTINE, c->root);
+    int rc = fileio_mkdirs (name, FILEIO_DIR_MODE, c->err);
+    char wal[PATH_MAX];
+
+    for (unsigned n = 1; rc == 0; n++) {
+        if (n == 1)
+            (void)snprintf (name, PATH_MAX, "%s/" CHECK_QUARANTINE
+                            "/ledger.db", c->root);
+        else
+            (void)snprintf (name, PATH_MAX, "%s/" CHECK_QUARANTINE
+                            "/ledger-%u.db", c->root, n);
+        (void)snprintf (wal, sizeof (wal), "%.*s-wal", PATH_MAX - 5, name);
+        if (access (name, F_OK) < 0 && access (wal, F_OK) < 0)
+            break;
+    }
+    return rc;
+}
+
+/* What is in the journal goes into the file, if SQLite can read both; as a
+ * person who looks into the quarantine would have it.
+ */
+static void fold_journal (struct check *c)
+{
+    sqlite3 *db = NULL;
+    char path[PATH_MAX];
+
+    old_path (c, "", path);
+    if (sqlite3_open_v2 (path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK)
+        (void)sqlite3_exec (db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL,
+                            NULL);
+    (void)sqlite3_close (db);
+}
+
+/* The old one, and then its journal, which must not meet the new one.  Without
+ * its journal the old one would be taken for good, as it was some time ago;
+ * without a ledger nobody serves the root until the repair is repeated.
+ */
+static int set_old_aside (struct check *c, char aside[PATH_MAX])
+{
+    static const char *const ends[] = { "", "-wal", "-shm" };
     char from[PATH_MAX], to[PATH_MAX];
+    int rc = choose_aside (c, aside);
 
-    (void)snprintf (to, sizeof (to), "%s/" CHECK_QUARANTINE, c->root);
-    int rc = fileio_mkdirs (to, FILEIO_DIR_MODE, c->err);
-
+    fold_journal (c);
     for (size_t i = 0; i < sizeof (ends) / sizeof (ends[0]) && rc == 0; i++) {
         old_path (c, ends[i], from);
-        (void)snprintf (to, sizeof (to), "%s/" CHECK_QUARANTINE
-                        "/ledger.db%s", c->root, ends[i]);
+        (void)snprintf (to, sizeof (to), "%.*s%s", PATH_MAX - 5, aside,
+                        ends[i]);
         if (access (from, F_OK) == 0)
             rc = fileio_rename (from, to, c->err);
     }
@@ -289,7 +327,7 @@ static int set_unfinished_aside (struct check *c)
 
 int check_replace_ledger (struct check *c)
 {
-    char from[PATH_MAX], to[PATH_MAX];
+    char from[PATH_MAX], to[PATH_MAX], aside[PATH_MAX];
     size_t damaged = c->report->damaged;
     int rc = ledger_commit (c->fresh, c->err);
 
@@ -298,7 +336,7 @@ int check_replace_ledger (struct check *c)
     if (rc == 0)
         rc = set_unfinished_aside (c);
     if (rc == 0)
-        rc = set_old_aside (c);
+        rc = set_old_aside (c, aside);
     old_path (c, "", to);
     (void)snprintf (from, sizeof (from), "%s/ledger.db.check", c->root);
     if (rc == 0)
@@ -307,8 +345,9 @@ int check_replace_ledger (struct check *c)
         rc = describe_again (c);
     if (rc == 0) {
         c->report->repaired = damaged;
-        check_say (c, "the ledger was made again from the segments; the old "
-                   "one is %s/" CHECK_QUARANTINE "/ledger.db", c->root);
+        check_say (c, "the ledger was made again from the segments%s%s",
+                   access (aside, F_OK) == 0 ? "; the old one is " : "",
+                   access (aside, F_OK) == 0 ? aside : "");
     }
     return rc;
 }

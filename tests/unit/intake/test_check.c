@@ -20,6 +20,19 @@
 
 #define ITEMS 4
 
+static int renames_left = -1;   // until one fails, -1: none does
+
+int __real_fileio_rename (const char *from, const char *to, struct err *err);
+int __wrap_fileio_rename (const char *from, const char *to, struct err *err);
+
+int __wrap_fileio_rename (const char *from, const char *to, struct err *err)
+{
+    if (renames_left == 0)
+        return -EIO;
+    renames_left -= renames_left > 0;
+    return __real_fileio_rename (from, to, err);
+}
+
 struct fixture {
     char dir[PATH_MAX / 4], root[PATH_MAX / 2], copy[PATH_MAX / 2];
     char said[65536];
@@ -292,6 +305,80 @@ static void test_damaged_twice (void **state)
     check_mended (f, "0123");
 }
 
+/* A copy of the root as a crash leaves it: what was noted last is in the
+ * ledger's journal only.
+ */
+static void copy_with_journal (struct fixture *f, int64_t built)
+{
+    struct ledger *l = NULL;
+    char path[PATH_MAX];
+
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", f->root);
+    assert_int_equal (ledger_open (path, &l, NULL), 0);
+    assert_int_equal (ledger_set_built (l, "j", built, NULL), 0);
+    copy_root (f);
+    ledger_close (l);
+    (void)snprintf (path, sizeof (path), "%s/ledger.db-wal", f->copy);
+    assert_true (size_of (path) > 0);
+}
+
+static int find_built (void *arg, const struct ledger_job *j)
+{
+    *(int64_t *)arg = j->built;
+    return 0;
+}
+
+/* A repair that is cut short at any of its renames leaves no ledger that is of
+ * the past and looks good; and the next repair mends all of it.
+ */
+static void test_repair_cut_short (void **state)
+{
+    struct fixture *f = *state;
+    struct check_report r = { .say = NULL };
+    char path[PATH_MAX];
+    int cut = 0, rc;
+
+    do {
+        struct ledger *l = NULL;
+        int64_t built = 0;
+
+        copy_with_journal (f, cut + 1);
+        store_segment_path (f->copy, 1, path);
+        flip (path, last_of (path, "bytes of item 0"));
+        renames_left = cut++;
+        rc = store_check (f->copy, true, &r, NULL);
+        renames_left = -1;
+        (void)snprintf (path, sizeof (path), "%s/ledger.db", f->copy);
+        if (rc < 0 && access (path, F_OK) == 0) {
+            assert_int_equal (ledger_open (path, &l, NULL), 0);
+            assert_int_equal (ledger_each_job (l, ITEM_RAW, find_built, &built,
+                                               NULL), 0);
+            assert_int_equal (built, cut);
+            ledger_close (l);
+        }
+        check_mended (f, "123");
+    } while (rc < 0);
+    assert_true (cut > 2);
+}
+
+/* Each ledger that was set aside stays. */
+static void test_aside_twice (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+
+    copy_root (f);
+    store_segment_path (f->copy, 1, path);
+    flip (path, last_of (path, "bytes of item 0"));
+    check_mended (f, "123");
+    flip (path, last_of (path, "bytes of item 1"));
+    check_mended (f, "23");
+    (void)snprintf (path, sizeof (path), "%s/quarantine/ledger.db", f->copy);
+    assert_int_equal (access (path, F_OK), 0);
+    (void)snprintf (path, sizeof (path), "%s/quarantine/ledger-2.db", f->copy);
+    assert_int_equal (access (path, F_OK), 0);
+}
+
 /* Every byte of a segment: found; and at most the item that it belongs to is
  * lost (that of a record not even then: the ledger knows it, too).
  */
@@ -423,6 +510,7 @@ int main (void)
         TEST (test_good), TEST (test_flip_segment), TEST (test_flip_blob),
         TEST (test_flip_ledger), TEST (test_ledger_gone), TEST (test_orphan),
         TEST (test_locked), TEST (test_damaged_twice),
+        TEST (test_repair_cut_short), TEST (test_aside_twice),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
