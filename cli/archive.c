@@ -3,6 +3,7 @@
 
 #include "archive/archive.h"
 #include "base/fileio.h"
+#include "base/utf8.h"
 #include "intake/root.h"
 
 #include <errno.h>
@@ -84,14 +85,21 @@ static int list_item (void *arg, struct archive *a,
                       const struct ledger_item *i)
 {
     struct json *array = arg, *o;
+    char job[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+    char capture[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+    char path[UTF8_ESCAPED (MESSAGE_PATH_MAX)];
     char hex[DIGEST_HEX_SIZE];
 
     (void)a;
     digest_hex (&i->content, hex);
     if (!array) {
-        (void)printf ("%s\t%lld\t%s\t%s\t%s\t%llu\t%s\t%.16s\n", i->job,
-                      (long long)i->rank, i->capture, kind_name (i->kind),
-                      *i->path ? i->path : "-",
+        (void)printf ("%s\t%lld\t%s\t%s\t%s\t%llu\t%s\t%.16s\n",
+                      utf8_escape (i->job, UTF8_COLUMN, job),
+                      (long long)i->rank,
+                      utf8_escape (i->capture, UTF8_COLUMN, capture),
+                      kind_name (i->kind),
+                      *i->path ? utf8_escape (i->path, UTF8_COLUMN, path)
+                               : "-",
                       (unsigned long long)i->place.size, state_of (i), hex);
         return 0;
     }
@@ -135,6 +143,8 @@ static int verify_item (void *arg, struct archive *a,
                         const struct ledger_item *i)
 {
     struct verifying *v = arg;
+    char text[2 * MESSAGE_PATH_MAX + ERR_TEXT_MAX];
+    char shown[UTF8_ESCAPED (sizeof (text))];
     struct err err = { "" };
     struct json *o;
 
@@ -143,9 +153,11 @@ static int verify_item (void *arg, struct archive *a,
         return 0;
     v->bad++;
     if (!v->opt->json) {
-        (void)printf ("damaged: job %s rank %lld %s%s%s: %s\n", i->job,
-                      (long long)i->rank, i->capture, *i->path ? "/" : "",
-                      i->path, err.text);
+        (void)snprintf (text, sizeof (text), "job %s rank %lld %s%s%s: %s",
+                        i->job, (long long)i->rank, i->capture,
+                        *i->path ? "/" : "", i->path, err.text);
+        (void)printf ("damaged: %s\n",
+                      utf8_escape (text, UTF8_COLUMN, shown));
         return 0;
     }
     o = json_push_object (v->damaged);

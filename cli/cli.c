@@ -1,12 +1,16 @@
 /* cli/cli.c - what the verbs share */
 #include "cli.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define CLI_FAIL_MAX 8192               // bytes of a message, with the NUL
 
 bool cli_options (const struct command_spec *c, int argc, char **argv,
                   void *out, int *rest, int *status)
@@ -28,14 +32,15 @@ bool cli_options (const struct command_spec *c, int argc, char **argv,
 
 int cli_fail (const struct command_spec *c, int status, const char *fmt, ...)
 {
+    char text[CLI_FAIL_MAX], shown[UTF8_ESCAPED (CLI_FAIL_MAX)];
     va_list ap;
 
     (void)fflush (stdout);
-    (void)fprintf (stderr, "%s: ", c->name);
     va_start (ap, fmt);
-    (void)vfprintf (stderr, fmt, ap);
+    (void)vsnprintf (text, sizeof (text), fmt, ap);
     va_end (ap);
-    (void)fputc ('\n', stderr);
+    (void)fprintf (stderr, "%s: %s\n", c->name,
+                   utf8_escape (text, UTF8_LINES, shown));
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include "archive/archive.h"
 #include "base/clock.h"
 #include "base/fileio.h"
+#include "base/utf8.h"
 #include "build/build.h"
 #include "intake/root.h"
 
@@ -104,6 +105,7 @@ static void to_json (struct listing *l, const struct ledger_job *j,
 static int list_job (void *arg, const struct ledger_job *j)
 {
     struct listing *l = arg;
+    char id[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
     struct ledger_summary s;
     char path[PATH_MAX], first[32], last[32];
     const char *state = result_state (l->a, j, path);
@@ -117,10 +119,10 @@ static int list_job (void *arg, const struct ledger_job *j)
     }
     date (s.first_ns, first);
     date (s.last_ns, last);
-    (void)printf ("%-32s %6lld %8lld %8lld %14llu %-20s %-20s %s\n", j->id,
-                  (long long)s.ranks, (long long)s.world_size,
-                  (long long)s.captures, (unsigned long long)s.bytes, first,
-                  last, state);
+    (void)printf ("%-32s %6lld %8lld %8lld %14llu %-20s %-20s %s\n",
+                  utf8_escape (j->id, UTF8_COLUMN, id), (long long)s.ranks,
+                  (long long)s.world_size, (long long)s.captures,
+                  (unsigned long long)s.bytes, first, last, state);
     return 0;
 }
 

@@ -1,11 +1,14 @@
 /* aggregator/report/summary_print.c - the summary for terminals, logs, JSON */
 #include "report/summary.h"
 
+#include "base/fileio.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -157,10 +160,26 @@ static void print_times (const struct summary *s, FILE *f)
                        "bandwidth)\n", SUMMARY_LINK_PERCENT);
 }
 
+static int write_shown (const char *text, int fd)
+{
+    char *shown = malloc (UTF8_ESCAPED (strlen (text)));
+    int rc = shown ? 0 : -ENOMEM;
+
+    if (shown) {
+        (void)utf8_escape (text, UTF8_LINES, shown);
+        rc = fileio_write_all (fd, shown, strlen (shown));
+    }
+    free (shown);
+    return rc;
+}
+
 int summary_print_text (const struct summary *s, int fd)
 {
-    FILE *f = fdopen (dup (fd), "w");
+    char *text = NULL;
+    size_t n;
+    FILE *f = open_memstream (&text, &n);
     char size[16];
+    int rc;
 
     if (!f)
         return -errno;
@@ -172,7 +191,9 @@ int summary_print_text (const struct summary *s, int fd)
     if (s->kept[0])
         (void)fprintf (f, "kept          %s (another tool wrote it)\n",
                        s->kept);
-    return fclose (f) == 0 ? 0 : -errno;
+    rc = fclose (f) == 0 ? write_shown (text, fd) : -errno;
+    free (text);
+    return rc;
 }
 
 int summary_print_logfmt (const struct summary *s, int fd)

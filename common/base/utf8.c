@@ -1,6 +1,8 @@
 /* common/base/utf8.c - UTF-8, checked as RFC 3629 has it */
 #include "base/utf8.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 size_t utf8_size (const char *text)
@@ -65,4 +67,37 @@ size_t utf8_repair (const char *s, size_t n, char *out, uint64_t *bad)
         i += size;
     }
     return used;
+}
+
+/* Whether the sequence of 'n' bytes is a control character: C0, DEL or C1. */
+static bool is_control (const char *p, size_t n)
+{
+    unsigned char c = (unsigned char)p[0];
+
+    return (n == 1 && (c < 0x20 || c == 0x7f)) ||
+           (n == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0);
+}
+
+char *utf8_escape (const char *s, enum utf8_escape how, char *out)
+{
+    char *to = out;
+
+    while (*s) {
+        size_t n = utf8_size (s);
+
+        if (how == UTF8_LINES ? *s == '\n' : *s == '\\')
+            to += sprintf (to, "%s", *s == '\n' ? "\n" : "\\\\");
+        else if (n > 0 && !is_control (s, n))
+            to = (char *)memcpy (to, s, n) + n;
+        else if (*s == '\t' || *s == '\n')
+            to += sprintf (to, "%s", *s == '\t' ? "\\t" : "\\n");
+        else if (n == 2)
+            to += sprintf (to, "\\x%02x\\x%02x", (unsigned char)s[0],
+                           (unsigned char)s[1]);
+        else
+            to += sprintf (to, "\\x%02x", (unsigned char)*s);
+        s += n > 0 ? n : 1;
+    }
+    *to = '\0';
+    return out;
 }

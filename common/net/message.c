@@ -1,10 +1,12 @@
 /* common/net/message.c - what agents and aggregators say to each other */
 #include "net/message.h"
 
+#include "base/utf8.h"
 #include "base/wire.h"
 #include "model/capture.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The members of each message, in order; one letter each. */
@@ -120,11 +122,22 @@ static void get_content (struct wire *w, struct digest *d)
         memcpy (d->bytes, bytes, DIGEST_SIZE);
 }
 
+/* What people read, on a terminal. */
+static void get_shown (struct wire *w, char *out, size_t size)
+{
+    char text[MESSAGE_TEXT_MAX], shown[UTF8_ESCAPED (MESSAGE_TEXT_MAX)];
+
+    wire_text (w, text, size < sizeof (text) ? size : sizeof (text));
+    if (!w->failed)
+        (void)snprintf (out, size, "%s",
+                        utf8_escape (text, UTF8_LINES, shown));
+}
+
 static void get_field (struct wire *w, struct message *m, char field)
 {
     switch (field) {
     case 'j': wire_text (w, m->job, sizeof (m->job)); break;
-    case 'h': wire_text (w, m->host, sizeof (m->host)); break;
+    case 'h': get_shown (w, m->host, sizeof (m->host)); break;
     case 'k': wire_text (w, m->host_key, sizeof (m->host_key)); break;
     case 'w': m->world_size = wire_i64 (w); break;
     case 'r': m->rank = wire_i64 (w); break;
@@ -149,7 +162,7 @@ static void get_field (struct wire *w, struct message *m, char field)
     case 'Z': m->codec = wire_u8 (w); break;
     case 'R': m->reason = wire_u8 (w); break;
     case 'N': m->newest_ns = wire_i64 (w); break;
-    default: wire_text (w, m->text, sizeof (m->text)); break;
+    default: get_shown (w, m->text, sizeof (m->text)); break;
     }
 }
 

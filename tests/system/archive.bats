@@ -101,6 +101,30 @@ spoil ()                            # RANK NAME
     stop_service
 }
 
+@test "names with control characters neither break a list nor reach a terminal" {
+    make --ranks 1
+    odd=$'od\td\nname\e[2J'
+    echo x >"$(capture_of 0)/$odd"
+    service
+    run agent --once --raw job
+    expect_status 0
+    eventually captures_are 1
+    export ROLLCALL_ROOT=$TEST_DIR/root
+    run "$ROLLCALL" archive ls j
+    expect_status 0
+    is "lines" "$(($(find job -type f -printf x | wc -c) + 1))" "${#lines[@]}"
+    is "columns" 8 "$(awk -F'\t' '{ print NF }' <<<"$output" | sort -u)"
+    shows 'od\td\nname\x1b[2J'
+    spoil 0 "$odd"
+    run "$ROLLCALL" archive verify j
+    expect_status 1
+    shows '/od\td\nname\x1b[2J: '
+    run "$ROLLCALL" archive get j 0 back
+    expect_status 1
+    [[ $output != *$'\e'* ]]
+    stop_service
+}
+
 @test "build: the result again, elsewhere beside the aggregator" {
     delivered
     "$ROLLCALL" analyze -o ref job >ref.log 2>&1

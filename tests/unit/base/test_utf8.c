@@ -152,6 +152,28 @@ static void test_repair (void **state)
     check_repair ("\xf4\x90\x80\x80", 4, BAD BAD BAD BAD, 4);
 }
 
+static void check_escape (const char *s, enum utf8_escape how,
+                          const char *want)
+{
+    char out[UTF8_ESCAPED (64)];
+
+    assert_string_equal (utf8_escape (s, how, out), want);
+}
+
+/* What somebody has called a file goes to the terminal of another. */
+static void test_escape (void **state)
+{
+    (void)state;
+    check_escape ("", UTF8_COLUMN, "");
+    check_escape ("a b\xc3\xa9\xf0\x9f\x98\x80", UTF8_COLUMN,
+                  "a b\xc3\xa9\xf0\x9f\x98\x80");
+    check_escape ("a\tb\nc\\t", UTF8_COLUMN, "a\\tb\\nc\\\\t");
+    check_escape ("a\tb\nc\\t", UTF8_LINES, "a\\tb\nc\\t");
+    check_escape ("\x1b]0;x\x07\x7f", UTF8_LINES, "\\x1b]0;x\\x07\\x7f");
+    check_escape ("\xc2\x9b" "31m", UTF8_LINES, "\\xc2\\x9b31m");
+    check_escape ("\xff\xe2\x82", UTF8_COLUMN, "\\xff\\xe2\\x82");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +182,7 @@ int main (void)
         cmocka_unit_test (test_put_bytes),
         cmocka_unit_test (test_size_cut),
         cmocka_unit_test (test_repair),
+        cmocka_unit_test (test_escape),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

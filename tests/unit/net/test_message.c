@@ -207,6 +207,22 @@ static void test_paths (void **state)
     assert_int_equal (round_trip (&in, &out), 0);
 }
 
+/* What an invited node says is read on the terminal of an administrator. */
+static void test_shown (void **state)
+{
+    struct message in, out;
+
+    (void)state;
+    fill (&in, MESSAGE_NOTE);
+    (void)snprintf (in.text, sizeof (in.text), "no \x1b[2J capture\xff");
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_string_equal (out.text, "no \\x1b[2J capture\\xff");
+    fill (&in, MESSAGE_HELLO);
+    (void)snprintf (in.host, sizeof (in.host), "h\x07");
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_string_equal (out.host, "h\\x07");
+}
+
 /* Numbers that would index, allocate or loop are bounded. */
 static void test_bounds (void **state)
 {
@@ -252,7 +268,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_round_trip), cmocka_unit_test (test_sizes),
         cmocka_unit_test (test_version),    cmocka_unit_test (test_paths),
-        cmocka_unit_test (test_bounds),     cmocka_unit_test (test_older),
+        cmocka_unit_test (test_shown),    cmocka_unit_test (test_bounds),
+        cmocka_unit_test (test_older),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
