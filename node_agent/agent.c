@@ -397,6 +397,7 @@ static void stop (struct agent *a)
     agent_close_captures (a);
     ship_destroy (a->ship);
     agent_close_wrappers (a);
+    agent_close_room (a);
     spool_close (a->spool);
     if (a->complete && a->opt->run_dir)
         remove_spool (a);

@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 struct client;                  // a wrapper's connection
+struct disk;                    // where captures are written
 struct local_rank;              // a rank of this host
 struct unsealed;                // a capture that is to be sealed again
 
@@ -52,7 +53,7 @@ struct agent {
     struct release_policy release;
     char release_below[PATH_MAX];       // what 'release' borrows
     char spool_dir[PATH_MAX];
-    struct space_floor capture_floors[OPTION_LIST_MAX];
+    struct disk *disks;
     char *status_text;          // that was written last
     int64_t scan_ns;            // between searches
     int64_t collecting_ns;      // since when without a break; 0: it is not
@@ -113,6 +114,10 @@ void agent_search (void *arg);
 
 /* Take the options, and go on with releases that were cut short. */
 void agent_open_room (struct agent *a);
+void agent_close_room (struct agent *a);
+
+/* Captures are written below 'dir', too: watch the room of its file system. */
+void agent_add_disk (struct agent *a, const char *dir);
 
 /* Tell the sealer's thread how far it has to give way. */
 void agent_give_way (struct agent *a);

@@ -16,6 +16,13 @@
 #define FULL_NS (30 * NS_PER_S)         // after a write that found no room
 #define RELEASES_MAX 4                  // in one of them: unlinking takes time
 
+struct disk {                   // a file system with captures
+    uint64_t id;                // 0: it has none
+    struct space_floor floor;
+    struct disk *next;
+    char dir[];                 // the first that was watched there
+};
+
 static void say_note (struct agent *a, const char *text)
 {
     char note[MESSAGE_TEXT_MAX];
@@ -148,23 +155,39 @@ void agent_release_all (struct agent *a)
     } while (rc > 0 || rc == -ESTALE);
 }
 
+void agent_add_disk (struct agent *a, const char *dir)
+{
+    struct disk *d = a->disks, *made;
+    struct space s = { .id = 0 };
+
+    (void)space_of (dir, &s, NULL);
+    while (d && (s.id ? d->id != s.id : strcmp (d->dir, dir) != 0))
+        d = d->next;
+    if (d || !(made = calloc (1, sizeof (*made) + strlen (dir) + 1)))
+        return;
+    made->id = s.id;
+    made->floor.limit = a->opt->disk_floor;
+    (void)strcpy (made->dir, dir);
+    made->next = a->disks;
+    a->disks = made;
+}
+
 /* Warn once each time that a file system with captures is nearly full: the
  * job's profiler will fail there.  Whether any is.
  */
-static bool check_captures (struct agent *a)
+static bool check_disks (struct agent *a)
 {
     bool any = false;
 
-    for (size_t i = 0; i < a->opt->watch.n; i++) {
-        struct space_floor *f = &a->capture_floors[i];
+    for (struct disk *d = a->disks; d; d = d->next) {
         struct err why = { "" };
-        bool was = f->below;
+        bool was = d->floor.below;
 
-        if (space_check_floor (f, a->opt->watch.items[i], &why) == 0 && !was) {
+        if (space_check_floor (&d->floor, d->dir, &why) == 0 && !was) {
             log_text (LOG_LEVEL_WARN, "no-room", "%s", why.text);
             say_note (a, why.text);
         }
-        any = any || f->below;
+        any = any || d->floor.below;
     }
     return any;
 }
@@ -172,7 +195,7 @@ static bool check_captures (struct agent *a)
 void agent_check_room (void *arg)
 {
     struct agent *a = arg;
-    bool full = check_captures (a);
+    bool full = check_disks (a);
 
     if (a->held) {
         hold (a, admits (a) == 0);
@@ -215,8 +238,18 @@ void agent_open_room (struct agent *a)
                                .floor = { .limit = a->opt->disk_floor } };
     (void)guard_parse_policy (a->opt->when_full, &a->guard.policy);
     for (size_t i = 0; i < a->opt->watch.n; i++)
-        a->capture_floors[i].limit = a->opt->disk_floor;
+        agent_add_disk (a, a->opt->watch.items[i]);
     choose_release (a);
     if (release_repair (a->spool, &why) < 0)
         log_text (LOG_LEVEL_WARN, "not-released", "%s", why.text);
+}
+
+void agent_close_room (struct agent *a)
+{
+    while (a->disks) {
+        struct disk *next = a->disks->next;
+
+        free (a->disks);
+        a->disks = next;
+    }
 }

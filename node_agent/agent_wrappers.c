@@ -157,12 +157,14 @@ static void watch_dirs (struct agent *a, struct local_rank *r,
 
     buf_init (&dirs, 4096);
     if (own) {
+        agent_add_disk (a, own);
         (void)watch_add (a->watch, own, false, 0, r->rank, NULL);
         buf_printf (&dirs, "%s", own);
     }
     for (; d; d = json_next (d)) {
         const char *dir = json_text (d, "");
 
+        agent_add_disk (a, dir);
         (void)watch_add (a->watch, dir, true, strtoll (since, NULL, 10), -1,
                          NULL);
         buf_printf (&dirs, "%s%s", dirs.size ? ", " : "", dir);

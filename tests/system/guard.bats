@@ -111,6 +111,42 @@ nothing_acknowledged ()
     as_analyzed
 }
 
+@test "a run warns when a disk with captures runs full, before and meanwhile" {
+    disk 16m
+    dd if=/dev/zero of=fill bs=1M count=15 status=none
+    cat >command <<'SCRIPT'
+#!/bin/sh
+cp fill small/fill
+touch began
+until [ -e go ]; do sleep 0.05; done
+exec ./writer
+SCRIPT
+    chmod +x command
+    # one directory of two on it, and no more said than once
+    background inside "$ROLLCALL" run --text -o out -w small/a -w small/b -- \
+        ./command
+    eventually test -e began
+    eventually says "$(run_dir)/agent.log" "has only"
+    touch go
+    end_of "$pid"
+    expect_status 0
+    shows "note          host" "small/a has only" "are to stay free"
+    ! [[ "$output" == *warning* ]] || fail "$output"
+    is "lines" 1 "$(grep -c event=no-room "$(run_dir)/agent.log")"
+    rm -rf state
+    # and now that it is full, before COMMAND starts
+    run inside "$ROLLCALL" run --text -o out -w small/a -w small/b -- ./writer
+    expect_status 0
+    shows "warning: host" "small/a has only"
+    is "warnings" 1 "$(grep -c warning <<<"$output")"
+    rm -rf state
+    run inside env -C small "$ROLLCALL" run --text -o "$TEST_DIR/out" -- \
+        "$TEST_DIR/writer"
+    expect_status 0
+    shows "if COMMAND's profiler writes into its working directory" \
+        "small has only"
+}
+
 @test "a spool at its quota holds one shipment more at most" {
     make --ranks 8
     choose_port                     # nobody listens: nothing is delivered
