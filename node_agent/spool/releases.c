@@ -41,6 +41,21 @@ int spool_add_release (struct spool *s, const char *path, size_t nitems,
     "id BETWEEN first_item AND last_item AND state IN (6, 7) AND sum IS " \
     ITEM_SUM ("state", "at", "why") ")"
 
+/* Items are offered in the order of sealing, 16 at a time at most: one that is
+ * durable has fewer captures than this before it that are not.
+ */
+#define AHEAD "32"
+
+/* The oldest of which no item is on its way; found without its manifest, and
+ * without what costs a hash.
+ */
+#define OLDEST \
+    "SELECT id FROM (SELECT id, first_item, last_item, sealed_ns FROM " \
+    "release WHERE state=?1 AND id>?2 ORDER BY id LIMIT " AHEAD ") WHERE " \
+    "?1<>0 OR (sealed_ns<?3 AND NOT EXISTS (SELECT 1 FROM item INDEXED BY " \
+    "item_open WHERE kind IN (1, 2) AND item.state<6 AND item.id BETWEEN " \
+    "first_item AND last_item)) ORDER BY id LIMIT 1"
+
 static int take_row (sqlite3_stmt *st, struct released *ret)
 {
     ret->id = sqlite3_column_int64 (st, 0);
@@ -54,7 +69,7 @@ static int take_row (sqlite3_stmt *st, struct released *ret)
     if (!sqlite3_column_int (st, 4))
         ret->why = "its row in the ledger is damaged";
     else if (!sqlite3_column_int (st, 5))
-        ret->why = "the ledger does not have all of its items as delivered";
+        ret->why = "by the ledger, not all of its items were delivered";
     return ret->manifest.failed ? -1 : 1;
 }
 
@@ -63,14 +78,9 @@ int spool_next_release (struct spool *s, enum release_state state, int64_t id,
                         struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    // what costs a hash is asked of the one row that is returned
     int rc = db_prepare (spool_db (s), "SELECT id, path, sealed_ns, manifest, "
                          "sum IS " RELEASE_SUM ("state") ", " ALL_DELIVERED
-                         " FROM release WHERE state=?1 AND id>?2 AND (?1<>0 OR "
-                         "sealed_ns<?3 AND NOT EXISTS (SELECT 1 FROM item "
-                         "WHERE item.id BETWEEN first_item AND last_item AND "
-                         "item.state NOT IN (6, 7))) ORDER BY id LIMIT 1",
-                         &st, err);
+                         " FROM release WHERE id=(" OLDEST ")", &st, err);
 
     if (rc < 0)
         return rc;

@@ -6,6 +6,8 @@
 #include "spool_check.h"
 
 #include "base/clock.h"
+#include "guard/manifest.h"
+#include "spool/releases.h"
 
 #include <dirent.h>
 #include <sqlite3.h>
@@ -31,10 +33,9 @@ static const char fill_sql[] =
     " state, at, why, sum FROM n, item WHERE id=1;"
     "COMMIT;";
 
-static void fill (struct fixture *f)
+static void fill (struct fixture *f, char *sql)
 {
     char path[PATH_MAX];
-    char *sql = sqlite3_mprintf (fill_sql, ITEMS, ITEMS);
     sqlite3 *db;
 
     assert_true (fileio_join (path, sizeof (path), f->spool, "ledger.db"));
@@ -108,7 +109,7 @@ static void test_start (void **state)
 
     (void)spool_put (f, "/capture", "v1", "0123456789", NULL, false);
     spool_close (f->s);
-    fill (f);
+    fill (f, sqlite3_mprintf (fill_sql, ITEMS, ITEMS));
     spool_reopen_new (f);       // once more, for the tallies
     assert_int_equal (spool_recount (f->s, NULL), 0);
     spool_close (f->s);
@@ -122,9 +123,84 @@ static void test_start (void **state)
     assert_int_equal (status, 0);
 }
 
+/* ---- what may be released ---- */
+
+#define SEALED 20               // captures that are offered
+#define WAITING 20000           // more that are not
+#define DELIVERED 17            // with as many on their way before it
+#define STEPS 100               // of SQLite's machine, counted at once
+
+static const char release_sql[] =
+    "PRAGMA synchronous=OFF; BEGIN;"
+    "WITH RECURSIVE n(i) AS (SELECT %d+1 UNION ALL SELECT i+1 FROM n WHERE "
+    "i<%d+%d) INSERT INTO item SELECT i, i, number, kind, own, path, size,"
+    " content, state, at, why, sum FROM n, item WHERE id=1;"
+    "WITH RECURSIVE n(i) AS (SELECT %d+1 UNION ALL SELECT i+1 FROM n WHERE "
+    "i<%d+%d) INSERT INTO release SELECT i, path||'/'||i, i, i, sealed_ns,"
+    " manifest, state, sum FROM n, release WHERE id=1;"
+    "COMMIT;";
+
+static int count_steps (void *arg)
+{
+    ++*(unsigned *)arg;
+    return 0;
+}
+
+static int next_release (struct fixture *f, struct released *r)
+{
+    int rc = spool_next_release (f->s, RELEASE_KEPT, 0, INT64_MAX, r, NULL);
+
+    if (rc > 0)
+        buf_fini (&r->manifest);
+    return rc;
+}
+
+/* An idle agent asks every second which capture may go: that must not take
+ * longer the more there are that may not.
+ */
+static void test_release (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_item got = { .id = 0 };
+    struct released r;
+    struct buf manifest;
+    unsigned steps = 0;
+
+    buf_init (&manifest, MANIFEST_MAX);
+    buf_printf (&manifest, "of a test");
+    for (int i = 0; i < SEALED; i++) {
+        char path[32];
+
+        (void)snprintf (path, sizeof (path), "/capture%d", i);
+        (void)spool_put (f, path, "v1", "0123456789", NULL, false);
+        assert_int_equal (spool_add_release (f->s, path, 1, &manifest, 1,
+                                             NULL), 0);
+    }
+    buf_fini (&manifest);
+    assert_int_equal (next_release (f, &r), 0);
+    for (int i = 0; i <= DELIVERED; i++)
+        assert_int_equal (spool_next (f->s, ITEM_ROWS, got.id, &got, NULL), 1);
+    assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
+    assert_int_equal (next_release (f, &r), 1);
+    assert_null (r.why);
+    assert_string_equal (r.path, "/capture17");
+    assert_int_equal (spool_set_release (f->s, r.id, RELEASE_DONE, NULL), 0);
+    spool_close (f->s);
+    fill (f, sqlite3_mprintf (release_sql, SEALED, SEALED, WAITING, SEALED,
+                              SEALED, WAITING));
+    spool_reopen_new (f);
+    sqlite3_progress_handler (spool_db (f->s), STEPS, count_steps, &steps);
+    assert_int_equal (next_release (f, &r), 0);
+    sqlite3_progress_handler (spool_db (f->s), 0, NULL, NULL);
+    print_message ("%u00 steps to find none of %d\n", steps, WAITING);
+    assert_true (steps < 50);
+}
+
 int main (int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (test_release, spool_setup,
+                                         spool_teardown),
         cmocka_unit_test_setup_teardown (test_start, spool_setup,
                                          spool_teardown),
     };
