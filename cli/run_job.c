@@ -301,7 +301,7 @@ int run_start_aggregator (struct run *r, struct err *err)
 int run_start_agent (struct run *r, struct err *err)
 {
     char program[PATH_MAX], deadline[32], quiet[32], world[32], rate[32];
-    char key[PATH_MAX];
+    char key[PATH_MAX], local[32];
     char *argv[40];
     int n = 0, rc = run_program ("rollcall-agent", program, err);
     pid_t pid;
@@ -338,8 +338,13 @@ int run_start_agent (struct run *r, struct err *err)
                          : r->opt->raw   ? "shipped" : "never");
     if (r->opt->raw)
         argv[n++] = (char *)"--raw";
-    if (run_is_served (r))
+    if (run_is_served (r)) {
+        (void)snprintf (local, sizeof (local), "%lld",
+                        (long long)r->world.local_size);
         argv[n++] = (char *)"--no-roll";
+        argv[n++] = (char *)"--local-size";
+        argv[n++] = local;
+    }
     if (run_has_keys (r)) {
         if ((rc = run_write_agent_key (r, key, err)) < 0)
             return rc;

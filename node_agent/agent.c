@@ -27,6 +27,7 @@
 #define SILENT_LIMIT_NS (20 * NS_PER_S) // of it, when all is delivered
 #define CLOSED_LIMIT_NS (30 * NS_PER_S) // a backend that starts again, too,
                                         // closes what is there for a while
+#define STRAGGLER_NS (10 * NS_PER_S)    // for wrappers that start late
 #define PROBLEM_NS (60 * NS_PER_S)      // one line about connecting in so long
 
 /* ---- the end ---- */
@@ -154,13 +155,17 @@ static void on_roll (void *arg, bool complete, const char *text)
 }
 
 /* A service says no ROLL: that it has heard the last word of this host is the
- * end of the run here.
+ * end of the run here, unless more wrappers are to come.  Called again and
+ * again.
  */
 static void on_said (void *arg)
 {
     struct agent *a = arg;
 
-    if (a->opt->no_roll && a->done_said && !a->over)
+    if (a->opt->no_roll && a->done_said && !a->over &&
+        ((a->opt->local_size > 0 &&
+          agent_count_ranks (a) >= a->opt->local_size) ||
+         clock_mono_ns () - a->ended_ns > STRAGGLER_NS))
         on_roll (a, true, "");
 }
 

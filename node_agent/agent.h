@@ -29,6 +29,7 @@ struct agent_options {
     int64_t world_size;
     int64_t deadline_ns;        // after the last COMMAND has ended
     bool no_roll;               // the aggregator is a service: says no ROLL
+    int64_t local_size;         // ranks on this host; 0: unknown
 };
 
 /* Run until done, or for ever as a service; the program's exit status. */

@@ -166,6 +166,7 @@ void agent_tell_wrappers (struct agent *a, const char *type, const char *text,
 
 bool agent_has_rank (struct agent *a, int64_t rank);
 bool agent_all_ended (const struct agent *a);   // false while there are none
+int64_t agent_count_ranks (const struct agent *a);      // that have joined
 
 /* Tell the aggregator of each rank how it ended, and of those that left no
  * capture where that was looked for.

@@ -98,6 +98,10 @@ static const struct option_spec options[] = {
     { "deadline", 0, OPTION_DURATION,
       offsetof (struct agent_options, deadline_ns), "TIME", "120s", NULL, 0,
       0, "How long a run waits after the last COMMAND has ended." },
+    { "local-size", 0, OPTION_INT,
+      offsetof (struct agent_options, local_size), "N", "0", NULL, 0,
+      CAPTURE_WORLD_MAX,
+      "How many ranks of the run are on this host; 0: unknown." },
     { "no-roll", 0, OPTION_FLAG, offsetof (struct agent_options, no_roll),
       NULL, NULL, NULL, 0, 0,
       "The run's aggregator is a service, which does not say when the run is "

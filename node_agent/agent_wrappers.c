@@ -64,6 +64,15 @@ bool agent_all_ended (const struct agent *a)
     return a->ranks != NULL;
 }
 
+int64_t agent_count_ranks (const struct agent *a)
+{
+    int64_t n = 0;
+
+    for (const struct local_rank *r = a->ranks; r; r = r->next)
+        n++;
+    return n;
+}
+
 static void explain_rank (struct agent *a, struct local_rank *r)
 {
     const char *unsealed = r->capture_dir

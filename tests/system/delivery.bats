@@ -46,6 +46,23 @@ to_service ()
     [ ! -e started ]
 }
 
+@test "a run that delivers to a service waits for a rank that starts late" {
+    service
+    cat >late <<'SCRIPT'
+#!/bin/sh
+# rank 1 only when all of rank 0 is there, and the result built
+[ "$OMPI_COMM_WORLD_RANK" -eq 0 ] ||
+    until grep -q "event=built job=j" service.log; do sleep 0.05; done
+exec "$@"
+SCRIPT
+    chmod +x late
+    run timeout 100 mpirun -np 2 ./late "$ROLLCALL" run --text --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" -- ./writer
+    expect_status 0
+    eventually captures_are 2
+    stop_service
+}
+
 @test "a run that a service takes nothing of ends at its deadline, and says so" {
     local run_dir
 
