@@ -53,6 +53,10 @@ static int open_db (struct ledger *l, const char *path, int flags,
 {
     int rc = 0;
 
+    if (!db_lets_write (path))
+        return err_set (err, EBADMSG, "%s is damaged: its header; rollcall "
+                        "fsck aggregator --repair makes it again from the "
+                        "segments", path);
     if (sqlite3_open_v2 (path, &l->db, flags | SQLITE_OPEN_NOMUTEX, NULL) !=
         SQLITE_OK)
         return db_error (l->db, path, err);

@@ -2,8 +2,13 @@
 #include "base/db.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <unistd.h>
+
+#define WRITE_VERSION_AT 18     // in SQLite's header; 2 is a journal of WAL
+#define WRITE_VERSION_MAX 2
 
 static int errno_of (int code)
 {
@@ -39,6 +44,19 @@ void db_distrust (sqlite3 *db)
     (void)sqlite3_db_config (db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     (void)sqlite3_db_config (db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
     (void)sqlite3_db_config (db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+}
+
+bool db_lets_write (const char *path)
+{
+    uint8_t header[WRITE_VERSION_AT + 1];
+    int fd = open (path, O_RDONLY | O_CLOEXEC);
+    bool lets = fd < 0 || pread (fd, header, sizeof (header), 0) !=
+                              (ssize_t)sizeof (header) ||
+                header[WRITE_VERSION_AT] <= WRITE_VERSION_MAX;
+
+    if (fd >= 0)
+        (void)close (fd);
+    return lets;
 }
 
 int db_exec (sqlite3 *db, const char *sql, struct err *err)

@@ -8,6 +8,7 @@
 #include "base/err.h"
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What SQLite said last about 'db', as -ENOSPC (disk full), -ENOMEM, -EROFS,
@@ -19,6 +20,12 @@ int db_error (sqlite3 *db, const char *what, struct err *err);
  * views of it are run, and its schema may call nothing but harmless functions.
  */
 void db_distrust (sqlite3 *db);
+
+/* Whether the file's header lets SQLite write to it, as each of ours does: with
+ * one damaged byte it can be read, and every write fails.  A file that is not
+ * there or empty is fine.
+ */
+bool db_lets_write (const char *path);
 
 /* Run statements that give no rows. */
 int db_exec (sqlite3 *db, const char *sql, struct err *err);

@@ -261,6 +261,8 @@ int spool_ledger_open (struct spool *s, struct err *err)
     int64_t version;
 
     (void)snprintf (path, sizeof (path), "%s/%s", s->dir, SPOOL_LEDGER);
+    if (!db_lets_write (path))
+        return err_set (err, EBADMSG, "its header is damaged");
     if (sqlite3_open_v2 (path, &s->db,
                          SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
                              SQLITE_OPEN_NOMUTEX,
