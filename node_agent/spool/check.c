@@ -207,6 +207,8 @@ static int check_item (struct check *c, const struct spool_item *item,
 {
     char name[64];
 
+    if (!why && !state_is_open (item->state))
+        return 0;               // there with a damaged index, or by no seal
     if (!why && item->size > CONTENT_CHUNK)
         why = check_list (c->s, item);
     // a raw file belongs to its user, who may write to it

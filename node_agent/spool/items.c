@@ -89,7 +89,10 @@ int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
     (void)sqlite3_bind_int (st, 1, (int)kind);
     (void)sqlite3_bind_int64 (st, 2, (int64_t)id);
     code = sqlite3_step (st);
-    if (code == SQLITE_ROW) {
+    if (code == SQLITE_ROW &&
+        sqlite3_column_int64 (st, 0) <= (int64_t)id) {
+        rc = err_set (err, EBADMSG, "%s: an index is out of order", s->dir);
+    } else if (code == SQLITE_ROW) {    // else it would never end
         rc = 1;
         if ((*why = take_row (s, st, ret)))
             ret->own = false;   // its file may be another one's

@@ -277,9 +277,12 @@ int spool_ledger_open (struct spool *s, struct err *err)
                       "PRAGMA journal_size_limit=" WAL_BYTES_MAX, NULL, NULL,
                       NULL) != SQLITE_OK)
         return ledger_error (s, err);
-    version = db_int (s->db, "PRAGMA user_version", -1);
-    if (version < 0)
+    version = db_int (s->db, "PRAGMA user_version", INT64_MIN);
+    if (version == INT64_MIN)
         return ledger_error (s, err);
+    if (version < 0)
+        return err_set (err, EBADMSG, "its version is %lld",
+                        (long long)version);
     if (version > SPOOL_SCHEMA)
         return err_set (err, ENOTSUP, "%s was written by a newer rollcall",
                         path);
