@@ -6,6 +6,7 @@
 #include "model/capture.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -186,7 +187,7 @@ bool message_valid_name (const char *s)
            strcmp (s, "..") != 0 && !strchr (s, '/');
 }
 
-/* A relative path that stays inside. */
+/* A relative path that stays inside, of names that a file can have. */
 static bool valid_path (const char *s)
 {
     if (*s == '/')
@@ -194,7 +195,7 @@ static bool valid_path (const char *s)
     while (*s) {
         size_t n = strcspn (s, "/");
 
-        if (n == 0 || (n == 1 && s[0] == '.') ||
+        if (n == 0 || n > NAME_MAX || (n == 1 && s[0] == '.') ||
             (n == 2 && s[0] == '.' && s[1] == '.'))
             return false;
         s += n;

@@ -196,6 +196,9 @@ static void test_paths (void **state)
         (void)snprintf (in.path, sizeof (in.path), "%s", good[i]);
         assert_int_equal (round_trip (&in, &out), 0);
     }
+    fill (&in, MESSAGE_OFFER);          // no file can be called so
+    (void)snprintf (in.path, sizeof (in.path), "a/%0*d", 256, 0);
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
     fill (&in, MESSAGE_OFFER);
     (void)snprintf (in.capture, sizeof (in.capture), "../../x");
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
