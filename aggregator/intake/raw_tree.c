@@ -188,13 +188,13 @@ static int write_part (struct put *p, const struct raw_file *f, int in)
 
 /* Under its name at once: whoever reads the tree never sees half of a file. */
 static int put_file (struct put *p, const struct raw_file *f, int in,
-                     char *path)
+                     char *path, struct err *err)
 {
     char *slash = strrchr (path, '/');
     int rc;
 
     *slash = '\0';
-    if ((rc = fileio_mkdirs (path, FILEIO_DIR_MODE, p->err)) < 0)
+    if ((rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err)) < 0)
         return rc;
     *slash = '/';
     rc = write_part (p, f, in);
@@ -203,7 +203,14 @@ static int put_file (struct put *p, const struct raw_file *f, int in,
     if (rc == -EBADMSG)
         return miss (p, f, "what is stored of it is damaged; rollcall fsck "
                            "aggregator --repair lets it come again");
-    return rc < 0 ? err_sys (p->err, -rc, "cannot write %s", path) : 0;
+    return rc < 0 ? err_sys (err, -rc, "cannot write %s", path) : 0;
+}
+
+/* What concerns one file only: its name, or another one in its way. */
+static bool is_of_one (int rc)
+{
+    return rc == -ENAMETOOLONG || rc == -ENOTDIR || rc == -EISDIR ||
+           rc == -EEXIST || rc == -ELOOP;
 }
 
 static int put (struct put *p, const struct raw_file *f)
@@ -213,8 +220,7 @@ static int put (struct put *p, const struct raw_file *f)
     int in, rc;
 
     if (!fileio_join (path, sizeof (path), p->dir, f->path))
-        return err_set (p->err, ENAMETOOLONG, "path is too long: %s/%s",
-                        p->dir, f->path);
+        return miss (p, f, "its path is too long");
     if (is_there (f, path))
         return 0;
     if (f->lost)
@@ -222,9 +228,11 @@ static int put (struct put *p, const struct raw_file *f)
                            "(see quarantine/ in the aggregator's root)");
     if ((in = store_read (p->store, &f->content, &f->place, &why)) < 0)
         return miss (p, f, why.text);
-    rc = put_file (p, f, in, path);
+    rc = put_file (p, f, in, path, &why);
     (void)close (in);
-    return rc;
+    if (is_of_one (rc))
+        return miss (p, f, why.text);
+    return rc < 0 ? err_set (p->err, -rc, "%s", why.text) : 0;
 }
 
 /* All files and names of the tree at once: there may be a hundred thousand. */

@@ -257,12 +257,27 @@ static void test_cancel (void **state)
     assert_int_equal (access (path, F_OK), -1);
 }
 
+/* A file where another one's directory should be: the others are there. */
+static void test_in_the_way (void **state)
+{
+    struct fixture *f = *state;
+
+    deliver (f, 0, "a", "x", "a file");
+    deliver (f, 0, "a", "x/y", "below it");
+    deliver (f, 1, "b", "z", "of another");
+    build_without (f, 3, 1);
+    assert_non_null (strstr (f->named, "raw file a/x/y: "));
+    check_file (f, "a/x", "a file");
+    check_file (f, "b/z", "of another");
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_own_names), TEST (test_shared_name), TEST (test_rank_names),
-        TEST (test_again), TEST (test_only_changes), TEST (test_missing),
+        TEST (test_again),
+        TEST (test_in_the_way), TEST (test_only_changes), TEST (test_missing),
         TEST (test_cancel),
     };
 
