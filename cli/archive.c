@@ -234,7 +234,8 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     *slash = '/';
     if (rc == 0)
         rc = archive_get (a, i, path, &err);
-    if (rc == -EBADMSG || rc == -ENOENT) {
+    if (rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR ||
+        rc == -ENAMETOOLONG || (rc == -EEXIST && g->files > 0)) {
         g->bad++;               // the others are worth having
         (void)FAIL (0, "%s: %s", path, err.text);
         return 0;
@@ -260,7 +261,7 @@ static int get (struct archive *a, const char *job, const char *what,
         return FAIL (EX_NOINPUT, "job %s has no capture and no rank %s: "
                      "rollcall archive ls %s lists them", job, what, job);
     (void)printf ("%zu files in %s%s\n", g.files, dir,
-                  g.bad ? ", others are damaged" : "");
+                  g.bad ? ", others are damaged or cannot be written" : "");
     return cli_flush (&archive_command, 0) ? EX_IOERR : g.bad > 0;
 }
 

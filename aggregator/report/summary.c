@@ -51,7 +51,7 @@ static int add_text (char ***list, size_t *n, const char *text)
     *list = p;
     if (!(p[*n] = strdup (text)))
         return -ENOMEM;
-    (*n)++;
+    err_plain (p[(*n)++]);      // it goes to a terminal
     return 0;
 }
 
@@ -76,6 +76,8 @@ static int row_rank (struct summary *s, sqlite3_stmt *st)
     (void)snprintf (p->host, sizeof (p->host), "%s", text_of (st, 1));
     (void)snprintf (p->state, sizeof (p->state), "%s", state);
     p->reason = *reason ? strdup (reason) : NULL;
+    if (p->reason)
+        err_plain (p->reason);
     return 0;
 }
 

@@ -5,6 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+void err_plain (char *text)
+{
+    for (char *p = text; *p; p++) {
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '?';
+    }
+}
+
 int err_set (struct err *err, int errnum, const char *fmt, ...)
 {
     va_list ap;
@@ -13,6 +21,7 @@ int err_set (struct err *err, int errnum, const char *fmt, ...)
         va_start (ap, fmt);
         (void)vsnprintf (err->text, sizeof (err->text), fmt, ap);
         va_end (ap);
+        err_plain (err->text);
     }
     return -errnum;
 }
@@ -29,6 +38,7 @@ int err_sys (struct err *err, int errnum, const char *fmt, ...)
         used = strlen (err->text);
         (void)snprintf (err->text + used, sizeof (err->text) - used, ": %s",
                         strerror (errnum));
+        err_plain (err->text);
     }
     return -errnum;
 }
@@ -47,6 +57,7 @@ int err_prefix (struct err *err, int rc, const char *fmt, ...)
         used = strlen (err->text);
         (void)snprintf (err->text + used, sizeof (err->text) - used, ": %s",
                         old);
+        err_plain (err->text);
     }
     return rc;
 }

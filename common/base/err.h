@@ -13,6 +13,11 @@ struct err {
     char text[ERR_TEXT_MAX];
 };
 
+/* Replace control characters by '?': names in a text may be anybody's, and a
+ * terminal must not obey them.  The sentences of this header are plain.
+ */
+void err_plain (char *text);
+
 /* Write the sentence and return -errnum, so that callers can write
  * "return err_set (err, EIO, ...)".  'err' may be NULL.
  */
