@@ -50,7 +50,7 @@ static const char schema_sql[] =
     " sum INTEGER NOT NULL);";
 
 /* row_sum(...): the first 64 bits of the SHA-256 of all arguments, each with
- * its type and size.
+ * its type and size.  NULL, which no row has, of more than ROW_MAX.
  */
 static void row_sum (sqlite3_context *c, int n, sqlite3_value **v)
 {
@@ -74,7 +74,9 @@ static void row_sum (sqlite3_context *c, int n, sqlite3_value **v)
                 buf_put (&b, bytes, size);
         }
     }
-    if (b.failed || digest_of (b.data, b.size, &d) < 0) {
+    if (b.failed) {
+        sqlite3_result_null (c);
+    } else if (digest_of (b.data, b.size, &d) < 0) {
         sqlite3_result_error_nomem (c);
     } else {
         for (int i = 0; i < 8; i++)
@@ -172,8 +174,8 @@ static int tally_read (struct spool *s, const char *sql, struct err *err)
 
 int tally_load (struct spool *s, struct err *err)
 {
-    int64_t bad = db_int (s->db, "SELECT count(*) FROM tally WHERE sum<>"
-                          "row_sum('t', kind, state, items, bytes)", 1);
+    int64_t bad = db_int (s->db, "SELECT count(*) FROM tally WHERE sum IS "
+                          "NOT row_sum('t', kind, state, items, bytes)", 1);
     int rc = bad ? tally_count (s, err)
                  : tally_read (s, "SELECT kind, state, items, bytes, 1 FROM "
                                   "tally", err);
