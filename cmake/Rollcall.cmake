@@ -11,8 +11,10 @@ if (ROLLCALL_FAULTS)
 endif ()
 if (ROLLCALL_SANITIZE)
   add_compile_options (-fsanitize=${ROLLCALL_SANITIZE} -fno-omit-frame-pointer
-                       -fno-sanitize-recover=all
-                       -Wno-format-truncation)    # gcc guesses too much then
+                       -fno-sanitize-recover=all)
+  if (CMAKE_C_COMPILER_ID STREQUAL GNU)
+    add_compile_options (-Wno-format-truncation)    # it guesses too much then
+  endif ()
   add_link_options (-fsanitize=${ROLLCALL_SANITIZE})
 endif ()
 add_compile_definitions (_GNU_SOURCE ROLLCALL_VERSION="${PROJECT_VERSION}")

@@ -4,38 +4,13 @@
  * nothing else.  Whatever comes, the capture gets a state and a reason, and
  * rows that are given lie within their batches.
  */
-#include "base/fileio.h"
 #include "extract/extract.h"
+#include "fuzz_dir.h"
 #include "fuzz_rows.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
-
-static char dir[PATH_MAX / 2];
-
-static void remove_dir (void)
-{
-    (void)fileio_remove_tree (dir, NULL);
-}
-
-static void make_dir (void)
-{
-    const char *tmp = getenv ("TMPDIR");
-    char path[PATH_MAX];
-
-    (void)snprintf (dir, sizeof (dir), "%s/rollcall-fuzz-XXXXXX",
-                    tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp (dir))
-        abort ();
-    (void)atexit (remove_dir);
-    (void)snprintf (path, sizeof (path), "%s/ASCEND_PROFILER_OUTPUT", dir);
-    if (fileio_mkdirs (path, 0700, NULL) < 0)
-        abort ();
-}
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
@@ -47,27 +22,22 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         "profiler_info_0.json",
         "profiler_metadata.json",
     };
-    uint64_t sum = 0;
-    const struct row_sink sink = fuzz_rows (&sum);
-    char path[PATH_MAX];
+    struct fuzz_rows_seen seen = { 0, 0 };
+    const struct row_sink sink = fuzz_rows (&seen);
+    const char *name;
     struct capture c;
-    FILE *f;
 
     if (size == 0)
         return 0;
-    if (!dir[0])
-        make_dir ();
-    (void)snprintf (path, sizeof (path), "%s/%s", dir,
-                    names[data[0] % (sizeof (names) / sizeof (names[0]))]);
-    if (!(f = fopen (path, "wb")) ||
-        fwrite (data + 1, 1, size - 1, f) != size - 1 || fclose (f) != 0)
-        abort ();
+    name = names[data[0] % (sizeof (names) / sizeof (names[0]))];
+    fuzz_mkdir ("ASCEND_PROFILER_OUTPUT");
+    fuzz_write (name, data + 1, size - 1);
     capture_init (&c);
-    if (extract_capture (dir, NULL, &sink, &c, NULL) < 0)
+    if (extract_capture (fuzz_dir (), NULL, &sink, &c, NULL) < 0)
         abort ();
     if (c.state != CAPTURE_COMPLETE && !c.reason[0])
         abort ();               // a person would not know why
     capture_fini (&c);
-    (void)unlink (path);
+    fuzz_remove (name);
     return 0;
 }

@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         abort ();
     buf_init (&b, KEY_FILE_MAX);
     key_print (&k, &b);
-    if (b.failed || key_parse ((const char *)b.data, b.size, &again, NULL) < 0 ||
+    if (b.failed ||
+        key_parse ((const char *)b.data, b.size, &again, NULL) < 0 ||
         strcmp (k.public_key, again.public_key) != 0 ||
         strcmp (k.secret_key, again.secret_key) != 0 ||
         k.created != again.created || k.until != again.until ||

@@ -7,11 +7,12 @@
 static int take_rows (void *arg, const struct batch *b, struct err *err)
 {
     const struct table *t = schema_table (b->table);
-    uint64_t *sum = arg;
+    struct fuzz_rows_seen *seen = arg;
 
     (void)err;
     if (b->nrows > BATCH_ROWS)
         abort ();
+    seen->rows += b->nrows;
     for (uint32_t i = 0; i < b->nrows; i++) {
         for (unsigned c = 0; c < t->ncolumns; c++) {
             size_t n = 0;
@@ -21,7 +22,7 @@ static int take_rows (void *arg, const struct batch *b, struct err *err)
                 continue;
             if (s[n] != '\0')
                 abort ();
-            *sum += n + strlen (s) + (n ? (uint8_t)s[n - 1] : 0);
+            seen->sum += n + strlen (s) + (n ? (uint8_t)s[n - 1] : 0);
         }
     }
     return 0;
@@ -35,7 +36,7 @@ static int forget (void *arg, enum table_id table, struct err *err)
     return 0;
 }
 
-struct row_sink fuzz_rows (uint64_t *sum)
+struct row_sink fuzz_rows (struct fuzz_rows_seen *seen)
 {
-    return (struct row_sink){ take_rows, forget, sum };
+    return (struct row_sink){ take_rows, forget, seen };
 }

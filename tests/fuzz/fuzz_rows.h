@@ -4,10 +4,15 @@
 
 #include "model/batch.h"
 
+struct fuzz_rows_seen {
+    uint64_t rows;
+    uint64_t sum;               // of texts
+};
+
 /* The sink reads each text of each row, so that a sanitizer sees one that is
  * not where the batch says, and abort()s when a batch has too many rows or a
- * text has no end.  '*sum' is of what was read; it must outlive the sink.
+ * text has no end.  '*seen' must outlive the sink.
  */
-struct row_sink fuzz_rows (uint64_t *sum);
+struct row_sink fuzz_rows (struct fuzz_rows_seen *seen);
 
 #endif

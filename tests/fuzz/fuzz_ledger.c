@@ -1,0 +1,255 @@
+/* tests/fuzz/fuzz_ledger.c - the ledger of an aggregator's root
+ *
+ * The input becomes its ledger.db (fuzz_db.h); with bit 2 of the first byte
+ * the checksums of all rows are made right, as one would who wants to be
+ * believed.  Whatever comes: reading it ends, nothing is written outside of
+ * the place that was named, and a repaired root is in order.
+ */
+#include "archive/archive.h"
+#include "archive/check.h"
+#include "base/fileio.h"
+#include "fuzz_root.h"
+#include "intake/job_build.h"
+#include "intake/ledger_inside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
+
+#define LEDGER FUZZ_ROOT "/ledger.db"
+#define OUT "out"
+
+/* ---- making it right ---- */
+
+static int64_t sum_of_item (sqlite3_stmt *st)
+{
+    struct ledger_item i = { .kind = (unsigned)sqlite3_column_int (st, 2) };
+
+    ledger_copy_column (i.job, sizeof (i.job), st, 1);
+    i.rank = sqlite3_column_int64 (st, 3);
+    ledger_copy_column (i.capture, sizeof (i.capture), st, 4);
+    ledger_copy_column (i.path, sizeof (i.path), st, 5);
+    ledger_copy_column (i.host, sizeof (i.host), st, 6);
+    (void)ledger_digest_column (&i.content, st, 7);
+    i.received_ns = sqlite3_column_int64 (st, 9);
+    return ledger_item_sum (&i);
+}
+
+static int64_t sum_of_job (sqlite3_stmt *st)
+{
+    char id[MESSAGE_NAME_MAX];
+
+    ledger_copy_column (id, sizeof (id), st, 0);
+    return ledger_job_sum (id, sqlite3_column_int64 (st, 1),
+                           sqlite3_column_int64 (st, 2));
+}
+
+static int64_t sum_of_content (sqlite3_stmt *st)
+{
+    struct ledger_place p = { sqlite3_column_int64 (st, 1),
+                              (uint64_t)sqlite3_column_int64 (st, 2),
+                              (uint64_t)sqlite3_column_int64 (st, 3) };
+    struct digest id = { { 0 } };
+
+    (void)ledger_digest_column (&id, st, 0);
+    return ledger_content_sum (&id, &p);
+}
+
+static int64_t sum_of_segment (sqlite3_stmt *st)
+{
+    return ledger_segment_sum (sqlite3_column_int64 (st, 0),
+                               (uint64_t)sqlite3_column_int64 (st, 1));
+}
+
+static const struct {
+    const char *get, *set;      // by the first column
+    int64_t (*sum) (sqlite3_stmt *st);
+    bool total;
+    int superseded;             // its column, 0: none
+} tables[] = {
+    { "SELECT seq, job, kind, rank, capture, path, host, content, superseded, "
+      "received_ns FROM item LIMIT 100", "UPDATE item SET sum=?1 WHERE seq=?2",
+      sum_of_item, true, 8 },
+    { "SELECT id, world_size, built FROM job LIMIT 100",
+      "UPDATE job SET sum=?1 WHERE id=?2", sum_of_job, true, 0 },
+    { "SELECT id, segment, offset, size FROM content LIMIT 100",
+      "UPDATE content SET sum=?1 WHERE id=?2", sum_of_content, false, 0 },
+    { "SELECT number, end FROM segment LIMIT 100",
+      "UPDATE segment SET sum=?1 WHERE number=?2", sum_of_segment, false, 0 },
+};
+
+static void make_right (const char *path)
+{
+    struct ledger_total total = { 0, 0 };
+    sqlite3 *db = NULL;
+
+    if (sqlite3_open (path, &db) != SQLITE_OK)
+        abort ();
+    for (size_t i = 0; i < sizeof (tables) / sizeof (tables[0]); i++) {
+        sqlite3_stmt *get = NULL, *set = NULL;
+
+        (void)sqlite3_prepare_v2 (db, tables[i].get, -1, &get, NULL);
+        (void)sqlite3_prepare_v2 (db, tables[i].set, -1, &set, NULL);
+        while (get && set && sqlite3_step (get) == SQLITE_ROW) {
+            int64_t sum = tables[i].sum (get);
+
+            total.rows += tables[i].total;
+            total.sum += tables[i].total ? (uint64_t)sum : 0;
+            if (tables[i].superseded &&
+                sqlite3_column_int64 (get, tables[i].superseded) == 1)
+                sum = ~sum;
+            (void)sqlite3_bind_int64 (set, 1, sum);
+            (void)sqlite3_bind_value (set, 2, sqlite3_column_value (get, 0));
+            (void)sqlite3_step (set);
+            (void)sqlite3_reset (set);
+        }
+        (void)sqlite3_finalize (get);
+        (void)sqlite3_finalize (set);
+    }
+    (void)db_execf (db, NULL, "INSERT OR REPLACE INTO total (id, rows, total, "
+                    "sum) VALUES (1,%lld,%lld,%lld)", (long long)total.rows,
+                    (long long)total.sum,
+                    (long long)ledger_total_sum (&total));
+    (void)sqlite3_close (db);
+}
+
+/* ---- using it ---- */
+
+static void look_at (struct archive *a, const char *job)
+{
+    struct archive_items list;
+    struct ledger_summary sum;
+    struct job_build *b;
+    char path[PATH_MAX];
+    size_t n;
+
+    if (archive_list (a, job, &list, NULL) == 0) {
+        for (size_t i = 0; i < list.n; i++) {
+            (void)archive_check (a, &list.items[i], NULL);
+            (void)archive_get (a, &list.items[i], fuzz_path (path, "got"),
+                               NULL);
+            (void)unlink (path);
+        }
+        free (list.items);
+    }
+    (void)ledger_summary (a->ledger, job, &sum, NULL);
+    (void)ledger_world_size (a->ledger, job);
+    b = job_build_create (a->ledger, a->store, job, NULL);
+    job_build_destroy (b);
+    (void)job_build_raw_tree (a->ledger, a->store, job,
+                              fuzz_path (path, OUT), &n, NULL);
+}
+
+static void read_it (const char *root)
+{
+    struct err err = { "" };
+    char **jobs = NULL;
+    struct archive a;
+    size_t n = 0;
+    int rc = archive_open (root, &a, &err);
+
+    if (rc < 0 && !err.text[0])
+        abort ();
+    if (rc < 0)
+        return;
+    (void)archive_jobs (&a, &jobs, &n, NULL);
+    for (size_t i = 0; i < n; i++) {
+        if (i < 20)
+            look_at (&a, jobs[i]);
+        free (jobs[i]);
+    }
+    free (jobs);
+    archive_close (&a);
+}
+
+static int serve (const char *root, struct err *err)
+{
+    struct ledger *l = NULL;
+    struct store *s = NULL;
+    char path[PATH_MAX];
+    int rc = ledger_open (fuzz_path (path, LEDGER), &l, err);
+
+    if (rc == 0)
+        rc = store_open (root, l, &s, err);
+    if (rc < 0 && !err->text[0])
+        abort ();
+    store_close (s);
+    ledger_close (l);
+    return rc;
+}
+
+static void say (void *arg, const char *sentence)
+{
+    (void)snprintf (arg, ERR_TEXT_MAX, "%s", sentence);
+}
+
+static void repair (const char *root)
+{
+    char said[ERR_TEXT_MAX] = "";
+    struct err err = { "" };
+
+    for (int i = 0; i < 2; i++) {
+        struct check_report report = { .say = say, .arg = said };
+        int rc = store_check (root, i == 0, &report, &err);
+
+        if (rc == -ENOTSUP && i == 0)
+            return;             // a newer version: left alone
+        if (rc == 0 && (i == 0 || report.damaged == 0))
+            continue;
+        fprintf (stderr, "check %d: %s; %s\n", i, err.text, said);
+        abort ();
+    }
+    if (serve (root, &err) == 0)
+        return;
+    fprintf (stderr, "it cannot be served: %s\n", err.text);
+    abort ();
+}
+
+/* Nothing was written beside the places that are there to be written to. */
+static void look_around (void)
+{
+    DIR *dir = opendir (fuzz_dir ());
+    struct dirent *e;
+    int rc;
+
+    if (!dir)
+        abort ();
+    while ((e = fileio_next_entry (dir, &rc))) {
+        if (strcmp (e->d_name, FUZZ_ROOT) != 0 &&
+            strcmp (e->d_name, OUT) != 0)
+            abort ();
+    }
+    (void)closedir (dir);
+}
+
+static void put (const uint8_t *data, size_t size)
+{
+    const struct fuzz_root *r = fuzz_root ();
+    char path[PATH_MAX];
+
+    fuzz_root_restore ();
+    fuzz_write (FUZZ_SEGMENT, r->segment.data, r->segment.size);
+    fuzz_db_write (LEDGER, r->ledger, data, size);
+    if (size && (data[0] & 4))
+        make_right (fuzz_path (path, LEDGER));
+}
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
+{
+    struct err err = { "" };
+    char root[PATH_MAX];
+
+    (void)fuzz_path (root, FUZZ_ROOT);
+    put (data, size);
+    fuzz_remove (OUT);
+    read_it (root);
+    (void)serve (root, &err);
+    put (data, size);
+    repair (root);
+    look_around ();
+    return 0;
+}
