@@ -265,12 +265,24 @@ static bool is_known (struct spool *s, const char *name)
     return known;
 }
 
-static int check_group (struct check *c, const char *path, struct err *err)
+static int orphan (struct check *c, const char *file, const char *name,
+                   struct err *err)
+{
+    static const char what[] = "no row of the ledger speaks of it";
+
+    fault (c, file, what, "set aside");
+    return c->repair ? spool_set_file_aside (c->s, file, name, what, err) : 0;
+}
+
+static int check_group (struct check *c, const char *path, const char *name,
+                        struct err *err)
 {
     DIR *dir = opendir (path);
     struct dirent *e;
     int rc = 0;
 
+    if (!dir && errno == ENOTDIR)
+        return orphan (c, path, name, err);
     if (!dir)
         return err_sys (err, errno, "cannot read %s", path);
     while (rc == 0 && (e = readdir (dir))) {
@@ -279,11 +291,7 @@ static int check_group (struct check *c, const char *path, struct err *err)
         if (e->d_name[0] == '.' || is_known (c->s, e->d_name) ||
             !fileio_join (file, sizeof (file), path, e->d_name))
             continue;
-        fault (c, file, "no row of the ledger speaks of it", "set aside");
-        if (c->repair)
-            rc = spool_set_file_aside (c->s, file, e->d_name,
-                                       "no row of the ledger speaks of it",
-                                       err);
+        rc = orphan (c, file, e->d_name, err);
     }
     (void)closedir (dir);
     return rc;
@@ -307,7 +315,7 @@ static int check_orphans (struct check *c, struct err *err)
 
         if (e->d_name[0] != '.' &&
             fileio_join (group, sizeof (group), path, e->d_name))
-            rc = check_group (c, group, err);
+            rc = check_group (c, group, e->d_name, err);
     }
     (void)closedir (dir);
     return rc;

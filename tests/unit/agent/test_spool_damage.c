@@ -119,6 +119,11 @@ static void test_orphan (void **state)
     assert_non_null (strstr (found.what, "no row"));
     assert_int_equal (access (path, F_OK), -1);
     assert_int_equal (check (f, false, &found), 0);
+    path_in (f, "items/file", path);            // where directories are
+    assert_int_equal (fileio_replace (path, "x", 1, 0600, NULL), 0);
+    assert_int_equal (check (f, true, &found), 1);
+    assert_string_equal (found.file, "items/file");
+    assert_int_equal (check (f, false, &found), 0);
 }
 
 /* Each member of a row is covered by its checksum. */
