@@ -51,6 +51,10 @@ static int take_over (struct check *c, const struct ledger_item *i)
             rc = 0;
         if (rc < 0)
             return rc;
+    } else if (rc == 0 && c->repair && !check_is_aside (c, &i->content)) {
+        rc = check_quarantine (c, i, "the ledger does not say where it is");
+        if (rc < 0)
+            return rc;
     }
     rc = ledger_add_item (c->fresh, i, c->err);
     return rc < 0 ? rc : 0;
