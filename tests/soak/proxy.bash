@@ -42,9 +42,7 @@ breaks ()
 
 stop_proxy ()
 {
-    total_breaks=$(($(cat "$WORK/breaks.$BASHPID" 2>/dev/null || echo 0) +
-        $(breaks)))
-    echo "$total_breaks" >"$WORK/breaks.$BASHPID"
+    breaks >>"$WORK/breaks.$BASHPID"
     echo quit >&"$control"
     wait "$proxy_pid"
     exec {control}>&-

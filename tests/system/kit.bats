@@ -136,7 +136,6 @@ says ()                             # TEXT: the verdict, which is bad
     # shellcheck source=tests/soak/proxy.bash
     . "${helper%/*}/proxy.bash"
     WORK=$PWD
-    total_breaks=0
     begin_case "$PWD/case"
     one_case acks after rst
     end_case
