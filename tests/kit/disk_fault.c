@@ -3,7 +3,7 @@
  * Loaded with LD_PRELOAD.  DISK_FAULT=CALL:ERROR:NTH:TIMES:PATTERN
  *
  *     CALL     write (also pwrite and ftruncate), fsync (also fdatasync), open
- *              (that makes a file), rename (also link), unlink, mkdir
+ *              (that makes a file), rename (also link, linkat), unlink, mkdir
  *     ERROR    enospc or eio
  *     NTH      the first call that fails, 1 is the first; those before pass
  *     TIMES    how many fail; those after pass again
@@ -188,6 +188,12 @@ int link (const char *from, const char *to)
 {
     NEXT (int, "link", const char *, const char *);
     return fails ("rename", to) ? -1 : next (from, to);
+}
+
+int linkat (int dir, const char *from, int to_dir, const char *to, int flags)
+{
+    NEXT (int, "linkat", int, const char *, int, const char *, int);
+    return fails ("rename", to) ? -1 : next (dir, from, to_dir, to, flags);
 }
 
 int unlink (const char *path)

@@ -77,7 +77,7 @@ one_case ()
 
 part_disk ()
 {
-    local side call error n times pattern
+    local side call error n nths times pattern
     local -A patterns=([agent]="state/*" [aggregator]="root/*")
     local -A places=(
         [agent]="state/*items/* state/*ledger.db-wal state/*ledger.db"
@@ -98,9 +98,11 @@ part_disk ()
                 CASES+=("inject $side fsync eio 1 1 $pattern")
                 continue
             fi
+            nths=(1 2 3 5)          # a ledger is made by the first ones
+            case $pattern in *-wal) nths+=(8 60) ;; esac
             for call in write fsync open rename; do
                 for error in enospc eio; do
-                    for n in 1 2 3 5; do
+                    for n in "${nths[@]}"; do
                         for times in 1 5; do
                             CASES+=("inject $side $call $error $n $times $pattern")
                         done
