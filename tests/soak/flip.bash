@@ -202,7 +202,7 @@ one_case ()
             [ -z "$KEEP" ] ||
                 tail -n 3 agent.log service.log >>"$WORK/failed.$at"
         }
-        echo "$pattern: $outcome" >>"$WORK/outcomes"
+        echo "$side $pattern: $outcome" >>"$WORK/outcomes"
         stop_agent KILL
         stop_service KILL
     done
