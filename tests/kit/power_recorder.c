@@ -120,7 +120,9 @@ static const char *resolve (int dirfd, const char *path, char out[PATH_MAX])
     n = readlink (link, out, PATH_MAX - 1);
     if (n < 0)
         return path;
-    (void)snprintf (out + n, PATH_MAX - (size_t)n, "/%s", path);
+    out[n] = '\0';
+    if (strcmp (path, ".") != 0)        // else it would be a file of that name
+        (void)snprintf (out + n, PATH_MAX - (size_t)n, "/%s", path);
     return out;
 }
 

@@ -110,6 +110,9 @@ says ()                             # TEXT: the verdict, which is bad
     begin_case "$PWD/case"
     RAW=--raw
     record
+    # an opened "." is its directory, not a file of it
+    is "files named ." 0 \
+        "$(grep -acP '_output/\.rollcall-\w{6}/\.\x00' power.log)"
     # with everything durable nothing can be lost, with nothing all of it can
     run "$KIT/power_replay" power.log "$CASE/disk" 999999999 1 all cut
     expect_status 0
