@@ -51,7 +51,8 @@ static int take_over (struct check *c, const struct ledger_item *i)
             rc = 0;
         if (rc < 0)
             return rc;
-    } else if (rc == 0 && c->repair && !check_is_aside (c, &i->content)) {
+    } else if (rc == 0 && c->repair &&
+               !check_has_reason (c, &i->content)) {
         rc = check_quarantine (c, i, "the ledger does not say where it is");
         if (rc < 0)
             return rc;
