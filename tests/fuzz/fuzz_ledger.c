@@ -36,6 +36,7 @@ static int64_t sum_of_item (sqlite3_stmt *st)
     ledger_copy_column (i.host, sizeof (i.host), st, 6);
     (void)ledger_digest_column (&i.content, st, 7);
     i.received_ns = sqlite3_column_int64 (st, 9);
+    i.newest_ns = sqlite3_column_int64 (st, 10);
     return ledger_item_sum (&i);
 }
 
@@ -72,8 +73,8 @@ static const struct {
     int superseded;             // its column, 0: none
 } tables[] = {
     { "SELECT seq, job, kind, rank, capture, path, host, content, superseded, "
-      "received_ns FROM item LIMIT 100", "UPDATE item SET sum=?1 WHERE seq=?2",
-      sum_of_item, true, 8 },
+      "received_ns, newest_ns FROM item LIMIT 100",
+      "UPDATE item SET sum=?1 WHERE seq=?2", sum_of_item, true, 8 },
     { "SELECT id, world_size, built FROM job LIMIT 100",
       "UPDATE job SET sum=?1 WHERE id=?2", sum_of_job, true, 0 },
     { "SELECT id, segment, offset, size FROM content LIMIT 100",
@@ -123,9 +124,10 @@ static void look_at (struct archive *a, const char *job)
 {
     struct archive_items list;
     struct ledger_summary sum;
+    struct raw_tree *tree = NULL;
+    atomic_bool cancel = false;
     struct job_build *b;
     char path[PATH_MAX];
-    size_t n;
 
     if (archive_list (a, job, &list, NULL) == 0) {
         for (size_t i = 0; i < list.n; i++) {
@@ -140,8 +142,10 @@ static void look_at (struct archive *a, const char *job)
     (void)ledger_world_size (a->ledger, job);
     b = job_build_create (a->ledger, a->store, job, NULL);
     job_build_destroy (b);
-    (void)job_build_raw_tree (a->ledger, a->store, job,
-                              fuzz_path (path, OUT), &n, NULL);
+    if (raw_tree_create (a->ledger, job, &tree, NULL) == 0)
+        (void)raw_tree_put (tree, a->store, fuzz_path (path, OUT), &cancel,
+                            NULL);
+    raw_tree_destroy (tree);
 }
 
 static void read_it (const char *root)
