@@ -425,11 +425,65 @@ uint64_t spool_undelivered (const struct spool *s)
     return n;
 }
 
-int spool_recount (struct spool *s, struct err *err)
+/* The first item that says that it is done with, in a row that is not as it was
+ * written: 1, or 0 if there is none.
+ */
+static int find_doubtful (struct spool *s, uint64_t *id, uint64_t *capture,
+                          struct err *err)
 {
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT id, capture FROM item WHERE state NOT BETWEEN 3 AND 5 AND "
+        "sum IS NOT " ITEM_SUM ("state", "at", "why") " LIMIT 1", err);
+    int code;
+
+    if (!st)
+        return ledger_error (s, NULL);
+    if ((code = sqlite3_step (st)) == SQLITE_ROW) {
+        *id = (uint64_t)sqlite3_column_int64 (st, 0);
+        *capture = (uint64_t)sqlite3_column_int64 (st, 1);
+    }
+    (void)sqlite3_finalize (st);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        return ledger_error (s, err);
+    return code == SQLITE_ROW;
+}
+
+/* It may not have been delivered: its capture is sealed again. */
+static int doubt (struct spool *s, uint64_t id, uint64_t capture,
+                  struct err *err)
+{
+    static const char why[] = "its row in the ledger is damaged";
+    char path[PATH_MAX];
     int rc = spool_ledger_begin (s, err);
 
     if (rc < 0)
+        return rc;
+    rc = write_state (s, id, SPOOL_QUARANTINED, 0, why, err);
+    if (rc == 0)
+        rc = capture_forget (s, capture, path, err);
+    if (rc < 0) {
+        spool_ledger_rollback (s);
+        return rc;
+    }
+    rc = spool_ledger_commit (s, "agent.spool.quarantine.commit", err);
+    if (rc < 0)
+        return rc;
+    counter_add (COUNTER_ITEMS_QUARANTINED, 1);
+    if (s->again)
+        s->again (s->again_arg, path, why);
+    return 0;
+}
+
+int spool_recount (struct spool *s, struct err *err)
+{
+    uint64_t id = 0, capture = 0;
+    int rc;
+
+    while ((rc = find_doubtful (s, &id, &capture, err)) > 0) {
+        if ((rc = doubt (s, id, capture, err)) < 0)
+            break;
+    }
+    if (rc < 0 || (rc = spool_ledger_begin (s, err)) < 0)
         return rc;
     if (sqlite3_exec (s->db, "REINDEX", NULL, NULL, NULL) != SQLITE_OK)
         rc = ledger_error (s, err);

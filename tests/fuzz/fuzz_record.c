@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 #define MAGIC "RCR1"
 #define HEAD_SIZE 9u            // magic, size, kind
 #define SUM_SIZE 8u
-#define CONTENT_AT (HEAD_SIZE + 17)     // of its hash, in a record
+#define CONTENT_AT (HEAD_SIZE + 25)     // of its hash, in a record
 #define SIZE_AT (CONTENT_AT + DIGEST_SIZE)
 
 /* ---- making it right ---- */

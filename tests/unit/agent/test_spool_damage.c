@@ -195,6 +195,28 @@ static void test_next (void **state)
     assert_false (spool_knows (f->s, f->raw, "v1"));
 }
 
+/* One bit makes an item that waits one that was delivered, and nobody asks for
+ * it any more: the tallies tell that one is missing.
+ */
+static void test_looks_delivered (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_item got;
+
+    (void)spool_put (f, f->raw, "v1", "0123456789", NULL, false);
+    sql (f, "UPDATE item SET state=6 WHERE id=1");
+    spool_reopen (f);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &got, NULL), 0);
+    assert_true (spool_undelivered (f->s) > 0);
+    assert_int_equal (spool_recount (f->s, NULL), 0);
+    assert_int_equal (spool_undelivered (f->s), 0);
+    assert_int_equal (f->again, 1);
+    assert_string_equal (f->again_path, f->raw);
+    assert_false (spool_knows (f->s, f->raw, "v1"));
+    assert_int_equal (spool_recount (f->s, NULL), 0);
+    assert_int_equal (f->again, 1);
+}
+
 /* A capture with a raw file, noted for its release, of which the first
  * 'delivered' items are durable.
  */
@@ -367,8 +389,8 @@ int main (void)
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_clean), TEST (test_shipment), TEST (test_orphan),
-        TEST (test_rows), TEST (test_next), TEST (test_release),
-        TEST (test_ledger), TEST (test_every_byte),
+        TEST (test_rows), TEST (test_next), TEST (test_looks_delivered),
+        TEST (test_release), TEST (test_ledger), TEST (test_every_byte),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
