@@ -116,9 +116,10 @@ int release_next (struct spool *s, const struct release_policy *p, bool full,
     if (rc == 0) {
         rc = remove_begun (s, &r, err);
     } else if (rc == -ESTALE || rc == -ENOENT || rc == -EACCES) {
-        (void)spool_set_release (s, r.id, RELEASE_CHANGED, NULL);
+        // if that cannot be noted it would be looked at for ever
+        rc = spool_set_release (s, r.id, RELEASE_CHANGED, NULL);
+        rc = rc < 0 ? rc : -ESTALE;
         counter_add (COUNTER_RELEASES_REFUSED, 1);
-        rc = -ESTALE;
     }
     buf_fini (&r.manifest);
     return rc < 0 ? rc : 1;
