@@ -137,7 +137,10 @@ bool run_has_keys (const struct run *r);
 int run_export_keys (const struct run *r);
 int run_import_keys (struct run *r, struct err *err);
 
-/* -ENOKEY: the aggregator is on another host and there is no key for it. */
+/* -ENOKEY: the aggregator is on another host and there is no key for it.  Files
+ * that ROLLCALL_KEY and ROLLCALL_SERVER_KEY name have absolute paths from here
+ * on.
+ */
 int run_check_keys (const struct run *r, struct err *err);
 
 /* For the aggregator: a directory for its --keys.  It removes the secret when

@@ -92,8 +92,21 @@ int run_import_keys (struct run *r, struct err *err)
     return rc;
 }
 
+/* The agent, which will read the file, is in another directory. */
+static void make_absolute (const char *variable)
+{
+    const char *value = getenv (variable);
+    char path[PATH_MAX];
+
+    if (value && *value != '/' && access (value, F_OK) == 0 &&
+        realpath (value, path))
+        (void)setenv (variable, path, 1);
+}
+
 int run_check_keys (const struct run *r, struct err *err)
 {
+    make_absolute ("ROLLCALL_KEY");
+    make_absolute ("ROLLCALL_SERVER_KEY");      // which may be the key itself
     if (run_has_keys (r) || r->opt->insecure || getenv ("ROLLCALL_KEY") ||
         net_is_loopback (r->endpoint))
         return 0;

@@ -322,8 +322,8 @@ stop_service_and ()                 # PID
     make_keys
     service --keys keys
     cp -p keys/node1.key before
-    background env ROLLCALL_KEY="$PWD/keys/node1.key" \
-        ROLLCALL_SERVER_KEY="$PWD/keys/server.pub" \
+    background env ROLLCALL_KEY=keys/node1.key \
+        ROLLCALL_SERVER_KEY=keys/server.pub \
         "$ROLLCALL" run --aggregator "tcp://127.0.0.1:$PORT" --job j \
         --text -- sh -c 'touch began; until [ -e go ]; do sleep 0.05; done
         ./writer'
