@@ -28,8 +28,8 @@ inject_case ()
         start_service "${fault[@]}"
         start_agent
     fi
-    # what is tried again every 10 s has to fail several times first
-    PATIENCE=240 delivered "disk $side $*" || return
+    # what is tried again every 30 s has to fail several times first
+    PATIENCE=400 delivered "disk $side $*" || return
     if [ -e hits ]; then
         echo "$side $*" >>"$WORK/hits"
         [ $restarts -eq 0 ] || echo "$side $*" >>"$WORK/ended"
