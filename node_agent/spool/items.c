@@ -364,10 +364,33 @@ int spool_gone (struct spool *s, uint64_t id, enum spool_state state,
     return 0;
 }
 
+/* The end of a transaction that set an item aside, or failed to ('rc'): its
+ * capture is to be sealed again.
+ */
+static int give_back (struct spool *s, uint64_t capture, const char *why,
+                      int rc, struct err *err)
+{
+    char path[PATH_MAX];
+
+    if (rc >= 0)
+        rc = capture_forget (s, capture, path, err);
+    if (rc < 0) {
+        spool_ledger_rollback (s);
+        return rc;
+    }
+    rc = spool_ledger_commit (s, "agent.spool.quarantine.commit", err);
+    if (rc < 0)
+        return rc;
+    counter_add (COUNTER_ITEMS_QUARANTINED, 1);
+    if (s->again)
+        s->again (s->again_arg, path, why);
+    return 0;
+}
+
 int spool_quarantine (struct spool *s, const struct spool_item *item,
                       const char *why, struct err *err)
 {
-    char path[PATH_MAX], name[64], text[ERR_TEXT_MAX];
+    char name[64], text[ERR_TEXT_MAX];
     int rc;
 
     (void)snprintf (name, sizeof (name), "item-%llu",
@@ -382,19 +405,7 @@ int spool_quarantine (struct spool *s, const struct spool_item *item,
     if (rc < 0 || (rc = spool_ledger_begin (s, err)) < 0)
         return rc;
     rc = item_set (s, item->id, SPOOL_QUARANTINED, why, err);
-    if (rc >= 0)
-        rc = capture_forget (s, item->capture_id, path, err);
-    if (rc < 0) {
-        spool_ledger_rollback (s);
-        return rc;
-    }
-    rc = spool_ledger_commit (s, "agent.spool.quarantine.commit", err);
-    if (rc < 0)
-        return rc;
-    counter_add (COUNTER_ITEMS_QUARANTINED, 1);
-    if (s->again)
-        s->again (s->again_arg, path, text);
-    return 0;
+    return give_back (s, item->capture_id, text, rc, err);
 }
 
 /* ---- numbers ---- */
@@ -453,25 +464,12 @@ static int doubt (struct spool *s, uint64_t id, uint64_t capture,
                   struct err *err)
 {
     static const char why[] = "its row in the ledger is damaged";
-    char path[PATH_MAX];
     int rc = spool_ledger_begin (s, err);
 
     if (rc < 0)
         return rc;
     rc = write_state (s, id, SPOOL_QUARANTINED, 0, why, err);
-    if (rc == 0)
-        rc = capture_forget (s, capture, path, err);
-    if (rc < 0) {
-        spool_ledger_rollback (s);
-        return rc;
-    }
-    rc = spool_ledger_commit (s, "agent.spool.quarantine.commit", err);
-    if (rc < 0)
-        return rc;
-    counter_add (COUNTER_ITEMS_QUARANTINED, 1);
-    if (s->again)
-        s->again (s->again_arg, path, why);
-    return 0;
+    return give_back (s, capture, why, rc, err);
 }
 
 int spool_recount (struct spool *s, struct err *err)
