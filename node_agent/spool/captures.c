@@ -32,7 +32,7 @@ static uint64_t find (struct spool *s, const char *path,
     (void)sqlite3_bind_int (st, 4, (int)most);
     if (st && sqlite3_step (st) == SQLITE_ROW)
         id = (uint64_t)sqlite3_column_int64 (st, 0);
-    (void)sqlite3_finalize (st);
+    spool_ledger_end (st);
     return id;
 }
 
@@ -123,7 +123,7 @@ int spool_find_vanished (struct spool *s,
         if (rc == 0)
             fn (arg, path);
     }
-    (void)sqlite3_finalize (st);
+    spool_ledger_end (st);
     if (rc < 0) {
         spool_ledger_rollback (s);
         return rc;
@@ -274,7 +274,7 @@ int capture_forget (struct spool *s, uint64_t id, char path[PATH_MAX],
     if (sqlite3_step (st) == SQLITE_ROW)
         (void)snprintf (path, PATH_MAX, "%s",
                         (const char *)sqlite3_column_text (st, 0));
-    (void)sqlite3_finalize (st);
+    spool_ledger_end (st);
     // a damaged row keeps its wrong sum, so that it is never believed again
     return *path ? update (s, id, "", SPOOL_QUARANTINED, err) : 0;
 }

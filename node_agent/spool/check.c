@@ -48,7 +48,7 @@ static bool integrity_is_ok (struct spool *s, char *text, size_t size)
         ok = said && strcmp (said, "ok") == 0;
         (void)snprintf (text, size, "%s", said ? said : "");
     }
-    (void)sqlite3_finalize (st);
+    spool_ledger_end (st);
     return ok;
 }
 
@@ -117,7 +117,7 @@ static int check_rows (struct check *c, const char *sql, const char *what,
     }
     if (rc == 0 && code != SQLITE_DONE)
         rc = ledger_error (c->s, err);
-    (void)sqlite3_finalize (st);
+    spool_ledger_end (st);
     return rc;
 }
 
@@ -261,7 +261,7 @@ static bool is_known (struct spool *s, const char *name)
 
     db_bind_text (st, 1, name);
     known = st && sqlite3_step (st) == SQLITE_ROW;
-    (void)sqlite3_finalize (st);
+    spool_ledger_end (st);
     return known;
 }
 

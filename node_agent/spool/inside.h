@@ -69,10 +69,16 @@ void spool_ledger_rollback (struct spool *s);
  */
 int ledger_error (struct spool *s, struct err *err);
 
-/* Run and finalize: 0 or as ledger_error.  Takes the result of preparing. */
-int ledger_run (struct spool *s, sqlite3_stmt *st, struct err *err);
+/* A statement, to be ended; NULL after an error.  The same one may be given out
+ * again once it has ended, and before it is first stepped: bind and step it
+ * before preparing the next.  It lives as long as the connection.
+ */
 sqlite3_stmt *spool_ledger_prepare (struct spool *s, const char *sql,
-                              struct err *err);
+                                    struct err *err);
+void spool_ledger_end (sqlite3_stmt *st);           // NULL is fine
+
+/* Run and end: 0 or as ledger_error.  Takes the result of preparing. */
+int ledger_run (struct spool *s, sqlite3_stmt *st, struct err *err);
 
 /* Tallies: from the rows of the table; from all items; into the table. */
 int tally_load (struct spool *s, struct err *err);

@@ -101,7 +101,7 @@ int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
     } else if (code != SQLITE_DONE) {
         rc = ledger_error (s, err);
     }
-    (void)sqlite3_finalize (st);
+    spool_ledger_end (st);
     return rc;
 }
 
@@ -140,7 +140,7 @@ int spool_hashes (struct spool *s, uint64_t id, uint64_t first,
             memcpy (out, sqlite3_column_blob (st, 0),
                     (size_t)n * DIGEST_SIZE);
     }
-    (void)sqlite3_finalize (st);
+    spool_ledger_end (st);
     if (n <= 0 || n > SPOOL_SEGMENT)
         return err_set (err, EBADMSG, "the ledger's list of its chunks is "
                         "damaged");
@@ -209,7 +209,7 @@ static int find_row (struct spool *s, uint64_t id, struct row *r,
         r->number = (unsigned)sqlite3_column_int (st, 4);
         r->own = sqlite3_column_int (st, 5) != 0;
     }
-    (void)sqlite3_finalize (st);
+    spool_ledger_end (st);
     if (code != SQLITE_ROW && code != SQLITE_DONE)
         return ledger_error (s, err);
     return code == SQLITE_ROW;
@@ -453,7 +453,7 @@ static int find_doubtful (struct spool *s, uint64_t *id, uint64_t *capture,
         *id = (uint64_t)sqlite3_column_int64 (st, 0);
         *capture = (uint64_t)sqlite3_column_int64 (st, 1);
     }
-    (void)sqlite3_finalize (st);
+    spool_ledger_end (st);
     if (code != SQLITE_ROW && code != SQLITE_DONE)
         return ledger_error (s, err);
     return code == SQLITE_ROW;
@@ -503,7 +503,7 @@ bool spool_has_rank (struct spool *s, int64_t rank)
 
     (void)sqlite3_bind_int64 (st, 1, rank);
     has = st && sqlite3_step (st) == SQLITE_ROW;
-    (void)sqlite3_finalize (st);
+    spool_ledger_end (st);
     return has;
 }
 

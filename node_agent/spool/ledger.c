@@ -96,14 +96,30 @@ int ledger_error (struct spool *s, struct err *err)
            code == SQLITE_CONSTRAINT ? -EBADMSG : rc;
 }
 
+/* Parsing SQL would be a fifth of the agent's work: what has ended stays with
+ * the connection, and is found there by its text.
+ */
 sqlite3_stmt *spool_ledger_prepare (struct spool *s, const char *sql,
-                              struct err *err)
+                                    struct err *err)
 {
     sqlite3_stmt *st = NULL;
 
-    if (sqlite3_prepare_v2 (s->db, sql, -1, &st, NULL) != SQLITE_OK)
+    while ((st = sqlite3_next_stmt (s->db, st))) {
+        if (!sqlite3_stmt_busy (st) && strcmp (sqlite3_sql (st), sql) == 0)
+            return st;
+    }
+    if (sqlite3_prepare_v3 (s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &st,
+                            NULL) != SQLITE_OK)
         (void)db_error (s->db, s->dir, err);
     return st;
+}
+
+void spool_ledger_end (sqlite3_stmt *st)
+{
+    if (st) {
+        (void)sqlite3_reset (st);
+        (void)sqlite3_clear_bindings (st);
+    }
 }
 
 int ledger_run (struct spool *s, sqlite3_stmt *st, struct err *err)
@@ -114,7 +130,7 @@ int ledger_run (struct spool *s, sqlite3_stmt *st, struct err *err)
         return ledger_error (s, NULL);  // of preparing; 'err' has it
     while ((code = sqlite3_step (st)) == SQLITE_ROW)
         ;
-    (void)sqlite3_finalize (st);
+    spool_ledger_end (st);
     return code == SQLITE_DONE ? 0 : ledger_error (s, err);
 }
 
@@ -168,7 +184,7 @@ static int tally_read (struct spool *s, const char *sql, struct err *err)
         s->tally[kind][state].items = (uint64_t)sqlite3_column_int64 (st, 2);
         s->tally[kind][state].bytes = (uint64_t)sqlite3_column_int64 (st, 3);
     }
-    (void)sqlite3_finalize (st);
+    spool_ledger_end (st);
     return code == SQLITE_DONE ? 0 : ledger_error (s, err);
 }
 
@@ -297,6 +313,10 @@ int spool_ledger_open (struct spool *s, struct err *err)
 
 void spool_ledger_close (struct spool *s)
 {
+    sqlite3_stmt *st;
+
+    while (s->db && (st = sqlite3_next_stmt (s->db, NULL)))
+        (void)sqlite3_finalize (st);
     (void)sqlite3_close (s->db);
     s->db = NULL;
 }
