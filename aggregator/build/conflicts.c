@@ -47,12 +47,16 @@ static int list_conflicts (sqlite3 *db, const struct roll_conflict *list,
 static int drop_from (sqlite3 *db, unsigned t, struct err *err)
 {
     const char *name = schema_table (t)->name;
-    int rc = db_execf (db, err, "DELETE FROM temp.held;"
-                       "INSERT OR IGNORE INTO temp.held SELECT c.rank, c.name,"
-                       " c.whole >> %u & 1, c.capture FROM main.%s t CROSS "
-                       "JOIN temp.conflict c ON c.capture=t.capture AND "
-                       "c.step=ifnull(t.step, '')", t, name);
+    int rc;
 
+    if (schema_table (t)->step < 0)     // of the whole capture
+        return db_execf (db, err, "DELETE FROM main.%s WHERE capture IN "
+                         "(SELECT capture FROM temp.unused)", name);
+    rc = db_execf (db, err, "DELETE FROM temp.held;"
+                   "INSERT OR IGNORE INTO temp.held SELECT c.rank, c.name,"
+                   " c.whole >> %u & 1, c.capture FROM main.%s t CROSS "
+                   "JOIN temp.conflict c ON c.capture=t.capture AND "
+                   "c.step=ifnull(t.step, '')", t, name);
     if (rc == 0)
         rc = db_execf (db, err, "DELETE FROM main.%s WHERE capture IN (SELECT "
                        "capture FROM temp.unused) OR (capture, "

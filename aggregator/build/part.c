@@ -373,7 +373,7 @@ uint64_t part_rows (const struct part *p)
 {
     int64_t n = 0;
 
-    for (unsigned i = 0; i < TABLE_COUNT; i++)
+    for (unsigned i = 0; i < TABLE_PROFILER_COUNT; i++)
         n += p->rows[i];
     return (uint64_t)n;
 }

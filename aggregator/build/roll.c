@@ -86,9 +86,9 @@ int roll_grade (const struct capture *c)
 {
     int tables = 0;
 
-    for (unsigned t = 0; t < TABLE_COUNT; t++)
+    for (unsigned t = 0; t < TABLE_PROFILER_COUNT; t++)
         tables += (c->whole_tables >> t & 1) != 0;
-    return c->state == CAPTURE_COMPLETE  ? TABLE_COUNT + 2
+    return c->state == CAPTURE_COMPLETE  ? TABLE_PROFILER_COUNT + 2
            : c->state == CAPTURE_PARTIAL ? tables + 1
                                          : 0;
 }
@@ -272,7 +272,7 @@ static void list_tables (char *out, size_t max, uint64_t tables)
     size_t used = 0;
 
     out[0] = '\0';
-    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+    for (unsigned t = 0; t < TABLE_PROFILER_COUNT; t++) {
         if (tables >> t & 1)
             used += (size_t)snprintf (out + used, max - used, "%s%s",
                                       used ? ", " : ", but for ",
@@ -286,7 +286,7 @@ static int find_conflicts (struct roll_item *old, struct roll_item *newer,
                            struct roll_conflict **list, size_t *n)
 {
     struct capture *a = &old->capture, *b = &newer[which].capture;
-    char steps[STEPS_NAMED * 32] = "", tables[TABLE_COUNT * 32];
+    char steps[STEPS_NAMED * 32] = "", tables[TABLE_PROFILER_COUNT * 32];
     size_t found = 0;
 
     for (uint32_t s = 0; s < a->nsteps; s++) {

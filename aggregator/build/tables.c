@@ -1,4 +1,4 @@
-/* aggregator/build/tables.c - the tables beside the profiler's four */
+/* aggregator/build/tables.c - the tables beside those of rows */
 #include "build/tables.h"
 
 #include "base/clock.h"
@@ -24,8 +24,6 @@ static const char schema_sql[] =
     "CREATE TABLE Wait (step TEXT, comm_group INTEGER, late_rank INTEGER,"
     " waiting_rank INTEGER, ops INTEGER, wait_ms NUMERIC,"
     " clock_error_ms NUMERIC);"
-    "CREATE TABLE StepExtra (rank INTEGER, step TEXT, host_start_ns INTEGER,"
-    " host_end_ns INTEGER, memory_only_us NUMERIC);"
     "CREATE TABLE Finding (id INTEGER PRIMARY KEY, kind TEXT, severity TEXT,"
     " step TEXT, rank INTEGER, peer INTEGER, comm_group INTEGER,"
     " effect_ms NUMERIC, effect_percent NUMERIC, value NUMERIC, unit TEXT,"

@@ -1,8 +1,9 @@
-/* common/model/schema.h - the four tables, declared once
+/* common/model/schema.h - the tables of rows, declared once
  *
- * The profiler's own tables (doc/format-analysis-db.md), column by column, in
- * its order and spelling.  Readers, shipments and the builder all take the
- * columns from here; a merged table has 'rank' and 'capture' behind them.
+ * First the profiler's own four (doc/format-analysis-db.md), column by column,
+ * in its order and spelling; then what else a capture holds, as sums.  Readers,
+ * shipments and the builder all take the columns from here; a merged table has
+ * 'rank' and 'capture' behind them.
  */
 #ifndef ROLLCALL_MODEL_SCHEMA_H
 #define ROLLCALL_MODEL_SCHEMA_H
@@ -14,8 +15,18 @@ enum table_id {
     TABLE_BANDWIDTH,
     TABLE_MATRIX,
     TABLE_STEP,
+    TABLE_STEP_EXTRA,           // the first of what is ours
+    TABLE_INFO,
+    TABLE_MEMORY,
+    TABLE_OPERATOR,
+    TABLE_API,
+    TABLE_LINK,
+    TABLE_RANGE,
+    TABLE_FILE,
     TABLE_COUNT
 };
+
+#define TABLE_PROFILER_COUNT 4          // the profiler's own
 
 #define TABLE_COLUMNS_MAX 12
 
@@ -34,6 +45,7 @@ struct column {
 struct table {
     const char *name;
     unsigned ncolumns;
+    int step;                   // the column that holds the step, or -1
     struct column columns[TABLE_COLUMNS_MAX];
 };
 
@@ -52,5 +64,20 @@ enum { MATRIX_OP, MATRIX_GROUP, MATRIX_SRC, MATRIX_DST, MATRIX_TRANSPORT,
 enum { STEP_DEVICE, STEP_STEP, STEP_COMPUTING, STEP_NOT_OVERLAPPED,
        STEP_OVERLAPPED, STEP_COMMUNICATION, STEP_FREE, STEP_STAGE,
        STEP_BUBBLE, STEP_EXCLUDE_RECEIVE, STEP_PREPARING };
+
+/* Ours: doc/format-analysis-db.md, "What else a capture holds". */
+enum { EXTRA_DEVICE, EXTRA_STEP, EXTRA_HOST_START, EXTRA_HOST_END,
+       EXTRA_MEMORY_ONLY };
+enum { INFO_KIND, INFO_NAME, INFO_VALUE };
+enum { MEMORY_DEVICE, MEMORY_COMPONENT, MEMORY_KIND, MEMORY_PEAK, MEMORY_AT };
+enum { OPERATOR_DEVICE, OPERATOR_TYPE, OPERATOR_CORE, OPERATOR_COUNT,
+       OPERATOR_TOTAL, OPERATOR_MIN, OPERATOR_MAX };
+enum { API_DEVICE, API_LEVEL, API_NAME, API_COUNT, API_TOTAL, API_MIN,
+       API_MAX };
+enum { LINK_DEVICE, LINK_TYPE, LINK_COUNTER, LINK_UNIT, LINK_SAMPLES, LINK_MEAN,
+       LINK_MAX };
+enum { RANGE_KIND, RANGE_DOMAIN, RANGE_NAME, RANGE_COUNT, RANGE_TOTAL,
+       RANGE_MIN, RANGE_MAX, RANGE_FIRST };
+enum { FILE_PATH, FILE_BYTES };
 
 #endif

@@ -4,7 +4,8 @@
  * level, dates.  The order in which ranks are believed is that of
  * doc/formats.md, "Rank of a capture".
  */
-#include "extract/source.h"
+#include "extract/extractor.h"
+#include "extract/profiler_db.h"
 
 #include "base/fileio.h"
 #include "base/json.h"
@@ -96,8 +97,10 @@ static void note_entry (struct source *src, const char *name)
 static void note_output (struct source *src, const char *name)
 {
     if (event_db_rank (name) != NAME_OTHER &&
-        strlen (name) < sizeof (src->event_db))
+        strlen (name) < sizeof (src->event_db)) {
         memcpy (src->event_db, name, strlen (name) + 1);
+        src->event_dir = src->out;
+    }
     if (strcmp (name, "analyse.done") == 0)
         src->has_done = true;
 }
@@ -216,6 +219,27 @@ static void use_info (struct source *src, const struct json *info)
     }
 }
 
+/* Rank and device as an event database maps them. */
+static void use_rank_map (struct profiler_db *db, struct capture *c)
+{
+    static const char sql[] =
+        "SELECT rankId, deviceId FROM RANK_DEVICE_MAP "
+        "WHERE typeof(rankId)='integer' ORDER BY rowid LIMIT 1";
+    sqlite3_stmt *st = NULL;
+
+    if (sqlite3_prepare_v2 (db->sql, sql, -1, &st, NULL) == SQLITE_OK &&
+        sqlite3_step (st) == SQLITE_ROW) {
+        int64_t rank = sqlite3_column_int64 (st, 0);
+        int64_t device = sqlite3_column_int64 (st, 1);
+
+        if (rank >= 0 && rank < CAPTURE_WORLD_MAX)
+            c->rank = rank;
+        if (device >= 0)
+            c->device_id = device;
+    }
+    (void)sqlite3_finalize (st);
+}
+
 /* The rank in the event database's name, or in its map of ranks. */
 static void use_event_db (struct source *src)
 {
@@ -224,9 +248,9 @@ static void use_event_db (struct source *src)
 
     if (rank >= 0) {
         src->capture->rank = rank;
-    } else if (profiler_db_open (src, src->event_db, &db, NULL) ==
+    } else if (profiler_db_open (src, src->event_dir, src->event_db, &db, NULL) ==
                READING_WHOLE) {
-        (void)profiler_db_rank (db, src->capture);
+        use_rank_map (db, src->capture);
         profiler_db_close (db);
     }
 }
@@ -264,6 +288,8 @@ int source_identify (struct source *src, struct err *err)
     struct json *j;
     int rc;
 
+    if (src->form == FORM_TRACE)
+        return 0;               // its reader says whose it is
     if ((rc = each_name (src->dir, src, note_entry)) < 0)
         return err_sys (err, -rc, "cannot list the capture");
     if (src->out >= 0 && (rc = each_name (src->out, src, note_output)) < 0)
@@ -275,7 +301,7 @@ int source_identify (struct source *src, struct err *err)
         json_free (j);
     }
     // a thousand captures list a thousand ranks each: once is enough
-    if (src->glance && c->rank != CAPTURE_NO_RANK && source_has_output (src))
+    if (src->glance && c->rank != CAPTURE_NO_RANK && extractors_any (src))
         return 0;
     return read_metadata (src, err);
 }

@@ -1,12 +1,9 @@
 /* node_agent/extract/profiler_db.c - databases that the profiler wrote
  *
- * Columns are selected by name, since viewers add some and old profilers lack
- * some.  The file is foreign: it is opened read-only and immutable, so that
- * nothing is ever written beside it, and SQLite is told to trust nothing in
- * its schema.  See doc/formats.md, "analysis.db of a capture".
+ * The file is foreign: it is opened read-only and immutable, so that nothing is
+ * ever written beside it, and SQLite is told to trust nothing in its schema.
  */
-#include "extract/source.h"
-#include "extract/watched.h"
+#include "extract/profiler_db.h"
 
 #include "base/db.h"
 #include "base/fileio.h"
@@ -21,15 +18,11 @@
 #include <unistd.h>
 
 #define TEXT_MAX 65536          // bytes of one value
-#define SQL_MAX 2048
 
 /* Pages of a damaged database, or of one that was made to harm, can be linked
- * so that it has rows without end, or columns have long defaults.  True rows
- * take more than 4 bytes each, give at most 4 times their bytes as text, and
- * take SQLite's machine some 2 steps for each byte.
+ * so that it has rows without end.  True ones take SQLite's machine some 2
+ * steps for each byte.
  */
-#define ROW_BYTES_LEAST 4
-#define TEXT_OF_BYTE 4
 #define STEPS_OF_BYTE 8
 #define STEPS_LEAST 1000000     // for the schema
 #define STEPS_AT_ONCE 1000
@@ -39,21 +32,6 @@
  */
 #define LOCK_FIRST 0x40000000
 #define LOCK_BYTES 512
-
-struct profiler_db {
-    struct watched file;
-    sqlite3 *sql;
-    char copy[PATH_MAX];        // a private copy's directory, or ""
-    uint64_t bad_utf8, long_texts;          // in the table that is read
-    uint64_t size;              // bytes, with its journal
-    uint64_t rows, text, steps; // taken up to now
-};
-
-static bool column_optional (enum table_id table, unsigned column)
-{
-    return table == TABLE_STEP &&
-           (column == STEP_DEVICE || column == STEP_PREPARING);
-}
 
 /* The size of the file "<database><suffix>", -1 if there is none. */
 static off_t sibling_size (const struct profiler_db *db, const char *suffix)
@@ -130,7 +108,7 @@ static int count_steps (void *arg)
     struct profiler_db *db = arg;
 
     db->steps += STEPS_AT_ONCE;
-    return db->steps > STEPS_LEAST + STEPS_OF_BYTE * db->size;
+    return db->steps > STEPS_LEAST + db->steps_of_byte * db->size;
 }
 
 /* file:<path>?mode=ro&immutable=1, with what a URI cannot hold escaped. */
@@ -197,7 +175,7 @@ static int open_here (struct profiler_db *db, struct err *err)
     return open_uri (db, path, true, err);
 }
 
-enum reading profiler_db_open (struct source *src, const char *name,
+enum reading profiler_db_open (struct source *src, int dir, const char *name,
                                struct profiler_db **ret, struct err *err)
 {
     struct profiler_db *db = calloc (1, sizeof (*db));
@@ -207,7 +185,8 @@ enum reading profiler_db_open (struct source *src, const char *name,
         src->stopped = err_set (err, ENOMEM, "no memory to read %s", name);
         return READING_STOPPED;
     }
-    how = watched_open (&db->file, src->out, name, err);
+    db->steps_of_byte = STEPS_OF_BYTE;
+    how = watched_open (&db->file, dir, name, err);
     if (how == READING_WHOLE && open_here (db, err) < 0)
         how = READING_DAMAGED;
     if (how != READING_WHOLE) {
@@ -229,26 +208,25 @@ void profiler_db_close (struct profiler_db *db)
     free (db);
 }
 
-static enum reading endless (struct profiler_db *db, struct err *err)
+enum reading profiler_db_endless (struct profiler_db *db, struct err *err)
 {
     (void)err_set (err, EBADMSG, "%s: it gives more than its %llu bytes can "
                    "hold", db->file.name, (unsigned long long)db->size);
     return READING_DAMAGED;
 }
 
-static enum reading damaged (struct profiler_db *db, struct err *err)
+enum reading profiler_db_damaged (struct profiler_db *db, struct err *err)
 {
     if (sqlite3_errcode (db->sql) == SQLITE_INTERRUPT)
-        return endless (db, err);
+        return profiler_db_endless (db, err);
     (void)err_set (err, EBADMSG, "%s: %s", db->file.name,
                    sqlite3_errmsg (db->sql));
     return READING_DAMAGED;
 }
 
-/* Which of the table's columns there are; READING_ABSENT without the table. */
-static enum reading find_columns (struct profiler_db *db,
-                                  const struct table *t, bool *have,
-                                  struct err *err)
+enum reading profiler_db_columns (struct profiler_db *db, const char *table,
+                                  const char *const *names, unsigned n,
+                                  bool *have, struct err *err)
 {
     static const char sql[] =
         "SELECT i.name FROM pragma_table_list(?1) t, pragma_table_info(t.name) "
@@ -258,49 +236,21 @@ static enum reading find_columns (struct profiler_db *db,
     int rc;
 
     if (sqlite3_prepare_v2 (db->sql, sql, -1, &st, NULL) != SQLITE_OK)
-        return damaged (db, err);
-    (void)sqlite3_bind_text (st, 1, t->name, -1, SQLITE_STATIC);
+        return profiler_db_damaged (db, err);
+    (void)sqlite3_bind_text (st, 1, table, -1, SQLITE_STATIC);
     while ((rc = sqlite3_step (st)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text (st, 0);
 
         any = true;
-        for (unsigned c = 0; name && c < t->ncolumns; c++) {
-            if (sqlite3_stricmp (name, t->columns[c].name) == 0)
+        for (unsigned c = 0; name && c < n; c++) {
+            if (sqlite3_stricmp (name, names[c]) == 0)
                 have[c] = true;
         }
     }
     (void)sqlite3_finalize (st);
     if (rc != SQLITE_DONE)
-        return damaged (db, err);
+        return profiler_db_damaged (db, err);
     return any ? READING_WHOLE : READING_ABSENT;
-}
-
-static enum reading prepare (struct profiler_db *db, enum table_id table,
-                             sqlite3_stmt **ret, struct err *err)
-{
-    const struct table *t = schema_table (table);
-    bool have[TABLE_COLUMNS_MAX] = { false };
-    char sql[SQL_MAX];
-    size_t used = (size_t)snprintf (sql, sizeof (sql), "SELECT ");
-    enum reading how = find_columns (db, t, have, err);
-
-    if (how != READING_WHOLE)
-        return how;
-    for (unsigned c = 0; c < t->ncolumns; c++) {
-        if (!have[c] && !column_optional (table, c)) {
-            err_set (err, EBADMSG, "%s: table %s has no column %s",
-                     db->file.name, t->name, t->columns[c].name);
-            return READING_DAMAGED;
-        }
-        used += (size_t)snprintf (sql + used, sizeof (sql) - used, "%s%s%s%s",
-                                  c ? "," : "", have[c] ? "\"" : "",
-                                  have[c] ? t->columns[c].name : "NULL",
-                                  have[c] ? "\"" : "");
-    }
-    (void)snprintf (sql + used, sizeof (sql) - used, " FROM \"%s\"", t->name);
-    if (sqlite3_prepare_v2 (db->sql, sql, -1, ret, NULL) != SQLITE_OK)
-        return damaged (db, err);
-    return READING_WHOLE;
 }
 
 static bool is_ascii (const char *s, size_t n)
@@ -315,7 +265,7 @@ static bool is_ascii (const char *s, size_t n)
 /* The value is SQLite's own, unprotected: good until the next step, and in the
  * one thread that has this connection.
  */
-static uint32_t take_text (struct profiler_db *db, sqlite3_value *v,
+uint32_t profiler_db_text (struct profiler_db *db, sqlite3_value *v,
                            struct batch *b)
 {
     const char *s = (const char *)sqlite3_value_text (v);
@@ -342,81 +292,9 @@ static uint32_t take_text (struct profiler_db *db, sqlite3_value *v,
     return ref;
 }
 
-/* One row into the batch; false if a number is a text. */
-static bool take_row (struct profiler_db *db, sqlite3_stmt *st,
-                      const struct table *t, struct batch *b, struct err *err)
+enum reading profiler_db_verdict (struct profiler_db *db, struct source *src,
+                                  const char *table, struct err *err)
 {
-    for (unsigned c = 0; c < t->ncolumns; c++) {
-        sqlite3_value *v = sqlite3_column_value (st, (int)c);
-        int type = sqlite3_value_type (v);
-
-        if (b->text[c]) {
-            b->text[c][b->nrows] = take_text (db, v, b);
-        } else if (type == SQLITE_INTEGER || type == SQLITE_FLOAT) {
-            b->real[c][b->nrows] = sqlite3_value_double (v);
-        } else if (type == SQLITE_NULL) {
-            b->real[c][b->nrows] = NAN;
-        } else {
-            err_set (err, EBADMSG, "%s: %s.%s is not a number: \"%.40s\"",
-                     db->file.name, t->name, t->columns[c].name,
-                     (const char *)sqlite3_value_text (v));
-            return false;
-        }
-    }
-    return true;
-}
-
-static const unsigned step_columns[TABLE_COUNT] = {
-    [TABLE_TIME] = TIME_STEP,     [TABLE_BANDWIDTH] = BW_STEP,
-    [TABLE_MATRIX] = MATRIX_STEP, [TABLE_STEP] = STEP_STEP,
-};
-
-/* Keep the row that was just taken if its step is wanted. */
-static bool keep_row (struct source *src, struct batch *b, struct err *err)
-{
-    const uint32_t *refs = b->text[step_columns[b->table]];
-    uint32_t row = b->nrows;
-    size_t n = 0;
-    const char *step = batch_text_at (b, refs[row], &n);
-
-    if (!steps_wanted (src->steps, step, n))
-        return true;
-    // most rows are of the same step as the row before
-    if ((row == 0 || refs[row] != refs[row - 1]) &&
-        !source_note_step (src, step ? step : "", n, err))
-        return false;
-    if (b->table == TABLE_STEP) {
-        source_note_device (src, b->real[STEP_DEVICE][b->nrows]);
-        src->communication_us += b->real[STEP_COMMUNICATION][b->nrows];
-    }
-    b->nrows++;
-    return !batch_full (b) || source_flush (src, b, err);
-}
-
-static enum reading read_rows (struct profiler_db *db, struct source *src,
-                               sqlite3_stmt *st, struct batch *b,
-                               struct err *err)
-{
-    const struct table *t = schema_table (b->table);
-    int rc;
-
-    while ((rc = sqlite3_step (st)) == SQLITE_ROW) {
-        if (!take_row (db, st, t, b, err))
-            return source_flush (src, b, err) ? READING_DAMAGED
-                                              : READING_STOPPED;
-        if (++db->rows > db->size / ROW_BYTES_LEAST ||
-            db->text > TEXT_OF_BYTE * db->size)
-            return source_flush (src, b, err) ? endless (db, err)
-                                              : READING_STOPPED;
-        if (!keep_row (src, b, err))
-            return READING_STOPPED;
-    }
-    if (rc != SQLITE_DONE)
-        (void)damaged (db, err);
-    if (!source_flush (src, b, rc == SQLITE_DONE ? err : NULL))
-        return READING_STOPPED;
-    if (rc != SQLITE_DONE)
-        return READING_DAMAGED;
     if (db->bad_utf8 > 0) {
         err_set (err, EBADMSG, "%s: not valid UTF-8 (%llu bytes stored as "
                  "U+FFFD)", db->file.name, (unsigned long long)db->bad_utf8);
@@ -425,54 +303,8 @@ static enum reading read_rows (struct profiler_db *db, struct source *src,
     if (db->long_texts > 0) {
         err_set (err, EBADMSG, "%s: %llu texts of %s are longer than %u bytes "
                  "and were cut", db->file.name,
-                 (unsigned long long)db->long_texts, t->name, TEXT_MAX);
+                 (unsigned long long)db->long_texts, table, TEXT_MAX);
         return READING_DAMAGED;
     }
     return watched_verdict (&db->file, src, NULL, err);
-}
-
-enum reading profiler_db_read (struct profiler_db *db, struct source *src,
-                               enum table_id table, struct err *err)
-{
-    sqlite3_stmt *st = NULL;
-    struct batch b;
-    enum reading how;
-    int rc = batch_init (&b, table, err);
-
-    if (rc < 0) {
-        src->stopped = rc;
-        return READING_STOPPED;
-    }
-    if (table == TABLE_STEP)
-        src->communication_us = 0;
-    db->bad_utf8 = db->long_texts = 0;
-    how = prepare (db, table, &st, err);
-    if (how == READING_WHOLE)
-        how = read_rows (db, src, st, &b, err);
-    (void)sqlite3_finalize (st);
-    batch_fini (&b);
-    return how;
-}
-
-enum reading profiler_db_rank (struct profiler_db *db, struct capture *c)
-{
-    static const char sql[] =
-        "SELECT rankId, deviceId FROM RANK_DEVICE_MAP "
-        "WHERE typeof(rankId)='integer' ORDER BY rowid LIMIT 1";
-    enum reading how = READING_ABSENT;
-    sqlite3_stmt *st = NULL;
-
-    if (sqlite3_prepare_v2 (db->sql, sql, -1, &st, NULL) == SQLITE_OK &&
-        sqlite3_step (st) == SQLITE_ROW) {
-        int64_t rank = sqlite3_column_int64 (st, 0);
-        int64_t device = sqlite3_column_int64 (st, 1);
-
-        if (rank >= 0 && rank < CAPTURE_WORLD_MAX)
-            c->rank = rank;
-        if (device >= 0)
-            c->device_id = device;
-        how = READING_WHOLE;
-    }
-    (void)sqlite3_finalize (st);
-    return how;
 }

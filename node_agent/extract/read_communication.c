@@ -5,6 +5,7 @@
  * rows.
  */
 #include "extract/comm_file.h"
+#include "extract/extractor.h"
 
 
 #include <errno.h>
@@ -288,8 +289,8 @@ static bool flush (void *arg)
            source_flush (r->f.src, &r->bandwidth, r->f.err);
 }
 
-enum reading read_communication (struct source *src, unsigned want,
-                                 struct err *err)
+static enum reading read_file (struct source *src, unsigned want,
+                               struct err *err)
 {
     struct reader *r = calloc (1, sizeof (*r));
     struct comm_reader functions = { read_value, NULL, flush, r };
@@ -309,4 +310,12 @@ enum reading read_communication (struct source *src, unsigned want,
     }
     free (r);
     return how;
+}
+
+void read_communication (struct source *src, unsigned want, struct verdict *v,
+                         struct err *err)
+{
+    struct err why = { "" };
+
+    verdict_all (v, want, read_file (src, want, &why), &why, err);
 }

@@ -6,6 +6,7 @@
  * doc/formats.md, "communication_matrix.json".
  */
 #include "extract/comm_file.h"
+#include "extract/extractor.h"
 #include "extract/matrix_fold.h"
 
 #include <errno.h>
@@ -210,7 +211,7 @@ static bool flush (void *arg)
     return source_flush (r->f.src, &r->batch, r->f.err);
 }
 
-enum reading read_matrix (struct source *src, struct err *err)
+static enum reading read_file (struct source *src, struct err *err)
 {
     struct reader *r = calloc (1, sizeof (*r));
     struct comm_reader functions = { read_links, category_end, flush, r };
@@ -228,4 +229,12 @@ enum reading read_matrix (struct source *src, struct err *err)
     }
     free (r);
     return how;
+}
+
+void read_matrix (struct source *src, unsigned want, struct verdict *v,
+                  struct err *err)
+{
+    struct err why = { "" };
+
+    verdict_all (v, want, read_file (src, &why), &why, err);
 }

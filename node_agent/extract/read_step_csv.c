@@ -3,7 +3,7 @@
  * Columns are found by their names in the first line, since old files lack
  * some; see doc/formats.md, "step_trace_time.csv".
  */
-#include "extract/source.h"
+#include "extract/extractor.h"
 #include "extract/watched.h"
 
 #include "base/fileio.h"
@@ -135,7 +135,6 @@ static enum reading read_row (struct csv *c, const struct field *fields, int n)
                                   &b->real[col][row]) < 0)
             return damaged (c, "not a number:", fields[i]);
     }
-    source_note_device (c->src, b->real[STEP_DEVICE][row]);
     step = fields[c->where[STEP_STEP]];
     for (size_t i = 0; i < step.n; i++) {
         if ((unsigned char)step.s[i] <= ' ' || (unsigned char)step.s[i] > 126)
@@ -143,11 +142,8 @@ static enum reading read_row (struct csv *c, const struct field *fields, int n)
     }
     if (!steps_wanted (c->src->steps, step.s, step.n))
         return READING_WHOLE;
-    if (!source_note_step (c->src, step.s, step.n, c->err))
-        return READING_STOPPED;
     b->text[STEP_STEP][row] = step.n ? batch_text (b, step.s, step.n)
                                      : BATCH_NULL_TEXT;
-    c->src->communication_us += b->real[STEP_COMMUNICATION][row];
     b->nrows++;
     if (batch_full (b) && !source_flush (c->src, b, c->err))
         return READING_STOPPED;
@@ -160,7 +156,6 @@ static enum reading read_rows (struct csv *c)
     enum reading how = read_header (c);
     int n;
 
-    c->src->communication_us = 0;
     while (how == READING_WHOLE && (n = next_line (c, fields)) > 0) {
         if (n == 1 && fields[0].n == 0)
             continue;           // an empty line
@@ -171,7 +166,7 @@ static enum reading read_rows (struct csv *c)
     return how;
 }
 
-enum reading read_step_csv (struct source *src, struct err *err)
+static enum reading read_file (struct source *src, struct err *err)
 {
     struct csv c = { .src = src, .err = err };
     struct watched file;
@@ -202,4 +197,12 @@ out:
     buf_fini (&text);
     watched_close (&file);
     return how;
+}
+
+void read_step_csv (struct source *src, unsigned want, struct verdict *v,
+                    struct err *err)
+{
+    struct err why = { "" };
+
+    verdict_all (v, want, read_file (src, &why), &why, err);
 }

@@ -2,23 +2,83 @@
 #include "extract/source.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <sys/stat.h>
+
+bool source_has (int dir, const char *name, uint64_t *size)
+{
+    struct stat st;
+
+    if (dir < 0 || fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    if (size)
+        *size = (uint64_t)st.st_size;
+    return true;
+}
+
+static bool note_steps (struct source *src, const struct batch *b,
+                        struct err *err)
+{
+    int column = schema_table (b->table)->step;
+
+    for (uint32_t i = 0; column >= 0 && i < b->nrows; i++) {
+        const uint32_t *refs = b->text[column];
+        const char *step;
+        size_t n = 0;
+
+        if (i > 0 && refs[i] == refs[i - 1])
+            continue;           // most rows are of the step before
+        step = batch_text_at (b, refs[i], &n);
+        if (!source_note_step (src, step ? step : "", n, err))
+            return false;
+    }
+    return true;
+}
+
+/* The first device that is known counts. */
+static void note_step_times (struct source *src, const struct batch *b)
+{
+    struct capture *c = src->capture;
+
+    if (isnan (src->communication_us))
+        src->communication_us = 0;
+    for (uint32_t i = 0; i < b->nrows; i++) {
+        double device = b->real[STEP_DEVICE][i];
+
+        if (c->device_id == CAPTURE_NO_DEVICE && device >= 0 &&
+            device <= INT32_MAX)
+            c->device_id = (int64_t)device;
+        src->communication_us += b->real[STEP_COMMUNICATION][i];
+    }
+}
+
+bool source_forget (struct source *src, enum table_id table, struct err *err)
+{
+    if (!(src->stale >> table & 1) || src->stopped)
+        return !src->stopped;
+    src->stale &= ~(1u << table);
+    src->rows[table] = 0;
+    if (table == TABLE_STEP)
+        src->communication_us = 0;
+    src->stopped = src->sink->forget (src->sink->arg, table, err);
+    return src->stopped == 0;
+}
 
 bool source_flush (struct source *src, struct batch *b, struct err *err)
 {
     uint32_t nrows = b->nrows;
-    int rc = src->stopped ? src->stopped : batch_flush (b, src->sink, err);
 
-    src->stopped = rc;
-    if (rc == 0)
+    if (src->stopped || (nrows == 0 && !b->failed))
+        return !src->stopped;
+    if (!source_forget (src, b->table, err) || !note_steps (src, b, err))
+        return false;
+    if (b->table == TABLE_STEP)
+        note_step_times (src, b);
+    src->stopped = batch_flush (b, src->sink, err);
+    if (!src->stopped)
         src->rows[b->table] += nrows;
-    return rc == 0;
-}
-
-void source_note_device (struct source *src, double device)
-{
-    if (src->capture->device_id == CAPTURE_NO_DEVICE && device >= 0 &&
-        device <= INT32_MAX)
-        src->capture->device_id = (int64_t)device;
+    return !src->stopped;
 }
 
 bool source_note_step (struct source *src, const char *step, size_t n,

@@ -17,12 +17,25 @@ enum reading {
     READING_STOPPED,            // the sink or memory failed: give up
 };
 
+/* What a capture is, by what it looks like. */
+enum source_form {
+    FORM_ASCEND,                // ..._ascend_pt, ..._ascend_ms: a directory
+    FORM_MSPROF,                // PROF_...: a directory of the msprof program
+    FORM_TRACE,                 // one file, of torch.profiler
+};
+
 struct source {
     const char *path;           // of the capture, for messages
-    int dir;                    // the capture's directory
-    int out;                    // ASCEND_PROFILER_OUTPUT, or -1
+    enum source_form form;
+    int dir;                    // the capture's directory, or the file's
+    int out;                    // where the results are, or -1:
+                                // ASCEND_PROFILER_OUTPUT,
+                                // mindstudio_profiler_output
+    int analyze;                // FORM_MSPROF: analyze, or -1
+    const char *file;           // FORM_TRACE: the file's name; within 'path'
     char info_name[64];         // profiler_info*.json, "" if there is none
-    char event_db[80];          // an event database in 'out', or ""
+    char event_db[80];          // an event database's name, or ""
+    int event_dir;              // where that is; borrowed
     bool has_prof;              // PROF_* or FRAMEWORK
     bool has_done;              // analyse.done
     bool damaged;               // metadata is: the reason is noted
@@ -33,6 +46,8 @@ struct source {
     const struct steps_filter *steps;
     double communication_us;    // sum over StepTraceTime; NaN: not read
     uint64_t rows[TABLE_COUNT]; // given to the sink and not forgotten
+    unsigned stale;             // tables of which an earlier source gave rows
+                                // and then was damaged: 1 << table_id
     int stopped;                // the error behind READING_STOPPED
 };
 
@@ -40,7 +55,6 @@ struct source {
  * else can be read, and what the metadata files say (identity.c).
  */
 void source_name (struct source *src);
-bool source_has_output (const struct source *src);      // something to read
 int source_identify (struct source *src, struct err *err);
 
 /* What profiler_metadata.json says: world size, groups, and the rank where it
@@ -49,32 +63,17 @@ int source_identify (struct source *src, struct err *err);
  */
 int read_metadata (struct source *src, struct err *err);
 
-/* The readers.  Each sends the rows of the wanted tables; 'want' is a set of
- * 1 << table_id.  On damage the rows that came before it have been sent.
+/* Whether there is such a file, and its size.  'dir' may be -1. */
+bool source_has (int dir, const char *name, uint64_t *size);
+
+/* Give the rows to the sink, in place of what an earlier source gave of this
+ * table, and note what they say of the capture: its device, its steps, its
+ * time of communication.  A failure is noted in src->stopped.
  */
-enum reading read_communication (struct source *src, unsigned want,
-                                 struct err *err);
-enum reading read_matrix (struct source *src, struct err *err);
-enum reading read_step_csv (struct source *src, struct err *err);
-
-/* A database in the output directory; 'name' is borrowed. */
-struct profiler_db;
-enum reading profiler_db_open (struct source *src, const char *name,
-                               struct profiler_db **ret, struct err *err);
-
-/* One table of analysis.db. */
-enum reading profiler_db_read (struct profiler_db *db, struct source *src,
-                               enum table_id table, struct err *err);
-
-/* Rank and device as an event database maps them, into 'c'. */
-enum reading profiler_db_rank (struct profiler_db *db, struct capture *c);
-void profiler_db_close (struct profiler_db *db);        // db may be NULL
-
-/* Give the rows to the sink; a failure is noted in src->stopped. */
 bool source_flush (struct source *src, struct batch *b, struct err *err);
 
-/* Note the device of the capture; the first one that is known counts. */
-void source_note_device (struct source *src, double device);
+/* Forget what an earlier source gave of this table, if that was damaged. */
+bool source_forget (struct source *src, enum table_id table, struct err *err);
 
 /* Note a step of the capture ("step13" and "13" are one). */
 bool source_note_step (struct source *src, const char *step, size_t n,

@@ -70,36 +70,6 @@ static int64_t stamp_ns (const char *s)
     return t * NS_PER_S + digits_value (s + 14, 3) * NS_PER_MS;
 }
 
-struct find_name find_parse_name (const char *name)
-{
-    struct find_name f = { .framework = "" };
-    size_t end, ndigits;
-
-    if (ends_with (name, "_ascend_pt"))
-        f.framework = "ascend_pt";
-    else if (ends_with (name, "_ascend_ms"))
-        f.framework = "ascend_ms";
-    else
-        return f;
-    end = digits_field (name, strlen (name) - strlen ("_ascend_pt"),
-                        &ndigits);
-    if (end == 0 || ndigits != STAMP_DIGITS)
-        return f;
-    f.made_ns = stamp_ns (name + end + 1);
-    f.worker_size = digits_field (name, end, &ndigits);
-    if (f.worker_size > 0 && ndigits < PID_DIGITS_MAX)
-        f.pid = digits_value (name + f.worker_size + 1, ndigits);
-    return f;
-}
-
-static bool is_ignored (const char *name)
-{
-    return starts_with (name, "PLATFORM_") || ends_with (name, "_op_arg") ||
-           ends_with (name, "_op_args") ||
-           strcmp (name, "export_only_prof_dir") == 0 ||
-           strcmp (name, "cluster_analysis_output") == 0;
-}
-
 static size_t count_digits (const char *s)
 {
     size_t n = 0;
@@ -126,6 +96,46 @@ static bool is_prof (const char *s)
                             "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen (s);
 }
 
+bool find_is_trace (const char *name)
+{
+    return ends_with (name, ".pt.trace.json") ||
+           ends_with (name, ".pt.trace.json.gz");
+}
+
+struct find_name find_parse_name (const char *name)
+{
+    struct find_name f = { .framework = "" };
+    size_t end, ndigits;
+
+    if (ends_with (name, "_ascend_pt"))
+        f.framework = "ascend_pt";
+    else if (ends_with (name, "_ascend_ms"))
+        f.framework = "ascend_ms";
+    else if (is_prof (name))
+        f.framework = "msprof";
+    else if (find_is_trace (name))
+        f.framework = "kineto";
+    if (strncmp (f.framework, "ascend", 6) != 0)
+        return f;
+    end = digits_field (name, strlen (name) - strlen ("_ascend_pt"),
+                        &ndigits);
+    if (end == 0 || ndigits != STAMP_DIGITS)
+        return f;
+    f.made_ns = stamp_ns (name + end + 1);
+    f.worker_size = digits_field (name, end, &ndigits);
+    if (f.worker_size > 0 && ndigits < PID_DIGITS_MAX)
+        f.pid = digits_value (name + f.worker_size + 1, ndigits);
+    return f;
+}
+
+static bool is_ignored (const char *name)
+{
+    return starts_with (name, "PLATFORM_") || ends_with (name, "_op_arg") ||
+           ends_with (name, "_op_args") ||
+           strcmp (name, "export_only_prof_dir") == 0 ||
+           strcmp (name, "cluster_analysis_output") == 0;
+}
+
 /* profiler_info.json, profiler_info_<digits>.json */
 static bool is_info (const char *s)
 {
@@ -139,13 +149,28 @@ static bool is_info (const char *s)
     return strcmp (s, ".json") == 0;
 }
 
-/* What only a capture has in it. */
+/* What only a capture has in it.  (A PROF_ directory alone is a capture of its
+ * own, of the msprof program.)
+ */
 static bool is_evidence (const char *name, int type)
 {
     return type == DT_DIR ? strcmp (name, "FRAMEWORK") == 0 ||
-                                strcmp (name, "ASCEND_PROFILER_OUTPUT") == 0 ||
-                                is_prof (name)
+                                strcmp (name, "ASCEND_PROFILER_OUTPUT") == 0
                           : is_info (name);
+}
+
+/* The framework of a capture that is a directory, or "". */
+static const char *dir_framework (const char *name)
+{
+    return find_is_trace (name) ? "" : find_parse_name (name).framework;
+}
+
+/* Whether a directory below shows that the one above holds captures, and is
+ * none: not so for a PROF_ directory, which may be part of one.
+ */
+static bool is_named (const char *name)
+{
+    return strncmp (dir_framework (name), "ascend", 6) == 0;
 }
 
 static int add_problem (struct found_list *list, const char *fmt, ...)
@@ -218,6 +243,19 @@ static void names_free (char **names, size_t n)
     free (names);
 }
 
+static size_t drop_profs (char **names, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (is_prof (names[i]))
+            free (names[i]);
+        else
+            names[kept++] = names[i];
+    }
+    return kept;
+}
+
 static int type_of (DIR *dir, const struct dirent *e)
 {
     struct stat st;
@@ -229,7 +267,7 @@ static int type_of (DIR *dir, const struct dirent *e)
     return (int)IFTODT (st.st_mode);
 }
 
-/* The directories in 'dir', and whether an entry shows it to be a capture: not
+/* The directories and traces in 'dir', and whether an entry shows it to be a capture: not
  * when captures lie in it, whatever lies beside them.  Links that are named
  * like captures are a problem worth telling.
  */
@@ -243,7 +281,7 @@ static int list_dir (const char *path, DIR *dir, struct found_list *list,
     int rc;
 
     while ((e = fileio_next_entry (dir, &rc))) {
-        bool named = *find_parse_name (e->d_name).framework;
+        bool named = is_named (e->d_name);
         int type;
 
         if (e->d_name[0] == '.')
@@ -257,7 +295,7 @@ static int list_dir (const char *path, DIR *dir, struct found_list *list,
             names_free (names, n);
             return -ENOMEM;
         }
-        if (type != DT_DIR)
+        if (type != DT_DIR && !(type == DT_REG && find_is_trace (e->d_name)))
             continue;
         more = realloc (names, (n + 1) * sizeof (*names));
         if (more)
@@ -270,6 +308,8 @@ static int list_dir (const char *path, DIR *dir, struct found_list *list,
     }
     if (n > 0)
         qsort (names, n, sizeof (*names), compare_names);
+    if (parent)                 // what else lies there is left of something
+        n = drop_profs (names, n);
     *evidence = *evidence || (shown && !parent);
     *ret = names;
     *nret = n;
@@ -319,8 +359,12 @@ static int visit_children (const char *path, DIR *dir, char **names, size_t n,
             rc = cannot_read (list, path, ENAMETOOLONG);
             continue;
         }
+        if (find_is_trace (names[i])) {
+            rc = add_found (list, child, -1);
+            continue;
+        }
         fd = fileio_open_dir_at (dirfd (dir), names[i], NULL);
-        if (fd < 0 && *find_parse_name (names[i]).framework)
+        if (fd < 0 && *dir_framework (names[i]))
             rc = add_found (list, child, -1);
         else if (fd < 0)
             rc = cannot_read (list, child, -fd);
@@ -335,7 +379,7 @@ static int visit (const char *path, int fd, dev_t above, unsigned depth,
                   struct found_list *list)
 {
     const char *slash = strrchr (path, '/');
-    bool capture = *find_parse_name (slash ? slash + 1 : path).framework;
+    bool capture = *dir_framework (slash ? slash + 1 : path);
     char **names = NULL;
     struct stat st;
     size_t n = 0;

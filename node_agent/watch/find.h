@@ -1,7 +1,8 @@
-/* node_agent/watch/find.h - the capture directories below a directory
+/* node_agent/watch/find.h - the captures below a directory
  *
- * A capture is recognised by its name (..._ascend_pt, ..._ascend_ms) or by
- * what is in it (doc/formats.md, "Capture directories").  Symbolic links below
+ * A capture is a directory, or one file (a trace of torch.profiler).  It is
+ * recognised by its name (..._ascend_pt, ..._ascend_ms, PROF_..., ...
+ * .pt.trace.json) or by what is in it (doc/formats.md, "Captures").  Symbolic links below
  * the root are not followed, captures are not searched for captures, nor are
  * /proc, /sys and their like.
  */
@@ -47,12 +48,16 @@ void find_free (struct found_list *list);
  * Names that people gave ("rank_0_ascend_pt") say only the framework.
  */
 struct find_name {
-    const char *framework;              // "ascend_pt", "ascend_ms" or ""
+    const char *framework;              // "ascend_pt", "ascend_ms", "msprof",
+                                        // "kineto", or ""
     size_t worker_size;                 // leading bytes that are the host, or 0
     int64_t pid;                        // of the profiled process; 0: none
     int64_t made_ns;                    // local time in the name; 0: none
 };
 
 struct find_name find_parse_name (const char *name);
+
+/* Whether a file is a capture by its name. */
+bool find_is_trace (const char *name);
 
 #endif

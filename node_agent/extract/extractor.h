@@ -1,0 +1,64 @@
+/* node_agent/extract/extractor.h - the forms in which captures come
+ *
+ * Private to this folder.  Each form of file from which rows can be had is an
+ * extractor: a row of the table in extractors.c, in order of preference, and a
+ * file that has its function.  A table is asked of one after the other, until
+ * one has it whole.
+ */
+#ifndef ROLLCALL_EXTRACT_EXTRACTOR_H
+#define ROLLCALL_EXTRACT_EXTRACTOR_H
+
+#include "extract/source.h"
+
+/* How it went with one table. */
+struct verdict {
+    enum reading how;
+    struct err why;             // of READING_DAMAGED
+};
+
+struct extractor {
+    const char *source;         // what Capture.source says
+    const char *what;           // the same in a sentence
+    const char *file;           // what it reads
+    unsigned tables;            // which it may have: a set of 1 << table_id
+
+    /* Whether the capture has its file, and its size (which may be NULL):
+     * cheap, by name.  NULL: 'file' in the directory of the results.
+     */
+    bool (*is_there) (const struct source *src, uint64_t *size);
+
+    /* Read the tables of 'want'.  Sets v[t] of each of them (all are
+     * READING_ABSENT before).  What ends the whole capture (memory, the sink)
+     * is noted in src->stopped, with 'err'.
+     */
+    void (*read) (struct source *src, unsigned want, struct verdict *v,
+                  struct err *err);
+};
+
+/* The same for all tables of 'want'. */
+void verdict_all (struct verdict *v, unsigned want, enum reading how,
+                  const struct err *why, struct err *err);
+
+/* Whether there is a file that some extractor would read. */
+bool extractors_any (const struct source *src);
+
+/* Bytes of the files that will be read, about. */
+uint64_t extractors_work (const struct source *src);
+
+/* Read all tables: rows to the sink, state and reason into the capture.
+ * Returns 0 or what stopped it.
+ */
+int extractors_run (struct source *src, struct err *err);
+
+/* ---- the readers ---- */
+
+void read_analysis_db (struct source *src, unsigned want, struct verdict *v,
+                       struct err *err);
+void read_communication (struct source *src, unsigned want, struct verdict *v,
+                         struct err *err);
+void read_matrix (struct source *src, unsigned want, struct verdict *v,
+                  struct err *err);
+void read_step_csv (struct source *src, unsigned want, struct verdict *v,
+                    struct err *err);
+
+#endif

@@ -1,0 +1,275 @@
+/* node_agent/extract/extractors.c - the forms of captures, and their order
+ *
+ * Each table is asked of the forms that have it, in the order of this table,
+ * until one gives it whole.  What came of it is judged against what the
+ * capture's own level says that there should be.
+ */
+#include "extract/extractor.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SET(table) (1u << (table))
+#define COMM_TABLES \
+    (SET (TABLE_TIME) | SET (TABLE_BANDWIDTH) | SET (TABLE_MATRIX))
+#define PROFILER_TABLES (SET (TABLE_PROFILER_COUNT) - 1)
+
+/* In the order of doc/formats.md, "Order of preference". */
+static const struct extractor extractors[] = {
+    { "analysis.db", "analysis.db", "analysis.db", PROFILER_TABLES, NULL,
+      read_analysis_db },
+    { "text", "the text export", "communication.json",
+      SET (TABLE_TIME) | SET (TABLE_BANDWIDTH), NULL, read_communication },
+    { "text", "the text export", "communication_matrix.json",
+      SET (TABLE_MATRIX), NULL, read_matrix },
+    { "text", "the text export", "step_trace_time.csv", SET (TABLE_STEP), NULL,
+      read_step_csv },
+};
+
+#define EXTRACTORS (sizeof (extractors) / sizeof (extractors[0]))
+
+/* How it went, over all of them. */
+struct outcome {
+    struct verdict tables[TABLE_COUNT];
+    const struct extractor *by[TABLE_COUNT];        // NULL: none
+    struct verdict before[TABLE_COUNT];     // damaged, and then read elsewhere
+};
+
+void verdict_all (struct verdict *v, unsigned want, enum reading how,
+                  const struct err *why, struct err *err)
+{
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        if (want >> t & 1)
+            v[t] = (struct verdict){ how, *why };
+    }
+    if (how == READING_STOPPED)
+        *err = *why;
+}
+
+static bool is_there (const struct extractor *e, const struct source *src,
+                      uint64_t *size)
+{
+    return e->is_there ? e->is_there (src, size)
+                       : source_has (src->out, e->file, size);
+}
+
+bool extractors_any (const struct source *src)
+{
+    for (size_t i = 0; i < EXTRACTORS; i++) {
+        if (extractors[i].tables & PROFILER_TABLES &&
+            is_there (&extractors[i], src, NULL))
+            return true;
+    }
+    return false;
+}
+
+uint64_t extractors_work (const struct source *src)
+{
+    unsigned left = PROFILER_TABLES;
+    uint64_t sum = 0, size;
+
+    for (size_t i = 0; i < EXTRACTORS && left; i++) {
+        const struct extractor *e = &extractors[i];
+
+        if (e->tables & left && is_there (e, src, &size)) {
+            left &= ~e->tables;
+            sum += size;
+        }
+    }
+    return sum;
+}
+
+/* ---- reading ---- */
+
+/* Take over what one extractor says of a table. */
+static void take_verdict (struct source *src, struct outcome *o, unsigned t,
+                          const struct extractor *e, const struct verdict *v)
+{
+    struct verdict *known = &o->tables[t];
+
+    if (v->how == READING_ABSENT ||
+        (v->how == READING_DAMAGED && src->stale >> t & 1))
+        return;                 // it gave nothing: keep what there is
+    if (known->how == READING_DAMAGED && v->how == READING_WHOLE)
+        o->before[t] = *known;
+    *known = *v;
+    o->by[t] = e;
+}
+
+static void ask (struct source *src, const struct extractor *e, unsigned want,
+                 struct outcome *o, struct err *err)
+{
+    struct verdict v[TABLE_COUNT];
+
+    memset (v, 0, sizeof (v));
+    src->stale = 0;
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        v[t].how = READING_ABSENT;
+        if (want >> t & 1 && src->rows[t] > 0)
+            src->stale |= SET (t);
+    }
+    e->read (src, want, v, err);
+    for (unsigned t = 0; t < TABLE_COUNT && !src->stopped; t++) {
+        if (!(want >> t & 1))
+            continue;
+        if (v[t].how == READING_WHOLE)
+            (void)source_forget (src, t, err);      // it is whole, and empty
+        if (t == TABLE_STEP && v[t].how != READING_ABSENT &&
+            isnan (src->communication_us))
+            src->communication_us = 0;
+        take_verdict (src, o, t, e, &v[t]);
+    }
+}
+
+static unsigned not_whole (const struct outcome *o)
+{
+    unsigned set = 0;
+
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        if (o->tables[t].how != READING_WHOLE)
+            set |= SET (t);
+    }
+    return set;
+}
+
+/* ---- judging ---- */
+
+static void name_sources (struct capture *c, const struct outcome *o)
+{
+    const char *first = "";
+    bool mixed = false;
+    size_t used = 0;
+
+    for (unsigned t = 0; t < TABLE_PROFILER_COUNT; t++) {
+        if (!o->by[t])
+            continue;
+        mixed = mixed || (*first && strcmp (first, o->by[t]->source) != 0);
+        first = *first ? first : o->by[t]->source;
+    }
+    if (!mixed) {
+        (void)snprintf (c->source, sizeof (c->source), "%s", first);
+        return;
+    }
+    for (unsigned t = 0; t < TABLE_PROFILER_COUNT &&
+                         used < sizeof (c->source); t++) {
+        if (o->by[t])
+            used += (size_t)snprintf (
+                c->source + used, sizeof (c->source) - used, "%s%s=%s",
+                used ? "," : "", schema_table (t)->name, o->by[t]->source);
+    }
+}
+
+/* Level0 records no communication tables, nor does a world of one. */
+static bool expects_communication (const struct source *src,
+                                   const struct outcome *o)
+{
+    const struct capture *c = src->capture;
+
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        if (COMM_TABLES & SET (t) && o->tables[t].how != READING_ABSENT)
+            return true;
+    }
+    if (strcmp (c->level, "Level0") == 0 || c->level[0] == '\0' ||
+        c->world_size == 1)
+        return false;
+    return !(src->communication_us == 0);       // a NaN says nothing
+}
+
+/* The file of the text export that has a table. */
+static const char *text_file (unsigned table)
+{
+    for (size_t i = 0; i < EXTRACTORS; i++) {
+        if (extractors[i].tables & SET (table) &&
+            strcmp (extractors[i].source, "text") == 0)
+            return extractors[i].file;
+    }
+    return "";
+}
+
+/* The damage of a table, once for all tables that have the same. */
+static void tell_damage (struct capture *c, const struct verdict *v,
+                         unsigned table)
+{
+    char names[256] = "";
+    size_t used = 0;
+
+    for (unsigned t = 0; t < TABLE_COUNT && used < sizeof (names); t++) {
+        if (v[t].how != READING_DAMAGED ||
+            strcmp (v[t].why.text, v[table].why.text) != 0)
+            continue;
+        if (t < table)
+            return;             // told already
+        used += (size_t)snprintf (names + used, sizeof (names) - used, "%s%s",
+                                  used ? ", " : "", schema_table (t)->name);
+    }
+    capture_reason (c, "%s (%s)", v[table].why.text, names);
+}
+
+/* What was damaged in one form, and is whole in another. */
+static void tell_detours (struct capture *c, const struct outcome *o)
+{
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        bool told = o->before[t].how != READING_DAMAGED;
+
+        for (unsigned i = 0; i < t && !told; i++)
+            told = o->by[i] && strcmp (o->by[i]->what, o->by[t]->what) == 0 &&
+                   strcmp (o->before[i].why.text, o->before[t].why.text) == 0;
+        if (!told)
+            capture_reason (c, "%s; %s was read instead",
+                            o->before[t].why.text, o->by[t]->what);
+    }
+}
+
+static void judge (struct source *src, const struct outcome *o)
+{
+    struct capture *c = src->capture;
+    bool comm = expects_communication (src, o);
+    bool good = !src->damaged, any = false;
+
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        enum reading how = o->tables[t].how;
+        bool expected = t == TABLE_STEP || (COMM_TABLES & SET (t) && comm);
+
+        any = any || (t < TABLE_PROFILER_COUNT &&
+                      (how == READING_WHOLE || src->rows[t] > 0));
+        if (how == READING_WHOLE)
+            c->whole_tables |= SET (t);
+        if (how == READING_WHOLE || (how == READING_ABSENT && !expected))
+            continue;
+        good = false;
+        if (how == READING_ABSENT)
+            capture_reason (c, "%s is missing: neither analysis.db nor %s has "
+                            "it", schema_table (t)->name, text_file (t));
+        else
+            tell_damage (c, o->tables, t);
+    }
+    if (good)
+        c->state = CAPTURE_COMPLETE;
+    else
+        c->state = any ? CAPTURE_PARTIAL : CAPTURE_FAILED;
+    if (good && !comm && c->world_size != 1 && strcmp (c->level, "Level0") == 0)
+        capture_reason (c, "profiled at Level0, which has no communication "
+                        "tables; Level1 has");
+}
+
+int extractors_run (struct source *src, struct err *err)
+{
+    struct outcome o;
+
+    memset (&o, 0, sizeof (o));
+    for (unsigned t = 0; t < TABLE_COUNT; t++)
+        o.tables[t].how = o.before[t].how = READING_ABSENT;
+    for (size_t i = 0; i < EXTRACTORS && !src->stopped; i++) {
+        unsigned want = extractors[i].tables & not_whole (&o);
+
+        if (want && is_there (&extractors[i], src, NULL))
+            ask (src, &extractors[i], want, &o, err);
+    }
+    if (src->stopped)
+        return src->stopped;
+    name_sources (src->capture, &o);
+    judge (src, &o);
+    tell_detours (src->capture, &o);
+    return 0;
+}
