@@ -12,6 +12,8 @@
 #include <string.h>
 
 #define COMMIT_NS (2 * NS_PER_MS)       // items that come close share a sync
+#define ALIVE_NS (3 * NS_PER_S)         // an agent says hello every 2 s
+#define RIVAL_NS (6 * NS_PER_S)         // until a second one is told to go
 
 /* ---- jobs ---- */
 
@@ -323,6 +325,54 @@ static void log_agent (const struct message *m)
     log_end (&l);
 }
 
+/* Two agents say that they are the one of this host. */
+static void on_rival (struct aggregator *a, struct job_agent *agent,
+                      const struct net_peer *from, const struct message *m)
+{
+    int64_t now = clock_mono_ns ();
+    char text[MESSAGE_TEXT_MAX];
+
+    if (agent->rival_ns == 0 || now - agent->rival_heard_ns > RIVAL_NS)
+        agent->rival_ns = now;
+    agent->rival_heard_ns = now;
+    if (now - agent->rival_ns < RIVAL_NS)
+        return;                 // it may be a restarted one: it says it again
+    (void)snprintf (text, sizeof (text), "another agent%s%.60s is connected "
+                    "as the one of host %.200s for job %.200s, and answers: "
+                    "stop one of them, or give it another --job",
+                    *agent->peer.who ? " with the key of " : "",
+                    agent->peer.who, m->host, m->job);
+    agent->rival_ns = now;      // once in a while
+    log_text (LOG_LEVEL_WARN, "two-agents", "host %s, job %s: a second agent%s"
+              "%s is refused while the first one answers", m->host, m->job,
+              *from->who ? ", with the key of " : "", from->who);
+    refuse (a, from, REFUSAL_OTHER, text);
+}
+
+/* Whether the agent of this host is another connection, and lives: only then
+ * is nobody else believed to be it.  A connection that broke is not there any
+ * more to be sent to; one that fell silent is given up.
+ */
+static bool is_taken (struct aggregator *a, struct served *s,
+                      const struct net_peer *from, const struct message *m)
+{
+    struct job_agent *agent = job_agent_of_host (&s->job, m->host_key);
+    struct message probe = { .type = MESSAGE_WELCOME,       // to no hello
+                             .wall_ns = clock_wall_ns () };
+    int64_t now = clock_mono_ns ();
+
+    if (!agent || job_agent_of (&s->job, from) == agent || agent->done ||
+        agent->lost || now - agent->heard_ns > ALIVE_NS)
+        return false;
+    if (agent->probed_ns == 0 || now - agent->probed_ns > NS_PER_S) {
+        agent->probed_ns = now;
+        if (net_send (a->net, &agent->peer, &probe) == -EHOSTUNREACH)
+            return false;
+    }
+    on_rival (a, agent, from, m);
+    return true;
+}
+
 static void on_hello (struct aggregator *a, const struct net_peer *from,
                       const struct message *m)
 {
@@ -347,6 +397,8 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
                               "try again later");
         return;
     }
+    if (is_taken (a, s, from, m))
+        return;
     known = job_agent_of (&s->job, from) != NULL;
     if (!has_room (a, s, m) ||
         !(agent = job_hello (&s->job, from, m, clock_mono_ns (), &old))) {

@@ -78,6 +78,7 @@ struct job_agent *job_hello (struct job *j, const struct net_peer *from,
               memcmp (a->peer.id, from->id, from->size) != 0)) {
         *old = a->peer;
         a->done = false;
+        a->probed_ns = a->rival_ns = 0;
     }
     if (!a && !(a = add_agent (j, m)))
         return NULL;

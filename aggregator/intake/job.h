@@ -27,7 +27,10 @@ struct job_agent {
     struct net_peer peer;
     char host[MESSAGE_NAME_MAX];
     char host_key[MESSAGE_NAME_MAX];
-    int64_t heard_ns;           // monotonic
+    int64_t heard_ns;           // monotonic, as the next three
+    int64_t probed_ns;          // sent to, to see whether it is there; 0: never
+    int64_t rival_ns;           // another connection says it is this agent:
+    int64_t rival_heard_ns;     // since when, and the last time; 0: none
     bool done;                  // said that it has delivered everything
     bool lost;                  // silent for too long
     bool clock_known;           // the next two are
@@ -51,7 +54,7 @@ void job_init (struct job *j, const char *id, int64_t world_size);
 void job_fini (struct job *j);
 
 /* A HELLO, also a repeated one.  A restarted agent of a host takes the place
- * of the former, whose peer is put into *old (size 0: none).  NULL: no
+ * of the former (the caller sees to it that that one is gone), whose peer is put into *old (size 0: none).  NULL: no
  * memory, or JOB_AGENTS_MAX are there.
  */
 struct job_agent *job_hello (struct job *j, const struct net_peer *from,

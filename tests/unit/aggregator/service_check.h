@@ -24,6 +24,7 @@ struct service {
     char root[PATH_MAX / 2], out[PATH_MAX / 2];
     struct message sent[SENT_MAX];      // the last ones
     size_t nsent;
+    unsigned gone;              // the connection that is not there any more
 };
 
 /* For cmocka; a service, which a test makes a run by setting opt.job.  And its

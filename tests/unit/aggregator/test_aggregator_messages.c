@@ -2,6 +2,7 @@
 #include "service_check.h"
 
 #include "archive/check.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -42,9 +43,49 @@ static void test_one_connection (void **state)
     service_hello_as (s, 1, 1, "other", 1);
     assert_int_equal (service_said (s, MESSAGE_REFUSED), 2);
     assert_int_equal (agents (s), 1);
+    s->gone = 1;
     service_hello_as (s, 2, 1, "j", 1); // the host's agent, restarted
     assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
     assert_int_equal (agents (s), 1);
+}
+
+static struct job_agent *only_agent (struct service *s)
+{
+    assert_int_equal (agents (s), 1);
+    return &s->a.jobs->job.agents[0];
+}
+
+/* Anybody who may connect could say every millisecond that it is the agent of
+ * another host, which then would deliver nothing any more.
+ */
+static void test_rival (void **state)
+{
+    const struct message *last;
+    struct service *s = *state;
+    struct job_agent *agent;
+
+    service_hello_as (s, 1, 1, "j", 1);
+    agent = only_agent (s);
+    (void)service_said (s, MESSAGE_WELCOME);
+    for (int i = 0; i < 100; i++)
+        service_hello_as (s, 2, 1, "j", 1);
+    assert_int_equal (agent->peer.id[0], 1);
+    // the first one is asked whether it is there, not as often
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
+    assert_int_equal (service_said (s, MESSAGE_REFUSED), 0);
+    // seconds later both are still there: the second is told why not
+    agent->rival_ns -= 60 * NS_PER_S;
+    service_hello_as (s, 2, 1, "j", 1);
+    last = &s->sent[(s->nsent - 1) % SENT_MAX];
+    assert_int_equal (last->type, MESSAGE_REFUSED);
+    assert_non_null (strstr (last->text, "host1"));
+    assert_int_equal (agent->peer.id[0], 1);
+    // the first one has fallen silent, its connection half open
+    agent->heard_ns -= 60 * NS_PER_S;
+    (void)service_said (s, MESSAGE_WELCOME);
+    service_hello_as (s, 2, 1, "j", 1);
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
+    assert_int_equal (only_agent (s)->peer.id[0], 2);
 }
 
 /* However many connections: memory has an end.  Who is known is served. */
@@ -62,6 +103,7 @@ static void test_agents_max (void **state)
     (void)service_said (s, MESSAGE_WELCOME);
     service_hello_as (s, i, i, "job0", 1);
     assert_int_equal (service_said (s, MESSAGE_REFUSED), 1);
+    s->gone = 7;
     service_hello_as (s, i + 1, 7, "job0", 1);  // restarted
     service_hello_as (s, 9, 9, "job0", 1);
     assert_int_equal (service_said (s, MESSAGE_WELCOME), 2);
@@ -149,7 +191,8 @@ int main (void)
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_one_connection), TEST (test_agents_max),
+        TEST (test_one_connection), TEST (test_rival),
+        TEST (test_agents_max),
         TEST (test_size_again), TEST (test_size_recorded), TEST (test_clocks),
     };
 
