@@ -424,27 +424,57 @@ int keyring_enrol (const char *dir, const char *name, const char *public_key,
     return key_write (path, &k, err);
 }
 
+static bool has_key (const char *dir, const char *place, const char *name,
+                     const char *public_key)
+{
+    struct key_file there;
+    char path[PATH_MAX];
+
+    return make_path (path, dir, place, name, 0, ".pub", NULL) == 0 &&
+           key_read (path, &there, NULL) == 0 &&
+           strcmp (there.public_key, public_key) == 0;
+}
+
+/* Allow the new key before it is used, if the old one is allowed. */
+static int enrol_next (const char *dir, struct key_file *old,
+                       const struct key_file *k, int64_t grace_s,
+                       struct err *err)
+{
+    struct key_file public = *k;
+    char path[PATH_MAX];
+    int rc = make_path (path, dir, "enrolled", k->name, 0, ".pub", err);
+
+    explicit_bzero (public.secret_key, sizeof (public.secret_key));
+    if (rc < 0 || has_key (dir, "enrolled", k->name, old->public_key))
+        return rc < 0 ? rc : keyring_enrol (dir, k->name, k->public_key,
+                                            grace_s, err);
+    if (access (path, F_OK) < 0)
+        return 0;               // of a node that has its own keys only
+    if (!has_key (dir, "rotated", k->name, old->public_key))
+        return err_set (err, EEXIST, "%s is not the key of %s in %s: rollcall "
+                        "key enrol --replace takes it", path, k->name, dir);
+    // rotating was cut short: what is enrolled was never in use
+    if ((rc = keep_rotated (dir, old, grace_s, err)) < 0)
+        return rc;
+    return key_write (path, &public, err);
+}
+
 int keyring_rotate (const char *dir, const char *name, int64_t grace_s,
                     struct err *err)
 {
-    char pair[PATH_MAX], enrolled[PATH_MAX];
-    struct key_file old, k, there;
-    bool is_enrolled;
+    char pair[PATH_MAX];
+    struct key_file old, k;
     int rc = make_path (pair, dir, NULL, name, 0, ".key", err);
 
-    if (rc == 0)
-        rc = make_path (enrolled, dir, "enrolled", name, 0, ".pub", err);
     if (rc < 0 || (rc = key_read (pair, &old, err)) < 0)
         return rc;
-    is_enrolled = key_read (enrolled, &there, NULL) == 0 &&
-                  strcmp (there.public_key, old.public_key) == 0;
-    explicit_bzero (&old, sizeof (old));
+    (void)snprintf (old.name, sizeof (old.name), "%s", name);
     rc = key_make (name, &k, err);
-    // allowed before it is used
-    if (rc == 0 && is_enrolled)
-        rc = keyring_enrol (dir, name, k.public_key, grace_s, err);
+    if (rc == 0)
+        rc = enrol_next (dir, &old, &k, grace_s, err);
     if (rc == 0)
         rc = write_pair (dir, &k, err);
+    explicit_bzero (&old, sizeof (old));
     explicit_bzero (&k, sizeof (k));
     return rc;
 }

@@ -65,7 +65,8 @@ int keyring_enrol (const char *dir, const char *name, const char *public_key,
                    int64_t grace_s, struct err *err);
 
 /* Replace the pair of 'name' by a new one; where it is enrolled too, the old
- * one is good for 'grace_s' more.  -ENOENT: there is no such pair.
+ * one is good for 'grace_s' more.  May be repeated after having been killed.
+ * -ENOENT: there is no such pair; -EEXIST: another key is enrolled as 'name'.
  */
 int keyring_rotate (const char *dir, const char *name, int64_t grace_s,
                     struct err *err);

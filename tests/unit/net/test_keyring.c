@@ -118,6 +118,35 @@ static void test_rotate (void **state)
     assert_int_equal (keyring_rotate ("keys", "absent", 0, NULL), -ENOENT);
 }
 
+/* Killed between enrolling the new key and writing the pair: the node still has
+ * the old one, and the next try must not make one that nobody knows.
+ */
+static void test_rotate_again (void **state)
+{
+    struct key_file old, next, other;
+
+    (void)state;
+    assert_int_equal (keyring_new ("keys", "n", NULL), 0);
+    assert_int_equal (key_read ("keys/n.key", &old, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", old.public_key, -1, NULL), 0);
+    assert_int_equal (key_make ("n", &next, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", next.public_key, 3600, NULL),
+                      0);
+    assert_int_equal (keyring_rotate ("keys", "n", 3600, NULL), 0);
+    assert_string_not_equal (public_of ("keys/n.pub"), old.public_key);
+    assert_int_equal (allowed (public_of ("keys/n.pub"), "n"), 0);
+    assert_int_equal (allowed (old.public_key, "n"), 0);
+    // enrolled with a key of somewhere else: nothing changes
+    assert_int_equal (key_make ("n", &other, NULL), 0);
+    assert_int_equal (keyring_revoke ("keys", "n", NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", other.public_key, -1, NULL),
+                      0);
+    (void)snprintf (next.public_key, NET_KEY_SIZE, "%s",
+                    public_of ("keys/n.pub"));
+    assert_int_equal (keyring_rotate ("keys", "n", 3600, NULL), -EEXIST);
+    assert_string_equal (public_of ("keys/n.pub"), next.public_key);
+}
+
 /* Names are never paths, whatever they are given as. */
 static void test_names (void **state)
 {
@@ -167,6 +196,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (test_life, setup, teardown),
         cmocka_unit_test_setup_teardown (test_rotate, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_rotate_again, setup, teardown),
         cmocka_unit_test_setup_teardown (test_names, setup, teardown),
         cmocka_unit_test_setup_teardown (test_damaged, setup, teardown),
     };
