@@ -86,7 +86,7 @@ static const struct table tables[TABLE_COUNT] = {
             { "deviceId", COLUMN_INT, NULL },
             { "component", COLUMN_TEXT, NULL },
             { "kind", COLUMN_TEXT, NULL },
-            { "peak", COLUMN_REAL, "MB" },
+            { "peak", COLUMN_REAL, "MiB" },
             { "peak_timestamp", COLUMN_REAL, "us since 1970" },
         },
     },

@@ -1,5 +1,6 @@
 /* node_agent/extract/extract.c - a capture: opened, looked at, read */
 #include "extract/extractor.h"
+#include "extract/extras.h"
 
 #include "base/fileio.h"
 #include "base/utf8.h"
@@ -288,9 +289,12 @@ int extract_capture (const char *path, const struct steps_filter *steps,
     source_init (&src, path, c);
     src.sink = sink;
     src.steps = steps;
+    if (!(src.extras = extras_new ()))
+        return err_set (err, ENOMEM, "no memory for a capture");
     rc = look_at (&src, &look, err);
     if (rc == 0 && c->state == CAPTURE_COMPLETE)
         rc = extractors_run (&src, err);
+    extras_free (src.extras);
     source_close (&src);
     tidy_reason (c);
     return rc;

@@ -5,6 +5,7 @@
  * capture's own level says that there should be.
  */
 #include "extract/extractor.h"
+#include "extract/extras.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +16,9 @@
     (SET (TABLE_TIME) | SET (TABLE_BANDWIDTH) | SET (TABLE_MATRIX))
 #define PROFILER_TABLES (SET (TABLE_PROFILER_COUNT) - 1)
 
-/* In the order of doc/formats.md, "Order of preference". */
+/* In the order of doc/formats.md, "Order of preference".  The tables that are
+ * collected (EXTRAS_TABLES) are asked of all of them.
+ */
 static const struct extractor extractors[] = {
     { "analysis.db", "analysis.db", "analysis.db", PROFILER_TABLES, NULL,
       read_analysis_db },
@@ -82,6 +85,26 @@ uint64_t extractors_work (const struct source *src)
 
 /* ---- reading ---- */
 
+/* Of a table that is collected from many files, damage of one of them is damage
+ * of the table, whatever the others hold.
+ */
+static void add_verdict (struct source *src, struct outcome *o, unsigned t,
+                         const struct verdict *v)
+{
+    struct verdict *known = &o->tables[t];
+
+    if (v->how == READING_ABSENT)
+        return;
+    if (known->how == READING_DAMAGED) {
+        if (v->how == READING_DAMAGED &&
+            strcmp (v->why.text, known->why.text) != 0)
+            capture_reason (src->capture, "%s (%s)", v->why.text,
+                            schema_table (t)->name);
+        return;
+    }
+    *known = *v;
+}
+
 /* Take over what one extractor says of a table. */
 static void take_verdict (struct source *src, struct outcome *o, unsigned t,
                           const struct extractor *e, const struct verdict *v)
@@ -106,7 +129,7 @@ static void ask (struct source *src, const struct extractor *e, unsigned want,
     src->stale = 0;
     for (unsigned t = 0; t < TABLE_COUNT; t++) {
         v[t].how = READING_ABSENT;
-        if (want >> t & 1 && src->rows[t] > 0)
+        if (want & ~EXTRAS_TABLES & SET (t) && src->rows[t] > 0)
             src->stale |= SET (t);
     }
     e->read (src, want, v, err);
@@ -118,13 +141,17 @@ static void ask (struct source *src, const struct extractor *e, unsigned want,
         if (t == TABLE_STEP && v[t].how != READING_ABSENT &&
             isnan (src->communication_us))
             src->communication_us = 0;
-        take_verdict (src, o, t, e, &v[t]);
+        if (EXTRAS_TABLES & SET (t))
+            add_verdict (src, o, t, &v[t]);
+        else
+            take_verdict (src, o, t, e, &v[t]);
     }
 }
 
+/* The tables of which the next extractor is asked. */
 static unsigned not_whole (const struct outcome *o)
 {
-    unsigned set = 0;
+    unsigned set = EXTRAS_TABLES;
 
     for (unsigned t = 0; t < TABLE_COUNT; t++) {
         if (o->tables[t].how != READING_WHOLE)
@@ -233,7 +260,8 @@ static void judge (struct source *src, const struct outcome *o)
 
         any = any || (t < TABLE_PROFILER_COUNT &&
                       (how == READING_WHOLE || src->rows[t] > 0));
-        if (how == READING_WHOLE)
+        if (how == READING_WHOLE ||
+            (how == READING_ABSENT && src->rows[t] > 0))
             c->whole_tables |= SET (t);
         if (how == READING_WHOLE || (how == READING_ABSENT && !expected))
             continue;
@@ -266,7 +294,7 @@ int extractors_run (struct source *src, struct err *err)
         if (want && is_there (&extractors[i], src, NULL))
             ask (src, &extractors[i], want, &o, err);
     }
-    if (src->stopped)
+    if (src->stopped || !extras_send (src, err))
         return src->stopped;
     name_sources (src->capture, &o);
     judge (src, &o);

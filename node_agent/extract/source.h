@@ -24,6 +24,8 @@ enum source_form {
     FORM_TRACE,                 // one file, of torch.profiler
 };
 
+struct extras;
+
 struct source {
     const char *path;           // of the capture, for messages
     enum source_form form;
@@ -44,6 +46,7 @@ struct source {
     struct capture *capture;
     const struct row_sink *sink;
     const struct steps_filter *steps;
+    struct extras *extras;      // collected by many (extras.h); may be NULL
     double communication_us;    // sum over StepTraceTime; NaN: not read
     uint64_t rows[TABLE_COUNT]; // given to the sink and not forgotten
     unsigned stale;             // tables of which an earlier source gave rows
