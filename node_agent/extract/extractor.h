@@ -60,5 +60,13 @@ void read_matrix (struct source *src, unsigned want, struct verdict *v,
                   struct err *err);
 void read_step_csv (struct source *src, unsigned want, struct verdict *v,
                     struct err *err);
+void read_op_statistic (struct source *src, unsigned want, struct verdict *v,
+                        struct err *err);
+void read_api_statistic (struct source *src, unsigned want, struct verdict *v,
+                         struct err *err);
+void read_memory_record (struct source *src, unsigned want, struct verdict *v,
+                         struct err *err);
+void read_module_memory (struct source *src, unsigned want, struct verdict *v,
+                         struct err *err);
 
 #endif

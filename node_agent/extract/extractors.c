@@ -28,6 +28,14 @@ static const struct extractor extractors[] = {
       SET (TABLE_MATRIX), NULL, read_matrix },
     { "text", "the text export", "step_trace_time.csv", SET (TABLE_STEP), NULL,
       read_step_csv },
+    { "text", "the text export", "op_statistic.csv", SET (TABLE_OPERATOR),
+      NULL, read_op_statistic },
+    { "text", "the text export", "api_statistic.csv", SET (TABLE_API), NULL,
+      read_api_statistic },
+    { "text", "the text export", "memory_record.csv", SET (TABLE_MEMORY), NULL,
+      read_memory_record },
+    { "text", "the text export", "npu_module_mem.csv", SET (TABLE_MEMORY),
+      NULL, read_module_memory },
 };
 
 #define EXTRACTORS (sizeof (extractors) / sizeof (extractors[0]))
@@ -69,14 +77,14 @@ bool extractors_any (const struct source *src)
 
 uint64_t extractors_work (const struct source *src)
 {
-    unsigned left = PROFILER_TABLES;
+    unsigned left = SET (TABLE_COUNT) - 1;
     uint64_t sum = 0, size;
 
-    for (size_t i = 0; i < EXTRACTORS && left; i++) {
+    for (size_t i = 0; i < EXTRACTORS; i++) {
         const struct extractor *e = &extractors[i];
 
         if (e->tables & left && is_there (e, src, &size)) {
-            left &= ~e->tables;
+            left &= ~e->tables | EXTRAS_TABLES;
             sum += size;
         }
     }
