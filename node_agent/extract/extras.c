@@ -14,7 +14,6 @@
 #define SLOTS 4096u             // a power of two, more than all peaks
 #define KINDS_MAX 8u            // kinds that share the row of all others
 #define OTHERS "(others)"       // component of what had no room
-#define NOT_SHOWN "(not shown)"
 
 _Static_assert (EXTRAS_INFO_MAX + 1 <= BATCH_ROWS &&
                 EXTRAS_INFO_MAX * (EXTRAS_VALUE_MAX + 2 * EXTRAS_NAME_MAX) <
@@ -79,7 +78,7 @@ static size_t cut (char *out, const char *s, size_t n, size_t max)
     return n + 3;
 }
 
-static bool looks_secret (const char *name, size_t n)
+bool extras_is_secret (const char *name, size_t n)
 {
     static const char *const words[] = { "TOKEN", "SECRET", "PASSWORD",
                                          "PASSWD", "KEY", "CREDENTIAL" };
@@ -125,7 +124,7 @@ void extras_info (struct source *src, const char *kind, const char *name,
 
     if (!x)
         return;
-    secret = looks_secret (name, name_size);
+    secret = extras_is_secret (name, name_size);
     name_size = cut (key, name, name_size, sizeof (key));
     for (uint32_t i = 0; i < x->info.nrows; i++) {
         if (text_is (&x->info, INFO_NAME, i, key, name_size) &&
@@ -137,8 +136,8 @@ void extras_info (struct source *src, const char *kind, const char *name,
         return;
     }
     if (value && secret && value_size > 0) {
-        value_size = strlen (NOT_SHOWN);
-        memcpy (text, NOT_SHOWN, value_size);
+        value_size = strlen (EXTRAS_NOT_SHOWN);
+        memcpy (text, EXTRAS_NOT_SHOWN, value_size);
     } else if (value) {
         value_size = cut (text, value, value_size, sizeof (text));
     }
@@ -204,7 +203,7 @@ void extras_peak (struct source *src, double device, const char *component,
     uint16_t *slot;
     uint32_t row;
 
-    if (!x || isnan (peak))
+    if (!x || !(peak > 0))
         return;
     b = &x->peaks;
     if (!(device >= 0 && device <= INT32_MAX))

@@ -19,11 +19,16 @@
 #define EXTRAS_TABLES \
     (1u << TABLE_INFO | 1u << TABLE_MEMORY | 1u << TABLE_FILE)
 
+#define EXTRAS_NOT_SHOWN "(not shown)"
+
 /* NULL without memory.  A source without extras collects nothing: all of the
  * following then do nothing.
  */
 struct extras *extras_new (void);
 void extras_free (struct extras *x);
+
+/* Whether what has this name may be a secret, which is not carried. */
+bool extras_is_secret (const char *name, size_t size);
 
 /* A row of CaptureInfo; the first value of a (kind, name) counts.  Texts are
  * UTF-8, longer ones are cut and end in "...".  Of names that look as if they
@@ -33,8 +38,8 @@ void extras_info (struct source *src, const char *kind, const char *name,
                   size_t name_size, const char *value, size_t value_size);
 
 /* One value of a row of MemoryPeak, of which the largest counts, and the first
- * time at which it was reached.  'device' and 'at' (us since 1970) may be NaN,
- * 'peak' (MiB) may be NaN: no value.  'component' is UTF-8.
+ * time at which it was reached.  'device' and 'at' (us since 1970) may be NaN.
+ * A 'peak' (MiB) that is NaN or not above 0 gives no row.  'component' is UTF-8.
  */
 void extras_peak (struct source *src, double device, const char *component,
                   size_t component_size, const char *kind, double peak,

@@ -5,6 +5,7 @@
  * doc/formats.md, "Rank of a capture".
  */
 #include "extract/extractor.h"
+#include "extract/metadata_info.h"
 #include "extract/profiler_db.h"
 
 #include "base/fileio.h"
@@ -298,6 +299,7 @@ int source_identify (struct source *src, struct err *err)
         use_event_db (src);
     if (src->info_name[0] && (j = read_info (src, src->info_name))) {
         use_info (src, j);
+        metadata_config (src, j);
         json_free (j);
     }
     // a thousand captures list a thousand ranks each: once is enough

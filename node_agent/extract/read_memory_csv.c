@@ -16,11 +16,15 @@ enum { COMPONENT, AT, DEVICE, DEVICE_ID, ALLOCATED, RESERVED, ACTIVE,
 
 struct form {
     const char *file;
+    const char *kinds[COLUMNS];         // MemoryPeak.kind; NULL: not carried
     struct csv_column columns[COLUMNS];
 };
 
 static const struct form record = {
     "memory_record.csv", {
+        [ALLOCATED] = "allocated", [RESERVED] = "reserved",
+        [ACTIVE] = "active",
+    }, {
         [COMPONENT] = { "Component", false },
         [AT] = { "Timestamp(us)", false },
         [DEVICE] = { "Device Type", true },
@@ -33,6 +37,8 @@ static const struct form record = {
 
 static const struct form module = {
     "npu_module_mem.csv", {
+        [RESERVED] = "module",
+    }, {
         [COMPONENT] = { "Component", false },
         [AT] = { "Timestamp(us)", false },
         [DEVICE] = { "Device", true },
@@ -59,12 +65,9 @@ static bool read_device (struct csv *c, const int *where, double *ret)
     return true;
 }
 
-static bool read_row (struct csv *c, const int *where)
+static bool read_row (const struct form *form, struct csv *c,
+                      const int *where)
 {
-    static const char *const kinds[COLUMNS] = {
-        [ALLOCATED] = "allocated", [RESERVED] = "reserved",
-        [ACTIVE] = "active",
-    };
     struct csv_field component;
     double device, at, v[COLUMNS];
 
@@ -76,9 +79,11 @@ static bool read_row (struct csv *c, const int *where)
     }
     if (!csv_text (c, where[COMPONENT], EXTRAS_NAME_MAX, &component))
         return false;
-    for (int col = ALLOCATED; col < COLUMNS; col++)
-        extras_peak (c->src, device, component.s, component.n, kinds[col],
-                     v[col], at);
+    for (int col = ALLOCATED; col < COLUMNS; col++) {
+        if (form->kinds[col])
+            extras_peak (c->src, device, component.s, component.n,
+                         form->kinds[col], v[col], at);
+    }
     return true;
 }
 
@@ -94,7 +99,7 @@ static enum reading read_file (const struct form *form, struct source *src,
         return how;
     ok = csv_columns (&c, form->columns, COLUMNS, where);
     while (ok && csv_next (&c))
-        ok = read_row (&c, where);
+        ok = read_row (form, &c, where);
     return csv_close (&c, err);
 }
 

@@ -7,6 +7,7 @@
 #include "extract/source.h"
 
 #include "base/units.h"
+#include "extract/metadata_info.h"
 #include "extract/watched.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include <string.h>
 
 #define FILE_NAME "profiler_metadata.json"
+#define ARGS "distributed_args"
 #define KEY_MAX 512             // bytes of a group's id or name, and its NUL
 
 struct group {
@@ -238,23 +240,33 @@ static bool read_groups (struct metadata *m)
     return !s->failed;
 }
 
-static const struct scan_field world_field[] = { SCAN_FIELD ("world_size") };
+/* The world's size, which is also a row like its neighbours. */
+static bool take_world (struct metadata *m, double *v)
+{
+    static const char name[] = ARGS ".world_size";
+    char text[32];
+    int n;
+
+    if (!take_number (&m->s, v))
+        return false;
+    n = snprintf (text, sizeof (text), "%.15g", *v);
+    if (*v != 0)
+        extras_info (m->src, "metadata", name, strlen (name), text, (size_t)n);
+    return true;
+}
 
 static bool read_args (struct metadata *m)
 {
     struct scan *s = &m->s;
     double v = 0;
-    int next = 0, i;
 
     if (scan_peek (s) != '{')
         return scan_skip (s);
     if (!scan_object (s))
         return false;
-    for (bool first = true;;) {
-        i = scan_field (s, &first, world_field, 1, &next);
-        if (i == SCAN_DONE)
-            break;
-        if (i == SCAN_OTHER ? !scan_skip (s) : !take_number (s, &v))
+    for (bool first = true; scan_member (s, &first);) {
+        if (scan_key_is (s, "world_size") ? !take_world (m, &v)
+                                          : !metadata_sub (m->src, s, ARGS))
             return false;
     }
     if (v >= 1 && v <= CAPTURE_WORLD_MAX && v == (double)(int64_t)v)
@@ -263,7 +275,7 @@ static bool read_args (struct metadata *m)
 }
 
 static const struct scan_field top_fields[] = {
-    SCAN_FIELD ("distributed_args"), SCAN_FIELD ("parallel_group_info"),
+    SCAN_FIELD (ARGS), SCAN_FIELD ("parallel_group_info"),
 };
 
 static void walk (struct metadata *m)
@@ -277,7 +289,7 @@ static void walk (struct metadata *m)
         i = scan_field (s, &first, top_fields, 2, &next);
         if (i == SCAN_DONE)
             break;
-        if (i == SCAN_OTHER ? !scan_skip (s)
+        if (i == SCAN_OTHER ? !metadata_member (m->src, s)
             : i == 0        ? !read_args (m)
                             : !read_groups (m))
             return;
