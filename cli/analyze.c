@@ -120,7 +120,8 @@ static int find_all (struct analysis *a)
     if (a->found.n == 0)
         return FAIL (EX_NOINPUT, "no captures below %s: a capture is a "
                      "directory named *_ascend_pt, or one with a "
-                     "profiler_info*.json or ASCEND_PROFILER_OUTPUT in it",
+                     "profiler_info*.json or ASCEND_PROFILER_OUTPUT in it, or "
+                     "a file named *.pt.trace.json or *.pt.trace.json.gz",
                      a->dirs[0]);
     return 0;
 }

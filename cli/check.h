@@ -19,7 +19,9 @@ struct check {
     char text[512];             // what is, and what to do
 };
 
-/* Profilers want this many times the raw data free while they analyse. */
+/* Ascend profilers want this many times the raw data free while they analyse;
+ * torch.profiler writes its trace once.
+ */
 #define CHECK_RAW_FACTOR 20
 
 /* Whether captures can be written to 'dir', which need not be there yet: room

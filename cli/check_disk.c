@@ -44,9 +44,9 @@ struct check check_room (const char *dir, int64_t expect_bytes)
     units_bytes_text (want, wanted);
     if (want > s.free_bytes) {
         c.state = CHECK_WARNING;
-        (void)snprintf (c.text, sizeof (c.text), "%.250s has %s free, but a "
-                        "profiler wants %s, %d times the raw data: make room, "
-                        "or collect fewer steps", dir, free_text, wanted,
+        (void)snprintf (c.text, sizeof (c.text), "%.250s has %s free, but an "
+                        "Ascend profiler wants %s, %d times the raw data: make "
+                        "room, or collect fewer steps", dir, free_text, wanted,
                         CHECK_RAW_FACTOR);
     } else if (s.free_bytes < space_limit_bytes (&unset, s.total_bytes,
                                                  SPACE_FLOOR_DEFAULT)) {
@@ -56,8 +56,9 @@ struct check check_room (const char *dir, int64_t expect_bytes)
                         free_text);
     } else {
         (void)snprintf (c.text, sizeof (c.text), "%.250s has %s free, enough "
-                        "for %s of raw data (profilers want %d times as much "
-                        "while they analyse)", dir, free_text, allows,
+                        "for %s of raw data (Ascend profilers want %d times "
+                        "as much while they analyse; a trace of "
+                        "torch.profiler takes its own size)", dir, free_text, allows,
                         CHECK_RAW_FACTOR);
     }
     return c;

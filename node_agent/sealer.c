@@ -305,6 +305,18 @@ static int seal_dir (const struct raw *r, int parent, const char *name,
     return rc;
 }
 
+/* A capture that is one file is its own raw file. */
+static int seal_tree (const struct raw *r, const char *path, struct err *err)
+{
+    const char *slash = strrchr (path, '/');
+    struct stat st;
+
+    if (find_is_trace (path) && lstat (path, &st) == 0 &&
+        S_ISREG (st.st_mode))
+        return seal_file (r, AT_FDCWD, path, slash ? slash + 1 : path, err);
+    return seal_dir (r, AT_FDCWD, path, "", RAW_DEPTH_MAX, err);
+}
+
 /* What a capture has before it is read.  A capture that cannot be described,
  * or of which not every file was sealed, is never released.
  */
@@ -334,8 +346,7 @@ static void seal (struct sealed *s, struct bulk *bulk, bool raw,
     s->rc = seal_rows (s, fd, bulk, &s->err);
     (void)close (fd);
     if (s->rc == 0 && raw)
-        s->rc = seal_dir (&(struct raw){ s, bulk }, AT_FDCWD, s->what.path, "",
-                          RAW_DEPTH_MAX, &s->err);
+        s->rc = seal_tree (&(struct raw){ s, bulk }, s->what.path, &s->err);
     if (raw && s->nitems != files + 1)
         buf_clear (&s->manifest);
 }

@@ -31,6 +31,14 @@ static bool is_rank_dir (const char *name)
             name[4 + strspn (name + 4, "0123456789")] == '\0');
 }
 
+/* A capture that is one file has the name of that.  (Names that begin with a dot
+ * are nobody's; one is ours while a file is written.)
+ */
+static bool is_one_file (const struct ledger_item *item)
+{
+    return strcmp (item->path, item->capture) == 0 && item->path[0] != '.';
+}
+
 /* Where a raw file goes, below DIR; to be freed. */
 static char *path_of (const struct ledger_item *item)
 {
@@ -44,7 +52,9 @@ static char *path_of (const struct ledger_item *item)
     else
         (void)snprintf (between, sizeof (between), "rank%lld/",
                         (long long)item->rank);
-    if (asprintf (&path, "%s%s/%s", between, item->capture, item->path) < 0)
+    if (asprintf (&path, "%s%s%s%s", between,
+                  is_one_file (item) ? "" : item->capture,
+                  is_one_file (item) ? "" : "/", item->path) < 0)
         return NULL;
     return path;
 }

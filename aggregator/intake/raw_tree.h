@@ -24,7 +24,8 @@ int raw_tree_create (struct ledger *ledger, const char *job,
                      struct raw_tree **ret, struct err *err);
 void raw_tree_destroy (struct raw_tree *t);     // t may be NULL
 
-/* Put the files into DIR/<capture>/..., durably; may run in a thread of its
+/* Put the files into DIR/<capture>/... (a capture that is one file: into
+ * DIR/<capture>), durably; may run in a thread of its
  * own.  Each appears whole, or stays as it is if it is there already with this
  * content.  What is not as it was delivered, or is here no more, is counted as
  * missing.  -EINTR when 'cancel' becomes true; else what went wrong with

@@ -1,6 +1,6 @@
 /* node_agent/guard/manifest.c - which files a capture had when it was sealed
  *
- * Text, each part with a NUL behind it: "DEV INO" of the directory, then for
+ * Text, each part with a NUL behind it: "DEV INO" of the capture, then for
  * each file its path and "SIZE MTIME INO".  Files come in the order of a walk
  * in which the names of each directory are sorted, so that two walks can be
  * compared side by side.
@@ -129,19 +129,43 @@ static int take_file (struct walk *w, int dirfd, const char *name,
     return w->out->failed ? err_set (err, EFBIG, "it has too many files") : 0;
 }
 
+static bool is_file (int dirfd, const char *name)
+{
+    struct stat st;
+
+    return fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG (st.st_mode);
+}
+
+/* A capture that is one file has that in its manifest, by its own name. */
+static int take_one (struct walk *w, int fd, const char *path, struct err *err)
+{
+    const char *slash = strrchr (path, '/');
+    const char *name = slash ? slash + 1 : path;
+    struct stat st;
+
+    if (fstat (fd, &st) < 0)
+        return err_sys (err, errno, "cannot look at it");
+    return take_file (w, fd, name, name, &st, err);
+}
+
 int manifest_take (const char *path, struct buf *out, size_t *ret_files,
                    struct err *err)
 {
     struct walk w = { .file = take_file, .out = out };
-    int fd = fileio_open_dir_at (AT_FDCWD, path, err), rc;
+    bool one = is_file (AT_FDCWD, path);
+    int fd = one ? fileio_open_at (AT_FDCWD, path, err)
+                 : fileio_open_dir_at (AT_FDCWD, path, err);
     char root[FACTS_MAX];
+    int rc;
 
     if (fd < 0)
         return fd;
     rc = print_root (fd, root, err);
     if (rc == 0) {
         buf_put (out, root, strlen (root) + 1);
-        rc = walk_dir (&w, fd, "", DEPTH_MAX, err);
+        rc = one ? take_one (&w, fd, path, err)
+                 : walk_dir (&w, fd, "", DEPTH_MAX, err);
     }
     (void)close (fd);
     *ret_files = w.files;
@@ -246,19 +270,25 @@ static int open_parent (const char *path, const char **name, struct err *err)
 static int remove_below (struct walk *w, int parent, const char *name,
                          struct err *err)
 {
-    int fd = fileio_open_dir_at (parent, name, err), rc;
+    bool one = is_file (parent, name);
+    int fd = one ? fileio_open_at (parent, name, err)
+                 : fileio_open_dir_at (parent, name, err), rc;
     const char *root = next_text (&w->at, w->end);
     char now[FACTS_MAX];
+    struct stat st;
 
     if (fd < 0)
         return fd == -ENOENT ? 0 : fd;
     rc = print_root (fd, now, err);
     if (rc == 0 && (!root || strcmp (root, now) != 0))
-        rc = err_set (err, ESTALE, "it is another directory now");
-    if (rc == 0)
+        rc = err_set (err, ESTALE, "it is another %s now",
+                      one ? "file" : "directory");
+    else if (rc == 0 && !one)
         rc = walk_dir (w, fd, "", DEPTH_MAX, err);
+    else if (rc == 0 && fstat (fd, &st) == 0)
+        rc = remove_file (w, parent, name, name, &st, err);
     (void)close (fd);
-    return rc == 0 ? remove_dir (w, parent, name, err) : rc;
+    return rc == 0 && !one ? remove_dir (w, parent, name, err) : rc;
 }
 
 int manifest_remove (const char *path, const void *manifest, size_t size,

@@ -12,7 +12,7 @@
 
 #define MANIFEST_MAX (64u << 20)        // bytes of one; 100 a file are usual
 
-/* Write the manifest of the directory 'path' to 'out', and the number of its
+/* Write the manifest of the capture 'path', a directory or one file, to 'out', and the number of its
  * files to *ret_files.  -ENOTSUP if it holds anything but regular files and
  * directories (then it is never to be removed), -EFBIG if 'out' may not be so
  * large, else what the file system said.
@@ -25,7 +25,7 @@ int manifest_check (const char *path, const void *manifest, size_t size,
                     struct err *err);
 
 /* Remove the files of the manifest, then directories that are empty, 'path'
- * itself last; the removal is fsynced.  What is gone already is fine, so that
+ * itself last (if it is a file, that is all); the removal is fsynced.  What is gone already is fine, so that
  * it can be done again after a crash.  -ESTALE if there was something else,
  * which stays.
  */

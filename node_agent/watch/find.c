@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #define STAMP_DIGITS 17         // YYYYMMDDhhmmssmmm
+#define NS_DIGITS 19            // of a date in ns since 1970
+#define MS_DIGITS 13            // and in ms
 #define PID_DIGITS_MAX 10       // those below fit an int
 
 static bool ends_with (const char *s, const char *end)
@@ -102,6 +104,32 @@ bool find_is_trace (const char *name)
            ends_with (name, ".pt.trace.json.gz");
 }
 
+/* <worker>.<ns or ms since 1970>.pt.trace.json.  The worker is <host>_<pid>, or
+ * what the program says ("rank_3"), so it tells no host; a pid that is none is
+ * that of nobody who matters.
+ */
+static void parse_trace (const char *name, struct find_name *f)
+{
+    size_t end = strlen (name) - strlen (".pt.trace.json"), at, ndigits;
+    int64_t v = 0;
+
+    if (ends_with (name, ".gz"))
+        end -= strlen (".gz");
+    for (at = end; at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9';)
+        at--;
+    ndigits = end - at;
+    if (at == 0 || name[at - 1] != '.' ||
+        (ndigits != NS_DIGITS && ndigits != MS_DIGITS) ||
+        (ndigits == NS_DIGITS && name[at] == '9'))      // near 2^63: no date
+        return;
+    for (size_t i = at; i < end; i++)
+        v = 10 * v + (name[i] - '0');
+    f->made_ns = ndigits == NS_DIGITS ? v : v * NS_PER_MS;
+    end = digits_field (name, at - 1, &ndigits);
+    if (end > 0 && ndigits < PID_DIGITS_MAX)
+        f->pid = digits_value (name + end + 1, ndigits);
+}
+
 struct find_name find_parse_name (const char *name)
 {
     struct find_name f = { .framework = "" };
@@ -115,6 +143,8 @@ struct find_name find_parse_name (const char *name)
         f.framework = "msprof";
     else if (find_is_trace (name))
         f.framework = "kineto";
+    if (strcmp (f.framework, "kineto") == 0)
+        parse_trace (name, &f);
     if (strncmp (f.framework, "ascend", 6) != 0)
         return f;
     end = digits_field (name, strlen (name) - strlen ("_ascend_pt"),

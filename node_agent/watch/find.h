@@ -52,7 +52,8 @@ struct find_name {
                                         // "kineto", or ""
     size_t worker_size;                 // leading bytes that are the host, or 0
     int64_t pid;                        // of the profiled process; 0: none
-    int64_t made_ns;                    // local time in the name; 0: none
+    int64_t made_ns;                    // in the name (of directories: local
+                                        // time); 0: none
 };
 
 struct find_name find_parse_name (const char *name);

@@ -156,6 +156,27 @@ static void test_rank_names (void **state)
     check_file (f, "rank0_ascend_pt/x", "of 4");
 }
 
+/* A capture that is one file lies there as it did where it came from, so that
+ * it is found again; a name that nobody has as a capture makes no file beside.
+ */
+static void test_one_file (void **state)
+{
+    struct fixture *f = *state;
+
+    deliver (f, 0, "a.pt.trace.json", "a.pt.trace.json", "of 0");
+    deliver (f, 1, "t.pt.trace.json", "t.pt.trace.json", "of 1");
+    deliver (f, 2, "t.pt.trace.json", "t.pt.trace.json", "of 2");
+    deliver (f, -1, "t.pt.trace.json", "t.pt.trace.json", "of none");
+    deliver (f, 4, "rank4", "rank4", "of 4");
+    deliver (f, 5, ".rollcall-raw.part", ".rollcall-raw.part", "hidden");
+    build_without (f, 6, 1);
+    check_file (f, "a.pt.trace.json", "of 0");
+    check_file (f, "rank1/t.pt.trace.json", "of 1");
+    check_file (f, "rank2/t.pt.trace.json", "of 2");
+    check_file (f, "no-rank/t.pt.trace.json", "of none");
+    check_file (f, "rank4/rank4", "of 4");
+}
+
 /* Of a capture that came again the newer files are there. */
 static void test_again (void **state)
 {
@@ -276,7 +297,7 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_own_names), TEST (test_shared_name), TEST (test_rank_names),
-        TEST (test_again),
+        TEST (test_one_file), TEST (test_again),
         TEST (test_in_the_way), TEST (test_only_changes), TEST (test_missing),
         TEST (test_cancel),
     };

@@ -49,6 +49,27 @@ static void check_name (const char *name, const char *framework,
     assert_int_equal (f.made_ns, made_ns);
 }
 
+/* A trace's name has a date, and a pid that tells whose job it is, but no host:
+ * "rank_3" would be one.
+ */
+static void test_trace_names (void **state)
+{
+    (void)state;
+    check_name ("h_77.1764246877386000001.pt.trace.json.gz", "kineto", 0,
+                INT64_C (1764246877386000001));
+    check_name ("rank3.1764246877386.pt.trace.json", "kineto", 0,
+                INT64_C (1764246877386000000));
+    check_name ("rank3.9764246877386000001.pt.trace.json", "kineto", 0, 0);
+    check_name ("1764246877386000001.pt.trace.json", "kineto", 0, 0);
+    check_name ("r.17642468.pt.trace.json", "kineto", 0, 0);
+    check_name (".pt.trace.json", "kineto", 0, 0);
+    check_name ("a.trace.json", "", 0, 0);
+    assert_int_equal (find_parse_name ("h_77.1764246877386000001.pt.trace.json"
+                                       ".gz").pid, 77);
+    assert_int_equal (find_parse_name ("h77.1764246877386.pt.trace.json").pid,
+                      0);
+}
+
 /* Host names hold '_' and digits: the parts are found from the right. */
 static void test_names (void **state)
 {
@@ -225,7 +246,7 @@ int main (void)
 {
 #define IN_TOP(f) cmocka_unit_test_setup_teardown (f, make_top, remove_top)
     const struct CMUnitTest tests[] = {
-        IN_TOP (test_names), IN_TOP (test_tree),     IN_TOP (test_links),
+        IN_TOP (test_names), IN_TOP (test_trace_names), IN_TOP (test_tree),     IN_TOP (test_links),
         IN_TOP (test_depth), IN_TOP (test_bad_root),  IN_TOP (test_noise),
         IN_TOP (test_read_error),
     };

@@ -266,6 +266,73 @@ static void test_damaged (void **state)
     buf_fini (&b);
 }
 
+/* A capture that is one file goes alone: what lies beside it is not its own. */
+static void test_one_file (void **state)
+{
+    struct buf b;
+    size_t files = 0;
+
+    (void)state;
+    put ("t.pt.trace.json", "{}");
+    buf_init (&b, MANIFEST_MAX);
+    assert_int_equal (manifest_take (in_dir ("t.pt.trace.json"), &b, &files,
+                                     NULL), 0);
+    assert_int_equal (files, 1);
+    assert_int_equal (manifest_check (in_dir ("t.pt.trace.json"), b.data,
+                                      b.size, NULL), 0);
+    assert_int_equal (manifest_remove (in_dir ("t.pt.trace.json"), b.data,
+                                       b.size, NULL), 0);
+    assert_int_equal (access (in_dir ("t.pt.trace.json"), F_OK), -1);
+    assert_int_equal (access (in_dir ("outside"), F_OK), 0);
+    // again, after a crash
+    assert_int_equal (manifest_remove (in_dir ("t.pt.trace.json"), b.data,
+                                       b.size, NULL), 0);
+    buf_fini (&b);
+}
+
+/* Written to, exchanged, or a directory by now: it stays. */
+static void test_one_file_changed (void **state)
+{
+    const char *path = in_dir ("t.pt.trace.json");
+    char inside[160];
+    struct buf b;
+    size_t files = 0;
+
+    (void)state;
+    (void)snprintf (inside, sizeof (inside), "%s/t.pt.trace.json/x", dir);
+    put ("t.pt.trace.json", "{}");
+    buf_init (&b, MANIFEST_MAX);
+    assert_int_equal (manifest_take (path, &b, &files, NULL), 0);
+    put ("t.pt.trace.json", "{ }");
+    assert_int_equal (manifest_check (path, b.data, b.size, NULL), -ESTALE);
+    assert_int_equal (manifest_remove (path, b.data, b.size, NULL), -ESTALE);
+    assert_int_equal (access (path, F_OK), 0);
+    assert_int_equal (rename (in_dir ("outside"), path), 0);
+    assert_int_equal (manifest_remove (path, b.data, b.size, NULL), -ESTALE);
+    assert_int_equal (access (path, F_OK), 0);
+    assert_int_equal (unlink (path), 0);
+    assert_int_equal (mkdir (path, 0700), 0);
+    assert_int_equal (mkdir (inside, 0700), 0);
+    assert_int_equal (manifest_check (path, b.data, b.size, NULL), -ESTALE);
+    assert_int_equal (manifest_remove (path, b.data, b.size, NULL), -ESTALE);
+    assert_int_equal (access (inside, F_OK), 0);
+    buf_fini (&b);
+}
+
+/* The directory of a capture's name is a file by now. */
+static void test_file_for_directory (void **state)
+{
+    struct buf b = take ();
+
+    (void)state;
+    assert_int_equal (rename (in_dir ("c"), in_dir ("moved")), 0);
+    put ("c", "1");
+    assert_int_equal (check (&b), -ESTALE);
+    assert_int_equal (remove_it (&b), -ESTALE);
+    assert_int_equal (access (in_dir ("c"), F_OK), 0);
+    buf_fini (&b);
+}
+
 #define ON_CAPTURE(test) \
     cmocka_unit_test_setup_teardown (test, make_capture, remove_capture)
 
@@ -282,6 +349,9 @@ int main (void)
         ON_CAPTURE (test_another_directory),
         ON_CAPTURE (test_link_inside),
         ON_CAPTURE (test_damaged),
+        ON_CAPTURE (test_one_file),
+        ON_CAPTURE (test_one_file_changed),
+        ON_CAPTURE (test_file_for_directory),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

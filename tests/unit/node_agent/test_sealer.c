@@ -33,6 +33,7 @@ struct fixture {
     int rc;                     // of what was sealed last
     size_t nitems;
     uint64_t skipped;
+    char raw_path[PATH_MAX];    // of the last item
     struct err why;
 };
 
@@ -55,6 +56,8 @@ static void on_sealed (void *arg, struct sealed *s)
     f->rc = s->rc;
     f->nitems = s->nitems;
     f->skipped = s->skipped;
+    (void)snprintf (f->raw_path, sizeof (f->raw_path), "%s",
+                    s->nitems > 0 ? s->items[s->nitems - 1].path : "");
     f->why = s->skipped_why;
     loop_stop (f->loop, 0);
 }
@@ -179,12 +182,33 @@ static void test_leaves_out_aloud (void **state)
     assert_non_null (strstr (f->why.text, "all of it: Not a directory"));
 }
 
+/* A capture that is one file is its own raw file; without it a release would
+ * remove what nobody has.
+ */
+static void test_one_file (void **state)
+{
+    struct fixture *f = *state;
+
+    (void)snprintf (f->capture, sizeof (f->capture), "%s/r.pt.trace.json",
+                    f->dir);
+    assert_int_equal (fileio_replace (f->capture, "{}", 2, 0600, NULL), 0);
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 2);
+    assert_int_equal (f->skipped, 0);
+    assert_string_equal (f->raw_path, "r.pt.trace.json");
+    // removed before it could be read
+    assert_int_equal (unlink (f->capture), 0);
+    seal (f);
+    assert_int_equal (f->nitems, 1);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_rests_in_a_file), TEST (test_breaks_off),
-        TEST (test_leaves_out_aloud),
+        TEST (test_leaves_out_aloud), TEST (test_one_file),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
