@@ -110,6 +110,33 @@ static const char *why_superseded (const struct roll_item *by,
                      : "an older capture of the same name has more of it";
 }
 
+static bool has_step (const struct capture *c, const char *step)
+{
+    for (uint32_t i = 0; i < c->nsteps; i++) {
+        if (strcmp (c->steps[i], step) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether two captures of a rank are one.  The names of directories have a date
+ * and a process in them; those of traces may be what a program calls every one
+ * of them, in directories of their own: then their steps tell.
+ */
+static bool are_copies (const struct capture *a, const struct capture *b)
+{
+    if (strcmp (a->name, b->name) != 0)
+        return false;
+    if (strcmp (a->framework, "kineto") != 0 || a->nsteps == 0 ||
+        b->nsteps == 0)
+        return true;
+    for (uint32_t i = 0; i < a->nsteps; i++) {
+        if (has_step (b, a->steps[i]))
+            return true;
+    }
+    return false;
+}
+
 /* The same capture once more (copied, or analysed again). */
 static void supersede_copies (struct roll_item *items, size_t n)
 {
@@ -118,7 +145,7 @@ static void supersede_copies (struct roll_item *items, size_t n)
         const struct roll_item *best = &items[i];
 
         for (size_t k = 0; k < n; k++) {
-            if (strcmp (c->name, items[k].capture.name) == 0 &&
+            if (are_copies (c, &items[k].capture) &&
                 items[k].capture.state != CAPTURE_SUPERSEDED &&
                 is_better (&items[k], best))
                 best = &items[k];
@@ -220,15 +247,6 @@ int64_t roll_world_size (const struct roll_item *items, size_t n,
     }
     *known_by = known > 0 ? "metadata of the captures" : "guess";
     return known > 0 ? known : highest + 1;
-}
-
-static bool has_step (const struct capture *c, const char *step)
-{
-    for (uint32_t i = 0; i < c->nsteps; i++) {
-        if (strcmp (c->steps[i], step) == 0)
-            return true;
-    }
-    return false;
 }
 
 static int add_conflict (struct roll_conflict **list, size_t *n,

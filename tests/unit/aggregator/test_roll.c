@@ -186,6 +186,27 @@ static void test_copies_damaged (void **state)
     fini (&j);
 }
 
+/* Traces that a program gives one name, in a directory for each step, are no
+ * copies: one of them would be lost.
+ */
+static void test_traces_of_one_name (void **state)
+{
+    struct job j = { .n = 0 };
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        add (&j, 1, "rank1.pt.trace.json", "h", i + 1, CAPTURE_COMPLETE);
+        (void)strcpy (j.items[i].capture.framework, "kineto");
+        assert_int_equal (capture_note_step (&j.items[i].capture,
+                                             i == 0 ? "7" : "9", 1), 0);
+    }
+    roll_settle (j.items, j.n);
+    assert_int_equal (j.items[0].capture.state, CAPTURE_COMPLETE);
+    assert_int_equal (j.items[1].capture.state, CAPTURE_SUPERSEDED);
+    assert_int_equal (j.items[2].capture.state, CAPTURE_COMPLETE);
+    fini (&j);
+}
+
 /* What roll_plan found for a capture that stands alone outlasts reading it. */
 static void test_take (void **state)
 {
@@ -373,6 +394,7 @@ int main (void)
         cmocka_unit_test (test_failed_host),
         cmocka_unit_test (test_copies),
         cmocka_unit_test (test_copies_damaged),
+        cmocka_unit_test (test_traces_of_one_name),
         cmocka_unit_test (test_take),
         cmocka_unit_test (test_conflicts),
         cmocka_unit_test (test_roster),
