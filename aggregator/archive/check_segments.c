@@ -72,7 +72,9 @@ static int add_good (struct check *c, const struct ledger_item *i)
 static struct check_bad *find_bad (struct check *c,
                                    const struct ledger_item *i)
 {
-    for (struct check_bad *b = c->bad; b < c->bad + c->nbad; b++) {
+    for (size_t k = 0; k < c->nbad; k++) {
+        struct check_bad *b = &c->bad[k];
+
         if (memcmp (&b->item.content, &i->content, DIGEST_SIZE) == 0 &&
             b->item.kind == i->kind && b->item.rank == i->rank &&
             strcmp (b->item.job, i->job) == 0 &&

@@ -93,7 +93,7 @@ int ledger_error (struct spool *s, struct err *err)
 
     return code == SQLITE_CORRUPT || code == SQLITE_NOTADB ||
            code == SQLITE_ERROR || code == SQLITE_MISMATCH ||
-           code == SQLITE_CONSTRAINT ? -EBADMSG : rc;
+           code == SQLITE_CONSTRAINT || code == SQLITE_TOOBIG ? -EBADMSG : rc;
 }
 
 /* Parsing SQL would be a fifth of the agent's work: what has ended stays with
