@@ -440,6 +440,22 @@ static void on_rank (struct aggregator *a, struct served *s,
     }
 }
 
+/* A service has no summary to put it into: it is in its log, once. */
+static void on_note (struct served *s, const char *text)
+{
+    size_t had = s->job.nnotes;
+    struct logline l;
+
+    if (job_note (&s->job, text) < 0)
+        counter_add (COUNTER_MESSAGES_REFUSED, 1);
+    if (s->job.nnotes == had)
+        return;
+    l = log_line (LOG_LEVEL_WARN, "note");
+    log_str (&l, "job", s->job.id);
+    log_str (&l, "text", text);
+    log_end (&l);
+}
+
 static void on_known (struct aggregator *a, struct served *s,
                       struct job_agent *agent, const struct net_peer *from,
                       const struct message *m)
@@ -453,8 +469,7 @@ static void on_known (struct aggregator *a, struct served *s,
         on_rank (a, s, agent, m);
         break;
     case MESSAGE_NOTE:
-        if (job_note (&s->job, m->text) < 0)
-            counter_add (COUNTER_MESSAGES_REFUSED, 1);
+        on_note (s, m->text);
         break;
     case MESSAGE_DONE:
         rc = job_done (agent, m->text);

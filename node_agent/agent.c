@@ -45,23 +45,33 @@ static bool nothing_left (struct agent *a)
            spool_undelivered (a->spool) == 0;
 }
 
-/* What this life has given up, or left out of what it sealed. */
-static uint64_t given_up (void)
-{
-    return counter_get (COUNTER_ITEMS_GONE) +
-           counter_get (COUNTER_CAPTURES_REFUSED) +
-           counter_get (COUNTER_RAW_SKIPPED);
-}
-
-/* The status of an end at which nothing of this may be open. */
+/* The status of an end at which nothing of this may be open or lost. */
 static int status_unless_all (struct agent *a, int status)
 {
     bool all = sealer_pending (a->sealer) == 0 && !a->unsealed &&
                (a->searched || !a->opt->once) && !a->unsearched &&
                watch_unsettled (a->watch) == 0 &&
-               spool_undelivered (a->spool) == 0 && given_up () == 0;
+               spool_undelivered (a->spool) == 0 && !agent_has_losses (a);
 
     return all ? 0 : status;
+}
+
+/* The last word of a host of a run: that all is delivered, or what never will
+ * be.  Said again if what is found later makes it another one.
+ */
+static void say_done (struct agent *a)
+{
+    char text[MESSAGE_TEXT_MAX];
+
+    agent_sum_up (a, text, sizeof (text));
+    if (a->done_said && strcmp (text, a->done_text) == 0)
+        return;
+    agent_explain_ranks (a);
+    agent_explain_captures (a);
+    agent_explain_losses (a);
+    (void)snprintf (a->done_text, sizeof (a->done_text), "%s", text);
+    ship_done (a->ship, text);
+    a->done_said = true;
 }
 
 void agent_check_done (struct agent *a)
@@ -69,16 +79,14 @@ void agent_check_done (struct agent *a)
     if (a->over || !a->ship || !nothing_left (a))
         return;
     if (a->opt->once && !a->opt->run_dir) {
+        agent_explain_losses (a);
         agent_release_all (a);
         finish (a, status_unless_all (a, a->unsealed     ? EX_CANTCREAT
                                          : a->unsearched ? EX_NOINPUT
                                                          : EX_GIVEN_UP));
-    } else if (a->opt->run_dir && !a->done_said && agent_all_ended (a) &&
+    } else if (a->opt->run_dir && agent_all_ended (a) &&
                a->scans_after_end > 1) {
-        agent_explain_ranks (a);
-        agent_explain_captures (a);
-        ship_done (a->ship, "");
-        a->done_said = true;
+        say_done (a);
     }
 }
 
@@ -145,7 +153,7 @@ static void on_roll (void *arg, bool complete, const char *text)
     struct agent *a = arg;
 
     a->over = true;
-    a->complete = complete && spool_undelivered (a->spool) == 0;
+    a->complete = complete && status_unless_all (a, 1) == 0;
     agent_tell_wrappers (a, "roll", text, complete);
     if (a->opt->run_dir) {
         mark_over (a);
@@ -166,19 +174,23 @@ static void on_said (void *arg)
         ((a->opt->local_size > 0 &&
           agent_count_ranks (a) >= a->opt->local_size) ||
          clock_mono_ns () - a->ended_ns > STRAGGLER_NS))
-        on_roll (a, true, "");
+        on_roll (a, !*a->done_text, a->done_text);
 }
 
 static void end_at_deadline (struct agent *a)
 {
     unsigned long long items = spool_undelivered (a->spool);
     size_t captures = sealer_pending (a->sealer) + watch_unsettled (a->watch);
-    bool complete = nothing_left (a);
     char text[MESSAGE_TEXT_MAX];
+    bool complete;
 
-    (void)snprintf (text, sizeof (text), "host %s: not delivered when the "
-                    "deadline passed: %llu items in the spool, %zu captures "
-                    "that were not read yet", a->host, items, captures);
+    agent_sum_up (a, text, sizeof (text));
+    complete = nothing_left (a) && !*text;
+    if (!nothing_left (a))
+        (void)snprintf (text, sizeof (text), "host %s: not delivered when the "
+                        "deadline passed: %llu items in the spool, %zu "
+                        "captures that were not read yet", a->host, items,
+                        captures);
     if (!complete)
         log_text (LOG_LEVEL_WARN, "deadline", "%s", text);
     on_roll (a, complete, complete ? "" : text);
@@ -372,7 +384,8 @@ static int start (struct agent *a, struct err *err)
     if ((rc = open_spool (a, err)) < 0)
         return rc;
     if (is_over (a)) {          // asked with the lock: nobody else is at it
-        a->complete = spool_undelivered (a->spool) == 0;
+        a->complete = spool_undelivered (a->spool) == 0 &&
+                      !agent_has_losses (a);
         return err_set (err, EBUSY, "the run is over");
     }
     agent_open_room (a);

@@ -190,6 +190,15 @@ const char *agent_why_unsealed (const struct agent *a, const char *dir)
     return NULL;
 }
 
+size_t agent_count_unsealed (const struct agent *a)
+{
+    size_t n = 0;
+
+    for (const struct unsealed *u = a->unsealed; u; u = u->next)
+        n++;
+    return n;
+}
+
 void agent_explain_captures (struct agent *a)
 {
     for (const struct unsealed *u = a->unsealed; u; u = u->next) {
@@ -223,7 +232,10 @@ static void on_sealed (void *arg, struct sealed *s)
     } else {
         if (s->rc == 0)
             s->rc = spool_seal (a->spool, s->id, s->name, s->rank, s->items,
-                                s->nitems, &s->err);
+                                s->nitems,
+                                (struct spool_left_out){ s->skipped,
+                                                         s->skipped_why.text },
+                                &s->err);
         if (s->rc < 0) {
             spool_unsettle (a->spool, s->id);
             keep_unsealed (a, s);
@@ -309,9 +321,10 @@ static void on_again (void *arg, const char *path, const char *why)
 
     log_text (LOG_LEVEL_WARN, "quarantined", "%s", why);
     if (*path && access (path, F_OK) < 0) {
-        (void)snprintf (note, sizeof (note), "host %s: %.600s cannot be read "
+        (void)snprintf (note, sizeof (note), "host %s: %.600s was not read "
                         "again, and what was kept of it is damaged", a->host,
                         path);
+        log_text (LOG_LEVEL_ERROR, "lost", "%s", note);
         (void)ship_note (a->ship, note);
     }
     watch_again (a->watch, *path ? path : NULL);
@@ -337,6 +350,7 @@ int agent_recall_captures (struct agent *a, struct err *err)
         (void)ship_note (a->ship, why);
     }
     spool_on_again (a->spool, on_again, a);
+    agent_recall_losses (a);
     return spool_find_vanished (a->spool, on_vanished, a, err);
 }
 

@@ -2,6 +2,7 @@
  *
  * agent.c             set-up, the loop, the aggregator's words, the end
  * agent_captures.c    captures: searched for, settled, sealed
+ * agent_losses.c      what will not be delivered
  * agent_room.c        room on disks: waiting for it, making it
  * agent_status.c      what rollcall status is told
  * agent_wrappers.c    the ranks of this host, and their wrappers
@@ -66,6 +67,7 @@ struct agent {
     int64_t search_began_ns;    // of the large directories, the latest one
     bool searched;              // one that began after the end has ended
     bool done_said;             // DONE: the aggregator knows that it has all
+    char done_text[MESSAGE_TEXT_MAX];   // or what it will not get
     bool flushed;               // what had not settled was taken as it was
     bool unsearched;            // a directory could not be (--once)
     struct unsealed *unsealed;  // captures that could not be sealed
@@ -102,6 +104,7 @@ void agent_hand_on (struct agent *a);
  */
 void agent_explain_captures (struct agent *a);
 const char *agent_why_unsealed (const struct agent *a, const char *dir);
+size_t agent_count_unsealed (const struct agent *a);
 
 /* Look at captures and small directories now, and again by a timer; begin a
  * search of large ones, as soon as the one before has ended.  'arg' is the
@@ -109,6 +112,20 @@ const char *agent_why_unsealed (const struct agent *a, const char *dir);
  */
 void agent_scan (void *arg);
 void agent_search (void *arg);
+
+/* ---- agent_losses.c ---- */
+
+/* Say what a former life has lost, to the log and the summary; what can still
+ * be read again is no loss yet.  And at the end, what was not.
+ */
+void agent_recall_losses (struct agent *a);
+void agent_explain_losses (struct agent *a);
+
+/* Whether anything is lost, or was refused. */
+bool agent_has_losses (struct agent *a);
+
+/* All that will not be delivered, in a sentence; "" if that is nothing. */
+void agent_sum_up (struct agent *a, char *text, size_t size);
 
 /* ---- agent_room.c ---- */
 

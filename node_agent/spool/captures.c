@@ -108,7 +108,7 @@ int spool_find_vanished (struct spool *s,
     uint64_t id = 0;
 
     while (rc == 0) {
-        char path[PATH_MAX];
+        char path[PATH_MAX], text[SPOOL_LOSS_MAX];
 
         (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
         if (sqlite3_step (st) != SQLITE_ROW)
@@ -119,7 +119,11 @@ int spool_find_vanished (struct spool *s,
         (void)sqlite3_reset (st);
         if (access (path, F_OK) == 0 || errno != ENOENT)
             continue;
+        (void)snprintf (text, sizeof (text), "%.600s vanished before it was "
+                        "read", path);
         rc = update (s, id, "", SPOOL_VANISHED, err);
+        if (rc == 0)
+            rc = loss_write (s, id, text, err);
         if (rc == 0)
             fn (arg, path);
     }
@@ -230,7 +234,8 @@ static int seal_capture (struct spool *s, uint64_t id, const char *name,
 }
 
 int spool_seal (struct spool *s, uint64_t id, const char *name, int64_t rank,
-                const struct spool_new *items, size_t n, struct err *err)
+                const struct spool_new *items, size_t n,
+                struct spool_left_out left_out, struct err *err)
 {
     char dir[PATH_MAX];
     struct digest content;
@@ -249,6 +254,10 @@ int spool_seal (struct spool *s, uint64_t id, const char *name, int64_t rank,
         if (rc == 0)
             rc = item_add (s, id, &items[i], &content, err);
     }
+    if (rc == 0)
+        rc = loss_forget (s, id, err);
+    if (rc == 0 && left_out.n > 0)
+        rc = loss_left_out (s, id, left_out.n, left_out.first, err);
     if (rc < 0) {
         spool_ledger_rollback (s);
         return rc;
@@ -266,6 +275,8 @@ int capture_forget (struct spool *s, uint64_t id, char path[PATH_MAX],
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT path FROM capture WHERE id=?1 AND " CAPTURE_IS_GOOD, err);
+    char text[SPOOL_LOSS_MAX];
+    int rc;
 
     path[0] = '\0';
     if (!st)
@@ -276,5 +287,10 @@ int capture_forget (struct spool *s, uint64_t id, char path[PATH_MAX],
                         (const char *)sqlite3_column_text (st, 0));
     spool_ledger_end (st);
     // a damaged row keeps its wrong sum, so that it is never believed again
-    return *path ? update (s, id, "", SPOOL_QUARANTINED, err) : 0;
+    if (!*path)
+        return 0;
+    (void)snprintf (text, sizeof (text), "%.600s was not read again, and what "
+                    "was kept of it is damaged", path);
+    rc = update (s, id, "", SPOOL_QUARANTINED, err);
+    return rc < 0 ? rc : loss_write (s, id, text, err);
 }

@@ -83,7 +83,13 @@ static const char bad_said_sql[] =
     "SELECT rowid FROM said WHERE sum IS NOT row_sum('s', rank, type, packet)";
 
 static const char bad_note_sql[] =
-    "SELECT rowid FROM note WHERE sum IS NOT row_sum('n', name, text)";
+    "SELECT rowid FROM note WHERE sum IS NOT row_sum('n', name, text) AND NOT "
+    NOTE_OF_LOSS;
+
+// that there is one says that something is lost: it stays
+static const char bad_loss_sql[] =
+    "SELECT rowid FROM note WHERE sum IS NOT row_sum('n', name, text) AND "
+    NOTE_OF_LOSS;
 
 static const char bad_closed_sql[] =
     "SELECT id FROM item WHERE state NOT BETWEEN 3 AND 5 AND sum IS NOT "
@@ -144,6 +150,10 @@ static int check_ledger_rows (struct check *c, struct err *err)
           "DELETE FROM said WHERE rowid=%lld", "removed" },
         { bad_note_sql, "a note with a wrong checksum",
           "DELETE FROM note WHERE rowid=%lld", "removed" },
+        { bad_loss_sql, "a note of what is lost, with a wrong checksum",
+          "UPDATE note SET text='" LOSS_UNKNOWN "', "
+          "sum=row_sum('n', name, '" LOSS_UNKNOWN "') WHERE rowid=%lld",
+          "it still says that something is" },
         { bad_release_sql, "a capture to be released, with a wrong checksum",
           "DELETE FROM release WHERE id=%lld", "the capture stays" },
     };

@@ -5,6 +5,7 @@
  * captures.c   captures: seen, settled, sealed
  * items.c      items: next, durable, gone, set aside
  * kept.c       what wrappers said, and notes
+ * losses.c     what will not be delivered
  * releases.c   captures that may be removed one day
  * migrate.c    ledgers of older versions
  * check.c      spool_check
@@ -141,6 +142,26 @@ int item_set (struct spool *s, uint64_t id, enum spool_state state,
 
 /* What 'advice' says, within a transaction. */
 int item_advise (struct spool *s, struct err *err);
+
+/* ---- kept.c, losses.c: all within a transaction ---- */
+
+int note_write (struct spool *s, const char *name, const char *text,
+                struct err *err);
+
+// its rows in the table 'note'; what is said of one that is damaged
+#define NOTE_OF_LOSS "note.name>='lost ' AND note.name<'lost!'"
+#define LOSS_UNKNOWN "something is lost, and the note of it is damaged"
+
+/* All of a capture is lost, in words; so many of its raw files or directories
+ * are; one more raw file of it is.  And nothing of it is, in any version.
+ */
+int loss_write (struct spool *s, uint64_t capture, const char *text,
+                struct err *err);
+int loss_left_out (struct spool *s, uint64_t capture, uint64_t n,
+                   const char *first, struct err *err);
+int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
+                  const char *why, struct err *err);
+int loss_forget (struct spool *s, uint64_t capture, struct err *err);
 
 static inline bool state_is_open (enum spool_state s)
 {

@@ -349,7 +349,10 @@ int spool_gone (struct spool *s, uint64_t id, enum spool_state state,
 
     if (rc <= 0 || (rc = spool_ledger_begin (s, err)) < 0)
         return rc;
-    if ((rc = item_set (s, id, state, why, err)) < 0) {
+    rc = item_set (s, id, state, why, err);
+    if (rc == 0)
+        rc = loss_add_raw (s, (uint64_t)r.capture, id, why, err);
+    if (rc < 0) {
         spool_ledger_rollback (s);
         return rc;
     }

@@ -54,15 +54,28 @@ int spool_each_said (struct spool *s,
     return code == SQLITE_DONE ? 0 : ledger_error (s, err);
 }
 
-int spool_keep_note (struct spool *s, const char *name, const char *text,
-                     struct err *err)
+static sqlite3_stmt *note_of (struct spool *s, const char *name,
+                              const char *text, struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "INSERT OR REPLACE INTO note VALUES (?1,?2,row_sum('n',?1,?2))", err);
 
     db_bind_text (st, 1, name);
     db_bind_text (st, 2, text);
-    return write_one (s, st, "agent.spool.note.commit", err);
+    return st;
+}
+
+int note_write (struct spool *s, const char *name, const char *text,
+                struct err *err)
+{
+    return ledger_run (s, note_of (s, name, text, err), err);
+}
+
+int spool_keep_note (struct spool *s, const char *name, const char *text,
+                     struct err *err)
+{
+    return write_one (s, note_of (s, name, text, err),
+                      "agent.spool.note.commit", err);
 }
 
 bool spool_note (struct spool *s, const char *name, char *out, size_t size)

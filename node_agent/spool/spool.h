@@ -123,12 +123,18 @@ struct spool_new {
     struct content_hash hash;   // of all its chunks
 };
 
-/* Seal the items of a settled capture, all or none.  Files of rows (the
- * shipment) must be fsynced already.
+struct spool_left_out {         // raw files and directories
+    uint64_t n;
+    const char *first;          // path and reason of one; NULL if there is none
+};
+
+/* Seal the items of a settled capture, all or none, and note what of it is not
+ * among them.  Files of rows (the shipment) must be fsynced already.  What was
+ * lost of earlier versions is forgotten.
  */
 int spool_seal (struct spool *s, uint64_t id, const char *capture,
                 int64_t rank, const struct spool_new *items, size_t n,
-                struct err *err);
+                struct spool_left_out left_out, struct err *err);
 
 /* ---- items ---- */
 
@@ -190,6 +196,20 @@ int spool_recount (struct spool *s, struct err *err);
 
 /* Whether a capture of this rank was ever sealed. */
 bool spool_has_rank (struct spool *s, int64_t rank);
+
+/* ---- what will not be delivered ---- */
+
+#define SPOOL_LOSS_MAX 900              // bytes of the text
+
+/* Called for each capture of which something is lost, in this life or a former
+ * one: it vanished before it was read, or raw files of it did, were written to
+ * or left out; or ('again') what was kept of it is damaged, and it was not
+ * sealed again yet.  'fn' may be NULL.  How many there are, or negative.
+ */
+typedef void spool_lost_fn (void *arg, const char *capture_path, bool again,
+                            const char *text);
+int spool_each_lost (struct spool *s, spool_lost_fn *fn, void *arg,
+                     struct err *err);
 
 /* ---- what else is to survive ---- */
 

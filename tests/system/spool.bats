@@ -141,3 +141,64 @@ flip ()
     eventually captures_are 1
     stop_service
 }
+
+# A former life, or the one that finds it: who looks at the status must know.
+@test "a damaged shipment whose capture is gone is lost: 1 in every life" {
+    local life
+
+    make
+    seal
+    flip "$(shipment 1)" 100
+    rm -r "$(sql "SELECT path FROM capture WHERE id=1" spool/spool-j/ledger.db)"
+    service
+    for life in 1 2; do
+        run agent --once job
+        expect_status 1
+        shows "event=lost" "was not read again" || fail "life $life"
+    done
+    eventually captures_are 3
+    stop_service
+}
+
+@test "a capture that vanished before it was read is named in every life" {
+    local life gone
+
+    make --ranks 2
+    choose_port
+    "$AGENT" --state "$TEST_DIR/spool" --job j --quiet-period 1h \
+        --aggregator "tcp://127.0.0.1:$PORT" job >agent.log 2>&1 3>&- &
+    watcher=$!
+    gone=$(capture_of 0)
+    # seen, in one transaction with the other; the ledger itself is locked
+    eventually grep -qas "$(basename "$gone")" spool/spool-j/ledger.db-wal
+    ends_with 75
+    cp -r "$gone" kept
+    rm -r "$gone"
+    service
+    for life in 1 2; do
+        run agent --once job
+        expect_status 1
+        shows "vanished before it was read" || fail "life $life"
+    done
+    mv kept "$gone"                 # it is back: nothing is lost
+    run agent --once job
+    expect_status 0
+    eventually captures_are 2
+    stop_service
+}
+
+@test "--raw: what was left out is named in every life" {
+    local life deep
+
+    make --ranks 1
+    deep=$(capture_of 0)/$(printf 'd/%.0s' {1..40})
+    mkdir -p "$deep"
+    service
+    for life in 1 2; do
+        run agent --once --raw job
+        expect_status 1
+        shows "directories are not read any deeper" || fail "life $life"
+    done
+    grep -q "event=note job=j text=.*read any deeper" service.log
+    stop_service
+}

@@ -234,6 +234,85 @@ static void test_vanished (void **state)
     assert_int_equal (calls, 1);
 }
 
+struct lost {
+    unsigned n, again;
+    char text[SPOOL_LOSS_MAX];
+};
+
+static void note_lost (void *arg, const char *path, bool again,
+                       const char *text)
+{
+    struct lost *l = arg;
+
+    assert_true (strlen (path) > 0);
+    l->n++;
+    l->again += again;
+    (void)snprintf (l->text, sizeof (l->text), "%s", text);
+}
+
+/* What is lost is known in every later life, or nobody may ever hear of it;
+ * until another version of the capture is sealed.
+ */
+static void lost_is (struct fixture *f, unsigned n, unsigned again,
+                     const char *text)
+{
+    for (int life = 0; life < 2; life++) {
+        struct lost l = { 0, 0, "" };
+
+        assert_int_equal (spool_each_lost (f->s, note_lost, &l, NULL), n);
+        assert_int_equal (l.n, n);
+        assert_int_equal (l.again, again);
+        if (!strstr (l.text, text))
+            fail_msg ("no \"%s\" in: %s", text, l.text);
+        spool_reopen (f);
+    }
+}
+
+static void test_lost (void **state)
+{
+    struct fixture *f = *state;
+    const char *gone = "/no/such";
+    struct spool_item got;
+    unsigned calls = 0;
+
+    lost_is (f, 0, 0, "");
+    assert_int_equal (spool_seen (f->s, &gone, 1, NULL), 0);
+    assert_int_equal (spool_find_vanished (f->s, count_call, &calls, NULL), 0);
+    lost_is (f, 1, 0, "/no/such vanished before it was read");
+    (void)spool_put (f, gone, "v1", "1", NULL, false);
+    lost_is (f, 0, 0, "");
+    next_is (f, ITEM_ROWS, 0, &got);
+    assert_int_equal (spool_quarantine (f->s, &got, "damaged", NULL), 0);
+    lost_is (f, 1, 1, "/no/such was not read again");
+    (void)spool_put (f, gone, "v1", "1", NULL, false);
+    lost_is (f, 0, 0, "");
+}
+
+/* Raw files of one capture are counted, and one of them is named: there may be
+ * thousands.
+ */
+static void test_lost_raw (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_left_out left_out = { 2, "deep: no" };
+    struct spool_item got;
+    uint64_t id;
+
+    (void)spool_put (f, f->raw, "v1", "rows", "raw", false);
+    next_is (f, ITEM_RAW, 0, &got);
+    assert_int_equal (spool_gone (f->s, got.id, SPOOL_CHANGED, "changed",
+                                  NULL), 0);
+    lost_is (f, 1, 0, "1 raw files or directories of ");
+    lost_is (f, 1, 0, "the first is x: changed");
+    assert_int_equal (spool_settle (f->s, f->raw, "v2", &id, NULL), 0);
+    assert_int_equal (spool_seal (f->s, id, "a_pt", 2, NULL, 0, left_out,
+                                  NULL), 0);
+    lost_is (f, 1, 0, "2 raw files or directories of ");
+    lost_is (f, 1, 0, "the first is deep: no");
+    (void)spool_put (f, f->raw, "v3", "rows", "raw", false);
+    lost_is (f, 0, 0, "");
+}
+
 /* All rows before any raw file is the caller's business, in an order that the
  * ledger gives for each kind; a file of several chunks has its hashes here.
  */
@@ -298,6 +377,7 @@ int main (void)
         TEST (test_survives), TEST (test_durable), TEST (test_linked),
         TEST (test_states), TEST (test_advice), TEST (test_half_sealed),
         TEST (test_missing), TEST (test_left_behind), TEST (test_vanished),
+        TEST (test_lost), TEST (test_lost_raw),
         TEST (test_hashes), TEST (test_kept), TEST (test_locked),
     };
 

@@ -1,0 +1,108 @@
+/* node_agent/spool/losses.c - what will not be delivered, in words
+ *
+ * A row of the table 'note' for each capture of which something is lost, its
+ * name made of the capture's id.  It is written in the transaction in which it
+ * becomes true, so that every later life knows of it, and removed when another
+ * version of that capture is sealed.
+ */
+#include "spool/inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOST "lost "            // names of the rows: this and the id
+
+static const char raw_text[] = "%llu raw files or directories of %.300s are "
+    "not delivered; the first is %.300s";
+
+int loss_write (struct spool *s, uint64_t capture, const char *text,
+                struct err *err)
+{
+    char name[32];
+
+    (void)snprintf (name, sizeof (name), LOST "%llu",
+                    (unsigned long long)capture);
+    return note_write (s, name, text, err);
+}
+
+int loss_left_out (struct spool *s, uint64_t capture, uint64_t n,
+                   const char *first, struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT path FROM capture WHERE id=?1", err);
+    const char *path = NULL;
+    char text[SPOOL_LOSS_MAX];
+
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
+    if (st && sqlite3_step (st) == SQLITE_ROW)
+        path = (const char *)sqlite3_column_text (st, 0);
+    (void)snprintf (text, sizeof (text), raw_text, (unsigned long long)n,
+                    path ? path : "a capture", first);
+    spool_ledger_end (st);
+    return loss_write (s, capture, text, err);
+}
+
+/* One more raw file of a capture: the first one stays named. */
+int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
+                  const char *why, struct err *err)
+{
+    char name[32], text[SPOOL_LOSS_MAX], first[SPOOL_LOSS_MAX] = "", *rest;
+    unsigned long long n;
+    sqlite3_stmt *st;
+
+    (void)snprintf (name, sizeof (name), LOST "%llu",
+                    (unsigned long long)capture);
+    if (spool_note (s, name, text, sizeof (text))) {
+        n = strtoull (text, &rest, 10);
+        if (rest == text)
+            return 0;           // all of it is lost; that says more
+        (void)snprintf (first, sizeof (first), "%llu%.800s", n + 1, rest);
+        return note_write (s, name, first, err);
+    }
+    st = spool_ledger_prepare (s, "SELECT path FROM item WHERE id=?1", err);
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)item);
+    if (st && sqlite3_step (st) == SQLITE_ROW)
+        (void)snprintf (first, sizeof (first), "%.200s: %.90s",
+                        (const char *)sqlite3_column_text (st, 0), why);
+    spool_ledger_end (st);
+    return loss_left_out (s, capture, 1, first, err);
+}
+
+int loss_forget (struct spool *s, uint64_t capture, struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "DELETE FROM note WHERE name IN (SELECT '" LOST "' || o.id FROM "
+        "capture c JOIN capture o ON o.key=c.key AND o.path=c.path WHERE "
+        "c.id=?1)", err);
+
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
+    return ledger_run (s, st, err);
+}
+
+int spool_each_lost (struct spool *s, spool_lost_fn *fn, void *arg,
+                     struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT text, note.sum IS row_sum('n', note.name, text), c.path, c.state"
+        " FROM note LEFT JOIN capture c ON "
+        "c.id=CAST(substr(note.name, 6) AS INTEGER) WHERE " NOTE_OF_LOSS
+        " ORDER BY c.id", err);
+    int code, n = 0;
+
+    if (!st)
+        return ledger_error (s, NULL);
+    while ((code = sqlite3_step (st)) == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text (st, 0);
+        const char *path = (const char *)sqlite3_column_text (st, 2);
+        bool again = sqlite3_column_int (st, 3) == SPOOL_QUARANTINED;
+
+        if (!sqlite3_column_int (st, 1) || !text)
+            text = LOSS_UNKNOWN;
+        if (fn)
+            fn (arg, path ? path : "", again, text);
+        n++;
+    }
+    spool_ledger_end (st);
+    return code == SQLITE_DONE ? n : ledger_error (s, err);
+}
