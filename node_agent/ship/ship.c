@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/fault.h"
+#include "base/log.h"
 #include "base/pack.h"
 #include "guard/bucket.h"
 #include "ship/offer.h"
@@ -20,6 +21,8 @@
 #define REPEAT_NS (2 * NS_PER_S)        // what may be lost is said again
 #define ACKS_NS (2 * NS_PER_MS) // acknowledgements that share a transaction
 #define RETRY_NS (10 * NS_PER_MS)       // when the socket has no room
+#define SPOOL_NS NS_PER_S       // when the spool failed, of a full disk say
+#define FAILURE_NS (60 * NS_PER_S)      // one line about it in so long
 #define HOLD_NS (250 * NS_PER_MS)       // between looks whether it is over
 #define QUEUE_MAX 256           // answers that found no room in the socket
 #define NOTE_CHUNKS 64          // how far an item is, is written so often
@@ -39,6 +42,8 @@ struct ship {
     struct message done;
     bool is_done, welcomed, over;
     bool recounted;             // once is enough
+    bool failing;               // the spool has, since it was last tried
+    int64_t failure_ns;         // when that was logged, 0: never
     unsigned peer_version;
     int64_t hello_ns;           // between HELLOs
     uint64_t random;            // state; for jitter only
@@ -59,6 +64,7 @@ struct ship {
 };
 
 static void repeat_all (void *arg);
+static void retry_spool (void *arg);
 
 static int say (struct ship *s, const struct message *m)
 {
@@ -96,49 +102,6 @@ static size_t count_offers (const struct ship *s, enum item_kind kind)
     return n;
 }
 
-/* The next item to be offered: 1, 0 none now, or -errno of the spool. */
-static int next_item (struct ship *s, struct spool_item *ret,
-                      struct err *err)
-{
-    int rc = spool_next (s->spool, ITEM_ROWS, s->last[ITEM_ROWS], ret, err);
-
-    if (rc == 0 && count_offers (s, ITEM_ROWS) == 0 &&
-        count_offers (s, ITEM_RAW) < RAW_OFFERS_MAX)
-        rc = spool_next (s->spool, ITEM_RAW, s->last[ITEM_RAW], ret, err);
-    return rc;
-}
-
-/* Take items from the spool while there is room. */
-static void offer_more (struct ship *s)
-{
-    struct spool_item item;
-    struct err err = { "" };
-    int rc = 0;
-
-    for (size_t i = 0; i < OFFERS_MAX && rc >= 0; i++) {
-        struct offer *o = &s->offers[i];
-
-        if (o->used)
-            continue;
-        if ((rc = next_item (s, &item, &err)) == 0)
-            return;
-        if (rc < 0)
-            break;
-        offer_begin (o, &item);
-        s->last[item.kind] = item.id;
-        spool_offered (s->spool, item.id);
-        if (s->welcomed)
-            say_offer (s, o);
-    }
-    if (rc == -EBADMSG && s->events.failed)
-        s->events.failed (s->events.arg, err.text);
-}
-
-static bool all_delivered (const struct ship *s)
-{
-    return count_offers (s, ITEM_ROWS) == 0 && count_offers (s, ITEM_RAW) == 0;
-}
-
 static struct offer *find_offer (struct ship *s, uint64_t id)
 {
     for (size_t i = 0; i < OFFERS_MAX; i++) {
@@ -148,22 +111,116 @@ static struct offer *find_offer (struct ship *s, uint64_t id)
     return NULL;
 }
 
+/* What it was to do is to be done later; a damaged ledger is the end. */
+static void spool_failed (struct ship *s, int rc, const struct err *err)
+{
+    if (rc == -EBADMSG) {
+        if (s->events.failed)
+            s->events.failed (s->events.arg, err->text);
+        return;
+    }
+    s->failing = true;
+    (void)loop_add_timer (s->loop, SPOOL_NS, retry_spool, s);
+    if (s->failure_ns > 0 && clock_mono_ns () - s->failure_ns < FAILURE_NS)
+        return;
+    s->failure_ns = clock_mono_ns ();
+    log_text (LOG_LEVEL_ERROR, "spool-failed", "%s: it is tried again every "
+              "second", err->text);
+}
+
+/* The next item of a kind that is not offered: 1, 0 none now, or -errno of the
+ * spool.  One that cannot be set aside does not hold up those behind it.
+ */
+static int next_of (struct ship *s, enum item_kind kind,
+                    struct spool_item *ret)
+{
+    for (;;) {
+        struct err err = { "" };
+        int rc = spool_next (s->spool, kind, s->last[kind], ret, &err);
+
+        if (rc < 0)
+            spool_failed (s, rc, &err);
+        if (rc == 0 || rc == -EBADMSG || (rc < 0 && ret->id == 0))
+            return rc;
+        s->last[kind] = ret->id;
+        if (rc > 0 && !find_offer (s, ret->id))
+            return 1;
+    }
+}
+
+static int next_item (struct ship *s, struct spool_item *ret)
+{
+    int rc = next_of (s, ITEM_ROWS, ret);
+
+    if (rc == 0 && count_offers (s, ITEM_ROWS) == 0 &&
+        count_offers (s, ITEM_RAW) < RAW_OFFERS_MAX)
+        rc = next_of (s, ITEM_RAW, ret);
+    return rc;
+}
+
+/* Take items from the spool while there is room. */
+static void offer_more (struct ship *s)
+{
+    struct spool_item item;
+
+    for (size_t i = 0; i < OFFERS_MAX; i++) {
+        struct offer *o = &s->offers[i];
+
+        if (o->used)
+            continue;
+        if (next_item (s, &item) <= 0)
+            return;
+        offer_begin (o, &item);
+        spool_offered (s->spool, item.id);
+        if (s->welcomed)
+            say_offer (s, o);
+    }
+}
+
+static bool all_delivered (const struct ship *s)
+{
+    return count_offers (s, ITEM_ROWS) == 0 && count_offers (s, ITEM_RAW) == 0;
+}
+
+/* Nothing can be offered although something is open: an index is damaged. */
+static void recount (struct ship *s)
+{
+    struct err err = { "" };
+    int rc = spool_recount (s->spool, &err);
+
+    if (rc < 0) {
+        spool_failed (s, rc, &err);
+        return;
+    }
+    s->recounted = true;
+    memset (s->last, 0, sizeof (s->last));
+    offer_more (s);
+}
+
 static void next_items (struct ship *s)
 {
     offer_more (s);
     if (all_delivered (s) && spool_undelivered (s->spool) > 0 &&
-        !s->recounted) {        // a damaged index: see all of it once more
-        s->recounted = true;
-        (void)spool_recount (s->spool, NULL);
-        memset (s->last, 0, sizeof (s->last));
-        offer_more (s);
-    }
+        !s->recounted && !s->failing)
+        recount (s);
     if (all_delivered (s) && s->events.delivered)
         s->events.delivered (s->events.arg);
 }
 
+static void retry_spool (void *arg)
+{
+    struct ship *s = arg;
+
+    s->failing = false;
+    memset (s->last, 0, sizeof (s->last));
+    next_items (s);
+}
+
 /* ---- answering ---- */
 
+/* An item that the spool cannot let go of now is found out once more when it is
+ * offered again.
+ */
 static void give_up (struct ship *s, struct offer *o, enum offer_read how)
 {
     const char *why = how == OFFER_CHANGED
@@ -171,21 +228,29 @@ static void give_up (struct ship *s, struct offer *o, enum offer_read how)
         : how == OFFER_VANISHED ? "the file vanished after it was sealed"
                                 : "what the spool kept of it is damaged";
     struct message m = { .type = MESSAGE_GONE, .item = o->item.id };
+    struct spool_item item = o->item;
     char note[MESSAGE_TEXT_MAX];
+    struct err err = { "" };
+    int rc;
 
     (void)snprintf (m.text, sizeof (m.text), "%s", why);
-    (void)say (s, &m);
-    if (how == OFFER_DAMAGED) {
-        (void)spool_quarantine (s->spool, &o->item, why, NULL);
-    } else {
-        (void)snprintf (note, sizeof (note), "%s/%.600s was not delivered: %s",
-                        o->item.capture, o->item.path, why);
-        (void)ship_note (s, note);
-        (void)spool_gone (s->spool, o->item.id,
-                          how == OFFER_CHANGED ? SPOOL_CHANGED
-                                               : SPOOL_VANISHED, why, NULL);
-    }
+    (void)say (s, &m);          // so that it is asked for when offered again
     offer_end (o);
+    if (how == OFFER_DAMAGED)
+        rc = spool_quarantine (s->spool, &item, why, &err);
+    else
+        rc = spool_gone (s->spool, item.id,
+                         how == OFFER_CHANGED ? SPOOL_CHANGED : SPOOL_VANISHED,
+                         why, &err);
+    if (rc < 0) {
+        spool_failed (s, rc, &err);
+        return;
+    }
+    if (how != OFFER_DAMAGED) {
+        (void)snprintf (note, sizeof (note), "%s/%.600s was not delivered: %s",
+                        item.capture, item.path, why);
+        (void)ship_note (s, note);
+    }
     next_items (s);
 }
 
@@ -616,6 +681,7 @@ void ship_destroy (struct ship *s)
     if (s->loop) {
         loop_del_timer (s->loop, repeat_all, s);
         loop_del_timer (s->loop, retry_queue, s);
+        loop_del_timer (s->loop, retry_spool, s);
         loop_del_timer (s->loop, commit_acks, s);
         loop_del_timer (s->loop, begin_offers, s);
     }

@@ -119,6 +119,8 @@ int spool_next (struct spool *s, enum item_kind kind, uint64_t id,
         if (!why && state_is_open (ret->state))
             return 1;
     }
+    if (rc < 0)
+        ret->id = 0;
     return rc;
 }
 

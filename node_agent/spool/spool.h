@@ -139,7 +139,8 @@ int spool_seal (struct spool *s, uint64_t id, const char *capture,
 /* ---- items ---- */
 
 /* The first open item of a kind after 'id'.  Damaged ones are set aside on the
- * way.  1 found, 0 none, negative on failure.
+ * way.  1 found, 0 none, negative on failure: ret->id is that of one that could
+ * not be set aside, or 0.
  */
 int spool_next (struct spool *s, enum item_kind kind, uint64_t id,
                 struct spool_item *ret, struct err *err);

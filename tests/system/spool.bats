@@ -202,3 +202,21 @@ flip ()
     grep -q "event=note job=j text=.*read any deeper" service.log
     stop_service
 }
+
+# Forgotten, it would be open for ever: --once would not end.
+@test "what cannot be set aside is tried again, and holds up nothing" {
+    make
+    seal
+    flip "$(shipment 1)" 100            # found when it is asked for
+    rm "$(shipment 2)"                  # found when it is to be offered
+    mkdir spool/spool-j/quarantine/item-{1,2}.reason
+    service
+    watching --quiet-period 0.1s job
+    eventually captures_are 2
+    is "failures said" 1 "$(grep -c event=spool-failed agent.log)"
+    rmdir spool/spool-j/quarantine/item-{1,2}.reason
+    eventually captures_are 4
+    ends_with 0
+    truth_and_more
+    stop_service
+}
