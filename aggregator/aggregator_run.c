@@ -5,6 +5,8 @@
 #include "result.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #define HELLO_LIMIT_NS (60 * NS_PER_S)  // a run that nobody joins ends
 #define SILENCE_LIMIT_NS (60 * NS_PER_S)        // an agent this silent is lost
@@ -64,16 +66,70 @@ void aggregator_check_run (struct aggregator *a, int64_t now)
     }
 }
 
+/* Where a host keeps what it has not delivered: the directories of a run on its
+ * hosts are alike, but for the host's key, unless somebody has set another
+ * STATE there.
+ */
+static void name_spool (const struct aggregator *a, const struct job_agent *g,
+                        char *out, size_t size)
+{
+    const char *dir = a->opt->run_dir ? a->opt->run_dir : "";
+    const char *slash = strrchr (dir, '/');
+
+    (void)snprintf (out, size, "%.*s%s/spool", slash ? (int)(slash + 1 - dir)
+                                                     : 0, dir, g->host_key);
+}
+
+/* ": at least 2 items, the first is big.bin of CAPTURE" */
+static void name_offered (const struct aggregator *a,
+                          const struct job_agent *g, char *out, size_t size)
+{
+    struct ledger_item first;
+    size_t n = transfers_offered (a->transfers, &g->peer, &first);
+
+    *out = '\0';
+    if (n > 0)
+        (void)snprintf (out, size, ": at least %zu item%s, the first is %.200s "
+                        "of %.200s", n, n > 1 ? "s" : "",
+                        *first.path ? first.path : "the rows", first.capture);
+}
+
+/* What is not in the result is named, host by host. */
+static void note_undelivered (struct aggregator *a, struct job *j)
+{
+    for (size_t i = 0; i < j->nagents; i++) {
+        const struct job_agent *g = &j->agents[i];
+        char text[MESSAGE_TEXT_MAX], spool[400], what[480];
+
+        if (g->done && !g->text)
+            continue;
+        name_spool (a, g, spool, sizeof (spool));
+        name_offered (a, g, what, sizeof (what));
+        if (g->done)
+            (void)snprintf (text, sizeof (text), "%s", g->text);
+        else
+            (void)snprintf (text, sizeof (text), "host %.100s: %s%s; what it "
+                            "had not delivered stays in its %s", g->host,
+                            g->lost ? "its agent fell silent before it had "
+                                      "delivered everything"
+                                    : "not everything was delivered when the "
+                                      "deadline passed",
+                            what, spool);
+        log_text (LOG_LEVEL_WARN, "undelivered", "%s", text);
+        (void)job_note_last (j, text);
+    }
+}
+
 /* What a run leaves behind for its wrapper and for `rollcall wait`. */
 static void leave_result (struct aggregator *a)
 {
     struct result r = {
-        .job = &a->building->job, .roster = &a->roster,
+        .job = &a->building->job,
         .out = a->out, .error = a->build_rc < 0 ? a->build_err.text : NULL,
         .error_code = a->build_rc, .path = a->built.path,
         .kept = a->built.kept,
         .any_rows = a->build && job_build_any_rows (a->build),
-        .raw_missing = !aggregator_raw_is_whole (a),
+        .complete = a->complete,
     };
     struct err err = { "" };
 
@@ -122,12 +178,12 @@ void aggregator_on_run_built (struct aggregator *a)
         return;
     }
     close_intake (a);
+    a->complete = a->build_rc == 0 && roster_complete (&a->roster) &&
+                  job_is_whole (&s->job) && aggregator_raw_is_whole (a);
+    note_undelivered (a, &s->job);
     if (a->opt->run_dir)
         leave_result (a);
     a->over = s;
     a->over_ns = clock_mono_ns ();
-    a->complete = a->build_rc == 0 && roster_complete (&a->roster) &&
-                  job_delivered (&s->job) && !job_lost (&s->job) &&
-                  aggregator_raw_is_whole (a);
     say_farewell (a);
 }

@@ -16,7 +16,7 @@ static int roll_status (const struct result *r)
         return EX_CANTCREAT;
     if (!r->any_rows)
         return EX_DATAERR;
-    return roster_complete (r->roster) && !r->raw_missing ? 0 : 1;
+    return r->complete ? 0 : 1;
 }
 
 int result_write (const char *run_dir, const struct result *r, int *status,

@@ -8,18 +8,17 @@
 
 #include "base/err.h"
 #include "intake/job.h"
-#include "model/roster.h"
 
 #define RESULT_NAME "result.json"
 
 struct result {
     const struct job *job;
-    const struct roster *roster;
     const char *out, *path, *kept;
     const char *error;          // why nothing could be built, or NULL
     int error_code;             // negative errno behind it
     bool any_rows;
-    bool raw_missing;           // raw files that are not in OUT; see the notes
+    bool complete;              // every rank is present, and all that it had
+                                // is in the result; if not, the notes say what
 };
 
 /* Write it whole; *status is the exit status that the roll deserves (a failed

@@ -22,7 +22,7 @@
 
 #define RUN_AGGREGATOR "aggregator.json"        // its pid
 #define RUN_OVER "agent.over"           // made when its agent says so
-#define RUN_RESTARTS_MAX 3              // of daemons that were killed
+#define RUN_RESTARTS_MAX 3              // of each daemon that was killed
 #define RUN_JOINED "joined"             // made when the first agent says hello
 
 struct run_options {
@@ -67,7 +67,7 @@ struct run {
     bool owns_aggregator;       // started here: waits for it and tells
     bool mpi_child;             // COMMAND calls MPI_Init itself
     pid_t aggregator;
-    unsigned restarts;          // of daemons
+    unsigned restarts;          // of the aggregator
 };
 
 /* Whether the aggregator is a service, which serves other jobs, too. */

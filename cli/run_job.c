@@ -395,8 +395,8 @@ static int too_late (const struct run *r, struct err *err)
 
     (void)fileio_join (log, sizeof (log), r->dir, "agent.log");
     last_line (log, line);
-    return err_set (err, ETIMEDOUT, "the agent of host %s did not start; its "
-                    "log, %s, ends with: %s", r->host, log,
+    return err_set (err, ETIMEDOUT, "the agent of host %s did not start, or "
+                    "died at once; its log, %s, ends with: %s", r->host, log,
                     line[0] ? line : "(nothing)");
 }
 

@@ -80,23 +80,25 @@ static void print_failure (const struct json *r, int64_t status,
 }
 
 /* COMMANDs that failed by themselves one by one, those that were ended because
- * of them in one line.
+ * of them in one line.  Of one without a reason nobody knows whether it ended:
+ * a note says why.
  */
 static void print_failures (const struct json *result, enum cli_format format)
 {
     const struct json *r = json_first (json_get (result, "failed_ranks"));
     const struct json *n = json_first (json_get (result, "notes"));
-    const char *why = "";       // they were ended
+    const char *why = "", *reason;
     int64_t status;
     size_t ended = 0;
 
     for (; r; r = json_next (r)) {
         if (!json_int (json_get (r, "status"), &status))
             continue;
+        reason = json_text (json_get (r, "reason"), "");
         if (status >= 0 || format != CLI_TEXT)
             print_failure (r, status, format);
-        else if (ended++ == 0)
-            why = json_text (json_get (r, "reason"), "");
+        else if (*reason && ended++ == 0)
+            why = reason;       // they were ended
     }
     if (ended > 0)
         (void)printf ("COMMAND       of %zu rank%s was %s\n", ended,

@@ -51,6 +51,7 @@ struct wrap {
     bool launcher_ended;        // the launcher wants us to go
     bool noted;                 // the agent knows that COMMAND has ended
     bool over;                  // the agent says that the job is
+    unsigned restarts;          // of the agent
     bool given_up;              // nobody answers who could say so
     char undelivered[512];      // what the agent says of it, if anything
     char why[512];              // in words, for the roll
@@ -246,14 +247,16 @@ static void lost_agent (struct wrap *w)
     w->control = -1;
     if (w->over || w->launcher_ended)
         return;
-    if (w->r->restarts++ >= RUN_RESTARTS_MAX) {
-        (void)RUN_FAIL (0, "the agent of host %s died %d times; captures stay "
-                        "in %s", w->r->host, RUN_RESTARTS_MAX, w->r->dir);
-        set_over (w);
-    } else if (join_agent (w, true, &err) < 0) {
-        (void)RUN_FAIL (0, "%s", err.text);
-        set_over (w);
-    }
+    if (w->restarts++ >= RUN_RESTARTS_MAX)
+        (void)err_set (&err, ECHILD, "the agent of host %s died %u times",
+                       w->r->host, w->restarts);
+    else if (join_agent (w, true, &err) == 0)
+        return;
+    (void)snprintf (w->undelivered, sizeof (w->undelivered), "not everything "
+                    "is delivered: %.400s", err.text);
+    if (!run_is_served (w->r))  // else it is said at the end
+        (void)RUN_FAIL (0, "%s; captures stay in %s", err.text, w->r->dir);
+    set_over (w);
 }
 
 static void on_control (struct wrap *w)

@@ -5,6 +5,7 @@
  */
 #include "agent_inside.h"
 
+#include "base/buf.h"
 #include "base/counter.h"
 #include "base/log.h"
 
@@ -60,22 +61,30 @@ bool agent_has_losses (struct agent *a)
            counter_get (COUNTER_CAPTURES_REFUSED) > 0;
 }
 
+static void add_count (struct buf *b, const char *what, uint64_t n)
+{
+    if (n > 0)
+        buf_printf (b, "%s %llu %s", b->size ? "," : "",
+                    (unsigned long long)n, what);
+}
+
 void agent_sum_up (struct agent *a, char *text, size_t size)
 {
     int lost = spool_each_lost (a->spool, NULL, NULL, NULL);
-    size_t unsealed = agent_count_unsealed (a);
-    unsigned long long refused = counter_get (COUNTER_CAPTURES_REFUSED);
+    struct buf counts;
 
-    *text = '\0';
+    buf_init (&counts, MESSAGE_TEXT_MAX);
+    add_count (&counts, "not put into the spool", agent_count_unsealed (a));
+    add_count (&counts, "refused", counter_get (COUNTER_CAPTURES_REFUSED));
+    add_count (&counts, "lost, or raw files of them",
+               lost > 0 ? (uint64_t)lost : 0);
     if (lost < 0)
-        (void)snprintf (text, size, "host %s: the ledger in %s cannot tell "
-                        "whether everything was delivered", a->host,
+        buf_printf (&counts, " some, it seems: the ledger is damaged");
+    *text = '\0';
+    if (counts.size > 0)
+        (void)snprintf (text, size, "host %s: captures that are not delivered:"
+                        "%.200s; agent.log and the notes name them (the spool "
+                        "is %.400s)", a->host, buf_text (&counts),
                         a->spool_dir);
-    else if (lost > 0 || unsealed > 0 || refused > 0)
-        (void)snprintf (text, size, "host %s: not everything is delivered: "
-                        "captures that could not be put into the spool: %zu, "
-                        "that were refused: %llu, that are lost, or files of "
-                        "them: %d; the log of its agent names them, its spool "
-                        "is %.400s", a->host, unsealed, refused, lost,
-                        a->spool_dir);
+    buf_fini (&counts);
 }

@@ -144,7 +144,7 @@ int job_rank (struct job *j, struct job_agent *a, const struct message *m)
     return set_text (&r->text, m->text);
 }
 
-int job_note (struct job *j, const char *text)
+static int add_note (struct job *j, const char *text, size_t most)
 {
     char **p;
 
@@ -152,7 +152,7 @@ int job_note (struct job *j, const char *text)
         if (strcmp (j->notes[i], text) == 0)
             return 0;
     }
-    if (j->nnotes == JOB_NOTES_MAX)
+    if (j->nnotes >= most)
         return -E2BIG;
     if (!(p = room (j->notes, j->nnotes, sizeof (*p))))
         return -ENOMEM;
@@ -161,6 +161,16 @@ int job_note (struct job *j, const char *text)
         return -ENOMEM;
     j->nnotes++;
     return 0;
+}
+
+int job_note (struct job *j, const char *text)
+{
+    return add_note (j, text, JOB_NOTES_MAX);
+}
+
+int job_note_last (struct job *j, const char *text)
+{
+    return add_note (j, text, JOB_LAST_NOTES_MAX);
 }
 
 int job_done (struct job_agent *a, const char *text)
@@ -217,13 +227,13 @@ bool job_delivered (const struct job *j)
     return j->nagents > 0;
 }
 
-bool job_lost (const struct job *j)
+bool job_is_whole (const struct job *j)
 {
     for (size_t i = 0; i < j->nagents; i++) {
-        if (j->agents[i].lost)
-            return true;
+        if (!j->agents[i].done || j->agents[i].lost || j->agents[i].text)
+            return false;
     }
-    return false;
+    return job_all_reported (j);
 }
 
 /* Why there may be nothing of a rank. */

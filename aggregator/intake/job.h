@@ -13,7 +13,8 @@
 
 #define JOB_AGENTS_MAX 4096     // hosts: the largest cluster that is known of
 #define JOB_RANKS_MAX CAPTURE_WORLD_MAX // of all its agents, at some 100 bytes
-#define JOB_NOTES_MAX 200       // later ones add nothing for a person
+#define JOB_NOTES_MAX 200       // later ones add nothing for a person; but
+#define JOB_LAST_NOTES_MAX 400  // what is said at the end finds room
 
 struct job_rank {
     int64_t rank, local_rank;
@@ -36,7 +37,7 @@ struct job_agent {
     bool clock_known;           // the next two are
     bool clock_noted;           // they are in the ledger
     int64_t clock_offset_ns, clock_error_ns;
-    char *text;                 // of DONE
+    char *text;                 // of DONE: what it will not deliver, or NULL
 };
 
 struct job {
@@ -67,6 +68,7 @@ struct job_agent *job_agent_of_host (struct job *j, const char *host_key);
 int job_rank (struct job *j, struct job_agent *a,
               const struct message *m);
 int job_note (struct job *j, const char *text);
+int job_note_last (struct job *j, const char *text);
 int job_done (struct job_agent *a, const char *text);
 
 /* Mark agents lost that were silent for 'limit_ns'; how many. */
@@ -82,8 +84,10 @@ bool job_ended (const struct job *j);
 /* ... and there are as many as there should be, of agents that are done. */
 bool job_delivered (const struct job *j);
 bool job_all_reported (const struct job *j);
-/* Whether an agent fell silent before it had delivered everything. */
-bool job_lost (const struct job *j);
+/* Whether every rank has reported, and every agent has delivered all that its
+ * ranks left.
+ */
+bool job_is_whole (const struct job *j);
 
 /* What is known into a roster whose expected ranks are there. */
 int job_fill_roster (const struct job *j, struct roster *r);

@@ -164,6 +164,23 @@ void transfers_gone (struct transfers *t, const struct net_peer *from,
     transfer_grant (t);
 }
 
+size_t transfers_offered (struct transfers *t, const struct net_peer *from,
+                          struct ledger_item *first)
+{
+    struct sender *s = transfer_sender (t, from, false);
+    struct transfer *x = s ? LIST_FIRST (&s->items) : NULL;
+    uint64_t least = 0;
+    size_t n = 0;
+
+    for (; x; x = LIST_NEXT (x, of_sender)) {
+        if (n++ == 0 || x->id < least) {
+            least = x->id;
+            *first = x->item;
+        }
+    }
+    return n;
+}
+
 /* ---- offers ---- */
 
 static void complete (struct transfers *t, struct transfer *x)

@@ -59,6 +59,12 @@ int transfers_chunk (struct transfers *t, const struct net_peer *from,
 void transfers_gone (struct transfers *t, const struct net_peer *from,
                      uint64_t item);
 
+/* How many items this agent offers that are not acknowledged yet, of those that
+ * are looked at, and the first of them.
+ */
+size_t transfers_offered (struct transfers *t, const struct net_peer *from,
+                          struct ledger_item *first);
+
 /* This agent is no more: forget what was asked of it. */
 void transfers_forget (struct transfers *t, const struct net_peer *from);
 

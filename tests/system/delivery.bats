@@ -83,6 +83,37 @@ SCRIPT
     stop_service
 }
 
+@test "a run whose capture cannot be put into the spool: 69, and says so" {
+    service
+    cat >unsealable <<'SCRIPT'
+#!/bin/sh
+host=$(dirname "$(dirname "$ROLLCALL_CAPTURE_DIR")")
+mkdir -p "$host/spool/items/0/1-0"
+./writer
+until grep -q event=seal-failed "$host/agent.log"; do sleep 0.05; done
+./writer "$ROLLCALL_CAPTURE_DIR/b"
+SCRIPT
+    chmod +x unsealable
+    to_service 1 --quiet-period 0.1s -- ./unsealable
+    expect_status 69
+    shows "captures that are not delivered: 1 not put into the spool"
+    eventually captures_are 1
+    [ -e "$(run_dir)/spool/ledger.db" ]
+    stop_service
+}
+
+# Needs the build with fault points (preset faults).
+@test "a run whose agent dies again and again: 69, and says so" {
+    grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
+    service
+    export ROLLCALL_FAULT=agent.seal.write
+    to_service 1 --deadline 20s -- ./writer
+    unset ROLLCALL_FAULT
+    expect_status 69
+    shows "not everything is delivered: the agent of host" "rollcall-agent --once"
+    stop_service
+}
+
 @test "delivering again is harmless, with the spool and without" {
     make
     service

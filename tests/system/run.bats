@@ -528,6 +528,46 @@ SCRIPT
     nothing_runs
 }
 
+# 0 would be taken for all of it.
+@test "a rank is present, another capture of it is not: 1, named, all stays" {
+    unsealable './writer "$ROLLCALL_CAPTURE_DIR/b"'
+    run mpirun_run 1 --quiet-period 0.1s -- ./unsealable
+    expect_status 1
+    shows "1 of 1 present" "was not delivered: cannot create" \
+        "captures that are not delivered: 1 not put into the spool"
+    [ -e "$(run_dir)/spool/ledger.db" ]
+    [ -e "$(run_dir)/root/ledger.db" ]
+    nothing_runs
+}
+
+@test "--deadline: a raw file that has not come by then: 1, named" {
+    cat >large <<'SCRIPT'
+#!/bin/sh
+./writer
+head -c 9000000 /dev/urandom >"$(ls -d "$ROLLCALL_CAPTURE_DIR"/*_pt)/big"
+SCRIPT
+    chmod +x large
+    run mpirun_run 1 --raw --max-rate 1MB --deadline 3s -- ./large
+    expect_status 1
+    shows "1 of 1 present" "not everything was delivered when the deadline" \
+        "the first is big of node0" "$(run_dir)/spool"
+    [ -e "$(run_dir)/spool/ledger.db" ]
+    nothing_runs
+}
+
+@test "wait: a rank of which nobody knows whether it ended" {
+    run mpirun_run 1 -- ./writer
+    expect_status 0
+    local unknown='{"rank": 0, "host": "a", "status": -1, "reason": null}'
+    sed -i 's/"failed_ranks":[[:space:]]*\[\]/"failed_ranks": ['"$unknown"']/' \
+        "$(run_dir)/result.json"
+    grep -q null "$(run_dir)/result.json"
+    run "$ROLLCALL" wait --text "$(job)"
+    expect_status 0
+    shows "1 of 1 present"
+    [[ "$output" != *COMMAND* ]] || fail "$output"
+}
+
 @test "usage" {
     run "$ROLLCALL" run
     expect_status 2

@@ -2,6 +2,7 @@
  */
 #include "service_check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void rank_ended (struct service *s, unsigned peer, int64_t rank)
@@ -12,9 +13,17 @@ static void rank_ended (struct service *s, unsigned peer, int64_t rank)
     service_hear (s, peer, &m);
 }
 
+static void done_but (struct service *s, unsigned peer, const char *text)
+{
+    struct message m = { .type = MESSAGE_DONE };
+
+    (void)snprintf (m.text, sizeof (m.text), "%s", text);
+    service_hear (s, peer, &m);
+}
+
 static void done (struct service *s, unsigned peer)
 {
-    service_hear (s, peer, &(struct message){ .type = MESSAGE_DONE });
+    done_but (s, peer, "");
 }
 
 static void deliver (struct service *s, unsigned peer, uint64_t item,
@@ -138,13 +147,113 @@ static void test_raw_missing (void **state)
     assert_false (a->complete);
 }
 
+/* Whether all is there that agents had, and what is said of it if not. */
+static void result_is (struct service *s, bool whole, const char *note)
+{
+    const struct job *j = &s->a.over->job;
+
+    assert_true (job_is_whole (j) == whole);
+    if (!note) {
+        assert_int_equal (j->nnotes, 0);
+        return;
+    }
+    assert_true (j->nnotes > 0);
+    if (!strstr (j->notes[j->nnotes - 1], note))
+        fail_msg ("no \"%s\" in: %s", note, j->notes[j->nnotes - 1]);
+}
+
+static void test_all_there (void **state)
+{
+    struct service *s = *state;
+
+    begin_run (s);
+    done (s, 1);
+    turn (s);
+    service_built (s);
+    result_is (s, true, NULL);
+}
+
+/* Every rank is present, but there was more: 0 would be taken for all of it. */
+static void test_offered_at_deadline (void **state)
+{
+    struct service *s = *state;
+
+    begin_run (s);
+    service_offer (s, 1, 2, "second");
+    s->opt.deadline_ns = 0;
+    turn (s);
+    service_built (s);
+    result_is (s, false, "when the deadline passed: at least 1 item, the "
+                         "first is the rows of second; ");
+    assert_non_null (strstr (s->a.over->job.notes[0], "/spool"));
+}
+
+static void test_lost_agent (void **state)
+{
+    struct service *s = *state;
+
+    begin_run (s);
+    s->a.jobs->job.agents[0].heard_ns -= 61 * NS_PER_S;
+    turn (s);
+    assert_non_null (s->a.building);
+    service_built (s);
+    result_is (s, false, "its agent fell silent before it had delivered");
+}
+
+static void test_given_up (void **state)
+{
+    struct service *s = *state;
+
+    begin_run (s);
+    done_but (s, 1, "host a: one could not be put into the spool");
+    done_but (s, 1, "host a: one could not be put into the spool");
+    turn (s);
+    service_built (s);
+    result_is (s, false, "one could not be put into the spool");
+}
+
+/* It may be put there later: the last word counts. */
+static void test_not_given_up (void **state)
+{
+    struct service *s = *state;
+
+    begin_run (s);
+    done_but (s, 1, "host a: one could not be put into the spool");
+    deliver (s, 1, 2, "second");
+    done (s, 1);
+    turn (s);
+    service_built (s);
+    result_is (s, true, NULL);
+}
+
+/* However much agents have said before, what is missing is said. */
+static void test_last_notes (void **state)
+{
+    struct service *s = *state;
+
+    begin_run (s);
+    for (int i = 0; i < JOB_NOTES_MAX + 9; i++) {
+        struct message m = { .type = MESSAGE_NOTE };
+
+        (void)snprintf (m.text, sizeof (m.text), "note %d", i);
+        service_hear (s, 1, &m);
+    }
+    done_but (s, 1, "host a: more than that");
+    turn (s);
+    service_built (s);
+    result_is (s, false, "host a: more than that");
+}
+
 int main (void)
 {
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_late), TEST (test_over), TEST (test_deadline),
-        TEST (test_raw_missing),
+        TEST (test_raw_missing), TEST (test_all_there),
+        TEST (test_offered_at_deadline), TEST (test_lost_agent),
+        TEST (test_given_up), TEST (test_not_given_up),
+        TEST (test_last_notes),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
