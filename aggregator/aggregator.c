@@ -194,6 +194,17 @@ static int send_to (void *arg, const struct net_peer *to,
     return net_send (a->net, to, m);
 }
 
+/* An agent has said hello to a former life (aggregator_messages.c). */
+static bool is_resumed (const struct aggregator *a)
+{
+    char path[PATH_MAX];
+
+    return a->opt->run_dir &&
+           fileio_join (path, sizeof (path), a->opt->run_dir,
+                        AGGREGATOR_JOINED) &&
+           access (path, F_OK) == 0;
+}
+
 static int start (struct aggregator *a, struct err *err)
 {
     int rc;
@@ -201,6 +212,7 @@ static int start (struct aggregator *a, struct err *err)
     if (a->opt->listen_fd >= 0 && !is_listening ((int)a->opt->listen_fd))
         return err_set (err, EINVAL, "--listen-fd %d is not a listening "
                         "socket", (int)a->opt->listen_fd);
+    a->resumed = is_resumed (a);
     if ((rc = open_loop (a, err)) < 0 || (rc = open_disk (a, err)) < 0 ||
         (rc = aggregator_find_unbuilt (a, err)) < 0 ||
         (rc = door_open (&a->door, a->opt, &a->net, err)) < 0)

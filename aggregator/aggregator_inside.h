@@ -22,6 +22,7 @@
 #define AGGREGATOR_JOBS_MAX 1024
 #define AGGREGATOR_AGENTS_MAX 8192      // of all jobs, at 600 bytes each
 #define AGGREGATOR_IDLE_NS (600 * NS_PER_S)     // a job's agents were silent
+#define AGGREGATOR_JOINED "joined"      // in a run's directory: an agent has
 #define AGGREGATOR_CLOCK_NS NS_PER_S    // a clock that is so wrong is said
 
 struct served {                 // a job, and what was built of it
@@ -65,6 +66,7 @@ struct aggregator {
     struct err build_err;
     // the end of a run
     struct served *over;        // the job whose result has been written
+    bool resumed;               // a former life had agents
     bool closed;                // nothing more is taken in
     bool complete;              // every rank is present, nothing is left here
     int64_t over_ns;

@@ -288,7 +288,7 @@ static void mark_joined (struct aggregator *a)
     char path[PATH_MAX];
 
     if (a->opt->run_dir &&
-        fileio_join (path, sizeof (path), a->opt->run_dir, "joined"))
+        fileio_join (path, sizeof (path), a->opt->run_dir, AGGREGATOR_JOINED))
         (void)fileio_replace (path, "", 0, FILEIO_FILE_MODE, NULL);
 }
 

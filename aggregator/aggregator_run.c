@@ -11,6 +11,8 @@
 #define HELLO_LIMIT_NS (60 * NS_PER_S)  // a run that nobody joins ends
 #define SILENCE_LIMIT_NS (60 * NS_PER_S)        // an agent this silent is lost
 #define STRAGGLER_NS (10 * NS_PER_S)    // for ranks that never reported
+#define REJOIN_NS (30 * NS_PER_S)       // for those that know of a former life:
+                                        // agents connect again after 10 s or so
 #define FAREWELL_NS (3 * NS_PER_S)      // for agents to hear that it is over
 #define FAREWELL_REPEAT_NS (50 * NS_PER_MS)
 
@@ -44,7 +46,8 @@ static bool run_is_over (struct aggregator *a, struct served *s, int64_t now)
     }
     if (!job_delivered (&s->job) || transfers_pending (a->transfers))
         return false;
-    return job_all_reported (&s->job) || waited >= STRAGGLER_NS;
+    return job_all_reported (&s->job) ||
+           waited >= (a->resumed ? REJOIN_NS : STRAGGLER_NS);
 }
 
 void aggregator_check_run (struct aggregator *a, int64_t now)

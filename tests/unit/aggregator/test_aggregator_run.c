@@ -244,6 +244,30 @@ static void test_last_notes (void **state)
     result_is (s, false, "host a: more than that");
 }
 
+/* The other agent of a restarted aggregator may take longer to come back than
+ * a wrapper to start: it has more to deliver.
+ */
+static void test_resumed (void **state)
+{
+    struct service *s = *state;
+
+    begin_run (s);
+    s->opt.world_size = 2;
+    s->a.jobs->job.world_size = 2;
+    done (s, 1);
+    turn (s);
+    s->a.jobs->ended_ns -= 11 * NS_PER_S;
+    s->a.resumed = true;
+    turn (s);
+    assert_null (s->a.building);
+    s->a.resumed = false;
+    turn (s);
+    assert_non_null (s->a.building);
+    service_built (s);
+    // if its captures came in the former life, it is not known that all did
+    assert_false (job_is_whole (&s->a.over->job));
+}
+
 int main (void)
 {
 #define TEST(name) \
@@ -253,7 +277,7 @@ int main (void)
         TEST (test_raw_missing), TEST (test_all_there),
         TEST (test_offered_at_deadline), TEST (test_lost_agent),
         TEST (test_given_up), TEST (test_not_given_up),
-        TEST (test_last_notes),
+        TEST (test_last_notes), TEST (test_resumed),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
