@@ -285,6 +285,7 @@ static void on_delivered (void *arg)
     agent_check_done (arg);
 }
 
+/* The next start is a wrapper's affair, in a run: to them this is a death. */
 static void on_failed (void *arg, const char *why)
 {
     struct agent *a = arg;
@@ -292,7 +293,6 @@ static void on_failed (void *arg, const char *why)
     log_text (LOG_LEVEL_ERROR, "ledger-damaged", "%s: it is set aside at the "
               "next start", why);
     spool_condemn (a->spool, why);
-    agent_tell_wrappers (a, "roll", why, false);
     finish (a, EX_IOERR);
 }
 

@@ -68,6 +68,8 @@ int fault_hit (const char *name)
         return -ENOSPC;
     if (strcmp (action, "eio") == 0)
         return -EIO;
+    if (strcmp (action, "damaged") == 0)
+        return -EBADMSG;
     (void)kill (getpid (), SIGKILL);
     for (;;)
         (void)pause ();

@@ -6,7 +6,8 @@
  * for what is done with them.
  *
  *     ROLLCALL_FAULT=NAME[:PASS[:ACTION]]     at the PASSth time (1): ACTION
- *                                      is kill (SIGKILL to itself), enospc, eio
+ *                                      is kill (SIGKILL to itself), enospc, eio,
+ *                                      or damaged
  *     ROLLCALL_FAULT_ONCE=FILE         made when it happens; when it is there
  *                                      already nothing happens any more
  *     ROLLCALL_FAULT_TRACE=FILE        every name that is passed, one per line
@@ -16,7 +17,7 @@
 
 #ifdef ROLLCALL_FAULTS
 
-/* 0, or -ENOSPC or -EIO, which the caller treats as the failure of what comes
+/* 0, or -ENOSPC, -EIO or -EBADMSG, which the caller treats as the failure of what comes
  * next; does not return when the action is to be killed.
  */
 int fault_hit (const char *name);

@@ -81,10 +81,12 @@ static const char *look_at_file (const struct spool_item *item)
 int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
                struct spool_item *ret, const char **why, struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s, next_sql, err);
-    int code, rc = 0;
+    sqlite3_stmt *st;
+    int code, rc = FAULT ("agent.spool.next");
 
-    if (!st)
+    if (rc < 0)
+        return err_set (err, -rc, "cannot read the ledger of %s", s->dir);
+    if (!(st = spool_ledger_prepare (s, next_sql, err)))
         return ledger_error (s, NULL);
     (void)sqlite3_bind_int (st, 1, (int)kind);
     (void)sqlite3_bind_int64 (st, 2, (int64_t)id);

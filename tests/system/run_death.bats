@@ -198,6 +198,36 @@ launcher_says ()
     launcher_says "4 of 4 present"
 }
 
+# Needs the build with fault points (preset faults).
+@test "the agent's ledger is damaged in use: another sets it aside, goes on" {
+    grep -q ROLLCALL_FAULT_ONCE "$ROLLCALL_BIN/rollcall-agent" ||
+        skip "no fault points in this build"
+    export ROLLCALL_FAULT=agent.spool.next:6:damaged ROLLCALL_FAULT_ONCE=$PWD/hit
+    start_run
+    touch go.write go.end
+    the_roll_is_called
+    [ -e hit ]
+    expect_status 0
+    launcher_says "4 of 4 present"
+    grep -q "event=ledger-damaged.*in quarantine" "$(run_dir)/agent.log"
+}
+
+# Each may die three times, whatever happens to the other.
+@test "agent and aggregator are killed two and three times: others go on" {
+    local who
+
+    start_run
+    for who in agent aggregator agent aggregator aggregator; do
+        kill_one KILL $who
+        back () { [ -n "$(processes_named rollcall-$who)" ]; }
+        eventually back
+    done
+    touch go.write go.end
+    the_roll_is_called
+    expect_status 0
+    launcher_says "4 of 4 present"
+}
+
 @test "the aggregator is killed before COMMAND has written: another goes on" {
     death KILL aggregator before
     expect_status 0
