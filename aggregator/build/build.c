@@ -14,6 +14,7 @@
 #include "build/conflicts.h"
 #include "build/part.h"
 #include "build/tables.h"
+#include "derive/wait.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -307,7 +308,12 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
 {
     const struct build_job *job = b->job;
     const struct tables_job about = { job->job_id, job->steps, job->inputs };
-    int rc = db_execf (db, err, "PRAGMA application_id=%d;PRAGMA "
+    char temp[PATH_MAX];
+    int rc = publish_temp (b->out, "wait", 0, temp, err);
+
+    if (rc < 0)
+        return rc;
+    rc = db_execf (db, err, "PRAGMA application_id=%d;PRAGMA "
                        "user_version=%d;BEGIN", PUBLISH_APPLICATION_ID,
                        TABLES_SCHEMA_VERSION);
 
@@ -325,6 +331,8 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
         rc = groups_write (b->groups, db, err);
     if (rc == 0)
         rc = tables_write_job (db, &about, job->roster, err);
+    if (rc == 0)
+        rc = wait_derive (db, job->items, job->nitems, temp, err);
     if (rc == 0)
         rc = tables_index (db, err);
     return rc < 0 ? rc : db_exec (db, "COMMIT", err);

@@ -1,0 +1,26 @@
+/* aggregator/derive/members.h - which group a rank means by a name
+ *
+ * Groups of one job may share a name; with the rank the name tells which.
+ */
+#ifndef ROLLCALL_DERIVE_MEMBERS_H
+#define ROLLCALL_DERIVE_MEMBERS_H
+
+#include "base/err.h"
+
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct members;
+
+/* From CommGroup and CommGroupMember; -ENOMEM, -EIO. */
+int members_read (sqlite3 *db, struct members **ret, struct err *err);
+void members_destroy (struct members *m);       // m may be NULL
+
+/* CommGroup.id of the group of this name that has the rank, and how many ranks
+ * it has; 0: there is none, or nobody knows its members.
+ */
+uint32_t members_group (const struct members *m, const char *name, size_t n,
+                        int64_t rank, uint32_t *size);
+
+#endif

@@ -1,0 +1,32 @@
+/* aggregator/derive/pairs.h - who waited for whom, summed up for table Wait */
+#ifndef ROLLCALL_DERIVE_PAIRS_H
+#define ROLLCALL_DERIVE_PAIRS_H
+
+#include "derive/skew.h"
+#include "derive/texts.h"
+
+#include <sqlite3.h>
+
+struct pairs;
+
+struct pair {
+    uint32_t step, group;       // of texts; CommGroup.id
+    uint32_t late, waiting;     // ranks
+    uint32_t ops;               // 0: a free place
+    double wait_ms;
+};
+
+/* 'db' is borrowed: what is too much for memory goes to a temporary table. */
+struct pairs *pairs_create (sqlite3 *db);       // NULL: no memory
+void pairs_destroy (struct pairs *p);           // p may be NULL
+
+/* One op for which 'waiting' waited until 'late' came. */
+int pairs_add (struct pairs *p, const struct pair *one, struct err *err);
+
+/* Write table Wait, sorted by step, group and ranks.  Clocks count where they
+ * were asked: in groups with skew.
+ */
+int pairs_write (struct pairs *p, const struct texts *steps,
+                 const struct skew *skew, struct err *err);
+
+#endif

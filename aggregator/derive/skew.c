@@ -1,0 +1,184 @@
+/* aggregator/derive/skew.c - how far the ranks' clocks seem to be apart */
+#include "derive/skew.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define US_PER_MS 1000.0
+#define SAMPLES_MAX 256         // of one rank: 2 KiB, for a median
+#define ENDS_MAX 65536          // ops
+
+struct samples {
+    double *values;
+    uint32_t n, max;
+    double median;
+};
+
+struct skew {
+    struct samples *ranks;
+    uint32_t nranks;
+    struct samples ends;
+    bool *groups;               // those whose clocks were asked, by id
+    uint32_t ngroups;
+    double *sorted;             // ends of one op
+    size_t room;
+};
+
+struct skew *skew_create (void)
+{
+    return calloc (1, sizeof (struct skew));
+}
+
+void skew_destroy (struct skew *s)
+{
+    if (!s)
+        return;
+    for (uint32_t i = 0; i < s->nranks; i++)
+        free (s->ranks[i].values);
+    free (s->ranks);
+    free (s->ends.values);
+    free (s->groups);
+    free (s->sorted);
+    free (s);
+}
+
+/* 'old', of *n things, made long enough for [i], zero behind its end; NULL
+ * without memory, and then it is as it was.
+ */
+static void *reach (void *old, uint32_t *n, uint32_t i, size_t size)
+{
+    uint32_t more = *n ? *n : 64;
+    char *p;
+
+    if (i < *n)
+        return old;
+    while (more <= i)
+        more *= 2;
+    if (!(p = realloc (old, more * size)))
+        return NULL;
+    memset (p + *n * size, 0, (more - *n) * size);
+    *n = more;
+    return p;
+}
+
+static int reach_rank (struct skew *s, uint32_t rank)
+{
+    struct samples *p = reach (s->ranks, &s->nranks, rank, sizeof (*p));
+
+    s->ranks = p ? p : s->ranks;
+    return p ? 0 : -ENOMEM;
+}
+
+static int reach_group (struct skew *s, uint32_t group)
+{
+    bool *p = reach (s->groups, &s->ngroups, group, sizeof (*p));
+
+    s->groups = p ? p : s->groups;
+    return p ? 0 : -ENOMEM;
+}
+
+static int note (struct samples *s, double value, uint32_t most)
+{
+    double *values;
+
+    if (s->n == most)
+        return 0;
+    if (s->n == s->max) {
+        uint32_t max = s->max ? 2 * s->max : 16;
+
+        if (!(values = realloc (s->values, max * sizeof (*values))))
+            return -ENOMEM;
+        s->values = values;
+        s->max = max;
+    }
+    s->values[s->n++] = value;
+    return 0;
+}
+
+static int compare (const void *pa, const void *pb)
+{
+    double a = *(const double *)pa, b = *(const double *)pb;
+
+    return (a > b) - (a < b);
+}
+
+static double median (double *values, size_t n)
+{
+    if (n == 0)
+        return NAN;
+    qsort (values, n, sizeof (*values), compare);
+    return n % 2 ? values[n / 2]
+                 : values[n / 2 - 1] + (values[n / 2] - values[n / 2 - 1]) / 2;
+}
+
+/* After the start of the first row, so that nothing is lost to the 50 years
+ * before it.
+ */
+static double end_ms (const struct arrival *a, const struct arrival *first)
+{
+    return (a->start_us - first->start_us) / US_PER_MS + a->elapse_ms;
+}
+
+static int note_op (struct skew *s, const struct arrival *a, size_t n)
+{
+    double middle;
+
+    if (n > s->room) {
+        double *sorted = realloc (s->sorted, n * sizeof (*sorted));
+
+        if (!sorted)
+            return -ENOMEM;
+        s->sorted = sorted;
+        s->room = n;
+    }
+    for (size_t i = 0; i < n; i++)
+        s->sorted[i] = end_ms (&a[i], a);
+    middle = median (s->sorted, n);
+    if (reach_group (s, a->group) < 0 ||
+        note (&s->ends, s->sorted[n - 1] - s->sorted[0], ENDS_MAX) < 0)
+        return -ENOMEM;
+    s->groups[a->group] = true;
+    for (size_t i = 0; i < n; i++) {
+        if (reach_rank (s, a[i].rank) < 0 ||
+            note (&s->ranks[a[i].rank], end_ms (&a[i], a) - middle,
+                  SAMPLES_MAX) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+int skew_add (struct skew *s, const struct arrival *a, size_t n,
+              struct err *err)
+{
+    if (n < 2)
+        return 0;
+    return note_op (s, a, n) < 0
+               ? err_set (err, ENOMEM, "no memory for clocks") : 0;
+}
+
+void skew_settle (struct skew *s)
+{
+    for (uint32_t i = 0; i < s->nranks; i++)
+        s->ranks[i].median = median (s->ranks[i].values, s->ranks[i].n);
+    s->ends.median = median (s->ends.values, s->ends.n);
+}
+
+double skew_of (const struct skew *s, uint32_t rank)
+{
+    return rank < s->nranks ? s->ranks[rank].median : NAN;
+}
+
+double skew_between (const struct skew *s, uint32_t group, uint32_t a,
+                     uint32_t b)
+{
+    if (group >= s->ngroups || !s->groups[group])
+        return NAN;
+    return fabs (skew_of (s, a) - skew_of (s, b));
+}
+
+double skew_of_ends (const struct skew *s)
+{
+    return s->ends.median;
+}

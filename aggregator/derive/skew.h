@@ -1,0 +1,42 @@
+/* aggregator/derive/skew.h - how far the ranks' clocks seem to be apart
+ *
+ * All ranks end an op in which each needs every other at about the same time.
+ * By how much a rank's ends differ from its groups' median is its clock's
+ * offset, about; it is told, and nothing is corrected by it.
+ */
+#ifndef ROLLCALL_DERIVE_SKEW_H
+#define ROLLCALL_DERIVE_SKEW_H
+
+#include "derive/arrival.h"
+
+#include "base/err.h"
+
+#include <stdbool.h>
+
+struct skew;
+
+struct skew *skew_create (void);        // NULL: no memory
+void skew_destroy (struct skew *s);     // s may be NULL
+
+/* Take the rows of an op that all ranks of its group have; -ENOMEM.  Of each
+ * rank some hundred ops are enough, whichever come first.
+ */
+int skew_add (struct skew *s, const struct arrival *a, size_t n,
+              struct err *err);
+
+/* After the last op: make medians of what was noted. */
+void skew_settle (struct skew *s);
+
+/* The offset of a rank's clock in ms; NaN: not known. */
+double skew_of (const struct skew *s, uint32_t rank);
+
+/* Between two ranks of a group: the difference of their offsets, never
+ * negative.  NaN where no clock was asked.
+ */
+double skew_between (const struct skew *s, uint32_t group, uint32_t a,
+                     uint32_t b);
+
+/* The median over ops of last end - first end, in ms; NaN: no op. */
+double skew_of_ends (const struct skew *s);
+
+#endif

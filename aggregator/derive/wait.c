@@ -1,0 +1,341 @@
+/* aggregator/derive/wait.c - who waited for whom */
+#include "derive/wait.h"
+
+#include "base/db.h"
+#include "derive/arrivals.h"
+#include "derive/members.h"
+#include "derive/pairs.h"
+#include "derive/traffic.h"
+#include "derive/waits.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KINDS 64                // names of ops that are remembered
+
+struct deriver {
+    sqlite3 *db;
+    const struct roll_item *items;
+    size_t nitems;
+    struct members *members;
+    struct arrivals *arrivals;
+    struct texts steps;
+    struct pairs *pairs;
+    struct skew *skew;
+    struct waits waits;         // of traces only
+    double *wait_ms;            // of one op
+    size_t room;
+    int64_t by_start, by_elapse;        // ops of whole sets, by rule
+    int64_t incomplete, ambiguous, unpaired;
+    uint64_t dropped;
+    // what the last rows had
+    uint32_t step;
+    char step_text[64];
+    struct {
+        uint64_t hash;
+        bool mutual;
+    } kinds[KINDS];
+};
+
+static bool is_trace (const struct deriver *d, int64_t capture)
+{
+    return capture >= 1 && (uint64_t)capture <= d->nitems &&
+           strcmp (d->items[capture - 1].capture.framework, "kineto") == 0;
+}
+
+static bool any_trace (const struct deriver *d)
+{
+    for (size_t i = 0; i < d->nitems; i++) {
+        if (!d->items[i].skip && is_trace (d, (int64_t)i + 1))
+            return true;
+    }
+    return false;
+}
+
+/* ---- rows ---- */
+
+enum { ROW_ID, ROW_OP, ROW_GROUP, ROW_START, ROW_ELAPSE, ROW_STEP, ROW_TYPE,
+       ROW_RANK, ROW_CAPTURE };
+
+static const char *text_at (sqlite3_stmt *st, int column, size_t *n)
+{
+    const char *text = (const char *)sqlite3_column_text (st, column);
+
+    *n = text ? (size_t)sqlite3_column_bytes (st, column) : 0;
+    return text ? text : "";
+}
+
+/* Most rows are of the step of the row before. */
+static uint32_t step_of (struct deriver *d, sqlite3_stmt *st)
+{
+    size_t n;
+    const char *text = text_at (st, ROW_STEP, &n);
+
+    if (d->step != TEXTS_NONE && n < sizeof (d->step_text) &&
+        strcmp (text, d->step_text) == 0)
+        return d->step;
+    if (n < sizeof (d->step_text))
+        memcpy (d->step_text, text, n + 1);
+    d->step = texts_intern (&d->steps, text, n);
+    return d->step;
+}
+
+/* A job has a dozen kinds of ops, and millions of them. */
+static bool is_mutual (struct deriver *d, const char *op, size_t n)
+{
+    const char *end = strstr (op, "__");
+    size_t size = end ? (size_t)(end - op) : n;
+    uint64_t hash = texts_hash (op, size);
+    unsigned i = hash % KINDS;
+
+    if (d->kinds[i].hash != hash) {
+        d->kinds[i].hash = hash;
+        d->kinds[i].mutual = arrival_is_mutual (op, n);
+    }
+    return d->kinds[i].mutual;
+}
+
+/* A time that cannot be is as good as none: the op is not whole then. */
+static bool is_usable (double start_us, double elapse_ms)
+{
+    return isfinite (start_us) && isfinite (elapse_ms) && elapse_ms >= 0 &&
+           fabs (start_us) < 1e18 && elapse_ms < 1e12;
+}
+
+static int take_row (struct deriver *d, sqlite3_stmt *st, struct err *err)
+{
+    struct arrival a = { .row = sqlite3_column_int64 (st, ROW_ID) };
+    int64_t rank = sqlite3_column_int64 (st, ROW_RANK);
+    const char *group, *op;
+    size_t ngroup, nop, ntype;
+
+    group = text_at (st, ROW_GROUP, &ngroup);
+    op = text_at (st, ROW_OP, &nop);
+    if (sqlite3_column_type (st, ROW_ELAPSE) == SQLITE_NULL || nop == 0 ||
+        !(a.group = members_group (d->members, group, ngroup, rank, &a.size)))
+        return 0;
+    a.by_start = is_trace (d, sqlite3_column_int64 (st, ROW_CAPTURE));
+    if (a.by_start && sqlite3_column_type (st, ROW_START) == SQLITE_NULL)
+        return 0;
+    a.start_us = sqlite3_column_double (st, ROW_START);
+    a.elapse_ms = sqlite3_column_double (st, ROW_ELAPSE);
+    if (!is_usable (a.start_us, a.elapse_ms) || rank >= CAPTURE_WORLD_MAX)
+        return 0;
+    if ((a.step = step_of (d, st)) == TEXTS_NONE)
+        return err_set (err, ENOMEM, "no memory for steps");
+    a.rank = (uint32_t)rank & 0xffffff;
+    a.mutual = is_mutual (d, op, nop);
+    a.p2p = *text_at (st, ROW_TYPE, &ntype) == 'p';
+    a.key = arrival_key (op, nop, a.p2p);
+    return arrivals_add (d->arrivals, &a, err);
+}
+
+static int take_rows (struct deriver *d, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int code, rc = db_prepare (
+        d->db, "SELECT rowid, hccl_op_name, group_name, start_timestamp, "
+               "elapse_time, step, type, rank, capture FROM CommAnalyzerTime",
+        &st, err);
+
+    while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE)
+        rc = code == SQLITE_ROW ? take_row (d, st, err)
+                                : db_error (d->db, "cannot read ops", err);
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* ---- ops ---- */
+
+static int make_room (struct deriver *d, size_t n, struct err *err)
+{
+    double *p = n > d->room ? realloc (d->wait_ms, n * sizeof (*p))
+                            : d->wait_ms;
+
+    if (!p)
+        return err_set (err, ENOMEM, "no memory for waits");
+    d->wait_ms = p;
+    d->room = n > d->room ? n : d->room;
+    return 0;
+}
+
+/* One op, with the rows of all ranks that have it. */
+static int take_op (void *arg, const struct arrival *a, size_t n,
+                    struct err *err)
+{
+    struct deriver *d = arg;
+    enum arrival_set set = arrival_judge (a, n);
+    bool by_start;
+    size_t late;
+    int rc;
+
+    if (!a->mutual || (a->p2p && a->size != 2)) {
+        d->unpaired++;
+        return 0;
+    }
+    d->incomplete += set == ARRIVAL_INCOMPLETE;
+    d->ambiguous += set == ARRIVAL_AMBIGUOUS;
+    if (set != ARRIVAL_WHOLE)
+        return 0;
+    if ((rc = make_room (d, n, err)) < 0)
+        return rc;
+    by_start = arrival_by_start (a, n);
+    late = arrival_wait (a, n, d->wait_ms);
+    d->by_start += by_start;
+    d->by_elapse += !by_start;
+    if (by_start)
+        rc = skew_add (d->skew, a, n, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct pair one = { a->step, a->group, a[late].rank, a[i].rank,
+                                  1, d->wait_ms[i] };
+
+        if (by_start)
+            waits_set (&d->waits, a[i].row, d->wait_ms[i]);
+        if (i != late)
+            rc = pairs_add (d->pairs, &one, err);
+    }
+    return rc;
+}
+
+/* ---- what is said of it ---- */
+
+static int say (sqlite3_stmt *st, const char *key, const char *value,
+                struct err *err)
+{
+    db_bind_text (st, 1, key);
+    db_bind_text (st, 2, value);
+    return db_run (st, err);
+}
+
+static int say_count (sqlite3_stmt *st, const char *key, int64_t n,
+                      struct err *err)
+{
+    char text[24];
+
+    (void)snprintf (text, sizeof (text), "%lld", (long long)n);
+    return n > 0 ? say (st, key, text, err) : 0;
+}
+
+static int say_job (struct deriver *d, struct err *err)
+{
+    double ends = skew_of_ends (d->skew);
+    sqlite3_stmt *st = NULL;
+    char text[40];
+    int rc = db_prepare (d->db, "INSERT OR REPLACE INTO Job VALUES (?1, ?2)",
+                         &st, err);
+
+    if (rc == 0 && d->by_start + d->by_elapse > 0)
+        rc = say (st, "wait_rule",
+                  d->by_elapse == 0  ? "latest start"
+                  : d->by_start == 0 ? "shortest elapse"
+                                     : "latest start of traces, shortest "
+                                       "elapse of others", err);
+    if (rc == 0)
+        rc = say_count (st, "wait_ops", d->by_start + d->by_elapse, err);
+    if (rc == 0)
+        rc = say_count (st, "wait_ops_incomplete", d->incomplete, err);
+    if (rc == 0)
+        rc = say_count (st, "wait_ops_ambiguous", d->ambiguous, err);
+    if (rc == 0)
+        rc = say_count (st, "wait_ops_one_sided", d->unpaired, err);
+    if (rc == 0)
+        rc = say_count (st, "wait_rows_dropped", (int64_t)d->dropped, err);
+    if (rc == 0 && !isnan (ends)) {
+        (void)snprintf (text, sizeof (text), "%.6f", ends);
+        rc = say (st, "clock_end_skew_ms", text, err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* The offset of each rank's clock, with the last of its captures that
+ * counts.
+ */
+static int say_clocks (struct deriver *d, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (d->db, "INSERT INTO CaptureInfo (kind, name, value, "
+                                "rank, capture) VALUES ('clock', 'offset_ms', "
+                                "?1, ?2, ?3)", &st, err);
+
+    for (size_t i = 0; i < d->nitems && rc == 0; i++) {
+        const struct roll_item *item = &d->items[i];
+        bool last = i + 1 == d->nitems || d->items[i + 1].rank != item->rank;
+        double offset = item->rank < 0 || !last
+                            ? NAN : skew_of (d->skew, (uint32_t)item->rank);
+        char text[40];
+
+        if (isnan (offset))
+            continue;
+        (void)snprintf (text, sizeof (text), "%.6f", offset);
+        db_bind_text (st, 1, text);
+        (void)sqlite3_bind_int64 (st, 2, item->rank);
+        (void)sqlite3_bind_int64 (st, 3, (int64_t)i + 1);
+        rc = db_run (st, err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+static int create (struct deriver *d, const char *temp, struct err *err)
+{
+    int64_t rows = db_int (d->db, "SELECT max(rowid) FROM CommAnalyzerTime",
+                           0);
+    char path[PATH_MAX];
+    int rc = members_read (d->db, &d->members, err);
+
+    d->pairs = pairs_create (d->db);
+    d->skew = skew_create ();
+    d->step = TEXTS_NONE;
+    if (rc == 0 && (!d->pairs || !d->skew))
+        rc = err_set (err, ENOMEM, "no memory for waits");
+    (void)snprintf (path, sizeof (path), "%s.ops", temp);
+    if (rc == 0)
+        rc = arrivals_create ((uint64_t)rows, path, &d->arrivals, err);
+    (void)snprintf (path, sizeof (path), "%s.waits", temp);
+    if (rc == 0 && rows > 0 && any_trace (d))
+        rc = waits_create (&d->waits, path, rows + 1, err);
+    return rc;
+}
+
+static int derive (struct deriver *d, struct err *err)
+{
+    int rc = take_rows (d, err);
+
+    if (rc == 0)
+        rc = arrivals_each (d->arrivals, take_op, d, &d->dropped, err);
+    arrivals_destroy (d->arrivals);
+    d->arrivals = NULL;
+    skew_settle (d->skew);
+    if (rc == 0)
+        rc = pairs_write (d->pairs, &d->steps, d->skew, err);
+    if (rc == 0 && d->waits.by_row)
+        rc = traffic_fill (d->db, &d->waits, d->items, d->nitems, err);
+    if (rc == 0)
+        rc = say_clocks (d, err);
+    return rc < 0 ? rc : say_job (d, err);
+}
+
+int wait_derive (sqlite3 *db, const struct roll_item *items, size_t n,
+                 const char *temp, struct err *err)
+{
+    struct deriver d = { .db = db, .items = items, .nitems = n };
+    int rc = create (&d, temp, err);
+
+    if (rc == 0)
+        rc = derive (&d, err);
+    waits_fini (&d.waits);
+    skew_destroy (d.skew);
+    pairs_destroy (d.pairs);
+    texts_fini (&d.steps);
+    arrivals_destroy (d.arrivals);
+    members_destroy (d.members);
+    free (d.wait_ms);
+    return rc;
+}
