@@ -18,7 +18,6 @@ struct arrival {
     uint32_t group, size;       // CommGroup.id, and ranks in it
     uint32_t step;
     uint32_t rank : 24;         // CAPTURE_WORLD_MAX is 2^17
-    uint32_t mutual : 1;        // each rank needs every other
     uint32_t p2p : 1;
     uint32_t by_start : 1;      // which rule is to be used
 };

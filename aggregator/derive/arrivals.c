@@ -26,6 +26,7 @@ struct part {
 struct arrivals {
     struct part *parts;
     unsigned nparts;
+    uint64_t rows;              // that are expected
     int fd;                     // -1: all is in memory
     uint16_t *blocks;           // which part each block of the file is of
     size_t nblocks;
@@ -41,6 +42,7 @@ int arrivals_create (uint64_t rows, const char *path, struct arrivals **ret,
         return err_set (err, ENOMEM, "no memory for waits");
     x->fd = -1;
     x->nparts = parts > PARTS_MAX ? PARTS_MAX : (unsigned)parts;
+    x->rows = rows;
     if (!(x->parts = calloc (x->nparts, sizeof (*x->parts)))) {
         arrivals_destroy (x);
         return err_set (err, ENOMEM, "no memory for waits");
@@ -97,7 +99,9 @@ static int write_block (struct arrivals *x, unsigned part, struct err *err)
 static int make_room (struct arrivals *x, unsigned part, struct err *err)
 {
     struct part *p = &x->parts[part];
-    size_t room = x->fd >= 0 ? BLOCK_ROWS : p->room ? 2 * p->room : 1024;
+    size_t room = x->fd >= 0     ? BLOCK_ROWS
+                  : p->room == 0 ? (size_t)x->rows + 1
+                                 : 2 * p->room;
     struct arrival *rows;
 
     if (p->room > 0 && x->fd >= 0)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define PAIRS_MAX (1u << 20)    // in memory: 40 MiB, half as many again full
@@ -101,16 +102,6 @@ static void gather (struct pairs *p)
     qsort (p->slots, n, sizeof (*p->slots), compare);
 }
 
-static void bind (sqlite3_stmt *st, const struct pair *one)
-{
-    (void)sqlite3_bind_int64 (st, 1, one->step);
-    (void)sqlite3_bind_int64 (st, 2, one->group);
-    (void)sqlite3_bind_int64 (st, 3, one->late);
-    (void)sqlite3_bind_int64 (st, 4, one->waiting);
-    (void)sqlite3_bind_int64 (st, 5, one->ops);
-    (void)sqlite3_bind_double (st, 6, one->wait_ms);
-}
-
 static int spill (struct pairs *p, struct err *err)
 {
     sqlite3_stmt *st = NULL;
@@ -125,7 +116,14 @@ static int spill (struct pairs *p, struct err *err)
         rc = db_prepare (p->db, "INSERT INTO temp.pair VALUES (?1, ?2, ?3, ?4,"
                                 " ?5, ?6)", &st, err);
     for (size_t i = 0; i < p->n && rc == 0; i++) {
-        bind (st, &p->slots[i]);
+        const struct pair *one = &p->slots[i];
+
+        (void)sqlite3_bind_int64 (st, 1, one->step);
+        (void)sqlite3_bind_int64 (st, 2, one->group);
+        (void)sqlite3_bind_int64 (st, 3, one->late);
+        (void)sqlite3_bind_int64 (st, 4, one->waiting);
+        (void)sqlite3_bind_int64 (st, 5, one->ops);
+        (void)sqlite3_bind_double (st, 6, one->wait_ms);
         rc = db_run (st, err);
     }
     (void)sqlite3_finalize (st);
@@ -161,28 +159,76 @@ int pairs_add (struct pairs *p, const struct pair *one, struct err *err)
 /* ---- writing ---- */
 
 struct writing {
-    sqlite3_stmt *st;
+    sqlite3 *db;
+    sqlite3_stmt *st;           // for so many rows
     const struct texts *steps;
     const struct skew *skew;
+    int rows;
 };
 
-static int write_pair (const struct writing *w, const struct pair *one,
-                       struct err *err)
+#define AT_ONCE 32              // a row costs half of what it does alone
+#define COLUMNS 7
+
+static int prepare (struct writing *w, int rows, struct err *err)
+{
+    char sql[160 + 16 * AT_ONCE];
+    int n = snprintf (sql, sizeof (sql), "INSERT INTO Wait (step, comm_group, "
+                      "late_rank, waiting_rank, ops, wait_ms, clock_error_ms) "
+                      "VALUES ");
+
+    for (int i = 0; i < rows; i++)
+        n += snprintf (sql + n, sizeof (sql) - (size_t)n, "%s(?,?,?,?,?,?,?)",
+                       i ? "," : "");
+    return db_prepare (w->db, sql, &w->st, err);
+}
+
+static void bind_row (const struct writing *w, int at, const struct pair *one)
 {
     const char *step = w->steps->items[one->step];
     double error = skew_between (w->skew, one->group, one->late,
                                  one->waiting);
+    int i = at * COLUMNS;
 
-    bind (w->st, one);
-    db_bind_text (w->st, 1, *step ? step : NULL);
-    if (isnan (error))
-        (void)sqlite3_bind_null (w->st, 7);
+    if (*step)
+        (void)sqlite3_bind_text (w->st, i + 1, step, -1, SQLITE_STATIC);
     else
-        (void)sqlite3_bind_double (w->st, 7, error);
-    return db_run (w->st, err);
+        (void)sqlite3_bind_null (w->st, i + 1);
+    (void)sqlite3_bind_int64 (w->st, i + 2, one->group);
+    (void)sqlite3_bind_int64 (w->st, i + 3, one->late);
+    (void)sqlite3_bind_int64 (w->st, i + 4, one->waiting);
+    (void)sqlite3_bind_int64 (w->st, i + 5, one->ops);
+    (void)sqlite3_bind_double (w->st, i + 6, one->wait_ms);
+    if (isnan (error))
+        (void)sqlite3_bind_null (w->st, i + 7);
+    else
+        (void)sqlite3_bind_double (w->st, i + 7, error);
 }
 
-static int write_spilled (struct pairs *p, const struct writing *w,
+static int write_pairs (struct writing *w, const struct pair *pairs, size_t n,
+                        struct err *err)
+{
+    int rc = 0;
+
+    while (n > 0 && rc == 0) {
+        int rows = n < AT_ONCE ? (int)n : AT_ONCE;
+
+        if (rows != w->rows) {
+            (void)sqlite3_finalize (w->st);
+            w->st = NULL;
+            w->rows = rows;
+            if ((rc = prepare (w, rows, err)) < 0)
+                break;
+        }
+        for (int i = 0; i < rows; i++)
+            bind_row (w, i, &pairs[i]);
+        rc = db_run (w->st, err);
+        pairs += rows;
+        n -= (size_t)rows;
+    }
+    return rc;
+}
+
+static int write_spilled (struct pairs *p, struct writing *w,
                           struct err *err)
 {
     sqlite3_stmt *st = NULL;
@@ -202,7 +248,7 @@ static int write_spilled (struct pairs *p, const struct writing *w,
             sqlite3_column_double (st, 5),
         };
 
-        rc = code == SQLITE_ROW ? write_pair (w, &one, err)
+        rc = code == SQLITE_ROW ? write_pairs (w, &one, 1, err)
                                 : db_error (p->db, "cannot sum waits", err);
     }
     (void)sqlite3_finalize (st);
@@ -212,18 +258,15 @@ static int write_spilled (struct pairs *p, const struct writing *w,
 int pairs_write (struct pairs *p, const struct texts *steps,
                  const struct skew *skew, struct err *err)
 {
-    struct writing w = { NULL, steps, skew };
-    int rc = db_prepare (p->db, "INSERT INTO Wait (step, comm_group, late_rank,"
-                                " waiting_rank, ops, wait_ms, clock_error_ms) "
-                                "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)", &w.st,
-                         err);
+    struct writing w = { p->db, NULL, steps, skew, 0 };
+    int rc = 0;
 
-    if (rc == 0 && p->spilled)
+    if (p->spilled) {
         rc = write_spilled (p, &w, err);
-    else
+    } else {
         gather (p);
-    for (size_t i = 0; i < p->n && rc == 0; i++)
-        rc = write_pair (&w, &p->slots[i], err);
+        rc = write_pairs (&w, p->slots, p->n, err);
+    }
     (void)sqlite3_finalize (w.st);
     return rc;
 }

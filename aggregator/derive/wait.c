@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define KINDS 64                // names of ops that are remembered
+#define GROUPS 16               // and groups of a rank
 
 struct deriver {
     sqlite3 *db;
@@ -30,11 +31,17 @@ struct deriver {
     double *wait_ms;            // of one op
     size_t room;
     int64_t by_start, by_elapse;        // ops of whole sets, by rule
-    int64_t incomplete, ambiguous, unpaired;
+    int64_t incomplete, ambiguous;
     uint64_t dropped;
     // what the last rows had
+    int64_t capture, rank;      // rank -1: it does not count
+    bool trace;
     uint32_t step;
     char step_text[64];
+    struct {
+        char name[CAPTURE_HASH_MAX];    // "": none
+        uint32_t group, size;
+    } groups[GROUPS];           // of the rank of 'capture'
     struct {
         uint64_t hash;
         bool mutual;
@@ -59,7 +66,7 @@ static bool any_trace (const struct deriver *d)
 /* ---- rows ---- */
 
 enum { ROW_ID, ROW_OP, ROW_GROUP, ROW_START, ROW_ELAPSE, ROW_STEP, ROW_TYPE,
-       ROW_RANK, ROW_CAPTURE };
+       ROW_CAPTURE };
 
 static const char *text_at (sqlite3_stmt *st, int column, size_t *n)
 {
@@ -84,6 +91,36 @@ static uint32_t step_of (struct deriver *d, sqlite3_stmt *st)
     return d->step;
 }
 
+/* A rank has some groups, and thousands of ops in each. */
+static uint32_t group_of (struct deriver *d, sqlite3_stmt *st, uint32_t *size)
+{
+    size_t n;
+    const char *name = text_at (st, ROW_GROUP, &n);
+    unsigned i = n > 0 ? (unsigned)(name[n - 1] + 5 * name[n / 2]) % GROUPS : 0;
+
+    if (n == 0 || n >= CAPTURE_HASH_MAX)
+        return 0;
+    if (strcmp (d->groups[i].name, name) != 0) {
+        memcpy (d->groups[i].name, name, n + 1);
+        d->groups[i].group = members_group (d->members, name, n, d->rank,
+                                            &d->groups[i].size);
+    }
+    *size = d->groups[i].size;
+    return d->groups[i].group;
+}
+
+static void begin_capture (struct deriver *d, int64_t capture)
+{
+    d->capture = capture;
+    d->trace = is_trace (d, capture);
+    d->rank = capture >= 1 && (uint64_t)capture <= d->nitems
+                  ? d->items[capture - 1].rank : -1;
+    if (d->rank >= CAPTURE_WORLD_MAX)
+        d->rank = -1;
+    for (unsigned i = 0; i < GROUPS; i++)
+        d->groups[i].name[0] = '\0';
+}
+
 /* A job has a dozen kinds of ops, and millions of them. */
 static bool is_mutual (struct deriver *d, const char *op, size_t n)
 {
@@ -106,31 +143,41 @@ static bool is_usable (double start_us, double elapse_ms)
            fabs (start_us) < 1e18 && elapse_ms < 1e12;
 }
 
+/* The columns that are needed of a row; false: it is of no use here. */
+static bool read_row (struct deriver *d, sqlite3_stmt *st, struct arrival *a)
+{
+    const char *op, *type;
+    size_t n, ntype;
+
+    op = text_at (st, ROW_OP, &n);
+    type = text_at (st, ROW_TYPE, &ntype);
+    a->p2p = *type == 'p';
+    if (n == 0 || !is_mutual (d, op, n) ||
+        !(a->group = group_of (d, st, &a->size)) ||
+        (a->p2p && a->size != 2))       // who of them with whom?
+        return false;
+    a->row = sqlite3_column_int64 (st, ROW_ID);
+    a->rank = (uint32_t)d->rank & 0xffffff;
+    a->by_start = d->trace;
+    a->key = arrival_key (op, n, a->p2p);
+    a->start_us = sqlite3_column_double (st, ROW_START);
+    a->elapse_ms = sqlite3_column_double (st, ROW_ELAPSE);
+    return is_usable (a->start_us, a->elapse_ms) &&
+           sqlite3_column_type (st, ROW_ELAPSE) != SQLITE_NULL &&
+           (!d->trace || sqlite3_column_type (st, ROW_START) != SQLITE_NULL);
+}
+
 static int take_row (struct deriver *d, sqlite3_stmt *st, struct err *err)
 {
-    struct arrival a = { .row = sqlite3_column_int64 (st, ROW_ID) };
-    int64_t rank = sqlite3_column_int64 (st, ROW_RANK);
-    const char *group, *op;
-    size_t ngroup, nop, ntype;
+    int64_t capture = sqlite3_column_int64 (st, ROW_CAPTURE);
+    struct arrival a = { .key = 0 };
 
-    group = text_at (st, ROW_GROUP, &ngroup);
-    op = text_at (st, ROW_OP, &nop);
-    if (sqlite3_column_type (st, ROW_ELAPSE) == SQLITE_NULL || nop == 0 ||
-        !(a.group = members_group (d->members, group, ngroup, rank, &a.size)))
-        return 0;
-    a.by_start = is_trace (d, sqlite3_column_int64 (st, ROW_CAPTURE));
-    if (a.by_start && sqlite3_column_type (st, ROW_START) == SQLITE_NULL)
-        return 0;
-    a.start_us = sqlite3_column_double (st, ROW_START);
-    a.elapse_ms = sqlite3_column_double (st, ROW_ELAPSE);
-    if (!is_usable (a.start_us, a.elapse_ms) || rank >= CAPTURE_WORLD_MAX)
+    if (capture != d->capture)
+        begin_capture (d, capture);
+    if (d->rank < 0 || !read_row (d, st, &a))
         return 0;
     if ((a.step = step_of (d, st)) == TEXTS_NONE)
         return err_set (err, ENOMEM, "no memory for steps");
-    a.rank = (uint32_t)rank & 0xffffff;
-    a.mutual = is_mutual (d, op, nop);
-    a.p2p = *text_at (st, ROW_TYPE, &ntype) == 'p';
-    a.key = arrival_key (op, nop, a.p2p);
     return arrivals_add (d->arrivals, &a, err);
 }
 
@@ -139,7 +186,7 @@ static int take_rows (struct deriver *d, struct err *err)
     sqlite3_stmt *st = NULL;
     int code, rc = db_prepare (
         d->db, "SELECT rowid, hccl_op_name, group_name, start_timestamp, "
-               "elapse_time, step, type, rank, capture FROM CommAnalyzerTime",
+               "elapse_time, step, type, capture FROM CommAnalyzerTime",
         &st, err);
 
     while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE)
@@ -173,10 +220,6 @@ static int take_op (void *arg, const struct arrival *a, size_t n,
     size_t late;
     int rc;
 
-    if (!a->mutual || (a->p2p && a->size != 2)) {
-        d->unpaired++;
-        return 0;
-    }
     d->incomplete += set == ARRIVAL_INCOMPLETE;
     d->ambiguous += set == ARRIVAL_AMBIGUOUS;
     if (set != ARRIVAL_WHOLE)
@@ -240,8 +283,6 @@ static int say_job (struct deriver *d, struct err *err)
         rc = say_count (st, "wait_ops_incomplete", d->incomplete, err);
     if (rc == 0)
         rc = say_count (st, "wait_ops_ambiguous", d->ambiguous, err);
-    if (rc == 0)
-        rc = say_count (st, "wait_ops_one_sided", d->unpaired, err);
     if (rc == 0)
         rc = say_count (st, "wait_rows_dropped", (int64_t)d->dropped, err);
     if (rc == 0 && !isnan (ends)) {
