@@ -6,8 +6,7 @@
 
 static uint64_t mix (uint64_t h)
 {
-    h = (h ^ h >> 32) * UINT64_C (0xd6e8feb86659fd93);
-    h = (h ^ h >> 32) * UINT64_C (0xd6e8feb86659fd93);
+    h *= UINT64_C (0xd6e8feb86659fd93);
     return h ^ h >> 32;
 }
 
@@ -22,7 +21,7 @@ uint64_t texts_hash (const char *s, size_t n)
     }
     word = 0;
     memcpy (&word, s, n);
-    return mix (h ^ word);
+    return mix (mix (h ^ word));
 }
 
 /* Where the text is, or the free place for it. */

@@ -124,10 +124,16 @@ static void begin_capture (struct deriver *d, int64_t capture)
 /* A job has a dozen kinds of ops, and millions of them. */
 static bool is_mutual (struct deriver *d, const char *op, size_t n)
 {
-    const char *end = strstr (op, "__");
-    size_t size = end ? (size_t)(end - op) : n;
-    uint64_t hash = texts_hash (op, size);
-    unsigned i = hash % KINDS;
+    const char *end = memchr (op, '_', n);
+    size_t size;
+    uint64_t hash;
+    unsigned i;
+
+    while (end && end[1] != '_')
+        end = memchr (end + 1, '_', n - (size_t)(end + 1 - op));
+    size = end ? (size_t)(end - op) : n;
+    hash = texts_hash (op, size);
+    i = hash % KINDS;
 
     if (d->kinds[i].hash != hash) {
         d->kinds[i].hash = hash;
