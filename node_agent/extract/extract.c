@@ -1,6 +1,7 @@
 /* node_agent/extract/extract.c - a capture: opened, looked at, read */
 #include "extract/extractor.h"
 #include "extract/extras.h"
+#include "extract/other_files.h"
 
 #include "base/fileio.h"
 #include "base/utf8.h"
@@ -100,7 +101,9 @@ static int source_open (struct source *src)
     return open_results (src, "mindstudio_profiler_output");
 }
 
-static void add_tree (int dirfd, unsigned depth, struct extract_look *look)
+/* 'src' is there at the top, where what is found is noted. */
+static void add_tree (struct source *src, int dirfd, unsigned depth,
+                      struct extract_look *look)
 {
     DIR *dir = fdopendir (dirfd);
     struct dirent *e;
@@ -112,6 +115,7 @@ static void add_tree (int dirfd, unsigned depth, struct extract_look *look)
         return;
     }
     while ((e = fileio_next_entry (dir, &rc))) {
+        uint64_t before = look->tree_bytes;
         int64_t mtime;
 
         if (fstatat (dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -123,16 +127,19 @@ static void add_tree (int dirfd, unsigned depth, struct extract_look *look)
             int fd = fileio_open_dir_at (dirfd, e->d_name, NULL);
 
             if (fd >= 0)
-                add_tree (fd, depth - 1, look);
+                add_tree (NULL, fd, depth - 1, look);
         } else if (S_ISREG (st.st_mode)) {
             look->tree_files++;
             look->tree_bytes += (uint64_t)st.st_size;
         }
+        if (src && (S_ISDIR (st.st_mode) || S_ISREG (st.st_mode)))
+            other_files_top (src, e->d_name, S_ISDIR (st.st_mode),
+                             look->tree_bytes - before);
     }
     (void)closedir (dir);
 }
 
-static void measure (const struct source *src, struct extract_look *look)
+static void measure (struct source *src, struct extract_look *look)
 {
     struct stat st;
     int fd;
@@ -151,7 +158,7 @@ static void measure (const struct source *src, struct extract_look *look)
         look->newest_ns = st.st_mtim.tv_sec * INT64_C (1000000000) +
                           st.st_mtim.tv_nsec;
     if (fd >= 0)
-        add_tree (fd, TREE_DEPTH_MAX, look);
+        add_tree (src, fd, TREE_DEPTH_MAX, look);
     look->done_marker = src->out >= 0 &&
                         fstatat (src->out, DONE_MARKER, &st,
                                  AT_SYMLINK_NOFOLLOW) == 0;

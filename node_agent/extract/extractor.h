@@ -19,7 +19,7 @@ struct verdict {
 struct extractor {
     const char *source;         // what Capture.source says
     const char *what;           // the same in a sentence
-    const char *file;           // what it reads
+    const char *file;           // what it reads; may be a pattern (fnmatch)
     unsigned tables;            // which it may have: a set of 1 << table_id
 
     /* Whether the capture has its file, and its size (which may be NULL):
@@ -42,6 +42,9 @@ void verdict_all (struct verdict *v, unsigned want, enum reading how,
 /* Whether there is a file that some extractor would read. */
 bool extractors_any (const struct source *src);
 
+/* Whether some extractor reads files of this name. */
+bool extractors_know (const char *name);
+
 /* Bytes of the files that will be read, about. */
 uint64_t extractors_work (const struct source *src);
 
@@ -51,6 +54,8 @@ uint64_t extractors_work (const struct source *src);
 int extractors_run (struct source *src, struct err *err);
 
 /* ---- the readers ---- */
+
+bool memory_timeline_is_there (const struct source *src, uint64_t *size);
 
 void read_analysis_db (struct source *src, unsigned want, struct verdict *v,
                        struct err *err);
@@ -66,6 +71,8 @@ void read_api_statistic (struct source *src, unsigned want, struct verdict *v,
                          struct err *err);
 void read_memory_record (struct source *src, unsigned want, struct verdict *v,
                          struct err *err);
+void read_memory_timeline (struct source *src, unsigned want,
+                           struct verdict *v, struct err *err);
 void read_module_memory (struct source *src, unsigned want, struct verdict *v,
                          struct err *err);
 

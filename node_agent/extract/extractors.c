@@ -6,7 +6,9 @@
  */
 #include "extract/extractor.h"
 #include "extract/extras.h"
+#include "extract/other_files.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +38,8 @@ static const struct extractor extractors[] = {
       read_memory_record },
     { "text", "the text export", "npu_module_mem.csv", SET (TABLE_MEMORY),
       NULL, read_module_memory },
+    { "timeline", "a memory timeline", "a memory timeline", SET (TABLE_MEMORY),
+      memory_timeline_is_there, read_memory_timeline },
 };
 
 #define EXTRACTORS (sizeof (extractors) / sizeof (extractors[0]))
@@ -63,6 +67,15 @@ static bool is_there (const struct extractor *e, const struct source *src,
 {
     return e->is_there ? e->is_there (src, size)
                        : source_has (src->out, e->file, size);
+}
+
+bool extractors_know (const char *name)
+{
+    for (size_t i = 0; i < EXTRACTORS; i++) {
+        if (fnmatch (extractors[i].file, name, 0) == 0)
+            return true;
+    }
+    return strcmp (name, "analyse.done") == 0;
 }
 
 bool extractors_any (const struct source *src)
@@ -296,6 +309,7 @@ int extractors_run (struct source *src, struct err *err)
     memset (&o, 0, sizeof (o));
     for (unsigned t = 0; t < TABLE_COUNT; t++)
         o.tables[t].how = o.before[t].how = READING_ABSENT;
+    other_files_note (src);
     for (size_t i = 0; i < EXTRACTORS && !src->stopped; i++) {
         unsigned want = extractors[i].tables & not_whole (&o);
 

@@ -270,7 +270,7 @@ void extras_file (struct source *src, const char *path, uint64_t bytes)
     }
 }
 
-void extras_each_file (struct source *src,
+void extras_each_file (const struct source *src,
                        bool (*fn) (void *arg, const char *path, bool *read),
                        void *arg)
 {

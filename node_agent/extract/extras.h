@@ -53,7 +53,7 @@ void extras_file (struct source *src, const char *path, uint64_t bytes);
 /* Each file that was noted and that nobody has read, until 'fn' returns
  * false.  If 'fn' sets *read, the file is not one of OtherFile any more.
  */
-void extras_each_file (struct source *src,
+void extras_each_file (const struct source *src,
                        bool (*fn) (void *arg, const char *path, bool *read),
                        void *arg);
 
