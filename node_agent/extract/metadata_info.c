@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 #define DEPTH_MAX 8             // of containers within one value
-#define TEXT_MAX (EXTRAS_VALUE_MAX + 4)         // one more than is carried
+#define TEXT_MAX (EXTRAS_VALUE_MAX + 4)         // more than is carried
+#define KEY_MAX (EXTRAS_NAME_MAX + 4)           // the same
 
 /* The JSON text of a value, as far as it is carried. */
 struct text {
@@ -132,9 +133,8 @@ static bool carry (struct source *src, struct scan *s, const char *kind,
 static bool carry_sub (struct source *src, struct scan *s, const char *kind,
                        const char *key, size_t key_size)
 {
-    char name[2 * EXTRAS_NAME_MAX];
-    size_t n = s->key_size < EXTRAS_NAME_MAX - 1 ? s->key_size
-                                                 : EXTRAS_NAME_MAX - 1;
+    char name[2 * KEY_MAX + 1];
+    size_t n = s->key_size < KEY_MAX ? s->key_size : KEY_MAX;
 
     memcpy (name, key, key_size);
     if (key_size > 0)
@@ -159,7 +159,7 @@ bool metadata_value (struct source *src, struct scan *s, const char *key,
 {
     bool variables = is (key, key_size, "ENV_VARIABLES");
     const char *kind = variables ? "environment" : "metadata";
-    char own[EXTRAS_NAME_MAX];
+    char own[KEY_MAX];
 
     if (!src->extras || is (key, key_size, "parallel_group_info"))
         return scan_skip (s);   // groups have tables of their own
