@@ -1,7 +1,8 @@
 /* node_agent/extract/metadata_info.c - metadata as rows of CaptureInfo */
 #include "extract/metadata_info.h"
 
-#include <stdio.h>
+#include "base/utf8.h"
+
 #include <stdlib.h>
 
 #define DEPTH_MAX 8             // of containers within one value
@@ -12,6 +13,7 @@
 struct text {
     char s[TEXT_MAX];
     size_t n;
+    char long_string[3 * (EXTRAS_VALUE_MAX + 1)];
 };
 
 static void put (struct text *t, const char *s, size_t n)
@@ -32,6 +34,41 @@ static void put_quoted (struct text *t, const char *s, size_t n)
         put (t, (unsigned char)s[i] < ' ' ? " " : &s[i], 1);
     }
     put (t, "\"", 1);
+}
+
+/* Whether the string at s->at ends within what the scanner has here, so that
+ * it is short enough to be decoded.
+ */
+static bool is_short (const struct scan *s)
+{
+    const char *end = s->at + SCAN_AHEAD < s->end ? s->at + SCAN_AHEAD
+                                                  : s->end;
+
+    for (const char *p = s->at + 1; p < end; p++) {
+        if (*p == '"')
+            return true;
+        p += *p == '\\';
+    }
+    return false;
+}
+
+/* A string.  Of a long one only its first bytes are taken, as they are written,
+ * but more than are carried: it will be cut.
+ */
+static bool take_string (struct scan *s, struct text *t, const char **ret,
+                         size_t *size)
+{
+    char raw[EXTRAS_VALUE_MAX + 2] = "";
+    uint64_t bad = 0;
+    size_t n = (size_t)(s->end - s->at - 1);
+
+    if (is_short (s))
+        return scan_text (s, ret, size);
+    n = n < EXTRAS_VALUE_MAX + 1 ? n : EXTRAS_VALUE_MAX + 1;
+    memcpy (raw, s->at + 1, n);
+    *ret = t->long_string;
+    *size = utf8_repair (raw, n, t->long_string, &bad);
+    return scan_skip (s);
 }
 
 /* A number, true, false or null, as it is written. */
@@ -104,7 +141,7 @@ static bool take_value (struct scan *s, struct text *t, unsigned depth)
         return take_array (s, t, depth);
     if (c != '"')
         return take_word (s, t);
-    if (!scan_text (s, &text, &n))
+    if (!take_string (s, t, &text, &n))
         return false;
     put_quoted (t, text, n);
     return true;
@@ -113,12 +150,13 @@ static bool take_value (struct scan *s, struct text *t, unsigned depth)
 static bool carry (struct source *src, struct scan *s, const char *kind,
                    const char *name, size_t name_size)
 {
-    struct text t = { .n = 0 };
+    struct text t;
     const char *text = t.s;
     size_t n;
 
+    t.n = 0;
     if (scan_peek (s) == '"') {
-        if (!scan_text (s, &text, &n))
+        if (!take_string (s, &t, &text, &n))
             return false;
     } else if (take_value (s, &t, 0)) {
         n = t.n;

@@ -321,6 +321,26 @@ static void test_info (void **state)
            CAPTURE_COMPLETE, "");
 }
 
+/* A text that no scanner would hold is cut, and is no damage. */
+static void test_huge_info (void **state)
+{
+    static char big[300000];
+    struct capture c;
+
+    (void)state;
+    make_capture ();
+    memset (big, 'v', sizeof (big) - 1);
+    memcpy (big, "{\"a\":\"\\u00e4\xff", 13);
+    memcpy (big + sizeof (big) - 14, "\",\"b\":[\"12\"]}", 14);
+    put ("profiler_metadata.json", big);
+    read_table (TABLE_INFO, &c);
+    if (c.state != CAPTURE_COMPLETE)
+        fail_msg ("%s", c.reason);
+    assert_non_null (strstr (kept.text, "metadata|a|\\u00e4\xef\xbf\xbdvv"));
+    assert_non_null (strstr (kept.text, "vvv...\nmetadata|b|[\"12\"]\n"));
+    capture_fini (&c);
+}
+
 /* Names and values of any length, and more than are carried. */
 static void test_long_info (void **state)
 {
@@ -468,6 +488,7 @@ int main (void)
         cmocka_unit_test (test_many_components),
         cmocka_unit_test (test_info),
         cmocka_unit_test (test_long_info),
+        cmocka_unit_test (test_huge_info),
         cmocka_unit_test (test_timelines),
         cmocka_unit_test (test_bad_timelines),
         cmocka_unit_test (test_other_files),
