@@ -104,6 +104,7 @@ struct options {
     int ranks_per_host;
     bool indent;
     bool crlf;
+    bool extras; // also what is not one of the four tables
     bool string_rank;
     bool no_rank;
     int repeat;
@@ -321,6 +322,9 @@ void join_path (char *out, const char *dir, const char *name);
 // maker_info.c
 void write_profiler_info (const struct capture *c, const char *path);
 void write_metadata (const struct capture *c, const char *path);
+
+// maker_extras.c
+void write_extras (const struct capture *c, const char *dir);
 
 // maker_break.c
 void break_files (const char *output, const struct capture *c, unsigned flags);

@@ -133,6 +133,8 @@ static void write_output (const struct capture *c, const char *dir)
         }
         join_path (path, dir, "step_trace_time.csv");
         write_step_csv (c, path);
+        if (opt->extras)
+            write_extras (c, dir);
     }
     if (opt->form & FORM_DB) {
         join_path (path, dir, "analysis.db");

@@ -33,6 +33,7 @@ enum option_id {
     O_RANKS_PER_HOST,
     O_INDENT,
     O_CRLF,
+    O_EXTRAS,
     O_STRING_RANK,
     O_NO_RANK,
     O_REPEAT,
@@ -61,6 +62,7 @@ static const struct option long_options[] = {
     {"ranks-per-host", required_argument, NULL, O_RANKS_PER_HOST},
     {"indent", no_argument, NULL, O_INDENT},
     {"crlf", no_argument, NULL, O_CRLF},
+    {"extras", no_argument, NULL, O_EXTRAS},
     {"string-rank", no_argument, NULL, O_STRING_RANK},
     {"no-rank", no_argument, NULL, O_NO_RANK},
     {"repeat", required_argument, NULL, O_REPEAT},
@@ -126,7 +128,7 @@ static _Noreturn void help (void)
           "  --slow-rank R --slow-link SRC-DST --transports LIST\n"
           "  --form text|db|both --age 2023|2024|2025|2026 --level 0|1|2\n"
           "  --layout real|renamed --repeat N\n"
-          "  --indent --crlf --string-rank --no-rank\n"
+          "  --indent --crlf --extras --string-rank --no-rank\n"
           "  --break KIND[:RANK] --huge-bytes N --truth FILE --quiet\n\n"
           "kinds of --break:");
     for (size_t i = 0; i < BREAK_KINDS; i++)
@@ -261,6 +263,9 @@ static void parse_switch (struct options *opt, int id)
         break;
     case O_CRLF:
         opt->crlf = true;
+        break;
+    case O_EXTRAS:
+        opt->extras = true;
         break;
     case O_STRING_RANK:
         opt->string_rank = true;
