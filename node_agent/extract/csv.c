@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "extract/scan_number.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,6 +11,7 @@
 
 #define BUFFER (2 * CSV_RECORD_MAX)
 #define TEXT_MAX 4096u          // bytes of a text that csv_text repairs
+#define PAD 16u                 // zeros behind the last byte, for scan_number
 
 static const struct csv_field none = { NULL, 0 };
 
@@ -21,12 +23,12 @@ enum reading csv_open (struct csv *c, struct source *src, int dir,
     *c = (struct csv){ .src = src };
     if ((how = watched_open (&c->file, dir, name, err)) != READING_WHOLE)
         return how;
-    if (!(c->buf = malloc (BUFFER + 3 * TEXT_MAX + 1))) {
+    if (!(c->buf = malloc (BUFFER + PAD + 3 * TEXT_MAX + 1))) {
         src->stopped = err_set (err, ENOMEM, "no memory to read %s", name);
         watched_close (&c->file);
         return READING_STOPPED;
     }
-    c->fixed = c->buf + BUFFER;
+    c->fixed = c->buf + BUFFER + PAD;
     c->at = c->end = c->buf;
     c->next_line = 1;
     return READING_WHOLE;
@@ -86,6 +88,7 @@ static bool fill (struct csv *c)
         return csv_fail (c, strerror ((int)-n), none);
     }
     c->end += n;
+    memset (c->end, 0, PAD);
     c->eof = n == 0;
     return n > 0;
 }
@@ -216,6 +219,7 @@ bool csv_field (struct csv *c, int i, struct csv_field *ret)
 
 bool csv_real (struct csv *c, int i, double *ret)
 {
+    struct scan_number number;
     struct csv_field f;
 
     *ret = NAN;
@@ -225,7 +229,20 @@ bool csv_real (struct csv *c, int i, double *ret)
         f.n--;
     if (f.n == 0 || (f.n == 3 && memcmp (f.s, "N/A", 3) == 0))
         return true;
+    if (scan_number (f.s, &number) == f.s + f.n && !number.slow) {
+        *ret = number.value;
+        return true;
+    }
     return units_real (f.s, f.n, ret) == 0 || csv_fail (c, "not a number:", f);
+}
+
+static bool is_ascii (struct csv_field f)
+{
+    unsigned char all = 0;
+
+    for (size_t i = 0; i < f.n; i++)
+        all |= (unsigned char)f.s[i];
+    return all < 128;
 }
 
 bool csv_text (struct csv *c, int i, size_t max, struct csv_field *ret)
@@ -236,6 +253,8 @@ bool csv_text (struct csv *c, int i, size_t max, struct csv_field *ret)
     if (!csv_field (c, i, ret))
         return false;
     max = max < TEXT_MAX ? max : TEXT_MAX;
+    if (ret->n <= max && is_ascii (*ret))
+        return true;
     if (ret->n > max) {
         ret->n = max;
         while (ret->n > 0 && ((unsigned char)ret->s[ret->n] & 0xc0) == 0x80)

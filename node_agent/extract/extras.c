@@ -87,7 +87,8 @@ bool extras_is_secret (const char *name, size_t n)
         size_t size = strlen (words[w]);
 
         for (size_t i = 0; i + size <= n; i++) {
-            if (strncasecmp (name + i, words[w], size) == 0)
+            if ((name[i] & 0x5f) == words[w][0] &&
+                strncasecmp (name + i, words[w], size) == 0)
                 return true;
         }
     }

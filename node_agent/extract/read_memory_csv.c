@@ -71,13 +71,15 @@ static bool read_row (const struct form *form, struct csv *c,
     struct csv_field component;
     double device, at, v[COLUMNS];
 
-    if (!read_device (c, where, &device) || !csv_real (c, where[AT], &at))
-        return false;
     for (int col = ALLOCATED; col < COLUMNS; col++) {
         if (!csv_real (c, where[col], &v[col]))
             return false;
     }
-    if (!csv_text (c, where[COMPONENT], EXTRAS_NAME_MAX, &component))
+    // most components never hold anything
+    if (!(v[ALLOCATED] > 0 || v[RESERVED] > 0 || v[ACTIVE] > 0))
+        return true;
+    if (!read_device (c, where, &device) || !csv_real (c, where[AT], &at) ||
+        !csv_text (c, where[COMPONENT], EXTRAS_NAME_MAX, &component))
         return false;
     for (int col = ALLOCATED; col < COLUMNS; col++) {
         if (form->kinds[col])
