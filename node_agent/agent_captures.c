@@ -104,8 +104,10 @@ static void note_files (struct agent *a, const struct sealed *s)
         log_text (LOG_LEVEL_INFO, "kept", "%s will not be released: it is %s, "
                   "and its raw files stay here (no --raw)", s->what.path,
                   s->state);
-    else if (spool_add_release (a->spool, s->what.path, s->nitems,
-                                &s->manifest, clock_wall_ns (), &err) < 0)
+    else if (spool_add_release (a->spool, s->what.path,
+                                a->opt->raw ? RELEASE_KEPT : RELEASE_KEPT_ROWS,
+                                s->nitems, &s->manifest, clock_wall_ns (),
+                                &err) < 0)
         log_text (LOG_LEVEL_WARN, "release", "%s will not be released: %s",
                   s->what.path, err.text);
 }
@@ -485,6 +487,7 @@ static void on_searched (void *arg, struct finder_result *results, size_t n)
     if (rc < 0)
         log_failure (a, "watch-failed", &err);
     a->searched = a->searched || last;
+    a->looked = true;
     if (a->ended_ns > 0 && !a->searched)
         took = 0;               // begin the last one now
     (void)loop_add_timer (a->loop, took * SCAN_SHARE > SCAN_NS

@@ -66,6 +66,7 @@ struct agent {
     unsigned scans_after_end;
     int64_t search_began_ns;    // of the large directories, the latest one
     bool searched;              // one that began after the end has ended
+    bool looked;                // a search has ended: what is there is known
     bool done_said;             // DONE: the aggregator knows that it has all
     char done_text[MESSAGE_TEXT_MAX];   // or what it will not get
     bool flushed;               // what had not settled was taken as it was

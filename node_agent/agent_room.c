@@ -136,9 +136,12 @@ static int release_one (struct agent *a, bool full)
 {
     struct err err = { "" };
     char path[PATH_MAX] = "";
-    int rc = release_next (a->spool, &a->release, full, clock_wall_ns (), path,
-                           &err);
+    int rc;
 
+    if (!a->looked)             // what is there may be more than was delivered
+        return 0;
+    rc = release_next (a->spool, &a->release, full, clock_wall_ns (), path,
+                       &err);
     if (rc > 0)
         log_text (LOG_LEVEL_INFO, "released", "%s", path);
     else if (rc < 0)
@@ -217,6 +220,7 @@ static void choose_release (struct agent *a)
     (void)release_parse (a->opt->release, &a->release);
     if (a->guard.policy == GUARD_DROP && a->release.kind == RELEASE_NEVER)
         a->release.kind = RELEASE_WHEN_FULL;
+    a->release.rows_do = a->opt->release_rows_only && !a->opt->raw;
     if (a->opt->run_dir) {      // other directories are their owners' affair
         char own[PATH_MAX];
 

@@ -78,20 +78,32 @@ int release_repair (struct spool *s, struct err *err)
     return rc < 0 ? rc : first;
 }
 
-/* The oldest that may go, into *ret; as spool_next_release. */
-static int find_next (struct spool *s, const struct release_policy *p,
-                      int64_t wall_ns, struct released *ret, struct err *err)
+/* The oldest that is kept so and may go, into *ret; as spool_next_release. */
+static int find_kept (struct spool *s, const struct release_policy *p,
+                      enum release_state kept, int64_t wall_ns,
+                      struct released *ret, struct err *err)
 {
     int64_t before = p->kind == RELEASE_AFTER ? wall_ns - p->after_ns
                                               : INT64_MAX;
     int rc;
 
     ret->id = 0;
-    while ((rc = spool_next_release (s, RELEASE_KEPT, ret->id, before, ret,
-                                     err)) > 0 &&
+    while ((rc = spool_next_release (s, kept, ret->id, before, ret, err)) > 0 &&
            !release_concerns (p, ret->path))
         buf_fini (&ret->manifest);
     return rc;
+}
+
+/* What a former life delivered without the raw files is not all that this one
+ * has to deliver, unless it says that rows will do.
+ */
+static int find_next (struct spool *s, const struct release_policy *p,
+                      int64_t wall_ns, struct released *ret, struct err *err)
+{
+    int rc = find_kept (s, p, RELEASE_KEPT, wall_ns, ret, err);
+
+    return rc == 0 && p->rows_do
+               ? find_kept (s, p, RELEASE_KEPT_ROWS, wall_ns, ret, err) : rc;
 }
 
 int release_next (struct spool *s, const struct release_policy *p, bool full,

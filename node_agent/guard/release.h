@@ -17,6 +17,7 @@ struct release_policy {
     enum release_kind kind;
     int64_t after_ns;           // of RELEASE_AFTER: since sealing
     const char *below;          // only captures below this directory; NULL: all
+    bool rows_do;               // those of which only rows were delivered, too
 };
 
 /* "never", "shipped", "after=DURATION", "when-full"; false for anything else,

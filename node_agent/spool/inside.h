@@ -17,7 +17,7 @@
 
 #include "base/db.h"
 
-#define SPOOL_SCHEMA 3          // PRAGMA user_version
+#define SPOOL_SCHEMA 4          // PRAGMA user_version
 #define SPOOL_KINDS 3           // ITEM_ROWS, ITEM_RAW, and an unused 0
 #define SPOOL_LEDGER "ledger.db"
 #define SPOOL_ITEMS "items"

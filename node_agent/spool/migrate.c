@@ -1,6 +1,7 @@
 /* node_agent/spool/migrate.c - ledgers of older versions
  *
- * Version 2 had no checksums for what may be released.
+ * Version 3 did not say of what may be released whether the raw files were
+ * delivered, too; version 2 had no checksums for it.
  *
  * Version 1 had no rows for captures, and its shipments were in the spool's
  * own directory.  Their files are linked to their new names, everything is
@@ -182,7 +183,18 @@ static int migrate_1 (struct spool *s, struct err *err)
     return spool_ledger_commit (s, "agent.spool.migrate.commit", err);
 }
 
-static int migrate_2 (struct spool *s, struct err *err)
+static const char migrate_2_sql[] =
+    "ALTER TABLE release ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE release SET sum=" RELEASE_SUM ("state");
+
+// a row with a wrong sum keeps it, and is never believed
+static const char migrate_3_sql[] =
+    "UPDATE release SET state=5, sum=" RELEASE_SUM ("5") " WHERE state=0 AND "
+    "sum IS " RELEASE_SUM ("state") " AND NOT EXISTS (SELECT 1 FROM item WHERE "
+    "item.id BETWEEN first_item AND last_item AND kind=2);"
+    "PRAGMA user_version=4";
+
+static int migrate_2 (struct spool *s, int64_t version, struct err *err)
 {
     int rc = tally_load (s, err);
 
@@ -190,9 +202,10 @@ static int migrate_2 (struct spool *s, struct err *err)
         rc = spool_ledger_begin (s, err);
     if (rc < 0)
         return rc;
-    rc = db_exec (s->db, "ALTER TABLE release ADD COLUMN sum INTEGER NOT NULL "
-                  "DEFAULT 0; UPDATE release SET sum=" RELEASE_SUM ("state")
-                  "; PRAGMA user_version=3", err);
+    if (version == 2)
+        rc = db_exec (s->db, migrate_2_sql, err);
+    if (rc == 0)
+        rc = db_exec (s->db, migrate_3_sql, err);
     if (rc < 0) {
         rc = ledger_error (s, NULL);
         spool_ledger_rollback (s);
@@ -203,5 +216,5 @@ static int migrate_2 (struct spool *s, struct err *err)
 
 int spool_migrate (struct spool *s, int64_t version, struct err *err)
 {
-    return version == 1 ? migrate_1 (s, err) : migrate_2 (s, err);
+    return version == 1 ? migrate_1 (s, err) : migrate_2 (s, version, err);
 }

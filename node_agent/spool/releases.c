@@ -9,7 +9,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-int spool_add_release (struct spool *s, const char *path, size_t nitems,
+int spool_add_release (struct spool *s, const char *path,
+                       enum release_state kept, size_t nitems,
                        const struct buf *manifest, int64_t now_ns,
                        struct err *err)
 {
@@ -20,8 +21,8 @@ int spool_add_release (struct spool *s, const char *path, size_t nitems,
         return err_sys (err, -rc, "cannot note the files of %s", path);
     rc = db_prepare (spool_db (s), "INSERT OR REPLACE INTO release (path, "
                      "first_item, last_item, sealed_ns, manifest, state, sum) "
-                     "SELECT ?1, a, b, ?3, ?4, 0, row_sum('r', ?1, a, b, ?3, "
-                     "?4, 0) FROM (SELECT max(id)-?2+1 AS a, max(id) AS b "
+                     "SELECT ?1, a, b, ?3, ?4, ?5, row_sum('r', ?1, a, b, ?3, "
+                     "?4, ?5) FROM (SELECT max(id)-?2+1 AS a, max(id) AS b "
                      "FROM item)", &st, err);
     if (rc == 0) {
         db_bind_text (st, 1, path);
@@ -29,6 +30,7 @@ int spool_add_release (struct spool *s, const char *path, size_t nitems,
         (void)sqlite3_bind_int64 (st, 3, now_ns);
         (void)sqlite3_bind_blob64 (st, 4, manifest->data, manifest->size,
                                    SQLITE_STATIC);
+        (void)sqlite3_bind_int (st, 5, (int)kept);
         rc = db_run (st, err);
     }
     (void)sqlite3_finalize (st);
@@ -52,7 +54,7 @@ int spool_add_release (struct spool *s, const char *path, size_t nitems,
 #define OLDEST \
     "SELECT id FROM (SELECT id, first_item, last_item, sealed_ns FROM " \
     "release WHERE state=?1 AND id>?2 ORDER BY id LIMIT " AHEAD ") WHERE " \
-    "?1<>0 OR (sealed_ns<?3 AND NOT EXISTS (SELECT 1 FROM item INDEXED BY " \
+    "?1 NOT IN (0, 5) OR (sealed_ns<?3 AND NOT EXISTS (SELECT 1 FROM item INDEXED BY " \
     "item_open WHERE kind IN (1, 2) AND item.state<6 AND item.id BETWEEN " \
     "first_item AND last_item)) ORDER BY id LIMIT 1"
 

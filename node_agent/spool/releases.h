@@ -16,6 +16,7 @@ enum release_state {
     RELEASE_DONE = 2,
     RELEASE_CHANGED = 3,        // not what was delivered: stays
     RELEASE_LEFT = 4,           // removed, but for what was not its own
+    RELEASE_KEPT_ROWS = 5,      // as RELEASE_KEPT, but only rows were sealed
 };
 
 struct released {
@@ -26,15 +27,17 @@ struct released {
     const char *why;            // it is not to be believed, or NULL
 };
 
-/* The last 'nitems' items that were sealed are those of this capture.  Replaces
+/* The last 'nitems' items that were sealed are those of this capture: 'kept' is
+ * RELEASE_KEPT if they are all of its files, else RELEASE_KEPT_ROWS.  Replaces
  * what was known of an older version of it.
  */
-int spool_add_release (struct spool *s, const char *path, size_t nitems,
+int spool_add_release (struct spool *s, const char *path,
+                       enum release_state kept, size_t nitems,
                        const struct buf *manifest, int64_t now_ns,
                        struct err *err);
 
-/* The first after 'id' in this state; of RELEASE_KEPT only those of which no
- * item is on its way, and which were sealed before 'before_ns'.  1, 0 for none,
+/* The first after 'id' in this state; of the two that are kept only those of
+ * which no item is on its way, and which were sealed before 'before_ns'.  1, 0 for none,
  * or negative.  Nothing may be removed if ret->why is set: its row is damaged,
  * or that of an item, or there are not as many delivered items as were sealed.
  */

@@ -77,7 +77,7 @@ static void add_capture (struct spool *s, const char *path)
                          (struct spool_left_out){ 0 }, NULL));
     buf_init (&manifest, 100);
     buf_put (&manifest, "1 2\0big\0" "1 2 3", 14);
-    require (spool_add_release (s, path, 2, &manifest, 5, NULL));
+    require (spool_add_release (s, path, RELEASE_KEPT, 2, &manifest, 5, NULL));
     buf_fini (&manifest);
     content_hash_fini (&items[0].hash);
     content_hash_fini (&items[1].hash);
@@ -212,7 +212,7 @@ static void take_items (struct spool *s, enum item_kind kind)
 
 static void take_releases (struct spool *s)
 {
-    for (int state = RELEASE_KEPT; state <= RELEASE_LEFT; state++) {
+    for (int state = RELEASE_KEPT; state <= RELEASE_KEPT_ROWS; state++) {
         struct released r;
 
         if (spool_next_release (s, (enum release_state)state, 0, INT64_MAX,

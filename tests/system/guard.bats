@@ -231,6 +231,22 @@ SCRIPT
     eventually captures_are 1
 }
 
+@test "what went as rows only is not all of it for an agent with --raw" {
+    local files
+
+    make
+    files=$(find job -path '*_ascend_pt/*' -type f | wc -l)
+    service
+    run agent --once --release after=1h --release-rows-only job
+    expect_status 0
+    run agent --once --raw --release shipped job
+    expect_status 0
+    is "raw files" "$files" "$(sql "SELECT count(*) FROM item WHERE kind=2" \
+        root/ledger.db)"
+    is "captures" 0 "$(find job -maxdepth 1 -name '*_ascend_pt' | wc -l)"
+    eventually captures_are 4
+}
+
 @test "--release-rows-only: a capture without all of its rows stays" {
     local raw cut
 

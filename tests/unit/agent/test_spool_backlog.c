@@ -173,8 +173,8 @@ static void test_release (void **state)
 
         (void)snprintf (path, sizeof (path), "/capture%d", i);
         (void)spool_put (f, path, "v1", "0123456789", NULL, false);
-        assert_int_equal (spool_add_release (f->s, path, 1, &manifest, 1,
-                                             NULL), 0);
+        assert_int_equal (spool_add_release (f->s, path, RELEASE_KEPT, 1,
+                                             &manifest, 1, NULL), 0);
     }
     buf_fini (&manifest);
     assert_int_equal (next_release (f, &r), 0);

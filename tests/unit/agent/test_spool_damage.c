@@ -231,8 +231,8 @@ static void put_releasable (struct fixture *f, unsigned delivered)
     (void)spool_put (f, f->raw, "v1", "0123456789", "raw", true);
     buf_init (&manifest, MANIFEST_MAX);
     assert_int_equal (manifest_take (f->raw, &manifest, &files, NULL), 0);
-    assert_int_equal (spool_add_release (f->s, f->raw, 2, &manifest, 1, NULL),
-                      0);
+    assert_int_equal (spool_add_release (f->s, f->raw, RELEASE_KEPT, 2,
+                                         &manifest, 1, NULL), 0);
     buf_fini (&manifest);
     for (unsigned i = 0; i < delivered; i++) {
         assert_int_equal (spool_next (f->s, kinds[i], 0, &got, NULL), 1);
@@ -242,7 +242,8 @@ static void put_releasable (struct fixture *f, unsigned delivered)
 
 static int release (struct fixture *f)
 {
-    const struct release_policy p = { .kind = RELEASE_SHIPPED };
+    const struct release_policy p = { .kind = RELEASE_SHIPPED,
+                                      .rows_do = true };
     char path[PATH_MAX];
 
     return release_next (f->s, &p, false, 9, path, NULL);
@@ -268,6 +269,7 @@ static void test_release (void **state)
         { 2, "UPDATE release SET sealed_ns=0" },
         { 2, "UPDATE release SET manifest=zeroblob(9)" },
         { 2, "UPDATE release SET path=path || 'x'" },
+        { 2, "UPDATE release SET state=5" },
         { 2, "UPDATE release SET sum=sum+1" },
     };
     struct fixture *f = *state;

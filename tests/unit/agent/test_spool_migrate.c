@@ -119,43 +119,93 @@ static void test_not_old (void **state)
     assert_int_equal (spool_undelivered (f->s), 0);
 }
 
-/* What may be released in a spool of version 2 may be in this one. */
-static void test_version_2 (void **state)
+/* A delivered capture that may be released, with a raw file or without one, as
+ * versions before 4 noted it; then 'change'.
+ */
+static void put_release (struct fixture *f, const char *raw,
+                         const char *change)
 {
-    struct fixture *f = *state;
-    struct released r;
+    static const enum item_kind kinds[] = { ITEM_ROWS, ITEM_RAW };
     struct spool_item got;
     struct buf manifest;
     char path[PATH_MAX];
     sqlite3 *db;
 
-    (void)spool_put (f, f->raw, "v1", "0123456789", NULL, false);
+    (void)spool_put (f, f->raw, "v1", "0123456789", raw, false);
     buf_init (&manifest, MANIFEST_MAX);
     buf_printf (&manifest, "of a test");
-    assert_int_equal (spool_add_release (f->s, f->raw, 1, &manifest, 1, NULL),
-                      0);
+    assert_int_equal (spool_add_release (f->s, f->raw, RELEASE_KEPT,
+                                         raw ? 2 : 1, &manifest, 1, NULL), 0);
     buf_fini (&manifest);
-    assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &got, NULL), 1);
-    assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
+    for (int i = 0; i < (raw ? 2 : 1); i++) {
+        assert_int_equal (spool_next (f->s, kinds[i], 0, &got, NULL), 1);
+        assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
+    }
     spool_close (f->s);
     f->s = NULL;
     assert_true (fileio_join (path, sizeof (path), f->spool, "ledger.db"));
     assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
-    assert_int_equal (sqlite3_exec (db, "ALTER TABLE release DROP COLUMN sum;"
-                                    "PRAGMA user_version=2", NULL, NULL, NULL),
-                      SQLITE_OK);
+    assert_int_equal (sqlite3_exec (db, change, NULL, NULL, NULL), SQLITE_OK);
     (void)sqlite3_close (db);
+}
+
+/* That it is kept so, and is to be believed if 'good'. */
+static void expect_kept (struct fixture *f, enum release_state kept,
+                         bool good)
+{
+    const enum release_state other =
+        kept == RELEASE_KEPT ? RELEASE_KEPT_ROWS : RELEASE_KEPT;
+    struct released r;
+
     for (int i = 0; i < 2; i++) {       // also when it has been migrated
         spool_reopen_new (f);
         assert_null (spool_set_aside (f->s));
-        assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, 9, &r,
-                                              NULL), 1);
-        assert_null (r.why);
+        assert_int_equal (spool_next_release (f->s, other, 0, 9, &r, NULL), 0);
+        assert_int_equal (spool_next_release (f->s, kept, 0, 9, &r, NULL), 1);
+        assert_int_equal (r.why == NULL, good);
         assert_string_equal (r.path, f->raw);
         buf_fini (&r.manifest);
         spool_close (f->s);
         f->s = NULL;
     }
+}
+
+#define AS_VERSION_2 "ALTER TABLE release DROP COLUMN sum;" \
+    "PRAGMA user_version=2"
+
+/* What may be released in a spool of an older version may be in this one: with
+ * --raw only that of which the raw files were delivered.
+ */
+static void test_version_2 (void **state)
+{
+    put_release (*state, NULL, AS_VERSION_2);
+    expect_kept (*state, RELEASE_KEPT_ROWS, true);
+}
+
+static void test_version_2_raw (void **state)
+{
+    put_release (*state, "raw", AS_VERSION_2);
+    expect_kept (*state, RELEASE_KEPT, true);
+}
+
+static void test_version_3 (void **state)
+{
+    put_release (*state, NULL, "PRAGMA user_version=3");
+    expect_kept (*state, RELEASE_KEPT_ROWS, true);
+}
+
+static void test_version_3_raw (void **state)
+{
+    put_release (*state, "raw", "PRAGMA user_version=3");
+    expect_kept (*state, RELEASE_KEPT, true);
+}
+
+/* Migrating must not make a damaged row one that is believed. */
+static void test_version_3_damaged (void **state)
+{
+    put_release (*state, NULL, "UPDATE release SET sealed_ns=0;"
+                 "PRAGMA user_version=3");
+    expect_kept (*state, RELEASE_KEPT, false);
 }
 
 int main (void)
@@ -164,6 +214,8 @@ int main (void)
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_migrate), TEST (test_not_old), TEST (test_version_2),
+        TEST (test_version_2_raw), TEST (test_version_3),
+        TEST (test_version_3_raw), TEST (test_version_3_damaged),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
