@@ -252,6 +252,19 @@ static void on_sealed (void *arg, struct sealed *s)
 
 /* ---- searched for, and settled ---- */
 
+/* There is no telling what of it was delivered, and what came later. */
+static void note_left (struct agent *a, const char *path)
+{
+    char note[MESSAGE_TEXT_MAX];
+
+    counter_add (COUNTER_RAW_SKIPPED, 1);
+    (void)snprintf (note, sizeof (note), "host %s: %.600s was delivered and "
+                    "removed, but for what came later, which is not "
+                    "delivered: move it, or remove it", a->host, path);
+    log_text (LOG_LEVEL_WARN, "left-out", "%s", note);
+    (void)ship_note (a->ship, note);
+}
+
 static int settle (struct agent *a, const struct watch_settled *settled,
                    struct err *err)
 {
@@ -265,8 +278,10 @@ static int settle (struct agent *a, const struct watch_settled *settled,
                         settled->fingerprint);
     if (spool_knows (a->spool, s->path, s->fingerprint))
         return 0;               // sealed in a former life of this agent
-    if (spool_is_releasing (a->spool, s->path))
+    if (release_claims (a->spool, s->path)) {
+        note_left (a, s->path);
         return 0;
+    }
     if ((rc = agent_has_room (a, s->path)) <= 0) {
         a->waiting = rc == 0;
         return rc == 0 ? -EAGAIN : 0;

@@ -35,7 +35,7 @@
          "questions for chunks that do not exist, or when too many wait") \
     ROW (NOTES_DROPPED, "notes_dropped", "sentences above their limit") \
     ROW (RAW_SKIPPED, "raw_skipped", \
-         "raw files and directories left out: unreadable, too deep, too many") \
+         "raw files and directories left out: unreadable, too many, too late") \
     ROW (ITEMS_ENTERED, "items_entered", "new items in the ledger") \
     ROW (ITEMS_KNOWN, "items_known", "items that came a second time") \
     ROW (ITEMS_MISMATCHED, "items_mismatched", \

@@ -101,14 +101,19 @@ static void print_facts (char out[FACTS_MAX], const struct stat *st)
                     (uint64_t)st->st_ino);
 }
 
+static void print_id (char out[FACTS_MAX], const struct stat *st)
+{
+    (void)snprintf (out, FACTS_MAX, "%" PRIu64 " %" PRIu64,
+                    (uint64_t)st->st_dev, (uint64_t)st->st_ino);
+}
+
 static int print_root (int fd, char out[FACTS_MAX], struct err *err)
 {
     struct stat st;
 
     if (fstat (fd, &st) < 0)
         return err_sys (err, errno, "cannot look at the capture");
-    (void)snprintf (out, FACTS_MAX, "%" PRIu64 " %" PRIu64,
-                    (uint64_t)st.st_dev, (uint64_t)st.st_ino);
+    print_id (out, &st);
     return 0;
 }
 
@@ -201,6 +206,31 @@ static const char *next_text (const char **at, const char *end)
         return NULL;
     *at = nul + 1;
     return text;
+}
+
+/* The number of an inode is used again: its birth, where the file system knows
+ * it, tells the two apart.
+ */
+static bool is_born_after (const char *path, int64_t ns)
+{
+    struct statx x;
+
+    return statx (AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &x) == 0 &&
+           (x.stx_mask & STATX_BTIME) != 0 &&
+           x.stx_btime.tv_sec * NS_PER_S + x.stx_btime.tv_nsec > ns;
+}
+
+int manifest_is_of (const char *path, const void *manifest, size_t size,
+                    int64_t taken_ns)
+{
+    const char *at = manifest, *root = next_text (&at, at + size);
+    char now[FACTS_MAX];
+    struct stat st;
+
+    if (lstat (path, &st) < 0)
+        return -errno;
+    print_id (now, &st);
+    return root && strcmp (root, now) == 0 && !is_born_after (path, taken_ns);
 }
 
 /* Whether the manifest has this file, and as it is now.  What it has before it

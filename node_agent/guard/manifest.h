@@ -10,6 +10,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#include <stdint.h>
+
 #define MANIFEST_MAX (64u << 20)        // bytes of one; 100 a file are usual
 
 /* Write the manifest of the capture 'path', a directory or one file, to 'out', and the number of its
@@ -23,6 +25,12 @@ int manifest_take (const char *path, struct buf *out, size_t *ret_files,
 /* 0 if 'path' holds exactly what the manifest says; -ESTALE if not. */
 int manifest_check (const char *path, const void *manifest, size_t size,
                     struct err *err);
+
+/* Whether the directory at 'path' is the one that the manifest was taken of,
+ * before 'taken_ns' (wall clock).  -ENOENT: there is none; another one: 0.
+ */
+int manifest_is_of (const char *path, const void *manifest, size_t size,
+                    int64_t taken_ns);
 
 /* Remove the files of the manifest, then directories that are empty, 'path'
  * itself last (if it is a file, that is all); the removal is fsynced.  What is gone already is fine, so that

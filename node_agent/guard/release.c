@@ -64,10 +64,38 @@ static int distrust (struct spool *s, const struct released *r,
                                   r->why);
 }
 
+bool release_claims (struct spool *s, const char *path)
+{
+    struct released r;
+    int rc;
+
+    if (spool_find_releasing (s, path, &r, NULL) <= 0)
+        return false;
+    rc = r.why ? 0 : manifest_is_of (path, r.manifest.data, r.manifest.size,
+                                     r.sealed_ns);
+    if (rc == 0 || rc == -ENOENT)
+        (void)spool_drop_release (s, r.id, NULL);
+    buf_fini (&r.manifest);
+    return rc != 0;
+}
+
+/* What had stayed of captures that are not there any more. */
+static int forget_left (struct spool *s, struct err *err)
+{
+    struct released r = { .id = 0 };
+    int rc;
+
+    while ((rc = spool_next_release (s, RELEASE_LEFT, r.id, 0, &r, err)) > 0) {
+        (void)release_claims (s, r.path);
+        buf_fini (&r.manifest);
+    }
+    return rc;
+}
+
 int release_repair (struct spool *s, struct err *err)
 {
     struct released r = { .id = 0 };
-    int rc, first = 0;
+    int rc, first = forget_left (s, err);
 
     while ((rc = spool_next_release (s, RELEASE_BEGUN, r.id, 0, &r, err)) > 0) {
         rc = r.why ? distrust (s, &r, err) : remove_begun (s, &r, err);

@@ -33,6 +33,12 @@ bool release_concerns (const struct release_policy *p, const char *path);
  */
 int release_repair (struct spool *s, struct err *err);
 
+/* Whether what is at 'path' is the rest of a capture that is being removed, or
+ * was: it is not to be taken for a newer version.  Another directory in its
+ * place is a capture again.
+ */
+bool release_claims (struct spool *s, const char *path);
+
 /* Release the oldest capture that may go.  'full': a disk has no room.  1: one
  * was, its path is in 'path'; 0: none may; negative: it could not be removed,
  * and stays (-ESTALE: it is not what was delivered, and is left alone from now

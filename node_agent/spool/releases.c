@@ -75,6 +75,20 @@ static int take_row (sqlite3_stmt *st, struct released *ret)
     return ret->manifest.failed ? -1 : 1;
 }
 
+static int step_row (struct spool *s, sqlite3_stmt *st, struct released *ret,
+                     struct err *err)
+{
+    switch (sqlite3_step (st)) {
+    case SQLITE_ROW:
+        return take_row (st, ret) < 0
+                   ? err_set (err, ENOMEM, "no memory for a manifest") : 1;
+    case SQLITE_DONE:
+        return 0;
+    default:
+        return db_error (spool_db (s), "spool", err);
+    }
+}
+
 int spool_next_release (struct spool *s, enum release_state state, int64_t id,
                         int64_t before_ns, struct released *ret,
                         struct err *err)
@@ -89,16 +103,7 @@ int spool_next_release (struct spool *s, enum release_state state, int64_t id,
     (void)sqlite3_bind_int (st, 1, (int)state);
     (void)sqlite3_bind_int64 (st, 2, id);
     (void)sqlite3_bind_int64 (st, 3, before_ns);
-    switch (sqlite3_step (st)) {
-    case SQLITE_ROW:
-        if ((rc = take_row (st, ret)) < 0)
-            rc = err_set (err, ENOMEM, "no memory for a manifest");
-        break;
-    case SQLITE_DONE:
-        break;
-    default:
-        rc = db_error (spool_db (s), "spool", err);
-    }
+    rc = step_row (s, st, ret, err);
     (void)sqlite3_finalize (st);
     return rc;
 }
@@ -128,17 +133,18 @@ int spool_drop_release (struct spool *s, int64_t id, struct err *err)
                      (long long)id);
 }
 
-bool spool_is_releasing (struct spool *s, const char *path)
+int spool_find_releasing (struct spool *s, const char *path,
+                          struct released *ret, struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    bool is = false;
+    int rc = db_prepare (spool_db (s), "SELECT id, path, sealed_ns, manifest, "
+                         "sum IS " RELEASE_SUM ("state") ", 1 FROM release "
+                         "WHERE path=?1 AND state IN (1, 4)", &st, err);
 
-    if (db_prepare (spool_db (s), "SELECT sum IS " RELEASE_SUM ("state")
-                    " FROM release WHERE path=?1 AND state IN (1, 4)", &st,
-                    NULL) == 0) {
-        db_bind_text (st, 1, path);
-        is = sqlite3_step (st) == SQLITE_ROW && sqlite3_column_int (st, 0);
-    }
+    if (rc < 0)
+        return rc;
+    db_bind_text (st, 1, path);
+    rc = step_row (s, st, ret, err);
     (void)sqlite3_finalize (st);
-    return is;
+    return rc;
 }

@@ -51,9 +51,10 @@ int spool_set_release (struct spool *s, int64_t id, enum release_state state,
 /* Forget a row that is not to be believed: its capture stays. */
 int spool_drop_release (struct spool *s, int64_t id, struct err *err);
 
-/* Whether what is at 'path' is the rest of a capture that is being removed, or
- * was: it must not be taken for a newer version.
+/* The capture at 'path' if it is being removed, or was and something has stayed:
+ * as spool_next_release.
  */
-bool spool_is_releasing (struct spool *s, const char *path);
+int spool_find_releasing (struct spool *s, const char *path,
+                          struct released *ret, struct err *err);
 
 #endif

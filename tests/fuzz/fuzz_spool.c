@@ -6,6 +6,7 @@
  * takes out of it is as its members say, and a repaired spool is in order.
  */
 #include "fuzz_db.h"
+#include "guard/release.h"
 #include "spool/check.h"
 #include "spool/inside.h"
 #include "spool/releases.h"
@@ -218,7 +219,7 @@ static void take_releases (struct spool *s)
         if (spool_next_release (s, (enum release_state)state, 0, INT64_MAX,
                                 &r, NULL) <= 0)
             continue;
-        (void)spool_is_releasing (s, r.path);
+        (void)release_claims (s, r.path);
         (void)spool_set_release (s, r.id, RELEASE_DONE, NULL);
         buf_fini (&r.manifest);
     }

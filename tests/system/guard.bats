@@ -305,6 +305,37 @@ SCRIPT
 }
 
 # Needs the build with fault points (preset faults).
+@test "what came into a capture while it was removed is named; a new one goes" {
+    grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
+    local dir files
+
+    make --ranks 1
+    dir=$(capture_of 0)
+    service
+    ROLLCALL_FAULT=agent.release.unlink:3:kill \
+        run agent --once --raw --release shipped job
+    expect_status 137
+    echo late >"$dir/late.txt"
+    for _ in 1 2; do                # also when it was left by another life
+        run agent --once --raw --release shipped job
+        expect_status 1
+        shows "$dir was delivered and removed, but for what came later"
+        is "what stays" "$dir/late.txt" "$(find job -path '*_ascend_pt/*' -type f)"
+    done
+
+    # under the same name; maybe with the same inode
+    rm -r "$dir"
+    make --ranks 1 --ops 16 --first-step 50
+    files=$(find "$dir" -type f | wc -l)
+    run agent --once --raw --release shipped job
+    expect_status 0
+    is "versions" 2 "$(sql "SELECT count(*) FROM item WHERE kind=1" \
+        root/ledger.db)"
+    [ ! -e "$dir" ]
+    [ "$files" -gt 3 ]
+}
+
+# Needs the build with fault points (preset faults).
 @test "a release that is cut short is finished at the next start" {
     grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
     local point

@@ -287,7 +287,7 @@ static void test_release (void **state)
             fail_msg ("removed after: %s", cases[i].damage);
         // and it is forgotten, not looked at for ever
         assert_int_equal (release (f), 0);
-        assert_false (spool_is_releasing (f->s, f->raw));
+        assert_false (release_claims (f->s, f->raw));
         assert_true (check (f, true, &found) >= 0);
         assert_int_equal (check (f, false, &found), 0);
         assert_int_equal (fileio_remove_tree (f->spool, NULL), 0);

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "guard/guard.h"
 #include "guard/manifest.h"
 #include "guard/release.h"
@@ -239,6 +240,40 @@ static void test_another_directory (void **state)
     buf_fini (&b);
 }
 
+/* Whose rest it is that lies at a capture's place. */
+static void test_is_of (void **state)
+{
+    struct buf b = take ();
+    int64_t now = clock_wall_ns ();
+
+    (void)state;
+    assert_int_equal (unlink (in_dir ("c/a")), 0);
+    put ("c/later", "1");
+    assert_int_equal (manifest_is_of (in_dir ("c"), b.data, b.size, now), 1);
+    assert_int_equal (manifest_is_of (in_dir ("c"), b.data, 3, now), 0);
+    assert_int_equal (rename (in_dir ("c"), in_dir ("moved")), 0);
+    assert_int_equal (manifest_is_of (in_dir ("c"), b.data, b.size, now),
+                      -ENOENT);
+    assert_int_equal (mkdir (in_dir ("c"), 0700), 0);
+    assert_int_equal (manifest_is_of (in_dir ("c"), b.data, b.size, now), 0);
+    buf_fini (&b);
+}
+
+/* With the inode of the one before it. */
+static void test_is_born_later (void **state)
+{
+    struct buf b = take ();
+    struct statx x;
+
+    (void)state;
+    if (statx (AT_FDCWD, in_dir ("c"), 0, STATX_BTIME, &x) < 0 ||
+        !(x.stx_mask & STATX_BTIME))
+        skip ();
+    assert_int_equal (manifest_is_of (in_dir ("c"), b.data, b.size,
+                                      x.stx_btime.tv_sec * NS_PER_S - 1), 0);
+    buf_fini (&b);
+}
+
 static void test_link_inside (void **state)
 {
     struct buf b;
@@ -347,6 +382,8 @@ int main (void)
         ON_CAPTURE (test_changed),
         ON_CAPTURE (test_another_inode),
         ON_CAPTURE (test_another_directory),
+        ON_CAPTURE (test_is_of),
+        ON_CAPTURE (test_is_born_later),
         ON_CAPTURE (test_link_inside),
         ON_CAPTURE (test_damaged),
         ON_CAPTURE (test_one_file),
