@@ -212,11 +212,27 @@ void agent_explain_captures (struct agent *a)
     }
 }
 
+/* A profiler's names have host, process and time in them, others have not. */
+static void note_twin (struct agent *a, const struct sealed *s)
+{
+    char note[MESSAGE_TEXT_MAX], other[PATH_MAX];
+
+    if (spool_find_twin (a->spool, s->id, other, NULL) <= 0)
+        return;
+    (void)snprintf (note, sizeof (note), "host %s: %.260s and %.260s have one "
+                    "name, %.64s, and rank: in a result only one of them "
+                    "counts; give each a name of its own", a->host, other,
+                    s->what.path, s->name);
+    log_text (LOG_LEVEL_WARN, "twins", "%s", note);
+    (void)ship_note (a->ship, note);
+}
+
 static void take_sealed (struct agent *a, struct sealed *s)
 {
     log_sealed (s);
     forget_unsealed (unsealed_at (a, s->what.path));
     note_skipped (a, s);
+    note_twin (a, s);
     note_shared (a, s->what.path);
     if (s->manifest.size > 0)
         note_files (a, s);

@@ -5,10 +5,15 @@
 #include "base/fault.h"
 #include "base/fileio.h"
 
+#include "watch/watch.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define FINGERPRINT_MAX (WATCH_FINGERPRINT_MAX + 8)     // "+N" behind it
+#define SAME_DATE_NS 1000       // less than a tick; more than versions of one
 
 #define CAPTURE_IS_GOOD \
     "sum=" CAPTURE_SUM ("fingerprint", "key", "name", "rank", "state", "open")
@@ -22,7 +27,8 @@ static uint64_t find (struct spool *s, const char *path,
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT id FROM capture WHERE key=row_sum(?1) AND path=?1 AND "
-        "fingerprint=ifnull(?2,fingerprint) AND state BETWEEN ?3 AND ?4 AND "
+        "(?2 IS NULL OR fingerprint=?2 OR fingerprint GLOB ?2 || '+*') AND "
+        "state BETWEEN ?3 AND ?4 AND "
         CAPTURE_IS_GOOD, NULL);
     uint64_t id = 0;
 
@@ -213,19 +219,68 @@ int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
     return rc;
 }
 
+/* The clock of files ticks some hundred times a second: another version may have
+ * the very same date.
+ */
+static int date_after_others (struct spool *s, uint64_t id, const char *name,
+                              int64_t rank, char fingerprint[FINGERPRINT_MAX],
+                              struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT fingerprint FROM capture WHERE id=?1 UNION ALL SELECT "
+        "fingerprint FROM capture WHERE name=?2 AND rank=?3 AND state BETWEEN "
+        "3 AND 7 AND id<>?1", err);
+    int64_t own = 0, later = 0;
+    size_t n;
+    int code;
+
+    if (!st)
+        return ledger_error (s, NULL);
+    fingerprint[0] = '\0';
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
+    db_bind_text (st, 2, name);
+    (void)sqlite3_bind_int64 (st, 3, rank);
+    for (bool first = true; (code = sqlite3_step (st)) == SQLITE_ROW;
+         first = false) {
+        const char *text = (const char *)sqlite3_column_text (st, 0);
+        int64_t ns = text ? watch_newest_ns (text) : 0;
+
+        if (first) {
+            own = ns;
+            (void)snprintf (fingerprint, FINGERPRINT_MAX, "%s",
+                            text ? text : "");
+        } else if (ns >= own && ns - own < SAME_DATE_NS && ns - own >= later) {
+            later = ns - own + 1;
+        }
+    }
+    spool_ledger_end (st);
+    n = strlen (fingerprint);
+    if (own > 0 && later > 0)
+        (void)snprintf (fingerprint + n, FINGERPRINT_MAX - n, "+%d",
+                        (int)later);
+    return code == SQLITE_DONE ? 0 : ledger_error (s, err);
+}
+
 static int seal_capture (struct spool *s, uint64_t id, const char *name,
                          int64_t rank, size_t n, struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "UPDATE capture SET name=?2, rank=?3, state=3, open=?4, sum="
-        CAPTURE_SUM ("fingerprint", "key", "?2", "?3", "3", "?4")
+    char fingerprint[FINGERPRINT_MAX];
+    int rc = date_after_others (s, id, name, rank, fingerprint, err);
+    sqlite3_stmt *st;
+
+    if (rc < 0)
+        return rc;
+    st = spool_ledger_prepare (s,
+        "UPDATE capture SET name=?2, rank=?3, state=3, open=?4, "
+        "fingerprint=?5, sum="
+        CAPTURE_SUM ("?5", "key", "?2", "?3", "3", "?4")
         " WHERE id=?1 AND state=2", err);
-    int rc;
 
     (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
     db_bind_text (st, 2, name);
     (void)sqlite3_bind_int64 (st, 3, rank);
     (void)sqlite3_bind_int64 (st, 4, (int64_t)n);
+    db_bind_text (st, 5, fingerprint);
     rc = ledger_run (s, st, err);
     if (rc == 0 && sqlite3_changes (s->db) != 1)
         rc = err_set (err, EINVAL, "capture %llu has not settled",
@@ -266,6 +321,25 @@ int spool_seal (struct spool *s, uint64_t id, const char *name, int64_t rank,
     if (rc == 0)
         counter_add (COUNTER_ITEMS_SEALED, n);
     return rc;
+}
+
+int spool_find_twin (struct spool *s, uint64_t id, char path[PATH_MAX],
+                     struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s, "SELECT (" TWIN_OF ("?1") ")",
+                                             err);
+    int code;
+
+    if (!st)
+        return ledger_error (s, NULL);
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
+    path[0] = '\0';
+    if ((code = sqlite3_step (st)) == SQLITE_ROW &&
+        sqlite3_column_type (st, 0) != SQLITE_NULL)
+        (void)snprintf (path, PATH_MAX, "%s",
+                        (const char *)sqlite3_column_text (st, 0));
+    spool_ledger_end (st);
+    return code == SQLITE_ROW ? *path != '\0' : ledger_error (s, err);
 }
 
 /* ---- sealing again ---- */

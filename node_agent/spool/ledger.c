@@ -25,6 +25,7 @@ static const char schema_sql[] =
     " open INTEGER NOT NULL, sum INTEGER NOT NULL);"
     "CREATE INDEX capture_key ON capture(key);"
     "CREATE INDEX capture_rank ON capture(rank);"
+    "CREATE INDEX capture_name ON capture(name, rank);"
     "CREATE INDEX capture_begun ON capture(id) WHERE state<3;"
     "CREATE TABLE item (id INTEGER PRIMARY KEY AUTOINCREMENT,"
     " capture INTEGER NOT NULL, number INTEGER NOT NULL,"

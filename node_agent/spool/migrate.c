@@ -189,6 +189,7 @@ static const char migrate_2_sql[] =
 
 // a row with a wrong sum keeps it, and is never believed
 static const char migrate_3_sql[] =
+    "CREATE INDEX IF NOT EXISTS capture_name ON capture(name, rank);"
     "UPDATE release SET state=5, sum=" RELEASE_SUM ("5") " WHERE state=0 AND "
     "sum IS " RELEASE_SUM ("state") " AND NOT EXISTS (SELECT 1 FROM item WHERE "
     "item.id BETWEEN first_item AND last_item AND kind=2);"

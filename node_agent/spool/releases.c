@@ -43,6 +43,8 @@ int spool_add_release (struct spool *s, const char *path,
     "id BETWEEN first_item AND last_item AND state IN (6, 7) AND sum IS " \
     ITEM_SUM ("state", "at", "why") ")"
 
+#define ITS_ID "(SELECT capture FROM item WHERE item.id=first_item)"
+
 /* Items are offered in the order of sealing, 16 at a time at most: one that is
  * durable has fewer captures than this before it that are not.
  */
@@ -72,6 +74,9 @@ static int take_row (sqlite3_stmt *st, struct released *ret)
         ret->why = "its row in the ledger is damaged";
     else if (!sqlite3_column_int (st, 5))
         ret->why = "by the ledger, not all of its items were delivered";
+    else if (sqlite3_column_type (st, 6) != SQLITE_NULL)
+        ret->why = "another directory had a capture of its name and rank: in "
+                   "a result only one of them counts";
     return ret->manifest.failed ? -1 : 1;
 }
 
@@ -96,7 +101,8 @@ int spool_next_release (struct spool *s, enum release_state state, int64_t id,
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (spool_db (s), "SELECT id, path, sealed_ns, manifest, "
                          "sum IS " RELEASE_SUM ("state") ", " ALL_DELIVERED
-                         " FROM release WHERE id=(" OLDEST ")", &st, err);
+                         ", CASE WHEN state IN (0, 5) THEN (" TWIN_OF (ITS_ID)
+                         ") END FROM release WHERE id=(" OLDEST ")", &st, err);
 
     if (rc < 0)
         return rc;
@@ -138,7 +144,7 @@ int spool_find_releasing (struct spool *s, const char *path,
 {
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (spool_db (s), "SELECT id, path, sealed_ns, manifest, "
-                         "sum IS " RELEASE_SUM ("state") ", 1 FROM release "
+                         "sum IS " RELEASE_SUM ("state") ", 1, NULL FROM release "
                          "WHERE path=?1 AND state IN (1, 4)", &st, err);
 
     if (rc < 0)

@@ -39,7 +39,8 @@ int spool_add_release (struct spool *s, const char *path,
 /* The first after 'id' in this state; of the two that are kept only those of
  * which no item is on its way, and which were sealed before 'before_ns'.  1, 0 for none,
  * or negative.  Nothing may be removed if ret->why is set: its row is damaged,
- * or that of an item, or there are not as many delivered items as were sealed.
+ * or that of an item, or there are not as many delivered items as were sealed;
+ * or, of one that is kept, another directory had a capture of its name and rank.
  */
 int spool_next_release (struct spool *s, enum release_state state, int64_t id,
                         int64_t before_ns, struct released *ret,

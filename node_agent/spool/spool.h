@@ -130,11 +130,19 @@ struct spool_left_out {         // raw files and directories
 
 /* Seal the items of a settled capture, all or none, and note what of it is not
  * among them.  Files of rows (the shipment) must be fsynced already.  What was
- * lost of earlier versions is forgotten.
+ * lost of earlier versions is forgotten.  Of two versions of a name and rank that
+ * have the same date the one that is sealed later is the newer one.
  */
 int spool_seal (struct spool *s, uint64_t id, const char *capture,
                 int64_t rank, const struct spool_new *items, size_t n,
                 struct spool_left_out left_out, struct err *err);
+
+/* Another directory than that of the capture 'id' had a capture of this name and
+ * rank: the two pass for versions of one.  1, its path is in 'path'; 0, or
+ * negative.
+ */
+int spool_find_twin (struct spool *s, uint64_t id, char path[PATH_MAX],
+                     struct err *err);
 
 /* ---- items ---- */
 

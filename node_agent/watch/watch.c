@@ -187,10 +187,15 @@ static void observe (struct tracked *t, int64_t mono_ns)
 
 int64_t watch_newest_ns (const char *fingerprint)
 {
+    const char *plus = strchr (fingerprint, '+');
     int64_t ns = 0;
+    int later = 0;
 
-    return sscanf (fingerprint, "%*[0-9]/%*[0-9]/%" SCNd64, &ns) == 1 && ns > 0
-               ? ns : 0;
+    if (sscanf (fingerprint, "%*[0-9]/%*[0-9]/%" SCNd64, &ns) != 1 || ns <= 0)
+        return 0;
+    if (plus && (sscanf (plus, "+%4d", &later) != 1 || later < 0))
+        later = 0;
+    return ns < INT64_MAX - later ? ns + later : ns;
 }
 
 static bool touched_since (const char *path, int64_t since_ns)

@@ -20,7 +20,7 @@
 struct watch;
 
 /* From a fingerprint: when the newest file of that version was written (ns since
- * 1970), 0 if it does not say.
+ * 1970), 0 if it does not say.  "+N" at its end is so much later.
  */
 int64_t watch_newest_ns (const char *fingerprint);
 

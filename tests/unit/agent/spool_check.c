@@ -90,6 +90,8 @@ uint64_t spool_put (struct fixture *f, const char *path, const char *version,
         { .kind = ITEM_ROWS, .number = 0, .own = true, .path = empty },
         { .kind = ITEM_RAW, .number = 1, .own = link_it, .path = x },
     };
+    const char *name = strcmp (path, f->raw) == 0 ? "a_pt"
+                                                  : strrchr (path, '/') + 1;
     uint64_t id;
 
     assert_int_equal (spool_settle (f->s, path, version, &id, NULL), 0);
@@ -106,7 +108,7 @@ uint64_t spool_put (struct fixture *f, const char *path, const char *version,
             assert_int_equal (link (original, file), 0);
         hash_it (&items[1], original);
     }
-    assert_int_equal (spool_seal (f->s, id, "a_pt", 2, items, raw ? 2 : 1,
+    assert_int_equal (spool_seal (f->s, id, name, 2, items, raw ? 2 : 1,
                                   (struct spool_left_out){ 0 }, NULL), 0);
     content_hash_fini (&items[0].hash);
     content_hash_fini (&items[1].hash);

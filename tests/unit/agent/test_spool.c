@@ -1,6 +1,9 @@
 /* tests/unit/agent/test_spool.c - what is sealed stays, whatever happens */
 #include "spool_check.h"
 
+#include "guard/manifest.h"
+#include "spool/releases.h"
+
 static uint64_t items_in (struct fixture *f, enum item_kind kind,
                           enum spool_state state)
 {
@@ -130,6 +133,65 @@ static void test_advice (void **state)
     spool_reopen (f);
     assert_int_equal (items_in (f, ITEM_ROWS, SPOOL_OFFERED), 100);
     assert_int_equal (spool_undelivered (f->s), 100);
+}
+
+/* What an OFFER says of the date of the rows of a capture. */
+static int64_t date_of (struct fixture *f, uint64_t capture)
+{
+    struct spool_item got = { .id = 0 };
+
+    while (spool_next (f->s, ITEM_ROWS, got.id, &got, NULL) == 1) {
+        if (got.capture_id == capture)
+            return got.newest_ns;
+    }
+    fail_msg ("nothing of capture %d", (int)capture);
+    return 0;
+}
+
+/* Two directories of one name pass for versions of a capture: that is told, and
+ * neither may be removed.  Of the same date, they would be mixed.
+ */
+static void test_twins (void **state)
+{
+    static const char version[] = "5/100/7000/0", other[] = "5/101/7000/0";
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+    struct released r;
+    struct buf manifest;
+    struct spool_item got;
+    uint64_t a, b, c, d;
+
+    a = spool_put (f, "/epoch0/rank_0", version, "rows", NULL, false);
+    assert_int_equal (spool_find_twin (f->s, a, path, NULL), 0);
+    b = spool_put (f, "/epoch0/rank_1", version, "rows", NULL, false);
+    assert_int_equal (spool_find_twin (f->s, b, path, NULL), 0);
+    buf_init (&manifest, MANIFEST_MAX);
+    buf_printf (&manifest, "of a test");
+    assert_int_equal (spool_add_release (f->s, "/epoch0/rank_1", RELEASE_KEPT,
+                                         1, &manifest, 1, NULL), 0);
+    buf_fini (&manifest);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, a, &got, NULL), 1);
+    assert_int_equal (got.capture_id, b);
+    assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
+    assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, 9, &r, NULL),
+                      1);
+    assert_null (r.why);
+    buf_fini (&r.manifest);
+    c = spool_put (f, "/epoch1/rank_1", other, "others", NULL, false);
+    assert_int_equal (spool_find_twin (f->s, c, path, NULL), 1);
+    assert_string_equal (path, "/epoch0/rank_1");
+    assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, 9, &r, NULL),
+                      1);
+    assert_non_null (r.why);
+    buf_fini (&r.manifest);
+    d = spool_put (f, "/epoch2/rank_1", other, "more", NULL, false);
+
+    assert_int_equal (date_of (f, a), 7000);
+    assert_int_equal (date_of (f, c), 7001);
+    assert_int_equal (date_of (f, d), 7002);
+    spool_reopen (f);
+    assert_true (spool_knows (f->s, "/epoch1/rank_1", other));
+    assert_false (spool_knows (f->s, "/epoch1/rank_1", version));
 }
 
 /* Killed while a capture was being sealed: its files go, and it is only seen;
@@ -375,7 +437,8 @@ int main (void)
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_survives), TEST (test_durable), TEST (test_linked),
-        TEST (test_states), TEST (test_advice), TEST (test_half_sealed),
+        TEST (test_states), TEST (test_advice), TEST (test_twins),
+        TEST (test_half_sealed),
         TEST (test_missing), TEST (test_left_behind), TEST (test_vanished),
         TEST (test_lost), TEST (test_lost_raw),
         TEST (test_hashes), TEST (test_kept), TEST (test_locked),

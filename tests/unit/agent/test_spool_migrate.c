@@ -170,7 +170,8 @@ static void expect_kept (struct fixture *f, enum release_state kept,
     }
 }
 
-#define AS_VERSION_2 "ALTER TABLE release DROP COLUMN sum;" \
+#define AS_VERSION_3 "DROP INDEX capture_name; PRAGMA user_version=3"
+#define AS_VERSION_2 "ALTER TABLE release DROP COLUMN sum; " AS_VERSION_3 "; " \
     "PRAGMA user_version=2"
 
 /* What may be released in a spool of an older version may be in this one: with
@@ -190,21 +191,21 @@ static void test_version_2_raw (void **state)
 
 static void test_version_3 (void **state)
 {
-    put_release (*state, NULL, "PRAGMA user_version=3");
+    put_release (*state, NULL, AS_VERSION_3);
     expect_kept (*state, RELEASE_KEPT_ROWS, true);
 }
 
 static void test_version_3_raw (void **state)
 {
-    put_release (*state, "raw", "PRAGMA user_version=3");
+    put_release (*state, "raw", AS_VERSION_3);
     expect_kept (*state, RELEASE_KEPT, true);
 }
 
 /* Migrating must not make a damaged row one that is believed. */
 static void test_version_3_damaged (void **state)
 {
-    put_release (*state, NULL, "UPDATE release SET sealed_ns=0;"
-                 "PRAGMA user_version=3");
+    put_release (*state, NULL, "UPDATE release SET sealed_ns=0; "
+                 AS_VERSION_3);
     expect_kept (*state, RELEASE_KEPT, false);
 }
 
