@@ -233,6 +233,12 @@ static bool root_is_spent (struct aggregator *a)
 {
     if (!a->complete || !a->opt->run_dir)
         return false;
+    if (a->left > 0) {
+        log_text (LOG_LEVEL_WARN, "root-stays", "other versions of captures, "
+                  "which the result does not have, are in it: %s",
+                  a->opt->root);
+        return false;
+    }
     if (aggregator_result_has_all (a, a->over))
         return true;
     log_text (LOG_LEVEL_WARN, "root-stays", "something came when the result "

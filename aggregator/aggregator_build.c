@@ -129,6 +129,21 @@ static void tell_raw (struct aggregator *a)
     (void)job_note (&a->building->job, more);
 }
 
+/* The result of a run is all that its people look at. */
+static void tell_left (struct aggregator *a)
+{
+    char note[MESSAGE_TEXT_MAX];
+
+    a->left = a->build_rc < 0 ? 0 : job_build_left (a->build);
+    if (a->left == 0 || !a->opt->run_dir)
+        return;
+    (void)snprintf (note, sizeof (note), "captures came again with other "
+                    "content: what the result does not have of them stays in "
+                    "%.500s (rollcall archive --root there ls lists it)",
+                    a->opt->root);
+    (void)job_note (&a->building->job, note);
+}
+
 bool aggregator_raw_is_whole (const struct aggregator *a)
 {
     const struct raw_tree *t = a->build ? job_build_raw (a->build) : NULL;
@@ -179,6 +194,7 @@ void aggregator_on_built (void *arg)
     if (a->threaded)
         (void)pthread_join (a->thread, NULL);
     tell_raw (a);
+    tell_left (a);
     note_built (a);
     counter_add (a->build_rc < 0 ? COUNTER_BUILDS_FAILED : COUNTER_BUILDS, 1);
     pace_ended (&a->building->pace, a->build_rc == 0, clock_mono_ns ());

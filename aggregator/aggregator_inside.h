@@ -58,6 +58,7 @@ struct aggregator {
     int64_t build_seq;          // the newest item in it
     struct roster roster;
     struct build_result built;
+    size_t left;                // of the last: job_build_left
     char out[PATH_MAX];
     pthread_t thread;
     bool threaded;              // there is one to be joined

@@ -17,6 +17,7 @@ struct job_build {
     struct roll_item *items;
     size_t n;
     struct raw_tree *raw;               // NULL: no raw files
+    size_t left;                        // shipments with rows that do not count
     atomic_bool cancel;
 };
 
@@ -94,17 +95,20 @@ static int look_at (struct job_build *b, size_t i, struct err *err)
 
 /* ---- versions of a capture ---- */
 
+static int compare_names (const struct ledger_item *a,
+                          const struct ledger_item *b)
+{
+    return a->rank != b->rank ? (a->rank < b->rank ? -1 : 1)
+                              : strcmp (a->capture, b->capture);
+}
+
 static int compare_versions (const void *pa, const void *pb)
 {
     const struct ledger_item *a = *(const struct ledger_item *const *)pa;
     const struct ledger_item *b = *(const struct ledger_item *const *)pb;
-    int names = strcmp (a->capture, b->capture);
+    int order = compare_names (a, b);
 
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    if (names != 0)
-        return names;
-    return a < b ? -1 : a > b;  // as they came
+    return order != 0 ? order : a < b ? -1 : a > b;     // as they came
 }
 
 /* An older version is not read, unless there is more of it than of the newest:
@@ -126,6 +130,7 @@ static void choose_version (struct job_build *b,
 
         if (i == newest || roll_grade (&item->capture) > grade)
             continue;
+        b->left += roll_grade (&item->capture) > 0;
         item->skip = true;
         item->capture.state = CAPTURE_SUPERSEDED;
         capture_reason (&item->capture, "it came again with other content");
@@ -236,13 +241,81 @@ static int feed (void *arg, size_t source, const struct row_sink *sink,
     return 0;
 }
 
+/* ---- raw files of the versions that count ---- */
+
+struct versions {
+    const struct ledger_item **by;      // sorted
+    size_t n;
+};
+
+static int compare_dates (const void *pa, const void *pb)
+{
+    const struct ledger_item *a = *(const struct ledger_item *const *)pa;
+    const struct ledger_item *b = *(const struct ledger_item *const *)pb;
+    int order = compare_names (a, b);
+
+    return order != 0 ? order
+           : a->newest_ns < b->newest_ns ? -1 : a->newest_ns > b->newest_ns;
+}
+
+/* A raw_version_fn; the newest of several that count. */
+static int64_t version_of (void *arg, int64_t rank, const char *capture)
+{
+    const struct versions *v = arg;
+    struct ledger_item key = { .rank = rank, .newest_ns = INT64_MAX };
+    size_t low = 0, high = v->n;
+
+    (void)snprintf (key.capture, sizeof (key.capture), "%s", capture);
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        const struct ledger_item *k = &key;
+
+        if (compare_dates (&v->by[mid], &k) <= 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low > 0 && compare_names (v->by[low - 1], &key) == 0
+               ? v->by[low - 1]->newest_ns : INT64_MAX;
+}
+
+static int choose_raw (struct job_build *b, struct err *err)
+{
+    struct versions v = { calloc (b->n + 1, sizeof (*v.by)), 0 };
+
+    if (!v.by)
+        return err_set (err, ENOMEM, "no memory to build");
+    for (size_t i = 0; i < b->n; i++) {
+        if (b->items[i].capture.state != CAPTURE_SUPERSEDED)
+            v.by[v.n++] = &b->sources[b->items[i].source];
+    }
+    if (v.n > 0)
+        qsort (v.by, v.n, sizeof (*v.by), compare_dates);
+    raw_tree_choose (b->raw, version_of, &v);
+    free (v.by);
+    return 0;
+}
+
 static int put_raw (struct job_build *b, const char *out, struct err *err)
 {
     char dir[PATH_MAX];
+    int rc = choose_raw (b, err);
 
+    if (rc < 0)
+        return rc;
     if (!fileio_join (dir, sizeof (dir), out, "captures"))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", out);
     return raw_tree_put (b->raw, b->store, dir, &b->cancel, err);
+}
+
+size_t job_build_left (const struct job_build *b)
+{
+    size_t left = b->left + (b->raw ? b->raw->left : 0);
+
+    for (size_t i = 0; i < b->n; i++)
+        left += b->items[i].drop && !b->items[i].skip &&
+                b->items[i].capture.state == CAPTURE_SUPERSEDED;
+    return left;
 }
 
 int job_build_run (struct job_build *b, const char *out, unsigned threads,

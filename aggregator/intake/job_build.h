@@ -25,6 +25,11 @@ int job_build_add_raw (struct job_build *b, struct ledger *ledger,
                        struct err *err);
 const struct raw_tree *job_build_raw (const struct job_build *b);
 
+/* After job_build_run: how many shipments with rows, and raw files, the ledger
+ * has of the job that are not in the result, since other versions count.
+ */
+size_t job_build_left (const struct job_build *b);
+
 /* Build into OUT/cluster_analysis_output; may run in a thread of its own.
  * -EINTR: another thread has called job_build_cancel.
  */

@@ -18,7 +18,9 @@ struct raw_file {
     struct digest content;
     struct ledger_place place;
     bool lost;
-    char *path;                 // below DIR
+    int64_t rank, newest_ns;
+    size_t at;                  // as they came
+    char *path;                 // below DIR; behind its NUL the capture's name
 };
 
 /* ---- collecting ---- */
@@ -52,9 +54,10 @@ static char *path_of (const struct ledger_item *item)
     else
         (void)snprintf (between, sizeof (between), "rank%lld/",
                         (long long)item->rank);
-    if (asprintf (&path, "%s%s%s%s", between,
+    if (asprintf (&path, "%s%s%s%s%c%s", between,
                   is_one_file (item) ? "" : item->capture,
-                  is_one_file (item) ? "" : "/", item->path) < 0)
+                  is_one_file (item) ? "" : "/", item->path, '\0',
+                  item->capture) < 0)
         return NULL;
     return path;
 }
@@ -64,8 +67,6 @@ static int collect (void *arg, const struct ledger_item *item)
     struct raw_tree *t = arg;
     struct raw_file *p;
 
-    if (item->superseded)
-        return 0;
     if ((t->n & (t->n - 1)) == 0) {     // full at every power of two
         p = realloc (t->files, (t->n ? 2 * t->n : 1) * sizeof (*p));
         if (!p)
@@ -76,6 +77,9 @@ static int collect (void *arg, const struct ledger_item *item)
     p->content = item->content;
     p->place = item->place;
     p->lost = item->lost;
+    p->rank = item->rank;
+    p->newest_ns = item->newest_ns;
+    p->at = t->n;
     if (!(p->path = path_of (item)))
         return -ENOMEM;
     t->n++;
@@ -107,6 +111,107 @@ void raw_tree_destroy (struct raw_tree *t)
         free (t->files[i].path);
     free (t->files);
     free (t);
+}
+
+/* ---- choosing ---- */
+
+static const char *capture_of (const struct raw_file *f)
+{
+    return f->path + strlen (f->path) + 1;
+}
+
+static int compare_captures (const struct raw_file *a,
+                             const struct raw_file *b)
+{
+    return a->rank != b->rank ? (a->rank < b->rank ? -1 : 1)
+                              : strcmp (capture_of (a), capture_of (b));
+}
+
+static int compare (const void *pa, const void *pb)
+{
+    const struct raw_file *a = pa, *b = pb;
+    int order = compare_captures (a, b);
+
+    if (order == 0)
+        order = strcmp (a->path, b->path);
+    return order != 0 ? order : a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* Which of the files of one path, in the order they came, is in 'version', or
+ * NULL.  'had' is the one that is delivered: 'version', or one before it.
+ */
+static const struct raw_file *pick (const struct raw_file *f, size_t n,
+                                    int64_t had, int64_t version)
+{
+    const struct raw_file *best = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        if (f[i].newest_ns == had)
+            best = &f[i];
+    }
+    for (size_t i = 0; i < n && (!best || best->newest_ns != had); i++) {
+        if (f[i].newest_ns > version &&
+            (!best || f[i].newest_ns <= best->newest_ns))
+            best = &f[i];
+    }
+    return best;
+}
+
+static bool is_same (const struct raw_file *a, const struct raw_file *b)
+{
+    return memcmp (&a->content, &b->content, sizeof (a->content)) == 0;
+}
+
+/* Of the files of one path; the tree's list is made anew from its beginning. */
+static void choose_path (struct raw_tree *t, size_t first, size_t n,
+                         int64_t had, int64_t version)
+{
+    struct raw_file *f = t->files + first;
+    const struct raw_file *best = pick (f, n, had, version);
+
+    for (size_t i = 0; i < n; i++) {
+        if (best && &f[i] == best)
+            continue;
+        t->left += !best || !is_same (&f[i], best);
+        free (f[i].path);
+    }
+    if (best)
+        t->files[t->n++] = *best;
+}
+
+static void choose_capture (struct raw_tree *t, size_t first, size_t end,
+                            int64_t version)
+{
+    const struct raw_file *f = t->files;
+    int64_t had = INT64_MIN;
+
+    for (size_t i = first; i < end; i++) {
+        if (f[i].newest_ns <= version && f[i].newest_ns > had)
+            had = f[i].newest_ns;
+    }
+    for (size_t i = first, next; i < end; i = next) {
+        for (next = i + 1;
+             next < end && strcmp (f[next].path, f[i].path) == 0;)
+            next++;
+        choose_path (t, i, next - i, had, version);
+    }
+}
+
+void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg)
+{
+    const struct raw_file *f = t->files;
+    size_t n = t->n;
+
+    if (n > 0)
+        qsort (t->files, n, sizeof (*f), compare);
+    t->n = t->left = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && compare_captures (f + end, f + i) == 0;)
+            end++;
+        choose_capture (t, i, end, version ? version (arg, f[i].rank,
+                                                      capture_of (f + i))
+                                           : INT64_MAX);
+    }
 }
 
 /* ---- putting ---- */

@@ -12,17 +12,27 @@
 struct raw_tree {
     struct raw_file *files;
     size_t n;
+    size_t left;                // delivered, and not among these (raw_tree_choose)
     // of raw_tree_put
     size_t missing;             // files that could not be put there
     struct err named[RAW_TREE_NAMED_MAX];       // which, and why
 };
 
 /* Collect what the ledger has of a job, in the thread that owns the ledger: a
- * hundred thousand files take some 20 MB.  -ENOMEM, or what ledger_each says.
+ * hundred thousand files take some 25 MB.  -ENOMEM, or what ledger_each says.
  */
 int raw_tree_create (struct ledger *ledger, const char *job,
                      struct raw_tree **ret, struct err *err);
 void raw_tree_destroy (struct raw_tree *t);     // t may be NULL
+
+/* Which version of a capture counts: its newest_ns, INT64_MAX for the newest. */
+typedef int64_t raw_version_fn (void *arg, int64_t rank, const char *capture);
+
+/* Of the files of each capture keep those of that version.  A file that later
+ * versions have, too, is known by the newest of them only: so one that this
+ * version has not, but a later one, stays.  NULL: the newest of each.
+ */
+void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg);
 
 /* Put the files into DIR/<capture>/... (a capture that is one file: into
  * DIR/<capture>), durably; may run in a thread of its

@@ -228,6 +228,76 @@ SCRIPT
     nothing_runs
 }
 
+# sealed N: the agent has taken so many captures by now; for COMMANDs
+sealed_script ()
+{
+    cat >sealed <<'SCRIPT'
+#!/bin/bash
+until [ "$(grep -c event=sealed "$ROLLCALL_CAPTURE_DIR/../../agent.log")" -ge "$1" ]
+do sleep 0.05; done
+SCRIPT
+    chmod +x sealed
+}
+
+@test "--raw: a capture that was being removed leaves OUT whole" {
+    sealed_script
+    cat >command <<'SCRIPT'
+#!/bin/bash
+./writer
+cp -r "$ROLLCALL_CAPTURE_DIR" kept
+./sealed 1
+rm -r "$ROLLCALL_CAPTURE_DIR"/*/ASCEND_PROFILER_OUTPUT \
+    "$ROLLCALL_CAPTURE_DIR"/*/profiler_metadata.json
+./sealed 2
+SCRIPT
+    chmod +x command
+    run "$ROLLCALL" run --text -o out --raw --release never \
+        --quiet-period 0.2s -- ./command
+    expect_status 0
+    has_rows 1
+    diff -r kept out/captures
+    [ ! -e "$(run_dir)/root" ]      # the rest is in OUT, too
+    nothing_runs
+}
+
+# What is acknowledged is on its node, in OUT, or in a root that stays.
+@test "--raw: of two directories of one name none is lost" {
+    local id rows
+
+    make --ranks 1 --layout renamed
+    rm -rf other
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 8 --layout renamed --seed 7 \
+        --first-step 50 other
+    echo "the only copy" >job/rank_0_ascend_pt/only-here
+    # one date, as the ticks of a clock give
+    find job other -exec touch -d 2024-05-06T07:08:09 {} +
+    sealed_script
+    cat >command <<'SCRIPT'
+#!/bin/bash
+mkdir "$ROLLCALL_CAPTURE_DIR"/epoch0 "$ROLLCALL_CAPTURE_DIR"/epoch1
+cp -a job/rank_0_ascend_pt "$ROLLCALL_CAPTURE_DIR"/epoch0
+./sealed 1
+cp -a other/rank_0_ascend_pt "$ROLLCALL_CAPTURE_DIR"/epoch1
+./sealed 2
+SCRIPT
+    chmod +x command
+    run "$ROLLCALL" run --text -o out --raw --quiet-period 0.2s -- ./command
+    expect_status 0
+    shows "have one name, rank_0_ascend_pt, and rank" \
+        "what the result does not have of them stays in $(run_dir)/root"
+    diff -r other/rank_0_ascend_pt out/captures/rank_0_ascend_pt
+    id=$(job)
+    run "$ROLLCALL" archive --root "$(run_dir)/root" ls "$id"
+    expect_status 0
+    rows=$(grep -c $'\trows\t' <<<"$output")
+    is "rows" 2 "$rows"
+    shows only-here
+    # the later one was not removed after it was found to be a second one
+    diff -r other/rank_0_ascend_pt \
+        "$(run_dir)/captures/rank0/epoch1/rank_0_ascend_pt"
+    nothing_runs
+}
+
 @test "--deadline: a capture that never settles is taken as it is" {
     # the shell that goes on writing is COMMAND's orphan
     cat >restless <<'SCRIPT'

@@ -22,6 +22,9 @@ struct fixture {
     struct ledger *l;
     struct store *s;
     char named[ERR_TEXT_MAX];   // the first that was missing
+    int64_t newest;             // of what is delivered
+    int64_t version;            // that counts; 0: the newest
+    size_t left;                // that are expected not to be in it
 };
 
 static int setup (void **state)
@@ -55,7 +58,8 @@ static int teardown (void **state)
 static void deliver (struct fixture *f, int64_t rank, const char *capture,
                      const char *path, const char *bytes)
 {
-    struct ledger_item item = { .kind = ITEM_RAW, .rank = rank };
+    struct ledger_item item = { .kind = ITEM_RAW, .rank = rank,
+                                .newest_ns = f->newest };
     struct content_hash h;
 
     (void)snprintf (item.job, sizeof (item.job), "j");
@@ -69,7 +73,16 @@ static void deliver (struct fixture *f, int64_t rank, const char *capture,
                       0);
     assert_int_equal (ledger_add_content (f->l, &item.content, &item.place,
                                           NULL), 0);
-    assert_int_equal (ledger_add_item (f->l, &item, NULL), 1);
+    assert_true (ledger_add_item (f->l, &item, NULL) >= 0);
+}
+
+static int64_t version_of (void *arg, int64_t rank, const char *capture)
+{
+    const struct fixture *f = arg;
+
+    assert_int_equal (rank, 0);
+    assert_string_equal (capture, "a");
+    return f->version;
 }
 
 /* 'missing' of so many files. */
@@ -79,9 +92,12 @@ static void build_without (struct fixture *f, size_t files, size_t missing)
     struct err err = { "" };
     atomic_bool cancel = false;
 
-    if (raw_tree_create (f->l, "j", &t, &err) < 0 ||
-        raw_tree_put (t, f->s, f->out, &cancel, &err) < 0)
+    if (raw_tree_create (f->l, "j", &t, &err) < 0)
         fail_msg ("%s", err.text);
+    raw_tree_choose (t, f->version ? version_of : NULL, f);
+    if (raw_tree_put (t, f->s, f->out, &cancel, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (t->left, f->left);
     assert_int_equal (t->n, files);
     assert_int_equal (t->missing, missing);
     (void)snprintf (f->named, sizeof (f->named), "%s", t->named[0].text);
@@ -185,8 +201,58 @@ static void test_again (void **state)
     deliver (f, 0, "a", "x", "older and longer");
     build (f, 1);
     deliver (f, 0, "a", "x", "newer");
+    f->left = 1;
     build (f, 1);
     check_file (f, "a/x", "newer");
+}
+
+/* A version of x, y and z, then one of the rest while it was being removed, to
+ * which something was written: files are all of the version whose rows count.
+ */
+static void test_version (void **state)
+{
+    struct fixture *f = *state;
+
+    f->newest = 1;
+    deliver (f, 0, "a", "gone", "before the first");
+    f->newest = 2;
+    deliver (f, 0, "a", "x", "x of 2");
+    deliver (f, 0, "a", "y", "y of both");
+    deliver (f, 0, "a", "z", "z of 2");
+    f->newest = 3;
+    deliver (f, 0, "a", "y", "y of both");
+    deliver (f, 0, "a", "z", "z of 3");
+    f->version = 2;
+    f->left = 2;
+    build (f, 3);
+    check_file (f, "a/x", "x of 2");
+    check_file (f, "a/y", "y of both");
+    check_file (f, "a/z", "z of 2");
+    f->version = 3;
+    f->left = 3;
+    build (f, 2);
+    check_file (f, "a/z", "z of 3");
+    check_file (f, "a/y", "y of both");
+    // of version 4 there are rows, and no raw files yet
+    f->version = 4;
+    build (f, 2);
+    check_file (f, "a/z", "z of 3");
+}
+
+/* What came last of one content and another is no loss of the first. */
+static void test_back_again (void **state)
+{
+    struct fixture *f = *state;
+
+    f->newest = 1;
+    deliver (f, 0, "a", "x", "as it was");
+    f->newest = 2;
+    deliver (f, 0, "a", "x", "other");
+    f->newest = 3;
+    deliver (f, 0, "a", "x", "as it was");
+    f->left = 1;
+    build (f, 1);
+    check_file (f, "a/x", "as it was");
 }
 
 static void path_in (struct fixture *f, const char *name, char path[PATH_MAX])
@@ -297,7 +363,8 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_own_names), TEST (test_shared_name), TEST (test_rank_names),
-        TEST (test_one_file), TEST (test_again),
+        TEST (test_one_file), TEST (test_again), TEST (test_version),
+        TEST (test_back_again),
         TEST (test_in_the_way), TEST (test_only_changes), TEST (test_missing),
         TEST (test_cancel),
     };
