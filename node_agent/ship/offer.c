@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define FAILURES_MAX 4          // of a disk in a row; each waits until the
+                                // aggregator has given up waiting, 10 s
 #define PLAIN_RUN_MAX 31        // chunks: 1 in 32 is tried at least
 
 void offer_begin (struct offer *o, const struct spool_item *item)
@@ -62,6 +64,27 @@ static enum offer_read blame (const struct offer *o, bool absent)
     return absent ? OFFER_VANISHED : OFFER_CHANGED;
 }
 
+/* Whether it says nothing of the file: too little of something, which will
+ * pass, or a disk that may be able to another time.
+ */
+static bool may_pass (struct offer *o, int rc)
+{
+    switch (rc) {
+    case -EMFILE:
+    case -ENFILE:
+    case -ENOMEM:
+    case -EINTR:
+    case -EAGAIN:
+        return true;
+    case -EIO:
+    case -ESTALE:
+    case -ETIMEDOUT:
+        return ++o->failures < FAILURES_MAX;
+    default:
+        return false;
+    }
+}
+
 enum offer_read offer_chunk (struct offer *o, struct spool *s,
                              uint64_t offset, uint32_t length, void *out)
 {
@@ -75,12 +98,13 @@ enum offer_read offer_chunk (struct offer *o, struct spool *s,
         o->fd = open (o->item.file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
                                         O_NONBLOCK);
     if (o->fd < 0)
-        return blame (o, true);
+        return may_pass (o, -errno) ? OFFER_ASTRAY : blame (o, true);
     rc = fileio_pread_all (o->fd, out, size, (off_t)offset);
     (void)posix_fadvise (o->fd, (off_t)offset, (off_t)size,
                          POSIX_FADV_DONTNEED);
     if (rc < 0)
-        return blame (o, rc != -ENODATA);
+        return may_pass (o, rc) ? OFFER_ASTRAY : blame (o, rc != -ENODATA);
+    o->failures = 0;
     if (o->item.kind == ITEM_RAW && offset >= o->sent)
         return OFFER_READ;
     rc = is_chunk (o, s, offset / CONTENT_CHUNK, out, size);

@@ -24,11 +24,13 @@ struct offer {
     uint64_t sent;              // so many bytes in this life
     uint64_t plain_until;       // offset from which packing is tried again
     unsigned plain_run;         // chunks left plain after the last trial
+    unsigned failures;          // of reading, that may pass
 };
 
 enum offer_read {
     OFFER_READ,                 // these are the bytes
-    OFFER_ASTRAY,               // nobody asks so: ignore it
+    OFFER_ASTRAY,               // nobody asks so, or it cannot be read just
+                                // now: ignore it, it is asked for again
     OFFER_CHANGED,              // the file was written to: give it up
     OFFER_VANISHED,             // it is gone, or cannot be read
     OFFER_DAMAGED,              // what the spool keeps is: set it aside

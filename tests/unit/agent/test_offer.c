@@ -5,6 +5,8 @@
 
 #include "ship/offer.h"
 
+#include <sys/resource.h>
+
 static uint8_t out[CONTENT_CHUNK];
 
 /* Offer what the spool has of 'kind' next. */
@@ -93,6 +95,37 @@ static void test_raw_that_is_gone (void **state)
     offer_end (&o);
 }
 
+/* A moment in which nothing can be opened, or a disk that fails once, is no
+ * reason to give up a file for good.
+ */
+static void test_cannot_be_read_now (void **state)
+{
+    struct fixture *f = *state;
+    struct rlimit limit, none;
+    struct offer o;
+
+    (void)spool_put (f, f->raw, "v1", "rows", "raw bytes", true);
+    offer_next (f, ITEM_RAW, &o);
+    assert_int_equal (getrlimit (RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 0;
+    assert_int_equal (setrlimit (RLIMIT_NOFILE, &none), 0);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal (read_it (f, &o, "raw bytes"), OFFER_ASTRAY);
+    assert_int_equal (setrlimit (RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal (read_it (f, &o, "raw bytes"), OFFER_READ);
+    offer_end (&o);
+
+    // the beginning of this one is an I/O error, always
+    offer_next (f, ITEM_RAW, &o);
+    o.item.own = false;
+    (void)strcpy (o.item.file, "/proc/self/mem");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal (read_it (f, &o, "raw bytes"), OFFER_ASTRAY);
+    assert_int_equal (read_it (f, &o, "raw bytes"), OFFER_VANISHED);
+    offer_end (&o);
+}
+
 static void test_astray (void **state)
 {
     struct fixture *f = *state;
@@ -142,6 +175,8 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_rows_that_are_damaged,
                                          spool_setup, spool_teardown),
         cmocka_unit_test_setup_teardown (test_raw_that_is_gone, spool_setup,
+                                         spool_teardown),
+        cmocka_unit_test_setup_teardown (test_cannot_be_read_now, spool_setup,
                                          spool_teardown),
         cmocka_unit_test_setup_teardown (test_astray, spool_setup,
                                          spool_teardown),
