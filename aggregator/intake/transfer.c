@@ -64,6 +64,20 @@ void transfer_end_body (struct transfers *t, struct body *b)
     free (b);
 }
 
+void transfer_restart (struct transfers *t, struct body *b)
+{
+    transfer_unqueue (t, b);
+    transfer_release (t, b);
+    (void)ledger_drop_incoming (t->ledger, &b->id, NULL);
+    if (b->size > CONTENT_CHUNK)
+        store_discard (t->store, &b->id);
+    content_hash_fini (&b->hash);
+    b->received = b->asked = 0;
+    b->noted = 0;
+    b->from.size = 0;
+    b->mixed = false;
+}
+
 static void leave_body (struct transfers *t, struct transfer *x)
 {
     struct body *b = x->body;
@@ -75,6 +89,8 @@ static void leave_body (struct transfers *t, struct transfer *x)
     }
     TAILQ_REMOVE (&b->offers, x, of_body);
     x->body = NULL;
+    if (source && b->alone)
+        transfer_restart (t, b);
     if (TAILQ_EMPTY (&b->offers))
         b->orphan_ns = clock_mono_ns ();
     else if (source)
@@ -232,7 +248,34 @@ static int resume (struct transfers *t, struct body *b, struct err *err)
     }
     b->asked = b->received;
     b->noted = b->hash.n;
+    b->mixed = b->received > 0;
     return rc < 0 ? rc : 0;
+}
+
+/* Nobody who can be believed says that there is such a content of this size. */
+static bool is_idle (const struct body *b)
+{
+    const struct transfer *x;
+
+    TAILQ_FOREACH (x, &b->offers, of_body) {
+        if (!x->sender->stalled && !x->sender->wrong)
+            return false;
+    }
+    return !b->whole;
+}
+
+/* Who has sent other bytes than it had offered is asked behind all others. */
+static void line_up (struct transfers *t, struct body *b, struct transfer *x)
+{
+    struct transfer *first = TAILQ_FIRST (&b->offers);
+
+    if (first && first->sender->wrong && !x->sender->wrong) {
+        transfer_restart (t, b);
+        TAILQ_INSERT_HEAD (&b->offers, x, of_body);
+    } else {
+        TAILQ_INSERT_TAIL (&b->offers, x, of_body);
+    }
+    transfer_queue (t, b);
 }
 
 static int join_body (struct transfers *t, struct transfer *x, uint64_t size,
@@ -240,6 +283,11 @@ static int join_body (struct transfers *t, struct transfer *x, uint64_t size,
 {
     struct body *b = transfer_body (t, &x->item.content);
     int rc = 0;
+
+    if (b && b->size > 0 && b->size != size && is_idle (b)) {
+        throw_away (t, b);
+        b = transfer_body (t, &x->item.content);
+    }
 
     if (!b)
         return err_set (err, ENOMEM, "no memory for a transfer");
@@ -264,8 +312,7 @@ static int join_body (struct transfers *t, struct transfer *x, uint64_t size,
     }
     TAILQ_REMOVE (&t->complete, x, of_body);
     x->body = b;
-    TAILQ_INSERT_TAIL (&b->offers, x, of_body);
-    transfer_queue (t, b);
+    line_up (t, b, x);
     return 0;
 }
 
@@ -330,6 +377,30 @@ int transfers_offer (struct transfers *t, const struct net_peer *from,
 
 /* ---- chunks ---- */
 
+/* Whoever sent all of it is asked behind all others; if nobody did, it is asked
+ * of one of them.  Without others it is offered again.
+ */
+static void blame (struct transfers *t, struct body *b)
+{
+    struct transfer *x = TAILQ_FIRST (&b->offers);
+    struct sender *s = b->mixed ? NULL : transfer_sender (t, &b->from, false);
+
+    if (!TAILQ_NEXT (x, of_body)) {
+        if (s)
+            s->wrong = true;
+        throw_away (t, b);
+        return;
+    }
+    transfer_restart (t, b);
+    b->alone = true;
+    if (s) {
+        s->wrong = true;
+        TAILQ_REMOVE (&b->offers, x, of_body);
+        TAILQ_INSERT_TAIL (&b->offers, x, of_body);
+    }
+    transfer_queue (t, b);
+}
+
 /* All of it has come: is it what was offered? */
 static int finish (struct transfers *t, struct body *b, const void *data,
                    size_t size, struct err *err)
@@ -345,7 +416,7 @@ static int finish (struct transfers *t, struct body *b, const void *data,
         rc = err_set (err, EBADMSG, "what came of %s %s is not what was "
                       "offered; it is asked for again", x->item.capture,
                       x->item.path);
-        throw_away (t, b);
+        blame (t, b);
         return rc;
     }
     b->place = (struct ledger_place){ 0, 0, b->size };
@@ -424,6 +495,11 @@ static int keep (struct transfers *t, struct body *b, const void *data,
     return rc;
 }
 
+static bool is_peer (const struct net_peer *a, const struct net_peer *b)
+{
+    return a->size == b->size && memcmp (a->id, b->id, a->size) == 0;
+}
+
 static int take (struct transfers *t, struct transfer *x, const void *data,
                  size_t size, struct err *err)
 {
@@ -443,6 +519,8 @@ static int take (struct transfers *t, struct transfer *x, const void *data,
         return rc;
     }
     counter_add (COUNTER_CHUNKS_TAKEN, 1);
+    b->mixed = b->mixed || (b->from.size > 0 && !is_peer (&b->from, &x->peer));
+    b->from = x->peer;
     transfer_arrived (t, b, x->sender);
     b->damaged = 0;
     b->received += size;
@@ -465,7 +543,8 @@ int transfers_chunk (struct transfers *t, const struct net_peer *from,
     size_t size;
     int rc;
 
-    if (!b || m->offset != b->received || m->offset >= x->ever_asked) {
+    if (!b || m->offset != b->received || m->offset >= x->ever_asked ||
+        (TAILQ_FIRST (&b->offers) != x && (b->alone || s->wrong))) {
         counter_add (COUNTER_CHUNKS_IGNORED, 1);
         return 0;               // a repetition, or of a former life
     }

@@ -160,7 +160,8 @@ void transfer_prefer (struct transfers *t, struct transfer *x)
     struct body *b = x->body;
 
     if (TAILQ_FIRST (&b->offers) != x && b->turn == TURN_NONE &&
-        in_flight (b) == 0) {
+        in_flight (b) == 0 && !x->sender->wrong &&
+        (!b->alone || b->received == 0)) {
         TAILQ_REMOVE (&b->offers, x, of_body);
         TAILQ_INSERT_HEAD (&b->offers, x, of_body);
     }
@@ -226,12 +227,16 @@ void transfer_grant (struct transfers *t)
 /* ---- who does not answer ---- */
 
 /* Somebody else has it, too. */
-static void ask_another (struct body *b)
+static void ask_another (struct transfers *t, struct body *b)
 {
     struct transfer *x = TAILQ_FIRST (&b->offers);
 
+    if (!TAILQ_NEXT (x, of_body))
+        return;
     TAILQ_REMOVE (&b->offers, x, of_body);
     TAILQ_INSERT_TAIL (&b->offers, x, of_body);
+    if (b->alone)
+        transfer_restart (t, b);
 }
 
 void transfer_stalled (struct transfers *t, struct sender *s)
@@ -250,7 +255,7 @@ void transfer_stalled (struct transfers *t, struct sender *s)
     LIST_FOREACH (x, &s->items, of_sender) {
         if (!x->body || TAILQ_FIRST (&x->body->offers) != x)
             continue;
-        ask_another (x->body);
+        ask_another (t, x->body);
         transfer_queue (t, x->body);
     }
 }

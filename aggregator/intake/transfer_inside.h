@@ -24,6 +24,9 @@ struct body {
     unsigned turn;              // the queue that it is in, or TURN_NONE
     enum item_kind kind;
     unsigned damaged;           // chunks in a row that did not unpack
+    struct net_peer from;       // who sent what was received
+    bool mixed;                 // others did, too, or a former life received it
+    bool alone;                 // it was mixed and wrong: all from one, now
     bool whole;
     struct ledger_place place;  // of one that is whole
     int64_t orphan_ns;          // since when nobody offers it
@@ -40,6 +43,7 @@ struct sender {
     LIST_HEAD (, transfer) items;
     unsigned nitems, credits, limit;    // credits it holds, and may hold
     bool stalled;               // it did not answer the last time
+    bool wrong;                 // it sent what it had not offered: others first
     int64_t moved_ns;           // when a chunk came, or was asked for first
 };
 
@@ -116,5 +120,8 @@ void transfer_pause (struct transfers *t);
 void transfer_end_sender (struct transfers *t, struct sender *s);
 void transfer_drop (struct transfers *t, struct transfer *x);
 void transfer_end_body (struct transfers *t, struct body *b);
+
+/* Forget what came of it, which is asked for from the beginning. */
+void transfer_restart (struct transfers *t, struct body *b);
 
 #endif

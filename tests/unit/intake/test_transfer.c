@@ -599,6 +599,103 @@ static void test_again (void **state)
     free (d.bytes);
 }
 
+static void offer_quietly (struct fixture *f, uint8_t who, uint64_t item,
+                           const struct data *d)
+{
+    struct net_peer p = peer (who);
+    struct message m = { .type = MESSAGE_OFFER, .item = item, .kind = ITEM_RAW,
+                         .rank = who, .size = d->size, .content = d->id };
+
+    (void)snprintf (m.capture, sizeof (m.capture), "c%u", (unsigned)who);
+    (void)snprintf (m.path, sizeof (m.path), "%u", (unsigned)item);
+    (void)transfers_offer (f->transfers, &p, "j", "n0", &m, NULL);
+}
+
+/* All GETs to 'who' so far, with other bytes; then they are forgotten. */
+static void answer_wrong (struct fixture *f, uint8_t who, const struct data *d)
+{
+    for (size_t i = 0; i < f->nsent; i++) {
+        struct message get = f->sent[i];
+
+        if (get.type == MESSAGE_GET && f->to[i] == who)
+            (void)answer (f, &get, who, d, CODEC_PLAIN, 1);
+    }
+}
+
+/* One that sends other bytes than it offers does not keep another from being
+ * asked, however often it comes back.
+ */
+static void test_wrong_bytes (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (3 * MIB, 80), small = data_of (100, 81);
+
+    offer_data (f, 1, 1, &d);
+    offer_data (f, 2, 2, &d);
+    answer_wrong (f, 1, &d);
+    offer_data (f, 1, 1, &d);
+    assert_int_equal (answer_all (f, 0, 2, &d, CODEC_PLAIN), 3);
+    check_commit (f, "j c2, j c1, ");
+    check_stored (f, &d);
+    // alone it had been first: whoever comes then is asked
+    f->nsent = 0;
+    offer_data (f, 1, 3, &small);
+    answer_wrong (f, 1, &small);
+    offer_data (f, 1, 3, &small);
+    offer_data (f, 2, 4, &small);
+    assert_int_equal (answer_all (f, 0, 2, &small, CODEC_PLAIN), 1);
+    assert_int_equal (transfers_commit (f->transfers, on_entered, f, NULL), 0);
+    check_stored (f, &small);
+    assert_int_equal (transfers_credits (f->transfers), TRANSFER_CREDITS);
+    free (d.bytes);
+    free (small.bytes);
+}
+
+/* It began with other bytes, and somebody else went on: nobody is blamed, and
+ * all of it is asked of one.
+ */
+static void test_wrong_beginning (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (3 * MIB, 90);
+    int64_t now = clock_mono_ns ();
+
+    offer_data (f, 1, 1, &d);
+    offer_data (f, 2, 2, &d);
+    assert_int_equal (answer (f, &f->sent[0], 1, &d, CODEC_PLAIN, 1), 0);
+    transfers_tick (f->transfers, now + 2 * TRANSFER_STALL_NS);
+    for (size_t i = 0; i < f->nsent; i++) {
+        struct message get = f->sent[i];
+
+        if (f->to[i] == 2)
+            (void)answer (f, &get, 2, &d, CODEC_PLAIN, 0);
+    }
+    check_commit (f, "j c2, j c1, ");
+    check_stored (f, &d);
+    assert_int_equal (transfers_credits (f->transfers), TRANSFER_CREDITS);
+    free (d.bytes);
+}
+
+/* A wrong size, of one that does not answer, does not keep another away. */
+static void test_wrong_size (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (3 * MIB, 100), lie = d;
+    int64_t now = clock_mono_ns ();
+
+    lie.size = 40 * MIB;
+    offer_quietly (f, 1, 1, &lie);
+    offer_quietly (f, 2, 2, &d);
+    transfers_tick (f->transfers, now + 2 * TRANSFER_STALL_NS);
+    offer_quietly (f, 1, 1, &lie);
+    offer_quietly (f, 2, 2, &d);
+    assert_int_equal (answer_all (f, 0, 2, &d, CODEC_PLAIN), 3);
+    check_commit (f, "j c2, ");
+    check_stored (f, &d);
+    assert_int_equal (transfers_credits (f->transfers), TRANSFER_CREDITS);
+    free (d.bytes);
+}
+
 /* More than its share is not taken now. */
 static void test_too_many (void **state)
 {
@@ -620,7 +717,8 @@ int main (void)
         TEST (test_whole_before_commit), TEST (test_incoming_lost),
         TEST (test_stalled), TEST (test_stalled_is_probed), TEST (test_late),
         TEST (test_many_stalled), TEST (test_too_many),
-        TEST (test_again),
+        TEST (test_again), TEST (test_wrong_bytes),
+        TEST (test_wrong_beginning), TEST (test_wrong_size),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
