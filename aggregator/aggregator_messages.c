@@ -486,6 +486,8 @@ static void on_known (struct aggregator *a, struct served *s,
         transfers_gone (a->transfers, from, m->item);
         break;
     case MESSAGE_PING:
+        agent->left_items = m->left_items;
+        agent->left_captures = m->left_captures;
         break;
     default:                    // what only aggregators say
         counter_add (COUNTER_MESSAGES_REFUSED, 1);

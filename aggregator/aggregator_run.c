@@ -2,6 +2,7 @@
 #include "aggregator_inside.h"
 
 #include "base/log.h"
+#include "base/utf8.h"
 #include "result.h"
 
 #include <errno.h>
@@ -83,18 +84,24 @@ static void name_spool (const struct aggregator *a, const struct job_agent *g,
                                                      : 0, dir, g->host_key);
 }
 
-/* ": at least 2 items, the first is big.bin of CAPTURE" */
-static void name_offered (const struct aggregator *a,
-                          const struct job_agent *g, char *out, size_t size)
+/* " (2 items and 1 capture that was not read yet; the first that is offered is
+ * big.bin of CAPTURE)"
+ */
+static void name_left (const struct aggregator *a, const struct job_agent *g,
+                       char *out, size_t size)
 {
     struct ledger_item first;
     size_t n = transfers_offered (a->transfers, &g->peer, &first);
+    char offered[400] = "";
 
-    *out = '\0';
     if (n > 0)
-        (void)snprintf (out, size, ": at least %zu item%s, the first is %.200s "
-                        "of %.200s", n, n > 1 ? "s" : "",
+        (void)snprintf (offered, sizeof (offered), "; the first that is "
+                        "offered is %.170s of %.170s",
                         *first.path ? first.path : "the rows", first.capture);
+    (void)snprintf (out, size, " (items: %llu; captures that were not read "
+                    "yet: %llu%s)", (unsigned long long)
+                    (g->left_items > n ? g->left_items : n),
+                    (unsigned long long)g->left_captures, offered);
 }
 
 /* What is not in the result is named, host by host. */
@@ -102,24 +109,24 @@ static void note_undelivered (struct aggregator *a, struct job *j)
 {
     for (size_t i = 0; i < j->nagents; i++) {
         const struct job_agent *g = &j->agents[i];
-        char text[MESSAGE_TEXT_MAX], spool[400], what[480];
+        char text[MESSAGE_TEXT_MAX], shown[UTF8_ESCAPED (MESSAGE_TEXT_MAX)];
+        char spool[300], left[480];
 
         if (g->done && !g->text)
             continue;
         name_spool (a, g, spool, sizeof (spool));
-        name_offered (a, g, what, sizeof (what));
-        if (g->done)
-            (void)snprintf (text, sizeof (text), "%s", g->text);
-        else
-            (void)snprintf (text, sizeof (text), "host %.100s: %s%s; what it "
-                            "had not delivered stays in its %s", g->host,
-                            g->lost ? "its agent fell silent before it had "
-                                      "delivered everything"
-                                    : "not everything was delivered when the "
-                                      "deadline passed",
-                            what, spool);
-        log_text (LOG_LEVEL_WARN, "undelivered", "%s", text);
-        (void)job_note_last (j, text);
+        name_left (a, g, left, sizeof (left));
+        (void)snprintf (text, sizeof (text), "host %.100s: %s%s; what it had "
+                        "not delivered stays in its %s", g->host,
+                        g->lost ? "its agent fell silent before it had "
+                                  "delivered everything"
+                                : "not everything was delivered when the "
+                                  "deadline passed",
+                        left, spool);
+        // a text of DONE was made fit for a terminal when it came
+        (void)job_note_last (j, g->done ? g->text
+                                        : utf8_escape (text, UTF8_LINES,
+                                                       shown));
     }
 }
 

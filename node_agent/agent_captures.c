@@ -475,6 +475,9 @@ void agent_scan (void *arg)
         log_failure (a, "ledger", &err);
     agent_give_way (a);
     report_problems (a);
+    if (a->opt->run_dir && !a->opt->no_roll)
+        ship_left (a->ship, sealer_pending (a->sealer) +
+                                watch_unsettled (a->watch));
     if (a->ended_ns > 0)
         a->scans_after_end++;
     took = clock_mono_ns () - began;

@@ -35,6 +35,7 @@
 #define F_CODEC "Z"
 #define F_REASON "R"
 #define F_NEWEST "N"
+#define F_LEFT "u"                      // items and captures
 
 static const struct {
     enum message_type type;
@@ -49,7 +50,7 @@ static const struct {
     { MESSAGE_GONE, "gone", F_ITEM F_TEXT, "" },
     { MESSAGE_NOTE, "note", F_TEXT, "" },
     { MESSAGE_DONE, "done", F_TEXT, "" },
-    { MESSAGE_PING, "ping", "", "" },
+    { MESSAGE_PING, "ping", "", F_LEFT },
     { MESSAGE_WELCOME, "welcome", "", F_SENT F_WALL },
     { MESSAGE_REFUSED, "refused", F_TEXT, F_REASON },
     { MESSAGE_GET, "get", F_ITEM F_OFFSET F_LENGTH, "" },
@@ -111,6 +112,10 @@ static void put_field (struct buf *b, const struct message *m, char field)
     case 'Z': wire_put_u8 (b, (uint8_t)m->codec); break;
     case 'R': wire_put_u8 (b, (uint8_t)m->reason); break;
     case 'N': wire_put_i64 (b, m->newest_ns); break;
+    case 'u':
+        wire_put_u64 (b, m->left_items);
+        wire_put_u64 (b, m->left_captures);
+        break;
     default: wire_put_text (b, m->text); break;
     }
 }
@@ -163,6 +168,10 @@ static void get_field (struct wire *w, struct message *m, char field)
     case 'Z': m->codec = wire_u8 (w); break;
     case 'R': m->reason = wire_u8 (w); break;
     case 'N': m->newest_ns = wire_i64 (w); break;
+    case 'u':
+        m->left_items = wire_u64 (w);
+        m->left_captures = wire_u64 (w);
+        break;
     default: get_shown (w, m->text, sizeof (m->text)); break;
     }
 }

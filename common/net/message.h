@@ -81,6 +81,8 @@ struct message {
     enum chunk_codec codec;             // CHUNK: of the data; since 2
     const void *data;                   // CHUNK: borrowed
     size_t data_size;
+    uint64_t left_items;                // PING: not acknowledged yet; since 2
+    uint64_t left_captures;             // PING: not read yet; since 2
     bool complete;                      // ROLL: every rank is present
     enum refusal reason;                // REFUSED; since 2
     char text[MESSAGE_TEXT_MAX];        // RANK, GONE, NOTE, REFUSED, STOP,

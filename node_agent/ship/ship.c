@@ -40,6 +40,7 @@ struct ship {
     struct ship_events events;
     struct message hello;
     struct message done;
+    struct message left;        // PING
     bool is_done, welcomed, over;
     bool recounted;             // once is enough
     bool failing;               // the spool has, since it was last tried
@@ -520,6 +521,9 @@ static void repeat_all (void *arg)
     }
     if (s->is_done && s->welcomed && spool_undelivered (s->spool) == 0)
         say_done (s);           // not before what was found later
+    s->left.left_items = spool_undelivered (s->spool);
+    if (s->left.type == MESSAGE_PING && s->welcomed && s->peer_version >= 2)
+        (void)say (s, &s->left);
     if (s->welcomed)
         s->hello_ns = REPEAT_NS;
     (void)loop_add_timer (s->loop, jittered (s, s->hello_ns), repeat_all, s);
@@ -611,6 +615,12 @@ void ship_hold (struct ship *s, bool held)
 void ship_kick (struct ship *s)
 {
     offer_more (s);
+}
+
+void ship_left (struct ship *s, uint64_t captures)
+{
+    s->left.type = MESSAGE_PING;
+    s->left.left_captures = captures;
 }
 
 int64_t ship_heard_ns (const struct ship *s)

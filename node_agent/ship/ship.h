@@ -67,6 +67,11 @@ int ship_note (struct ship *s, const char *text);
 /* Everything has been said and delivered; repeated until the job is over. */
 void ship_done (struct ship *s, const char *text);
 
+/* So many captures are not read yet: from now on the aggregator is told of that
+ * and of what is in the spool.  Only in a run, which ends without them.
+ */
+void ship_left (struct ship *s, uint64_t captures);
+
 /* When the aggregator was last heard (monotonic ns), 0: never. */
 int64_t ship_heard_ns (const struct ship *s);
 

@@ -620,7 +620,7 @@ SCRIPT
     run mpirun_run 1 --raw --max-rate 1MB --deadline 3s -- ./large
     expect_status 1
     shows "1 of 1 present" "not everything was delivered when the deadline" \
-        "the first is big of node0" "$(run_dir)/spool"
+        "(items: " "the first that is offered is big of node0" "$(run_dir)/spool"
     [ -e "$(run_dir)/spool/ledger.db" ]
     nothing_runs
 }

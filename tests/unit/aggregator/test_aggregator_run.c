@@ -179,12 +179,16 @@ static void test_offered_at_deadline (void **state)
     struct service *s = *state;
 
     begin_run (s);
-    service_offer (s, 1, 2, "second");
+    service_offer (s, 1, 2, "sec\tond");
+    service_hear (s, 1, &(struct message){ .type = MESSAGE_PING,
+                                           .left_items = 294,
+                                           .left_captures = 3 });
     s->opt.deadline_ns = 0;
     turn (s);
     service_built (s);
-    result_is (s, false, "when the deadline passed: at least 1 item, the "
-                         "first is the rows of second; ");
+    result_is (s, false, "when the deadline passed (items: 294; captures that "
+                         "were not read yet: 3; the first that is offered is "
+                         "the rows of sec\\tond)");
     assert_non_null (strstr (s->a.over->job.notes[0], "/spool"));
 }
 

@@ -51,6 +51,8 @@ static void fill (struct message *m, enum message_type type)
     m->clock_error_ns = 8;
     m->newest_ns = INT64_C (1) << 60;
     m->reason = REFUSAL_VERSION;
+    m->left_items = 9;
+    m->left_captures = 10;
     m->complete = true;
     (void)snprintf (m->text, sizeof (m->text), "a sentence, with \xc3\xa4");
 }
@@ -91,6 +93,9 @@ static void test_round_trip (void **state)
     assert_int_equal (out.status, -1);
     assert_int_equal (out.local_rank, 7);
     assert_string_equal (out.text, in.text);
+    fill (&in, MESSAGE_PING);
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_true (out.left_items == 9 && out.left_captures == 10);
 }
 
 /* Cut short: refused at every length.  With bytes behind it: a member that this
