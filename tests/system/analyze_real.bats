@@ -168,3 +168,85 @@ steps_near ()
         done
     done
 }
+
+# sums FILE KEY COUNT TOTAL: the rows of a CSV file without quotes, the sums of
+# two columns, all found by their names
+sums ()
+{
+    tr -d '\r' <"$1" | awk -F, -v key="$2" -v count="$3" -v total="$4" '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        { rows++; n += $at[count]; t += $at[total] }
+        END { printf "%d %d %.3f\n", rows, n, t }'
+}
+
+# peaks FILE COLUMN: "<component> <largest value> <first time it was reached>"
+peaks ()
+{
+    tr -d '\r\t' <"$1" | awk -F, -v column="$2" '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        $at[column] + 0 > max[$at["Component"]] {
+            max[$at["Component"]] = $at[column] + 0
+            time[$at["Component"]] = $at["Timestamp(us)"] }
+        END { for (c in time) printf "%s %.6f %.0f\n", c, max[c],
+            int (time[c]) }' |
+        sort
+}
+
+# peaks_of KIND: the same from the result, of rank 0
+peaks_of ()
+{
+    sql "SELECT printf('%s %.6f %d', component, peak, peak_timestamp)
+         FROM MemoryPeak WHERE rank=0 AND deviceId=0 AND kind='$1'" | sort
+}
+
+# What awk makes of the files themselves: a column taken for another one, a
+# row lost or a sum wrong would differ.
+@test "statistics and memory of the text export are those of its files" {
+    local which out
+
+    for which in text_level1/rank0 qwen3_4rank/rank_0; do
+        real_setup "${which%/*}"
+        out=job/${which#*/}_ascend_pt/ASCEND_PROFILER_OUTPUT
+        analyze
+        is "operators of $which" \
+            "$(sums $out/op_statistic.csv "OP Type" Count "Total Time(us)")" \
+            "$(sql "SELECT printf('%d %d %.3f', count(*), sum(count),
+                    sum(total_time)) FROM OperatorStatistic WHERE rank=0")"
+        is "APIs of $which" \
+            "$(sums $out/api_statistic.csv "API Name" Count "Time(us)")" \
+            "$(sql "SELECT printf('%d %d %.3f', count(*), sum(count),
+                    sum(total_time)) FROM ApiStatistic WHERE rank=0")"
+        is "modules of $which" \
+            "$(peaks $out/npu_module_mem.csv "Total Reserved(MB)")" \
+            "$(peaks_of module)"
+        rm -rf job out
+    done
+    real_setup text_level1
+    out=job/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT
+    analyze
+    for which in Allocated Reserved Active; do
+        is "$which" "$(peaks $out/memory_record.csv "Total $which(MB)")" \
+            "$(peaks_of "${which,,}")"
+    done
+}
+
+@test "metadata, configuration and the other files of a real capture" {
+    real_setup qwen3_4rank
+    analyze
+    is "versions" "2.7.1 8.3.RC1" "$(sql "SELECT group_concat(value, ' ') FROM
+        CaptureInfo WHERE rank=0 AND kind='config' AND name LIKE '%version'")"
+    is "environment" expandable_segments:True "$(sql "SELECT DISTINCT value
+        FROM CaptureInfo WHERE kind='environment' AND
+        name='PYTORCH_NPU_ALLOC_CONF'")"
+    is "world" 4,4 "$(sql "SELECT group_concat(value) FROM CaptureInfo WHERE
+        kind='metadata' AND name='distributed_args.world_size'")"
+    rm -rf job out
+    real_setup text_level1
+    analyze
+    is "a file that is not read" \
+        "$(stat -c %s job/*/ASCEND_PROFILER_OUTPUT/operator_memory.csv)" \
+        "$(sql "SELECT bytes FROM OtherFile WHERE
+                path='ASCEND_PROFILER_OUTPUT/operator_memory.csv'")"
+    is "files that are" 0 "$(sql "SELECT count(*) FROM OtherFile WHERE
+        path LIKE '%statistic.csv' OR path LIKE '%communication%'")"
+}
