@@ -55,6 +55,7 @@ int extractors_run (struct source *src, struct err *err);
 
 /* ---- the readers ---- */
 
+bool link_csv_is_there (const struct source *src, uint64_t *size);
 bool memory_timeline_is_there (const struct source *src, uint64_t *size);
 
 void read_analysis_db (struct source *src, unsigned want, struct verdict *v,
@@ -69,6 +70,8 @@ void read_op_statistic (struct source *src, unsigned want, struct verdict *v,
                         struct err *err);
 void read_api_statistic (struct source *src, unsigned want, struct verdict *v,
                          struct err *err);
+void read_link_csv (struct source *src, unsigned want, struct verdict *v,
+                    struct err *err);
 void read_memory_record (struct source *src, unsigned want, struct verdict *v,
                          struct err *err);
 void read_memory_timeline (struct source *src, unsigned want,

@@ -38,6 +38,8 @@ static const struct extractor extractors[] = {
       read_memory_record },
     { "text", "the text export", "npu_module_mem.csv", SET (TABLE_MEMORY),
       NULL, read_module_memory },
+    { "text", "the text export", "hccs.csv and others", SET (TABLE_LINK),
+      link_csv_is_there, read_link_csv },
     { "timeline", "a memory timeline", "a memory timeline", SET (TABLE_MEMORY),
       memory_timeline_is_there, read_memory_timeline },
 };

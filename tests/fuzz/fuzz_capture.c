@@ -35,6 +35,8 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         "ASCEND_PROFILER_OUTPUT/npu_module_mem.csv",
         "ASCEND_PROFILER_OUTPUT/timeline.json",
         "ASCEND_PROFILER_OUTPUT/timeline.raw.json.gz",
+        "ASCEND_PROFILER_OUTPUT/hccs.csv",
+        "ASCEND_PROFILER_OUTPUT/nic.csv",
     };
     struct fuzz_rows_seen seen = { 0, 0 };
     const struct row_sink sink = fuzz_rows (&seen);

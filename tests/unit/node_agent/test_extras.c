@@ -373,6 +373,52 @@ static void test_long_info (void **state)
     capture_fini (&c);
 }
 
+/* Summaries and samples; both names that files have. */
+static void test_links (void **state)
+{
+    (void)state;
+    make_capture ();
+    put (OUT "hccs_20250101.csv", "Device_id,Mode,Max,Min,Average\n"
+         "0,Tx (MB/s),9,1,4.5\n0,Rx (MB/s),7,N/A,N/A\n");
+    put (OUT "pcie.csv", "Mode,Min,Max,Avg\nTx_p(B/us),1,3,2\n");
+    put (OUT "nic.csv", "Device_id,Timestamp(us),Bandwidth(MB/s),Rx Bandwidth "
+         "efficiency(%),rxPacket/s,funcId\n0,100.5\t,8,1,5,0\n"
+         "0,101.5\t,8,2,N/A,1\n1,101.5\t,8,7,1,0\n");
+    check (TABLE_LINK, "0|HCCS|Tx|MB/s||4.5|9\n0|HCCS|Rx|MB/s|||7\n"
+           "0|NIC|Bandwidth|MB/s|2|8|8\n"
+           "0|NIC|Rx Bandwidth efficiency|%|2|1.5|2\n"
+           "0|NIC|rxPacket/s|NULL|1|5|5\n1|NIC|Bandwidth|MB/s|1|8|8\n"
+           "1|NIC|Rx Bandwidth efficiency|%|1|7|7\n"
+           "1|NIC|rxPacket/s|NULL|1|1|1\n|PCIE|Tx_p|B/us||2|3\n",
+           CAPTURE_COMPLETE, "");
+    check (TABLE_FILE, "", CAPTURE_COMPLETE, "");
+    put (OUT "roce_1.csv", "Timestamp(us),a\n1,2\n1\n");
+    put (OUT "nic_other", "x");
+    check (TABLE_FILE, OUT "nic_other|1\n", CAPTURE_PARTIAL,
+           "roce_1.csv: line 3: fewer fields");
+}
+
+/* More devices than a file is expected to have share a row. */
+static void test_many_devices (void **state)
+{
+    static char big[4096];
+    size_t used = (size_t)snprintf (big, sizeof (big),
+                                    "Device_id,Timestamp(us),a\n");
+    struct capture c;
+
+    (void)state;
+    make_capture ();
+    for (int i = 0; i < 40; i++)
+        used += (size_t)snprintf (big + used, sizeof (big) - used,
+                                  "%d,1,%d\n", i, i);
+    put (OUT "nic.csv", big);
+    read_table (TABLE_LINK, &c);
+    assert_int_equal (c.state, CAPTURE_COMPLETE);
+    assert_int_equal (kept.rows, 16);
+    assert_non_null (strstr (kept.text, "|NIC|a|NULL|25|27|39\n"));
+    capture_fini (&c);
+}
+
 #define MIB2 "2097152"
 
 /* Both forms of torch's file, under any name, also compressed. */
@@ -489,6 +535,8 @@ int main (void)
         cmocka_unit_test (test_info),
         cmocka_unit_test (test_long_info),
         cmocka_unit_test (test_huge_info),
+        cmocka_unit_test (test_links),
+        cmocka_unit_test (test_many_devices),
         cmocka_unit_test (test_timelines),
         cmocka_unit_test (test_bad_timelines),
         cmocka_unit_test (test_other_files),
