@@ -80,8 +80,7 @@ bool scan_fail (struct scan *s, const char *fmt, ...)
     return false;
 }
 
-/* Move what is left to the front and read until the buffer is full. */
-static void refill (struct scan *s)
+void scan_refill (struct scan *s)
 {
     size_t left = (size_t)(s->end - s->at);
 
@@ -109,8 +108,7 @@ static void refill (struct scan *s)
 
 static inline void need (struct scan *s)
 {
-    if (UNLIKELY (s->end - s->at < (ptrdiff_t)SCAN_AHEAD) && !s->eof)
-        refill (s);
+    scan_need (s);
 }
 
 static bool is_space (char c)

@@ -63,6 +63,16 @@ void scan_fini (struct scan *s);
 /* A scan_read_fn for a descriptor; 'arg' points to the int. */
 ssize_t scan_read_fd (void *arg, void *buf, size_t size);
 
+/* Move what is left to the front and read until the buffer is full. */
+void scan_refill (struct scan *s);
+
+/* Make sure that SCAN_AHEAD bytes are here, or the end of the input. */
+static inline void scan_need (struct scan *s)
+{
+    if (s->end - s->at < (ptrdiff_t)SCAN_AHEAD && !s->eof)
+        scan_refill (s);
+}
+
 /* The offset of the next byte. */
 uint64_t scan_offset (const struct scan *s);
 
@@ -115,6 +125,13 @@ bool scan_text (struct scan *s, const char **ret, size_t *size);
 
 bool scan_null (struct scan *s);        // a null
 bool scan_skip (struct scan *s);        // any value
+
+/* Pass over an object several times as fast (scan_quick.c).  What is checked
+ * in it: strings end and have no control characters, brackets match and are
+ * not nested too deep, and outside of strings there is only ASCII.  What is
+ * not: commas and colons, numbers and words, escapes.
+ */
+bool scan_skip_quick (struct scan *s);
 bool scan_end (struct scan *s);         // nothing but white space is left
 
 #endif

@@ -1,0 +1,225 @@
+/* node_agent/extract/comm_tables.c - rows of the communication tables, from
+ * what the tasks of ops come to
+ */
+#include "extract/comm_tasks.h"
+
+#include "base/units.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WANTED(t, table) ((t)->want >> (table) & 1)
+
+static bool no_memory (struct comm_tables *t)
+{
+    t->src->stopped = err_set (t->err, ENOMEM, "no memory for the "
+                               "communication tables");
+    return false;
+}
+
+bool comm_tables_init (struct comm_tables *t, struct source *src,
+                       unsigned want, struct err *err)
+{
+    memset (t, 0, sizeof (*t));
+    t->src = src;
+    t->want = want;
+    t->err = err;
+    t->work = comm_work_create ();
+    t->folds[0] = matrix_fold_create ();
+    t->folds[1] = matrix_fold_create ();
+    if (!t->work || !t->folds[0] || !t->folds[1] ||
+        batch_init (&t->time, TABLE_TIME, err) < 0 ||
+        batch_init (&t->bandwidth, TABLE_BANDWIDTH, err) < 0 ||
+        batch_init (&t->matrix, TABLE_MATRIX, err) < 0)
+        return no_memory (t);
+    return true;
+}
+
+void comm_tables_fini (struct comm_tables *t)
+{
+    batch_fini (&t->time);
+    batch_fini (&t->bandwidth);
+    batch_fini (&t->matrix);
+    matrix_fold_destroy (t->folds[0]);
+    matrix_fold_destroy (t->folds[1]);
+    comm_work_destroy (t->work);
+}
+
+static uint32_t text_ref (struct batch *b, const char *s)
+{
+    return s ? batch_text (b, s, strlen (s)) : BATCH_NULL_TEXT;
+}
+
+static const char *type_of (const struct comm_op *op)
+{
+    return comm_op_is_p2p (op->name) ? "p2p" : "collective";
+}
+
+static bool flush (struct comm_tables *t, struct batch *b)
+{
+    return source_flush (t->src, b, t->err);
+}
+
+static bool put_time (struct comm_tables *t, const struct comm_op *op,
+                      const struct comm_figures *f)
+{
+    struct batch *b = &t->time;
+    uint32_t n = b->nrows++;
+
+    b->text[TIME_OP][n] = text_ref (b, op->name);
+    b->text[TIME_GROUP][n] = text_ref (b, op->group);
+    b->real[TIME_START][n] = f->start_us;
+    b->real[TIME_ELAPSE][n] = f->elapse;
+    b->real[TIME_TRANSIT][n] = f->transit;
+    b->real[TIME_WAIT][n] = f->wait;
+    b->real[TIME_SYNC][n] = f->sync;
+    b->real[TIME_IDLE][n] = f->idle;
+    b->text[TIME_STEP][n] = text_ref (b, op->step);
+    b->text[TIME_TYPE][n] = text_ref (b, type_of (op));
+    return !batch_full (b) || flush (t, b);
+}
+
+static bool put_bandwidth (struct comm_tables *t, const struct comm_op *op,
+                           const char *transport, const struct comm_bucket *k,
+                           const struct comm_item *packet)
+{
+    struct batch *b = &t->bandwidth;
+    uint32_t n = b->nrows++;
+
+    b->text[BW_OP][n] = text_ref (b, op->name);
+    b->text[BW_GROUP][n] = text_ref (b, op->group);
+    b->text[BW_TRANSPORT][n] = text_ref (b, transport);
+    b->real[BW_SIZE][n] = k->size;
+    b->real[BW_TIME][n] = k->time;
+    b->real[BW_BANDWIDTH][n] = k->bandwidth;
+    b->real[BW_LARGE][n] = k->large;
+    b->real[BW_PACKAGE][n] = packet->size;
+    b->real[BW_COUNT][n] = packet->count;
+    b->real[BW_TOTAL][n] = packet->time;
+    b->text[BW_STEP][n] = text_ref (b, op->step);
+    b->text[BW_TYPE][n] = text_ref (b, type_of (op));
+    return !batch_full (b) || flush (t, b);
+}
+
+static bool put_buckets (struct comm_tables *t, const struct comm_op *op,
+                         const struct comm_figures *f)
+{
+    static const char *const names[COMM_BUCKETS] = { "RDMA", "HCCS", "PCIE",
+                                                     "SDMA", "SIO" };
+    static const struct comm_item none = { 0 };
+
+    for (unsigned i = 0; i < COMM_BUCKETS; i++) {
+        const struct comm_bucket *k = &f->buckets[i];
+        bool any = false;
+
+        if (k->size + k->time + k->bandwidth + k->large == 0)
+            continue;
+        for (uint32_t j = 0; j < f->nitems; j++) {
+            if (f->items[j].bucket != i)
+                continue;
+            any = true;
+            if (!put_bandwidth (t, op, names[i], k, &f->items[j]))
+                return false;
+        }
+        if (!any && !put_bandwidth (t, op, names[i], k, &none))
+            return false;
+    }
+    return true;
+}
+
+/* ---- links ---- */
+
+static bool add_links (struct comm_tables *t, const struct comm_op *op,
+                       const struct comm_figures *f)
+{
+    struct matrix_fold *fold = t->folds[comm_op_is_p2p (op->name) ? 0 : 1];
+    char name[8192], link[32];
+
+    // a '?' stands before a group that is not known: see put_link
+    (void)snprintf (name, sizeof (name), "%s@%s%s", op->name,
+                    op->group ? "" : "?",
+                    op->group ? op->group
+                              : op->other_group ? op->other_group : "");
+    (void)snprintf (t->step, sizeof (t->step), "%s", op->step);
+    for (uint32_t i = 0; i < f->nitems; i++) {
+        const struct comm_item *it = &f->items[i];
+        struct matrix_record r = { name, link, it->transport, it->size,
+                                   it->time, 0 };
+        int rc;
+
+        if (it->bucket != COMM_BUCKETS)
+            continue;
+        if (it->time != 0)
+            r.bandwidth = units_round4 (it->size / it->time);
+        (void)snprintf (link, sizeof (link), "%u-%u",
+                        (unsigned)(it->key >> 32), (unsigned)it->key);
+        rc = matrix_fold_add (fold, &r);
+        if (rc == -E2BIG)
+            t->too_many = true;
+        else if (rc < 0)
+            return no_memory (t);
+    }
+    return true;
+}
+
+struct fold_arg {
+    struct comm_tables *t;
+    const char *type;
+};
+
+static int put_link (void *arg, const struct matrix_row *m)
+{
+    const struct fold_arg *a = arg;
+    struct batch *b = &a->t->matrix;
+    const char *dash = strchr (m->link, '-');
+    uint32_t n = b->nrows++;
+
+    b->text[MATRIX_OP][n] = text_ref (b, m->kind);
+    b->text[MATRIX_GROUP][n] = text_ref (b, m->group[0] == '?' ? NULL
+                                                               : m->group);
+    b->text[MATRIX_SRC][n] = batch_text (b, m->link,
+                                         (size_t)(dash - m->link));
+    b->text[MATRIX_DST][n] = text_ref (b, dash + 1);
+    b->text[MATRIX_TRANSPORT][n] = text_ref (b, m->transport);
+    b->real[MATRIX_SIZE][n] = m->size_mb;
+    b->real[MATRIX_TIME][n] = m->time_ms;
+    b->real[MATRIX_BANDWIDTH][n] = m->bandwidth;
+    b->text[MATRIX_STEP][n] = text_ref (b, a->t->step);
+    b->text[MATRIX_TYPE][n] = text_ref (b, a->type);
+    b->text[MATRIX_OP_NAME][n] = text_ref (b, m->op);
+    return !batch_full (b) || flush (a->t, b) ? 0 : -ECANCELED;
+}
+
+/* ---- */
+
+bool comm_tables_op (struct comm_tables *t, const struct comm_op *op,
+                     const struct comm_task *tasks, size_t n)
+{
+    struct comm_figures f;
+
+    if (comm_figures (t->work, op, tasks, n, &f) < 0)
+        return no_memory (t);
+    return (!WANTED (t, TABLE_TIME) || put_time (t, op, &f)) &&
+           (!WANTED (t, TABLE_BANDWIDTH) || put_buckets (t, op, &f)) &&
+           (!WANTED (t, TABLE_MATRIX) || add_links (t, op, &f));
+}
+
+bool comm_tables_step_end (struct comm_tables *t)
+{
+    static const char *const types[] = { "p2p", "collective" };
+
+    for (int i = 0; i < 2; i++) {
+        struct fold_arg arg = { t, types[i] };
+
+        if (matrix_fold_rows (t->folds[i], put_link, &arg) != 0)
+            return false;
+    }
+    return true;
+}
+
+bool comm_tables_flush (struct comm_tables *t)
+{
+    return flush (t, &t->time) && flush (t, &t->bandwidth) &&
+           flush (t, &t->matrix);
+}
