@@ -157,9 +157,9 @@ static const struct comm_task *task_at (const struct plane *p, uint32_t i)
     return &p->tasks[p->order[i]];
 }
 
-static double ms (int64_t ns)
+static double ms (double ns)
 {
-    return (double)ns / NS_PER_MS;
+    return ns / NS_PER_MS;
 }
 
 static double mb (int64_t bytes)
@@ -177,7 +177,7 @@ struct burst {
 static struct burst burst_at (const struct plane *p, uint32_t i)
 {
     struct burst b = { .next = i };
-    int64_t bytes = 0, end;
+    int64_t bytes = 0;
     uint32_t last;
 
     for (; b.next < p->n && task_at (p, b.next)->payload; b.next++) {
@@ -189,11 +189,11 @@ static struct burst burst_at (const struct plane *p, uint32_t i)
     last = b.next + p->jump - 2;
     if (last >= p->n)
         return b;
-    end = task_at (p, last)->start + task_at (p, last)->dur;
     b.complete = true;
     b.next = last + 1;
     b.size = mb (bytes);
-    b.time = ms (end - task_at (p, i)->start);
+    b.time = ms ((double)(task_at (p, last)->start - task_at (p, i)->start) +
+                 task_at (p, last)->dur);
     return b;
 }
 
@@ -261,7 +261,8 @@ static void walk_times (const struct plane *p, struct comm_figures *f)
 static void master_span (const struct comm_task *tasks, size_t n,
                          uint32_t plane, struct comm_figures *f)
 {
-    int64_t begin = INT64_MAX, first = INT64_MAX, end = INT64_MIN;
+    int64_t begin = INT64_MAX, first = INT64_MAX;
+    double length = 0;
 
     for (size_t i = 0; i < n; i++) {
         const struct comm_task *t = &tasks[i];
@@ -270,11 +271,17 @@ static void master_span (const struct comm_task *tasks, size_t n,
             begin = t->start;
         if (t->plane != plane)
             continue;
-        first = t->start < first ? t->start : first;
-        end = t->start + t->dur > end ? t->start + t->dur : end;
+        if (t->start < first)
+            first = t->start;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct comm_task *t = &tasks[i];
+
+        if (t->plane == plane && (double)(t->start - first) + t->dur > length)
+            length = (double)(t->start - first) + t->dur;
     }
     f->start_us = (double)begin / 1000.0;
-    f->elapse = ms (end - first);
+    f->elapse = ms (length);
 }
 
 /* ---- sizes: all planes ---- */

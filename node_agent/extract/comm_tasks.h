@@ -37,7 +37,8 @@ enum comm_transport comm_task_transport (const char *name);
 enum comm_link comm_task_link (const char *name);
 
 struct comm_task {
-    int64_t start, dur;         // ns
+    int64_t start;              // ns
+    double dur;                 // ns, with a fraction where there is one
     int64_t size;               // bytes; negative: not known
     int32_t src, dst;           // ranks within the group, or as above
     uint32_t plane;
@@ -52,7 +53,8 @@ struct comm_op {
     const char *group;          // the hash; NULL: not known
     const char *other_group;    // without it: what tells groups apart
     const char *step;           // "step13", or "step"
-    int64_t start, elapse;      // ns; used when no task is a master
+    int64_t start;              // ns
+    double elapse;              // ns; used when no task is a master
 };
 
 /* What an op's tasks come to: times in ms, sizes in MB. */

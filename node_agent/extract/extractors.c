@@ -42,6 +42,9 @@ static const struct extractor extractors[] = {
       link_csv_is_there, read_link_csv },
     { "timeline", "a memory timeline", "a memory timeline", SET (TABLE_MEMORY),
       memory_timeline_is_there, read_memory_timeline },
+    { "timeline", "the timeline", "trace_view.json",
+      PROFILER_TABLES | SET (TABLE_STEP_EXTRA), timeline_is_there,
+      read_timeline },
 };
 
 #define EXTRACTORS (sizeof (extractors) / sizeof (extractors[0]))

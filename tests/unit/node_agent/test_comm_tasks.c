@@ -33,7 +33,7 @@ static struct comm_figures figures (const char *name, int64_t start,
                                     const struct comm_task *tasks, size_t n)
 {
     struct comm_op op = { .name = name, .group = "1", .step = "step1",
-                          .start = start, .elapse = elapse };
+                          .start = start, .elapse = (double)elapse };
     struct comm_figures f;
 
     assert_int_equal (comm_figures (work, &op, tasks, n, &f), 0);

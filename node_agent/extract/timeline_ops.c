@@ -1,0 +1,358 @@
+/* node_agent/extract/timeline_ops.c - communication tables from a timeline
+ *
+ * A communicator has a thread of its ops, "Group <name> Communication", and
+ * behind it one for each plane, "Plane <k>", with the ops' tasks.  A task
+ * belongs to the op of its communicator within which it begins.
+ */
+#include "extract/timeline.h"
+
+#include "base/units.h"
+#include "extract/comm_tasks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NO_THREAD UINT32_MAX
+#define TAG_DIGITS 3u           // of the group's hash, in an op's name
+
+/* What a thread turned out to be. */
+struct role {
+    uint32_t plane;             // its number; of ops: how many it has
+    uint32_t first;             // of ops: in 'planes'
+    bool ops;
+    char label[TRACE_TEXT_MAX]; // of ops: the communicator
+    char hash[CAPTURE_HASH_MAX];
+};
+
+struct sorted_op {
+    const struct timeline_op *op;
+    uint32_t step;
+    int64_t limit;              // its tasks begin before that
+};
+
+struct maker {
+    struct timeline *t;
+    struct role *roles;         // by thread
+    uint32_t *planes;           // threads that are planes, by their owner
+    uint32_t nplanes;
+    struct sorted_op *ops;
+    struct comm_task *tasks;    // of one op
+    size_t cap;
+    char *name;                 // the op's
+    struct comm_tables tables;
+    struct err *err;
+};
+
+/* ---- threads ---- */
+
+static bool is_ops (const char *name, char *label)
+{
+    static const char start[] = "Group ", end[] = " Communication";
+    size_t n = strlen (name), s = sizeof (start) - 1, e = sizeof (end) - 1;
+
+    if (n < s + e || memcmp (name, start, s) != 0 ||
+        memcmp (name + n - e, end, e) != 0)
+        return false;
+    memcpy (label, name + s, n - s - e);
+    label[n - s - e] = '\0';
+    return true;
+}
+
+static bool is_plane (const char *name, uint32_t *plane)
+{
+    int64_t v;
+
+    if (strncmp (name, "Plane ", 6) != 0 ||
+        units_int (name + 6, 0, UINT32_MAX - 1, &v) < 0)
+        return false;
+    *plane = (uint32_t)v;
+    return true;
+}
+
+static int by_tid (const void *pa, const void *pb, void *arg)
+{
+    const struct timeline_thread *threads = arg;
+    const struct timeline_thread *a = &threads[*(const uint32_t *)pa];
+    const struct timeline_thread *b = &threads[*(const uint32_t *)pb];
+
+    if (a->pid != b->pid)
+        return a->pid < b->pid ? -1 : 1;
+    return a->tid < b->tid ? -1 : a->tid > b->tid;
+}
+
+static int by_task_start (const void *pa, const void *pb)
+{
+    const struct timeline_task *a = pa, *b = pb;
+
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* Tasks come in time order, but nobody says so. */
+static void order_tasks (struct timeline_thread *th)
+{
+    for (uint32_t i = 1; i < th->ntasks; i++) {
+        if (th->tasks[i].start < th->tasks[i - 1].start) {
+            qsort (th->tasks, th->ntasks, sizeof (*th->tasks), by_task_start);
+            return;
+        }
+    }
+}
+
+/* Planes follow the thread of their ops, in the order of thread ids. */
+static void assign_roles (struct maker *m, uint32_t *order)
+{
+    struct timeline *t = m->t;
+    uint32_t owner = NO_THREAD;
+
+    for (uint32_t i = 0; i < t->nthreads; i++)
+        order[i] = i;
+    qsort_r (order, t->nthreads, sizeof (*order), by_tid, t->threads);
+    for (uint32_t i = 0; i < t->nthreads; i++) {
+        struct timeline_thread *th = &t->threads[order[i]];
+        struct role *r = &m->roles[order[i]];
+
+        if (i > 0 && t->threads[order[i - 1]].pid != th->pid)
+            owner = NO_THREAD;
+        if (is_ops (th->name, r->label)) {
+            r->ops = true;
+            r->plane = 0;
+            r->first = m->nplanes;
+            owner = order[i];
+            capture_group_hash (r->label, r->hash);
+        } else if (is_plane (th->name, &r->plane) && owner != NO_THREAD) {
+            m->roles[owner].plane++;
+            order_tasks (th);
+            m->planes[m->nplanes++] = order[i];
+        }
+    }
+}
+
+/* ---- groups ---- */
+
+/* Whether a group's key ends as the op's name says: "hcom_x__097_4_1". */
+static bool has_tag (const char *key, const char *op, bool *any)
+{
+    const char *tag = strstr (op, "__");
+    size_t n = strlen (key);
+
+    *any = tag && strspn (tag + 2, "0123456789") == TAG_DIGITS;
+    return *any && n >= TAG_DIGITS &&
+           memcmp (key + n - TAG_DIGITS, tag + 2, TAG_DIGITS) == 0;
+}
+
+/* The group's key.  Old profilers number the threads ("Group 0 Communication")
+ * instead of naming the communicator: then it is the only group of the rank
+ * whose key ends as the op's name says, or not known.
+ */
+static const char *group_of (const struct maker *m, const struct role *r,
+                             const char *op)
+{
+    const struct capture *c = m->t->src->capture;
+    size_t n = strlen (r->label);
+    bool number = n > 0 && strspn (r->label, "0123456789") == n, any;
+    const char *found = NULL;
+
+    if (has_tag (r->hash, op, &any) || (!any && !number))
+        return r->hash;
+    if (number && n > TAG_DIGITS && n < CAPTURE_HASH_MAX &&
+        (!any || has_tag (r->label, op, &any)))
+        return r->label;        // it is the key already
+    for (uint32_t i = 0; i < c->ngroups && any; i++) {
+        if (!has_tag (c->groups[i].name, op, &any))
+            continue;
+        if (found && strcmp (found, c->groups[i].name) != 0)
+            return NULL;
+        found = c->groups[i].name;
+    }
+    return found;
+}
+
+/* ---- ops ---- */
+
+static int by_thread (const void *pa, const void *pb)
+{
+    const struct sorted_op *a = pa, *b = pb;
+
+    if (a->op->thread != b->op->thread)
+        return a->op->thread < b->op->thread ? -1 : 1;
+    return a->op->start < b->op->start ? -1 : a->op->start > b->op->start;
+}
+
+static int by_step (const void *pa, const void *pb)
+{
+    const struct sorted_op *a = pa, *b = pb;
+
+    if (a->step != b->step)
+        return a->step < b->step ? -1 : 1;
+    if (a->op->start != b->op->start)
+        return a->op->start < b->op->start ? -1 : 1;
+    return a->op < b->op ? -1 : 1;
+}
+
+/* Ops by step and start, each with where its tasks end: with the op, but not
+ * behind the start of the next one of its communicator.
+ */
+static void order_ops (struct maker *m)
+{
+    uint32_t n = m->t->nops;
+
+    for (uint32_t i = 0; i < n; i++)
+        m->ops[i] = (struct sorted_op){ &m->t->ops[i], 0, 0 };
+    qsort (m->ops, n, sizeof (*m->ops), by_thread);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct timeline_op *op = m->ops[i].op;
+
+        m->ops[i].step = timeline_step_of (m->t, op->start);
+        // times are cut to whole ns: one may lie on the end
+        m->ops[i].limit = op->start + (int64_t)op->dur + 2;
+        if (i + 1 < n && m->ops[i + 1].op->thread == op->thread &&
+            m->ops[i + 1].op->start < m->ops[i].limit)
+            m->ops[i].limit = m->ops[i + 1].op->start;
+    }
+    qsort (m->ops, n, sizeof (*m->ops), by_step);
+}
+
+/* How many of a plane's tasks begin before 'at'. */
+static uint32_t begun (const struct timeline_thread *th, int64_t at)
+{
+    uint32_t low = 0, high = th->ntasks;
+
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+
+        if (th->tasks[mid].start < at)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static bool more_tasks (struct maker *m, size_t n)
+{
+    size_t cap = 2 * n + 256;
+    struct comm_task *p;
+
+    if (n <= m->cap)
+        return true;
+    if (!(p = realloc (m->tasks, cap * sizeof (*p))))
+        return false;
+    m->tasks = p;
+    m->cap = cap;
+    return true;
+}
+
+static int by_time (const void *pa, const void *pb)
+{
+    const struct comm_task *a = pa, *b = pb;
+
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return a->plane < b->plane ? -1 : a->plane > b->plane;
+}
+
+/* The tasks of an op, in time order; false without memory. */
+static bool take_tasks (struct maker *m, const struct sorted_op *o, size_t *n)
+{
+    const struct role *r = &m->roles[o->op->thread];
+
+    *n = 0;
+    for (uint32_t i = r->first; i < r->first + r->plane; i++) {
+        const struct timeline_thread *th = &m->t->threads[m->planes[i]];
+        uint32_t from = begun (th, o->op->start), to = begun (th, o->limit);
+
+        if (to > from && !more_tasks (m, *n + (to - from)))
+            return false;
+        for (uint32_t j = from; j < to; j++) {
+            const struct timeline_task *k = &th->tasks[j];
+
+            m->tasks[(*n)++] = (struct comm_task){
+                .start = k->start, .dur = k->dur, .size = k->size,
+                .src = k->src, .dst = k->dst,
+                .plane = m->roles[m->planes[i]].plane,
+                .kind = k->kind, .transport = k->transport, .link = k->link,
+                // a timeline does not say which writes are payload
+                .payload = k->transport == COMM_RDMA && k->size > 0,
+            };
+        }
+    }
+    qsort (m->tasks, *n, sizeof (*m->tasks), by_time);
+    return true;
+}
+
+static bool no_memory (struct maker *m)
+{
+    m->t->src->stopped = err_set (m->err, ENOMEM, "no memory for the "
+                                  "communication of a timeline");
+    return false;
+}
+
+static bool one_op (struct maker *m, const struct sorted_op *o)
+{
+    struct timeline *t = m->t;
+    const struct role *r = &m->roles[o->op->thread];
+    struct comm_op op = { .name = m->name, .other_group = r->label,
+                          .start = o->op->start, .elapse = o->op->dur };
+    char step[FLOW_STEP_ID_MAX + 8];
+    size_t n;
+
+    if (!r->ops)
+        return true;            // some other row of the process
+    memcpy (m->name, t->names + o->op->name, o->op->name_size);
+    m->name[o->op->name_size] = '\0';
+    (void)snprintf (step, sizeof (step), "step%s",
+                    t->flows.nsteps ? t->flows.steps[o->step].id : "");
+    if (!steps_wanted (t->src->steps, step, strlen (step)))
+        return true;
+    op.step = step;
+    op.group = group_of (m, r, m->name);
+    if (!take_tasks (m, o, &n))
+        return no_memory (m);
+    return comm_tables_op (&m->tables, &op, m->tasks, n);
+}
+
+static bool all_ops (struct maker *m)
+{
+    for (uint32_t i = 0; i < m->t->nops; i++) {
+        const struct sorted_op *o = &m->ops[i];
+
+        if (o->step == TIMELINE_NO_STEP)
+            break;              // these come last, and are dropped
+        if (i > 0 && o->step != m->ops[i - 1].step &&
+            !comm_tables_step_end (&m->tables))
+            return false;
+        if (!one_op (m, o))
+            return false;
+    }
+    return comm_tables_step_end (&m->tables) && comm_tables_flush (&m->tables);
+}
+
+bool timeline_comm_rows (struct timeline *t, unsigned want, struct err *err)
+{
+    struct maker m = { .t = t, .err = err };
+    uint32_t *order = calloc ((size_t)t->nthreads + 1, sizeof (*order));
+    bool good = false;
+
+    m.roles = calloc ((size_t)t->nthreads + 1, sizeof (*m.roles));
+    m.planes = calloc ((size_t)t->nthreads + 1, sizeof (*m.planes));
+    m.ops = calloc ((size_t)t->nops + 1, sizeof (*m.ops));
+    m.name = malloc (TRACE_NAME_MAX);
+    if (!order || !m.roles || !m.planes || !m.ops || !m.name) {
+        (void)no_memory (&m);
+    } else if (comm_tables_init (&m.tables, t->src, want, err)) {
+        assign_roles (&m, order);
+        order_ops (&m);
+        good = all_ops (&m);
+        if (m.tables.too_many && !t->limit)
+            t->limit = "links in one step";
+    }
+    comm_tables_fini (&m.tables);
+    free (order);
+    free (m.roles);
+    free (m.planes);
+    free (m.ops);
+    free (m.tasks);
+    free (m.name);
+    return good;
+}
