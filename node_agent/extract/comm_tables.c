@@ -18,6 +18,31 @@ static bool no_memory (struct comm_tables *t)
     return false;
 }
 
+bool comm_group_fits (const char *key, const char *op, bool *tagged)
+{
+    const char *tag = strstr (op, "__");
+    size_t n = strlen (key);
+
+    *tagged = tag && strspn (tag + 2, "0123456789") == COMM_TAG_DIGITS;
+    return *tagged && n >= COMM_TAG_DIGITS &&
+           memcmp (key + n - COMM_TAG_DIGITS, tag + 2, COMM_TAG_DIGITS) == 0;
+}
+
+const char *comm_group_of (const struct capture *c, const char *op)
+{
+    const char *found = NULL;
+    bool tagged;
+
+    for (uint32_t i = 0; i < c->ngroups; i++) {
+        if (!comm_group_fits (c->groups[i].name, op, &tagged))
+            continue;
+        if (found && strcmp (found, c->groups[i].name) != 0)
+            return NULL;
+        found = c->groups[i].name;
+    }
+    return found;
+}
+
 bool comm_tables_init (struct comm_tables *t, struct source *src,
                        unsigned want, struct err *err)
 {

@@ -25,7 +25,8 @@ struct comm_work {
 };
 
 struct place {
-    uint32_t plane, first, index;
+    int64_t first;              // start of the plane's first task
+    uint32_t plane, index;
 };
 
 static int one_of (const char *name, const char *const *names, int n)
@@ -124,7 +125,7 @@ static int by_appearance (const void *pa, const void *pb)
 
     if (a->first != b->first)
         return a->first < b->first ? -1 : 1;
-    return a->index < b->index ? -1 : 1;
+    return by_plane (pa, pb);
 }
 
 /* Planes in order of first appearance, in each the tasks as they came. */
@@ -134,11 +135,12 @@ static void arrange (struct comm_work *w, const struct comm_task *tasks,
     struct place *p = w->places;
 
     for (uint32_t i = 0; i < n; i++)
-        p[i] = (struct place){ tasks[i].plane, 0, i };
+        p[i] = (struct place){ 0, tasks[i].plane, i };
     qsort (p, n, sizeof (*p), by_plane);
     for (uint32_t i = 0; i < n; i++)
-        p[i].first = i > 0 && p[i].plane == p[i - 1].plane ? p[i - 1].first
-                                                          : p[i].index;
+        p[i].first = i > 0 && p[i].plane == p[i - 1].plane
+                         ? p[i - 1].first
+                         : tasks[p[i].index].start;
     qsort (p, n, sizeof (*p), by_appearance);
     for (uint32_t i = 0; i < n; i++)
         w->order[i] = p[i].index;
@@ -211,20 +213,21 @@ static bool moves (const struct comm_task *t)
 static uint32_t master_plane (const struct comm_task *tasks, size_t n,
                               bool *known)
 {
-    uint32_t lowest = UINT32_MAX;
+    uint32_t lowest = COMM_NO_PLANE, master = COMM_NO_PLANE;
+    int64_t first = INT64_MAX;
     bool one = false;
 
-    *known = false;
     for (size_t i = 0; i < n; i++) {
-        if (tasks[i].master) {
-            *known = true;
-            return tasks[i].plane;
+        if (tasks[i].master && tasks[i].start < first) {
+            first = tasks[i].start;
+            master = tasks[i].plane;
         }
         one = one || tasks[i].plane == 1;
         if (tasks[i].plane < lowest)
             lowest = tasks[i].plane;
     }
-    return one ? 1 : lowest;
+    *known = master != COMM_NO_PLANE;
+    return *known ? master : one ? 1 : lowest;
 }
 
 static void walk_times (const struct plane *p, struct comm_figures *f)
@@ -451,6 +454,8 @@ int comm_figures (struct comm_work *w, const struct comm_op *op,
             walk_times (&p, f);
         walk_sizes (w, &p, f);
     }
+    if (master == COMM_NO_PLANE)
+        f->transit = f->wait = f->sync = NAN;
     f->idle = f->elapse - f->transit - f->wait;
     finish_buckets (w, f);
     return 0;

@@ -19,6 +19,8 @@
 #define COMM_RANK_NONE (-1)     // no rank, or an invalid source: no link
 #define COMM_RANK_SELF (-2)     // 0xffffffff as destination: the source
 
+#define COMM_NO_PLANE UINT32_MAX
+
 enum comm_kind {
     COMM_OTHER_TASK, COMM_NOTIFY_WAIT, COMM_MEMCPY, COMM_REDUCE_INLINE
 };
@@ -86,9 +88,10 @@ struct comm_work;               // room for the tasks of one op
 struct comm_work *comm_work_create (void);      // NULL: no memory
 void comm_work_destroy (struct comm_work *w);   // w may be NULL
 
-/* The figures of an op, from its tasks in the order of their starts; they are
- * valid until the next call.  Without tasks all but start and elapse are NaN.
- * 0 or -ENOMEM.
+/* The figures of an op, from its tasks, those of each plane in the order of
+ * their starts; they are valid until the next call.  Without tasks, or without
+ * any plane that is known, what is moved and waited for is NaN.  All times must
+ * lie within 2^62 ns.  0 or -ENOMEM.
  */
 int comm_figures (struct comm_work *w, const struct comm_op *op,
                   const struct comm_task *tasks, size_t n,
@@ -96,6 +99,16 @@ int comm_figures (struct comm_work *w, const struct comm_op *op,
 
 /* "hcom_send...", "hcom_receive...", "hcom_batchsendrecv...", in any case. */
 bool comm_op_is_p2p (const char *name);
+
+#define COMM_TAG_DIGITS 3u      // of the group's key, in an op's name
+
+/* Whether a group's key ends as the op's name says: "hcom_x__097_4_1" is of a
+ * group whose key ends in 097.  '*tagged': the name says something.
+ */
+bool comm_group_fits (const char *key, const char *op, bool *tagged);
+
+/* The key of the only group of the capture that fits, or NULL. */
+const char *comm_group_of (const struct capture *c, const char *op);
 
 /* The rows. */
 struct comm_tables {

@@ -45,6 +45,8 @@ static const struct extractor extractors[] = {
     { "timeline", "the timeline", "trace_view.json",
       PROFILER_TABLES | SET (TABLE_STEP_EXTRA), timeline_is_there,
       read_timeline },
+    { "kernel_details", "kernel_details.csv", "kernel_details.csv",
+      SET (TABLE_TIME) | SET (TABLE_STEP), NULL, read_kernels },
 };
 
 #define EXTRACTORS (sizeof (extractors) / sizeof (extractors[0]))

@@ -246,7 +246,7 @@ static int note_flow (struct timeline *t)
 static bool times (const struct trace_event *e, int64_t *start, int64_t *dur)
 {
     return trace_time_ns (&e->ts, start) && trace_time_ns (&e->dur, dur) &&
-           *start <= INT64_MAX / 4 && *dur <= INT64_MAX / 8;
+           *start <= TIMELINE_NS_MAX && *dur <= TIMELINE_NS_MAX / 4;
 }
 
 static int host_event (struct timeline *t)

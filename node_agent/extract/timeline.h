@@ -24,6 +24,7 @@
 #define TIMELINE_OPS_MAX (1u << 20)
 #define TIMELINE_TASKS_MAX (1u << 22)
 #define TIMELINE_NAMES_MAX (64u << 20)  // bytes of the ops' names
+#define TIMELINE_NS_MAX INT64_C (4000000000000000000)   // year 2096
 
 enum timeline_class {
     PROCESS_OTHER,

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 
 #define NO_THREAD UINT32_MAX
-#define TAG_DIGITS 3u           // of the group's hash, in an op's name
 
 /* What a thread turned out to be. */
 struct role {
@@ -130,17 +129,6 @@ static void assign_roles (struct maker *m, uint32_t *order)
 
 /* ---- groups ---- */
 
-/* Whether a group's key ends as the op's name says: "hcom_x__097_4_1". */
-static bool has_tag (const char *key, const char *op, bool *any)
-{
-    const char *tag = strstr (op, "__");
-    size_t n = strlen (key);
-
-    *any = tag && strspn (tag + 2, "0123456789") == TAG_DIGITS;
-    return *any && n >= TAG_DIGITS &&
-           memcmp (key + n - TAG_DIGITS, tag + 2, TAG_DIGITS) == 0;
-}
-
 /* The group's key.  Old profilers number the threads ("Group 0 Communication")
  * instead of naming the communicator: then it is the only group of the rank
  * whose key ends as the op's name says, or not known.
@@ -148,24 +136,15 @@ static bool has_tag (const char *key, const char *op, bool *any)
 static const char *group_of (const struct maker *m, const struct role *r,
                              const char *op)
 {
-    const struct capture *c = m->t->src->capture;
     size_t n = strlen (r->label);
     bool number = n > 0 && strspn (r->label, "0123456789") == n, any;
-    const char *found = NULL;
 
-    if (has_tag (r->hash, op, &any) || (!any && !number))
+    if (comm_group_fits (r->hash, op, &any) || (!any && !number))
         return r->hash;
-    if (number && n > TAG_DIGITS && n < CAPTURE_HASH_MAX &&
-        (!any || has_tag (r->label, op, &any)))
+    if (number && n > COMM_TAG_DIGITS && n < CAPTURE_HASH_MAX &&
+        (!any || comm_group_fits (r->label, op, &any)))
         return r->label;        // it is the key already
-    for (uint32_t i = 0; i < c->ngroups && any; i++) {
-        if (!has_tag (c->groups[i].name, op, &any))
-            continue;
-        if (found && strcmp (found, c->groups[i].name) != 0)
-            return NULL;
-        found = c->groups[i].name;
-    }
-    return found;
+    return comm_group_of (m->t->src->capture, op);
 }
 
 /* ---- ops ---- */
