@@ -83,5 +83,9 @@ void read_memory_timeline (struct source *src, unsigned want,
                            struct verdict *v, struct err *err);
 void read_module_memory (struct source *src, unsigned want, struct verdict *v,
                          struct err *err);
+void read_timeline (struct source *src, unsigned want, struct verdict *v,
+                    struct err *err);
+
+bool timeline_is_there (const struct source *src, uint64_t *size);
 
 #endif

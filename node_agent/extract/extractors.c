@@ -221,12 +221,13 @@ static bool expects_communication (const struct source *src,
 {
     const struct capture *c = src->capture;
 
+    if (strcmp (c->level, "Level0") == 0)
+        return false;           // its timeline has ops, but no tasks
     for (unsigned t = 0; t < TABLE_COUNT; t++) {
         if (COMM_TABLES & SET (t) && o->tables[t].how != READING_ABSENT)
             return true;
     }
-    if (strcmp (c->level, "Level0") == 0 || c->level[0] == '\0' ||
-        c->world_size == 1)
+    if (c->level[0] == '\0' || c->world_size == 1)
         return false;
     return !(src->communication_us == 0);       // a NaN says nothing
 }

@@ -140,8 +140,14 @@ static void read_tables (struct timeline *t, unsigned want, struct verdict *v,
 void read_timeline (struct source *src, unsigned want, struct verdict *v,
                     struct err *err)
 {
-    struct timeline *t = malloc (sizeof (*t));
+    const unsigned worth = COMM_SET | 1u << TABLE_STEP;
+    struct timeline *t;
 
+    // it is large: not for the host's times alone, nor to find nothing
+    if (!(want & worth) ||
+        (!(want >> TABLE_STEP & 1) && src->communication_us == 0))
+        return;
+    t = malloc (sizeof (*t));
     if (!t || timeline_init (t, src) < 0) {
         struct err why = { "" };
 

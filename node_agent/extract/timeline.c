@@ -1,4 +1,4 @@
-/* node_agent/extract/timeline.c - events of a trace, and what is kept of them */
+/* node_agent/extract/timeline.c - what is kept of a trace's events */
 #include "extract/timeline.h"
 
 #include "base/units.h"
@@ -116,7 +116,8 @@ static uint32_t *thread_slot (struct timeline *t, uint64_t pid, uint64_t tid)
     return &t->thread_slots[i];
 }
 
-/* The thread, made if it is new; NULL without memory (*rc) or above the limit. */
+/* The thread, made if it is new; NULL without memory (*rc) or above the limit.
+ */
 static struct timeline_thread *thread (struct timeline *t, uint64_t pid,
                                        uint64_t tid, int *rc)
 {
