@@ -213,17 +213,27 @@ static struct timeline_kernel *kernel_slot (struct timeline *t, int64_t start)
     return &t->kernels[(h >> 40) & (TIMELINE_KERNELS - 1)];
 }
 
+static bool same_kernel (const struct timeline *t,
+                         const struct timeline_kernel *k, int64_t start)
+{
+    return k->pid == t->event.pid && k->tid == t->event.tid &&
+           k->start == start;
+}
+
 /* A kernel or op: its flow, which has only its start, comes next to it. */
 static void note_kernel (struct timeline *t, int64_t start, int64_t dur)
 {
-    *kernel_slot (t, start) = (struct timeline_kernel){
-        t->event.pid, t->event.tid, start, dur };
+    struct timeline_kernel *k = kernel_slot (t, start);
+
+    if (k->flow && same_kernel (t, k, start))
+        flows_extend (&t->flows, k->flow, start + dur);
+    *k = (struct timeline_kernel){ t->event.pid, t->event.tid, 0, start, dur };
 }
 
 static int note_flow (struct timeline *t)
 {
     const struct trace_event *e = &t->event;
-    const struct timeline_kernel *k;
+    struct timeline_kernel *k;
     int64_t at, dur = 0;
     int rc;
 
@@ -234,8 +244,10 @@ static int note_flow (struct timeline *t)
         rc = flows_launch (&t->flows, e->id, at);
     } else {
         k = kernel_slot (t, at);
-        if (k->pid == e->pid && k->tid == e->tid && k->start == at)
+        if (!k->flow && same_kernel (t, k, at))
             dur = k->dur;
+        else
+            *k = (struct timeline_kernel){ e->pid, e->tid, e->id, at, 0 };
         rc = flows_kernel (&t->flows, e->id, at, at + dur);
     }
     return rc == -E2BIG ? too_much (t, "launches without their kernels") : rc;

@@ -83,9 +83,12 @@ struct timeline_thread {
     uint32_t ntasks, cap;
 };
 
-/* A kernel that was seen, for the flow that leads to it. */
+/* A kernel that was seen lately, for the flow that leads to it; or a flow that
+ * was seen lately, for its kernel.  The profiler writes them side by side.
+ */
 struct timeline_kernel {
     uint64_t pid, tid;
+    uint64_t flow;              // 0: it is a kernel
     int64_t start, dur;
 };
 

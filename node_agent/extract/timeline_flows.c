@@ -266,3 +266,14 @@ int flows_kernel (struct flows *f, uint64_t id, int64_t start, int64_t end)
         complete (f, flow->id);
     return 0;
 }
+
+void flows_extend (struct flows *f, uint64_t id, int64_t end)
+{
+    struct flow *flow = find (f, id ? id : UINT64_MAX);
+
+    if (flow->id == 0 || flow->end >= end)
+        return;                 // it was forgotten: it counts for no step
+    flow->end = end;
+    if (flow->launch != NONE && flow->start != NONE)
+        complete (f, flow->id);
+}

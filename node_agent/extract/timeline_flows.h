@@ -54,6 +54,9 @@ int flows_step (struct flows *f, const char *id, int64_t start, int64_t end);
 int flows_launch (struct flows *f, uint64_t id, int64_t at);
 int flows_kernel (struct flows *f, uint64_t id, int64_t start, int64_t end);
 
+/* A kernel of this flow ends later than was known. */
+void flows_extend (struct flows *f, uint64_t id, int64_t end);
+
 /* Forget all but the steps' host ranges. */
 void flows_clear (struct flows *f);
 
