@@ -58,7 +58,7 @@ static bool damaged (struct reader *r, const char *what, struct csv_field f)
 
 static bool text_is (struct csv_field t, const char *s)
 {
-    return t.n == strlen (s) && memcmp (t.s, s, t.n) == 0;
+    return t.n == strlen (s) && (t.n == 0 || memcmp (t.s, s, t.n) == 0);
 }
 
 /* ---- rows ---- */
@@ -99,7 +99,8 @@ static struct step *step_of (struct reader *r, int64_t device, struct csv_field 
     s = &r->steps[r->current = r->nsteps++];
     memset (s, 0, sizeof (*s));
     s->device = device;
-    memcpy (s->id, id.s, id.n);
+    if (id.n > 0)
+        memcpy (s->id, id.s, id.n);
     return s;
 }
 

@@ -152,16 +152,21 @@ static inline bool block (struct scan *s, struct quick *q)
     within = prefix_xor (b.quote) ^ q->in_string;
     todo = (b.open | b.close) & ~within;
     odd = b.control | ((b.high | b.slash) & ~within);
-    if (UNLIKELY (odd != 0)) {
-        if (s->end - s->at < (ptrdiff_t)BLOCK)
-            odd &= (UINT64_C (1) << (s->end - s->at)) - 1;
-        if (odd_bytes (s, odd, within))
-            return false;
-    }
+    if (UNLIKELY (odd != 0) && s->end - s->at < (ptrdiff_t)BLOCK)
+        odd &= (UINT64_C (1) << (s->end - s->at)) - 1;
     for (; todo; todo &= todo - 1) {
+        uint64_t before = (todo & (0 - todo)) - 1;
+
+        if (UNLIKELY ((odd & before) != 0)) {
+            if (odd_bytes (s, odd & before, within))
+                return false;
+            odd &= ~before;
+        }
         if (!bracket (s, q, (unsigned)__builtin_ctzll (todo)))
             return false;
     }
+    if (UNLIKELY (odd != 0) && odd_bytes (s, odd, within))
+        return false;
     q->in_string = (uint64_t)((int64_t)within >> 63);
     s->at += BLOCK;
     return true;

@@ -256,7 +256,8 @@ static bool take_tasks (struct maker *m, const struct sorted_op *o, size_t *n)
             };
         }
     }
-    qsort (m->tasks, *n, sizeof (*m->tasks), by_time);
+    if (*n > 1)
+        qsort (m->tasks, *n, sizeof (*m->tasks), by_time);
     return true;
 }
 
