@@ -250,3 +250,107 @@ peaks_of ()
     is "files that are" 0 "$(sql "SELECT count(*) FROM OtherFile WHERE
         path LIKE '%statistic.csv' OR path LIKE '%communication%'")"
 }
+
+# against TABLE COLUMNS TOLERANCE KEY: how many rows of $DB differ by more than
+# the tolerance from those of by_json.db, or are not in both.  The key's columns
+# are told apart by IS, since a timeline need not know the group.
+against ()
+{
+    local table=$1 columns=$2 tolerance=$3 key=$4 column differ=0 same=1
+
+    for column in $columns; do
+        differ+=" OR abs(o.$column - t.$column) > $tolerance OR
+            (o.$column IS NULL) <> (t.$column IS NULL)"
+    done
+    for column in $key; do
+        same+=" AND o.$column IS t.$column"
+    done
+    sqlite3 -batch "$DB" "ATTACH 'by_json.db' AS json;
+        SELECT (SELECT count(*) FROM json.$table) - (SELECT count(*)
+            FROM main.$table o JOIN json.$table t ON $same
+            WHERE NOT ($differ))
+        UNION ALL SELECT count(*) - (SELECT count(*) FROM json.$table)
+            FROM main.$table"
+}
+
+# near TABLE COLUMNS TOLERANCE KEY: none differs
+near ()
+{
+    is "$1: rows whose $2 differ, rows too many" $'0\n0' "$(against "$@")"
+}
+
+# only FILE: what else gives tables is taken away
+only ()
+{
+    local out=job/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT
+
+    cp "$DB" by_json.db
+    rm "$out"/communication*.json "$out"/step_trace_time.csv
+    if [ "$1" = kernel_details.csv ]; then
+        rm "$out/trace_view.json"
+    fi
+    rm -r out
+    analyze -n 1
+}
+
+@test "the same from the timeline: equal, but for the text's own rounding" {
+    real_setup text_level1
+    analyze -n 1
+    only trace_view.json
+    expect_status 0
+    is "state" "complete timeline" \
+        "$(sql "SELECT state || ' ' || source FROM Capture")"
+    near StepTraceTime "computing communication_not_overlapped overlapped
+        communication free bubble
+        communication_not_overlapped_and_exclude_receive" 0.001 step
+    near StepTraceTime "stage preparing" 0.19 step
+    near CommAnalyzerTime start_timestamp 0.25 "hccl_op_name step type"
+    near CommAnalyzerTime "elapse_time transit_time wait_time
+        synchronization_time idle_time" 2.5e-4 "hccl_op_name step type"
+    near CommAnalyzerBandwidth "transit_time total_duration" 2.5e-4 \
+        "hccl_op_name step type transport_type transit_size bandwidth
+        large_packet_ratio package_size count"
+    near CommAnalyzerMatrix transit_time 2.5e-4 "hccl_op_name src_rank dst_rank
+        transport_type transit_size bandwidth step type op_name"
+}
+
+@test "the same from kernel_details.csv: what it has is near" {
+    real_setup text_level1
+    analyze -n 1
+    only kernel_details.csv
+    is "state" "partial kernel_details" \
+        "$(sql "SELECT state || ' ' || source FROM Capture")"
+    near StepTraceTime "computing communication_not_overlapped overlapped
+        communication free bubble
+        communication_not_overlapped_and_exclude_receive" 0.02 step
+    near StepTraceTime stage 0.25 step
+    near CommAnalyzerTime start_timestamp 0.25 "hccl_op_name step type"
+    near CommAnalyzerTime elapse_time 2e-5 "hccl_op_name step type"
+    is "what it cannot know" 0 "$(sql "SELECT count(transit_time) +
+        count(wait_time) + count(synchronization_time) + count(idle_time) +
+        (SELECT count(preparing) FROM StepTraceTime) FROM CommAnalyzerTime")"
+}
+
+@test "steps from kernel_details.csv equal the profiler's own" {
+    which=qwen3_4rank
+    real_setup $which
+    rm -r job/rank_1_ascend_pt
+    cd job/rank_0_ascend_pt/ASCEND_PROFILER_OUTPUT
+    rm analysis.db communication*.json step_trace_time.csv
+    cd - >/dev/null
+    analyze
+    is "StepTraceTime that differs" 0 "$(sqlite3 -batch "$DB" "
+        ATTACH '$(own_db 0)' AS own;
+        SELECT count(*) <> 1 FROM main.StepTraceTime o JOIN
+        own.StepTraceTime t USING (deviceId, step, computing, communication,
+            communication_not_overlapped, overlapped, free, stage, bubble)")"
+    is "groups that are not known" 0 "$(sql "SELECT count(*) FROM
+        CommAnalyzerTime WHERE group_name IS NULL")"
+    is "ops that differ" 0 "$(sqlite3 -batch "$DB" "
+        ATTACH '$(own_db 0)' AS own;
+        SELECT (SELECT count(*) FROM own.CommAnalyzerTime) - count(*) FROM
+        main.CommAnalyzerTime o JOIN own.CommAnalyzerTime t
+        USING (hccl_op_name, group_name, step, type)
+        WHERE abs(o.start_timestamp - t.start_timestamp) <= 0.25 AND
+        abs(o.elapse_time - t.elapse_time) <= 1e-9")"
+}
