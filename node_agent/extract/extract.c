@@ -88,7 +88,14 @@ static int source_open (struct source *src)
         src->form = FORM_TRACE;
         src->file = name;
         src->dir = open_above (src->path, slash);
-        return src->dir < 0 ? cannot_open (src) : 0;
+        if (src->dir < 0)
+            return cannot_open (src);
+        src->trace = trace_kind_at (src->dir, name);
+        (void)snprintf (src->capture->framework,
+                        sizeof (src->capture->framework), "%s",
+                        src->trace == TRACE_TORCH_NPU ? "ascend_pt"
+                                                      : "kineto");
+        return 0;
     }
     src->dir = open (src->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
                                     O_NOFOLLOW);
@@ -173,6 +180,10 @@ static void judge_progress (struct source *src)
 
     if (extractors_any (src) || src->has_done) {
         c->state = CAPTURE_COMPLETE;
+    } else if (src->form == FORM_TRACE) {
+        c->state = CAPTURE_FAILED;
+        capture_reason (c, "a trace that torch_npu exported alone, which this "
+                        "version does not read");
     } else if (src->out >= 0 && src->event_db[0]) {
         c->state = CAPTURE_FAILED;
         capture_reason (c, "%s holds only an event database (%s), which this "

@@ -87,5 +87,7 @@ void read_timeline (struct source *src, unsigned want, struct verdict *v,
                     struct err *err);
 
 bool timeline_is_there (const struct source *src, uint64_t *size);
+void read_kineto (struct source *src, unsigned want, struct verdict *v,
+                  struct err *err);
 
 #endif

@@ -18,6 +18,12 @@
     (SET (TABLE_TIME) | SET (TABLE_BANDWIDTH) | SET (TABLE_MATRIX))
 #define PROFILER_TABLES (SET (TABLE_PROFILER_COUNT) - 1)
 
+static bool is_kineto (const struct source *src, uint64_t *size)
+{
+    return src->form == FORM_TRACE && src->trace != TRACE_TORCH_NPU &&
+           source_has (src->dir, src->file, size);
+}
+
 /* In the order of doc/formats.md, "Order of preference".  The tables that are
  * collected (EXTRAS_TABLES) are asked of all of them.
  */
@@ -47,6 +53,10 @@ static const struct extractor extractors[] = {
       read_timeline },
     { "kernel_details", "kernel_details.csv", "kernel_details.csv",
       SET (TABLE_TIME) | SET (TABLE_STEP), NULL, read_kernels },
+    { "kineto", "the trace", "*.pt.trace.json",
+      PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
+          SET (TABLE_OPERATOR) | SET (TABLE_RANGE),
+      is_kineto, read_kineto },
 };
 
 #define EXTRACTORS (sizeof (extractors) / sizeof (extractors[0]))

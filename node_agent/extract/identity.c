@@ -289,8 +289,11 @@ int source_identify (struct source *src, struct err *err)
     struct json *j;
     int rc;
 
-    if (src->form == FORM_TRACE)
-        return 0;               // its reader says whose it is
+    if (src->form == FORM_TRACE) {
+        if (!src->sink)         // else its reader says whose it is
+            trace_identify (src);
+        return 0;
+    }
     if ((rc = each_name (src->dir, src, note_entry)) < 0)
         return err_sys (err, -rc, "cannot list the capture");
     if (src->out >= 0 && (rc = each_name (src->out, src, note_output)) < 0)

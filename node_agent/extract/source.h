@@ -7,6 +7,7 @@
 #define ROLLCALL_EXTRACT_SOURCE_H
 
 #include "extract/extract.h"
+#include "extract/trace_kind.h"
 
 #define OUTPUT_DIR "ASCEND_PROFILER_OUTPUT"
 
@@ -35,6 +36,7 @@ struct source {
                                 // mindstudio_profiler_output
     int analyze;                // FORM_MSPROF: analyze, or -1
     const char *file;           // FORM_TRACE: the file's name; within 'path'
+    enum trace_kind trace;      // FORM_TRACE: which, by its content
     char info_name[64];         // profiler_info*.json, "" if there is none
     char event_db[80];          // an event database's name, or ""
     int event_dir;              // where that is; borrowed

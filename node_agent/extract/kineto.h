@@ -1,0 +1,233 @@
+/* node_agent/extract/kineto.h - a trace of torch.profiler (Kineto), being read
+ *
+ * Private to the files kineto_*.c and read_kineto.c.  One pass over the trace
+ * keeps what the tables need, in few bytes for each event; what it means is
+ * worked out behind the last event, because the header may come there.
+ *
+ * What is kept: 32 bytes for each event of the device, 16 for each call that
+ * launched one, 88 for each record of a communication, 16 for each stretch of
+ * host ops (at most KINETO_STRETCHES); names once, at most KINETO_NAMES.  In
+ * all at most KINETO_KEPT_MAX.
+ */
+#ifndef ROLLCALL_EXTRACT_KINETO_H
+#define ROLLCALL_EXTRACT_KINETO_H
+
+#include "extract/extractor.h"
+#include "extract/intervals.h"
+#include "extract/trace_text.h"
+
+#include "base/buf.h"
+
+#define KINETO_KEPT_MAX (512u << 20)    // bytes: a trace of some 10 GB
+#define KINETO_DUR_MAX (INT64_C (7) * 86400 * 1000000000)       // ns
+#define KINETO_NAMES 8192u              // different ones of a kind
+#define KINETO_STRETCHES (1u << 18)
+#define KINETO_LISTED 30                // elements; torch cuts longer lists
+#define KINETO_NONE UINT32_MAX
+#define KINETO_NO_STEP UINT16_MAX
+#define KINETO_CUT UINT16_MAX
+
+/* What a collective is, by its name anywhere. */
+enum coll {
+    COLL_NONE,
+    COLL_ALL_REDUCE,
+    COLL_ALL_GATHER,
+    COLL_REDUCE_SCATTER,
+    COLL_ALL_TO_ALL,
+    COLL_BROADCAST,
+    COLL_REDUCE,
+    COLL_GATHER,
+    COLL_SCATTER,
+    COLL_SEND,
+    COLL_RECEIVE,
+    COLL_SEND_RECEIVE,
+    COLL_BARRIER,
+    COLL_OTHER,
+};
+
+/* ---- what is kept ---- */
+
+enum gpu_kind { GPU_COMPUTING, GPU_COMMUNICATION, GPU_MEMORY, GPU_SYNC };
+
+struct gpu_event {
+    int64_t start, dur;         // ns, without the base
+    uint32_t correlation, external;
+    uint32_t record;            // index, or KINETO_NONE
+    uint16_t step;              // index, or KINETO_NO_STEP
+    uint8_t kind, coll;         // enum gpu_kind, enum coll by its name
+};
+
+struct launch {
+    int64_t ts;
+    uint32_t correlation, tid;  // 'tid' is a hash of it
+};
+
+/* Arguments of a communication; or a host range that says only its kind. */
+struct comm_record {
+    int64_t start, end;         // of the host; 0 for a kernel's own
+    int64_t in, out;            // elements, -1: not said
+    int64_t seq;                // -1: not said
+    uint32_t external, tid;
+    uint32_t group;             // index, or KINETO_NONE
+    uint32_t splits;            // offset in k->splits, or KINETO_NONE
+    int32_t peer;               // of send and receive, -1: not said
+    uint16_t nsplits;           // KINETO_CUT: the list was cut
+    uint8_t size;               // bytes of an element, 0: not known
+    uint8_t coll;
+    bool args;                  // it has arguments
+    bool gloo;                  // it is the op itself, on the host
+};
+
+struct step {
+    char id[24];
+    int64_t start, end;         // on the host; INT64_MIN: not there
+    int64_t device_start, device_end;       // the same
+    bool wanted;
+    struct interval_union computing, communication, both, all;
+    int64_t bubble;             // ns of receiving
+};
+
+/* A group that an event or the header names. */
+struct kineto_group {
+    char name[64], desc[128];
+    int64_t size;               // -1: not known
+    int32_t *members;           // sorted, NULL: not known
+    uint32_t nmembers;
+    int64_t first, stride;      // as the arguments say, -1: they do not
+    char key[CAPTURE_HASH_MAX]; // "" until it is worked out
+};
+
+/* Sums of one name. */
+struct named {
+    uint32_t at;                // of the name, in the table's bytes
+    uint8_t what;               // the caller's
+    uint64_t count, hash;
+    int64_t total, min, max, first;         // ns
+};
+
+struct named_table {
+    struct named *slots;        // NULL: nothing was added
+    uint32_t used;
+    struct buf bytes;
+    struct named others;        // of names that had no room
+};
+
+/* ---- the header ---- */
+
+struct kineto_header {
+    int64_t base_ns;
+    int64_t rank, world_size, pg_count, schema;     // -1: not said
+    char backend[CAPTURE_TEXT_MAX], nccl[CAPTURE_TEXT_MAX];
+    char trace_id[CAPTURE_TEXT_MAX], device[128], host[CAPTURE_NAME_MAX];
+    struct kineto_group *groups;
+    uint32_t ngroups;
+    bool seen;                  // distributedInfo was there
+    bool no_memory;
+    char why[160];              // what is wrong with it, or ""
+};
+
+void kineto_header_init (struct kineto_header *h);
+void kineto_header_fini (struct kineto_header *h);
+
+/* Take a member of the document; others than those above are passed over. */
+void kineto_header_take (struct kineto_header *h, struct span key,
+                         struct span value);
+
+/* A list of ranks as text, "[0, 1]"; NULL if it is cut, or no list. */
+int32_t *kineto_ranks (struct span text, uint32_t *n);
+
+/* ---- the whole ---- */
+
+struct kineto {
+    struct source *src;
+    struct err *err;
+    unsigned want;              // tables
+    struct trace_text text;
+    struct kineto_header header;
+    struct gpu_event *gpu;
+    struct launch *launches;
+    struct comm_record *records;
+    struct step *steps;
+    struct interval *stretches; // in which host ops ran
+    struct kineto_group *groups;
+    int64_t *splits;            // elements for each rank
+    size_t ngpu, nlaunches, nrecords, nsteps, nstretches, ngroups, nsplits;
+    size_t gpu_cap, launches_cap, records_cap, steps_cap, stretches_cap,
+        groups_cap, splits_cap;
+    size_t kept;                // bytes
+    struct named_table kernels, ranges;
+    int64_t device;             // -1: not known
+    int64_t host_first, host_last;          // of all host events
+    uint64_t events, bad, absurd, lost;     // lost: no room
+    uint64_t bad_at;            // byte of the first bad one
+    bool full;                  // KINETO_KEPT_MAX was reached
+    bool many_stretches;        // so was KINETO_STRETCHES
+};
+
+/* Room for one more element of 'size' bytes; NULL without memory (which stops
+ * the capture) or above KINETO_KEPT_MAX (which is counted).
+ */
+void *kineto_room (struct kineto *k, void *array, size_t *n, size_t *cap,
+                   size_t size);
+
+/* kineto_events.c: one event, which is the object at 'p'.  The place behind it;
+ * NULL as in trace_text.h.
+ */
+const char *kineto_event (struct kineto *k, const char *p, const char *end);
+
+/* kineto_comm.c */
+enum coll kineto_coll (struct span name);       // of an op or a kernel
+const char *kineto_coll_name (enum coll c);     // "allReduce"
+bool kineto_coll_p2p (enum coll c);
+
+/* The arguments of a communication ('args' is behind their brace) into 'r';
+ * false if there are none.
+ */
+bool kineto_comm_args (struct kineto *k, const char *args, const char *end,
+                       struct comm_record *r);
+
+/* MB that a rank must move (nccl-tests' bus bandwidth times its time), NaN if
+ * it is not known; 'n' is the size of the group.
+ */
+double kineto_comm_mb (const struct comm_record *r, int64_t n);
+
+/* kineto_groups.c: work out members and keys, and give them to the capture. */
+bool kineto_groups (struct kineto *k);
+const struct kineto_group *kineto_group (const struct kineto *k,
+                                         const struct comm_record *r);
+bool kineto_group_of_args (struct kineto *k, struct span name,
+                           struct span desc, struct span ranks, int64_t size,
+                           int64_t first, int64_t stride, uint32_t *ret);
+
+/* kineto_names.c */
+void kineto_name_add (struct kineto *k, struct named_table *t,
+                      struct span name, uint8_t what, int64_t start,
+                      int64_t dur);
+void kineto_names_fini (struct named_table *t);
+bool kineto_emit_kernels (struct kineto *k);
+bool kineto_emit_ranges (struct kineto *k);
+
+/* kineto_assign.c: which event is of which step.  Sorts steps, launches and
+ * events of the device.
+ */
+bool kineto_assign (struct kineto *k);
+const struct launch *kineto_launch (const struct kineto *k, uint32_t corr);
+uint16_t kineto_host_step (const struct kineto *k, int64_t ts);
+
+/* kineto_steps.c: what the steps are made of. */
+bool kineto_sum_steps (struct kineto *k);
+bool kineto_emit_steps (struct kineto *k);
+bool kineto_emit_extras (struct kineto *k);
+bool kineto_emit_info (struct kineto *k);
+
+/* kineto_ops.c: the three tables of communication. */
+bool kineto_emit_ops (struct kineto *k);
+
+/* The time since 1970, in us. */
+static inline double kineto_us (const struct kineto *k, int64_t ns)
+{
+    ns += k->header.base_ns;
+    return (double)(ns / 1000) + (double)(ns % 1000) / 1000;
+}
+
+#endif

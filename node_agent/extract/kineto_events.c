@@ -1,0 +1,368 @@
+/* node_agent/extract/kineto_events.c - one event of a trace, and what is kept
+ * of it
+ *
+ * Most events are host ops, of which only the time counts, and flows, of which
+ * nothing does: their arguments are passed over, not looked at.
+ */
+#include "extract/kineto.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct event {
+    char ph;
+    struct span cat, name, tid, args;
+    int64_t ts, dur;            // ns
+    bool has_ts, has_dur;
+};
+
+void *kineto_room (struct kineto *k, void *array, size_t *n, size_t *cap,
+                   size_t size)
+{
+    void **data = array;
+
+    if (k->src->stopped)
+        return NULL;
+    if (*n == *cap) {
+        size_t more = *cap ? *cap + *cap / 2 : 256;
+        void *p;
+
+        if (k->kept + (more - *cap) * size > KINETO_KEPT_MAX) {
+            k->full = true;
+            k->lost++;
+            return NULL;
+        }
+        if (!(p = realloc (*data, more * size))) {
+            k->src->stopped = err_set (k->err, ENOMEM, "no memory for the "
+                                       "events of a trace");
+            return NULL;
+        }
+        k->kept += (more - *cap) * size;
+        *data = p;
+        *cap = more;
+    }
+    return (char *)*data + (*n)++ * size;
+}
+
+/* ---- the object ---- */
+
+static void take_member (struct event *e, struct span key, struct span v,
+                         char type)
+{
+    switch (key.n) {
+    case 2:
+        if (span_is (key, "ts"))
+            e->has_ts = trace_us (v, &e->ts);
+        else if (span_is (key, "ph"))
+            e->ph = v.n == 1 ? v.s[0] : '?';
+        break;
+    case 3:
+        if (span_is (key, "dur"))
+            e->has_dur = trace_us (v, &e->dur);
+        else if (span_is (key, "cat"))
+            e->cat = v;
+        else if (span_is (key, "tid"))
+            e->tid = v;
+        break;
+    case 4:
+        if (span_is (key, "name"))
+            e->name = v;
+        else if (span_is (key, "args") && type == '{')
+            e->args = v;
+        break;
+    default:
+        break;
+    }
+}
+
+static uint32_t hash_tid (struct span tid)
+{
+    uint32_t h = 2166136261u;
+
+    for (size_t i = 0; i < tid.n && i < 32; i++)
+        h = (h ^ (unsigned char)tid.s[i]) * 16777619u;
+    return h;
+}
+
+/* ---- arguments ---- */
+
+struct gpu_args {
+    int64_t device, stream, correlation, external;
+};
+
+static void read_gpu_args (const struct event *e, struct gpu_args *a)
+{
+    const char *p = e->args.s + 1, *end = e->args.s + e->args.n;
+    struct span key, v;
+    unsigned found = 0;
+    char type;
+
+    *a = (struct gpu_args){ -1, -1, -1, -1 };
+    while (e->args.n > 0 && found < 15 &&
+           trace_member (&p, end, &key, &v, &type) == 1) {
+        if (span_is (key, "External id") && trace_int (v, &a->external))
+            found |= 1;
+        else if (span_is (key, "device") && trace_int (v, &a->device))
+            found |= 2;
+        else if (span_is (key, "stream") && trace_int (v, &a->stream))
+            found |= 4;
+        else if (span_is (key, "correlation") &&
+                 trace_int (v, &a->correlation))
+            found |= 8;
+    }
+}
+
+static struct comm_record empty_record (void)
+{
+    return (struct comm_record){ .in = -1, .out = -1, .seq = -1,
+                                 .group = KINETO_NONE, .splits = KINETO_NONE,
+                                 .peer = -1 };
+}
+
+static uint32_t add_record (struct kineto *k, const struct comm_record *r)
+{
+    struct comm_record *room = kineto_room (k, &k->records, &k->nrecords,
+                                            &k->records_cap, sizeof (*room));
+
+    if (!room)
+        return KINETO_NONE;
+    *room = *r;
+    return (uint32_t)(room - k->records);
+}
+
+/* ---- events of the device ---- */
+
+static bool is_comm_kernel (struct span name)
+{
+    static const char word[] = "ncclKernel", newer[] = "ncclDevKernel";
+
+    if (span_starts (name, "nccl") || span_starts (name, "hccl") ||
+        span_starts (name, "rccl") || span_starts (name, "hcom_"))
+        return true;
+    return name.n > sizeof (newer) &&
+           (memmem (name.s, name.n, word, sizeof (word) - 1) ||
+            memmem (name.s, name.n, newer, sizeof (newer) - 1));
+}
+
+static enum gpu_kind kind_of (const struct event *e)
+{
+    if (span_is (e->cat, "cuda_sync") || span_ends (e->name, " Sync") ||
+        span_is (e->name, "Stream Wait Event"))
+        return GPU_SYNC;
+    if (is_comm_kernel (e->name))
+        return GPU_COMMUNICATION;
+    if (span_starts (e->cat, "gpu_mem") || span_starts (e->name, "Memcpy") ||
+        span_starts (e->name, "Memset") || span_starts (e->name, "dma"))
+        return GPU_MEMORY;
+    return GPU_COMPUTING;
+}
+
+static void take_gpu (struct kineto *k, const struct event *e)
+{
+    enum gpu_kind kind = kind_of (e);
+    struct comm_record r = empty_record ();
+    struct gpu_event *g;
+    struct gpu_args a;
+
+    read_gpu_args (e, &a);
+    if (kind == GPU_SYNC ? a.stream < 0 && !span_is (e->name, "Event Sync") &&
+                               !span_is (e->name, "Context Sync")
+                         : a.stream < 0 || a.correlation < 0)
+        return;
+    kineto_name_add (k, &k->kernels, e->name, (uint8_t)kind, e->ts, e->dur);
+    if (!(g = kineto_room (k, &k->gpu, &k->ngpu, &k->gpu_cap, sizeof (*g))))
+        return;
+    *g = (struct gpu_event){ .start = e->ts, .dur = e->dur,
+                             .correlation = (uint32_t)a.correlation,
+                             .external = (uint32_t)a.external,
+                             .record = KINETO_NONE, .step = KINETO_NO_STEP,
+                             .kind = (uint8_t)kind };
+    if (k->device < 0 && a.device >= 0 && a.device < INT32_MAX)
+        k->device = a.device;
+    if (kind != GPU_COMMUNICATION)
+        return;
+    g->coll = (uint8_t)kineto_coll (e->name);
+    if (e->args.n > 0 &&
+        kineto_comm_args (k, e->args.s + 1, e->args.s + e->args.n, &r))
+        g->record = add_record (k, &r);
+}
+
+static void take_launch (struct kineto *k, const struct event *e)
+{
+    struct gpu_args a;
+    struct launch *l;
+
+    read_gpu_args (e, &a);
+    if (a.correlation <= 0 ||
+        !(l = kineto_room (k, &k->launches, &k->nlaunches, &k->launches_cap,
+                           sizeof (*l))))
+        return;
+    *l = (struct launch){ e->ts, (uint32_t)a.correlation,
+                          hash_tid (e->tid) };
+}
+
+/* ---- events of the host ---- */
+
+/* A span of a step: its name is "ProfilerStep#N". */
+static void take_step (struct kineto *k, const struct event *e, bool device)
+{
+    static const char start[] = "ProfilerStep#";
+    struct span id = { e->name.s + sizeof (start) - 1,
+                       e->name.n - sizeof (start) + 1 };
+    struct step *s = NULL;
+    char text[sizeof (s->id)];
+    int64_t end = e->ts + e->dur;
+
+    (void)trace_plain (id, text, sizeof (text));
+    for (size_t i = k->nsteps; i-- > 0 && !s;) {
+        if (strcmp (k->steps[i].id, text) == 0)
+            s = &k->steps[i];
+    }
+    if (!s) {
+        if (k->nsteps >= CAPTURE_STEPS_MAX) {
+            k->lost++;
+            return;
+        }
+        if (!(s = kineto_room (k, &k->steps, &k->nsteps, &k->steps_cap,
+                               sizeof (*s))))
+            return;
+        *s = (struct step){ .end = INT64_MIN, .device_end = INT64_MIN };
+        memcpy (s->id, text, sizeof (text));
+    }
+    if (device) {
+        if (s->device_end == INT64_MIN || e->ts < s->device_start)
+            s->device_start = e->ts;
+        s->device_end = end > s->device_end ? end : s->device_end;
+    } else {
+        if (s->end == INT64_MIN || e->ts < s->start)
+            s->start = e->ts;
+        s->end = end > s->end ? end : s->end;
+    }
+}
+
+/* Time in which host ops ran: computing, where there is no device. */
+static void take_stretch (struct kineto *k, const struct event *e)
+{
+    struct interval *last = k->nstretches > 0
+                               ? &k->stretches[k->nstretches - 1] : NULL;
+    int64_t end = e->ts + e->dur;
+
+    if (k->many_stretches || k->ngpu > 0)
+        return;
+    if (last && e->ts >= last->start && e->ts <= last->end) {
+        last->end = end > last->end ? end : last->end;
+        return;
+    }
+    if (k->nstretches == KINETO_STRETCHES) {
+        k->nstretches = intervals_merge (k->stretches, k->nstretches);
+        if (k->nstretches > KINETO_STRETCHES / 2) {
+            k->many_stretches = true;
+            return;
+        }
+    }
+    last = kineto_room (k, &k->stretches, &k->nstretches, &k->stretches_cap,
+                        sizeof (*last));
+    if (last)
+        *last = (struct interval){ e->ts, end };
+}
+
+/* record_param_comms, c10d::..., nccl:..., gloo:...: what tells of a
+ * communication, or is one.
+ */
+static void take_record (struct kineto *k, const struct event *e, bool gloo)
+{
+    struct comm_record r = empty_record ();
+    struct gpu_args a;
+
+    if (e->args.n > 0)
+        (void)kineto_comm_args (k, e->args.s + 1, e->args.s + e->args.n, &r);
+    if (!r.args && span_is (e->name, "record_param_comms"))
+        r.coll = COLL_NONE;     // an old one: says nothing but its size
+    else if (!r.args)
+        r.coll = (uint8_t)kineto_coll (e->name);
+    read_gpu_args (e, &a);
+    r.external = (uint32_t)a.external;
+    r.tid = hash_tid (e->tid);
+    r.start = e->ts;
+    r.end = e->ts + e->dur;
+    r.gloo = gloo;
+    (void)add_record (k, &r);
+}
+
+static bool is_comm_range (struct span name)
+{
+    return name.n > 5 &&
+           (span_is (name, "record_param_comms") ||
+            span_starts (name, "nccl:") || span_starts (name, "c10d::") ||
+            span_starts (name, "hccl:"));
+}
+
+static void take_host (struct kineto *k, const struct event *e, bool user)
+{
+    bool gloo = span_starts (e->name, "gloo:");
+
+    if (user && span_starts (e->name, "ProfilerStep#")) {
+        take_step (k, e, false);
+        return;
+    }
+    if (k->host_last < k->host_first || e->ts < k->host_first)
+        k->host_first = e->ts;
+    if (e->ts + e->dur > k->host_last)
+        k->host_last = e->ts + e->dur;
+    if (gloo || is_comm_range (e->name))
+        take_record (k, e, gloo);
+    else if (!user)
+        take_stretch (k, e);
+    if (user)
+        kineto_name_add (k, &k->ranges, e->name, 0, e->ts, e->dur);
+}
+
+static void take_device_range (struct kineto *k, const struct event *e)
+{
+    if (span_starts (e->name, "ProfilerStep#"))
+        take_step (k, e, true);
+    else
+        kineto_name_add (k, &k->ranges, e->name, 1, e->ts, e->dur);
+}
+
+/* ---- all of them ---- */
+
+static void take_event (struct kineto *k, const struct event *e)
+{
+    if (span_is (e->cat, "cpu_op"))
+        take_host (k, e, false);
+    else if (span_is (e->cat, "kernel") || span_starts (e->cat, "gpu_mem") ||
+             span_is (e->cat, "cuda_sync") ||
+             span_starts (e->cat, "mtia_ccp_events"))
+        take_gpu (k, e);
+    else if (span_ends (e->cat, "_runtime") || span_ends (e->cat, "_driver"))
+        take_launch (k, e);
+    else if (span_is (e->cat, "user_annotation"))
+        take_host (k, e, true);
+    else if (span_is (e->cat, "gpu_user_annotation"))
+        take_device_range (k, e);
+}
+
+const char *kineto_event (struct kineto *k, const char *p, const char *end)
+{
+    struct event e = { .ph = '\0' };
+    struct span key, v;
+    char type;
+    int more;
+
+    p++;                        // the brace
+    while ((more = trace_member (&p, end, &key, &v, &type)) == 1)
+        take_member (&e, key, v, type);
+    if (more < 0)
+        return NULL;
+    k->events++;
+    if (e.ph != 'X' || !e.has_ts || !e.has_dur || e.cat.n == 0 ||
+        span_is (e.cat, "Trace"))
+        return p;               // without a time, or without a meaning
+    if (e.dur < 0 || e.dur > KINETO_DUR_MAX)
+        k->absurd++;
+    else
+        take_event (k, &e);
+    return p;
+}

@@ -1,0 +1,314 @@
+/* node_agent/extract/kineto_steps.c - what the steps of a trace are made of
+ *
+ * The formulas are in doc/formats.md, "Traces of torch.profiler".  All in ns:
+ * events are shorter than a us.
+ */
+#include "extract/kineto.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- with a device ---- */
+
+static void add_gpu (struct step *s, const struct gpu_event *e,
+                     const struct kineto *k)
+{
+    int64_t end = e->start + e->dur;
+
+    interval_union_add (&s->all, e->start, end);
+    if (e->kind == GPU_COMPUTING)
+        interval_union_add (&s->computing, e->start, end);
+    else if (e->kind == GPU_COMMUNICATION)
+        interval_union_add (&s->communication, e->start, end);
+    if (e->kind == GPU_COMPUTING || e->kind == GPU_COMMUNICATION)
+        interval_union_add (&s->both, e->start, end);
+    if (e->record != KINETO_NONE &&
+        k->records[e->record].coll == COLL_RECEIVE)
+        s->bubble += e->dur;
+}
+
+/* ---- with a host only: gloo ---- */
+
+struct piece {
+    struct interval at;
+    uint32_t step;
+    bool communication;
+};
+
+struct pieces {
+    struct piece *v;
+    size_t n, cap;
+};
+
+static int by_piece_start (const void *pa, const void *pb)
+{
+    const struct piece *a = pa, *b = pb;
+
+    return (a->at.start > b->at.start) - (a->at.start < b->at.start);
+}
+
+/* What of it lies in each step. */
+static bool cut (struct kineto *k, struct pieces *all, struct interval at,
+                 bool communication)
+{
+    uint16_t i = kineto_host_step (k, at.start);
+
+    for (size_t s = i == KINETO_NO_STEP ? 0 : i; s < k->nsteps; s++) {
+        const struct step *step = &k->steps[s];
+        struct piece *p;
+
+        if (step->end == INT64_MIN || step->end <= at.start)
+            continue;
+        if (step->start >= at.end)
+            break;
+        p = kineto_room (k, &all->v, &all->n, &all->cap, sizeof (*p));
+        if (!p)
+            return !k->src->stopped;
+        *p = (struct piece){ at, (uint32_t)s, communication };
+        if (p->at.start < step->start)
+            p->at.start = step->start;
+        if (p->at.end > step->end)
+            p->at.end = step->end;
+    }
+    return true;
+}
+
+static bool sum_host (struct kineto *k)
+{
+    struct pieces all = { NULL, 0, 0 };
+    bool ok = true;
+
+    k->nstretches = intervals_merge (k->stretches, k->nstretches);
+    for (size_t i = 0; i < k->nstretches && ok; i++)
+        ok = cut (k, &all, k->stretches[i], false);
+    for (size_t i = 0; i < k->nrecords && ok; i++) {
+        const struct comm_record *r = &k->records[i];
+        uint16_t s = kineto_host_step (k, r->start);
+
+        if (!r->gloo)
+            continue;
+        ok = cut (k, &all, (struct interval){ r->start, r->end }, true);
+        if (s != KINETO_NO_STEP && r->coll == COLL_RECEIVE)
+            k->steps[s].bubble += r->end - r->start;
+    }
+    if (all.n > 1)
+        qsort (all.v, all.n, sizeof (*all.v), by_piece_start);
+    for (size_t i = 0; i < all.n; i++) {
+        struct step *s = &k->steps[all.v[i].step];
+        struct interval at = all.v[i].at;
+
+        interval_union_add (all.v[i].communication ? &s->communication
+                                                   : &s->computing,
+                            at.start, at.end);
+        interval_union_add (&s->both, at.start, at.end);
+    }
+    free (all.v);
+    return ok;
+}
+
+/* From the step's first to its last moment: on the device, or on the host. */
+static bool whole_step (const struct kineto *k, const struct step *s,
+                        struct interval *ret)
+{
+    if (k->ngpu > 0)
+        *ret = (struct interval){ s->all.first, s->all.last };
+    else if (s->end == INT64_MAX)       // the nameless one
+        *ret = (struct interval){ s->both.first, s->both.last };
+    else
+        *ret = (struct interval){ s->start, s->end };
+    return k->ngpu > 0 ? s->all.any : s->both.any || s->end != INT64_MAX;
+}
+
+bool kineto_sum_steps (struct kineto *k)
+{
+    if (k->ngpu == 0)
+        return sum_host (k);
+    for (size_t i = 0; i < k->ngpu; i++) {
+        if (k->gpu[i].step != KINETO_NO_STEP)
+            add_gpu (&k->steps[k->gpu[i].step], &k->gpu[i], k);
+    }
+    return true;
+}
+
+/* ---- rows ---- */
+
+static double us (int64_t ns)
+{
+    return (double)ns / 1e3;
+}
+
+static uint32_t step_text (struct batch *b, const struct step *s)
+{
+    return s->id[0] ? batch_text (b, s->id, strlen (s->id)) : BATCH_NULL_TEXT;
+}
+
+static double device_of (const struct kineto *k)
+{
+    return k->device < 0 ? NAN : (double)k->device;
+}
+
+static void put_step (const struct kineto *k, struct batch *b,
+                      const struct step *s, struct interval whole)
+{
+    uint32_t row = b->nrows++;
+    int64_t computing = interval_union_length (&s->computing);
+    int64_t communication = interval_union_length (&s->communication);
+    int64_t both = interval_union_length (&s->both);
+    int64_t overlapped = computing + communication - both;
+    int64_t alone = communication - overlapped;
+    int64_t e2e = whole.end - whole.start;
+    bool host = s->end != INT64_MIN && s->end != INT64_MAX;
+    double unknown = k->ngpu == 0 && k->many_stretches ? NAN : 0;
+
+    b->real[STEP_DEVICE][row] = device_of (k);
+    b->text[STEP_STEP][row] = step_text (b, s);
+    b->real[STEP_COMPUTING][row] = us (computing) + unknown;
+    b->real[STEP_NOT_OVERLAPPED][row] = us (alone) + unknown;
+    b->real[STEP_OVERLAPPED][row] = us (overlapped) + unknown;
+    b->real[STEP_COMMUNICATION][row] = us (communication);
+    b->real[STEP_FREE][row] = us (e2e - both) + unknown;
+    b->real[STEP_STAGE][row] = us (e2e - s->bubble);
+    b->real[STEP_BUBBLE][row] = us (s->bubble);
+    b->real[STEP_EXCLUDE_RECEIVE][row] =
+        us (alone > s->bubble ? alone - s->bubble : 0) + unknown;
+    b->real[STEP_PREPARING][row] =
+        host && s->both.any ? us (s->both.first - s->start) : NAN;
+}
+
+static void put_extra (const struct kineto *k, struct batch *b,
+                       const struct step *s)
+{
+    uint32_t row = b->nrows++;
+    bool host = s->end != INT64_MIN && s->end != INT64_MAX;
+
+    b->real[EXTRA_DEVICE][row] = device_of (k);
+    b->text[EXTRA_STEP][row] = step_text (b, s);
+    b->real[EXTRA_HOST_START][row] = host ? kineto_us (k, s->start) : NAN;
+    b->real[EXTRA_HOST_END][row] = host ? kineto_us (k, s->end) : NAN;
+    b->real[EXTRA_MEMORY_ONLY][row] =
+        k->ngpu == 0 ? NAN : us (interval_union_length (&s->all) -
+                                 interval_union_length (&s->both));
+}
+
+static bool emit (struct kineto *k, enum table_id table)
+{
+    struct batch b;
+    int rc = batch_init (&b, table, k->err);
+
+    for (size_t i = 0; i < k->nsteps && rc == 0; i++) {
+        const struct step *s = &k->steps[i];
+        struct interval whole;
+
+        if (!s->wanted || !whole_step (k, s, &whole))
+            continue;
+        if (table == TABLE_STEP)
+            put_step (k, &b, s, whole);
+        else
+            put_extra (k, &b, s);
+        if (batch_full (&b) && !source_flush (k->src, &b, k->err))
+            break;
+    }
+    if (rc < 0)
+        k->src->stopped = rc;
+    else
+        (void)source_flush (k->src, &b, k->err);
+    batch_fini (&b);
+    return !k->src->stopped;
+}
+
+bool kineto_emit_steps (struct kineto *k)
+{
+    return emit (k, TABLE_STEP);
+}
+
+bool kineto_emit_extras (struct kineto *k)
+{
+    return emit (k, TABLE_STEP_EXTRA);
+}
+
+/* ---- what is said once ---- */
+
+static void put_info (struct batch *b, const char *kind, const char *name,
+                      const char *value)
+{
+    uint32_t row = b->nrows;
+
+    if (!*value)
+        return;
+    b->text[INFO_KIND][row] = batch_text (b, kind, strlen (kind));
+    b->text[INFO_NAME][row] = batch_text (b, name, strlen (name));
+    b->text[INFO_VALUE][row] = batch_text (b, value, strlen (value));
+    b->nrows++;
+}
+
+static void put_number (struct batch *b, const char *name, int64_t v)
+{
+    char text[24] = "";
+
+    if (v >= 0)
+        (void)snprintf (text, sizeof (text), "%lld", (long long)v);
+    put_info (b, "metadata", name, text);
+}
+
+static void put_time (struct batch *b, const char *name, int64_t ns)
+{
+    char text[32];
+
+    (void)snprintf (text, sizeof (text), "%lld.%03lld",
+                    (long long)(ns / 1000), (long long)(ns % 1000));
+    put_info (b, "breakdown", name, text);
+}
+
+/* The device's time from its first event to its last, over all steps: unions
+ * of steps that run into each other cannot be added up.
+ */
+static void put_breakdown (const struct kineto *k, struct batch *b)
+{
+    struct step all = { .end = INT64_MIN };
+    int64_t busy, computing, communication;
+    bool filtered = k->src->steps && k->src->steps->nranges > 0;
+
+    for (size_t i = 0; i < k->ngpu; i++) {
+        uint16_t s = k->gpu[i].step;
+
+        if (!filtered || (s != KINETO_NO_STEP && k->steps[s].wanted))
+            add_gpu (&all, &k->gpu[i], k);
+    }
+    if (!all.all.any)
+        return;
+    busy = interval_union_length (&all.all);
+    computing = interval_union_length (&all.computing);
+    communication = interval_union_length (&all.communication);
+    put_time (b, "total", all.all.last - all.all.first);
+    put_time (b, "idle", all.all.last - all.all.first - busy);
+    put_time (b, "computing", computing);
+    put_time (b, "other", busy - computing);
+    put_time (b, "communication", communication);
+    put_time (b, "overlapped", computing + communication -
+                                   interval_union_length (&all.both));
+}
+
+bool kineto_emit_info (struct kineto *k)
+{
+    const struct kineto_header *h = &k->header;
+    struct batch b;
+    int rc = batch_init (&b, TABLE_INFO, k->err);
+
+    if (rc < 0) {
+        k->src->stopped = rc;
+        batch_fini (&b);
+        return false;
+    }
+    put_info (&b, "metadata", "device_name", h->device);
+    put_info (&b, "metadata", "backend", h->backend);
+    put_info (&b, "metadata", "nccl_version", h->nccl);
+    put_info (&b, "metadata", "trace_id", h->trace_id);
+    put_number (&b, "schema_version", h->schema);
+    put_number (&b, "pg_count", h->pg_count);
+    put_breakdown (k, &b);
+    (void)source_flush (k->src, &b, k->err);
+    batch_fini (&b);
+    return !k->src->stopped;
+}

@@ -1,0 +1,345 @@
+/* node_agent/extract/read_kineto.c - a trace of torch.profiler: one file,
+ * which libkineto wrote
+ *
+ * The document is an object, of which "traceEvents" is the long member.  An
+ * event that is malformed is passed over, and reading goes on at the next one:
+ * what the file has becomes rows, and the capture is partial.
+ */
+#include "extract/kineto.h"
+#include "extract/trace_kind.h"
+#include "extract/watched.h"
+
+#include "base/inflate.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- the document ---- */
+
+static bool damaged (struct kineto *k, const char *what)
+{
+    struct trace_text *t = &k->text;
+    unsigned long long at = trace_text_offset (t, t->at);
+
+    if (t->failed == -ENODATA)
+        err_set (k->err, EBADMSG, "%s: the compressed file ends at byte %llu "
+                 "of its content", k->src->file, at);
+    else if (t->failed)
+        err_set (k->err, EBADMSG, "%s: byte %llu of its content: %s",
+                 k->src->file, at, t->failed == -EBADMSG
+                                       ? "the compressed data is damaged"
+                                       : strerror (-t->failed));
+    else
+        err_set (k->err, EBADMSG, "%s: byte %llu: %s", k->src->file, at,
+                 what);
+    return false;
+}
+
+/* The next byte that is not blank; 0 at the end. */
+static char peek (struct trace_text *t)
+{
+    for (;;) {
+        t->at = trace_space (t->at);
+        if (t->at < t->end)
+            return *t->at;
+        if (!trace_text_more (t))
+            return '\0';
+    }
+}
+
+/* On to the next event behind a malformed one: false if there is none. */
+static bool find_event (struct trace_text *t)
+{
+    t->at++;
+    for (;;) {
+        const char *p = t->at;
+
+        while ((p = memchr (p, '{', (size_t)(t->end - p)))) {
+            const char *q = trace_space (p + 1);
+
+            if (q + 4 >= t->end)
+                break;          // what follows is not here yet
+            if (memcmp (q, "\"ph\"", 4) == 0) {
+                t->at = p;
+                return true;
+            }
+            p++;
+        }
+        t->at = p ? p : t->end;
+        if (!trace_text_more (t))
+            return false;
+    }
+}
+
+/* Pass over what is malformed. */
+static bool skip_bad (struct kineto *k)
+{
+    uint64_t at = trace_text_offset (&k->text, k->text.at);
+
+    if (!find_event (&k->text))
+        return damaged (k, "the file ends within an event");
+    if (k->bad++ == 0)
+        k->bad_at = at;
+    return true;
+}
+
+/* The event at t->at; false at the end of what can be read. */
+static bool take_event (struct kineto *k)
+{
+    struct trace_text *t = &k->text;
+
+    for (;;) {
+        const char *next = kineto_event (k, t->at, t->end);
+
+        if (k->src->stopped)
+            return false;
+        // an event may run up to the window's end only where the file ends
+        if (next && (next < t->end || t->eof)) {
+            t->at = next;
+            return true;
+        }
+        // no event is as long as a window
+        if (t->end - t->at > (ptrdiff_t)TRACE_WINDOW || !trace_text_more (t))
+            return skip_bad (k);
+    }
+}
+
+static bool read_events (struct kineto *k)
+{
+    struct trace_text *t = &k->text;
+    char c;
+
+    t->at++;                    // the bracket
+    while ((c = peek (t)) != ']') {
+        if (c == ',') {
+            t->at++;
+        } else if (c == '{') {
+            if (!take_event (k))
+                return false;
+        } else if (c == '\0') {
+            return damaged (k, "the file ends within the events");
+        } else if (!skip_bad (k)) {
+            return false;
+        }
+    }
+    t->at++;
+    return true;
+}
+
+/* A key and the colon behind it. */
+static bool take_key (struct kineto *k, char out[64])
+{
+    struct trace_text *t = &k->text;
+    struct span key;
+    const char *p;
+
+    while (!(p = trace_string (t->at, t->end, &key)) || p >= t->end) {
+        if (*t->at != '"' || !trace_text_more (t))
+            return damaged (k, "a key was expected");
+    }
+    (void)snprintf (out, 64, "%.*s", (int)(key.n < 64 ? key.n : 63), key.s);
+    t->at = p;
+    if (peek (t) != ':')
+        return damaged (k, "':' was expected");
+    t->at++;
+    (void)peek (t);
+    return true;
+}
+
+static bool take_value (struct kineto *k, const char *key)
+{
+    struct trace_text *t = &k->text;
+    struct span value;
+    const char *p;
+
+    while (!(p = trace_value (t->at, t->end, &value)) || p >= t->end) {
+        if (!trace_text_more (t))
+            return damaged (k, "a value of the header is cut off, malformed, "
+                            "or too long");
+    }
+    kineto_header_take (&k->header, (struct span){ key, strlen (key) }, value);
+    t->at = p;
+    return true;
+}
+
+/* The members of the document; false when one is damaged. */
+static bool read_members (struct kineto *k, bool *events)
+{
+    struct trace_text *t = &k->text;
+    char key[64], c;
+
+    while ((c = peek (t)) != '}') {
+        if (c == ',') {
+            t->at++;
+            continue;
+        }
+        if (c == '\0')
+            return damaged (k, "the file ends within its header");
+        if (!take_key (k, key))
+            return false;
+        if (strcmp (key, "traceEvents") == 0 && peek (t) == '[') {
+            *events = true;
+            if (!read_events (k))
+                return false;
+        } else if (!take_value (k, key)) {
+            return false;
+        }
+    }
+    t->at++;
+    if (peek (t) != '\0')
+        return damaged (k, "there is something behind the document");
+    return t->failed == 0 || damaged (k, "");
+}
+
+static bool read_document (struct kineto *k)
+{
+    bool events = false;
+
+    if (peek (&k->text) != '{')
+        return damaged (k, "an object was expected");
+    k->text.at++;
+    if (read_members (k, &events))
+        return true;
+    // a damaged header may still have events behind it
+    if (!events && !k->src->stopped && find_event (&k->text)) {
+        struct err why = *k->err;
+
+        k->text.at--;           // read_events passes over a bracket
+        if (read_events (k))
+            (void)read_members (k, &events);
+        *k->err = why;
+    }
+    return false;
+}
+
+/* ---- what it means ---- */
+
+static void take_header (struct kineto *k)
+{
+    struct capture *c = k->src->capture;
+    const struct kineto_header *h = &k->header;
+
+    if (h->rank >= 0)
+        c->rank = h->rank;
+    if (h->world_size > 0)
+        c->world_size = h->world_size;
+    if (h->host[0])
+        (void)snprintf (c->host, sizeof (c->host), "%s", h->host);
+    if (k->device >= 0)
+        c->device_id = k->device;
+    if (h->why[0]) {
+        capture_reason (c, "%s", h->why);
+        k->src->damaged = true;
+    }
+}
+
+static bool emit (struct kineto *k)
+{
+    take_header (k);
+    return kineto_groups (k) && kineto_assign (k) && kineto_sum_steps (k) &&
+           kineto_emit_ops (k) &&
+           (!(k->want >> TABLE_STEP & 1) || kineto_emit_steps (k)) &&
+           (!(k->want >> TABLE_STEP_EXTRA & 1) || kineto_emit_extras (k)) &&
+           (!(k->want >> TABLE_INFO & 1) || kineto_emit_info (k)) &&
+           (!(k->want >> TABLE_OPERATOR & 1) || kineto_emit_kernels (k)) &&
+           (!(k->want >> TABLE_RANGE & 1) || kineto_emit_ranges (k));
+}
+
+static void tell_doubts (const struct kineto *k)
+{
+    struct capture *c = k->src->capture;
+
+    if (k->absurd > 0)
+        capture_reason (c, "%llu events that last less than nothing or more "
+                        "than seven days are left out",
+                        (unsigned long long)k->absurd);
+    if (k->ngpu == 0)
+        capture_reason (c, "no device was recorded: computing is the time of "
+                        "host ops");
+    if (k->ngpu == 0 && k->many_stretches)
+        capture_reason (c, "and there are too many host ops to tell it");
+}
+
+/* After the whole file, or what there is of it: 'whole' says which. */
+static enum reading verdict (struct kineto *k, struct watched *file,
+                             bool whole)
+{
+    if (k->src->stopped)
+        return READING_STOPPED;
+    if (!whole)
+        return READING_DAMAGED;
+    if (k->bad > 0) {
+        err_set (k->err, EBADMSG, "%s: %llu events are malformed and left "
+                 "out, the first at byte %llu", k->src->file,
+                 (unsigned long long)k->bad, (unsigned long long)k->bad_at);
+        return READING_DAMAGED;
+    }
+    if (k->lost > 0) {
+        err_set (k->err, E2BIG, "%s: there are too many events: %llu are "
+                 "left out", k->src->file, (unsigned long long)k->lost);
+        return READING_DAMAGED;
+    }
+    return watched_verdict (file, k->src, NULL, k->err);
+}
+
+static void fini (struct kineto *k)
+{
+    for (size_t i = 0; i < k->ngroups; i++)
+        free (k->groups[i].members);
+    free (k->gpu);
+    free (k->launches);
+    free (k->records);
+    free (k->steps);
+    free (k->stretches);
+    free (k->groups);
+    free (k->splits);
+    kineto_names_fini (&k->kernels);
+    kineto_names_fini (&k->ranges);
+    kineto_header_fini (&k->header);
+    trace_text_fini (&k->text);
+}
+
+static enum reading read_open (struct kineto *k, struct watched *file)
+{
+    struct inflate *z = NULL;
+    bool gz = trace_is_gzip (file->fd), whole;
+    enum reading how;
+
+    if ((gz && !(z = inflate_open (file->fd))) ||
+        trace_text_init (&k->text, gz ? inflate_read : scan_read_fd,
+                         gz ? (void *)z : (void *)&file->fd) < 0) {
+        inflate_close (z);
+        k->src->stopped = err_set (k->err, ENOMEM, "no memory to read a "
+                                   "trace");
+        return READING_STOPPED;
+    }
+    whole = read_document (k);
+    if (k->header.no_memory)
+        k->src->stopped = err_set (k->err, ENOMEM, "no memory for groups");
+    if (!k->src->stopped)
+        (void)emit (k);
+    how = verdict (k, file, whole);
+    if (how != READING_STOPPED)
+        tell_doubts (k);
+    inflate_close (z);
+    return how;
+}
+
+void read_kineto (struct source *src, unsigned want, struct verdict *v,
+                  struct err *err)
+{
+    struct err why = { "" };
+    struct kineto k = { .src = src, .err = &why, .want = want, .device = -1,
+                        .host_first = 1 };
+    struct watched file;
+    enum reading how = watched_open (&file, src->dir, src->file, &why);
+
+    kineto_header_init (&k.header);
+    if (how == READING_WHOLE)
+        how = read_open (&k, &file);
+    watched_close (&file);
+    fini (&k);
+    verdict_all (v, want, how, &why, err);
+}

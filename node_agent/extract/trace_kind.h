@@ -1,0 +1,39 @@
+/* node_agent/extract/trace_kind.h - what a file of JSON is, by its content
+ *
+ * torch.profiler (Kineto) and torch_npu both write one file of events under
+ * names of people's choice.
+ */
+#ifndef ROLLCALL_EXTRACT_TRACE_KIND_H
+#define ROLLCALL_EXTRACT_TRACE_KIND_H
+
+#include <stdbool.h>
+
+struct source;
+
+enum trace_kind {
+    TRACE_OTHER,                // no trace
+    TRACE_KINETO,               // an object, times are numbers
+    TRACE_TORCH_NPU,            // times are texts; mostly a bare array
+};
+
+/* Look at the first bytes of an open file, inflated if need be; it is read from
+ * its start, and then stands anywhere.
+ */
+enum trace_kind trace_kind_of (int fd);
+
+/* The same of a regular file, not through a symbolic link; 'kind' is 0 if it
+ * cannot be opened.
+ */
+enum trace_kind trace_kind_at (int dir, const char *name);
+
+/* Whether a file's name says that it might be one: *.json, *.json.gz. */
+bool trace_may_be (const char *name);
+
+bool trace_is_gzip (int fd);            // leaves the position alone
+
+/* FORM_TRACE: rank and world size, from "distributedInfo" wherever in the file
+ * it is.
+ */
+void trace_identify (struct source *src);
+
+#endif
