@@ -58,7 +58,7 @@ static const struct option_spec options[] = {
 };
 
 const struct command_spec analyze_command = {
-    "rollcall analyze", "[OPTION]... DIR...",
+    "rollcall analyze", "[OPTION]... DIR|FILE...",
     "Read the captures of all ranks below each DIR and build one analysis.db "
     "from them; name every rank that is not there, with the reason.",
     options, sizeof (options) / sizeof (options[0]),
@@ -120,9 +120,8 @@ static int find_all (struct analysis *a)
     if (a->found.n == 0)
         return FAIL (EX_NOINPUT, "no captures below %s: a capture is a "
                      "directory named *_ascend_pt, or one with a "
-                     "profiler_info*.json or ASCEND_PROFILER_OUTPUT in it, or "
-                     "a file named *.pt.trace.json or *.pt.trace.json.gz",
-                     a->dirs[0]);
+                     "profiler_info*.json or ASCEND_PROFILER_OUTPUT in it, "
+                     "or a trace of torch.profiler", a->dirs[0]);
     return 0;
 }
 
@@ -218,15 +217,23 @@ static const char *capture_around (const struct analysis *a, const char *dir)
     return found;
 }
 
+static bool is_dir (const char *path)
+{
+    struct stat st;
+
+    return stat (path, &st) == 0 && S_ISDIR (st.st_mode);
+}
+
 static int choose_output (struct analysis *a)
 {
     struct err err = { "" };
     const char *out = a->opt.out, *capture;
     int rc;
 
-    if (!out && a->ndirs != 1)
-        return FAIL (EXIT_USAGE, "several directories are to be analysed: "
-                     "give -o DIR");
+    if (!out && (a->ndirs != 1 || !is_dir (a->dirs[0])))
+        return FAIL (EXIT_USAGE, a->ndirs != 1
+                     ? "several directories are to be analysed: give -o DIR"
+                     : "a file is to be analysed: give -o DIR");
     capture = capture_around (a, out ? out : a->dirs[0]);
     if (capture)
         return FAIL (EXIT_USAGE, "%s is, or lies in, the capture %s, and "

@@ -1,5 +1,6 @@
 /* aggregator/build/roll.c - which captures count, and for which rank */
 #include "build/roll.h"
+#include "build/roll_names.h"
 
 #include "model/schema.h"
 
@@ -170,6 +171,8 @@ void roll_settle (struct roll_item *items, size_t n)
 
 void roll_take (struct roll_item *item, struct capture *c)
 {
+    if (item->rank_by && c->rank == CAPTURE_NO_RANK)
+        capture_reason (c, "%s", item->rank_by);
     if (c->rank == CAPTURE_NO_RANK && item->rank != CAPTURE_NO_RANK) {
         c->rank = item->rank;           // as roll_plan decided
         if (c->world_size == 0)
@@ -181,6 +184,7 @@ void roll_take (struct roll_item *item, struct capture *c)
 
 void roll_plan (struct roll_item *items, size_t n)
 {
+    roll_name_ranks (items, n);
     for (size_t i = 0; i < n; i++) {
         items[i].rank = items[i].capture.rank;
         if (items[i].rank != CAPTURE_NO_RANK)

@@ -18,10 +18,14 @@ struct roll_item {
     bool drop;                  // they were, and are to be taken out again
     uint64_t weight;            // bytes to be read, for sharing the work
     size_t source;              // the caller's index of it
+    const char *rank_by;        // how its rank was guessed, or NULL
 };
 
 /* Give captures of no rank one, or set them aside, and sort by rank and age.
- * On return items[i] is the capture with id i + 1.
+ * On return items[i] is the capture with id i + 1.  Traces that do not say
+ * their rank take it from a number in their names, if these are 0, 1, 2 ... in
+ * some place of the names; or else, if no trace says it, from the order of
+ * the names.
  */
 void roll_plan (struct roll_item *items, size_t n);
 

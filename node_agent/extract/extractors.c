@@ -53,7 +53,7 @@ static const struct extractor extractors[] = {
       read_timeline },
     { "kernel_details", "kernel_details.csv", "kernel_details.csv",
       SET (TABLE_TIME) | SET (TABLE_STEP), NULL, read_kernels },
-    { "kineto", "the trace", "*.pt.trace.json",
+    { "kineto", "the trace", "*.pt.trace.json*",
       PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
           SET (TABLE_OPERATOR) | SET (TABLE_RANGE),
       is_kineto, read_kineto },

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/fileio.h"
+#include "extract/trace_kind.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -286,6 +287,12 @@ static size_t drop_profs (char **names, size_t n)
     return kept;
 }
 
+static bool may_be_trace (const char *name, const struct found_list *list)
+{
+    return find_is_trace (name) ||
+           (!list->names_only && trace_may_be (name));
+}
+
 static int type_of (DIR *dir, const struct dirent *e)
 {
     struct stat st;
@@ -297,9 +304,9 @@ static int type_of (DIR *dir, const struct dirent *e)
     return (int)IFTODT (st.st_mode);
 }
 
-/* The directories and traces in 'dir', and whether an entry shows it to be a capture: not
- * when captures lie in it, whatever lies beside them.  Links that are named
- * like captures are a problem worth telling.
+/* The directories in 'dir' and the files that may be traces, and whether an
+ * entry shows it to be a capture: not when captures lie in it, whatever lies
+ * beside them.  Links that are named like captures are a problem worth telling.
  */
 static int list_dir (const char *path, DIR *dir, struct found_list *list,
                      char ***ret, size_t *nret, bool *evidence)
@@ -325,7 +332,8 @@ static int list_dir (const char *path, DIR *dir, struct found_list *list,
             names_free (names, n);
             return -ENOMEM;
         }
-        if (type != DT_DIR && !(type == DT_REG && find_is_trace (e->d_name)))
+        if (type != DT_DIR && !(type == DT_REG && may_be_trace (e->d_name,
+                                                                list)))
             continue;
         more = realloc (names, (n + 1) * sizeof (*names));
         if (more)
@@ -375,7 +383,7 @@ static int visit_children (const char *path, DIR *dir, char **names, size_t n,
                            unsigned depth, struct found_list *list)
 {
     char child[PATH_MAX];
-    struct stat st;
+    struct stat st, file;
     int rc = fstat (dirfd (dir), &st) < 0 ? -errno : 0;
 
     for (size_t i = 0; i < n && rc == 0; i++) {
@@ -391,6 +399,13 @@ static int visit_children (const char *path, DIR *dir, char **names, size_t n,
         }
         if (find_is_trace (names[i])) {
             rc = add_found (list, child, -1);
+            continue;
+        }
+        if (may_be_trace (names[i], list) &&
+            fstatat (dirfd (dir), names[i], &file, AT_SYMLINK_NOFOLLOW) == 0 &&
+            !S_ISDIR (file.st_mode)) {
+            if (trace_kind_at (dirfd (dir), names[i]) != TRACE_OTHER)
+                rc = add_found (list, child, -1);
             continue;
         }
         fd = fileio_open_dir_at (dirfd (dir), names[i], NULL);
@@ -438,12 +453,37 @@ static int visit (const char *path, int fd, dev_t above, unsigned depth,
     return rc;
 }
 
+/* A root that is a file: a trace.  Who names a link means what it leads to. */
+static int find_file (const char *root, struct found_list *list,
+                      struct err *err)
+{
+    char path[PATH_MAX];
+    int fd, rc;
+
+    if (!realpath (root, path))
+        return err_sys (err, errno, "cannot resolve %s", root);
+    if ((fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
+        return err_sys (err, errno, "cannot open %s", root);
+    rc = find_is_trace (path) || trace_kind_of (fd) != TRACE_OTHER;
+    (void)close (fd);
+    if (!rc)
+        return err_set (err, ENOTDIR, "%s is no directory, and no trace of "
+                        "torch.profiler or torch_npu", root);
+    list->nearlier = list->n;
+    rc = add_found (list, path, -1);
+    return rc < 0 ? err_sys (err, -rc, "cannot take %s", root) : 0;
+}
+
 int find_captures (const char *root, struct found_list *list, struct err *err)
 {
     char path[PATH_MAX];
     int fd = open (root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
     int rc;
 
+    if (fd < 0 && errno == ENOTDIR && stat (root, &st) == 0 &&
+        S_ISREG (st.st_mode))
+        return find_file (root, list, err);
     if (fd < 0)
         return err_sys (err, errno, "cannot open directory %s", root);
     if (!realpath (root, path)) {

@@ -1,10 +1,10 @@
 /* node_agent/watch/find.h - the captures below a directory
  *
  * A capture is a directory, or one file (a trace of torch.profiler).  It is
- * recognised by its name (..._ascend_pt, ..._ascend_ms, PROF_..., ...
- * .pt.trace.json) or by what is in it (doc/formats.md, "Captures").  Symbolic links below
- * the root are not followed, captures are not searched for captures, nor are
- * /proc, /sys and their like.
+ * recognised by its name (..._ascend_pt, ..._ascend_ms, PROF_...,
+ * ....pt.trace.json) or by what is in it (doc/formats.md, "Captures").
+ * Symbolic links below the root are not followed, captures are not searched for
+ * captures, nor are /proc, /sys and their like.
  */
 #ifndef ROLLCALL_WATCH_FIND_H
 #define ROLLCALL_WATCH_FIND_H
@@ -33,12 +33,15 @@ struct found_list {
     char **problems;                    // what was not searched, and why
     size_t nproblems;
     size_t nearlier;                    // items that earlier roots gave
+    bool names_only;                    // files are not opened to see what
+                                        // they are
     const atomic_bool *cancel;          // ends a search early; may be NULL
 };
 
-/* Add the captures at and below 'root'.  Directories that cannot be read, and
- * links named like captures, are noted as problems, in words.  Returns 0,
- * -ENOENT or -ENOTDIR for the root itself, -E2BIG, -ENOMEM, -ECANCELED.
+/* Add the captures at and below 'root', which may be a file: then it is one, if
+ * its name or its content says so.  Directories that cannot be read, and links
+ * named like captures, are noted as problems, in words.  Returns 0, -ENOENT or
+ * -ENOTDIR for the root itself, -E2BIG, -ENOMEM, -ECANCELED.
  */
 int find_captures (const char *root, struct found_list *list,
                    struct err *err);

@@ -32,6 +32,7 @@ static void *search (void *arg)
         struct finder_result *r = &f->results[i];
 
         r->list.cancel = &f->cancel;
+        r->list.names_only = true;      // thousands of files, maybe
         r->rc = find_captures (r->dir, &r->list, &r->err);
     }
     written = write (f->wake_fd, &one, sizeof (one));
