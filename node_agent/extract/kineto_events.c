@@ -93,14 +93,17 @@ struct gpu_args {
 
 static void read_gpu_args (const struct event *e, struct gpu_args *a)
 {
-    const char *p = e->args.s + 1, *end = e->args.s + e->args.n;
     struct span key, v;
+    const char *p, *end;
     unsigned found = 0;
     char type;
 
     *a = (struct gpu_args){ -1, -1, -1, -1 };
-    while (e->args.n > 0 && found < 15 &&
-           trace_member (&p, end, &key, &v, &type) == 1) {
+    if (e->args.n == 0)
+        return;
+    p = e->args.s + 1;
+    end = e->args.s + e->args.n;
+    while (found < 15 && trace_member (&p, end, &key, &v, &type) == 1) {
         if (span_is (key, "External id") && trace_int (v, &a->external))
             found |= 1;
         else if (span_is (key, "device") && trace_int (v, &a->device))

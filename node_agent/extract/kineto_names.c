@@ -102,8 +102,6 @@ static int by_total (const void *pa, const void *pb)
 {
     const struct named *a = pa, *b = pb;
 
-    if (!a->hash != !b->hash)
-        return a->hash ? -1 : 1;
     if (a->total != b->total)
         return a->total > b->total ? -1 : 1;
     return a->hash < b->hash ? -1 : a->hash > b->hash;
@@ -114,7 +112,11 @@ static uint32_t order (struct named_table *t, uint32_t max)
 {
     if (!t->slots)
         return 0;
-    qsort (t->slots, SLOTS, sizeof (*t->slots), by_total);
+    for (uint32_t i = 0, used = 0; used < t->used; i++) {
+        if (t->slots[i].hash)
+            t->slots[used++] = t->slots[i];
+    }
+    qsort (t->slots, t->used, sizeof (*t->slots), by_total);
     for (uint32_t i = max; i < t->used; i++) {
         struct named *n = &t->slots[i], *o = &t->others;
 

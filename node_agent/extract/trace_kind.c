@@ -14,7 +14,6 @@
 
 #define HEAD_SIZE 16384u
 #define TAIL_SIZE (1u << 20)
-#define KEY "\"distributedInfo\""
 
 bool trace_may_be (const char *name)
 {
@@ -110,27 +109,37 @@ enum trace_kind trace_kind_at (int dir, const char *name)
 
 /* ---- whose it is ---- */
 
+static const char info_key[] = "\"distributedInfo\"";
+
+/* The value behind the key at 'p', if it is there as a whole. */
+static bool take_info (const struct trace_text *t, const char *p,
+                       struct kineto_header *h)
+{
+    const size_t n = sizeof (info_key) - 1;
+    struct span value;
+
+    if (*(p = trace_space (p + n)) != ':' ||
+        !trace_value (trace_space (p + 1), t->end, &value))
+        return false;
+    kineto_header_take (h, (struct span){ &info_key[1], n - 2 }, value);
+    return true;
+}
+
 /* Look for the key in what comes, and take its value. */
 static void search (struct trace_text *t, struct kineto_header *h)
 {
-    const size_t key = sizeof (KEY) - 1;
+    const size_t n = sizeof (info_key) - 1;
 
-    for (;;) {
-        const char *p = memmem (t->at, (size_t)(t->end - t->at), KEY, key);
-        struct span value;
+    do {
+        const char *p = memmem (t->at, (size_t)(t->end - t->at), info_key, n);
 
-        if (p && *(p = trace_space (p + key)) == ':' &&
-            trace_value (trace_space (p + 1), t->end, &value)) {
-            kineto_header_take (h, (struct span){ KEY + 1, key - 2 }, value);
+        if (p && take_info (t, p, h))
             return;
-        }
         if (p)                  // it may go on behind the window
-            t->at = memmem (t->at, (size_t)(t->end - t->at), KEY, key);
-        else if ((size_t)(t->end - t->at) > key)
-            t->at = t->end - key;
-        if (!trace_text_more (t))
-            return;
-    }
+            t->at = p;
+        else if ((size_t)(t->end - t->at) > n)
+            t->at = t->end - n;
+    } while (trace_text_more (t));
 }
 
 /* From 'offset' of the content; a compressed file has no other place than its

@@ -103,22 +103,20 @@ static inline const char *string_stop (const char *p)
     }
 }
 
-/* The first quote, bracket or zero. */
-static inline const char *bracket_stop (const char *p)
+/* The first quote, 'open', 'close' or zero. */
+static inline const char *bracket_stop (const char *p, char open, char close)
 {
     const __m128i quote = _mm_set1_epi8 ('"');
-    const __m128i open = _mm_set1_epi8 ('{');       // '[' but for one bit
-    const __m128i close = _mm_set1_epi8 ('}');      // ']' but for the same
-    const __m128i bit = _mm_set1_epi8 (0x20);
+    const __m128i first = _mm_set1_epi8 (open);
+    const __m128i second = _mm_set1_epi8 (close);
 
     for (;; p += 16) {
         __m128i v = _mm_loadu_si128 ((const __m128i *)(const void *)p);
-        __m128i w = _mm_or_si128 (v, bit);
         __m128i m = _mm_or_si128 (
             _mm_or_si128 (_mm_cmpeq_epi8 (v, quote),
                           _mm_cmpeq_epi8 (v, _mm_setzero_si128 ())),
-            _mm_or_si128 (_mm_cmpeq_epi8 (w, open),
-                          _mm_cmpeq_epi8 (w, close)));
+            _mm_or_si128 (_mm_cmpeq_epi8 (v, first),
+                          _mm_cmpeq_epi8 (v, second)));
         int bits = _mm_movemask_epi8 (m);
 
         if (bits)
@@ -133,10 +131,9 @@ static inline const char *string_stop (const char *p)
     return p;
 }
 
-static inline const char *bracket_stop (const char *p)
+static inline const char *bracket_stop (const char *p, char open, char close)
 {
-    while (*p && *p != '"' && *p != '{' && *p != '}' && *p != '[' &&
-           *p != ']')
+    while (*p && *p != '"' && *p != open && *p != close)
         p++;
     return p;
 }
@@ -176,19 +173,22 @@ const char *trace_string (const char *p, const char *end, struct span *ret)
     return stop + 1;
 }
 
-/* The end of the container that begins at 'p'. */
-static const char *skip_container (const char *p, const char *end)
+/* The end of the container that begins at 'p'.  Brackets of the other kind need
+ * not be counted: they end within it.
+ */
+static inline const char *skip_container (const char *p, const char *end)
 {
+    const char open = *p, close = open == '{' ? '}' : ']';
     size_t depth = 0;
 
     for (;;) {
-        p = bracket_stop (p);
+        p = bracket_stop (p, open, close);
         if (p >= end || *p == '\0')
             return NULL;
         if (*p == '"') {
             if (!(p = closing_quote (p + 1, end)))
                 return NULL;
-        } else if ((*p | 0x20) == '{') {
+        } else if (*p == open) {
             depth++;
         } else if (--depth == 0) {
             return p + 1;
@@ -351,7 +351,7 @@ static size_t plain_escape (const char *p, const char *end, char *out,
 
 size_t trace_plain (struct span v, char *out, size_t max)
 {
-    const char *p = v.s, *end = v.s + v.n;
+    const char *p = v.n > 0 ? v.s : "", *end = p + v.n;
     size_t used = 0;
 
     while (p < end && used + 8 < max) {
