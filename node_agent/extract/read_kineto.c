@@ -52,7 +52,8 @@ static char peek (struct trace_text *t)
 /* On to the next event behind a malformed one: false if there is none. */
 static bool find_event (struct trace_text *t)
 {
-    t->at++;
+    if (t->at < t->end)
+        t->at++;
     for (;;) {
         const char *p = t->at;
 
@@ -106,12 +107,12 @@ static bool take_event (struct kineto *k)
     }
 }
 
+/* The events, from behind their bracket. */
 static bool read_events (struct kineto *k)
 {
     struct trace_text *t = &k->text;
     char c;
 
-    t->at++;                    // the bracket
     while ((c = peek (t)) != ']') {
         if (c == ',') {
             t->at++;
@@ -181,6 +182,7 @@ static bool read_members (struct kineto *k, bool *events)
             return false;
         if (strcmp (key, "traceEvents") == 0 && peek (t) == '[') {
             *events = true;
+            t->at++;
             if (!read_events (k))
                 return false;
         } else if (!take_value (k, key)) {
@@ -206,7 +208,6 @@ static bool read_document (struct kineto *k)
     if (!events && !k->src->stopped && find_event (&k->text)) {
         struct err why = *k->err;
 
-        k->text.at--;           // read_events passes over a bracket
         if (read_events (k))
             (void)read_members (k, &events);
         *k->err = why;

@@ -354,3 +354,81 @@ only ()
         WHERE abs(o.start_timestamp - t.start_timestamp) <= 0.25 AND
         abs(o.elapse_time - t.elapse_time) <= 1e-9")"
 }
+
+# near WHAT NUMBER: a value of the breakdown of rank $rank is NUMBER up to $off
+near ()
+{
+    is "$1 of rank $rank is off by" ok "$(sql "SELECT CASE WHEN
+        abs(value - $2) <= $off THEN 'ok' ELSE value - $2 END
+        FROM CaptureInfo WHERE kind='breakdown' AND name='$1' AND
+        rank=$rank")"
+}
+
+# breakdown TOTAL IDLE COMPUTING OTHER OVERLAP%
+breakdown ()
+{
+    near total "$1"
+    near idle "$2"
+    near computing "$3"
+    near other "$4"
+    is "overlap of rank $rank is off by" ok "$(sql "SELECT CASE WHEN
+        abs(100 * o.value / c.value - $5) < $percent THEN 'ok'
+        ELSE 100 * o.value / c.value - $5 END FROM CaptureInfo o
+        JOIN CaptureInfo c ON c.rank=o.rank WHERE o.rank=$rank AND
+        o.name='overlapped' AND c.name='communication'")"
+}
+
+@test "a trace of torch.profiler: what HTA makes of it, but for its rounding" {
+    local rank=0 off percent=1
+
+    real_setup kineto/nccl_1of2
+    # it rounds the start and the end of 2516 and 3774 events to whole us
+    off=2516
+    analyze -s 4,5
+    breakdown 435586 338781 75169 21636 14.31
+    off=3774
+    analyze
+    expect_status 1
+    shows "1 of 2 present"
+    breakdown 660550 506512 113012 41026 15.14
+    is "idle is free without memory" 0 "$(sql "SELECT count(*)
+        FROM StepTraceTime s JOIN StepExtra e ON e.step=s.step
+        WHERE s.free < e.memory_only")"
+    is "ops" "15 collective" "$(sql "SELECT count(*), type
+        FROM CommAnalyzerTime WHERE hccl_op_name LIKE 'nccl_allReduce%'" |
+        tr '|' ' ')"
+    is "size of one (MB)" 26.550272 "$(sql "SELECT DISTINCT transit_size
+        FROM CommAnalyzerBandwidth WHERE transit_size > 26.5 AND
+        transit_size < 27")"
+}
+
+@test "traces of whole us: exactly what HTA makes of them" {
+    local rank off=0 percent=0.01
+
+    real_setup kineto/sampled_2of128
+    analyze -s 551
+    rank=0 breakdown 600058 321378 106252 172428 11.81
+    rank=1 breakdown 600674 328671 135548 136455 20.05
+    analyze
+    expect_status 1
+    shows "2 of 128 present"
+    is "why groups are not known" 2 "$(sql "SELECT count(*) FROM Capture
+        WHERE reason LIKE '%does not say the group of%'")"
+}
+
+@test "8 ranks of gloo, on hosts without a device" {
+    real_setup kineto/gloo8
+    analyze
+    expect_status 0
+    shows "8 of 8 present"
+    is "steps" "8 1 2" "$(sql "SELECT count(DISTINCT rank), min(step),
+        max(step) FROM StepTraceTime" | tr '|' ' ')"
+    # it sleeps: nothing computes there, and nobody waits
+    is "who has most free time" 5 "$(sql "SELECT rank FROM StepTraceTime
+        GROUP BY rank ORDER BY sum(free) DESC LIMIT 1")"
+    is "groups" 13 "$(sql "SELECT count(*) FROM CommGroup")"
+    is "ops" 8 "$(sql "SELECT count(DISTINCT rank) FROM CommAnalyzerTime
+        WHERE hccl_op_name LIKE 'gloo_allReduce%' AND elapse_time > 0")"
+    is "why columns are NULL" 8 "$(sql "SELECT count(*) FROM Capture WHERE
+        reason LIKE '%group_name%' AND reason LIKE '%transit_size%'")"
+}

@@ -67,6 +67,62 @@ static void test_order (void **state)
     fini (&j);
 }
 
+static void add_trace (struct job *j, int64_t rank, const char *name)
+{
+    add (j, rank, name, "", 0, CAPTURE_COMPLETE);
+    (void)snprintf (j->items[j->n - 1].capture.framework, CAPTURE_TEXT_MAX,
+                    "kineto");
+}
+
+/* The ranks of three traces of these names, the first of which says 'rank', by
+ * their places in the list; -1: none.
+ */
+static void check_names (int64_t rank, const char *const names[3],
+                         const int64_t ranks[3], const char *reason)
+{
+    struct job j = { .n = 0 };
+    struct capture c;
+
+    for (size_t i = 0; i < 3; i++)
+        add_trace (&j, i == 0 ? rank : CAPTURE_NO_RANK, names[i]);
+    roll_plan (j.items, j.n);
+    for (size_t i = 0; i < 3; i++) {
+        struct roll_item *item = &j.items[i];
+
+        assert_int_equal (item->rank, ranks[item->source]);
+        if (item->source != 2)
+            continue;
+        capture_init (&c);      // as read: it does not say its rank either
+        roll_take (item, &c);
+        assert_int_equal (item->capture.rank, ranks[2]);
+        assert_true (strstr (item->capture.reason, reason) != NULL);
+    }
+    fini (&j);
+}
+
+/* A number that is unique and dense; else the order of the names; but nobody is
+ * given a rank that another one says it has.
+ */
+static void test_names_of_traces (void **state)
+{
+    static const char *const rank[] = { "j1_rank2.json", "j1_rank_0.json",
+                                        "j1_rank-1.json" };
+    static const char *const place[] = { "run7.2.json", "run7.0.json",
+                                         "run7.1.json" };
+    static const char *const order[] = { "c.json", "a5.json", "b3.json" };
+    static const char *const twice[] = { "w0.json", "w0.json", "w1.json" };
+
+    (void)state;
+    check_names (-1, rank, (const int64_t[]){ 2, 0, 1 }, "the number in");
+    check_names (-1, place, (const int64_t[]){ 2, 0, 1 }, "the number in");
+    check_names (-1, order, (const int64_t[]){ 2, 0, 1 }, "the order of");
+    check_names (-1, twice, (const int64_t[]){ 0, 1, 2 }, "the order of");
+    check_names (2, order, (const int64_t[]){ 2, -1, -1 }, "");
+    check_names (0, order, (const int64_t[]){ 0, -1, -1 }, "");
+    check_names (0, twice, (const int64_t[]){ 0, -1, -1 }, "");
+    check_names (2, place, (const int64_t[]){ 2, 0, 1 }, "the number in");
+}
+
 static void test_alone_without_rank (void **state)
 {
     const char *by = NULL;
@@ -389,6 +445,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_order),
         cmocka_unit_test (test_alone_without_rank),
+        cmocka_unit_test (test_names_of_traces),
         cmocka_unit_test (test_two_hosts),
         cmocka_unit_test (test_unknown_host),
         cmocka_unit_test (test_failed_host),

@@ -91,6 +91,9 @@ static void test_names (void **state)
     check_name ("ascend_pt", "", 0, 0);
     check_name ("x_ascend_pt_op_args", "", 0, 0);
     check_name ("", "", 0, 0);
+    check_name ("n_12.1712345.pt.trace.json", "kineto", 0, 0);
+    check_name ("rank0.pt.trace.json.gz", "kineto", 0, 0);
+    check_name ("rank0.json", "", 0, 0);
 }
 
 static const char *name_at (const struct found_list *list, size_t i)
@@ -160,6 +163,86 @@ static void test_noise (void **state)
     assert_string_equal (name_at (&list, 0), "a_ascend_pt");
     assert_string_equal (name_at (&list, 1), "renamed");
     assert_int_equal (list.nproblems, 0);
+    find_free (&list);
+}
+
+static void put_file (const char *name, const char *text)
+{
+    char path[512];
+
+    assert_true (fileio_join (path, sizeof (path), top, name));
+    assert_int_equal (fileio_replace (path, text, strlen (text), 0600, NULL),
+                      0);
+}
+
+#define KINETO "{\"schemaVersion\": 1, \"traceEvents\": []}"
+#define TORCH_NPU "[{\"ph\": \"X\", \"ts\": \"17.5\", \"dur\": 1}]"
+
+/* Traces by their names or, under other names, by what is in them; nothing
+ * within a capture, whatever it is called.
+ */
+static void test_traces (void **state)
+{
+    struct found_list list = { .n = 0 };
+    struct err err = { "" };
+
+    (void)state;
+    put_file ("a.pt.trace.json", "");
+    put_file ("b.json", KINETO);
+    put_file ("c.json", TORCH_NPU);
+    put_file ("d.json", "{\"traceEvents\": 1}");
+    put_file ("e.json", "[{\"ph\": \"X\", \"ts\": 17.5, \"dur\": 1}]");
+    put_file ("f.json", "{\"name\": \"package\", \"version\": 1}");
+    put_file ("g.json", "");
+    put_file ("h.txt", KINETO);
+    put_file (".i.json", KINETO);
+    make_dirs ("j.json");
+    put_file ("j.json/k.json", KINETO);
+    make_dirs ("l_ascend_pt/ASCEND_PROFILER_OUTPUT");
+    put_file ("l_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json", TORCH_NPU);
+    put_file ("l_ascend_pt/m.json", KINETO);
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    assert_int_equal (list.n, 5);
+    assert_string_equal (name_at (&list, 0), "a.pt.trace.json");
+    assert_string_equal (name_at (&list, 1), "b.json");
+    assert_string_equal (name_at (&list, 2), "c.json");
+    assert_string_equal (name_at (&list, 3), "k.json");
+    assert_string_equal (name_at (&list, 4), "l_ascend_pt");
+    assert_int_equal (list.nproblems, 0);
+    find_free (&list);
+    // large directories are not opened file by file
+    list.names_only = true;
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    assert_int_equal (list.n, 2);
+    find_free (&list);
+}
+
+static int find_one (const char *name, struct found_list *list)
+{
+    struct err err = { "" };
+    char path[512];
+
+    assert_true (fileio_join (path, sizeof (path), top, name));
+    return find_captures (path, list, &err);
+}
+
+/* What is given may be a file; the same one twice is one. */
+static void test_file_root (void **state)
+{
+    struct found_list list = { .n = 0 };
+    char path[128];
+
+    (void)state;
+    put_file ("b.json", KINETO);
+    put_file ("f.json", "{}");
+    (void)snprintf (path, sizeof (path), "%s/link", top);
+    assert_int_equal (symlink ("b.json", path), 0);
+    assert_int_equal (find_one ("b.json", &list), 0);
+    assert_int_equal (find_one ("b.json", &list), 0);
+    assert_int_equal (find_one ("link", &list), 0);
+    assert_int_equal (find_one ("f.json", &list), -ENOTDIR);
+    assert_int_equal (list.n, 1);
+    assert_string_equal (name_at (&list, 0), "b.json");
     find_free (&list);
 }
 
@@ -248,7 +331,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         IN_TOP (test_names), IN_TOP (test_trace_names), IN_TOP (test_tree),     IN_TOP (test_links),
         IN_TOP (test_depth), IN_TOP (test_bad_root),  IN_TOP (test_noise),
-        IN_TOP (test_read_error),
+        IN_TOP (test_read_error), IN_TOP (test_traces),
+        IN_TOP (test_file_root),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
