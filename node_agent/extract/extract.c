@@ -184,10 +184,6 @@ static void judge_progress (struct source *src)
         c->state = CAPTURE_FAILED;
         capture_reason (c, "a trace that torch_npu exported alone, which this "
                         "version does not read");
-    } else if (src->out >= 0 && src->event_db[0]) {
-        c->state = CAPTURE_FAILED;
-        capture_reason (c, "%s holds only an event database (%s), which this "
-                        "version does not read", OUTPUT_DIR, src->event_db);
     } else if (src->out >= 0) {
         c->state = CAPTURE_ANALYSING;
         capture_reason (c, "its analysis has begun but given no result: "

@@ -89,5 +89,9 @@ void read_timeline (struct source *src, unsigned want, struct verdict *v,
 bool timeline_is_there (const struct source *src, uint64_t *size);
 void read_kineto (struct source *src, unsigned want, struct verdict *v,
                   struct err *err);
+void read_event_db (struct source *src, unsigned want, struct verdict *v,
+                    struct err *err);
+void read_marks (struct source *src, unsigned want, struct verdict *v,
+                 struct err *err);
 
 #endif

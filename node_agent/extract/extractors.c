@@ -24,6 +24,12 @@ static bool is_kineto (const struct source *src, uint64_t *size)
            source_has (src->dir, src->file, size);
 }
 
+/* Names of event databases have a rank or a date in them. */
+static bool has_event_db (const struct source *src, uint64_t *size)
+{
+    return src->event_db[0] && source_has (src->event_dir, src->event_db, size);
+}
+
 /* In the order of doc/formats.md, "Order of preference".  The tables that are
  * collected (EXTRAS_TABLES) are asked of all of them.
  */
@@ -48,6 +54,10 @@ static const struct extractor extractors[] = {
       link_csv_is_there, read_link_csv },
     { "timeline", "a memory timeline", "a memory timeline", SET (TABLE_MEMORY),
       memory_timeline_is_there, read_memory_timeline },
+    { "event_db", "the event database", "an event database",
+      PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
+          SET (TABLE_MEMORY) | SET (TABLE_OPERATOR) | SET (TABLE_API) |
+          SET (TABLE_LINK) | SET (TABLE_RANGE), has_event_db, read_event_db },
     { "timeline", "the timeline", "trace_view.json",
       PROFILER_TABLES | SET (TABLE_STEP_EXTRA), timeline_is_there,
       read_timeline },
@@ -57,6 +67,8 @@ static const struct extractor extractors[] = {
       PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
           SET (TABLE_OPERATOR) | SET (TABLE_RANGE),
       is_kineto, read_kineto },
+    { "mstx", "the marks in the event database", "an event database",
+      PROFILER_TABLES, has_event_db, read_marks },
 };
 
 #define EXTRACTORS (sizeof (extractors) / sizeof (extractors[0]))

@@ -1,0 +1,458 @@
+/* node_agent/extract/event_comm.c - the communication tables of an event
+ * database
+ *
+ * Op by op, in order of start: its tasks come from a sorter.  The links of a
+ * step are folded when its last op has been seen.
+ */
+#include "extract/event_op.h"
+#include "extract/matrix_fold.h"
+
+#include "base/units.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define MB 1e6                  // bytes of a MB
+#define MS 1e6                  // ns of a ms
+#define US 1e3                  // ns of a us
+
+enum { KIND_P2P, KIND_COLLECTIVE, KINDS };      // in the profiler's order
+
+static const char *const kind_names[KINDS] = { "p2p", "collective" };
+
+struct comm {
+    struct event_db *e;
+    struct op_work work;
+    struct batch times, bands, matrix;
+    struct matrix_fold **folds; // of each step, two; NULL: none yet
+    uint32_t *last;             // of each step: its last op
+    int64_t task[6];            // of the sorter
+    int more;                   // 1: 'task' is one
+    unsigned want;
+    char name[EVENT_NAME_MAX];  // of the op
+    char key[CAPTURE_HASH_MAX]; // of its group
+    char step[32];
+    int kind;
+    const struct event_op *op;
+};
+
+#define WANTS(c, table) ((c)->want >> (table) & 1)
+
+static bool flush (struct comm *c, struct batch *b)
+{
+    struct err err = { "" };
+
+    if (source_flush (c->e->src, b, &err))
+        return true;
+    c->e->why = err;
+    c->e->how = READING_STOPPED;
+    return false;
+}
+
+static bool flush_full (struct comm *c, struct batch *b)
+{
+    return !batch_full (b) || flush (c, b);
+}
+
+/* ---- steps ---- */
+
+/* The time as the profiler compares it: printed as a double of us, and read as
+ * whole ns again.
+ */
+static int64_t printed_ns (int64_t ns)
+{
+    double us = (double)ns / US, back = 0;
+    int64_t ret = ns;
+    char text[40];
+
+    for (int places = 0; places <= 3; places++) {
+        int n = snprintf (text, sizeof (text), "%.*f", places, us);
+
+        if (units_real (text, (size_t)n, &back) == 0 && back == us) {
+            (void)units_us_to_ns (text, (size_t)n, &ret);
+            break;
+        }
+    }
+    return ret;
+}
+
+/* When the op began: its masters' first task, where tasks say who they are. */
+static int64_t began (const struct event_db *e, const struct event_op *op)
+{
+    return e->has_masters && op->began != INT64_MAX ? op->began : op->start;
+}
+
+/* The first step, in the file's order, that holds the op's start. */
+static bool find_step (struct event_db *e, struct event_op *op)
+{
+    int64_t at = printed_ns (began (e, op));
+    uint32_t i = 0;
+
+    while (!e->nameless && i < e->nsteps &&
+           (e->steps[i].start > at || e->steps[i].end < at))
+        i++;
+    op->step = i < e->nsteps ? (int32_t)i : -1;
+    return event_charge (e, i / 16);
+}
+
+static bool find_steps (struct comm *c)
+{
+    struct event_db *e = c->e;
+
+    c->folds = calloc ((size_t)e->nsteps * KINDS, sizeof (*c->folds));
+    c->last = calloc (e->nsteps, sizeof (*c->last));
+    if (!c->folds || !c->last)
+        return event_no_memory (e);
+    for (uint32_t i = 0; i < e->nops; i++) {
+        struct event_op *op = &e->ops[i];
+
+        if (!find_step (e, op))
+            return false;
+        if (op->step >= 0)
+            c->last[op->step] = i;
+    }
+    return true;
+}
+
+/* ---- rows of one op ---- */
+
+static void put_time (struct comm *c)
+{
+    const struct op_work *w = &c->work;
+    bool known = w->has_times && !c->e->marks;
+    struct batch *b = &c->times;
+    uint32_t n = b->nrows++;
+
+    b->text[TIME_OP][n] = event_ref (b, c->name);
+    b->text[TIME_GROUP][n] = event_ref (b, c->key);
+    b->real[TIME_START][n] = (double)began (c->e, c->op) / US;
+    b->real[TIME_ELAPSE][n] = w->elapse;
+    b->real[TIME_TRANSIT][n] = known ? w->transit : NAN;
+    b->real[TIME_WAIT][n] = known ? w->wait : NAN;
+    b->real[TIME_SYNC][n] = known ? w->sync : NAN;
+    b->real[TIME_IDLE][n] = known ? w->idle : NAN;
+    b->text[TIME_STEP][n] = event_ref (b, c->step);
+    b->text[TIME_TYPE][n] = event_ref (b, kind_names[c->kind]);
+}
+
+/* One row; NaN in what is not known. */
+static bool put_band (struct comm *c, const char *transport,
+                      const double values[4], double mb, double count,
+                      double ms)
+{
+    struct batch *b = &c->bands;
+    uint32_t n = b->nrows++;
+
+    b->text[BW_OP][n] = event_ref (b, c->name);
+    b->text[BW_GROUP][n] = event_ref (b, c->key);
+    b->text[BW_TRANSPORT][n] = event_ref (b, transport);
+    b->real[BW_SIZE][n] = values[0];
+    b->real[BW_TIME][n] = values[1];
+    b->real[BW_BANDWIDTH][n] = values[2];
+    b->real[BW_LARGE][n] = values[3];
+    b->real[BW_PACKAGE][n] = mb;
+    b->real[BW_COUNT][n] = count;
+    b->real[BW_TOTAL][n] = ms;
+    b->text[BW_STEP][n] = event_ref (b, c->step);
+    b->text[BW_TYPE][n] = event_ref (b, kind_names[c->kind]);
+    return flush_full (c, b);
+}
+
+static bool put_bands (struct comm *c)
+{
+    static const char *const names[BANDS] = { "RDMA", "HCCS", "PCIE", "SDMA",
+                                              "SIO" };
+    const struct op_work *w = &c->work;
+
+    for (unsigned i = 0; i < BANDS; i++) {
+        struct op_band band = w->bands[i];
+        double values[4];
+        bool any = false;
+
+        if (i == BAND_SDMA) {   // all of them
+            band.mb += w->bands[BAND_HCCS].mb + w->bands[BAND_PCIE].mb +
+                       w->bands[BAND_SIO].mb;
+            band.ms += w->bands[BAND_HCCS].ms + w->bands[BAND_PCIE].ms +
+                       w->bands[BAND_SIO].ms;
+        }
+        values[0] = band.mb;
+        values[1] = band.ms;
+        values[2] = op_bandwidth (band.mb, band.ms);
+        values[3] = i == BAND_SDMA ? 0 : op_large_ratio (&band);
+        if (values[0] + values[1] + values[2] + values[3] == 0)
+            continue;
+        for (uint32_t j = 0; j < w->nbins; j++) {
+            if (w->bins[j].band != i)
+                continue;
+            any = true;
+            if (!put_band (c, names[i], values, w->bins[j].mb,
+                           (double)w->bins[j].count, w->bins[j].ms))
+                return false;
+        }
+        if (!any && !put_band (c, names[i], values, 0, 0, 0))
+            return false;
+    }
+    return true;
+}
+
+/* Where no task is known, the call still says what it was to move. */
+static bool put_payload (struct comm *c)
+{
+    const double values[4] = { c->op->payload / MB, NAN, NAN, NAN };
+
+    return isnan (c->op->payload) ||
+           put_band (c, NULL, values, NAN, NAN, NAN);
+}
+
+/* ---- links ---- */
+
+static bool fold (struct comm *c, const struct op_link *l, double bandwidth)
+{
+    struct matrix_fold **f = &c->folds[c->op->step * KINDS + c->kind];
+    char op[EVENT_NAME_MAX + CAPTURE_HASH_MAX], link[32];
+    struct matrix_record r = { .op = op, .link = link,
+                               .transport = l->transport, .size_mb = l->mb,
+                               .time_ms = l->ms, .bandwidth = bandwidth };
+    int rc;
+
+    if (!*f && !(*f = matrix_fold_create ()))
+        return event_no_memory (c->e);
+    (void)snprintf (op, sizeof (op), "%s@%s", c->name, c->key);
+    (void)snprintf (link, sizeof (link), "%" PRIu32 "-%" PRIu32, l->src,
+                    l->dst);
+    if ((rc = matrix_fold_add (*f, &r)) == -E2BIG)
+        return event_damage (c->e, "more than %u links in one step",
+                             MATRIX_FOLD_RECORDS_MAX);
+    return rc == 0 || event_no_memory (c->e);
+}
+
+static bool fold_links (struct comm *c)
+{
+    for (uint32_t i = 0; i < c->work.nlinks; i++) {
+        const struct op_link *l = &c->work.links[i];
+
+        if (!fold (c, l, l->ms > 0 ? units_round4 (l->mb / l->ms) : 0))
+            return false;
+    }
+    return true;
+}
+
+static int put_link (void *arg, const struct matrix_row *r)
+{
+    struct comm *c = arg;
+    struct batch *b = &c->matrix;
+    const char *dash = strchr (r->link, '-');
+    uint32_t n = b->nrows++;
+
+    b->text[MATRIX_OP][n] = event_ref (b, r->kind);
+    b->text[MATRIX_GROUP][n] = event_ref (b, r->group);
+    b->text[MATRIX_SRC][n] = batch_text (b, r->link, (size_t)(dash - r->link));
+    b->text[MATRIX_DST][n] = event_ref (b, dash + 1);
+    b->text[MATRIX_TRANSPORT][n] = event_ref (b, r->transport);
+    b->real[MATRIX_SIZE][n] = r->size_mb;
+    b->real[MATRIX_TIME][n] = r->time_ms;
+    b->real[MATRIX_BANDWIDTH][n] = r->bandwidth;
+    b->text[MATRIX_STEP][n] = event_ref (b, c->step);
+    b->text[MATRIX_TYPE][n] = event_ref (b, kind_names[c->kind]);
+    b->text[MATRIX_OP_NAME][n] = event_ref (b, r->op);
+    return flush_full (c, b) ? 0 : -ECANCELED;
+}
+
+/* The rows of a step whose ops have all been seen. */
+static bool end_step (struct comm *c, uint32_t step)
+{
+    bool good = true;
+
+    (void)event_step_name (c->e, step, c->step);
+    for (c->kind = 0; c->kind < KINDS; c->kind++) {
+        struct matrix_fold **f = &c->folds[step * KINDS + (uint32_t)c->kind];
+
+        if (*f && good)
+            good = matrix_fold_rows (*f, put_link, c) == 0;
+        matrix_fold_destroy (*f);
+        *f = NULL;
+    }
+    return good;
+}
+
+/* ---- ops ---- */
+
+static int kind_of (const char *name)
+{
+    static const char *const p2p[] = { "hcom_send", "hcom_receive",
+                                       "hcom_batchsendrecv", "hcclsend",
+                                       "hcclrecv", "hcclbatchsendrecv" };
+
+    for (size_t i = 0; i < sizeof (p2p) / sizeof (p2p[0]); i++) {
+        if (strncasecmp (name, p2p[i], strlen (p2p[i])) == 0)
+            return KIND_P2P;
+    }
+    return KIND_COLLECTIVE;
+}
+
+static bool take_task (struct comm *c)
+{
+    struct op_work *w = &c->work;
+    const int64_t *r = c->task;
+    struct op_task *t;
+
+    if (w->ntasks == EVENT_OP_TASKS_MAX)
+        return event_damage (c->e, "an op has more than %u tasks",
+                             EVENT_OP_TASKS_MAX);
+    if (w->ntasks == w->tasks_cap) {
+        uint32_t cap = w->tasks_cap ? 2 * w->tasks_cap : 256;
+
+        if (!(t = realloc (w->tasks, cap * sizeof (*t))))
+            return event_no_memory (c->e);
+        w->tasks = t;
+        w->tasks_cap = cap;
+    }
+    w->tasks[w->ntasks++] = (struct op_task){
+        .start = r[1], .end = r[2], .bytes = r[3],
+        .plane = (uint32_t)r[0], .src = (uint32_t)((uint64_t)r[4] >> 32),
+        .dst = (uint32_t)r[4], .kind = r[5] & 15,
+        .transport = r[5] >> 4 & 15, .link = r[5] >> 8 & 15,
+        .payload = r[5] >> 16 & 1, .master = r[5] >> 17 & 1,
+    };
+    return true;
+}
+
+static bool take_tasks (struct comm *c, uint32_t op)
+{
+    struct err err = { "" };
+
+    c->work.ntasks = 0;
+    while (c->more == 1 && c->task[0] >> 32 == op) {
+        if (!take_task (c))
+            return false;
+        c->more = sorter_next (c->e->op_tasks, c->task, &err);
+    }
+    return c->more >= 0 || event_sorter_failed (c->e, c->more, &err);
+}
+
+/* A mark of a call with one peer: what it moved, in the time it took. */
+static bool give_peer (struct comm *c)
+{
+    const struct event_op *op = c->op;
+    struct op_link l = { .transport = NULL, .mb = op->payload / MB,
+                         .ms = c->work.elapse };
+    uint32_t own = EVENT_NO_RANK;
+
+    if (op->peer < 0 || isnan (op->payload) || !WANTS (c, TABLE_MATRIX))
+        return true;
+    for (uint32_t i = 0; i < c->e->src->capture->ngroups; i++) {
+        const struct comm_group *g = &c->e->src->capture->groups[i];
+
+        for (uint32_t m = 0; m < g->nmembers && strcmp (g->name, c->key) == 0;
+             m++) {
+            if (g->members[m] == c->e->src->capture->rank)
+                own = m;
+        }
+    }
+    if (own == EVENT_NO_RANK)
+        return true;            // its own rank in the group is not known
+    l.src = op->receives ? (uint32_t)op->peer : own;
+    l.dst = op->receives ? own : (uint32_t)op->peer;
+    return fold (c, &l, l.ms > 0 ? units_round4 (l.mb / l.ms) : 0);
+}
+
+static bool name_op (struct comm *c)
+{
+    struct event_db *e = c->e;
+    char group[EVENT_NAME_MAX];
+
+    if (e->marks)
+        return event_mark_names (e, c->op, c->name, c->key);
+    if (!event_string (e, c->op->name, c->name) ||
+        !event_string (e, c->op->group, group))
+        return false;
+    event_group_key (group, c->key);
+    return true;
+}
+
+static bool give_op (struct comm *c, uint32_t i)
+{
+    struct event_db *e = c->e;
+
+    c->op = &e->ops[i];
+    if (!take_tasks (c, i))
+        return false;
+    // marks are named by their number: each is counted, wanted or not
+    if ((e->marks || (c->op->step >= 0 && !c->op->again)) && !name_op (c))
+        return false;
+    if (c->op->step < 0 || c->op->again ||
+        (e->marks && c->op->device < 0) ||
+        !event_step_wanted (e, (uint32_t)c->op->step))
+        return true;
+    c->kind = kind_of (c->name);
+    (void)event_step_name (e, (uint32_t)c->op->step, c->step);
+    if (op_work_run (&c->work, c->name, c->op->start, c->op->end,
+                     e->has_masters) < 0)
+        return event_no_memory (e);
+    if (WANTS (c, TABLE_TIME))
+        put_time (c);
+    if (!flush_full (c, &c->times) ||
+        (WANTS (c, TABLE_BANDWIDTH) &&
+         !(c->work.has_times ? put_bands (c) : put_payload (c))) ||
+        (WANTS (c, TABLE_MATRIX) && !fold_links (c)) || !give_peer (c))
+        return false;
+    return true;
+}
+
+static bool give_ops (struct comm *c)
+{
+    struct event_db *e = c->e;
+    struct err err = { "" };
+
+    c->more = sorter_next (e->op_tasks, c->task, &err);
+    if (c->more < 0)
+        return event_sorter_failed (e, c->more, &err);
+    for (uint32_t i = 0; i < e->nops; i++) {
+        int32_t step = e->ops[i].step;
+
+        if (!give_op (c, i) ||
+            (step >= 0 && c->last[step] == i && !end_step (c, (uint32_t)step)))
+            return false;
+    }
+    return flush (c, &c->times) && flush (c, &c->bands) &&
+           flush (c, &c->matrix);
+}
+
+bool event_give_comm (struct event_db *e, unsigned want)
+{
+    struct comm *c = calloc (1, sizeof (*c));
+    struct err err = { "" };
+    bool good;
+    int rc;
+
+    if (!c)
+        return event_no_memory (e);
+    c->e = e;
+    c->want = want;
+    if ((rc = sorter_finish (e->op_tasks, &err)) < 0)
+        good = event_sorter_failed (e, rc, &err);
+    else if (batch_init (&c->times, TABLE_TIME, &err) < 0 ||
+             batch_init (&c->bands, TABLE_BANDWIDTH, &err) < 0 ||
+             batch_init (&c->matrix, TABLE_MATRIX, &err) < 0)
+        good = event_no_memory (e);
+    else
+        good = find_steps (c) && give_ops (c);
+    if (!good && e->how == READING_DAMAGED)     // what came before counts
+        (void)(flush (c, &c->times) && flush (c, &c->bands) &&
+               flush (c, &c->matrix));
+    for (uint32_t i = 0; c->folds && i < e->nsteps * KINDS; i++)
+        matrix_fold_destroy (c->folds[i]);
+    free (c->folds);
+    free (c->last);
+    op_work_fini (&c->work);
+    batch_fini (&c->times);
+    batch_fini (&c->bands);
+    batch_fini (&c->matrix);
+    free (c);
+    return good;
+}

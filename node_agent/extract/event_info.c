@@ -1,0 +1,470 @@
+/* node_agent/extract/event_info.c - what else an event database holds: what it
+ * says of the capture, and sums and peaks
+ */
+#include "extract/event_db.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define US 1000.0               // ns of a us
+#define MB 1e6                  // bytes of a MB
+
+static bool flush (struct event_db *e, struct batch *b)
+{
+    struct err err = { "" };
+
+    if (source_flush (e->src, b, &err))
+        return true;
+    e->why = err;
+    e->how = READING_STOPPED;
+    return false;
+}
+
+static bool begin (struct event_db *e, struct batch *b, enum table_id table)
+{
+    return batch_init (b, table, NULL) == 0 || event_no_memory (e);
+}
+
+/* The last rows, and what a table that broke off gave before. */
+static bool end (struct event_db *e, struct batch *b)
+{
+    bool good = e->how == READING_WHOLE;
+
+    if (e->how != READING_STOPPED)
+        good = flush (e, b) && good;
+    batch_fini (b);
+    return good;
+}
+
+/* Whether a table has all these columns. */
+static bool has_all (struct event_db *e, const char *table,
+                     const char *const *names, unsigned n)
+{
+    bool have[8] = { false };
+
+    if (!event_has (e, table, names, n, have))
+        return false;
+    for (unsigned i = 0; i < n; i++) {
+        if (!have[i])
+            return false;
+    }
+    return true;
+}
+
+/* ---- CaptureInfo ---- */
+
+static bool put_info (struct event_db *e, struct batch *b, const char *kind,
+                      uint32_t name, uint32_t value)
+{
+    uint32_t n = b->nrows++;
+
+    b->text[INFO_KIND][n] = event_ref (b, kind);
+    b->text[INFO_NAME][n] = name;
+    b->text[INFO_VALUE][n] = value;
+    return !batch_full (b) || flush (e, b);
+}
+
+/* Groups have tables of their own, and the environment a kind. */
+static bool give_metadata (struct event_db *e, struct batch *b)
+{
+    static const char *const names[] = { "name", "value" };
+    sqlite3_stmt *st;
+    int rc;
+
+    if (!has_all (e, "META_DATA", names, 2))
+        return e->how == READING_WHOLE;
+    if (!(st = event_query (e, "SELECT name, value FROM META_DATA WHERE name "
+                               "<> 'parallel_group_info'")))
+        return false;
+    while ((rc = event_row (e, st)) == 1) {
+        sqlite3_value *name = sqlite3_column_value (st, 0);
+        const char *text = (const char *)sqlite3_value_text (name);
+        bool env = text && strcmp (text, "ENV_VARIABLES") == 0;
+        uint32_t ref = profiler_db_text (e->db, name, b);
+
+        if (!put_info (e, b, env ? "environment" : "metadata", ref,
+                       profiler_db_text (e->db, sqlite3_column_value (st, 1),
+                                         b)))
+            break;
+    }
+    (void)sqlite3_finalize (st);
+    return rc == 0;
+}
+
+/* Each column of each row of a small table. */
+static bool give_columns (struct event_db *e, struct batch *b,
+                          const char *table, const char *sql, const char *kind,
+                          const char *const *names, unsigned n)
+{
+    sqlite3_stmt *st;
+    int rc;
+
+    if (!has_all (e, table, names, n))
+        return e->how == READING_WHOLE;
+    if (!(st = event_query (e, sql)))
+        return false;
+    while ((rc = event_row (e, st)) == 1) {
+        for (unsigned i = 0; i < n; i++) {
+            uint32_t ref = profiler_db_text (
+                e->db, sqlite3_column_value (st, (int)i), b);
+
+            if (!put_info (e, b, kind, event_ref (b, names[i]), ref)) {
+                (void)sqlite3_finalize (st);
+                return false;
+            }
+        }
+    }
+    (void)sqlite3_finalize (st);
+    return rc == 0;
+}
+
+bool event_give_info (struct event_db *e)
+{
+    static const char *const host[] = { "hostUid", "hostName" };
+    static const char *const session[] = { "startTimeNs", "endTimeNs" };
+    static const char *const npu[] = { "id", "name" };
+    struct batch b = { .nrows = 0 };
+
+    (void)(begin (e, &b, TABLE_INFO) && give_metadata (e, &b) &&
+           give_columns (e, &b, "HOST_INFO", "SELECT hostUid, hostName FROM "
+                         "HOST_INFO", "host", host, 2) &&
+           give_columns (e, &b, "SESSION_TIME_INFO", "SELECT startTimeNs, "
+                         "endTimeNs FROM SESSION_TIME_INFO", "session",
+                         session, 2) &&
+           give_columns (e, &b, "NPU_INFO", "SELECT id, name FROM NPU_INFO",
+                         "npu", npu, 2));
+    return end (e, &b);
+}
+
+/* ---- MemoryPeak ---- */
+
+#define MEMORY_VALUES 3
+
+struct memory_table {
+    const char *table, *sql;
+    const char *columns[4 + MEMORY_VALUES];     // as 'sql' selects them
+    unsigned ncolumns;
+    const char *kinds[MEMORY_VALUES];           // of the values
+};
+
+static const struct memory_table memory_tables[] = {
+    { "NPU_MEM", "SELECT type, timestampNs, deviceId, hbm, ddr FROM NPU_MEM",
+      { "type", "timestampNs", "deviceId", "hbm", "ddr" }, 5,
+      { "hbm", "ddr", NULL } },
+    { "MEMORY_RECORD", "SELECT component, timestamp, deviceId, "
+      "totalAllocated, totalReserved, totalActive FROM MEMORY_RECORD",
+      { "component", "timestamp", "deviceId", "totalAllocated",
+        "totalReserved", "totalActive" }, 6,
+      { "allocated", "reserved", "active" } },
+};
+
+#define PEAKS_MAX 256u
+
+struct peak {
+    int64_t component, device;
+    double value[MEMORY_VALUES];                // bytes; NaN: none
+    int64_t at[MEMORY_VALUES];
+};
+
+static bool take_peak (struct event_db *e, sqlite3_stmt *st,
+                       const struct memory_table *t, struct peak *peaks,
+                       unsigned *n)
+{
+    int64_t component = sqlite3_column_int64 (st, 0);
+    int64_t device = sqlite3_column_int64 (st, 2), at;
+    unsigned i = 0;
+
+    if (!event_time (st, 1, &at)) {
+        event_bad (e, t->table, "a record has no such time", at);
+        return true;
+    }
+    while (i < *n && (peaks[i].component != component ||
+                      peaks[i].device != device))
+        i++;
+    if (i == PEAKS_MAX)
+        return event_damage (e, "%s has more than %u components", t->table,
+                             PEAKS_MAX);
+    if (i == *n) {
+        peaks[(*n)++] = (struct peak){ component, device, { NAN, NAN, NAN },
+                                       { 0, 0, 0 } };
+    }
+    for (int v = 0; v < MEMORY_VALUES && t->kinds[v]; v++) {
+        double bytes = sqlite3_column_double (st, 3 + v);
+
+        if (sqlite3_column_type (st, 3 + v) != SQLITE_NULL &&
+            !(peaks[i].value[v] >= bytes)) {
+            peaks[i].value[v] = bytes;
+            peaks[i].at[v] = at;
+        }
+    }
+    return true;
+}
+
+static bool put_peaks (struct event_db *e, struct batch *b,
+                       const struct memory_table *t, const struct peak *p)
+{
+    char component[EVENT_NAME_MAX];
+
+    if (!event_string (e, p->component, component))
+        return false;
+    for (int v = 0; v < MEMORY_VALUES && t->kinds[v]; v++) {
+        uint32_t n = b->nrows;
+
+        if (isnan (p->value[v]))
+            continue;
+        b->real[MEMORY_DEVICE][n] = p->device < 0 ? NAN : (double)p->device;
+        b->text[MEMORY_COMPONENT][n] = event_ref (b, component);
+        b->text[MEMORY_KIND][n] = event_ref (b, t->kinds[v]);
+        b->real[MEMORY_PEAK][n] = p->value[v] / MB;
+        b->real[MEMORY_AT][n] = (double)p->at[v] / US;
+        b->nrows++;
+        if (batch_full (b) && !flush (e, b))
+            return false;
+    }
+    return true;
+}
+
+static bool give_memory_of (struct event_db *e, struct batch *b,
+                            const struct memory_table *t)
+{
+    struct peak peaks[PEAKS_MAX];
+    sqlite3_stmt *st;
+    unsigned n = 0;
+    int rc;
+
+    if (!has_all (e, t->table, t->columns, t->ncolumns))
+        return e->how == READING_WHOLE;
+    if (!(st = event_query (e, t->sql)))
+        return false;
+    while ((rc = event_row (e, st)) == 1 && take_peak (e, st, t, peaks, &n))
+        continue;
+    (void)sqlite3_finalize (st);
+    for (unsigned i = 0; i < n && rc == 0; i++) {
+        if (!put_peaks (e, b, t, &peaks[i]))
+            return false;
+    }
+    return rc == 0;
+}
+
+bool event_give_memory (struct event_db *e)
+{
+    struct batch b = { .nrows = 0 };
+
+    (void)(begin (e, &b, TABLE_MEMORY) &&
+           give_memory_of (e, &b, &memory_tables[0]) &&
+           give_memory_of (e, &b, &memory_tables[1]));
+    return end (e, &b);
+}
+
+/* ---- LinkCounter ---- */
+
+static const struct {
+    const char *table, *column, *unit;
+} counters[] = {
+    { "HCCS", "txThroughput", "B/s" },    { "HCCS", "rxThroughput", "B/s" },
+    { "PCIE", "txPostAvg", "B/s" },       { "PCIE", "txNonpostAvg", "B/s" },
+    { "PCIE", "txCplAvg", "B/s" },        { "PCIE", "rxPostAvg", "B/s" },
+    { "PCIE", "rxNonpostAvg", "B/s" },    { "PCIE", "rxCplAvg", "B/s" },
+    { "ROCE", "bandwidth", "B/s" },       { "ROCE", "rxByteRate", "B/s" },
+    { "ROCE", "txByteRate", "B/s" },      { "ROCE", "rxErrors", "packets" },
+    { "ROCE", "txErrors", "packets" },    { "ROCE", "rxDropped", "packets" },
+    { "ROCE", "txDropped", "packets" },   { "NIC", "bandwidth", "B/s" },
+    { "NIC", "rxByteRate", "B/s" },       { "NIC", "txByteRate", "B/s" },
+    { "NIC", "rxErrors", "packets" },     { "NIC", "txErrors", "packets" },
+    { "NIC", "rxDropped", "packets" },    { "NIC", "txDropped", "packets" },
+};
+
+#define COUNTERS (sizeof (counters) / sizeof (counters[0]))
+
+static bool give_counter (struct event_db *e, struct batch *b, unsigned i)
+{
+    const char *names[] = { "deviceId", counters[i].column };
+    char sql[256];
+    sqlite3_stmt *st;
+    int rc;
+
+    if (!has_all (e, counters[i].table, names, 2))
+        return e->how == READING_WHOLE;
+    (void)snprintf (sql, sizeof (sql), "SELECT deviceId, count(%s), avg(%s), "
+                    "max(CAST(%s AS REAL)) FROM %s GROUP BY deviceId",
+                    names[1], names[1], names[1], counters[i].table);
+    if (!(st = event_query (e, sql)))
+        return false;
+    while ((rc = event_row (e, st)) == 1) {
+        uint32_t n = b->nrows++;
+
+        b->real[LINK_DEVICE][n] = sqlite3_column_double (st, 0);
+        b->text[LINK_TYPE][n] = event_ref (b, counters[i].table);
+        b->text[LINK_COUNTER][n] = event_ref (b, counters[i].column);
+        b->text[LINK_UNIT][n] = event_ref (b, counters[i].unit);
+        b->real[LINK_SAMPLES][n] = sqlite3_column_double (st, 1);
+        b->real[LINK_MEAN][n] = sqlite3_column_double (st, 2);
+        b->real[LINK_MAX][n] = sqlite3_column_double (st, 3);
+        if (batch_full (b) && !flush (e, b))
+            break;
+    }
+    (void)sqlite3_finalize (st);
+    return rc == 0;
+}
+
+bool event_give_links (struct event_db *e)
+{
+    struct batch b = { .nrows = 0 };
+
+    if (begin (e, &b, TABLE_LINK)) {
+        for (unsigned i = 0; i < COUNTERS && e->how == READING_WHOLE; i++)
+            (void)give_counter (e, &b, i);
+    }
+    return end (e, &b);
+}
+
+/* ---- UserRange ---- */
+
+static bool put_range (struct event_db *e, struct batch *b, const char *kind,
+                       const char *domain, const char *name,
+                       const struct event_sum *s)
+{
+    uint32_t n = b->nrows++;
+
+    b->text[RANGE_KIND][n] = event_ref (b, kind);
+    b->text[RANGE_DOMAIN][n] = event_ref (b, domain);
+    b->text[RANGE_NAME][n] = event_ref (b, name);
+    b->real[RANGE_COUNT][n] = (double)s->count;
+    b->real[RANGE_TOTAL][n] = s->total / US;
+    b->real[RANGE_MIN][n] = s->min / US;
+    b->real[RANGE_MAX][n] = s->max / US;
+    b->real[RANGE_FIRST][n] = (double)s->first / US;
+    return !batch_full (b) || flush (e, b);
+}
+
+/* Spans that a query gives as start, end, name and domain, both ids. */
+static bool sum_ranges (struct event_db *e, const char *table, const char *sql,
+                        const char *const *names, unsigned n,
+                        struct event_sums *sums)
+{
+    int64_t start, end_ns;
+    sqlite3_stmt *st;
+    int rc;
+
+    if (!has_all (e, table, names, n))
+        return e->how == READING_WHOLE;
+    if (!(st = event_query (e, sql)))
+        return false;
+    while ((rc = event_row (e, st)) == 1) {
+        if (!event_time (st, 0, &start) || !event_time (st, 1, &end_ns) ||
+            end_ns < start)
+            event_bad (e, table, "a range has no such times",
+                       sqlite3_column_int64 (st, 0));
+        else if (!event_sum_add (e, sums, sqlite3_column_int64 (st, 2),
+                                 sqlite3_column_int64 (st, 3), 0, start,
+                                 end_ns))
+            break;
+    }
+    (void)sqlite3_finalize (st);
+    return rc == 0;
+}
+
+static bool give_marks (struct event_db *e, struct batch *b)
+{
+    static const char *const names[] = { "startNs", "endNs", "message",
+                                         "domainId" };
+    struct event_sums sums = { .n = 0 };
+    char name[EVENT_NAME_MAX], domain[EVENT_NAME_MAX];
+    bool good;
+
+    keymap_clear (&sums.map);
+    good = sum_ranges (e, "MSTX_EVENTS", "SELECT startNs, endNs, message, "
+                       "domainId FROM MSTX_EVENTS", names, 4, &sums);
+    for (uint32_t i = 0; i < sums.n && good; i++) {
+        good = event_string (e, sums.sums[i].a, name) &&
+               event_string (e, sums.sums[i].b, domain);
+        // those of communication are ops
+        if (good && strcmp (domain, "communication") != 0)
+            good = put_range (e, b, "mstx", domain, name, &sums.sums[i]);
+    }
+    event_sums_fini (&sums);
+    return good;
+}
+
+static bool give_gc (struct event_db *e, struct batch *b)
+{
+    static const char *const names[] = { "startNs", "endNs" };
+    struct event_sums sums = { .n = 0 };
+    bool good;
+
+    keymap_clear (&sums.map);
+    good = sum_ranges (e, "GC_RECORD", "SELECT startNs, endNs, 0, 0 FROM "
+                       "GC_RECORD", names, 2, &sums);
+    if (good && sums.n > 0)
+        good = put_range (e, b, "gc", NULL, "garbage collection",
+                          &sums.sums[0]);
+    event_sums_fini (&sums);
+    return good;
+}
+
+bool event_give_ranges (struct event_db *e)
+{
+    struct batch b = { .nrows = 0 };
+
+    (void)(begin (e, &b, TABLE_RANGE) && give_marks (e, &b) &&
+           give_gc (e, &b));
+    return end (e, &b);
+}
+
+/* ---- OperatorStatistic and ApiStatistic ---- */
+
+bool event_give_operators (struct event_db *e)
+{
+    char type[EVENT_NAME_MAX], core[EVENT_NAME_MAX];
+    struct batch b = { .nrows = 0 };
+
+    if (!begin (e, &b, TABLE_OPERATOR))
+        return false;
+    for (uint32_t i = 0; i < e->operators.n; i++) {
+        const struct event_sum *s = &e->operators.sums[i];
+        uint32_t n = b.nrows;
+
+        if (!event_string (e, s->a, type) || !event_string (e, s->b, core))
+            break;
+        b.real[OPERATOR_DEVICE][n] = (double)s->device;
+        b.text[OPERATOR_TYPE][n] = event_ref (&b, type);
+        b.text[OPERATOR_CORE][n] = event_ref (&b, core);
+        b.real[OPERATOR_COUNT][n] = (double)s->count;
+        b.real[OPERATOR_TOTAL][n] = s->total / US;
+        b.real[OPERATOR_MIN][n] = s->min / US;
+        b.real[OPERATOR_MAX][n] = s->max / US;
+        b.nrows++;
+        if (batch_full (&b) && !flush (e, &b))
+            break;
+    }
+    return end (e, &b);
+}
+
+bool event_give_apis (struct event_db *e)
+{
+    char name[EVENT_NAME_MAX];
+    struct batch b = { .nrows = 0 };
+
+    if (!begin (e, &b, TABLE_API))
+        return false;
+    for (uint32_t i = 0; i < e->apis.n; i++) {
+        const struct event_sum *s = &e->apis.sums[i];
+        uint32_t n = b.nrows;
+
+        if (!event_string (e, s->b, name))
+            break;
+        b.real[API_DEVICE][n] = NAN;
+        b.text[API_LEVEL][n] = event_ref (&b, event_enum_name (e, ENUM_API,
+                                                               s->a));
+        b.text[API_NAME][n] = event_ref (&b, name);
+        b.real[API_COUNT][n] = (double)s->count;
+        b.real[API_TOTAL][n] = s->total / US;
+        b.real[API_MIN][n] = s->min / US;
+        b.real[API_MAX][n] = s->max / US;
+        b.nrows++;
+        if (batch_full (&b) && !flush (e, &b))
+            break;
+    }
+    return end (e, &b);
+}

@@ -1,0 +1,304 @@
+/* node_agent/extract/read_event_db.c - event databases
+ *
+ * ascend_pytorch_profiler*.db, ascend_mindspore_profiler*.db and msprof_*.db
+ * hold what happened, task by task; the tables are computed from it as the
+ * profiler's own analysis does.  See doc/formats.md, "Event databases".
+ */
+#include "extract/event_db.h"
+#include "extract/extractor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SET(table) (1u << (table))
+#define COMM_TABLES \
+    (SET (TABLE_TIME) | SET (TABLE_BANDWIDTH) | SET (TABLE_MATRIX))
+#define TASK_TABLES \
+    (COMM_TABLES | SET (TABLE_STEP) | SET (TABLE_STEP_EXTRA) | \
+     SET (TABLE_OPERATOR) | SET (TABLE_API))
+
+// of SQLite's machine, for each byte: many small queries by an id, and a sort
+// where a table lacks its primary key
+#define STEPS_OF_BYTE 32
+
+static bool any_row (struct event_db *e, const char *table, const char *sql)
+{
+    sqlite3_stmt *st;
+    int rc;
+
+    if (!event_has (e, table, NULL, 0, NULL) || !(st = event_query (e, sql)))
+        return false;
+    rc = event_row (e, st);
+    (void)sqlite3_finalize (st);
+    return rc == 1;
+}
+
+/* When collecting began: what was before does not count as a task. */
+static bool load_session (struct event_db *e)
+{
+    static const char *const names[] = { "startTimeNs" };
+    bool have = false;
+    sqlite3_stmt *st;
+    int rc;
+
+    if (!event_has (e, "SESSION_TIME_INFO", names, 1, &have) || !have)
+        return e->how == READING_WHOLE;
+    if (!(st = event_query (e, "SELECT startTimeNs FROM SESSION_TIME_INFO")))
+        return false;
+    rc = event_row (e, st);
+    if (rc == 1 && !event_time (st, 0, &e->began))
+        e->began = 0;
+    (void)sqlite3_finalize (st);
+    return rc >= 0;
+}
+
+static bool load_devices (struct event_db *e)
+{
+    static const char *const names[] = { "deviceId" };
+    bool have = false;
+    sqlite3_stmt *st;
+    int rc;
+
+    if (!event_has (e, "RANK_DEVICE_MAP", names, 1, &have) || !have)
+        return e->how == READING_WHOLE;
+    if (!(st = event_query (e, "SELECT deviceId FROM RANK_DEVICE_MAP")))
+        return false;
+    while ((rc = event_row (e, st)) == 1) {
+        int64_t device = sqlite3_column_int64 (st, 0);
+
+        if (device >= 0 && device <= INT32_MAX &&
+            sqlite3_column_type (st, 0) == SQLITE_INTEGER &&
+            !event_note_device (e, device))
+            break;
+    }
+    (void)sqlite3_finalize (st);
+    return rc == 0;
+}
+
+/* Where ops come from: the database's own, or marks that stand for them. */
+static bool load_sources (struct event_db *e)
+{
+    if (!event_load_enums (e) || !load_session (e) || !load_devices (e) ||
+        !event_load_steps (e))
+        return false;
+    e->has_compute = any_row (e, "COMPUTE_TASK_INFO",
+                              "SELECT 1 FROM COMPUTE_TASK_INFO LIMIT 1");
+    if (e->how != READING_WHOLE || !event_load_ops (e))
+        return false;
+    if (!e->has_ops && !event_load_marks (e))
+        return false;
+    if (e->marks && e->nops == 0 && e->has_compute) {
+        event_marks_fini (e->marks);    // marks of something else
+        e->marks = NULL;
+    }
+    return event_order_ops (e);
+}
+
+static bool make_sorters (struct event_db *e, bool tasks)
+{
+    e->api = sorter_create (2, 1);
+    e->by_connection = sorter_create (4, 1);
+    e->infos = sorter_create (5, 1);
+    e->op_tasks = sorter_create (6, 2);
+    e->spans = sorter_create (4, 2);
+    if (tasks)
+        e->by_task = sorter_create (4, 1);
+    return (e->api && e->by_connection && e->infos && e->op_tasks &&
+            e->spans && (e->by_task || !tasks)) ||
+           event_no_memory (e);
+}
+
+/* Read calls and tasks, and bring them together. */
+static bool load_tasks (struct event_db *e, unsigned want)
+{
+    bool infos = want & COMM_TABLES && e->has_ops;
+    bool steps = want & SET (TABLE_STEP) || want & COMM_TABLES;
+
+    if (!make_sorters (e, e->has_compute || infos))
+        return false;
+    if ((steps || e->want_apis) && !event_load_api (e))
+        return false;
+    if (infos && !event_load_infos (e))
+        return false;
+    if (!steps && !e->want_operators)
+        return true;
+    return event_load_tasks (e) && event_join_connections (e) &&
+           event_join_tasks (e);
+}
+
+/* A table that was given, or that there is nothing of. */
+static void given (struct event_db *e, struct verdict *v, enum table_id table,
+                   uint64_t before)
+{
+    v[table].how = e->src->rows[table] > before ? READING_WHOLE
+                                                : READING_ABSENT;
+}
+
+/* The tables that come of tasks. */
+static void give_tasks (struct event_db *e, unsigned want, struct verdict *v)
+{
+    bool times = want & SET (TABLE_STEP), extra = want & SET (TABLE_STEP_EXTRA);
+    uint64_t before[TABLE_COUNT];
+
+    memcpy (before, e->src->rows, sizeof (before));
+    if ((times || extra)) {
+        if (!event_give_steps (e, times, extra))
+            return;
+        if (times && (e->has_tasks || e->nops > 0 || e->marks))
+            v[TABLE_STEP].how = READING_WHOLE;
+        if (extra)
+            given (e, v, TABLE_STEP_EXTRA, before[TABLE_STEP_EXTRA]);
+    }
+    if (want & COMM_TABLES && (e->has_ops || e->marks)) {
+        if (!event_give_comm (e, want))
+            return;
+        for (unsigned t = 0; t < TABLE_COUNT; t++) {
+            if (COMM_TABLES & want & SET (t))
+                v[t].how = READING_WHOLE;
+        }
+    }
+    if (e->want_operators && event_give_operators (e))
+        given (e, v, TABLE_OPERATOR, before[TABLE_OPERATOR]);
+    if (e->want_apis && e->how == READING_WHOLE && event_give_apis (e))
+        given (e, v, TABLE_API, before[TABLE_API]);
+}
+
+/* What ended the reading, or is wrong with rows that were left out, is the
+ * verdict of what was read since then.
+ */
+static void judge_tables (struct event_db *e, unsigned tables,
+                          struct verdict *v)
+{
+    struct err err = { "" };
+    enum reading how = e->how;
+
+    if (how == READING_DAMAGED)
+        err = e->why;
+    else if (how == READING_WHOLE && e->bad_rows > 0) {
+        how = READING_DAMAGED;
+        (void)err_set (&err, 0, "%s, %llu such rows left out", e->bad.text,
+                       (unsigned long long)e->bad_rows);
+    } else if (how == READING_WHOLE) {
+        how = profiler_db_verdict (e->db, e->src, "STRING_IDS", &err);
+    }
+    for (unsigned t = 0; t < TABLE_COUNT && how == READING_DAMAGED; t++) {
+        // what had been given before the reading ended is as good as it was
+        if (tables >> t & 1 &&
+            (e->how == READING_WHOLE ? v[t].how == READING_WHOLE
+                                     : v[t].how == READING_ABSENT))
+            v[t] = (struct verdict){ READING_DAMAGED, err };
+    }
+    if (e->how == READING_DAMAGED)
+        e->how = READING_WHOLE;
+    e->bad_rows = 0;
+    e->db->bad_utf8 = e->db->long_texts = 0;
+}
+
+static void give_own (struct event_db *e, unsigned want, struct verdict *v)
+{
+    static const struct {
+        enum table_id table;
+        bool (*give) (struct event_db *e);
+    } own[] = {
+        { TABLE_INFO, event_give_info }, { TABLE_MEMORY, event_give_memory },
+        { TABLE_LINK, event_give_links }, { TABLE_RANGE, event_give_ranges },
+    };
+
+    for (size_t i = 0; i < sizeof (own) / sizeof (own[0]); i++) {
+        uint64_t before = e->src->rows[own[i].table];
+
+        if (!(want & SET (own[i].table)) || e->how != READING_WHOLE)
+            continue;
+        if (own[i].give (e))
+            given (e, v, own[i].table, before);
+        judge_tables (e, SET (own[i].table), v);
+    }
+}
+
+/* A sentence for those who look for what is not there. */
+static void tell_limits (struct event_db *e, unsigned want)
+{
+    struct capture *c = e->src->capture;
+
+    if (!(want & COMM_TABLES) || e->how != READING_WHOLE || e->nops == 0)
+        return;
+    if (e->marks)
+        capture_reason (c, "of communication there are only marks: elapsed "
+                        "times and payloads are known, waiting and links are "
+                        "not");
+    else if (!e->levels)
+        capture_reason (c, "of communication only elapsed times and payloads "
+                        "were recorded; Level1 has waiting and links");
+}
+
+static void event_fini (struct event_db *e)
+{
+    (void)sqlite3_finalize (e->text);
+    keymap_fini (&e->task_types);
+    free (e->task_kinds);
+    free (e->steps);
+    free (e->by_start);
+    free (e->latest);
+    free (e->ops);
+    event_marks_fini (e->marks);
+    sorter_destroy (e->api);
+    sorter_destroy (e->by_connection);
+    sorter_destroy (e->by_task);
+    sorter_destroy (e->infos);
+    sorter_destroy (e->op_tasks);
+    sorter_destroy (e->spans);
+    event_sums_fini (&e->operators);
+    event_sums_fini (&e->apis);
+    profiler_db_close (e->db);
+}
+
+/* 'marks': read the tables from marks, if the database has nothing better;
+ * otherwise everything else.
+ */
+static void read_tables (struct source *src, unsigned want, bool marks,
+                         struct verdict *v, struct err *err)
+{
+    struct event_db e = { .src = src, .how = READING_WHOLE };
+    struct err why = { "" };
+    enum reading how = profiler_db_open (src, src->event_dir, src->event_db,
+                                         &e.db, &why);
+    unsigned tasks = want & TASK_TABLES;
+
+    if (how != READING_WHOLE) {
+        verdict_all (v, want, how, &why, err);
+        return;
+    }
+    e.db->steps_of_byte = STEPS_OF_BYTE;
+    keymap_clear (&e.task_types);
+    keymap_clear (&e.operators.map);
+    keymap_clear (&e.apis.map);
+    if (load_sources (&e)) {
+        if ((e.marks != NULL) != marks)
+            tasks &= ~(COMM_TABLES | SET (TABLE_STEP));
+        e.want_operators = tasks & SET (TABLE_OPERATOR) && e.has_compute;
+        e.want_apis = tasks & SET (TABLE_API);
+        if (tasks && load_tasks (&e, tasks))
+            give_tasks (&e, tasks, v);
+        tell_limits (&e, tasks);
+    }
+    if (e.how == READING_STOPPED)
+        *err = e.why;
+    else
+        judge_tables (&e, tasks, v);
+    give_own (&e, want, v);
+    if (e.how == READING_STOPPED)
+        *err = e.why;
+    event_fini (&e);
+}
+
+void read_event_db (struct source *src, unsigned want, struct verdict *v,
+                    struct err *err)
+{
+    read_tables (src, want, false, v, err);
+}
+
+void read_marks (struct source *src, unsigned want, struct verdict *v,
+                 struct err *err)
+{
+    read_tables (src, want, true, v, err);
+}

@@ -1,0 +1,415 @@
+/* node_agent/extract/sorter.c - records in order, however many there are
+ *
+ * The last record of each run is kept, so that a run that goes on where the
+ * one before it ended becomes part of it.  When RUNS_MERGED runs of one level
+ * are there, they become one of the next level: the number of runs, and of
+ * their buffers, stays bounded.
+ */
+#include "extract/sorter.h"
+
+#include "base/fileio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RUNS_MERGED 64u         // runs of one level that become one
+#define RUNS_MAX 256u           // four levels: 64^4 times SORTER_MEMORY
+#define READ_RECORDS 256u       // of a run at a time
+
+struct run {
+    int64_t first, count;       // records, in the file
+    unsigned level;
+    int64_t last[SORTER_WORDS_MAX];
+};
+
+/* A run that is being read. */
+struct reader {
+    int64_t at, left;           // in the file
+    size_t have, next;          // in 'buf'
+    int64_t *buf;
+};
+
+struct sorter {
+    unsigned words, keys;
+    size_t cap, n, next;        // records in memory
+    int64_t *mem, *scratch;
+    bool ordered;               // mem is, up to now
+    int fd;
+    int64_t written;            // records
+    struct run runs[RUNS_MAX];
+    unsigned nruns;
+    struct reader *readers;     // of the last merge
+    unsigned *heap;             // indexes of readers, least record first
+    unsigned nheap;
+    int failed;
+    struct err why;
+};
+
+struct sorter *sorter_create (unsigned words, unsigned keys)
+{
+    struct sorter *s = calloc (1, sizeof (*s));
+
+    if (!s)
+        return NULL;
+    s->words = words;
+    s->keys = keys;
+    s->fd = -1;
+    s->ordered = true;
+    s->cap = SORTER_MEMORY / (words * sizeof (int64_t));
+    s->mem = malloc (SORTER_MEMORY);
+    if (!s->mem) {
+        sorter_destroy (s);
+        return NULL;
+    }
+    return s;
+}
+
+static void drop_readers (struct sorter *s)
+{
+    for (unsigned i = 0; s->readers && i < RUNS_MAX; i++)
+        free (s->readers[i].buf);
+    free (s->readers);
+    free (s->heap);
+    s->readers = NULL;
+    s->heap = NULL;
+    s->nheap = 0;
+}
+
+void sorter_destroy (struct sorter *s)
+{
+    if (!s)
+        return;
+    drop_readers (s);
+    if (s->fd >= 0)
+        (void)close (s->fd);
+    free (s->mem);
+    free (s->scratch);
+    free (s);
+}
+
+static int fail (struct sorter *s, int rc, const char *what)
+{
+    s->failed = err_set (&s->why, rc, "%s: %s", what, strerror (rc));
+    return s->failed;
+}
+
+static int failed (const struct sorter *s, struct err *err)
+{
+    if (s->failed && err)
+        *err = s->why;
+    return s->failed;
+}
+
+static int compare (const struct sorter *s, const int64_t *a, const int64_t *b)
+{
+    for (unsigned k = 0; k < s->keys; k++) {
+        if (a[k] != b[k])
+            return a[k] < b[k] ? -1 : 1;
+    }
+    return 0;
+}
+
+/* ---- in memory ---- */
+
+/* Where the ordered stretch that begins at 'i' ends. */
+static size_t stretch (const struct sorter *s, const int64_t *v, size_t i)
+{
+    const int64_t *p = v + i * s->words;
+
+    for (i++; i < s->n; i++, p += s->words) {
+        if (compare (s, p, p + s->words) > 0)
+            break;
+    }
+    return i;
+}
+
+/* [a, b) and [b, c) of 'from', both ordered, into 'to'. */
+static void merge_two (const struct sorter *s, const int64_t *from,
+                       int64_t *to, size_t a, size_t b, size_t c)
+{
+    size_t w = s->words, size = w * sizeof (int64_t), j = b;
+    int64_t *out = to + a * w;
+
+    while (a < b && j < c) {
+        const int64_t *p = from + a * w, *q = from + j * w;
+
+        if (compare (s, p, q) <= 0) {
+            memcpy (out, p, size);
+            a++;
+        } else {
+            memcpy (out, q, size);
+            j++;
+        }
+        out += w;
+    }
+    memcpy (out, from + a * w, (b - a) * size);
+    memcpy (out + (b - a) * w, from + j * w, (c - j) * size);
+}
+
+/* A merge sort that takes the order which is there for granted. */
+static int sort_memory (struct sorter *s)
+{
+    bool again = !s->ordered;
+
+    if (again && !s->scratch && !(s->scratch = malloc (SORTER_MEMORY)))
+        return fail (s, ENOMEM, "cannot sort");
+    while (again) {
+        int64_t *swap = s->mem;
+
+        again = false;
+        for (size_t a = 0, c; a < s->n; a = c) {
+            size_t b = stretch (s, s->mem, a);
+
+            c = b < s->n ? stretch (s, s->mem, b) : b;
+            merge_two (s, s->mem, s->scratch, a, b, c);
+            again = again || a > 0 || c < s->n;
+        }
+        s->mem = s->scratch;
+        s->scratch = swap;
+    }
+    s->ordered = true;
+    return 0;
+}
+
+/* ---- on disk ---- */
+
+static int open_file (struct sorter *s)
+{
+    const char *tmp = getenv ("TMPDIR");
+    char path[PATH_MAX];
+
+    (void)snprintf (path, sizeof (path), "%s/rollcall-XXXXXX",
+                    tmp && *tmp ? tmp : "/tmp");
+    s->fd = mkostemp (path, O_CLOEXEC);
+    if (s->fd < 0)
+        return fail (s, errno, "cannot make a file to sort in $TMPDIR");
+    (void)unlink (path);
+    return 0;
+}
+
+static int write_records (struct sorter *s, const int64_t *v, size_t n)
+{
+    int rc;
+
+    if (s->fd < 0 && open_file (s) < 0)
+        return s->failed;
+    rc = fileio_write_all (s->fd, v, n * s->words * sizeof (*v));
+    if (rc < 0)
+        return fail (s, -rc, "cannot write to a file in $TMPDIR");
+    s->written += (int64_t)n;
+    return 0;
+}
+
+static bool refill (struct sorter *s, struct reader *r)
+{
+    size_t size = s->words * sizeof (int64_t), got = 0, wanted;
+
+    r->have = r->left < READ_RECORDS ? (size_t)r->left : READ_RECORDS;
+    r->next = 0;
+    for (wanted = r->have * size; got < wanted;) {
+        ssize_t n = pread (s->fd, (char *)r->buf + got, wanted - got,
+                           (off_t)((size_t)r->at * size + got));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            (void)fail (s, n < 0 ? errno : EIO,
+                        "cannot read a file in $TMPDIR");
+            return false;
+        }
+        got += (size_t)n;
+    }
+    r->at += (int64_t)r->have;
+    r->left -= (int64_t)r->have;
+    return r->have > 0;
+}
+
+static const int64_t *head (const struct sorter *s, unsigned reader)
+{
+    const struct reader *r = &s->readers[reader];
+
+    return r->buf + r->next * s->words;
+}
+
+/* An earlier run goes first among equals, which keeps their order. */
+static bool before (const struct sorter *s, unsigned a, unsigned b)
+{
+    int c = compare (s, head (s, a), head (s, b));
+
+    return c < 0 || (c == 0 && a < b);
+}
+
+static void sift (struct sorter *s, unsigned i)
+{
+    for (;;) {
+        unsigned child = 2 * i + 1, least = s->heap[i];
+
+        if (child >= s->nheap)
+            return;
+        if (child + 1 < s->nheap &&
+            before (s, s->heap[child + 1], s->heap[child]))
+            child++;
+        if (before (s, least, s->heap[child]))
+            return;
+        s->heap[i] = s->heap[child];
+        s->heap[child] = least;
+        i = child;
+    }
+}
+
+/* Begin to merge the runs from 'from' on. */
+static int start_merge (struct sorter *s, unsigned from)
+{
+    s->readers = calloc (RUNS_MAX, sizeof (*s->readers));
+    s->heap = calloc (RUNS_MAX, sizeof (*s->heap));
+    if (!s->readers || !s->heap)
+        return fail (s, ENOMEM, "cannot sort");
+    for (unsigned i = from; i < s->nruns; i++) {
+        struct reader *r = &s->readers[i];
+
+        r->at = s->runs[i].first;
+        r->left = s->runs[i].count;
+        r->buf = malloc (READ_RECORDS * s->words * sizeof (*r->buf));
+        if (!r->buf)
+            return fail (s, ENOMEM, "cannot sort");
+        if (refill (s, r))
+            s->heap[s->nheap++] = i;
+        if (s->failed)
+            return s->failed;
+    }
+    for (unsigned i = s->nheap / 2; i-- > 0;)
+        sift (s, i);
+    return 0;
+}
+
+static int next_merged (struct sorter *s, int64_t *record)
+{
+    struct reader *r;
+
+    if (s->nheap == 0)
+        return 0;
+    r = &s->readers[s->heap[0]];
+    memcpy (record, r->buf + r->next * s->words,
+            s->words * sizeof (*record));
+    if (++r->next == r->have && !refill (s, r)) {
+        if (s->failed)
+            return s->failed;
+        s->heap[0] = s->heap[--s->nheap];
+    }
+    sift (s, 0);
+    return 1;
+}
+
+/* The last runs, which are of one level, into one of the next. */
+static int merge_level (struct sorter *s)
+{
+    unsigned from = s->nruns - RUNS_MERGED;
+    struct run all = { .first = s->written,
+                       .level = s->runs[from].level + 1 };
+    int64_t *out = s->scratch ? s->scratch : malloc (SORTER_MEMORY);
+    size_t n = 0;
+    int rc;
+
+    s->scratch = out;
+    if (!out)
+        return fail (s, ENOMEM, "cannot sort");
+    rc = start_merge (s, from);
+    while (rc == 0 && (rc = next_merged (s, out + n * s->words)) == 1) {
+        memcpy (all.last, out + n * s->words, s->words * sizeof (*out));
+        all.count++;
+        rc = ++n == s->cap ? write_records (s, out, n) : 0;
+        n = n == s->cap ? 0 : n;
+    }
+    if (rc == 0)
+        rc = write_records (s, out, n);
+    drop_readers (s);
+    s->nruns = from;
+    s->runs[s->nruns++] = all;
+    return rc;
+}
+
+static bool level_is_full (const struct sorter *s)
+{
+    return s->nruns >= RUNS_MERGED &&
+           s->runs[s->nruns - RUNS_MERGED].level ==
+               s->runs[s->nruns - 1].level;
+}
+
+/* What is in memory becomes a run, or the end of the last one. */
+static int spill (struct sorter *s)
+{
+    struct run *last = s->nruns > 0 ? &s->runs[s->nruns - 1] : NULL;
+    int64_t first = s->written;
+
+    if (sort_memory (s) < 0 || write_records (s, s->mem, s->n) < 0)
+        return s->failed;
+    if (!last || last->first + last->count != first ||
+        compare (s, last->last, s->mem) > 0) {
+        if (s->nruns == RUNS_MAX)
+            return fail (s, E2BIG, "cannot sort");
+        last = &s->runs[s->nruns++];
+        *last = (struct run){ .first = first };
+    }
+    last->count += (int64_t)s->n;
+    memcpy (last->last, s->mem + (s->n - 1) * s->words,
+            s->words * sizeof (int64_t));
+    s->n = 0;
+    while (level_is_full (s) && !s->failed)
+        (void)merge_level (s);
+    return s->failed;
+}
+
+/* ---- the outside ---- */
+
+int sorter_add (struct sorter *s, const int64_t *record, struct err *err)
+{
+    int64_t *at;
+
+    if (s->failed || (s->n == s->cap && spill (s) < 0))
+        return failed (s, err);
+    at = s->mem + s->n * s->words;
+    memcpy (at, record, s->words * sizeof (*record));
+    if (s->n > 0 && s->ordered)
+        s->ordered = compare (s, at - s->words, at) <= 0;
+    s->n++;
+    return 0;
+}
+
+int sorter_finish (struct sorter *s, struct err *err)
+{
+    s->next = 0;
+    if (s->failed || s->nruns == 0) {
+        if (!s->failed)
+            (void)sort_memory (s);
+    } else if (s->n == 0 || spill (s) == 0) {
+        (void)start_merge (s, 0);
+    }
+    free (s->scratch);
+    s->scratch = NULL;
+    if (s->nruns > 0) {
+        free (s->mem);
+        s->mem = NULL;
+    }
+    return failed (s, err);
+}
+
+int sorter_next (struct sorter *s, int64_t *record, struct err *err)
+{
+    if (s->failed)
+        return failed (s, err);
+    if (s->nruns > 0) {
+        int rc = next_merged (s, record);
+
+        return rc < 0 ? failed (s, err) : rc;
+    }
+    if (s->next == s->n)
+        return 0;
+    memcpy (record, s->mem + s->next++ * s->words,
+            s->words * sizeof (*record));
+    return 1;
+}
