@@ -85,10 +85,27 @@ static void note_info (struct source *src, const char *name, int64_t rank)
     }
 }
 
+/* "msprof_<digits>.db"; of several the newest counts. */
+static void note_msprof_db (struct source *src, const char *name)
+{
+    size_t digits = strncmp (name, "msprof_", 7) == 0
+                        ? strspn (name + 7, "0123456789")
+                        : 0;
+
+    if (digits == 0 || strcmp (name + 7 + digits, ".db") != 0 ||
+        strlen (name) >= sizeof (src->event_db) ||
+        strcmp (name, src->event_db) <= 0)
+        return;
+    memcpy (src->event_db, name, strlen (name) + 1);
+    src->event_dir = src->dir;
+}
+
 static void note_entry (struct source *src, const char *name)
 {
     int64_t rank = numbered_name (name, "profiler_info", ".json");
 
+    if (src->form == FORM_MSPROF)
+        note_msprof_db (src, name);
     if (rank != NAME_OTHER)
         note_info (src, name, rank);
     if (strncmp (name, "PROF_", 5) == 0 || strcmp (name, "FRAMEWORK") == 0)

@@ -1,4 +1,5 @@
-/* node_agent/extract/read_metadata.c - profiler_metadata.json
+/* node_agent/extract/read_metadata.c - profiler_metadata.json, or the same in
+ * the table META_DATA of an event database
  *
  * World size, communicator groups and, where nothing else tells it, the rank.
  * Each rank lists the members of each of its groups, so that a job of n ranks
@@ -8,7 +9,7 @@
 
 #include "base/units.h"
 #include "extract/metadata_info.h"
-#include "extract/watched.h"
+#include "extract/profiler_db.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ struct group {
 struct metadata {
     struct scan s;
     struct source *src;
+    const char *name;           // of the file, for messages
     struct err *err;            // of memory
     struct group g;
     int64_t rank;               // as the world's group has it, or none
@@ -137,7 +139,7 @@ static bool read_members (struct metadata *m)
 /* A group with something wrong is left out, and noted as damage. */
 static void bad_group (struct metadata *m, const char *what)
 {
-    capture_reason (m->src->capture, FILE_NAME ": group %s %s", m->g.id,
+    capture_reason (m->src->capture, "%s: group %s %s", m->name, m->g.id,
                     what);
     m->src->damaged = true;
 }
@@ -314,9 +316,76 @@ static enum reading read_whole (struct metadata *m, struct watched *file)
     return how;
 }
 
+/* ---- META_DATA ---- */
+
+/* What is left of a text, for a scanner. */
+struct rest {
+    const char *at;
+    size_t left;
+};
+
+static ssize_t read_rest (void *arg, void *buf, size_t size)
+{
+    struct rest *r = arg;
+    size_t n = r->left < size ? r->left : size;
+
+    memcpy (buf, r->at, n);
+    r->at += n;
+    r->left -= n;
+    return (ssize_t)n;
+}
+
+/* One value: JSON, in the shape that it has in the file. */
+static bool read_value (struct metadata *m, bool groups, struct rest text)
+{
+    bool good = scan_init (&m->s, read_rest, &text) == 0;
+
+    if (!good) {
+        m->src->stopped = err_set (m->err, ENOMEM, "no memory to read %s",
+                                   m->name);
+    } else if (!(groups ? read_groups (m) : read_args (m)) ||
+               !scan_end (&m->s) || m->s.bad_utf8 > 0) {
+        good = m->src->stopped == 0;
+        capture_reason (m->src->capture, "%s: META_DATA: %s: %s", m->name,
+                        groups ? "parallel_group_info" : "distributed_args",
+                        m->s.failed ? m->s.err.text : "not valid UTF-8");
+        m->src->damaged = true;
+    }
+    scan_fini (&m->s);
+    return good;
+}
+
+/* A database that cannot be read says so when its tables are. */
+static void read_table (struct metadata *m)
+{
+    static const char sql[] =
+        "SELECT name='parallel_group_info', value FROM META_DATA WHERE name "
+        "IN ('parallel_group_info', 'distributed_args') AND "
+        "typeof(value)='text' LIMIT 2";
+    struct profiler_db *db = NULL;
+    sqlite3_stmt *st = NULL;
+
+    if (profiler_db_open (m->src, m->src->event_dir, m->src->event_db, &db,
+                          m->err) != READING_WHOLE)
+        return;
+    if (sqlite3_prepare_v2 (db->sql, sql, -1, &st, NULL) == SQLITE_OK) {
+        while (sqlite3_step (st) == SQLITE_ROW) {
+            const char *text = (const char *)sqlite3_column_text (st, 1);
+            struct rest rest = { text, (size_t)sqlite3_column_bytes (st, 1) };
+
+            if (text && !read_value (m, sqlite3_column_int (st, 0), rest))
+                break;
+        }
+    }
+    (void)sqlite3_finalize (st);
+    profiler_db_close (db);
+    free (m->g.members);
+}
+
 int read_metadata (struct source *src, struct err *err)
 {
-    struct metadata m = { .src = src, .err = err, .rank = CAPTURE_NO_RANK };
+    struct metadata m = { .src = src, .name = FILE_NAME, .err = err,
+                          .rank = CAPTURE_NO_RANK };
     struct capture *c = src->capture;
     struct watched file;
     enum reading how = watched_open (&file, src->dir, FILE_NAME, err);
@@ -324,6 +393,11 @@ int read_metadata (struct source *src, struct err *err)
     if (how == READING_WHOLE)
         how = read_whole (&m, &file);
     watched_close (&file);
+    if (how == READING_ABSENT && src->event_db[0]) {
+        m.name = src->event_db;
+        read_table (&m);
+        how = src->stopped ? READING_STOPPED : READING_ABSENT;
+    }
     if (how == READING_STOPPED)
         return src->stopped;
     if (how == READING_DAMAGED) {

@@ -417,7 +417,7 @@ unordered_differences ()
     is "notes" 1 "$(grep -c "note:" <<<"$output")"
 }
 
-@test "an event database alone: failed, and why" {
+@test "an event database that is none, alone: failed, and why" {
     make
     unbroken_but 1
     rm "$(output_of 1)/"*

@@ -273,8 +273,8 @@ against ()
             FROM main.$table"
 }
 
-# near TABLE COLUMNS TOLERANCE KEY: none differs
-near ()
+# near_json TABLE COLUMNS TOLERANCE KEY: none differs
+near_json ()
 {
     is "$1: rows whose $2 differ, rows too many" $'0\n0' "$(against "$@")"
 }
@@ -300,17 +300,17 @@ only ()
     expect_status 0
     is "state" "complete timeline" \
         "$(sql "SELECT state || ' ' || source FROM Capture")"
-    near StepTraceTime "computing communication_not_overlapped overlapped
+    near_json StepTraceTime "computing communication_not_overlapped overlapped
         communication free bubble
         communication_not_overlapped_and_exclude_receive" 0.001 step
-    near StepTraceTime "stage preparing" 0.19 step
-    near CommAnalyzerTime start_timestamp 0.25 "hccl_op_name step type"
-    near CommAnalyzerTime "elapse_time transit_time wait_time
+    near_json StepTraceTime "stage preparing" 0.19 step
+    near_json CommAnalyzerTime start_timestamp 0.25 "hccl_op_name step type"
+    near_json CommAnalyzerTime "elapse_time transit_time wait_time
         synchronization_time idle_time" 2.5e-4 "hccl_op_name step type"
-    near CommAnalyzerBandwidth "transit_time total_duration" 2.5e-4 \
+    near_json CommAnalyzerBandwidth "transit_time total_duration" 2.5e-4 \
         "hccl_op_name step type transport_type transit_size bandwidth
         large_packet_ratio package_size count"
-    near CommAnalyzerMatrix transit_time 2.5e-4 "hccl_op_name src_rank dst_rank
+    near_json CommAnalyzerMatrix transit_time 2.5e-4 "hccl_op_name src_rank dst_rank
         transport_type transit_size bandwidth step type op_name"
 }
 
@@ -320,12 +320,12 @@ only ()
     only kernel_details.csv
     is "state" "partial kernel_details" \
         "$(sql "SELECT state || ' ' || source FROM Capture")"
-    near StepTraceTime "computing communication_not_overlapped overlapped
+    near_json StepTraceTime "computing communication_not_overlapped overlapped
         communication free bubble
         communication_not_overlapped_and_exclude_receive" 0.02 step
-    near StepTraceTime stage 0.25 step
-    near CommAnalyzerTime start_timestamp 0.25 "hccl_op_name step type"
-    near CommAnalyzerTime elapse_time 2e-5 "hccl_op_name step type"
+    near_json StepTraceTime stage 0.25 step
+    near_json CommAnalyzerTime start_timestamp 0.25 "hccl_op_name step type"
+    near_json CommAnalyzerTime elapse_time 2e-5 "hccl_op_name step type"
     is "what it cannot know" 0 "$(sql "SELECT count(transit_time) +
         count(wait_time) + count(synchronization_time) + count(idle_time) +
         (SELECT count(preparing) FROM StepTraceTime) FROM CommAnalyzerTime")"
@@ -355,8 +355,8 @@ only ()
         abs(o.elapse_time - t.elapse_time) <= 1e-9")"
 }
 
-# near WHAT NUMBER: a value of the breakdown of rank $rank is NUMBER up to $off
-near ()
+# near_hta WHAT NUMBER: a value of the breakdown of rank $rank is NUMBER up to $off
+near_hta ()
 {
     is "$1 of rank $rank is off by" ok "$(sql "SELECT CASE WHEN
         abs(value - $2) <= $off THEN 'ok' ELSE value - $2 END
@@ -367,10 +367,10 @@ near ()
 # breakdown TOTAL IDLE COMPUTING OTHER OVERLAP%
 breakdown ()
 {
-    near total "$1"
-    near idle "$2"
-    near computing "$3"
-    near other "$4"
+    near_hta total "$1"
+    near_hta idle "$2"
+    near_hta computing "$3"
+    near_hta other "$4"
     is "overlap of rank $rank is off by" ok "$(sql "SELECT CASE WHEN
         abs(100 * o.value / c.value - $5) < $percent THEN 'ok'
         ELSE 100 * o.value / c.value - $5 END FROM CaptureInfo o
@@ -431,4 +431,78 @@ breakdown ()
         WHERE hccl_op_name LIKE 'gloo_allReduce%' AND elapse_time > 0")"
     is "why columns are NULL" 8 "$(sql "SELECT count(*) FROM Capture WHERE
         reason LIKE '%group_name%' AND reason LIKE '%transit_size%'")"
+}
+
+# near_own RANK TABLE KEY CONDITION: how many rows of ours and of the profiler's
+# have no match by KEY, how many matches break CONDITION (o: ours, t: the
+# profiler's), whether there are any
+near_own ()
+{
+    is "$2 of rank $1: only ours, only the profiler's, not near, any" \
+        $'0\n0\n0\n1' "$(sqlite3 -batch "$DB" "
+        ATTACH '$(own_db "$1")' AS own;
+        CREATE TEMP VIEW ours AS SELECT * FROM main.$2 WHERE rank=$1;
+        SELECT count(*) FROM ours o WHERE NOT EXISTS
+            (SELECT 1 FROM own.$2 t WHERE $3);
+        SELECT count(*) FROM own.$2 t WHERE 1 <>
+            (SELECT count(*) FROM ours o WHERE $3);
+        SELECT count(*) FROM ours o JOIN own.$2 t ON $3 WHERE NOT ($4);
+        SELECT count(*) > 0 FROM own.$2")"
+}
+
+# The profiler computed on fractions of a ns, of which the database has whole
+# ones, and on a start that is up to 22 us away.  Ops are matched by name and
+# group, never by time.
+@test "tables from event databases equal the profiler's, to their precision" {
+    local rank op="o.hccl_op_name=t.hccl_op_name AND
+        o.group_name=t.group_name AND o.step=t.step AND o.type=t.type"
+
+    which=event_db
+    real_setup $which
+    rm job/*/ASCEND_PROFILER_OUTPUT/analysis.db
+    analyze
+    expect_status 0
+    is "source" event_db "$(sql "SELECT DISTINCT source FROM Capture")"
+    is "states" "complete" "$(sql "SELECT DISTINCT state FROM Capture")"
+    is "ranks and devices" "0 0,1 1" "$(sql "SELECT group_concat(rank || ' ' ||
+        device_id) FROM Capture")"
+    for rank in 0 1; do
+        near_own $rank CommAnalyzerTime "$op" "
+            abs(o.start_timestamp-t.start_timestamp) <= 22 AND
+            abs(o.elapse_time-t.elapse_time) <= 1.5e-6 AND
+            abs(o.transit_time-t.transit_time) <= 1.5e-6 AND
+            abs(o.wait_time-t.wait_time) <= 1.5e-6 AND
+            abs(o.synchronization_time-t.synchronization_time) <= 1.5e-6 AND
+            abs(o.idle_time-t.idle_time) <= 1.5e-6"
+        near_own $rank CommAnalyzerBandwidth "$op AND
+            o.transport_type=t.transport_type AND
+            o.package_size=t.package_size" "
+            o.transit_size=t.transit_size AND o.count=t.count AND
+            o.large_packet_ratio=t.large_packet_ratio AND
+            abs(o.transit_time-t.transit_time) <= 7e-6 AND
+            abs(o.total_duration-t.total_duration) <= 7e-6 AND
+            abs(o.bandwidth-t.bandwidth) <= 1.001e-4"
+        near_own $rank CommAnalyzerMatrix "$op AND o.src_rank=t.src_rank AND
+            o.dst_rank=t.dst_rank" "
+            o.transit_size=t.transit_size AND o.op_name=t.op_name AND
+            o.transport_type=t.transport_type AND
+            abs(o.transit_time-t.transit_time) <= 7e-6 AND
+            abs(o.bandwidth-t.bandwidth) <=
+                iif(o.transport_type='LOCAL', 0.051, 2e-4)"
+        near_own $rank StepTraceTime "o.step IS t.step" "
+            abs(o.computing-t.computing) < 1e-9 AND
+            abs(o.communication_not_overlapped -
+                t.communication_not_overlapped) < 1e-9 AND
+            abs(o.overlapped-t.overlapped) < 1e-9 AND
+            abs(o.communication-t.communication) < 1e-9 AND
+            abs(o.free-t.free) < 1e-9 AND abs(o.stage-t.stage) < 1e-9 AND
+            o.bubble=t.bubble AND abs(o.preparing-t.preparing) < 1e-9 AND
+            abs(o.communication_not_overlapped_and_exclude_receive -
+                t.communication_not_overlapped_and_exclude_receive) < 1e-9"
+        is "order of ops" "$(sql "SELECT hccl_op_name FROM CommAnalyzerTime" \
+            "$(own_db $rank)")" "$(sql "SELECT hccl_op_name FROM
+            CommAnalyzerTime WHERE rank=$rank")"
+    done
+    is "sums of operators" 187 "$(sql "SELECT sum(count) FROM OperatorStatistic
+        WHERE rank=0")"
 }
