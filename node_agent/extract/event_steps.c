@@ -332,7 +332,10 @@ static void put_times (const struct event_db *e, const struct event_step *step,
     b->real[STEP_EXCLUDE_RECEIVE][n] =
         known ? fmax (rest - s->bubble, 0) / US : NAN;
     b->real[STEP_PREPARING][n] =
-        !known ? NAN : first == 0 || host == 0 ? 0 : (double)(first - host) / US;
+        !known ? NAN
+        : first == 0 || (e->nameless && host == 0)
+            ? 0
+            : (double)(first - host) / US;
 }
 
 static bool give_row (struct sweep *w, uint32_t step, int64_t device)

@@ -433,10 +433,10 @@ breakdown ()
         reason LIKE '%group_name%' AND reason LIKE '%transit_size%'")"
 }
 
-# near_own RANK TABLE KEY CONDITION: how many rows of ours and of the profiler's
+# matched RANK TABLE KEY CONDITION: how many rows of ours and of the profiler's
 # have no match by KEY, how many matches break CONDITION (o: ours, t: the
 # profiler's), whether there are any
-near_own ()
+matched ()
 {
     is "$2 of rank $1: only ours, only the profiler's, not near, any" \
         $'0\n0\n0\n1' "$(sqlite3 -batch "$DB" "
@@ -467,14 +467,14 @@ near_own ()
     is "ranks and devices" "0 0,1 1" "$(sql "SELECT group_concat(rank || ' ' ||
         device_id) FROM Capture")"
     for rank in 0 1; do
-        near_own $rank CommAnalyzerTime "$op" "
+        matched $rank CommAnalyzerTime "$op" "
             abs(o.start_timestamp-t.start_timestamp) <= 22 AND
             abs(o.elapse_time-t.elapse_time) <= 1.5e-6 AND
             abs(o.transit_time-t.transit_time) <= 1.5e-6 AND
             abs(o.wait_time-t.wait_time) <= 1.5e-6 AND
             abs(o.synchronization_time-t.synchronization_time) <= 1.5e-6 AND
             abs(o.idle_time-t.idle_time) <= 1.5e-6"
-        near_own $rank CommAnalyzerBandwidth "$op AND
+        matched $rank CommAnalyzerBandwidth "$op AND
             o.transport_type=t.transport_type AND
             o.package_size=t.package_size" "
             o.transit_size=t.transit_size AND o.count=t.count AND
@@ -482,14 +482,14 @@ near_own ()
             abs(o.transit_time-t.transit_time) <= 7e-6 AND
             abs(o.total_duration-t.total_duration) <= 7e-6 AND
             abs(o.bandwidth-t.bandwidth) <= 1.001e-4"
-        near_own $rank CommAnalyzerMatrix "$op AND o.src_rank=t.src_rank AND
+        matched $rank CommAnalyzerMatrix "$op AND o.src_rank=t.src_rank AND
             o.dst_rank=t.dst_rank" "
             o.transit_size=t.transit_size AND o.op_name=t.op_name AND
             o.transport_type=t.transport_type AND
             abs(o.transit_time-t.transit_time) <= 7e-6 AND
             abs(o.bandwidth-t.bandwidth) <=
                 iif(o.transport_type='LOCAL', 0.051, 2e-4)"
-        near_own $rank StepTraceTime "o.step IS t.step" "
+        matched $rank StepTraceTime "o.step IS t.step" "
             abs(o.computing-t.computing) < 1e-9 AND
             abs(o.communication_not_overlapped -
                 t.communication_not_overlapped) < 1e-9 AND

@@ -1,0 +1,198 @@
+/* tests/unit/node_agent/event_check.c - event databases for tests */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include "event_check.h"
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/fileio.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROWS_MAX (1u << 24)
+
+const char event_schema[] =
+    "CREATE TABLE STRING_IDS (id INTEGER PRIMARY KEY, value TEXT);"
+    "INSERT INTO STRING_IDS VALUES (1,'Memcpy'),(2,'Reduce_Inline'),"
+    "(3,'Notify_Wait'),(4,'Notify_Record'),(5,'group_name_0'),(6,'MatMul'),"
+    "(7,'AI_CORE'),(8,'RDMASend'),(9,'12345');"
+    "CREATE TABLE ENUM_HCCL_TRANSPORT_TYPE (id INTEGER PRIMARY KEY, name "
+    "TEXT);"
+    "INSERT INTO ENUM_HCCL_TRANSPORT_TYPE VALUES (10,'SDMA'),(11,'RDMA'),"
+    "(12,'LOCAL'),(99,'INVALID_TYPE');"
+    "CREATE TABLE ENUM_HCCL_LINK_TYPE (id INTEGER PRIMARY KEY, name TEXT);"
+    "INSERT INTO ENUM_HCCL_LINK_TYPE VALUES (20,'ON_CHIP'),(21,'HCCS'),"
+    "(22,'PCIE'),(23,'ROCE'),(24,'SIO'),(25,'HCCS_SW'),(99,'INVALID_TYPE');"
+    "CREATE TABLE ENUM_HCCL_RDMA_TYPE (id INTEGER PRIMARY KEY, name TEXT);"
+    "INSERT INTO ENUM_HCCL_RDMA_TYPE VALUES (30,'RDMA_SEND_NOTIFY'),"
+    "(31,'RDMA_SEND_PAYLOAD'),(99,'INVALID_TYPE');"
+    "CREATE TABLE ENUM_HCCL_DATA_TYPE (id INTEGER PRIMARY KEY, name TEXT);"
+    "INSERT INTO ENUM_HCCL_DATA_TYPE VALUES (40,'FP16'),(41,'FP32');"
+    "CREATE TABLE ENUM_API_TYPE (id INTEGER PRIMARY KEY, name TEXT);"
+    "INSERT INTO ENUM_API_TYPE VALUES (50,'node'),(51,'op'),(52,'acl');"
+    "CREATE TABLE RANK_DEVICE_MAP (rankId INTEGER, deviceId INTEGER);"
+    "INSERT INTO RANK_DEVICE_MAP VALUES (0, 3);"
+    "CREATE TABLE STEP_TIME (id INTEGER, startNs INTEGER, endNs INTEGER);"
+    "CREATE TABLE CANN_API (startNs INTEGER, endNs INTEGER, type INTEGER, "
+    "globalTid INTEGER, connectionId INTEGER PRIMARY KEY, name INTEGER);"
+    "CREATE TABLE TASK (startNs INTEGER, endNs INTEGER, deviceId INTEGER, "
+    "connectionId INTEGER, globalTaskId INTEGER, globalPid INTEGER, taskType "
+    "INTEGER, contextId INTEGER, streamId INTEGER, taskId INTEGER, modelId "
+    "INTEGER);"
+    "CREATE TABLE COMPUTE_TASK_INFO (name INTEGER, globalTaskId INTEGER "
+    "PRIMARY KEY, blockDim INTEGER, mixBlockDim INTEGER, taskType INTEGER, "
+    "opType INTEGER);"
+    "CREATE TABLE COMMUNICATION_OP (opName INTEGER, startNs INTEGER, endNs "
+    "INTEGER, connectionId INTEGER, groupName INTEGER, opId INTEGER PRIMARY "
+    "KEY, relay INTEGER, retry INTEGER, dataType INTEGER, algType INTEGER, "
+    "count NUMERIC, opType INTEGER);"
+    "CREATE TABLE COMMUNICATION_TASK_INFO (name INTEGER, globalTaskId INTEGER,"
+    "taskType INTEGER, planeId INTEGER, groupName INTEGER, notifyId INTEGER, "
+    "rdmaType INTEGER, srcRank INTEGER, dstRank INTEGER, transportType "
+    "INTEGER, size INTEGER, dataType INTEGER, linkType INTEGER, opId "
+    "INTEGER);";
+
+static char top[64], dir[160], db_path[320];
+static struct buf rows[TABLE_COUNT];
+static struct capture capture;
+static bool read_once;
+
+int event_check_setup (void **state)
+{
+    char out[256];
+
+    (void)state;
+    (void)snprintf (top, sizeof (top), "/tmp/rollcall-event-XXXXXX");
+    if (!mkdtemp (top))
+        return -1;
+    (void)snprintf (dir, sizeof (dir), "%s/a_ascend_pt", top);
+    (void)snprintf (db_path, sizeof (db_path), "%s/ASCEND_PROFILER_OUTPUT/"
+                    "ascend_pytorch_profiler_0.db", dir);
+    for (unsigned t = 0; t < TABLE_COUNT; t++)
+        buf_init (&rows[t], ROWS_MAX);
+    (void)snprintf (out, sizeof (out), "%s/ASCEND_PROFILER_OUTPUT", dir);
+    return fileio_mkdirs (out, 0700, NULL);
+}
+
+int event_check_teardown (void **state)
+{
+    (void)state;
+    for (unsigned t = 0; t < TABLE_COUNT; t++)
+        buf_fini (&rows[t]);
+    if (read_once)
+        capture_fini (&capture);
+    read_once = false;
+    return fileio_remove_tree (top, NULL);
+}
+
+const char *event_path (void)
+{
+    return db_path;
+}
+
+void event_run (const char *sql)
+{
+    char *why = NULL;
+    sqlite3 *db;
+
+    assert_int_equal (sqlite3_open (db_path, &db), SQLITE_OK);
+    (void)sqlite3_exec (db, "PRAGMA synchronous=OFF", NULL, NULL, NULL);
+    if (sqlite3_exec (db, sql, NULL, NULL, &why) != SQLITE_OK)
+        fail_msg ("%s", why);
+    assert_int_equal (sqlite3_close (db), SQLITE_OK);
+}
+
+void event_make (const char *sql)
+{
+    (void)unlink (db_path);
+    event_run ("PRAGMA page_size=512");
+    event_run (event_schema);
+    event_run (sql);
+}
+
+static int take (void *arg, const struct batch *b, struct err *err)
+{
+    const struct table *t = schema_table (b->table);
+    char text[64];
+
+    (void)arg;
+    (void)err;
+    for (uint32_t i = 0; i < b->nrows; i++) {
+        for (unsigned c = 0; c < t->ncolumns; c++) {
+            size_t n = 0;
+            const char *s = text;
+
+            if (b->text[c])
+                s = batch_text_at (b, b->text[c][i], &n);
+            else if (isnan (b->real[c][i]))
+                s = NULL;
+            else
+                n = (size_t)snprintf (text, sizeof (text), "%.10g",
+                                      b->real[c][i]);
+            if (c > 0)
+                buf_put (&rows[b->table], "|", 1);
+            if (s)
+                buf_put (&rows[b->table], s, n);
+        }
+        buf_put (&rows[b->table], "\n", 1);
+    }
+    return 0;
+}
+
+static int forget (void *arg, enum table_id table, struct err *err)
+{
+    (void)arg;
+    (void)err;
+    buf_clear (&rows[table]);
+    return 0;
+}
+
+void event_read (const char *steps)
+{
+    const struct row_sink sink = { take, forget, NULL };
+    struct steps_filter filter;
+    struct err err = { "" };
+
+    for (unsigned t = 0; t < TABLE_COUNT; t++)
+        buf_clear (&rows[t]);
+    if (read_once)
+        capture_fini (&capture);
+    read_once = true;
+    capture_init (&capture);
+    if (steps)
+        assert_int_equal (steps_parse (steps, &filter, &err), 0);
+    if (extract_capture (dir, steps ? &filter : NULL, &sink, &capture, &err) <
+        0)
+        fail_msg ("%s", err.text);
+}
+
+const char *event_rows (enum table_id table)
+{
+    return buf_text (&rows[table]);
+}
+
+const struct capture *event_capture (void)
+{
+    return &capture;
+}
+
+void event_has_line (enum table_id table, const char *line)
+{
+    const char *at = event_rows (table);
+    size_t n = strlen (line);
+
+    for (; at && (at = strstr (at, line)); at++) {
+        if ((at == event_rows (table) || at[-1] == '\n') && at[n] == '\n')
+            return;
+    }
+    fail_msg ("%s has no row %s but:\n%s(%s)", schema_table (table)->name,
+              line, event_rows (table), capture.reason);
+}
