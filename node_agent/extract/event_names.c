@@ -345,9 +345,10 @@ bool event_sum_add (struct event_db *e, struct event_sums *s, int64_t a,
     uint32_t i;
     bool is_new;
 
-    // devices are few: they share the second number of the key
-    if (keymap_find (&s->map, a, (int64_t)((uint64_t)b * 1024u +
-                     (uint64_t)device), &i, &is_new) < 0)
+    // ids of strings and of devices have 32 bits: they share a key
+    if (keymap_find (&s->map, a,
+                     (int64_t)((uint64_t)b << 32 ^ (uint64_t)device), &i,
+                     &is_new) < 0)
         return event_no_memory (e);
     if (is_new) {
         if (i >= EVENT_KINDS_MAX)

@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #define SAME_TASK_MAX 1024      // records of one task id
+#define TASK_BYTES_MAX (INT64_C (1) << 42)     // no task moves so much
 #define NO_CONNECTION INT64_C (4294967295)
 
 /* Codes of a communication task in one word, and its rank pair in another. */
@@ -269,7 +270,7 @@ static bool take_info (struct event_db *e, sqlite3_stmt *st, int64_t op)
     e->levels = e->levels || plane != EVENT_NO_PLANE;
     record[0] = sqlite3_column_int64 (st, INFO_TASK);
     record[1] = op << 32 | plane;
-    record[2] = bytes > 0 && bytes < INT64_C (1) << 50 ? bytes : 0;
+    record[2] = bytes > 0 && bytes < TASK_BYTES_MAX ? bytes : 0;
     record[3] = (int64_t)((uint64_t)from << 32 | to);
     record[4] = codes;
     if ((rc = sorter_add (e->infos, record, &err)) < 0)
