@@ -101,11 +101,12 @@ bool event_has (struct event_db *e, const char *table,
 
 bool event_time (sqlite3_stmt *st, int column, int64_t *ret)
 {
-    int type = sqlite3_column_type (st, column);
+    sqlite3_value *v = sqlite3_column_value (st, column);
+    int type = sqlite3_value_type (v);
 
-    *ret = sqlite3_column_int64 (st, column);
+    *ret = sqlite3_value_int64 (v);
     if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) {
-        const char *s = (const char *)sqlite3_column_text (st, column);
+        const char *s = (const char *)sqlite3_value_text (v);
 
         if (!s || !*s || strspn (s, "0123456789") != strlen (s))
             return false;

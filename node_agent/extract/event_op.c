@@ -124,7 +124,8 @@ static int find_planes (struct op_work *w)
         p[w->nplanes++] = (struct op_plane){ w->tasks[i].plane, i, i + 1,
                                              w->tasks[i].start };
     }
-    qsort (w->planes, w->nplanes, sizeof (*w->planes), by_start);
+    if (w->nplanes > 1)
+        qsort (w->planes, w->nplanes, sizeof (*w->planes), by_start);
     return 0;
 }
 

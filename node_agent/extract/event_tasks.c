@@ -186,7 +186,8 @@ static uint32_t *index_ops (struct event_db *e,
     }
     for (uint32_t i = 0; i < e->nops; i++)
         index[i] = i;
-    qsort_r (index, e->nops, sizeof (*index), order, e->ops);
+    if (e->nops > 1)
+        qsort_r (index, e->nops, sizeof (*index), order, e->ops);
     return index;
 }
 
@@ -195,7 +196,8 @@ bool event_order_ops (struct event_db *e)
 {
     uint32_t *index;
 
-    qsort (e->ops, e->nops, sizeof (*e->ops), by_start);
+    if (e->nops > 1)
+        qsort (e->ops, e->nops, sizeof (*e->ops), by_start);
     if (e->marks)
         return true;            // they get names by their order
     if (!(index = index_ops (e, by_name)))
@@ -235,9 +237,10 @@ static int64_t find_op (const struct event_db *e, const uint32_t *index,
 /* A number of 32 bits, or what the profiler has for "not known". */
 static uint32_t small (sqlite3_stmt *st, int column)
 {
-    int64_t v = sqlite3_column_int64 (st, column);
+    sqlite3_value *value = sqlite3_column_value (st, column);
+    int64_t v = sqlite3_value_int64 (value);
 
-    return sqlite3_column_type (st, column) == SQLITE_INTEGER && v >= 0 &&
+    return sqlite3_value_type (value) == SQLITE_INTEGER && v >= 0 &&
                    v < UINT32_MAX
                ? (uint32_t)v
                : UINT32_MAX;
@@ -364,7 +367,8 @@ static bool put_connection (struct event_db *e, struct joined *j,
 static bool take_task (struct event_db *e, sqlite3_stmt *st, struct joined *j)
 {
     int64_t device = sqlite3_column_int64 (st, 2);
-    int64_t task[4] = { sqlite3_column_int64 (st, 4), 0, 0, device };
+    sqlite3_value *id = sqlite3_column_value (st, 4);
+    int64_t task[4] = { sqlite3_value_int64 (id), 0, 0, device };
     int64_t connection = sqlite3_column_int64 (st, 3);
     struct err err = { "" };
     int rc;
@@ -376,7 +380,7 @@ static bool take_task (struct event_db *e, sqlite3_stmt *st, struct joined *j)
     }
     if (!event_note_device (e, device))
         return false;
-    if (e->by_task && sqlite3_column_type (st, 4) == SQLITE_INTEGER &&
+    if (e->by_task && sqlite3_value_type (id) == SQLITE_INTEGER &&
         (rc = sorter_add (e->by_task, task, &err)) < 0)
         return event_sorter_failed (e, rc, &err);
     task[0] = connection;

@@ -19,7 +19,8 @@
 
 #define RUNS_MERGED 64u         // runs of one level that become one
 #define RUNS_MAX 256u           // four levels: 64^4 times SORTER_MEMORY
-#define READ_RECORDS 256u       // of a run at a time
+#define READ_RECORDS 512u       // of a run at a time
+#define BLOCK_RECORDS 16u       // sorted by moving neighbours
 
 struct run {
     int64_t first, count;       // records, in the file
@@ -151,11 +152,35 @@ static void merge_two (const struct sorter *s, const int64_t *from,
     memcpy (out + (b - a) * w, from + j * w, (c - j) * size);
 }
 
+/* Put each record of [from, to) where it belongs among those before it: where
+ * order is only locally wrong, this is all that there is to do.
+ */
+static void sort_block (struct sorter *s, size_t from, size_t to)
+{
+    size_t w = s->words, size = w * sizeof (int64_t);
+    int64_t moved[SORTER_WORDS_MAX];
+
+    for (size_t i = from + 1; i < to; i++) {
+        int64_t *at = s->mem + i * w;
+        size_t j = i;
+
+        if (compare (s, at - w, at) <= 0)
+            continue;
+        memcpy (moved, at, size);
+        while (j > from && compare (s, s->mem + (j - 1) * w, moved) > 0)
+            j--;
+        memmove (s->mem + (j + 1) * w, s->mem + j * w, (i - j) * size);
+        memcpy (s->mem + j * w, moved, size);
+    }
+}
+
 /* A merge sort that takes the order which is there for granted. */
 static int sort_memory (struct sorter *s)
 {
     bool again = !s->ordered;
 
+    for (size_t i = 0; again && i < s->n; i += BLOCK_RECORDS)
+        sort_block (s, i, i + BLOCK_RECORDS < s->n ? i + BLOCK_RECORDS : s->n);
     if (again && !s->scratch && !(s->scratch = malloc (SORTER_MEMORY)))
         return fail (s, ENOMEM, "cannot sort");
     while (again) {
