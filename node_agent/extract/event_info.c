@@ -2,13 +2,14 @@
  * says of the capture, and sums and peaks
  */
 #include "extract/event_db.h"
+#include "extract/metadata_info.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define US 1000.0               // ns of a us
-#define MB 1e6                  // bytes of a MB
+#define MIB 1048576.0           // bytes of a MiB
 
 static bool flush (struct event_db *e, struct batch *b)
 {
@@ -54,21 +55,30 @@ static bool has_all (struct event_db *e, const char *table,
 
 /* ---- CaptureInfo ---- */
 
-static bool put_info (struct event_db *e, struct batch *b, const char *kind,
-                      uint32_t name, uint32_t value)
+/* JSON, or a text that is none, as that of a version. */
+static bool carry_metadata (struct event_db *e, const char *name, size_t size,
+                            struct scan_bytes value)
 {
-    uint32_t n = b->nrows++;
+    struct scan s;
+    bool good;
 
-    b->text[INFO_KIND][n] = event_ref (b, kind);
-    b->text[INFO_NAME][n] = name;
-    b->text[INFO_VALUE][n] = value;
-    return !batch_full (b) || flush (e, b);
+    if (value.left == 0 || !strchr ("{[\"", value.at[0])) {
+        extras_info (e->src, "metadata", name, size, value.at, value.left);
+        return true;
+    }
+    good = scan_init (&s, scan_read_bytes, &value) == 0 ||
+           event_no_memory (e);
+    if (good && !(metadata_value (e->src, &s, name, size) && scan_end (&s)))
+        event_bad (e, "META_DATA", s.err.text, 0);
+    scan_fini (&s);
+    return good;
 }
 
-/* Groups have tables of their own, and the environment a kind. */
-static bool give_metadata (struct event_db *e, struct batch *b)
+/* Groups have tables of their own. */
+static bool give_metadata (struct event_db *e)
 {
     static const char *const names[] = { "name", "value" };
+    char name[EXTRAS_NAME_MAX], value[EVENT_NAME_MAX];
     sqlite3_stmt *st;
     int rc;
 
@@ -78,42 +88,41 @@ static bool give_metadata (struct event_db *e, struct batch *b)
                                "<> 'parallel_group_info'")))
         return false;
     while ((rc = event_row (e, st)) == 1) {
-        sqlite3_value *name = sqlite3_column_value (st, 0);
-        const char *text = (const char *)sqlite3_value_text (name);
-        bool env = text && strcmp (text, "ENV_VARIABLES") == 0;
-        uint32_t ref = profiler_db_text (e->db, name, b);
+        sqlite3_value *v = sqlite3_column_value (st, 1);
+        const char *text = (const char *)sqlite3_value_text (v);
+        struct scan_bytes bytes = { text, (size_t)sqlite3_value_bytes (v) };
 
-        if (!put_info (e, b, env ? "environment" : "metadata", ref,
-                       profiler_db_text (e->db, sqlite3_column_value (st, 1),
-                                         b)))
+        event_text (e, sqlite3_column_value (st, 0), name, sizeof (name));
+        if (text && !strchr ("{[\"", text[0])) {
+            event_text (e, v, value, sizeof (value));
+            bytes = (struct scan_bytes){ value, strlen (value) };
+        }
+        if (text && !carry_metadata (e, name, strlen (name), bytes))
             break;
     }
     (void)sqlite3_finalize (st);
     return rc == 0;
 }
 
-/* Each column of each row of a small table. */
-static bool give_columns (struct event_db *e, struct batch *b,
-                          const char *table, const char *sql, const char *kind,
-                          const char *const *names, unsigned n)
+/* The columns of a small table that 'sql' gives with their names before them:
+ * name, value.
+ */
+static bool give_pairs (struct event_db *e, const char *table, const char *sql,
+                        const char *kind, const char *const *names)
 {
+    char name[EXTRAS_NAME_MAX], value[EVENT_NAME_MAX];
     sqlite3_stmt *st;
     int rc;
 
-    if (!has_all (e, table, names, n))
+    if (!has_all (e, table, names, 2))
         return e->how == READING_WHOLE;
     if (!(st = event_query (e, sql)))
         return false;
     while ((rc = event_row (e, st)) == 1) {
-        for (unsigned i = 0; i < n; i++) {
-            uint32_t ref = profiler_db_text (
-                e->db, sqlite3_column_value (st, (int)i), b);
-
-            if (!put_info (e, b, kind, event_ref (b, names[i]), ref)) {
-                (void)sqlite3_finalize (st);
-                return false;
-            }
-        }
+        event_text (e, sqlite3_column_value (st, 0), name, sizeof (name));
+        event_text (e, sqlite3_column_value (st, 1), value, sizeof (value));
+        extras_info (e->src, kind, name, strlen (name), value,
+                     strlen (value));
     }
     (void)sqlite3_finalize (st);
     return rc == 0;
@@ -124,17 +133,17 @@ bool event_give_info (struct event_db *e)
     static const char *const host[] = { "hostUid", "hostName" };
     static const char *const session[] = { "startTimeNs", "endTimeNs" };
     static const char *const npu[] = { "id", "name" };
-    struct batch b = { .nrows = 0 };
 
-    (void)(begin (e, &b, TABLE_INFO) && give_metadata (e, &b) &&
-           give_columns (e, &b, "HOST_INFO", "SELECT hostUid, hostName FROM "
-                         "HOST_INFO", "host", host, 2) &&
-           give_columns (e, &b, "SESSION_TIME_INFO", "SELECT startTimeNs, "
-                         "endTimeNs FROM SESSION_TIME_INFO", "session",
-                         session, 2) &&
-           give_columns (e, &b, "NPU_INFO", "SELECT id, name FROM NPU_INFO",
-                         "npu", npu, 2));
-    return end (e, &b);
+    return give_metadata (e) &&
+           give_pairs (e, "HOST_INFO", "SELECT 'hostUid', hostUid FROM "
+                       "HOST_INFO UNION ALL SELECT 'hostName', hostName FROM "
+                       "HOST_INFO", "host", host) &&
+           give_pairs (e, "SESSION_TIME_INFO", "SELECT 'startTimeNs', "
+                       "startTimeNs FROM SESSION_TIME_INFO UNION ALL SELECT "
+                       "'endTimeNs', endTimeNs FROM SESSION_TIME_INFO",
+                       "session", session) &&
+           give_pairs (e, "NPU_INFO", "SELECT id, name FROM NPU_INFO", "npu",
+                       npu);
 }
 
 /* ---- MemoryPeak ---- */
@@ -143,7 +152,7 @@ bool event_give_info (struct event_db *e)
 
 struct memory_table {
     const char *table, *sql;
-    const char *columns[4 + MEMORY_VALUES];     // as 'sql' selects them
+    const char *columns[3 + MEMORY_VALUES];     // as 'sql' selects them
     unsigned ncolumns;
     const char *kinds[MEMORY_VALUES];           // of the values
 };
@@ -185,10 +194,9 @@ static bool take_peak (struct event_db *e, sqlite3_stmt *st,
     if (i == PEAKS_MAX)
         return event_damage (e, "%s has more than %u components", t->table,
                              PEAKS_MAX);
-    if (i == *n) {
+    if (i == *n)
         peaks[(*n)++] = (struct peak){ component, device, { NAN, NAN, NAN },
                                        { 0, 0, 0 } };
-    }
     for (int v = 0; v < MEMORY_VALUES && t->kinds[v]; v++) {
         double bytes = sqlite3_column_double (st, 3 + v);
 
@@ -201,32 +209,21 @@ static bool take_peak (struct event_db *e, sqlite3_stmt *st,
     return true;
 }
 
-static bool put_peaks (struct event_db *e, struct batch *b,
-                       const struct memory_table *t, const struct peak *p)
+static bool give_peaks (struct event_db *e, const struct memory_table *t,
+                        const struct peak *p)
 {
     char component[EVENT_NAME_MAX];
 
     if (!event_string (e, p->component, component))
         return false;
-    for (int v = 0; v < MEMORY_VALUES && t->kinds[v]; v++) {
-        uint32_t n = b->nrows;
-
-        if (isnan (p->value[v]))
-            continue;
-        b->real[MEMORY_DEVICE][n] = p->device < 0 ? NAN : (double)p->device;
-        b->text[MEMORY_COMPONENT][n] = event_ref (b, component);
-        b->text[MEMORY_KIND][n] = event_ref (b, t->kinds[v]);
-        b->real[MEMORY_PEAK][n] = p->value[v] / MB;
-        b->real[MEMORY_AT][n] = (double)p->at[v] / US;
-        b->nrows++;
-        if (batch_full (b) && !flush (e, b))
-            return false;
-    }
+    for (int v = 0; v < MEMORY_VALUES && t->kinds[v]; v++)
+        extras_peak (e->src, p->device < 0 ? NAN : (double)p->device,
+                     component, strlen (component), t->kinds[v],
+                     p->value[v] / MIB, (double)p->at[v] / US);
     return true;
 }
 
-static bool give_memory_of (struct event_db *e, struct batch *b,
-                            const struct memory_table *t)
+static bool give_memory_of (struct event_db *e, const struct memory_table *t)
 {
     struct peak peaks[PEAKS_MAX];
     sqlite3_stmt *st;
@@ -241,7 +238,7 @@ static bool give_memory_of (struct event_db *e, struct batch *b,
         continue;
     (void)sqlite3_finalize (st);
     for (unsigned i = 0; i < n && rc == 0; i++) {
-        if (!put_peaks (e, b, t, &peaks[i]))
+        if (!give_peaks (e, t, &peaks[i]))
             return false;
     }
     return rc == 0;
@@ -249,12 +246,8 @@ static bool give_memory_of (struct event_db *e, struct batch *b,
 
 bool event_give_memory (struct event_db *e)
 {
-    struct batch b = { .nrows = 0 };
-
-    (void)(begin (e, &b, TABLE_MEMORY) &&
-           give_memory_of (e, &b, &memory_tables[0]) &&
-           give_memory_of (e, &b, &memory_tables[1]));
-    return end (e, &b);
+    return give_memory_of (e, &memory_tables[0]) &&
+           give_memory_of (e, &memory_tables[1]);
 }
 
 /* ---- LinkCounter ---- */

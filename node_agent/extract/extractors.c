@@ -54,7 +54,7 @@ static const struct extractor extractors[] = {
       link_csv_is_there, read_link_csv },
     { "timeline", "a memory timeline", "a memory timeline", SET (TABLE_MEMORY),
       memory_timeline_is_there, read_memory_timeline },
-    { "event_db", "the event database", "an event database",
+    { "event_db", "the event database", "*_profiler*.db",
       PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
           SET (TABLE_MEMORY) | SET (TABLE_OPERATOR) | SET (TABLE_API) |
           SET (TABLE_LINK) | SET (TABLE_RANGE), has_event_db, read_event_db },
@@ -67,7 +67,7 @@ static const struct extractor extractors[] = {
       PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
           SET (TABLE_OPERATOR) | SET (TABLE_RANGE),
       is_kineto, read_kineto },
-    { "mstx", "the marks in the event database", "an event database",
+    { "mstx", "the marks in the event database", "msprof_*.db",
       PROFILER_TABLES, has_event_db, read_marks },
 };
 

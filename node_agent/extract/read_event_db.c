@@ -6,6 +6,7 @@
  */
 #include "extract/event_db.h"
 #include "extract/extractor.h"
+#include "extract/extras.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -209,8 +210,11 @@ static void give_own (struct event_db *e, unsigned want, struct verdict *v)
 
         if (!(want & SET (own[i].table)) || e->how != READING_WHOLE)
             continue;
-        if (own[i].give (e))
+        if (own[i].give (e)) {
             given (e, v, own[i].table, before);
+            if (EXTRAS_TABLES & SET (own[i].table))
+                v[own[i].table].how = READING_WHOLE;    // sent later
+        }
         judge_tables (e, SET (own[i].table), v);
     }
 }

@@ -318,27 +318,11 @@ static enum reading read_whole (struct metadata *m, struct watched *file)
 
 /* ---- META_DATA ---- */
 
-/* What is left of a text, for a scanner. */
-struct rest {
-    const char *at;
-    size_t left;
-};
-
-static ssize_t read_rest (void *arg, void *buf, size_t size)
-{
-    struct rest *r = arg;
-    size_t n = r->left < size ? r->left : size;
-
-    memcpy (buf, r->at, n);
-    r->at += n;
-    r->left -= n;
-    return (ssize_t)n;
-}
-
 /* One value: JSON, in the shape that it has in the file. */
-static bool read_value (struct metadata *m, bool groups, struct rest text)
+static bool read_value (struct metadata *m, bool groups,
+                        struct scan_bytes text)
 {
-    bool good = scan_init (&m->s, read_rest, &text) == 0;
+    bool good = scan_init (&m->s, scan_read_bytes, &text) == 0;
 
     if (!good) {
         m->src->stopped = err_set (m->err, ENOMEM, "no memory to read %s",
@@ -371,8 +355,9 @@ static void read_table (struct metadata *m)
     if (sqlite3_prepare_v2 (db->sql, sql, -1, &st, NULL) == SQLITE_OK) {
         while (sqlite3_step (st) == SQLITE_ROW) {
             const char *text = (const char *)sqlite3_column_text (st, 1);
-            struct rest rest = { text, (size_t)sqlite3_column_bytes (st, 1) };
+            struct scan_bytes rest = { text, 0 };
 
+            rest.left = (size_t)sqlite3_column_bytes (st, 1);
             if (text && !read_value (m, sqlite3_column_int (st, 0), rest))
                 break;
         }

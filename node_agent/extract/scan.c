@@ -48,6 +48,17 @@ void scan_fini (struct scan *s)
     s->buf = s->text = s->key_text = NULL;
 }
 
+ssize_t scan_read_bytes (void *arg, void *buf, size_t size)
+{
+    struct scan_bytes *b = arg;
+    size_t n = b->left < size ? b->left : size;
+
+    memcpy (buf, b->at, n);
+    b->at += n;
+    b->left -= n;
+    return (ssize_t)n;
+}
+
 ssize_t scan_read_fd (void *arg, void *buf, size_t size)
 {
     const int *fd = arg;

@@ -73,6 +73,14 @@ static inline void scan_need (struct scan *s)
         scan_refill (s);
 }
 
+/* A scan_read_fn for text that is in memory; 'arg' points to one of these. */
+struct scan_bytes {
+    const char *at;
+    size_t left;
+};
+
+ssize_t scan_read_bytes (void *arg, void *buf, size_t size);
+
 /* The offset of the next byte. */
 uint64_t scan_offset (const struct scan *s);
 

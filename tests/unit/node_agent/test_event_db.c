@@ -444,7 +444,7 @@ static void test_other_tables (void **state)
         "INSERT INTO STRING_IDS VALUES (20, 'app'), (21, 'load'), "
         "(22, 'default'), (23, 'communication');"
         "INSERT INTO NPU_MEM VALUES (20, 0, 5000000, 1000, 3), "
-        "(20, 0, 7000000, 3000, 3), (20, 0, 6000000, 2000, 3);"
+        "(20, 0, 7340032, 3000, 3), (20, 0, 6000000, 2000, 3);"
         "CREATE TABLE HCCS (deviceId INTEGER, timestampNs INTEGER, "
         "txThroughput INTEGER, rxThroughput INTEGER);"
         "INSERT INTO HCCS VALUES (3, 1, 10, 0), (3, 2, 30, 5);"
