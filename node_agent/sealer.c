@@ -311,8 +311,7 @@ static int seal_tree (const struct raw *r, const char *path, struct err *err)
     const char *slash = strrchr (path, '/');
     struct stat st;
 
-    if (find_is_trace (path) && lstat (path, &st) == 0 &&
-        S_ISREG (st.st_mode))
+    if (lstat (path, &st) == 0 && S_ISREG (st.st_mode))
         return seal_file (r, AT_FDCWD, path, slash ? slash + 1 : path, err);
     return seal_dir (r, AT_FDCWD, path, "", RAW_DEPTH_MAX, err);
 }

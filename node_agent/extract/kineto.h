@@ -157,7 +157,7 @@ struct kineto {
     size_t kept;                // bytes
     struct named_table kernels, ranges;
     int64_t device;             // -1: not known
-    int64_t host_first, host_last;          // of all host events
+    int64_t first, last;        // ns, of all events; last < first: none
     uint64_t events, bad, absurd, lost;     // lost: no room
     uint64_t bad_at;            // byte of the first bad one
     bool full;                  // KINETO_KEPT_MAX was reached

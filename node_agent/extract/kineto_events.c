@@ -309,10 +309,6 @@ static void take_host (struct kineto *k, const struct event *e, bool user)
         take_step (k, e, false);
         return;
     }
-    if (k->host_last < k->host_first || e->ts < k->host_first)
-        k->host_first = e->ts;
-    if (e->ts + e->dur > k->host_last)
-        k->host_last = e->ts + e->dur;
     if (gloo || is_comm_range (e->name))
         take_record (k, e, gloo);
     else if (!user)
@@ -333,6 +329,12 @@ static void take_device_range (struct kineto *k, const struct event *e)
 
 static void take_event (struct kineto *k, const struct event *e)
 {
+    bool none = k->last < k->first;
+
+    if (none || e->ts < k->first)
+        k->first = e->ts;
+    if (none || e->ts + e->dur > k->last)
+        k->last = e->ts + e->dur;
     if (span_is (e->cat, "cpu_op"))
         take_host (k, e, false);
     else if (span_is (e->cat, "kernel") || span_starts (e->cat, "gpu_mem") ||

@@ -12,6 +12,12 @@
 
 /* ---- with a device ---- */
 
+/* What a hostile file sums up to must not wrap. */
+static void add_bubble (struct step *s, int64_t dur)
+{
+    s->bubble = s->bubble > INT64_MAX / 2 ? s->bubble : s->bubble + dur;
+}
+
 static void add_gpu (struct step *s, const struct gpu_event *e,
                      const struct kineto *k)
 {
@@ -26,7 +32,7 @@ static void add_gpu (struct step *s, const struct gpu_event *e,
         interval_union_add (&s->both, e->start, end);
     if (e->record != KINETO_NONE &&
         k->records[e->record].coll == COLL_RECEIVE)
-        s->bubble += e->dur;
+        add_bubble (s, e->dur);
 }
 
 /* ---- with a host only: gloo ---- */
@@ -91,7 +97,7 @@ static bool sum_host (struct kineto *k)
             continue;
         ok = cut (k, &all, (struct interval){ r->start, r->end }, true);
         if (s != KINETO_NO_STEP && r->coll == COLL_RECEIVE)
-            k->steps[s].bubble += r->end - r->start;
+            add_bubble (&k->steps[s], r->end - r->start);
     }
     if (all.n > 1)
         qsort (all.v, all.n, sizeof (*all.v), by_piece_start);
@@ -118,7 +124,9 @@ static bool whole_step (const struct kineto *k, const struct step *s,
         *ret = (struct interval){ s->both.first, s->both.last };
     else
         *ret = (struct interval){ s->start, s->end };
-    return k->ngpu > 0 ? s->all.any : s->both.any || s->end != INT64_MAX;
+    if (k->ngpu > 0)
+        return s->all.any;
+    return s->end != INT64_MIN && (s->both.any || s->end != INT64_MAX);
 }
 
 bool kineto_sum_steps (struct kineto *k)

@@ -230,6 +230,10 @@ static void take_header (struct kineto *k)
         (void)snprintf (c->host, sizeof (c->host), "%s", h->host);
     if (k->device >= 0)
         c->device_id = k->device;
+    if (k->last >= k->first && k->first + h->base_ns > 0) {
+        c->started_ns = k->first + h->base_ns;
+        c->ended_ns = k->last + h->base_ns;
+    }
     if (h->why[0]) {
         capture_reason (c, "%s", h->why);
         k->src->damaged = true;
@@ -333,7 +337,7 @@ void read_kineto (struct source *src, unsigned want, struct verdict *v,
 {
     struct err why = { "" };
     struct kineto k = { .src = src, .err = &why, .want = want, .device = -1,
-                        .host_first = 1 };
+                        .first = 1 };
     struct watched file;
     enum reading how = watched_open (&file, src->dir, src->file, &why);
 

@@ -36,6 +36,8 @@ static void test_step (void **state)
     assert_int_equal (seen.capture.rank, 1);
     assert_int_equal (seen.capture.world_size, 2);
     assert_int_equal (seen.capture.device_id, 3);
+    assert_int_equal (seen.capture.started_ns, 1711964646000100000);
+    assert_int_equal (seen.capture.ended_ns, 1711964646000150000);
     assert_string_equal (seen.capture.framework, "kineto");
     assert_string_equal (seen.capture.source, "kineto");
     // computing, alone, overlapped, communication, free, stage, ...
