@@ -22,6 +22,7 @@
 #define KINETO_DUR_MAX (INT64_C (7) * 86400 * 1000000000)       // ns
 #define KINETO_NAMES 8192u              // different ones of a kind
 #define KINETO_STRETCHES (1u << 18)
+#define KINETO_STEP_SLOTS (4 * CAPTURE_STEPS_MAX)
 #define KINETO_LISTED 30                // elements; torch cuts longer lists
 #define KINETO_NONE UINT32_MAX
 #define KINETO_NO_STEP UINT16_MAX
@@ -156,6 +157,7 @@ struct kineto {
         groups_cap, splits_cap;
     size_t kept;                // bytes
     struct named_table kernels, ranges;
+    uint16_t step_slots[KINETO_STEP_SLOTS]; // by hash of the id: index + 1
     int64_t device;             // -1: not known
     int64_t first, last;        // ns, of all events; last < first: none
     uint64_t events, bad, absurd, lost;     // lost: no room

@@ -7,6 +7,7 @@
  */
 #include "extract/kineto.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 static int by_correlation (const void *pa, const void *pb)
@@ -87,16 +88,59 @@ uint16_t kineto_host_step (const struct kineto *k, int64_t ts)
     return (uint16_t)(low - 1);
 }
 
-static uint16_t device_step (const struct kineto *k, int64_t ts)
+/* Spans of the device, in order of their starts. */
+struct spans {
+    struct {
+        struct interval at;
+        uint16_t step;
+    } v[CAPTURE_STEPS_MAX];
+    size_t n;
+};
+
+#define SPANS_BACK 8            // that may overlap
+
+static int by_span_start (const void *pa, const void *pb)
 {
-    for (size_t i = 0; i < k->nsteps; i++) {
+    const struct interval *a = pa, *b = pb;     // the first member
+
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+static void collect_spans (const struct kineto *k, struct spans *spans)
+{
+    spans->n = 0;
+    for (size_t i = 0; i < k->nsteps && i < CAPTURE_STEPS_MAX; i++) {
         const struct step *s = &k->steps[i];
 
-        if (s->device_end != INT64_MIN && ts >= s->device_start &&
-            ts < s->device_end)
-            return (uint16_t)i;
+        if (s->device_end == INT64_MIN)
+            continue;
+        spans->v[spans->n].at = (struct interval){ s->device_start,
+                                                   s->device_end };
+        spans->v[spans->n++].step = (uint16_t)i;
     }
-    return KINETO_NO_STEP;
+    if (spans->n > 1)
+        qsort (spans->v, spans->n, sizeof (spans->v[0]), by_span_start);
+}
+
+/* The first step whose span has the time. */
+static uint16_t device_step (const struct spans *spans, int64_t ts)
+{
+    uint16_t found = KINETO_NO_STEP;
+    size_t low = 0, high = spans->n;
+
+    while (low < high) {        // the first that begins later
+        size_t middle = low + (high - low) / 2;
+
+        if (spans->v[middle].at.start <= ts)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (unsigned i = 0; low > 0 && i < SPANS_BACK; i++) {
+        if (ts < spans->v[--low].at.end)
+            found = spans->v[low].step;
+    }
+    return found;
 }
 
 /* A trace without steps is one, without a name. */
@@ -112,12 +156,36 @@ static bool add_nameless (struct kineto *k)
     return true;
 }
 
+static void assign_events (struct kineto *k, const struct spans *spans,
+                           bool nameless)
+{
+    for (size_t i = 0; i < k->ngpu; i++) {
+        struct gpu_event *e = &k->gpu[i];
+        const struct launch *l = kineto_launch (k, e->correlation);
+
+        if (nameless)
+            e->step = 0;
+        else if (l)
+            e->step = kineto_host_step (k, l->ts);
+        else
+            e->step = spans->n > 0 ? device_step (spans, e->start)
+                                   : kineto_host_step (k, e->start);
+    }
+    if (k->ngpu > 1)
+        qsort (k->gpu, k->ngpu, sizeof (*k->gpu), by_event_start);
+}
+
 bool kineto_assign (struct kineto *k)
 {
-    bool nameless = k->nsteps == 0, spans = false;
+    bool nameless = k->nsteps == 0;
+    struct spans *spans;
 
     if (nameless && !add_nameless (k))
         return false;
+    if (!(spans = malloc (sizeof (*spans)))) {
+        k->src->stopped = err_set (k->err, ENOMEM, "no memory for steps");
+        return false;
+    }
     if (k->nsteps > 1)
         qsort (k->steps, k->nsteps, sizeof (*k->steps), by_step_start);
     sort_launches (k);
@@ -125,19 +193,9 @@ bool kineto_assign (struct kineto *k)
         struct step *s = &k->steps[i];
 
         s->wanted = steps_wanted (k->src->steps, s->id, strlen (s->id));
-        spans = spans || s->device_end != INT64_MIN;
     }
-    for (size_t i = 0; i < k->ngpu; i++) {
-        struct gpu_event *e = &k->gpu[i];
-        const struct launch *l = kineto_launch (k, e->correlation);
-
-        if (l || nameless)
-            e->step = nameless ? 0 : kineto_host_step (k, l->ts);
-        else
-            e->step = spans ? device_step (k, e->start)
-                            : kineto_host_step (k, e->start);
-    }
-    if (k->ngpu > 1)
-        qsort (k->gpu, k->ngpu, sizeof (*k->gpu), by_event_start);
+    collect_spans (k, spans);
+    assign_events (k, spans, nameless);
+    free (spans);
     return true;
 }

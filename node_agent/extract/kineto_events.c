@@ -76,12 +76,12 @@ static void take_member (struct event *e, struct span key, struct span v,
     }
 }
 
-static uint32_t hash_tid (struct span tid)
+static uint32_t hash_text (struct span text)
 {
     uint32_t h = 2166136261u;
 
-    for (size_t i = 0; i < tid.n && i < 32; i++)
-        h = (h ^ (unsigned char)tid.s[i]) * 16777619u;
+    for (size_t i = 0; i < text.n && i < 32; i++)
+        h = (h ^ (unsigned char)text.s[i]) * 16777619u;
     return h;
 }
 
@@ -155,7 +155,8 @@ static enum gpu_kind kind_of (const struct event *e)
         return GPU_SYNC;
     if (is_comm_kernel (e->name))
         return GPU_COMMUNICATION;
-    if (span_starts (e->cat, "gpu_mem") || span_starts (e->name, "Memcpy") ||
+    if (span_starts (e->cat, "gpu_mem") || span_starts (e->cat, "Mem") ||
+        span_starts (e->name, "Memcpy") ||
         span_starts (e->name, "Memset") || span_starts (e->name, "dma"))
         return GPU_MEMORY;
     return GPU_COMPUTING;
@@ -202,37 +203,49 @@ static void take_launch (struct kineto *k, const struct event *e)
                            sizeof (*l))))
         return;
     *l = (struct launch){ e->ts, (uint32_t)a.correlation,
-                          hash_tid (e->tid) };
+                          hash_text (e->tid) };
 }
 
 /* ---- events of the host ---- */
 
+/* The step of that id, a new one if need be; NULL if there is no room. */
+static struct step *find_step (struct kineto *k, struct span id)
+{
+    char text[sizeof (k->steps->id)];
+    uint32_t slot = hash_text (id) % KINETO_STEP_SLOTS;
+    struct step *s;
+
+    (void)trace_plain (id, text, sizeof (text));
+    for (; k->step_slots[slot]; slot = (slot + 1) % KINETO_STEP_SLOTS) {
+        s = &k->steps[k->step_slots[slot] - 1];
+        if (strcmp (s->id, text) == 0)
+            return s;
+    }
+    if (k->nsteps >= CAPTURE_STEPS_MAX) {
+        k->lost++;
+        return NULL;
+    }
+    s = kineto_room (k, &k->steps, &k->nsteps, &k->steps_cap, sizeof (*s));
+    if (!s)
+        return NULL;
+    *s = (struct step){ .end = INT64_MIN, .device_end = INT64_MIN };
+    memcpy (s->id, text, sizeof (text));
+    k->step_slots[slot] = (uint16_t)k->nsteps;
+    return s;
+}
+
+static const char step_name[] = "ProfilerStep#";
+
 /* A span of a step: its name is "ProfilerStep#N". */
 static void take_step (struct kineto *k, const struct event *e, bool device)
 {
-    static const char start[] = "ProfilerStep#";
-    struct span id = { e->name.s + sizeof (start) - 1,
-                       e->name.n - sizeof (start) + 1 };
-    struct step *s = NULL;
-    char text[sizeof (s->id)];
+    const size_t n = sizeof (step_name) - 1;
+    struct step *s = find_step (k, (struct span){ e->name.s + n,
+                                                  e->name.n - n });
     int64_t end = e->ts + e->dur;
 
-    (void)trace_plain (id, text, sizeof (text));
-    for (size_t i = k->nsteps; i-- > 0 && !s;) {
-        if (strcmp (k->steps[i].id, text) == 0)
-            s = &k->steps[i];
-    }
-    if (!s) {
-        if (k->nsteps >= CAPTURE_STEPS_MAX) {
-            k->lost++;
-            return;
-        }
-        if (!(s = kineto_room (k, &k->steps, &k->nsteps, &k->steps_cap,
-                               sizeof (*s))))
-            return;
-        *s = (struct step){ .end = INT64_MIN, .device_end = INT64_MIN };
-        memcpy (s->id, text, sizeof (text));
-    }
+    if (!s)
+        return;
     if (device) {
         if (s->device_end == INT64_MIN || e->ts < s->device_start)
             s->device_start = e->ts;
@@ -286,7 +299,7 @@ static void take_record (struct kineto *k, const struct event *e, bool gloo)
         r.coll = (uint8_t)kineto_coll (e->name);
     read_gpu_args (e, &a);
     r.external = (uint32_t)a.external;
-    r.tid = hash_tid (e->tid);
+    r.tid = hash_text (e->tid);
     r.start = e->ts;
     r.end = e->ts + e->dur;
     r.gloo = gloo;
@@ -305,7 +318,7 @@ static void take_host (struct kineto *k, const struct event *e, bool user)
 {
     bool gloo = span_starts (e->name, "gloo:");
 
-    if (user && span_starts (e->name, "ProfilerStep#")) {
+    if (span_starts (e->name, step_name)) {
         take_step (k, e, false);
         return;
     }
@@ -319,13 +332,22 @@ static void take_host (struct kineto *k, const struct event *e, bool user)
 
 static void take_device_range (struct kineto *k, const struct event *e)
 {
-    if (span_starts (e->name, "ProfilerStep#"))
+    if (span_starts (e->name, step_name))
         take_step (k, e, true);
     else
         kineto_name_add (k, &k->ranges, e->name, 1, e->ts, e->dur);
 }
 
 /* ---- all of them ---- */
+
+/* The names with capitals are those of 2021. */
+static bool is_gpu (struct span cat)
+{
+    return span_is (cat, "kernel") || span_starts (cat, "gpu_mem") ||
+           span_is (cat, "cuda_sync") || span_is (cat, "Kernel") ||
+           span_is (cat, "Memcpy") || span_is (cat, "Memset") ||
+           span_starts (cat, "mtia_ccp_events");
+}
 
 static void take_event (struct kineto *k, const struct event *e)
 {
@@ -335,13 +357,12 @@ static void take_event (struct kineto *k, const struct event *e)
         k->first = e->ts;
     if (none || e->ts + e->dur > k->last)
         k->last = e->ts + e->dur;
-    if (span_is (e->cat, "cpu_op"))
+    if (span_is (e->cat, "cpu_op") || span_is (e->cat, "Operator"))
         take_host (k, e, false);
-    else if (span_is (e->cat, "kernel") || span_starts (e->cat, "gpu_mem") ||
-             span_is (e->cat, "cuda_sync") ||
-             span_starts (e->cat, "mtia_ccp_events"))
+    else if (is_gpu (e->cat))
         take_gpu (k, e);
-    else if (span_ends (e->cat, "_runtime") || span_ends (e->cat, "_driver"))
+    else if (span_ends (e->cat, "_runtime") || span_ends (e->cat, "_driver") ||
+             span_is (e->cat, "Runtime"))
         take_launch (k, e);
     else if (span_is (e->cat, "user_annotation"))
         take_host (k, e, true);

@@ -162,6 +162,8 @@ bool kineto_groups (struct kineto *k)
             }
         }
         (void)take_stride (g);
+        if (g->members && g->size < 0)
+            g->size = g->nmembers;
         make_key (g, id);
         if (!give (k, g, id))
             return false;

@@ -106,6 +106,21 @@ static void test_no_steps (void **state)
     trace_seen_fini (&seen);
 }
 
+/* Categories as they were called in 2021. */
+static void test_2021 (void **state)
+{
+    (void)state;
+    read_text ("{\"traceEvents\": ["
+               EVENT ("Operator", "ProfilerStep#3", "1", "100", "50", "") ","
+               EVENT ("Runtime", "cudaLaunchKernel", "1", "101", "1",
+                      "\"correlation\": 9") ","
+               ON_GPU ("Kernel", "a", "110", "4", "9", "") ","
+               ON_GPU ("Memcpy", "b", "112", "9", "9", "") "]}");
+    trace_has (&seen, "StepTraceTime|3|3|4|0|0|0|7|11|0|0|10\n");
+    trace_has (&seen, "StepExtra|3|3|100|150|7\n");
+    trace_seen_fini (&seen);
+}
+
 /* Older traces have whole us, and some none of what newer ones have. */
 static void test_epoch (void **state)
 {
@@ -389,6 +404,7 @@ int main (void)
         cmocka_unit_test (test_device_span),
         cmocka_unit_test (test_no_steps),
         cmocka_unit_test (test_epoch),
+        cmocka_unit_test (test_2021),
         cmocka_unit_test (test_header),
         cmocka_unit_test (test_rank),
         cmocka_unit_test (test_bad_header),

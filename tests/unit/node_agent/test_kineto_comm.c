@@ -91,8 +91,7 @@ static void test_sizes (void **state)
     check_mb (COLL_ALL_REDUCE, -1, -1, 4, NAN);
 }
 
-#define AR COMM ("allreduce", "6637568", "6637568", "Float", "0", "[0, 1]") \
-    ", \"Group size\": 2"
+#define AR COMM ("allreduce", "6637568", "6637568", "Float", "0", "[0, 1]")
 #define AR_KERNEL "ncclKernel_AllReduce_RING_LL_Sum_float"
 
 /* The key is of name and ranks: the same on all ranks, whatever the order in
