@@ -139,8 +139,8 @@ static void tell_left (struct aggregator *a)
         return;
     (void)snprintf (note, sizeof (note), "captures came again with other "
                     "content: what the result does not have of them stays in "
-                    "%.500s (rollcall archive --root there ls lists it)",
-                    a->opt->root);
+                    "%.500s (rollcall archive --root there: ls lists it, get "
+                    "and get --superseded give it back)", a->opt->root);
     (void)job_note (&a->building->job, note);
 }
 

@@ -13,13 +13,16 @@
 
 struct archive_options {
     const char *root;
-    bool json;
+    bool json, superseded;
 };
 
 static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct archive_options),
     { "json", 0, OPTION_FLAG, offsetof (struct archive_options, json), NULL,
       NULL, NULL, 0, 0, "Print one JSON object." },
+    { "superseded", 0, OPTION_FLAG,
+      offsetof (struct archive_options, superseded), NULL, NULL, NULL, 0, 0,
+      "get: what was superseded, instead of what counts." },
 };
 
 const struct command_spec archive_command = {
@@ -195,23 +198,27 @@ static int verify (const struct archive_options *opt, struct archive *a,
 struct getting {
     const char *job, *what, *dir;
     int64_t rank;               // -1: 'what' is the name of a capture
+    bool superseded;            // those, and only those
     size_t files, bad;
 };
 
 /* DIR/CAPTURE/PATH of a raw file, DIR/CAPTURE/rollcall.shipment of rows; below
- * rankN/ when captures of several ranks have one name.
+ * rankN/ when captures of several ranks have one name.  Of one path there may
+ * be any number that were superseded: behind each is what ls calls it.
  */
 static bool target_path (const struct getting *g, const struct ledger_item *i,
                          char path[PATH_MAX])
 {
-    char between[32] = "";
+    char between[32] = "", hex[DIGEST_HEX_SIZE];
     int n;
 
+    digest_hex (&i->content, hex);
     if (i->shared_name)
         (void)snprintf (between, sizeof (between), "rank%lld/",
                         (long long)i->rank);
-    n = snprintf (path, PATH_MAX, "%s/%s%s/%s", g->dir, between, i->capture,
-                  i->kind == ITEM_ROWS ? SHIPMENT_NAME : i->path);
+    n = snprintf (path, PATH_MAX, "%s/%s%s/%s%s%.*s", g->dir, between,
+                  i->capture, i->kind == ITEM_ROWS ? SHIPMENT_NAME : i->path,
+                  g->superseded ? "~" : "", g->superseded ? 16 : 0, hex);
     return n > 0 && n < PATH_MAX;
 }
 
@@ -223,8 +230,9 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     char *slash;
     int rc;
 
-    if (i->superseded || (g->rank >= 0 ? i->rank != g->rank
-                                       : strcmp (i->capture, g->what) != 0))
+    if (i->superseded != g->superseded ||
+        (g->rank >= 0 ? i->rank != g->rank
+                      : strcmp (i->capture, g->what) != 0))
         return 0;
     if (!target_path (g, i, path))
         return FAIL (-ENAMETOOLONG, "path is too long: %s", g->dir);
@@ -244,10 +252,10 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     return rc < 0 ? FAIL (rc, "%s", err.text) : 0;
 }
 
-static int get (struct archive *a, const char *job, const char *what,
-                const char *dir)
+static int get (const struct archive_options *opt, struct archive *a,
+                const char *job, const char *what, const char *dir)
 {
-    struct getting g = { job, what, dir, -1, 0, 0 };
+    struct getting g = { job, what, dir, -1, opt->superseded, 0, 0 };
     long n;
 
     if (*what && what[strspn (what, "0123456789")] == '\0')
@@ -258,8 +266,10 @@ static int get (struct archive *a, const char *job, const char *what,
     if (n == 0)
         return nothing_of (a, job);
     if (g.files + g.bad == 0)
-        return FAIL (EX_NOINPUT, "job %s has no capture and no rank %s: "
-                     "rollcall archive ls %s lists them", job, what, job);
+        return FAIL (EX_NOINPUT, "job %s has no capture and no rank %s%s: "
+                     "rollcall archive ls %s lists them", job, what,
+                     g.superseded ? " of which anything was superseded" : "",
+                     job);
     (void)printf ("%zu files in %s%s\n", g.files, dir,
                   g.bad ? ", others are damaged or cannot be written" : "");
     return cli_flush (&archive_command, 0) ? EX_IOERR : g.bad > 0;
@@ -276,7 +286,7 @@ static int dispatch (const struct archive_options *opt, struct archive *a,
         return list (opt, a, argc == 2 ? argv[1] : NULL);
     if (strcmp (what, "verify") == 0 && argc <= 2)
         return verify (opt, a, argc == 2 ? argv[1] : NULL);
-    return get (a, argv[1], argv[2], argv[3]);
+    return get (opt, a, argv[1], argv[2], argv[3]);
 }
 
 static bool is_understood (int argc, char **argv)

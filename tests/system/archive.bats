@@ -79,6 +79,31 @@ spoil ()                            # RANK NAME
     stop_service
 }
 
+@test "archive get --superseded: what is in no result" {
+    local capture
+    local -a old
+
+    delivered
+    capture=$(of_rank 1)
+    cp -r "job/$capture" before
+    echo >>"job/$capture/profiler_info_1.json"
+    run agent --once --raw job
+    expect_status 0
+    run "$ROLLCALL" archive get j 1 back
+    expect_status 0
+    diff -r -x rollcall.shipment "job/$capture" "back/$capture"
+    run "$ROLLCALL" archive get --superseded j 1 old
+    expect_status 0
+    old=("old/$capture"/profiler_info_1.json~*)
+    is "versions" 1 ${#old[@]}
+    cmp before/profiler_info_1.json "${old[0]}"
+    "$ROLLCALL" archive ls j | grep superseded | grep -q "${old[0]##*~}"
+    run "$ROLLCALL" archive get --superseded j 0 old
+    expect_status 66
+    shows "of which anything was superseded"
+    stop_service
+}
+
 @test "archive ls and verify: every item, and every one that is damaged" {
     delivered
     run "$ROLLCALL" archive ls j
