@@ -3,8 +3,6 @@
 
 load helper
 
-EXTRAS="CaptureInfo MemoryPeak OperatorStatistic ApiStatistic OtherFile"
-
 # rows TABLE [WHERE]
 rows ()
 {

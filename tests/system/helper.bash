@@ -7,6 +7,7 @@
 # shellcheck disable=SC2154         # bats sets status, output, BATS_*
 
 TABLES="CommAnalyzerTime CommAnalyzerBandwidth CommAnalyzerMatrix StepTraceTime"
+EXTRAS="CaptureInfo MemoryPeak OperatorStatistic ApiStatistic OtherFile"
 
 setup ()
 {
@@ -153,12 +154,12 @@ truth_and_more ()
     truth_holds "$@"
 }
 
-# same_tables A B: the four tables of two results
+# same_tables A B: the tables of captures in two results
 same_tables ()
 {
     local table
 
-    for table in $TABLES; do
+    for table in $TABLES $EXTRAS; do
         cmp <(sql "SELECT * FROM $table ORDER BY rowid" "$1") \
             <(sql "SELECT * FROM $table ORDER BY rowid" "$2") ||
             fail "$table differs" || return

@@ -21,6 +21,8 @@ load run_helper
     shows "8 of 8 present"
     equals_analyze state 8
     has_rows 8
+    is "ranks with memory" 8 \
+        "$(sql "SELECT count(DISTINCT rank) FROM MemoryPeak")"
     is "rows" 1 "$(sql "SELECT count(*) > 1000 FROM (SELECT rank FROM
                         CommAnalyzerTime UNION ALL SELECT rank FROM
                         CommAnalyzerBandwidth UNION ALL SELECT rank FROM

@@ -32,7 +32,7 @@ setup ()
     # COMMAND that writes this rank's capture, where it is told to
     cat >writer <<'SCRIPT'
 #!/bin/sh
-exec "$CAPTURE_MAKER" --quiet --ranks "$WORLD_SIZE" --ops 8 \
+exec "$CAPTURE_MAKER" --quiet --ranks "$WORLD_SIZE" --ops 8 --extras \
     --only-rank "$RANK" "${1:-$ROLLCALL_CAPTURE_DIR}"
 SCRIPT
     chmod +x writer

@@ -270,6 +270,31 @@ static void test_bad_memory (void **state)
            "npu_module_mem.csv: line 2: fewer fields");
 }
 
+/* More than one buffer, and records across its edges. */
+static void test_large_file (void **state)
+{
+    static char big[4u << 20];
+    size_t used = (size_t)snprintf (big, sizeof (big), "%s", MODULE_HEAD);
+    char want[128];
+    int i;
+
+    (void)state;
+    make_capture ();
+    for (i = 0; used < sizeof (big) - 100; i++)
+        used += (size_t)snprintf (big + used, sizeof (big) - used,
+                                  "0,\"HC\nCL\",%d.5\t,%d.25,NPU:0\r\n",
+                                  1000000 + i, 1 + i);
+    put (OUT "npu_module_mem.csv", big);
+    (void)snprintf (want, sizeof (want), "0|HC\nCL|module|%d.25|%d.5\n", i,
+                    1000000 + i - 1);
+    check (TABLE_MEMORY, want, CAPTURE_COMPLETE, "");
+    (void)snprintf (big + used, sizeof (big) - used, "0,a,b,c,d\n");
+    put (OUT "npu_module_mem.csv", big);
+    (void)snprintf (want, sizeof (want), "npu_module_mem.csv: line %d: not a "
+                    "number: \"c\"", 2 * i + 2);
+    check (TABLE_STEP, "|13|1|0|0|0|0|0|0|0|\n", CAPTURE_PARTIAL, want);
+}
+
 /* Components beyond all measure share rows. */
 static void test_many_components (void **state)
 {
@@ -531,6 +556,7 @@ int main (void)
         cmocka_unit_test (test_bounds),
         cmocka_unit_test (test_memory),
         cmocka_unit_test (test_bad_memory),
+        cmocka_unit_test (test_large_file),
         cmocka_unit_test (test_many_components),
         cmocka_unit_test (test_info),
         cmocka_unit_test (test_long_info),
