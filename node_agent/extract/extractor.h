@@ -58,9 +58,6 @@ int extractors_run (struct source *src, struct err *err);
 bool link_csv_is_there (const struct source *src, uint64_t *size);
 bool memory_timeline_is_there (const struct source *src, uint64_t *size);
 bool timeline_is_there (const struct source *src, uint64_t *size);
-void read_timeline (struct source *src, unsigned want, struct verdict *v,
-                    struct err *err);
-
 void read_analysis_db (struct source *src, unsigned want, struct verdict *v,
                        struct err *err);
 void read_communication (struct source *src, unsigned want, struct verdict *v,

@@ -115,6 +115,8 @@ static bool put_time (struct reader *r, const char *id, int64_t start,
 
     if (!csv_text (&r->csv, r->where[K_NAME], NAME_MAX_BYTES, &name))
         return false;
+    // bytes that were repaired may have become more
+    name.n = name.n < NAME_MAX_BYTES ? name.n : NAME_MAX_BYTES;
     memcpy (op, name.s, name.n);
     op[name.n] = '\0';
     (void)snprintf (step, sizeof (step), "step%s", id);

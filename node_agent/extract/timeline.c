@@ -359,7 +359,7 @@ static int add_op (struct timeline *t, const struct timeline_thread *th,
                    int64_t start, double dur)
 {
     const struct trace_event *e = &t->event;
-    size_t need = t->names_used + e->name_size;
+    size_t need = t->names_used + e->name_size + 1;
 
     if (t->nops == TIMELINE_OPS_MAX || need > TIMELINE_NAMES_MAX)
         return too_much (t, "communication ops");
@@ -381,7 +381,7 @@ static int add_op (struct timeline *t, const struct timeline_thread *th,
         t->names = names;
         t->names_cap = cap;
     }
-    memcpy (t->names + t->names_used, e->name, e->name_size);
+    memcpy (t->names + t->names_used, e->name, e->name_size + 1);
     t->ops[t->nops++] = (struct timeline_op){
         .start = start, .dur = dur, .name = (uint32_t)t->names_used,
         .name_size = e->name_size, .thread = (uint32_t)(th - t->threads),

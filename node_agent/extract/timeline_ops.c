@@ -38,7 +38,6 @@ struct maker {
     struct sorted_op *ops;
     struct comm_task *tasks;    // of one op
     size_t cap;
-    char *name;                 // the op's
     struct comm_tables tables;
     struct err *err;
 };
@@ -272,21 +271,20 @@ static bool one_op (struct maker *m, const struct sorted_op *o)
 {
     struct timeline *t = m->t;
     const struct role *r = &m->roles[o->op->thread];
-    struct comm_op op = { .name = m->name, .other_group = r->label,
+    const char *name = t->names + o->op->name;
+    struct comm_op op = { .name = name, .other_group = r->label,
                           .start = o->op->start, .elapse = o->op->dur };
     char step[FLOW_STEP_ID_MAX + 8];
     size_t n;
 
     if (!r->ops)
         return true;            // some other row of the process
-    memcpy (m->name, t->names + o->op->name, o->op->name_size);
-    m->name[o->op->name_size] = '\0';
     (void)snprintf (step, sizeof (step), "step%s",
                     t->flows.nsteps ? t->flows.steps[o->step].id : "");
     if (!steps_wanted (t->src->steps, step, strlen (step)))
         return true;
     op.step = step;
-    op.group = group_of (m, r, m->name);
+    op.group = group_of (m, r, name);
     if (!take_tasks (m, o, &n))
         return no_memory (m);
     return comm_tables_op (&m->tables, &op, m->tasks, n);
@@ -317,8 +315,7 @@ bool timeline_comm_rows (struct timeline *t, unsigned want, struct err *err)
     m.roles = calloc ((size_t)t->nthreads + 1, sizeof (*m.roles));
     m.planes = calloc ((size_t)t->nthreads + 1, sizeof (*m.planes));
     m.ops = calloc ((size_t)t->nops + 1, sizeof (*m.ops));
-    m.name = malloc (TRACE_NAME_MAX);
-    if (!order || !m.roles || !m.planes || !m.ops || !m.name) {
+    if (!order || !m.roles || !m.planes || !m.ops) {
         (void)no_memory (&m);
     } else if (comm_tables_init (&m.tables, t->src, want, err)) {
         assign_roles (&m, order);
@@ -333,6 +330,5 @@ bool timeline_comm_rows (struct timeline *t, unsigned want, struct err *err)
     free (m.planes);
     free (m.ops);
     free (m.tasks);
-    free (m.name);
     return good;
 }

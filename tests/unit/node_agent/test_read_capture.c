@@ -184,7 +184,7 @@ static void test_life (void **state)
     assert_int_equal (c.state, CAPTURE_RAW);
     assert_int_equal (c.rank, 7);
     capture_fini (&c);
-    put (OUT "/kernel_details.csv", "");
+    put (OUT "/operator_details.csv", "");
     look (&c);
     assert_int_equal (c.state, CAPTURE_ANALYSING);
     capture_fini (&c);
