@@ -99,6 +99,19 @@ bool arrival_by_start (const struct arrival *a, size_t n)
     return true;
 }
 
+bool arrival_fits (const struct arrival *a, size_t n)
+{
+    double last_us = a->start_us;
+
+    for (size_t i = 1; i < n; i++)
+        last_us = a[i].start_us > last_us ? a[i].start_us : last_us;
+    for (size_t i = 0; i < n; i++) {
+        if (a[i].start_us + a[i].elapse_ms * US_PER_MS < last_us)
+            return false;
+    }
+    return true;
+}
+
 size_t arrival_wait (const struct arrival *a, size_t n, double *wait_ms)
 {
     bool by_start = arrival_by_start (a, n);

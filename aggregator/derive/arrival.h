@@ -20,6 +20,7 @@ struct arrival {
     uint32_t rank : 24;         // CAPTURE_WORLD_MAX is 2^17
     uint32_t p2p : 1;
     uint32_t by_start : 1;      // which rule is to be used
+    uint32_t guessed : 1;       // no group was named: the world's is assumed
 };
 
 /* From an op's name: whether none of its ranks can end before the last one has
@@ -45,6 +46,11 @@ enum arrival_set {
 
 /* How the n rows of one op are, sorted by rank. */
 enum arrival_set arrival_judge (const struct arrival *a, size_t n);
+
+/* Whether a whole set can be one op by its times: nobody ended before the last
+ * one had come.
+ */
+bool arrival_fits (const struct arrival *a, size_t n);
 
 /* Whether all of them were seen by clocks that start times are compared of. */
 bool arrival_by_start (const struct arrival *a, size_t n);

@@ -16,6 +16,7 @@ struct members {
     struct texts names;
     struct member *slots;
     size_t n, nslots;           // nslots: a power of two
+    uint32_t world, world_size;
 };
 
 void members_destroy (struct members *m)
@@ -81,6 +82,21 @@ static int add (struct members *m, sqlite3_stmt *st)
     return 0;
 }
 
+static void read_world (sqlite3 *db, struct members *m)
+{
+    m->world_size = (uint32_t)db_int (db, "SELECT count(*) FROM Roster WHERE "
+                                          "expected", 0);
+    m->world = (uint32_t)db_int (db, "SELECT min(id) FROM CommGroup WHERE "
+                                     "size=(SELECT count(*) FROM Roster WHERE "
+                                     "expected)", 0);
+}
+
+uint32_t members_world (const struct members *m, uint32_t *size)
+{
+    *size = m->world_size;
+    return m->world;
+}
+
 int members_read (sqlite3 *db, struct members **ret, struct err *err)
 {
     struct members *m = calloc (1, sizeof (*m));
@@ -103,6 +119,7 @@ int members_read (sqlite3 *db, struct members **ret, struct err *err)
             (void)err_set (err, ENOMEM, "no memory for groups");
     }
     (void)sqlite3_finalize (st);
+    read_world (db, m);
     if (rc < 0)
         members_destroy (m);
     else

@@ -23,4 +23,9 @@ void members_destroy (struct members *m);       // m may be NULL
 uint32_t members_group (const struct members *m, const char *name, size_t n,
                         int64_t rank, uint32_t *size);
 
+/* The group of all ranks that are expected (the first of several); 0: there is
+ * none.
+ */
+uint32_t members_world (const struct members *m, uint32_t *size);
+
 #endif

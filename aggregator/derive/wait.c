@@ -31,7 +31,7 @@ struct deriver {
     double *wait_ms;            // of one op
     size_t room;
     int64_t by_start, by_elapse;        // ops of whole sets, by rule
-    int64_t incomplete, ambiguous;
+    int64_t incomplete, ambiguous, guessed;
     uint64_t dropped;
     // what the last rows had
     int64_t capture, rank;      // rank -1: it does not count
@@ -91,14 +91,18 @@ static uint32_t step_of (struct deriver *d, sqlite3_stmt *st)
     return d->step;
 }
 
-/* A rank has some groups, and thousands of ops in each. */
+/* A rank has some groups, and thousands of ops in each.  Traces need not name
+ * any: an op that all ranks have may be one of all of them, see take_op.
+ */
 static uint32_t group_of (struct deriver *d, sqlite3_stmt *st, uint32_t *size)
 {
     size_t n;
     const char *name = text_at (st, ROW_GROUP, &n);
     unsigned i = n > 0 ? (unsigned)(name[n - 1] + 5 * name[n / 2]) % GROUPS : 0;
 
-    if (n == 0 || n >= CAPTURE_HASH_MAX)
+    if (n == 0)
+        return d->trace ? members_world (d->members, size) : 0;
+    if (n >= CAPTURE_HASH_MAX)
         return 0;
     if (strcmp (d->groups[i].name, name) != 0) {
         memcpy (d->groups[i].name, name, n + 1);
@@ -165,6 +169,8 @@ static bool read_row (struct deriver *d, sqlite3_stmt *st, struct arrival *a)
     a->row = sqlite3_column_int64 (st, ROW_ID);
     a->rank = (uint32_t)d->rank & 0xffffff;
     a->by_start = d->trace;
+    a->guessed = d->trace &&
+                 sqlite3_column_type (st, ROW_GROUP) == SQLITE_NULL;
     a->key = arrival_key (op, n, a->p2p);
     a->start_us = sqlite3_column_double (st, ROW_START);
     a->elapse_ms = sqlite3_column_double (st, ROW_ELAPSE);
@@ -233,6 +239,11 @@ static int take_op (void *arg, const struct arrival *a, size_t n,
     if ((rc = make_room (d, n, err)) < 0)
         return rc;
     by_start = arrival_by_start (a, n);
+    if (a->guessed && !(by_start && arrival_fits (a, n))) {
+        d->ambiguous++;
+        return 0;
+    }
+    d->guessed += a->guessed;
     late = arrival_wait (a, n, d->wait_ms);
     d->by_start += by_start;
     d->by_elapse += !by_start;
@@ -289,6 +300,8 @@ static int say_job (struct deriver *d, struct err *err)
         rc = say_count (st, "wait_ops_incomplete", d->incomplete, err);
     if (rc == 0)
         rc = say_count (st, "wait_ops_ambiguous", d->ambiguous, err);
+    if (rc == 0)
+        rc = say_count (st, "wait_ops_without_group", d->guessed, err);
     if (rc == 0)
         rc = say_count (st, "wait_rows_dropped", (int64_t)d->dropped, err);
     if (rc == 0 && !isnan (ends)) {
