@@ -32,7 +32,7 @@ static struct member *slot_of (struct member *slots, size_t nslots,
                                uint32_t name, uint32_t rank)
 {
     uint64_t h = ((uint64_t)name << 32 | rank) * UINT64_C (0x9e3779b97f4a7c15);
-    size_t i = (size_t)(h >> 20) & (nslots - 1);
+    size_t i = (size_t)(h ^ h >> 32) & (nslots - 1);
 
     while (slots[i].group != 0 &&
            (slots[i].name != name || slots[i].rank != rank))

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PAIRS_MAX (1u << 20)    // in memory: 40 MiB, half as many again full
+#define PAIRS_MAX (1u << 19)    // in memory: 32 MiB, with free places
 
 struct pairs {
     sqlite3 *db;
@@ -53,9 +53,10 @@ static struct pair *slot_of (struct pair *slots, size_t nslots,
                  UINT64_C (0x9e3779b97f4a7c15);
     size_t i;
 
-    h = (h ^ ((uint64_t)one->late << 32 | one->waiting)) *
-        UINT64_C (0xd6e8feb86659fd93);
-    for (i = (size_t)(h >> 24) & (nslots - 1);
+    h ^= ((uint64_t)one->late << 32 | one->waiting) *
+         UINT64_C (0xd6e8feb86659fd93);
+    h = (h ^ h >> 32) * UINT64_C (0xd6e8feb86659fd93);
+    for (i = (size_t)(h ^ h >> 32) & (nslots - 1);
          slots[i].ops != 0 && !same (&slots[i], one);)
         i = (i + 1) & (nslots - 1);
     return &slots[i];

@@ -506,3 +506,15 @@ matched ()
     is "sums of operators" 187 "$(sql "SELECT sum(count) FROM OperatorStatistic
         WHERE rank=0")"
 }
+
+# Rank 5 sleeps 30 ms in each step.
+@test "eight ranks of gloo: the one that sleeps is the one waited for" {
+    real_setup kineto/gloo8
+    analyze
+    expect_status 0
+    is "late" 5 "$(sql "SELECT late_rank FROM Wait GROUP BY 1 ORDER BY
+                        sum(wait_ms) DESC LIMIT 1")"
+    is "more than 30 ms in each step" 2 \
+        "$(sql "SELECT count(*) FROM (SELECT step FROM Wait WHERE late_rank=5
+                GROUP BY step HAVING max(wait_ms) > 30)")"
+}

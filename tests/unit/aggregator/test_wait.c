@@ -40,6 +40,7 @@ static int setup (void **state)
     assert_int_equal (part_create (j->path, &j->cancel, &j->part, NULL), 0);
     assert_int_equal (part_commit (j->part, NULL), 0);
     j->db = part_db (j->part);
+    assert_int_equal (db_exec (j->db, "BEGIN", NULL), 0);
     assert_int_equal (tables_create (j->db, NULL), 0);
     for (int i = 0; i < RANKS; i++) {
         capture_init (&j->items[i].capture);
@@ -58,6 +59,7 @@ static int teardown (void **state)
 
     for (int i = 0; i < RANKS; i++)
         capture_fini (&j->items[i].capture);
+    assert_int_equal (db_exec (j->db, "COMMIT", NULL), 0);
     part_destroy (j->part);
     (void)unlink (j->path);
     (void)snprintf (path, sizeof (path), "%s/t.ops", j->dir);
