@@ -113,9 +113,9 @@ JSON
     is "rule" "latest start" \
         "$(sql "SELECT value FROM Job WHERE key='wait_rule'")"
     is "of rank 0 in us: 20 ms and the ranks' 20 us; then 0.475 ms" "20020 475" \
-        "$(sql "SELECT DISTINCT round(wait_time * 1000) + 0 || ' ' ||
-                round(transit_time * 1000) FROM CommAnalyzerTime
-                WHERE rank=0" | sed 's/\.0//g')"
+        "$(sql "SELECT DISTINCT CAST(round(wait_time * 1000) AS INTEGER) ||
+                ' ' || CAST(round(transit_time * 1000) AS INTEGER)
+                FROM CommAnalyzerTime WHERE rank=0")"
     # 1 MB all-reduced among 4: 1.5 MB in 0.475 ms
     is "bandwidth" "HCCS 1.5 3.1579,SDMA 1.5 3.1579" \
         "$(sql "SELECT group_concat(x) FROM (SELECT DISTINCT transport_type ||
