@@ -283,7 +283,7 @@ static void master_span (const struct comm_task *tasks, size_t n,
         if (t->plane == plane && (double)(t->start - first) + t->dur > length)
             length = (double)(t->start - first) + t->dur;
     }
-    f->start_us = (double)begin / 1000.0;
+    f->start_us = comm_us (begin);
     f->elapse = ms (length);
 }
 
@@ -428,7 +428,7 @@ int comm_figures (struct comm_work *w, const struct comm_op *op,
     uint32_t master;
     bool known;
 
-    *f = (struct comm_figures){ .start_us = (double)op->start / 1000.0,
+    *f = (struct comm_figures){ .start_us = comm_us (op->start),
                                 .elapse = ms (op->elapse) };
     if (n == 0) {
         f->transit = f->wait = f->sync = f->idle = NAN;

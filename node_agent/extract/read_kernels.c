@@ -127,7 +127,7 @@ static bool put_time (struct reader *r, const char *id, int64_t start,
     b->text[TIME_OP][n] = batch_text (b, op, name.n);
     b->text[TIME_GROUP][n] = group ? batch_text (b, group, strlen (group))
                                    : BATCH_NULL_TEXT;
-    b->real[TIME_START][n] = (double)start / 1000.0;
+    b->real[TIME_START][n] = comm_us (start);
     b->real[TIME_ELAPSE][n] = us / 1000.0;
     b->real[TIME_TRANSIT][n] = b->real[TIME_WAIT][n] = NAN;
     b->real[TIME_SYNC][n] = b->real[TIME_IDLE][n] = NAN;

@@ -1,4 +1,5 @@
 /* node_agent/extract/timeline_steps.c - StepTraceTime from overlap rows */
+#include "extract/comm_tasks.h"
 #include "extract/timeline.h"
 
 #include <errno.h>
@@ -284,8 +285,8 @@ static void put_extra (struct batch *b, const struct timeline_process *p,
 
     b->real[EXTRA_DEVICE][n] = p ? device_number (p) : NAN;
     b->text[EXTRA_STEP][n] = batch_text (b, step->id, strlen (step->id));
-    b->real[EXTRA_HOST_START][n] = us (step->host_start);
-    b->real[EXTRA_HOST_END][n] = us (step->host_end);
+    b->real[EXTRA_HOST_START][n] = comm_us (step->host_start);
+    b->real[EXTRA_HOST_END][n] = comm_us (step->host_end);
     b->real[EXTRA_MEMORY_ONLY][n] = NAN;
 }
 

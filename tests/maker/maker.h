@@ -51,7 +51,14 @@ enum transport {
     T_NULL
 };
 
-enum form { FORM_TEXT = 1, FORM_DB = 2, FORM_BOTH = 3 };
+// The last two are instead of the others.
+enum form {
+    FORM_TEXT = 1,
+    FORM_DB = 2,
+    FORM_BOTH = 3,
+    FORM_TIMELINE = 4,
+    FORM_KERNELS = 8
+};
 
 enum break_flag {
     B_TRUNCATED_JSON = 1 << 0,
@@ -178,6 +185,19 @@ struct op {
     struct band bands[BAND_COUNT];
     size_t first_link;
     size_t link_count;
+    // in ticks; only the timeline needs these
+    int64_t begin;
+    int64_t elapse;
+    int64_t sync;
+    int64_t wait;    // 0: has_wait is false
+    int64_t compute; // that ends where the op begins
+    int64_t overlap; // computing within the op, from its begin
+};
+
+// One packet of a link, kept for timelines only.
+struct packet {
+    int64_t bytes;
+    int64_t ticks;
 };
 
 // What one op moved over one link; src and dst are group ranks.
@@ -189,6 +209,8 @@ struct link {
     double mb;
     double ms;
     double gbps;
+    size_t first_packet;
+    size_t packet_count;
 };
 
 // One line of step_trace_time.csv, all in microseconds.
@@ -204,6 +226,12 @@ struct step_row {
     double exclude_receive;
     double preparing;
     bool has_bubble; // false: printed as the integer 0
+    // in ticks: what the host needs, the first event, the end, and the
+    // computing behind the last op
+    int64_t prepare;
+    int64_t first_tick;
+    int64_t end_tick;
+    int64_t tail;
 };
 
 // Which capture is to be made.
@@ -227,6 +255,9 @@ struct capture {
     struct link *links;
     size_t link_count;
     size_t link_room;
+    struct packet *packets;
+    size_t packet_count;
+    size_t packet_room;
 };
 
 // One row of the aggregated matrix.  Rows with equal key belong together.
@@ -313,6 +344,12 @@ struct tables *open_tables (const char *path, const struct options *opt,
                             bool is_truth);
 void add_capture_rows (struct tables *t, const struct capture *c);
 void close_tables (struct tables *t);
+
+// maker_timeline.c
+void write_trace_view (const struct capture *c, const char *path);
+
+// maker_kernels.c
+void write_kernels (const struct capture *c, const char *path);
 
 // maker_layout.c
 int64_t write_capture (const struct capture *c);

@@ -136,6 +136,14 @@ static void write_output (const struct capture *c, const char *dir)
         if (opt->extras)
             write_extras (c, dir);
     }
+    if (opt->form & FORM_TIMELINE) {
+        join_path (path, dir, "trace_view.json");
+        write_trace_view (c, path);
+    }
+    if (opt->form & FORM_KERNELS) {
+        join_path (path, dir, "kernel_details.csv");
+        write_kernels (c, path);
+    }
     if (opt->form & FORM_DB) {
         join_path (path, dir, "analysis.db");
         struct tables *t = open_tables (path, opt, false);

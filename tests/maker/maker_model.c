@@ -241,6 +241,8 @@ static void set_times (const struct sim *s, struct op *op, int64_t transit,
         wait += (int64_t)(draw (luck, D_WAIT) % most);
     op->start_us = (double)s->c->base_us + (double)s->start / TICKS_PER_US;
     op->elapse_ms = (double)(s->latest + s->length - s->start) / TICKS_PER_MS;
+    op->begin = s->start;
+    op->elapse = s->latest + s->length - s->start;
     op->has_transit = transit > 0 && !quiet;
     op->has_wait = !quiet;
     if (op->has_transit)
@@ -248,6 +250,8 @@ static void set_times (const struct sim *s, struct op *op, int64_t transit,
     if (op->has_wait) {
         op->wait_ms = (double)wait / TICKS_PER_MS;
         op->sync_ms = (double)sync / TICKS_PER_MS;
+        op->wait = wait;
+        op->sync = sync;
     }
     op->idle_ms = op->elapse_ms - op->transit_ms - op->wait_ms;
 }
@@ -267,7 +271,9 @@ static void keep_op (struct sim *s, const struct slot *slot)
     int peers[MAX_PEERS];
     bool bare = slot->shape == &shapes[0] &&
                 draw (slot->luck, D_BARE) % BARE_EVERY == 0;
+    // a timeline has no link without a name that moves nothing else
     bool null = type->reach == REACH_ROOT &&
+                (s->opt->form & FORM_TIMELINE) == 0 &&
                 draw (slot->luck, D_NULL) % NULL_EVERY == 0;
     struct transfer t = {.shape = slot->shape,
                          .peers = peers,
@@ -294,6 +300,8 @@ static void add_to_step (struct sim *s, const struct slot *slot)
     if (draw (slot->luck, D_OVERLAP) % OVERLAP_EVERY == 0)
         overlap = scaled (s, rank, s->length / OVERLAP_PART,
                           draw (s->keys[rank], slot->luck));
+    s->c->ops[s->c->op_count - 1].compute = compute;
+    s->c->ops[s->c->op_count - 1].overlap = overlap;
     row->computing += (double)(compute + overlap) / TICKS_PER_US;
     row->communication += (double)elapse / TICKS_PER_US;
     row->not_overlapped += (double)(elapse - overlap) / TICKS_PER_US;
@@ -314,11 +322,14 @@ static void open_step (struct sim *s, int step)
         uint64_t luck = draw (s->keys[r] ^ D_PREPARE, (uint64_t)step);
         int64_t prepare = PREPARE_MIN + (int64_t)(luck % PREPARE_SPAN);
         s->clock[r] += prepare;
-        if (r == kept)
+        if (r == kept) {
+            s->c->steps[step].prepare = prepare;
             s->c->steps[step].preparing =
                 quarters ((double)prepare / TICKS_PER_US);
+        }
     }
     s->first_tick = s->clock[kept];
+    s->c->steps[step].first_tick = s->first_tick;
     s->bubble = 0;
 }
 
@@ -334,10 +345,13 @@ static void close_step (struct sim *s, int step)
         uint64_t luck = draw (s->keys[r] ^ D_TAIL, (uint64_t)step);
         int64_t tail = scaled (s, r, base, luck);
         s->clock[r] += GAP_MIN + tail;
-        if (r == kept)
+        if (r == kept) {
             row->computing += (double)tail / TICKS_PER_US;
+            row->tail = tail;
+        }
     }
     row->free += GAP_MIN / TICKS_PER_US;
+    row->end_tick = s->clock[kept];
     row->overlapped = row->communication - row->not_overlapped;
     int64_t span = s->clock[kept] - s->first_tick;
     row->bubble = (double)s->bubble / TICKS_PER_US;
@@ -411,4 +425,5 @@ void free_capture (struct capture *c)
     free (c->steps);
     free (c->ops);
     free (c->links);
+    free (c->packets);
 }

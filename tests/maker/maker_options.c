@@ -126,7 +126,8 @@ static _Noreturn void help (void)
           "  --ranks N --steps S --ops K --first-step F --seed X\n"
           "  --only-rank R --skip-ranks LIST --ranks-per-host M\n"
           "  --slow-rank R --slow-link SRC-DST --transports LIST\n"
-          "  --form text|db|both --age 2023|2024|2025|2026 --level 0|1|2\n"
+          "  --form text|db|both|timeline|kernels --age 2023|2024|2025|2026\n"
+          "  --level 0|1|2\n"
           "  --layout real|renamed --repeat N\n"
           "  --indent --crlf --extras --string-rank --no-rank\n"
           "  --break KIND[:RANK] --huge-bytes N --truth FILE --quiet\n\n"
@@ -285,11 +286,14 @@ static void parse_switch (struct options *opt, int id)
 
 static void parse_style (struct options *opt, int id, const char *arg)
 {
-    static const char *const forms[] = {"text", "db", "both", NULL};
+    static const char *const forms[] = {"text",     "db",      "both",
+                                        "timeline", "kernels", NULL};
+    static const int form_bits[] = {FORM_TEXT, FORM_DB, FORM_BOTH,
+                                    FORM_TIMELINE, FORM_KERNELS};
     static const char *const layouts[] = {"real", "renamed", NULL};
     switch (id) {
     case O_FORM:
-        opt->form = FORM_TEXT + parse_word ("form", arg, forms);
+        opt->form = form_bits[parse_word ("form", arg, forms)];
         break;
     case O_LAYOUT:
         opt->renamed = parse_word ("layout", arg, layouts) == 1;

@@ -77,10 +77,28 @@ static struct link *new_link (struct capture *c)
     return l;
 }
 
+static void keep_packet (struct capture *c, struct link *l, int64_t bytes,
+                         int64_t ticks)
+{
+    if ((c->job->opt->form & FORM_TIMELINE) == 0)
+        return;
+    if (c->packet_count == c->packet_room) {
+        c->packet_room =
+            c->packet_room > 0 ? 2 * c->packet_room : FIRST_LINK_ROOM;
+        c->packets = realloc (c->packets, c->packet_room * sizeof *c->packets);
+        if (c->packets == NULL)
+            die ("memory");
+    }
+    if (l->packet_count++ == 0)
+        l->first_packet = c->packet_count;
+    c->packets[c->packet_count++] = (struct packet){bytes, ticks};
+}
+
 // Sends the shape's packets over a link; returns the ticks it took.  A local
 // copy (band NULL) is in the matrix only.
-static int64_t send_packets (struct link *l, struct band *band,
-                             const struct shape *s, int64_t rate, uint64_t luck)
+static int64_t send_packets (struct capture *c, struct link *l,
+                             struct band *band, const struct shape *s,
+                             int64_t rate, uint64_t luck)
 {
     int64_t ticks = 0;
     int64_t count = s->packets + (s->tail > 0);
@@ -92,6 +110,7 @@ static int64_t send_packets (struct link *l, struct band *band,
         l->mb += (double)bytes / BYTES_PER_MB;
         l->ms += ms;
         ticks += spent;
+        keep_packet (c, l, bytes, spent);
         if (band != NULL)
             add_packet (band, l->transport, bytes, ms);
     }
@@ -134,7 +153,7 @@ int64_t fill_traffic (struct capture *c, size_t op_index,
         struct link *l = new_link (c);
         *l = (struct link){
             .op = op_index, .src = place, .dst = place, .transport = t->local};
-        send_packets (l, NULL, t->shape, link_rate (opt, T_LOCAL, -1, 0),
+        send_packets (c, l, NULL, t->shape, link_rate (opt, T_LOCAL, -1, 0),
                       t->luck);
     }
     for (int i = 0; i < t->peer_count; i++) {
@@ -146,7 +165,7 @@ int64_t fill_traffic (struct capture *c, size_t op_index,
         int64_t rate = link_rate (opt, l->transport, a, b);
         uint64_t luck = draw (t->luck, (uint64_t)i);
         int64_t ticks =
-            send_packets (l, &op->bands[l->transport], t->shape, rate, luck);
+            send_packets (c, l, &op->bands[l->transport], t->shape, rate, luck);
         if (i == 0)
             first = ticks;
     }

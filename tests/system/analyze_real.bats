@@ -304,7 +304,7 @@ only ()
         communication free bubble
         communication_not_overlapped_and_exclude_receive" 0.001 step
     near_json StepTraceTime "stage preparing" 0.19 step
-    near_json CommAnalyzerTime start_timestamp 0.25 "hccl_op_name step type"
+    near_json CommAnalyzerTime start_timestamp 0 "hccl_op_name step type"
     near_json CommAnalyzerTime "elapse_time transit_time wait_time
         synchronization_time idle_time" 2.5e-4 "hccl_op_name step type"
     near_json CommAnalyzerBandwidth "transit_time total_duration" 2.5e-4 \
