@@ -45,6 +45,11 @@ struct walk {
 
 static void walk_dir (struct walk *w, int fd, unsigned depth);
 
+static bool is_read (const struct source *src, const char *name)
+{
+    return extractors_know (name) || strcmp (name, src->event_db) == 0;
+}
+
 static void walk_entry (struct walk *w, int dirfd, const char *name,
                         unsigned depth)
 {
@@ -58,7 +63,7 @@ static void walk_entry (struct walk *w, int dirfd, const char *name,
     memcpy (w->path + n, name, size + 1);
     if (S_ISREG (st.st_mode)) {
         w->bytes += (uint64_t)st.st_size;
-        if (!w->sum && (depth < DEPTH_MAX || !extractors_know (name)))
+        if (!w->sum && (depth < DEPTH_MAX || !is_read (w->src, name)))
             extras_file (w->src, w->path, (uint64_t)st.st_size);
     } else if (S_ISDIR (st.st_mode) && depth > 0 &&
                (fd = fileio_open_dir_at (dirfd, name, NULL)) >= 0) {

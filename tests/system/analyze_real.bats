@@ -518,3 +518,19 @@ matched ()
         "$(sql "SELECT count(*) FROM (SELECT step FROM Wait WHERE late_rank=5
                 GROUP BY step HAVING max(wait_ms) > 30)")"
 }
+
+# They have no rank of their own: the trace's name says whose they are.
+@test "memory timelines beside the traces whose names they begin with" {
+    real_setup kineto/gloo8
+    printf '[[1700000000000000],[[0,1048576]]]' >job/rank0_mem.json
+    printf '[[1700000000000000000,2,3145728,4]]' | gzip \
+        >job/rank1.raw.json.gz
+    echo x >job/rank1_stacks.txt
+    analyze
+    expect_status 0
+    is "peaks" "0 PARAMETER 1.0,1 ACTIVATION 3.0" "$(sql "SELECT
+        group_concat(rank || ' ' || component || ' ' || (peak + 0.0)) FROM
+        MemoryPeak WHERE component<>'TOTAL'")"
+    is "not read" "1 rank1_stacks.txt" \
+        "$(sql "SELECT rank || ' ' || path FROM OtherFile")"
+}

@@ -526,8 +526,10 @@ static void test_other_files (void **state)
     put ("FRAMEWORK/deep/b", "1234");
     put ("notes\xff.txt", "12");
     put ("../rank_0_ascend_pt_op_args/x", "123456");
+    put (OUT "analyse.done", "");
+    put (OUT "sub/analyse.done", "");
     check (TABLE_FILE, "../rank_0_ascend_pt_op_args/|6\n" OUT
-           "kernels.csv|5\n" OUT "sub/stacks.txt|1\nFRAMEWORK/|7\n"
+           "kernels.csv|5\n" OUT "sub/analyse.done|0\n" OUT "sub/stacks.txt|1\nFRAMEWORK/|7\n"
            "notes\xef\xbf\xbd.txt|2\n", CAPTURE_COMPLETE, "");
     assert_int_equal (fileio_remove_tree (where ("../rank_0_ascend_pt_op_args"),
                                           NULL), 0);
