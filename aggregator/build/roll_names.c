@@ -14,9 +14,18 @@ struct nameless {
     size_t known;               // traces that say their rank
 };
 
+static bool ends_with (const char *s, const char *end)
+{
+    size_t n = strlen (s), m = strlen (end);
+
+    return n >= m && strcmp (s + n - m, end) == 0;
+}
+
+/* One file: of torch.profiler, or exported alone by torch_npu. */
 static bool is_trace (const struct capture *c)
 {
-    return strcmp (c->framework, "kineto") == 0;
+    return strcmp (c->framework, "kineto") == 0 ||
+           ends_with (c->name, ".json") || ends_with (c->name, ".json.gz");
 }
 
 /* A number of the name, counted from its start or, if 'place' is negative, the
