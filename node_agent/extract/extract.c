@@ -88,14 +88,7 @@ static int source_open (struct source *src)
         src->form = FORM_TRACE;
         src->file = name;
         src->dir = open_above (src->path, slash);
-        if (src->dir < 0)
-            return cannot_open (src);
-        src->trace = trace_kind_at (src->dir, name);
-        (void)snprintf (src->capture->framework,
-                        sizeof (src->capture->framework), "%s",
-                        src->trace == TRACE_TORCH_NPU ? "ascend_pt"
-                                                      : "kineto");
-        return 0;
+        return src->dir < 0 ? cannot_open (src) : 0;
     }
     src->dir = open (src->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC |
                                     O_NOFOLLOW);

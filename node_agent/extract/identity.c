@@ -300,6 +300,17 @@ void source_name (struct source *src)
         c->order_ns = name.made_ns;
 }
 
+static void identify_trace (struct source *src)
+{
+    struct capture *c = src->capture;
+
+    src->trace = trace_kind_at (src->dir, src->file);
+    (void)snprintf (c->framework, sizeof (c->framework), "%s",
+                    src->trace == TRACE_TORCH_NPU ? "ascend_pt" : "kineto");
+    if (!src->sink)             // else its reader says whose it is
+        trace_identify (src);
+}
+
 int source_identify (struct source *src, struct err *err)
 {
     struct capture *c = src->capture;
@@ -307,8 +318,7 @@ int source_identify (struct source *src, struct err *err)
     int rc;
 
     if (src->form == FORM_TRACE) {
-        if (!src->sink)         // else its reader says whose it is
-            trace_identify (src);
+        identify_trace (src);
         return 0;
     }
     if ((rc = each_name (src->dir, src, note_entry)) < 0)

@@ -170,10 +170,8 @@ static void take_gpu (struct kineto *k, const struct event *e)
     struct gpu_args a;
 
     read_gpu_args (e, &a);
-    if (kind == GPU_SYNC ? a.stream < 0 && !span_is (e->name, "Event Sync") &&
-                               !span_is (e->name, "Context Sync")
-                         : a.stream < 0 || a.correlation < 0)
-        return;
+    if (a.stream < 0 || (a.correlation < 0 && kind != GPU_SYNC))
+        return;                 // the host waits: no work of the device
     kineto_name_add (k, &k->kernels, e->name, (uint8_t)kind, e->ts, e->dur);
     if (!(g = kineto_room (k, &k->gpu, &k->ngpu, &k->gpu_cap, sizeof (*g))))
         return;
