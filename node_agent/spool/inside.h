@@ -159,7 +159,8 @@ int note_write (struct spool *s, const char *name, const char *text,
 #define LOSS_UNKNOWN "something is lost, and the note of it is damaged"
 
 /* All of a capture is lost, in words; so many of its raw files or directories
- * are; one more raw file of it is.  And nothing of it is, in any version.
+ * are; one more raw file of it is.  No effect on a version behind which another
+ * one was sealed.  And nothing of it is, in any version.
  */
 int loss_write (struct spool *s, uint64_t capture, const char *text,
                 struct err *err);

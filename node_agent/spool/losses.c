@@ -16,11 +16,30 @@
 static const char raw_text[] = "%llu raw files or directories of %.300s are "
     "not delivered; the first is %.300s";
 
+/* A later version of it was sealed, with all that is there now: what becomes of
+ * this one is no loss.
+ */
+static bool is_superseded (struct spool *s, uint64_t capture)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT 1 FROM capture c JOIN capture n ON n.key=c.key AND "
+        "n.path=c.path AND n.id>c.id AND n.state BETWEEN 3 AND 7 WHERE "
+        "c.id=?1 LIMIT 1", NULL);
+    bool yes;
+
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
+    yes = st && sqlite3_step (st) == SQLITE_ROW;
+    spool_ledger_end (st);
+    return yes;
+}
+
 int loss_write (struct spool *s, uint64_t capture, const char *text,
                 struct err *err)
 {
     char name[32];
 
+    if (is_superseded (s, capture))
+        return 0;
     (void)snprintf (name, sizeof (name), LOST "%llu",
                     (unsigned long long)capture);
     return note_write (s, name, text, err);

@@ -375,6 +375,22 @@ static void test_lost_raw (void **state)
     lost_is (f, 0, 0, "");
 }
 
+/* The file was written to, so there is a newer version, which has it. */
+static void test_lost_older (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_item rows, raw;
+
+    (void)spool_put (f, f->raw, "v1", "rows", "raw", false);
+    next_is (f, ITEM_ROWS, 0, &rows);
+    next_is (f, ITEM_RAW, 0, &raw);
+    (void)spool_put (f, f->raw, "v2", "rows", "raw!", false);
+    assert_int_equal (spool_gone (f->s, raw.id, SPOOL_CHANGED, "changed",
+                                  NULL), 0);
+    assert_int_equal (spool_quarantine (f->s, &rows, "damaged", NULL), 0);
+    lost_is (f, 0, 0, "");
+}
+
 /* All rows before any raw file is the caller's business, in an order that the
  * ledger gives for each kind; a file of several chunks has its hashes here.
  */
@@ -441,6 +457,7 @@ int main (void)
         TEST (test_half_sealed),
         TEST (test_missing), TEST (test_left_behind), TEST (test_vanished),
         TEST (test_lost), TEST (test_lost_raw),
+        TEST (test_lost_older),
         TEST (test_hashes), TEST (test_kept), TEST (test_locked),
     };
 
