@@ -378,7 +378,7 @@ static void walk_sizes (struct comm_work *w, const struct plane *p,
         if (t->payload) {
             struct burst b = burst_at (p, i);
 
-            if (b.complete) {
+            if (b.complete && t->transport == COMM_RDMA) {
                 add_packet (w, f, COMM_BUCKET_RDMA, b.size, b.time);
                 add_link (w, f, t, "RDMA", b.size, b.time);
             }
@@ -442,6 +442,8 @@ int comm_figures (struct comm_work *w, const struct comm_op *op,
     f->items = w->items;
     arrange (w, tasks, (uint32_t)n);
     master = master_plane (tasks, n, &known);
+    if (op->masters && !known)
+        master = COMM_NO_PLANE;
     if (known)
         master_span (tasks, n, master, f);
     for (uint32_t i = 0, end; i < n; i = end) {

@@ -65,6 +65,8 @@ struct comm_op {
     const char *step;           // "step13", or "step"
     int64_t start;              // ns
     double elapse;              // ns; used when no task is a master
+    bool masters;               // the source marks masters: an op without one
+                                // has no plane that is known
 };
 
 /* What an op's tasks come to: times in ms, sizes in MB. */

@@ -4,8 +4,8 @@
  * Op by op, in order of start: its tasks come from a sorter.  The links of a
  * step are folded when its last op has been seen.
  */
-#include "extract/event_op.h"
-#include "extract/matrix_fold.h"
+#include "extract/comm_tasks.h"
+#include "extract/event_db.h"
 
 #include "base/units.h"
 
@@ -18,7 +18,6 @@
 #include <strings.h>
 
 #define MB 1e6                  // bytes of a MB
-#define MS 1e6                  // ns of a ms
 #define US 1e3                  // ns of a us
 
 enum { KIND_P2P, KIND_COLLECTIVE, KINDS };      // in the profiler's order
@@ -27,7 +26,10 @@ static const char *const kind_names[KINDS] = { "p2p", "collective" };
 
 struct comm {
     struct event_db *e;
-    struct op_work work;
+    struct comm_work *work;
+    struct comm_task *tasks;    // of the op
+    uint32_t ntasks, tasks_cap;
+    struct comm_figures figures;        // what they come to
     struct batch times, bands, matrix;
     struct matrix_fold **folds; // of each step, two; NULL: none yet
     uint32_t *last;             // of each step: its last op
@@ -123,19 +125,19 @@ static bool find_steps (struct comm *c)
 
 static void put_time (struct comm *c)
 {
-    const struct op_work *w = &c->work;
-    bool known = w->has_times && !c->e->marks;
+    const struct comm_figures *f = &c->figures;
+    bool known = !c->e->marks;
     struct batch *b = &c->times;
     uint32_t n = b->nrows++;
 
     b->text[TIME_OP][n] = event_ref (b, c->name);
     b->text[TIME_GROUP][n] = event_ref (b, c->key);
     b->real[TIME_START][n] = (double)began (c->e, c->op) / US;
-    b->real[TIME_ELAPSE][n] = w->elapse;
-    b->real[TIME_TRANSIT][n] = known ? w->transit : NAN;
-    b->real[TIME_WAIT][n] = known ? w->wait : NAN;
-    b->real[TIME_SYNC][n] = known ? w->sync : NAN;
-    b->real[TIME_IDLE][n] = known ? w->idle : NAN;
+    b->real[TIME_ELAPSE][n] = f->elapse;
+    b->real[TIME_TRANSIT][n] = known ? f->transit : NAN;
+    b->real[TIME_WAIT][n] = known ? f->wait : NAN;
+    b->real[TIME_SYNC][n] = known ? f->sync : NAN;
+    b->real[TIME_IDLE][n] = known ? f->idle : NAN;
     b->text[TIME_STEP][n] = event_ref (b, c->step);
     b->text[TIME_TYPE][n] = event_ref (b, kind_names[c->kind]);
 }
@@ -165,33 +167,24 @@ static bool put_band (struct comm *c, const char *transport,
 
 static bool put_bands (struct comm *c)
 {
-    static const char *const names[BANDS] = { "RDMA", "HCCS", "PCIE", "SDMA",
-                                              "SIO" };
-    const struct op_work *w = &c->work;
+    static const char *const names[COMM_BUCKETS] = { "RDMA", "HCCS", "PCIE",
+                                                     "SDMA", "SIO" };
+    const struct comm_figures *f = &c->figures;
 
-    for (unsigned i = 0; i < BANDS; i++) {
-        struct op_band band = w->bands[i];
-        double values[4];
+    for (unsigned i = 0; i < COMM_BUCKETS; i++) {
+        const struct comm_bucket *k = &f->buckets[i];
+        const double values[4] = { k->size, k->time, k->bandwidth, k->large };
         bool any = false;
 
-        if (i == BAND_SDMA) {   // all of them
-            band.mb += w->bands[BAND_HCCS].mb + w->bands[BAND_PCIE].mb +
-                       w->bands[BAND_SIO].mb;
-            band.ms += w->bands[BAND_HCCS].ms + w->bands[BAND_PCIE].ms +
-                       w->bands[BAND_SIO].ms;
-        }
-        values[0] = band.mb;
-        values[1] = band.ms;
-        values[2] = op_bandwidth (band.mb, band.ms);
-        values[3] = i == BAND_SDMA ? 0 : op_large_ratio (&band);
         if (values[0] + values[1] + values[2] + values[3] == 0)
             continue;
-        for (uint32_t j = 0; j < w->nbins; j++) {
-            if (w->bins[j].band != i)
+        for (uint32_t j = 0; j < f->nitems; j++) {
+            const struct comm_item *it = &f->items[j];
+
+            if (it->bucket != i)
                 continue;
             any = true;
-            if (!put_band (c, names[i], values, w->bins[j].mb,
-                           (double)w->bins[j].count, w->bins[j].ms))
+            if (!put_band (c, names[i], values, it->size, it->count, it->time))
                 return false;
         }
         if (!any && !put_band (c, names[i], values, 0, 0, 0))
@@ -211,20 +204,22 @@ static bool put_payload (struct comm *c)
 
 /* ---- links ---- */
 
-static bool fold (struct comm *c, const struct op_link *l, double bandwidth)
+static bool fold (struct comm *c, const struct comm_item *l)
 {
     struct matrix_fold **f = &c->folds[c->op->step * KINDS + c->kind];
     char op[EVENT_NAME_MAX + CAPTURE_HASH_MAX], link[32];
     struct matrix_record r = { .op = op, .link = link,
-                               .transport = l->transport, .size_mb = l->mb,
-                               .time_ms = l->ms, .bandwidth = bandwidth };
+                               .transport = l->transport, .size_mb = l->size,
+                               .time_ms = l->time };
     int rc;
 
+    if (l->time > 0)
+        r.bandwidth = units_round4 (l->size / l->time);
     if (!*f && !(*f = matrix_fold_create ()))
         return event_no_memory (c->e);
     (void)snprintf (op, sizeof (op), "%s@%s", c->name, c->key);
-    (void)snprintf (link, sizeof (link), "%" PRIu32 "-%" PRIu32, l->src,
-                    l->dst);
+    (void)snprintf (link, sizeof (link), "%" PRIu32 "-%" PRIu32,
+                    (uint32_t)(l->key >> 32), (uint32_t)l->key);
     if ((rc = matrix_fold_add (*f, &r)) == -E2BIG)
         return event_damage (c->e, "more than %u links in one step",
                              MATRIX_FOLD_RECORDS_MAX);
@@ -233,10 +228,10 @@ static bool fold (struct comm *c, const struct op_link *l, double bandwidth)
 
 static bool fold_links (struct comm *c)
 {
-    for (uint32_t i = 0; i < c->work.nlinks; i++) {
-        const struct op_link *l = &c->work.links[i];
+    const struct comm_figures *f = &c->figures;
 
-        if (!fold (c, l, l->ms > 0 ? units_round4 (l->mb / l->ms) : 0))
+    for (uint32_t i = 0; i < f->nitems; i++) {
+        if (f->items[i].bucket == COMM_BUCKETS && !fold (c, &f->items[i]))
             return false;
     }
     return true;
@@ -295,30 +290,51 @@ static int kind_of (const char *name)
     return KIND_COLLECTIVE;
 }
 
-static bool take_task (struct comm *c)
+/* A task as the sorter has it: see event_tasks.c. */
+static struct comm_task task_of (const int64_t *r)
 {
-    struct op_work *w = &c->work;
-    const int64_t *r = c->task;
-    struct op_task *t;
+    static const uint8_t kinds[] = { [TASK_OTHER] = COMM_OTHER_TASK,
+                                     [TASK_DATA] = COMM_MEMCPY,
+                                     [TASK_WAIT] = COMM_NOTIFY_WAIT };
+    static const uint8_t transports[] = {
+        [TRANSPORT_OTHER] = COMM_OTHER_TRANSPORT,
+        [TRANSPORT_SDMA] = COMM_SDMA, [TRANSPORT_RDMA] = COMM_RDMA };
+    static const uint8_t links[] = {
+        [LINK_OTHER] = COMM_OTHER_LINK, [LINK_ON_CHIP] = COMM_ON_CHIP,
+        [LINK_HCCS] = COMM_HCCS, [LINK_PCIE] = COMM_PCIE,
+        [LINK_SIO] = COMM_SIO, [LINK_HCCS_SW] = COMM_HCCS_SW };
+    unsigned kind = r[5] & 15, transport = r[5] >> 4 & 15;
+    unsigned link = r[5] >> 8 & 15;
 
-    if (w->ntasks == EVENT_OP_TASKS_MAX)
-        return event_damage (c->e, "an op has more than %u tasks",
-                             EVENT_OP_TASKS_MAX);
-    if (w->ntasks == w->tasks_cap) {
-        uint32_t cap = w->tasks_cap ? 2 * w->tasks_cap : 256;
-
-        if (!(t = realloc (w->tasks, cap * sizeof (*t))))
-            return event_no_memory (c->e);
-        w->tasks = t;
-        w->tasks_cap = cap;
-    }
-    w->tasks[w->ntasks++] = (struct op_task){
-        .start = r[1], .end = r[2], .bytes = r[3],
-        .plane = (uint32_t)r[0], .src = (uint32_t)((uint64_t)r[4] >> 32),
-        .dst = (uint32_t)r[4], .kind = r[5] & 15,
-        .transport = r[5] >> 4 & 15, .link = r[5] >> 8 & 15,
+    return (struct comm_task){
+        .start = r[1], .dur = (double)(r[2] - r[1]), .size = r[3],
+        .plane = (uint32_t)r[0],
+        // EVENT_NO_RANK is COMM_RANK_NONE
+        .src = (int32_t)(r[4] >> 32), .dst = (int32_t)(uint32_t)r[4],
+        .kind = kind < sizeof (kinds) ? kinds[kind] : COMM_OTHER_TASK,
+        .transport = transport < sizeof (transports) ? transports[transport]
+                                                     : COMM_OTHER_TRANSPORT,
+        .link = link < sizeof (links) ? links[link] : COMM_OTHER_LINK,
         .payload = r[5] >> 16 & 1, .master = r[5] >> 17 & 1,
     };
+}
+
+static bool take_task (struct comm *c)
+{
+    struct comm_task *t;
+
+    if (c->ntasks == EVENT_OP_TASKS_MAX)
+        return event_damage (c->e, "an op has more than %u tasks",
+                             EVENT_OP_TASKS_MAX);
+    if (c->ntasks == c->tasks_cap) {
+        uint32_t cap = c->tasks_cap ? 2 * c->tasks_cap : 256;
+
+        if (!(t = realloc (c->tasks, cap * sizeof (*t))))
+            return event_no_memory (c->e);
+        c->tasks = t;
+        c->tasks_cap = cap;
+    }
+    c->tasks[c->ntasks++] = task_of (c->task);
     return true;
 }
 
@@ -326,7 +342,7 @@ static bool take_tasks (struct comm *c, uint32_t op)
 {
     struct err err = { "" };
 
-    c->work.ntasks = 0;
+    c->ntasks = 0;
     while (c->more == 1 && c->task[0] >> 32 == op) {
         if (!take_task (c))
             return false;
@@ -339,8 +355,8 @@ static bool take_tasks (struct comm *c, uint32_t op)
 static bool give_peer (struct comm *c)
 {
     const struct event_op *op = c->op;
-    struct op_link l = { .transport = NULL, .mb = op->payload / MB,
-                         .ms = c->work.elapse };
+    struct comm_item l = { .transport = NULL, .size = op->payload / MB,
+                           .time = c->figures.elapse };
     uint32_t own = EVENT_NO_RANK;
 
     if (op->peer < 0 || isnan (op->payload) || !WANTS (c, TABLE_MATRIX))
@@ -356,9 +372,9 @@ static bool give_peer (struct comm *c)
     }
     if (own == EVENT_NO_RANK)
         return true;            // its own rank in the group is not known
-    l.src = op->receives ? (uint32_t)op->peer : own;
-    l.dst = op->receives ? own : (uint32_t)op->peer;
-    return fold (c, &l, l.ms > 0 ? units_round4 (l.mb / l.ms) : 0);
+    l.key = op->receives ? (uint64_t)op->peer << 32 | own
+                         : (uint64_t)own << 32 | (uint32_t)op->peer;
+    return fold (c, &l);
 }
 
 static bool name_op (struct comm *c)
@@ -373,6 +389,17 @@ static bool name_op (struct comm *c)
         return false;
     event_group_key (group, c->key);
     return true;
+}
+
+/* What its tasks come to. */
+static bool figure (struct comm *c)
+{
+    struct comm_op op = { .name = c->name, .start = c->op->start,
+                          .elapse = (double)(c->op->end - c->op->start),
+                          .masters = c->e->has_masters };
+
+    return comm_figures (c->work, &op, c->tasks, c->ntasks, &c->figures) == 0 ||
+           event_no_memory (c->e);
 }
 
 static bool give_op (struct comm *c, uint32_t i)
@@ -391,14 +418,13 @@ static bool give_op (struct comm *c, uint32_t i)
         return true;
     c->kind = kind_of (c->name);
     (void)event_step_name (e, (uint32_t)c->op->step, c->step);
-    if (op_work_run (&c->work, c->name, c->op->start, c->op->end,
-                     e->has_masters) < 0)
-        return event_no_memory (e);
+    if (!figure (c))
+        return false;
     if (WANTS (c, TABLE_TIME))
         put_time (c);
     if (!flush_full (c, &c->times) ||
         (WANTS (c, TABLE_BANDWIDTH) &&
-         !(c->work.has_times ? put_bands (c) : put_payload (c))) ||
+         !(isnan (c->figures.transit) ? put_payload (c) : put_bands (c))) ||
         (WANTS (c, TABLE_MATRIX) && !fold_links (c)) || !give_peer (c))
         return false;
     return true;
@@ -434,7 +460,9 @@ bool event_give_comm (struct event_db *e, unsigned want)
         return event_no_memory (e);
     c->e = e;
     c->want = want;
-    if ((rc = sorter_finish (e->op_tasks, &err)) < 0)
+    if (!(c->work = comm_work_create ()))
+        good = event_no_memory (e);
+    else if ((rc = sorter_finish (e->op_tasks, &err)) < 0)
         good = event_sorter_failed (e, rc, &err);
     else if (batch_init (&c->times, TABLE_TIME, &err) < 0 ||
              batch_init (&c->bands, TABLE_BANDWIDTH, &err) < 0 ||
@@ -449,7 +477,8 @@ bool event_give_comm (struct event_db *e, unsigned want)
         matrix_fold_destroy (c->folds[i]);
     free (c->folds);
     free (c->last);
-    op_work_fini (&c->work);
+    comm_work_destroy (c->work);
+    free (c->tasks);
     batch_fini (&c->times);
     batch_fini (&c->bands);
     batch_fini (&c->matrix);

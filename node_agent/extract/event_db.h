@@ -88,15 +88,6 @@ struct event_sums {
     uint32_t n, cap;
 };
 
-/* A task of an op, as event_op.c sees it. */
-struct op_task {
-    int64_t start, end;
-    int64_t bytes;
-    uint32_t plane, src, dst;
-    uint8_t kind, transport, link;
-    bool payload, master;
-};
-
 struct event_marks;
 
 struct event_db {
