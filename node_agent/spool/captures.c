@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FINGERPRINT_MAX (WATCH_FINGERPRINT_MAX + 8)     // "+N" behind it
+#define FINGERPRINT_MAX (WATCH_FINGERPRINT_MAX + 32)    // "=SUM+N" behind it
 #define SAME_DATE_NS 1000       // less than a tick; more than versions of one
 
 #define CAPTURE_IS_GOOD \
@@ -27,7 +27,7 @@ static uint64_t find (struct spool *s, const char *path,
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT id FROM capture WHERE key=row_sum(?1) AND path=?1 AND "
-        "(?2 IS NULL OR fingerprint=?2 OR fingerprint GLOB ?2 || '+*') AND "
+        "(?2 IS NULL OR fingerprint=?2 OR fingerprint GLOB ?2 || '=*') AND "
         "state BETWEEN ?3 AND ?4 AND "
         CAPTURE_IS_GOOD, NULL);
     uint64_t id = 0;
@@ -219,11 +219,38 @@ int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
     return rc;
 }
 
+/* The same for copies of a capture, in whatever order their files are found: of
+ * its raw files, if there are any, since rows know their dates.
+ */
+static int sum_of (const struct spool_new *items, size_t n, uint64_t *ret)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct digest parts[2], d;
+        const char *path = items[i].path ? items[i].path : "";
+        uint64_t first;
+        int rc;
+
+        if (n > 1 && items[i].kind == ITEM_ROWS)
+            continue;
+        if ((rc = digest_of (path, strlen (path), &parts[0])) < 0 ||
+            (rc = content_hash_end (&items[i].hash, &parts[1])) < 0 ||
+            (rc = digest_of (parts, sizeof (parts), &d)) < 0)
+            return rc;
+        memcpy (&first, d.bytes, sizeof (first));
+        sum += first;
+    }
+    *ret = sum;
+    return 0;
+}
+
 /* The clock of files ticks some hundred times a second: another version may have
  * the very same date.
  */
 static int date_after_others (struct spool *s, uint64_t id, const char *name,
-                              int64_t rank, char fingerprint[FINGERPRINT_MAX],
+                              int64_t rank, uint64_t sum,
+                              char fingerprint[FINGERPRINT_MAX],
                               struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
@@ -247,8 +274,9 @@ static int date_after_others (struct spool *s, uint64_t id, const char *name,
 
         if (first) {
             own = ns;
-            (void)snprintf (fingerprint, FINGERPRINT_MAX, "%s",
-                            text ? text : "");
+            (void)snprintf (fingerprint, FINGERPRINT_MAX, "%.*s=%016llx",
+                            WATCH_FINGERPRINT_MAX, text ? text : "",
+                            (unsigned long long)sum);
         } else if (ns >= own && ns - own < SAME_DATE_NS && ns - own >= later) {
             later = ns - own + 1;
         }
@@ -262,13 +290,17 @@ static int date_after_others (struct spool *s, uint64_t id, const char *name,
 }
 
 static int seal_capture (struct spool *s, uint64_t id, const char *name,
-                         int64_t rank, size_t n, struct err *err)
+                         int64_t rank, const struct spool_new *items,
+                         size_t n, struct err *err)
 {
     char fingerprint[FINGERPRINT_MAX];
-    int rc = date_after_others (s, id, name, rank, fingerprint, err);
+    uint64_t sum;
+    int rc = sum_of (items, n, &sum);
     sqlite3_stmt *st;
 
     if (rc < 0)
+        return err_set (err, ENOMEM, "no memory to hash");
+    if ((rc = date_after_others (s, id, name, rank, sum, fingerprint, err)) < 0)
         return rc;
     st = spool_ledger_prepare (s,
         "UPDATE capture SET name=?2, rank=?3, state=3, open=?4, "
@@ -303,7 +335,7 @@ int spool_seal (struct spool *s, uint64_t id, const char *name, int64_t rank,
         rc = fileio_sync_dir (dir, err);
     if (rc < 0 || (rc = spool_ledger_begin (s, err)) < 0)
         return rc;
-    rc = seal_capture (s, id, name, rank, n, err);
+    rc = seal_capture (s, id, name, rank, items, n, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         rc = content_hash_end (&items[i].hash, &content);
         if (rc == 0)

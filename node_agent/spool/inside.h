@@ -125,11 +125,16 @@ int capture_forget (struct spool *s, uint64_t id, char path[PATH_MAX],
 #define RELEASE_SUM(state) \
     "row_sum('r', path, first_item, last_item, sealed_ns, manifest, " state ")"
 
-/* The path of another directory that had a capture of the same name and rank. */
+/* The path of another directory that had a capture of the same name and rank,
+ * but for a copy.
+ */
+#define SUM_OF(fingerprint) \
+    "substr(" fingerprint ", instr(" fingerprint ", '=') + 1, 16)"
 #define TWIN_OF(id) \
     "SELECT b.path FROM capture a JOIN capture b ON b.name=a.name AND " \
     "b.rank=a.rank AND b.path<>a.path WHERE a.id=" id " AND b.state BETWEEN " \
-    "3 AND 7 LIMIT 1"
+    "3 AND 7 AND " SUM_OF ("b.fingerprint") "<>" SUM_OF ("a.fingerprint") \
+    " LIMIT 1"
 
 int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
               const struct digest *content, struct err *err);

@@ -138,7 +138,7 @@ int spool_seal (struct spool *s, uint64_t id, const char *capture,
                 struct spool_left_out left_out, struct err *err);
 
 /* Another directory than that of the capture 'id' had a capture of this name and
- * rank: the two pass for versions of one.  1, its path is in 'path'; 0, or
+ * rank, with other content: the two pass for versions of one.  1, its path is in 'path'; 0, or
  * negative.
  */
 int spool_find_twin (struct spool *s, uint64_t id, char path[PATH_MAX],

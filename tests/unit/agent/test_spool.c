@@ -163,6 +163,8 @@ static void test_twins (void **state)
 
     a = spool_put (f, "/epoch0/rank_0", version, "rows", NULL, false);
     assert_int_equal (spool_find_twin (f->s, a, path, NULL), 0);
+    b = spool_put (f, "/copied/rank_0", "5/100/9000/0", "rows", NULL, false);
+    assert_int_equal (spool_find_twin (f->s, b, path, NULL), 0);
     b = spool_put (f, "/epoch0/rank_1", version, "rows", NULL, false);
     assert_int_equal (spool_find_twin (f->s, b, path, NULL), 0);
     buf_init (&manifest, MANIFEST_MAX);
@@ -170,7 +172,7 @@ static void test_twins (void **state)
     assert_int_equal (spool_add_release (f->s, "/epoch0/rank_1", RELEASE_KEPT,
                                          1, &manifest, 1, NULL), 0);
     buf_fini (&manifest);
-    assert_int_equal (spool_next (f->s, ITEM_ROWS, a, &got, NULL), 1);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, 2, &got, NULL), 1);
     assert_int_equal (got.capture_id, b);
     assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
     assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, 9, &r, NULL),
