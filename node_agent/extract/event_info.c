@@ -128,8 +128,18 @@ static bool give_pairs (struct event_db *e, const char *table, const char *sql,
     return rc == 0;
 }
 
+/* A thread is its process and its number, and the first one of a process has
+ * the process' number.  How many are told apart is bounded.
+ */
+static const char threads_sql[] =
+    "WITH t(id) AS (SELECT DISTINCT globalTid FROM PYTORCH_API WHERE "
+    "typeof(globalTid)='integer' LIMIT 65536) "
+    "SELECT 'profiled', count(*) FROM t UNION ALL "
+    "SELECT 'beside_main', count(*) FROM t WHERE id >> 32 <> id & 4294967295";
+
 bool event_give_info (struct event_db *e)
 {
+    static const char *const thread[] = { "globalTid", "startNs" };
     static const char *const host[] = { "hostUid", "hostName" };
     static const char *const session[] = { "startTimeNs", "endTimeNs" };
     static const char *const npu[] = { "id", "name" };
@@ -143,7 +153,8 @@ bool event_give_info (struct event_db *e)
                        "'endTimeNs', endTimeNs FROM SESSION_TIME_INFO",
                        "session", session) &&
            give_pairs (e, "NPU_INFO", "SELECT id, name FROM NPU_INFO", "npu",
-                       npu);
+                       npu) &&
+           give_pairs (e, "PYTORCH_API", threads_sql, "threads", thread);
 }
 
 /* ---- MemoryPeak ---- */

@@ -230,6 +230,21 @@ peaks_of ()
     done
 }
 
+@test "threads that were profiled beside the main one" {
+    local rank own
+
+    which=event_db
+    real_setup $which
+    analyze
+    for rank in 0 1; do
+        own=$(dirname "$(own_db $rank)")/ascend_pytorch_profiler_$rank.db
+        is "threads of rank $rank" "$(sqlite3 -batch "$own" "SELECT
+            count(DISTINCT globalTid) || ' ' || (count(DISTINCT globalTid) - 1)
+            FROM PYTORCH_API")" "$(sql "SELECT group_concat(value, ' ') FROM
+            CaptureInfo WHERE rank=$rank AND kind='threads'")"
+    done
+}
+
 @test "metadata, configuration and the other files of a real capture" {
     real_setup qwen3_4rank
     analyze
