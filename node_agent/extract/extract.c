@@ -174,9 +174,8 @@ static void judge_progress (struct source *src)
     if (extractors_any (src) || src->has_done) {
         c->state = CAPTURE_COMPLETE;
     } else if (src->form == FORM_TRACE) {
-        c->state = CAPTURE_FAILED;
-        capture_reason (c, "a trace that torch_npu exported alone, which this "
-                        "version does not read");
+        c->state = CAPTURE_FAILED;      // it has gone
+        capture_reason (c, "the file cannot be read");
     } else if (src->out >= 0) {
         c->state = CAPTURE_ANALYSING;
         capture_reason (c, "its analysis has begun but given no result: "

@@ -8,6 +8,8 @@
 #include "extract/timeline.h"
 #include "extract/watched.h"
 
+#include "base/inflate.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +23,17 @@ static enum reading read_file (struct timeline *t, const char *name,
                                struct err *err)
 {
     struct watched file;
-    enum reading how = watched_open (&file, t->src->out, name, err);
+    enum reading how = watched_open (&file, timeline_dir (t->src), name, err);
+    struct inflate *z = NULL;
+    bool gz;
     int rc = 0;
 
     if (how != READING_WHOLE)
         return how;
-    if (scan_init (&t->scan.s, scan_read_fd, &file.fd) < 0) {
+    gz = trace_is_gzip (file.fd);
+    if ((gz && !(z = inflate_open (file.fd))) ||
+        scan_init (&t->scan.s, gz ? inflate_read : scan_read_fd,
+                   gz ? (void *)z : (void *)&file.fd) < 0) {
         rc = -ENOMEM;
     } else {
         trace_scan_begin (&t->scan, timeline_wanted, t);
@@ -42,6 +49,7 @@ static enum reading read_file (struct timeline *t, const char *name,
         how = READING_DAMAGED;
     }
     scan_fini (&t->scan.s);
+    inflate_close (z);
     watched_close (&file);
     return how;
 }

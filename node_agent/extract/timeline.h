@@ -174,11 +174,18 @@ bool timeline_comm_rows (struct timeline *t, unsigned want, struct err *err);
 /* ---- files (timeline_files.c) ---- */
 
 struct timeline_files {
-    char (*names)[80];
+    char (*names)[CAPTURE_NAME_MAX];
     uint32_t n;
 };
 
-/* trace_view.json, or the parts that msprof wrote last, in their order.
+/* Where they are. */
+static inline int timeline_dir (const struct source *src)
+{
+    return src->form == FORM_TRACE ? src->dir : src->out;
+}
+
+/* trace_view.json, or the parts that msprof wrote last, in their order; or the
+ * capture itself, if it is a trace that torch_npu exported alone.
  * 0 (also if there is none) or -ENOMEM; to be freed.
  */
 int timeline_list (const struct source *src, struct timeline_files *ret);

@@ -95,6 +95,8 @@ static int list_msprof (int dirfd, struct timeline_files *f)
 int timeline_list (const struct source *src, struct timeline_files *ret)
 {
     *ret = (struct timeline_files){ NULL, 0 };
+    if (src->form == FORM_TRACE)
+        return src->trace == TRACE_TORCH_NPU ? add_name (ret, src->file) : 0;
     if (src->out < 0)
         return 0;
     if (src->form == FORM_MSPROF)
@@ -113,7 +115,7 @@ bool timeline_is_there (const struct source *src, uint64_t *size)
 
     if (timeline_list (src, &f) == 0) {
         for (uint32_t i = 0; i < f.n; i++) {
-            if (source_has (src->out, f.names[i], &one)) {
+            if (source_has (timeline_dir (src), f.names[i], &one)) {
                 any = true;
                 sum += one;
             }

@@ -549,3 +549,24 @@ matched ()
     is "not read" "1 rank1_stacks.txt" \
         "$(sql "SELECT rank || ' ' || path FROM OtherFile")"
 }
+
+@test "timelines that torch_npu exported alone: ranks by their names" {
+    local out=job/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT
+
+    real_setup text_level1
+    mkdir lone
+    cp "$out/trace_view.json" lone/rank0.json
+    gzip -c "$out/trace_view.json" >lone/rank1.json.gz
+    mv job whole
+    mv lone job
+    analyze
+    expect_status 0
+    is "states" "2 complete timeline" "$(sql "SELECT count(*), state, source
+        FROM Capture GROUP BY 2, 3" | tr '|' ' ')"
+    is "computing (us)" "$(sed -n 2p "whole/${out#job/}/step_trace_time.csv" |
+        awk -F , '{ printf "%.3f", $2 }')" \
+        "$(sql "SELECT DISTINCT printf('%.3f', computing)
+                FROM StepTraceTime")"
+    is "why it is rank 1" 1 "$(sql "SELECT count(*) FROM Capture WHERE rank=1
+        AND reason LIKE '%number in the file%'")"
+}

@@ -317,9 +317,7 @@ static void test_no_trace (void **state)
 
 /* ---- compressed ---- */
 
-/* TRACE_HEAD (RANK1) STEP ("3", "100", "50") TRACE_TAIL by gzip -9n is made
- * here with stored blocks, so that no compressor is needed.
- */
+/* A gzip file with one stored block: no compressor is needed to make it. */
 static size_t store (const char *text, uint8_t *out)
 {
     static const uint8_t head[] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3 };
@@ -373,6 +371,42 @@ static void test_gzip (void **state)
     trace_seen_fini (&seen);
 }
 
+#define LABEL(pid, name, label) \
+    "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":" pid \
+    ",\"args\":{\"name\":\"" name "\"}},\n" \
+    "{\"name\":\"process_labels\",\"ph\":\"M\",\"pid\":" pid \
+    ",\"args\":{\"labels\":\"" label "\"}},\n"
+#define ROW(name, ts, dur) \
+    "{\"name\":\"" name "\",\"ph\":\"X\",\"pid\":10,\"tid\":0," \
+    "\"ts\":\"" ts "\",\"dur\":" dur "}"
+
+/* What torch_npu exports alone is a timeline, whatever its name. */
+static void test_torch_npu (void **state)
+{
+    static const char text[] = "["
+        "{\"name\":\"ProfilerStep#5\",\"cat\":\"cpu_op\",\"ph\":\"X\","
+        "\"pid\":1,\"tid\":1,\"ts\":\"1000.000\",\"dur\":90},\n"
+        LABEL ("1", "Python", "CPU") LABEL ("10", "Overlap Analysis", "NPU")
+        ROW ("Computing", "1010.000", "10.25") ","
+        ROW ("Communication", "1020.250", "4") ","
+        ROW ("Communication(Not Overlapped)", "1020.250", "4") "]";
+    uint8_t bytes[sizeof (text) + 64];
+
+    (void)state;
+    for (int gz = 0; gz < 2; gz++) {
+        if (gz)
+            trace_read_bytes ("rank0.json.gz", bytes, store (text, bytes),
+                              &seen);
+        else
+            trace_read ("rank0.json", text, NULL, &seen);
+        assert_string_equal (seen.capture.source, "timeline");
+        assert_string_equal (seen.capture.framework, "ascend_pt");
+        assert_int_equal (seen.capture.state, CAPTURE_COMPLETE);
+        trace_has (&seen, "StepTraceTime|NULL|5|10.25|4|0|4|0|");
+        trace_seen_fini (&seen);
+    }
+}
+
 /* An event that is longer than what is read at a time. */
 static void test_long (void **state)
 {
@@ -413,6 +447,7 @@ int main (void)
         cmocka_unit_test (test_odd),
         cmocka_unit_test (test_no_trace),
         cmocka_unit_test (test_gzip),
+        cmocka_unit_test (test_torch_npu),
         cmocka_unit_test (test_long),
     };
 
