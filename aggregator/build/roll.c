@@ -5,6 +5,7 @@
 #include "model/schema.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +170,68 @@ void roll_settle (struct roll_item *items, size_t n)
     }
 }
 
+/* ---- captures of no rank ---- */
+
+static int compare_places (const struct capture *a, const struct capture *b)
+{
+    int c = strcmp (a->host_uid, b->host_uid);
+
+    if (c == 0)
+        c = strcmp (a->host, b->host);
+    return c ? c : (a->device_id > b->device_id) - (a->device_id <
+                                                    b->device_id);
+}
+
+static int by_place (const void *pa, const void *pb)
+{
+    const struct roll_item *const *a = pa, *const *b = pb;
+
+    return compare_places (&(*a)->capture, &(*b)->capture);
+}
+
+static bool has_place (const struct capture *c)
+{
+    return strcmp (c->framework, "msprof") == 0 &&
+           c->device_id != CAPTURE_NO_DEVICE;
+}
+
+/* The msprof program knows of no ranks: unless somebody else does, they are
+ * numbered by ascending host and device, as its own tools do.  Captures of one
+ * device follow each other in time, and are of one rank.
+ */
+static void number_places (struct roll_item *items, size_t n)
+{
+    struct roll_item **places = calloc (n + 1, sizeof (struct roll_item *));
+    size_t used = 0;
+    int64_t rank = -1;
+
+    for (size_t i = 0; places && i < n; i++) {
+        if (items[i].capture.rank != CAPTURE_NO_RANK)
+            used = SIZE_MAX;            // somebody does
+        if (used == SIZE_MAX)
+            break;
+        if (has_place (&items[i].capture))
+            places[used++] = &items[i];
+    }
+    if (used == SIZE_MAX)
+        used = 0;
+    if (used > 0)
+        qsort (places, used, sizeof (struct roll_item *), by_place);
+    for (size_t i = 0; i < used; i++) {
+        struct capture *c = &places[i]->capture;
+
+        if (i == 0 || compare_places (&places[i - 1]->capture, c) != 0)
+            rank++;
+        if (rank >= CAPTURE_WORLD_MAX)
+            break;
+        c->rank = rank;
+        places[i]->rank_by = "it has no rank, nor has any other capture: "
+                             "that is by the order of hosts and devices";
+        capture_reason (c, "%s", places[i]->rank_by);
+    }
+    free (places);
+}
+
 void roll_take (struct roll_item *item, struct capture *c)
 {
     if (item->rank_by && c->rank == CAPTURE_NO_RANK)
@@ -185,6 +248,8 @@ void roll_take (struct roll_item *item, struct capture *c)
 void roll_plan (struct roll_item *items, size_t n)
 {
     roll_name_ranks (items, n);
+    if (n > 1)
+        number_places (items, n);
     for (size_t i = 0; i < n; i++) {
         items[i].rank = items[i].capture.rank;
         if (items[i].rank != CAPTURE_NO_RANK)

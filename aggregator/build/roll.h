@@ -22,6 +22,8 @@ struct roll_item {
 };
 
 /* Give captures of no rank one, or set them aside, and sort by rank and age.
+ * A capture that is alone is of rank 0.  Captures of the msprof program are
+ * numbered by host and device if no capture has a rank.
  * On return items[i] is the capture with id i + 1.  Traces that do not say
  * their rank take it from a number in their names, if these are 0, 1, 2 ... in
  * some place of the names; or else, if no trace says it, from the order of

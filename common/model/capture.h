@@ -54,6 +54,7 @@ struct capture {
     int64_t world_size;                 // 0: unknown
     char name[CAPTURE_NAME_MAX];
     char host[CAPTURE_NAME_MAX];        // "": unknown
+    char host_uid[CAPTURE_TEXT_MAX];    // as msprof names it, "": unknown
     char framework[CAPTURE_TEXT_MAX];
     char level[CAPTURE_TEXT_MAX];       // profiler level, "": unknown
     char source[CAPTURE_SOURCE_MAX];    // which files the rows came from

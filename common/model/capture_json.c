@@ -25,6 +25,7 @@ static const struct {
     NUMBER (world_size, 0, CAPTURE_WORLD_MAX),
     TEXT (name),
     TEXT (host),
+    TEXT (host_uid),
     TEXT (framework),
     TEXT (level),
     TEXT (source),

@@ -1,9 +1,43 @@
-/* node_agent/extract/comm_file.c - { step: { category: { key: value } } } */
+/* node_agent/extract/comm_file.c - { step: { category: { key: value } } }, or
+ * { key: value }
+ */
 #include "extract/comm_file.h"
 
 #include "extract/watched.h"
 
 #include <errno.h>
+#include <strings.h>
+
+bool comm_is_p2p (const char *name)
+{
+    static const char *const starts[] = { "hcom_send", "hcom_receive",
+                                          "hcom_batchsendrecv" };
+
+    for (size_t i = 0; i < sizeof (starts) / sizeof (starts[0]); i++) {
+        if (strncasecmp (name, starts[i], strlen (starts[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool comm_is_total (const char *key, size_t size)
+{
+    return size >= 5 && strncasecmp (key, "total", 5) == 0;
+}
+
+int comm_file_dir (const struct source *src)
+{
+    return src->form == FORM_MSPROF ? src->analyze : src->out;
+}
+
+void comm_file_retype (struct comm_file *f, bool p2p)
+{
+    static const char type_p2p[] = "p2p", type_collective[] = "collective";
+    const char *type = p2p ? type_p2p : type_collective;
+
+    if (f->rep_type.s != type)  // not as the op before
+        batch_repeat_set (&f->rep_type, type, strlen (type));
+}
 
 bool comm_file_key (struct comm_file *f, char *out, size_t max,
                     const char *what)
@@ -45,8 +79,34 @@ static bool walk_step (struct comm_file *f, const struct comm_reader *r)
     return !f->s.failed;
 }
 
+/* Its ops are of one step without a name. */
+static void walk_flat (struct comm_file *f, const struct comm_reader *r)
+{
+    size_t n = strlen (COMM_NO_STEP);
+
+    if (!steps_wanted (f->src->steps, COMM_NO_STEP, n)) {
+        (void)scan_skip (&f->s);
+        scan_end (&f->s);
+        return;
+    }
+    batch_repeat_set (&f->rep_step, COMM_NO_STEP, n);
+    if (!source_note_step (f->src, COMM_NO_STEP, n, f->err) ||
+        !scan_object (&f->s))
+        return;
+    for (bool first = true; scan_member (&f->s, &first);) {
+        if (!r->value (r->arg))
+            return;
+    }
+    if (!f->s.failed && (!r->category_end || r->category_end (r->arg)))
+        scan_end (&f->s);
+}
+
 static void walk (struct comm_file *f, const struct comm_reader *r)
 {
+    if (f->flat) {
+        walk_flat (f, r);
+        return;
+    }
     if (!scan_object (&f->s))
         return;
     for (bool first = true; scan_member (&f->s, &first);) {
@@ -61,10 +121,11 @@ enum reading comm_file_read (struct comm_file *f, struct source *src,
                              struct err *err)
 {
     struct watched file;
-    enum reading how = watched_open (&file, src->out, name, err);
+    enum reading how = watched_open (&file, comm_file_dir (src), name, err);
 
     if (how != READING_WHOLE)
         return how;
+    f->flat = src->form == FORM_MSPROF;
     f->src = src;
     f->err = err;
     if (scan_init (&f->s, scan_read_fd, &file.fd) < 0) {

@@ -1,5 +1,6 @@
 /* node_agent/extract/comm_file.h - the shape that communication.json and
- * communication_matrix.json share: { step: { category: { key: value } } }
+ * communication_matrix.json share: { step: { category: { key: value } } }, or
+ * { key: value } in captures of msprof
  *
  * Private to this folder.  Walks the document and leaves the values to the
  * reader of the file.
@@ -11,6 +12,7 @@
 #include "extract/source.h"
 
 #define COMM_NAME_MAX 4096u     // bytes of a key; real ones have 60
+#define COMM_NO_STEP "step"     // what rows without steps are named
 
 struct comm_file {
     struct scan s;
@@ -18,7 +20,19 @@ struct comm_file {
     struct err *err;
     char step[COMM_NAME_MAX], type[64];         // where the walk is
     struct batch_repeat rep_step, rep_type;
+    bool flat;                  // no steps and no categories
 };
+
+/* Whether an op is "p2p" by its name, or "collective", in captures that have no
+ * categories, or other ones.
+ */
+bool comm_is_p2p (const char *name);
+
+/* Whether a key is that of the sums of others, which are no rows. */
+bool comm_is_total (const char *key, size_t size);
+
+/* Where the capture has these two files: the directory, or -1. */
+int comm_file_dir (const struct source *src);
 
 /* What the reader does; false stops the walk (the scanner has failed, or the
  * source has stopped).
@@ -30,7 +44,10 @@ struct comm_reader {
     void *arg;
 };
 
-/* Walk the file 'name' of the output directory. */
+/* Give rows from now on this type, whatever category they are in. */
+void comm_file_retype (struct comm_file *f, bool p2p);
+
+/* Walk the file 'name' of comm_file_dir. */
 enum reading comm_file_read (struct comm_file *f, struct source *src,
                              const char *name, const struct comm_reader *r,
                              struct err *err);

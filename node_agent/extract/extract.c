@@ -176,10 +176,18 @@ static void judge_progress (struct source *src)
     } else if (src->form == FORM_TRACE) {
         c->state = CAPTURE_FAILED;      // it has gone
         capture_reason (c, "the file cannot be read");
-    } else if (src->out >= 0) {
+    } else if (src->out >= 0 || src->analyze >= 0) {
         c->state = CAPTURE_ANALYSING;
-        capture_reason (c, "its analysis has begun but given no result: "
-                        OUTPUT_DIR " has none of the files");
+        capture_reason (c, "its analysis has begun but given no result: %s has "
+                        "none of the files",
+                        src->form == FORM_MSPROF ? "it" : OUTPUT_DIR);
+    } else if (src->form == FORM_MSPROF) {
+        c->state = src->has_prof ? CAPTURE_RAW : CAPTURE_COLLECTING;
+        capture_reason (c, src->has_prof
+                               ? "never analysed: there is no result; run "
+                                 "msprof --export=on --output=DIR on its node"
+                               : "not finished: there is no host and no "
+                                 "device_* in it");
     } else if (src->info_name[0]) {
         c->state = CAPTURE_RAW;
         capture_reason (c, "never analysed: there is no " OUTPUT_DIR "; run "

@@ -58,6 +58,10 @@ int extractors_run (struct source *src, struct err *err);
 bool link_csv_is_there (const struct source *src, uint64_t *size);
 bool memory_timeline_is_there (const struct source *src, uint64_t *size);
 bool timeline_is_there (const struct source *src, uint64_t *size);
+bool communication_is_there (const struct source *src, uint64_t *size);
+bool matrix_is_there (const struct source *src, uint64_t *size);
+bool analyzer_db_is_there (const struct source *src, uint64_t *size);
+
 void read_analysis_db (struct source *src, unsigned want, struct verdict *v,
                        struct err *err);
 void read_communication (struct source *src, unsigned want, struct verdict *v,
@@ -90,5 +94,7 @@ void read_event_db (struct source *src, unsigned want, struct verdict *v,
                     struct err *err);
 void read_marks (struct source *src, unsigned want, struct verdict *v,
                  struct err *err);
+void read_analyzer_db (struct source *src, unsigned want, struct verdict *v,
+                       struct err *err);
 
 #endif

@@ -37,11 +37,15 @@ static const struct extractor extractors[] = {
     { "analysis.db", "analysis.db", "analysis.db", PROFILER_TABLES, NULL,
       read_analysis_db },
     { "text", "the text export", "communication.json",
-      SET (TABLE_TIME) | SET (TABLE_BANDWIDTH), NULL, read_communication },
+      SET (TABLE_TIME) | SET (TABLE_BANDWIDTH), communication_is_there,
+      read_communication },
     { "text", "the text export", "communication_matrix.json",
-      SET (TABLE_MATRIX), NULL, read_matrix },
+      SET (TABLE_MATRIX), matrix_is_there, read_matrix },
     { "text", "the text export", "step_trace_time.csv", SET (TABLE_STEP), NULL,
       read_step_csv },
+    { "communication_analyzer.db", "communication_analyzer.db",
+      "communication_analyzer.db", COMM_TABLES, analyzer_db_is_there,
+      read_analyzer_db },
     { "text", "the text export", "op_statistic.csv", SET (TABLE_OPERATOR),
       NULL, read_op_statistic },
     { "text", "the text export", "api_statistic.csv", SET (TABLE_API), NULL,
@@ -299,6 +303,22 @@ static void tell_detours (struct capture *c, const struct outcome *o)
     }
 }
 
+static void tell_missing (const struct source *src, unsigned table)
+{
+    const char *name = schema_table (table)->name;
+
+    if (src->form == FORM_MSPROF && table == TABLE_STEP)
+        capture_reason (src->capture, "%s is missing: neither an event "
+                        "database (msprof_*.db) nor a timeline "
+                        "(msprof_*.json) gives it", name);
+    else
+        capture_reason (src->capture, "%s is missing: neither %s nor %s has "
+                        "it", name,
+                        src->form == FORM_MSPROF ? "communication_analyzer.db"
+                                                 : "analysis.db",
+                        text_file (table));
+}
+
 static void judge (struct source *src, const struct outcome *o)
 {
     struct capture *c = src->capture;
@@ -318,8 +338,7 @@ static void judge (struct source *src, const struct outcome *o)
             continue;
         good = false;
         if (how == READING_ABSENT)
-            capture_reason (c, "%s is missing: neither analysis.db nor %s has "
-                            "it", schema_table (t)->name, text_file (t));
+            tell_missing (src, t);
         else
             tell_damage (c, o->tables, t);
     }

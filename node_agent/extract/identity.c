@@ -204,9 +204,41 @@ static bool json_rank (const struct json *j, int64_t *ret)
     return json_int (j, ret) && *ret >= 0 && *ret < CAPTURE_WORLD_MAX;
 }
 
+/* A device's number may be a text, too. */
+static bool json_device (const struct json *j, int64_t *ret)
+{
+    const char *text = json_text (j, NULL);
+
+    if (text)
+        return units_int (text, 0, INT32_MAX, ret) == 0;
+    return json_int (j, ret) && *ret >= 0 && *ret <= INT32_MAX;
+}
+
 static void copy_text (char *out, size_t max, const struct json *j)
 {
     (void)snprintf (out, max, "%s", json_text (j, ""));
+}
+
+/* MindSpore's has other members, and knows its device, which its tables do
+ * not say.  They tell its captures apart if their directories were renamed.
+ */
+static void use_mindspore (struct capture *c, const struct json *info)
+{
+    const struct json *ms = json_get (info, "ms_profiler_info");
+    const struct json *level = json_get (json_get (info,
+                                                   "profiler_parameters"),
+                                         "profiler_level");
+    int64_t v;
+
+    if (!json_is_object (ms))
+        return;
+    (void)snprintf (c->framework, sizeof (c->framework), "ascend_ms");
+    if (json_text (level, NULL))
+        copy_text (c->level, sizeof (c->level), level);
+    if (c->rank == CAPTURE_NO_RANK && json_rank (json_get (ms, "rank_id"), &v))
+        c->rank = v;
+    if (json_device (json_get (ms, "device_id"), &v))
+        c->device_id = v;
 }
 
 static void use_info (struct source *src, const struct json *info)
@@ -221,6 +253,7 @@ static void use_info (struct source *src, const struct json *info)
 
     copy_text (c->level, sizeof (c->level),
                json_get (experimental, "_profiler_level"));
+    use_mindspore (c, info);
     if (c->rank == CAPTURE_NO_RANK &&
         json_rank (json_get (info, "rank_id"), &rank))
         c->rank = rank;
@@ -325,6 +358,8 @@ int source_identify (struct source *src, struct err *err)
         return err_sys (err, -rc, "cannot list the capture");
     if (src->out >= 0 && (rc = each_name (src->out, src, note_output)) < 0)
         return err_sys (err, -rc, "cannot list " OUTPUT_DIR);
+    if (src->form == FORM_MSPROF)
+        return source_identify_msprof (src, err);
     if (c->rank == CAPTURE_NO_RANK && src->event_db[0])
         use_event_db (src);
     if (src->info_name[0] && (j = read_info (src, src->info_name))) {

@@ -3,128 +3,36 @@
  * The profiler's own four tables, as they are; see doc/formats.md,
  * "analysis.db of a capture".
  */
+#include "extract/db_table.h"
 #include "extract/extractor.h"
-#include "extract/profiler_db.h"
-
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
 
 #define FILE_NAME "analysis.db"
-#define SQL_MAX 2048
 
-/* Columns may have long defaults.  True rows take more than 4 bytes each, and
- * give at most 4 times their bytes as text.
- */
-#define ROW_BYTES_LEAST 4
-#define TEXT_OF_BYTE 4
-
-static bool column_optional (enum table_id table, unsigned column)
+/* Old files lack them. */
+static unsigned optional_columns (enum table_id table)
 {
-    return table == TABLE_STEP &&
-           (column == STEP_DEVICE || column == STEP_PREPARING);
+    return table == TABLE_STEP ? 1u << STEP_DEVICE | 1u << STEP_PREPARING : 0;
 }
 
-static enum reading prepare (struct profiler_db *db, enum table_id table,
-                             sqlite3_stmt **ret, struct err *err)
-{
-    const struct table *t = schema_table (table);
-    const char *names[TABLE_COLUMNS_MAX];
-    bool have[TABLE_COLUMNS_MAX] = { false };
-    char sql[SQL_MAX];
-    size_t used = (size_t)snprintf (sql, sizeof (sql), "SELECT ");
-    enum reading how;
-
-    for (unsigned c = 0; c < t->ncolumns; c++)
-        names[c] = t->columns[c].name;
-    how = profiler_db_columns (db, t->name, names, t->ncolumns, have, err);
-
-    if (how != READING_WHOLE)
-        return how;
-    for (unsigned c = 0; c < t->ncolumns; c++) {
-        if (!have[c] && !column_optional (table, c)) {
-            err_set (err, EBADMSG, "%s: table %s has no column %s",
-                     db->file.name, t->name, t->columns[c].name);
-            return READING_DAMAGED;
-        }
-        used += (size_t)snprintf (sql + used, sizeof (sql) - used, "%s%s%s%s",
-                                  c ? "," : "", have[c] ? "\"" : "",
-                                  have[c] ? t->columns[c].name : "NULL",
-                                  have[c] ? "\"" : "");
-    }
-    (void)snprintf (sql + used, sizeof (sql) - used, " FROM \"%s\"", t->name);
-    if (sqlite3_prepare_v2 (db->sql, sql, -1, ret, NULL) != SQLITE_OK)
-        return profiler_db_damaged (db, err);
-    return READING_WHOLE;
-}
-
-/* One row into the batch; false if a number is a text. */
-static bool take_row (struct profiler_db *db, sqlite3_stmt *st,
-                      const struct table *t, struct batch *b, struct err *err)
-{
-    for (unsigned c = 0; c < t->ncolumns; c++) {
-        sqlite3_value *v = sqlite3_column_value (st, (int)c);
-        int type = sqlite3_value_type (v);
-
-        if (b->text[c]) {
-            b->text[c][b->nrows] = profiler_db_text (db, v, b);
-        } else if (type == SQLITE_INTEGER || type == SQLITE_FLOAT) {
-            b->real[c][b->nrows] = sqlite3_value_double (v);
-        } else if (type == SQLITE_NULL) {
-            b->real[c][b->nrows] = NAN;
-        } else {
-            err_set (err, EBADMSG, "%s: %s.%s is not a number: \"%.40s\"",
-                     db->file.name, t->name, t->columns[c].name,
-                     (const char *)sqlite3_value_text (v));
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Keep the row that was just taken if its step is wanted. */
-static bool keep_row (struct source *src, struct batch *b, struct err *err)
+/* Keep the row if its step is wanted. */
+static enum reading keep_row (void *arg, struct batch *b, struct err *err)
 {
     const uint32_t *refs = b->text[schema_table (b->table)->step];
+    struct source *src = arg;
     size_t n = 0;
     const char *step = batch_text_at (b, refs[b->nrows], &n);
 
     if (!steps_wanted (src->steps, step, n))
-        return true;
+        return READING_WHOLE;
     b->nrows++;
-    return !batch_full (b) || source_flush (src, b, err);
-}
-
-static enum reading read_rows (struct profiler_db *db, struct source *src,
-                               sqlite3_stmt *st, struct batch *b,
-                               struct err *err)
-{
-    const struct table *t = schema_table (b->table);
-    int rc;
-
-    while ((rc = sqlite3_step (st)) == SQLITE_ROW) {
-        if (!take_row (db, st, t, b, err))
-            return source_flush (src, b, err) ? READING_DAMAGED
-                                              : READING_STOPPED;
-        if (++db->rows > db->size / ROW_BYTES_LEAST ||
-            db->text > TEXT_OF_BYTE * db->size)
-            return source_flush (src, b, err) ? profiler_db_endless (db, err)
-                                              : READING_STOPPED;
-        if (!keep_row (src, b, err))
-            return READING_STOPPED;
-    }
-    if (rc != SQLITE_DONE)
-        (void)profiler_db_damaged (db, err);
-    if (!source_flush (src, b, rc == SQLITE_DONE ? err : NULL))
-        return READING_STOPPED;
-    if (rc != SQLITE_DONE)
-        return READING_DAMAGED;
-    return profiler_db_verdict (db, src, t->name, err);
+    return !batch_full (b) || source_flush (src, b, err) ? READING_WHOLE
+                                                         : READING_STOPPED;
 }
 
 static enum reading read_table (struct profiler_db *db, struct source *src,
                                 enum table_id table, struct err *err)
 {
+    const struct db_table_keep keep = { keep_row, src };
     sqlite3_stmt *st = NULL;
     struct batch b;
     enum reading how;
@@ -135,9 +43,9 @@ static enum reading read_table (struct profiler_db *db, struct source *src,
         return READING_STOPPED;
     }
     db->bad_utf8 = db->long_texts = 0;
-    how = prepare (db, table, &st, err);
+    how = db_table_prepare (db, table, optional_columns (table), &st, err);
     if (how == READING_WHOLE)
-        how = read_rows (db, src, st, &b, err);
+        how = db_table_rows (db, src, st, &b, &keep, err);
     (void)sqlite3_finalize (st);
     batch_fini (&b);
     return how;

@@ -7,11 +7,9 @@
 #include "extract/comm_file.h"
 #include "extract/extractor.h"
 
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #define FILE_NAME "communication.json"
 #define PACKETS_MAX 65536u      // packet sizes of one op on one transport
@@ -23,6 +21,7 @@ struct packet {
 struct reader {
     struct comm_file f;
     unsigned want;
+    bool retype;                // by the ops' names, not by categories
     struct batch time, bandwidth;
     char op[COMM_NAME_MAX];
     struct batch_repeat rep_op, rep_group;
@@ -225,7 +224,9 @@ static const struct scan_field op_fields[] = {
     SCAN_FIELD ("Communication Bandwidth Info"),
 };
 
-/* The key is "name@group": the group is what follows the last '@'. */
+/* The key is "name@group": the group is what follows the last '@'.  (The type
+ * needs no more than how it begins.)
+ */
 static bool set_op (struct reader *r)
 {
     char *at;
@@ -236,6 +237,8 @@ static bool set_op (struct reader *r)
         return scan_fail (&r->f.s, "op \"%.80s\" has no group behind an '@'",
                           r->op);
     *at = '\0';
+    if (r->retype)
+        comm_file_retype (&r->f, comm_is_p2p (r->op));
     batch_repeat_set (&r->rep_op, r->op, (size_t)(at - r->op));
     batch_repeat_set (&r->rep_group, at + 1, strlen (at + 1));
     return true;
@@ -247,7 +250,7 @@ static bool read_op (struct reader *r)
     bool have[2] = { false, false };
     int next = 0;
 
-    if (r->f.s.key_size >= 5 && strncasecmp (r->f.s.key, "total", 5) == 0)
+    if (comm_is_total (r->f.s.key, r->f.s.key_size))
         return scan_skip (s);   // sums of the other ops
     if (!set_op (r) || !scan_object (s))
         return false;
@@ -301,6 +304,7 @@ static enum reading read_file (struct source *src, unsigned want,
         src->stopped = err_set (err, ENOMEM, "no memory to read " FILE_NAME);
     } else {
         r->want = want;
+        r->retype = source_retypes (src);
         how = comm_file_read (&r->f, src, FILE_NAME, &functions, err);
     }
     if (r) {
@@ -310,6 +314,11 @@ static enum reading read_file (struct source *src, unsigned want,
     }
     free (r);
     return how;
+}
+
+bool communication_is_there (const struct source *src, uint64_t *size)
+{
+    return source_has (comm_file_dir (src), FILE_NAME, size);
 }
 
 void read_communication (struct source *src, unsigned want, struct verdict *v,

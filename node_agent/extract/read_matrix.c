@@ -2,8 +2,9 @@
  *
  * One pass over { step: { category: { key: { "<src>-<dst>": link } } } }.
  * Since 2024 a key is "<kind>-<place>@<group>" and each link is a row.  Files
- * of 2023 have a key per op; their links are folded first.  See
- * doc/formats.md, "communication_matrix.json".
+ * of 2023, and those of msprof, which have { key: ... } only, have a key per
+ * op; their links are folded first.  See doc/formats.md,
+ * "communication_matrix.json".
  */
 #include "extract/comm_file.h"
 #include "extract/extractor.h"
@@ -13,6 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #define FILE_NAME "communication_matrix.json"
@@ -21,6 +23,10 @@ struct reader {
     struct comm_file f;
     struct batch batch;
     struct matrix_fold *fold;
+    struct matrix_fold *fold_p2p;       // of these ops, if types go by names
+    bool retype;
+    bool p2p;                   // of the row before ...
+    char kind[COMM_NAME_MAX];   // ... of this kind, "<kind>@<group>"
     char key[COMM_NAME_MAX], op[COMM_NAME_MAX], transport[64];
 };
 
@@ -139,7 +145,8 @@ static bool fold_link (struct reader *r, const struct matrix_row *m)
         .size_mb = m->size_mb, .time_ms = m->time_ms,
         .bandwidth = m->bandwidth,
     };
-    int rc = matrix_fold_add (r->fold, &rec);
+    bool p2p = r->retype && comm_is_p2p (r->key);
+    int rc = matrix_fold_add (p2p ? r->fold_p2p : r->fold, &rec);
 
     if (rc == -E2BIG)
         return scan_fail (&r->f.s, "more than %u links in one step",
@@ -165,6 +172,29 @@ static bool is_folded_key (const char *key, size_t name_size)
     return false;
 }
 
+/* The type by the op's name.  A total has no op, and comes behind the places
+ * of its kind: if not, the kind has to do.
+ */
+static void retype_row (struct reader *r, const struct matrix_row *m)
+{
+    const char *dash = strrchr (m->kind, '-');
+    size_t n = (size_t)(dash - m->kind);
+    bool total = strcmp (dash, "-total") == 0;
+
+    if (!total || *m->op) {
+        r->p2p = comm_is_p2p (*m->op ? m->op : m->kind);
+        (void)snprintf (r->kind, sizeof (r->kind), "%.*s@%s", (int)n, m->kind,
+                        m->group);
+    } else if (strncmp (r->kind, m->kind, n) != 0 || r->kind[n] != '@' ||
+               strcmp (r->kind + n + 1, m->group) != 0) {
+        r->p2p = strncmp (m->kind, "send-", 5) == 0 ||
+                 strncmp (m->kind, "receive-", 8) == 0 ||
+                 strncmp (m->kind, "batchsendrecv-", 14) == 0 ||
+                 comm_is_p2p (m->kind);
+    }
+    comm_file_retype (&r->f, r->p2p);
+}
+
 static bool read_links (void *arg)
 {
     struct reader *r = arg;
@@ -177,7 +207,7 @@ static bool read_links (void *arg)
     if (!comm_file_key (&r->f, r->key, sizeof (r->key), "a key"))
         return false;
     at = strrchr (r->key, '@');
-    if (strncasecmp (r->key, "total", 5) == 0)
+    if (comm_is_total (r->key, strlen (r->key)))
         return scan_skip (s);   // 2023: sums of the other keys
     if (!at)
         return scan_fail (s, "key \"%.80s\" has no group behind an '@'",
@@ -190,18 +220,29 @@ static bool read_links (void *arg)
         return false;
     for (bool first = true; scan_member (s, &first);) {
         if (!comm_file_key (&r->f, link, sizeof (link), "a link") ||
-            !read_link (r, &m) ||
-            !(folded ? put_row (r, &m) : fold_link (r, &m)))
+            !read_link (r, &m))
+            return false;
+        if (folded && r->retype)
+            retype_row (r, &m);
+        if (!(folded ? put_row (r, &m) : fold_link (r, &m)))
             return false;
     }
     return !s->failed;
+}
+
+static bool fold_rows (struct reader *r, struct matrix_fold *fold, bool p2p)
+{
+    if (r->retype)
+        comm_file_retype (&r->f, p2p);
+    return matrix_fold_rows (fold, put_folded, r) == 0;
 }
 
 static bool category_end (void *arg)
 {
     struct reader *r = arg;
 
-    return matrix_fold_rows (r->fold, put_folded, r) == 0;
+    return fold_rows (r, r->fold_p2p, true) &&
+           fold_rows (r, r->fold, false);
 }
 
 static bool flush (void *arg)
@@ -217,18 +258,28 @@ static enum reading read_file (struct source *src, struct err *err)
     struct comm_reader functions = { read_links, category_end, flush, r };
     enum reading how = READING_STOPPED;
 
-    if (r)
+    if (r) {
         r->fold = matrix_fold_create ();
-    if (!r || !r->fold || batch_init (&r->batch, TABLE_MATRIX, err) < 0)
+        r->fold_p2p = matrix_fold_create ();
+        r->retype = source_retypes (src);
+    }
+    if (!r || !r->fold || !r->fold_p2p ||
+        batch_init (&r->batch, TABLE_MATRIX, err) < 0)
         src->stopped = err_set (err, ENOMEM, "no memory to read " FILE_NAME);
     else
         how = comm_file_read (&r->f, src, FILE_NAME, &functions, err);
     if (r) {
         batch_fini (&r->batch);
         matrix_fold_destroy (r->fold);
+        matrix_fold_destroy (r->fold_p2p);
     }
     free (r);
     return how;
+}
+
+bool matrix_is_there (const struct source *src, uint64_t *size)
+{
+    return source_has (comm_file_dir (src), FILE_NAME, size);
 }
 
 void read_matrix (struct source *src, unsigned want, struct verdict *v,

@@ -9,6 +9,7 @@
 #include "base/units.h"
 
 #include <math.h>
+#include <string.h>
 
 #define FILE_NAME "step_trace_time.csv"
 
@@ -33,6 +34,7 @@ static const struct csv_column columns[] = {
 struct steps {
     struct csv csv;
     int where[COLUMNS];         // field of each column, -1: absent
+    double device;              // of rows that do not say; NaN: not known
     struct batch batch;
 };
 
@@ -46,7 +48,7 @@ static bool read_numbers (struct steps *s, uint32_t row)
             return false;
         if (col == STEP_STEP)
             continue;
-        out[row] = NAN;
+        out[row] = col == STEP_DEVICE ? s->device : NAN;
         if (f.s && units_real (f.s, f.n, &out[row]) < 0)
             return csv_fail (&s->csv, "not a number:", f);
     }
@@ -75,6 +77,13 @@ static bool read_row (struct steps *s, struct err *err)
     return !batch_full (b) || source_flush (src, b, err);
 }
 
+/* MindSpore's file has no device; its profiler_info has. */
+static double known_device (const struct capture *c)
+{
+    return strcmp (c->framework, "ascend_ms") == 0 && c->device_id >= 0
+               ? (double)c->device_id : NAN;
+}
+
 static enum reading read_file (struct source *src, struct err *err)
 {
     struct steps s;
@@ -86,6 +95,7 @@ static enum reading read_file (struct source *src, struct err *err)
     if ((src->stopped = batch_init (b, TABLE_STEP, err)) == 0) {
         bool ok = csv_columns (&s.csv, columns, COLUMNS, s.where);
 
+        s.device = known_device (src->capture);
         while (ok && csv_next (&s.csv))
             ok = read_row (&s, err);
         (void)source_flush (src, b, err);

@@ -4,7 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <string.h>
 #include <sys/stat.h>
+
+bool source_retypes (const struct source *src)
+{
+    return src->form == FORM_MSPROF ||
+           strcmp (src->capture->framework, "ascend_ms") == 0;
+}
 
 bool source_has (int dir, const char *name, uint64_t *size)
 {

@@ -40,7 +40,8 @@ struct source {
     char info_name[64];         // profiler_info*.json, "" if there is none
     char event_db[80];          // an event database's name, or ""
     int event_dir;              // where that is; borrowed
-    bool has_prof;              // PROF_* or FRAMEWORK
+    bool has_prof;              // PROF_* or FRAMEWORK; in PROF_*, raw data
+    bool has_info;              // FORM_MSPROF: an info.json.<N>
     bool has_done;              // analyse.done
     bool damaged;               // metadata is: the reason is noted
     bool many_steps;            // more than can be noted
@@ -62,11 +63,19 @@ struct source {
 void source_name (struct source *src);
 int source_identify (struct source *src, struct err *err);
 
+/* The second of them for FORM_MSPROF (identity_msprof.c). */
+int source_identify_msprof (struct source *src, struct err *err);
+
 /* What profiler_metadata.json says: world size, groups, and the rank where it
  * is not known yet.  Damage is noted in the capture's reason; negative only
  * without memory.
  */
 int read_metadata (struct source *src, struct err *err);
+
+/* Whether ops have their type by their names: MindSpore has another idea of
+ * what is p2p, and captures of msprof say nothing of it.
+ */
+bool source_retypes (const struct source *src);
 
 /* Whether there is such a file, and its size.  'dir' may be -1. */
 bool source_has (int dir, const char *name, uint64_t *size);

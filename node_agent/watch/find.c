@@ -56,9 +56,13 @@ static int digits_value (const char *s, size_t n)
     return v;
 }
 
-static int64_t stamp_ns (const char *s)
+/* "YYYYMMDDhhmmss", then milliseconds if 'ndigits' says that they are there.
+ * torch_npu and msprof write local time, MindSpore that of UTC.
+ */
+static int64_t stamp_ns (const char *s, size_t ndigits, bool utc)
 {
     struct tm tm = { .tm_isdst = -1 };
+    int ms = ndigits >= STAMP_DIGITS ? digits_value (s + 14, 3) : 0;
     time_t t;
 
     tm.tm_year = digits_value (s, 4) - 1900;
@@ -67,10 +71,10 @@ static int64_t stamp_ns (const char *s)
     tm.tm_hour = digits_value (s + 8, 2);
     tm.tm_min = digits_value (s + 10, 2);
     tm.tm_sec = digits_value (s + 12, 2);
-    t = mktime (&tm);
+    t = utc ? timegm (&tm) : mktime (&tm);
     if (t < 0 || t >= INT64_MAX / NS_PER_S)     // years behind 2261: no date
         return 0;
-    return t * NS_PER_S + digits_value (s + 14, 3) * NS_PER_MS;
+    return t * NS_PER_S + ms * NS_PER_MS;
 }
 
 static size_t count_digits (const char *s)
@@ -97,6 +101,16 @@ static bool is_prof (const char *s)
     }
     return *s && strspn (s, "0123456789abcdefghijklmnopqrstuvwxyz"
                             "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen (s);
+}
+
+/* The second field, if it is a date. */
+static int64_t prof_made_ns (const char *s)
+{
+    const char *date = strchr (s + strlen ("PROF_"), '_') + 1;
+    size_t n = count_digits (date);
+
+    return n == STAMP_DIGITS || n == STAMP_DIGITS - 3
+               ? stamp_ns (date, n, false) : 0;
 }
 
 bool find_is_trace (const char *name)
@@ -146,13 +160,16 @@ struct find_name find_parse_name (const char *name)
         f.framework = "kineto";
     if (strcmp (f.framework, "kineto") == 0)
         parse_trace (name, &f);
+    if (strcmp (f.framework, "msprof") == 0)
+        f.made_ns = prof_made_ns (name);
     if (strncmp (f.framework, "ascend", 6) != 0)
         return f;
     end = digits_field (name, strlen (name) - strlen ("_ascend_pt"),
                         &ndigits);
     if (end == 0 || ndigits != STAMP_DIGITS)
         return f;
-    f.made_ns = stamp_ns (name + end + 1);
+    f.made_ns = stamp_ns (name + end + 1, ndigits,
+                          strcmp (f.framework, "ascend_ms") == 0);
     f.worker_size = digits_field (name, end, &ndigits);
     if (f.worker_size > 0 && ndigits < PID_DIGITS_MAX)
         f.pid = digits_value (name + f.worker_size + 1, ndigits);

@@ -47,16 +47,16 @@ int find_captures (const char *root, struct found_list *list,
                    struct err *err);
 void find_free (struct found_list *list);
 
-/* What the name of a directory says: "<worker>_<pid>_<17 digits>_ascend_pt".
- * Names that people gave ("rank_0_ascend_pt") say only the framework.
+/* What the name of a directory says: "<worker>_<pid>_<17 digits>_ascend_pt",
+ * "PROF_<number>_<14 or 17 digits>_<letters>".  Names that people gave
+ * ("rank_0_ascend_pt") say only the framework.
  */
 struct find_name {
     const char *framework;              // "ascend_pt", "ascend_ms", "msprof",
                                         // "kineto", or ""
     size_t worker_size;                 // leading bytes that are the host, or 0
     int64_t pid;                        // of the profiled process; 0: none
-    int64_t made_ns;                    // in the name (of directories: local
-                                        // time); 0: none
+    int64_t made_ns;                    // the date in the name; 0: none
 };
 
 struct find_name find_parse_name (const char *name);

@@ -138,6 +138,61 @@ static void test_alone_without_rank (void **state)
     fini (&j);
 }
 
+static void add_prof (struct job *j, const char *name, const char *uid,
+                      int64_t device)
+{
+    struct capture *c;
+
+    add (j, CAPTURE_NO_RANK, name, "h", 1, CAPTURE_COMPLETE);
+    c = &j->items[j->n - 1].capture;
+    (void)snprintf (c->framework, sizeof (c->framework), "msprof");
+    (void)snprintf (c->host_uid, sizeof (c->host_uid), "%s", uid);
+    c->device_id = device;
+}
+
+/* Nobody knows of ranks: hosts by their ids, then devices.  What was read
+ * later says so, too.
+ */
+static void test_numbered (void **state)
+{
+    struct job j = { .n = 0 };
+    struct capture fresh;
+
+    (void)state;
+    add_prof (&j, "b1", "22", 1);
+    add_prof (&j, "a4", "11", 4);
+    add_prof (&j, "b0", "22", 0);
+    add_prof (&j, "a4 again", "11", 4);
+    roll_plan (j.items, j.n);
+    assert_string_equal (j.items[0].capture.name, "a4");
+    assert_string_equal (j.items[1].capture.name, "a4 again");
+    assert_int_equal (j.items[1].rank, 0);
+    assert_string_equal (j.items[2].capture.name, "b0");
+    assert_string_equal (j.items[3].capture.name, "b1");
+    assert_int_equal (j.items[3].rank, 2);
+    assert_false (j.items[3].skip);
+    capture_init (&fresh);
+    roll_take (&j.items[3], &fresh);
+    assert_int_equal (j.items[3].capture.rank, 2);
+    assert_non_null (strstr (j.items[3].capture.reason, "by the order of"));
+    fini (&j);
+}
+
+/* One that has a rank shows that the others should have one. */
+static void test_not_numbered (void **state)
+{
+    struct job j = { .n = 0 };
+
+    (void)state;
+    add_prof (&j, "a", "11", 0);
+    add (&j, 0, "b", "h", 1, CAPTURE_COMPLETE);
+    add_prof (&j, "c", "11", CAPTURE_NO_DEVICE);
+    roll_plan (j.items, j.n);
+    assert_int_equal (j.items[1].capture.state, CAPTURE_UNEXPECTED);
+    assert_int_equal (j.items[2].capture.state, CAPTURE_UNEXPECTED);
+    fini (&j);
+}
+
 /* Each of three captures has to name the host that is not its own. */
 static void test_two_hosts (void **state)
 {
@@ -445,6 +500,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_order),
+        cmocka_unit_test (test_numbered),
+        cmocka_unit_test (test_not_numbered),
         cmocka_unit_test (test_alone_without_rank),
         cmocka_unit_test (test_names_of_traces),
         cmocka_unit_test (test_two_hosts),

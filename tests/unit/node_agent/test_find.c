@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static char top[64];
@@ -37,6 +38,37 @@ static void make_dirs (const char *name)
 
     assert_true (fileio_join (path, sizeof (path), top, name));
     assert_int_equal (fileio_mkdirs (path, 0700, NULL), 0);
+}
+
+static int64_t date_in (const char *zone, const char *name)
+{
+    struct find_name f;
+
+    assert_int_equal (setenv ("TZ", zone, 1), 0);
+    tzset ();
+    f = find_parse_name (name);
+    assert_int_equal (setenv ("TZ", "UTC", 1), 0);
+    tzset ();
+    return f.made_ns;
+}
+
+/* MindSpore dates its directories in UTC, the others in local time: else the
+ * newer of two captures of a rank would be taken for the older.
+ */
+static void test_dates (void **state)
+{
+    const int64_t made = INT64_C (1764246877386000000), hour = 3600000000000;
+
+    (void)state;
+    assert_int_equal (date_in ("XXX-8", "n_1_20251127123437386_ascend_ms"),
+                      made);
+    assert_int_equal (date_in ("XXX-8", "n_1_20251127123437386_ascend_pt"),
+                      made - 8 * hour);
+    assert_int_equal (date_in ("XXX-8", "PROF_000001_20251127123437386_ABC"),
+                      made - 8 * hour);
+    assert_int_equal (date_in ("UTC", "PROF_000001_20251127123437_ABC"),
+                      made - 386000000);
+    assert_int_equal (date_in ("UTC", "PROF_000001_2025_ABC"), 0);
 }
 
 static void check_name (const char *name, const char *framework,
@@ -329,7 +361,8 @@ int main (void)
 {
 #define IN_TOP(f) cmocka_unit_test_setup_teardown (f, make_top, remove_top)
     const struct CMUnitTest tests[] = {
-        IN_TOP (test_names), IN_TOP (test_trace_names), IN_TOP (test_tree),     IN_TOP (test_links),
+        IN_TOP (test_names), IN_TOP (test_dates), IN_TOP (test_trace_names),
+        IN_TOP (test_tree),  IN_TOP (test_links),
         IN_TOP (test_depth), IN_TOP (test_bad_root),  IN_TOP (test_noise),
         IN_TOP (test_read_error), IN_TOP (test_traces),
         IN_TOP (test_file_root),
