@@ -1,6 +1,7 @@
 /* cli/analyze.c - rollcall analyze: captures on this machine's disk into one
  * analysis.db
  */
+#include "analyze_raw.h"
 #include "cli.h"
 
 #include "base/buf.h"
@@ -27,8 +28,9 @@
 #define ANALYSIS_DB "analysis.db"
 
 struct analyze_options {
-    const char *out, *steps, *only;
+    const char *out, *steps, *only, *analyse_with;
     int64_t jobs, world_size;
+    int64_t analyse_jobs, analyse_timeout_ns, analyse_memory;
     bool json, text, quiet;
 };
 
@@ -49,6 +51,26 @@ static const struct option_spec options[] = {
       WORLD_MAX,
       "Expect ranks 0 to N-1. Without it the captures' metadata says how many "
       "there should be; where that is silent, the highest rank seen." },
+    { "analyse-with", 0, OPTION_TEXT,
+      offsetof (struct analyze_options, analyse_with), "COMMAND", NULL,
+      "ROLLCALL_ANALYSE_WITH", 0, 0,
+      "Analyse captures that never were with COMMAND, words for a shell, and "
+      "the capture's directory behind them. none: do not. Without it: with "
+      "torch_npu's own analysis if python3 can import torch_npu." },
+    { "analyse-jobs", 0, OPTION_INT,
+      offsetof (struct analyze_options, analyse_jobs), "N", "1",
+      "ROLLCALL_ANALYSE_JOBS", 1, ANALYSER_JOBS_MAX,
+      "How many captures are analysed at once, at most; fewer while there is "
+      "not enough free memory." },
+    { "analyse-timeout", 0, OPTION_DURATION,
+      offsetof (struct analyze_options, analyse_timeout_ns), "TIME", "1h",
+      "ROLLCALL_ANALYSE_TIMEOUT", 0, 0,
+      "An analysis that takes longer is killed." },
+    { "analyse-memory", 0, OPTION_BYTES,
+      offsetof (struct analyze_options, analyse_memory), "SIZE", "0",
+      "ROLLCALL_ANALYSE_MEMORY", 0, 0,
+      "How much address space each process of an analysis may have, as 20GB; "
+      "0 is half of the machine's memory." },
     { "only", 0, OPTION_TEXT, offsetof (struct analyze_options, only),
       "NAME,...", NULL, NULL, 0, 0,
       "Make only these results: analysis.db." },
@@ -71,6 +93,8 @@ struct analysis {
     int ndirs;
     struct found_list found;
     struct roll_item *items;
+    struct raw_capture *raw;            // those that were never analysed
+    size_t nraw;
     struct steps_filter steps;
     struct roster roster;
     struct publish out;
@@ -125,26 +149,107 @@ static int find_all (struct analysis *a)
     return 0;
 }
 
+static int look_at (struct analysis *a, size_t i)
+{
+    struct extract_look look;
+    struct err err = { "" };
+    struct capture *c = &a->items[i].capture;
+
+    capture_init (c);
+    if (extract_glance (a->found.items[i].path, c, &look, &err) < 0)
+        return FAIL (EX_OSERR, "%s", err.text);
+    a->items[i].weight = look.work_bytes;
+    a->items[i].source = i;
+    a->items[i].skip = c->state != CAPTURE_COMPLETE;
+    capture_drop_groups (c);            // reading brings them again
+    return 0;
+}
+
 static int look_at_all (struct analysis *a)
 {
+    int status = 0;
+
     a->items = calloc (a->found.n, sizeof (*a->items));
     if (!a->items)
         return FAIL (EX_OSERR, "no memory for %zu captures", a->found.n);
-    for (size_t i = 0; i < a->found.n; i++) {
-        struct extract_look look;
-        struct err err = { "" };
-        struct capture *c = &a->items[i].capture;
+    for (size_t i = 0; i < a->found.n && status == 0; i++)
+        status = look_at (a, i);
+    return status;
+}
 
-        capture_init (c);
-        if (extract_glance (a->found.items[i].path, c, &look, &err) < 0)
-            return FAIL (EX_OSERR, "%s", err.text);
-        a->items[i].weight = look.work_bytes;
-        a->items[i].source = i;
-        a->items[i].skip = c->state != CAPTURE_COMPLETE;
-        capture_drop_groups (c);        // reading brings them again
+/* ---- those that were never analysed ---- */
+
+static void tell (const char *text)
+{
+    (void)FAIL (0, "%s", text);
+}
+
+/* What came of the analysis of a capture, once that has been looked at. */
+static void tell_analysis (const struct analysis *a, size_t source,
+                           struct capture *c)
+{
+    for (size_t i = 0; i < a->nraw; i++) {
+        if (a->raw[i].index == source && a->raw[i].how != ANALYSED_NOT)
+            analyser_tell (c, a->raw[i].why,
+                           a->raw[i].how == ANALYSED_BADLY);
     }
-    roll_plan (a->items, a->found.n);
-    return 0;
+}
+
+static int look_again (struct analysis *a)
+{
+    int status = 0;
+
+    for (size_t i = 0; i < a->nraw && status == 0; i++) {
+        size_t k = a->raw[i].index;
+
+        capture_fini (&a->items[k].capture);
+        status = look_at (a, k);
+        if (a->items[k].skip)
+            tell_analysis (a, k, &a->items[k].capture);
+    }
+    return status;
+}
+
+static int analyse_raw (struct analysis *a)
+{
+    char logs[PATH_MAX + 16];
+    struct analyser_options opt = {
+        .command = a->opt.analyse_with, .jobs = a->opt.analyse_jobs,
+        .timeout_ns = a->opt.analyse_timeout_ns,
+        .memory = a->opt.analyse_memory, .log_dir = logs,
+    };
+    struct err err = { "" };
+    int rc;
+
+    (void)snprintf (logs, sizeof (logs), "%s/analyses", a->out.dir);
+    if (!(a->raw = calloc (a->found.n, sizeof (*a->raw))))
+        return FAIL (EX_OSERR, "no memory for %zu captures", a->found.n);
+    for (size_t i = 0; i < a->found.n; i++) {
+        if (a->items[i].capture.state == CAPTURE_RAW &&
+            analyze_raw_wants (&opt, a->found.items[i].name))
+            a->raw[a->nraw++] = (struct raw_capture){
+                .path = a->found.items[i].path, .index = i,
+                .how = ANALYSED_NOT };
+    }
+    if (a->nraw == 0)
+        return 0;
+    rc = analyze_raw (a->raw, a->nraw, &opt, tell, &cancelled, &err);
+    if (rc == -EINTR)
+        return FAIL (128 + cancelled_by, "interrupted, nothing was written");
+    if (rc < 0)
+        return FAIL (EX_OSERR, "%s", err.text);
+    return look_again (a);
+}
+
+static int plan (struct analysis *a)
+{
+    int status = look_at_all (a);
+
+    if (status == 0)
+        status = analyse_raw (a);
+    if (status == 0)
+        roll_plan (a->items, a->found.n);
+    return status;
 }
 
 /* Without --world-size the build asks the captures, when it has read them. */
@@ -165,8 +270,12 @@ static int feed (void *arg, size_t source, const struct row_sink *sink,
 {
     const struct analysis *a = arg;
 
-    return extract_capture (a->found.items[source].path, &a->steps, sink, c,
-                            err);
+    int rc = extract_capture (a->found.items[source].path, &a->steps, sink, c,
+                              err);
+
+    if (rc == 0)
+        tell_analysis (a, source, c);
+    return rc;
 }
 
 static void show_progress (void *arg, const struct build_progress *p)
@@ -364,8 +473,10 @@ static bool any_rows (const struct analysis *a)
     return false;
 }
 
-static int check_only (struct analysis *a)
+static int check_options (struct analysis *a)
 {
+    if (a->opt.analyse_with && analyser_check_command (a->opt.analyse_with))
+        return FAIL (EXIT_USAGE, "--analyse-with: name a program, or none");
     if (a->opt.only && strcmp (a->opt.only, ANALYSIS_DB) != 0)
         return FAIL (EXIT_USAGE, "--only: \"%s\" is not among the results "
                      "(" ANALYSIS_DB ")", a->opt.only);
@@ -377,9 +488,9 @@ static int analyze (struct analysis *a)
     struct build_result result;
     int status;
 
-    if ((status = check_only (a)) != 0 || (status = find_all (a)) != 0 ||
+    if ((status = check_options (a)) != 0 || (status = find_all (a)) != 0 ||
         (status = choose_output (a)) != 0 ||
-        (status = look_at_all (a)) != 0 || (status = expect_ranks (a)) != 0 ||
+        (status = plan (a)) != 0 || (status = expect_ranks (a)) != 0 ||
         (status = build (a, &result)) != 0)
         return status;
     if (!a->opt.quiet && (status = print_summary (a, &result)) != 0)
@@ -396,6 +507,7 @@ static void fini (struct analysis *a)
     for (size_t i = 0; a->items && i < a->found.n; i++)
         capture_fini (&a->items[i].capture);
     free (a->items);
+    free (a->raw);
     find_free (&a->found);
     roster_fini (&a->roster);
 }

@@ -301,8 +301,8 @@ int run_start_aggregator (struct run *r, struct err *err)
 int run_start_agent (struct run *r, struct err *err)
 {
     char program[PATH_MAX], deadline[32], quiet[32], world[32], rate[32];
-    char key[PATH_MAX], local[32];
-    char *argv[40];
+    char key[PATH_MAX], local[32], jobs[32], timeout[32], memory[32];
+    char *argv[48];
     int n = 0, rc = run_program ("rollcall-agent", program, err);
     pid_t pid;
 
@@ -333,6 +333,22 @@ int run_start_agent (struct run *r, struct err *err)
     argv[n++] = (char *)"block";
     argv[n++] = (char *)"--max-rate";
     argv[n++] = rate;
+    (void)snprintf (jobs, sizeof (jobs), "%lld",
+                    (long long)r->opt->analyse_jobs);
+    (void)snprintf (timeout, sizeof (timeout), "%lldms",
+                    (long long)(r->opt->analyse_timeout_ns / NS_PER_MS));
+    (void)snprintf (memory, sizeof (memory), "%lld",
+                    (long long)r->opt->analyse_memory);
+    if (r->opt->analyse_with) {
+        argv[n++] = (char *)"--analyse-with";
+        argv[n++] = (char *)r->opt->analyse_with;
+    }
+    argv[n++] = (char *)"--analyse-jobs";
+    argv[n++] = jobs;
+    argv[n++] = (char *)"--analyse-timeout";
+    argv[n++] = timeout;
+    argv[n++] = (char *)"--analyse-memory";
+    argv[n++] = memory;
     argv[n++] = (char *)"--release";
     argv[n++] = (char *)(r->opt->release ? r->opt->release
                          : r->opt->raw   ? "shipped" : "never");

@@ -40,7 +40,7 @@ static void finish (struct agent *a, int status)
 
 static bool nothing_left (struct agent *a)
 {
-    return sealer_pending (a->sealer) == 0 &&
+    return sealer_pending (a->sealer) == 0 && agent_open_count (a) == 0 &&
            ((a->searched && watch_unsettled (a->watch) == 0) || a->flushed) &&
            spool_undelivered (a->spool) == 0;
 }
@@ -49,6 +49,7 @@ static bool nothing_left (struct agent *a)
 static int status_unless_all (struct agent *a, int status)
 {
     bool all = sealer_pending (a->sealer) == 0 && !a->unsealed &&
+               agent_open_count (a) == 0 &&
                (a->searched || !a->opt->once) && !a->unsearched &&
                watch_unsettled (a->watch) == 0 &&
                spool_undelivered (a->spool) == 0 && !agent_has_losses (a);

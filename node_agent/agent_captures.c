@@ -234,7 +234,7 @@ static void take_sealed (struct agent *a, struct sealed *s)
     note_skipped (a, s);
     note_twin (a, s);
     note_shared (a, s->what.path);
-    if (s->manifest.size > 0)
+    if (!agent_take_analysis (a, s) && s->manifest.size > 0)
         note_files (a, s);
     ship_kick (a->ship);
 }
@@ -285,13 +285,18 @@ static int settle (struct agent *a, const struct watch_settled *settled,
                    struct err *err)
 {
     struct watch_settled version = *settled, *s = &version;
+    struct sealer_analysis analysis = { NULL, false };
     char file[PATH_MAX];
     uint64_t id;
     int rc;
 
+    if (agent_is_analysing (a, s->path))
+        return 0;
     if (a->opt->raw)            // more than what was sealed without it
         (void)snprintf (s->fingerprint, sizeof (s->fingerprint), "%.80s/raw",
                         settled->fingerprint);
+    if ((rc = agent_recall_analysis (a, s, &analysis)) < 0)
+        return rc;
     if (spool_knows (a->spool, s->path, s->fingerprint))
         return 0;               // sealed in a former life of this agent
     if (release_claims (a->spool, s->path)) {
@@ -305,7 +310,7 @@ static int settle (struct agent *a, const struct watch_settled *settled,
     if ((rc = spool_settle (a->spool, s->path, s->fingerprint, &id, err)) < 0)
         return rc;
     if ((rc = spool_file (a->spool, id, 0, file, err)) == 0 &&
-        sealer_add (a->sealer, s, id, file) < 0)
+        sealer_add (a->sealer, s, id, file, &analysis) < 0)
         rc = err_set (err, ENOMEM, "no memory for %s", s->path);
     if (rc < 0)
         spool_unsettle (a->spool, id);
@@ -459,6 +464,8 @@ void agent_scan (void *arg)
     int rc;
 
     a->waiting = false;
+    a->scan_began_ns = began;
+    agent_check_analyses (a);
     rc = watch_scan (a->watch, quiet_ns (a), began, clock_wall_ns (),
                      on_settled, a, &err);
     if (rc == 0 && a->ended_ns > 0 && !a->flushed &&
@@ -625,13 +632,15 @@ int agent_open_captures (struct agent *a, struct err *err)
     (void)space_parse_limit (a->opt->cpu_budget, &budget);
     if (!(a->bulk = bulk_create (budget.ppm)))
         return err_set (err, ENOMEM, "no memory to extract");
-    return sealer_create (a->loop, a->bulk, a->opt->raw,
-                          a->release.kind != RELEASE_NEVER, on_sealed, a,
-                          &a->sealer, err);
+    rc = sealer_create (a->loop, a->bulk, a->opt->raw,
+                        a->release.kind != RELEASE_NEVER, on_sealed, a,
+                        &a->sealer, err);
+    return rc < 0 ? rc : agent_open_analyses (a, err);
 }
 
 void agent_close_captures (struct agent *a)
 {
+    agent_close_analyses (a);
     if (a->bulk)
         bulk_end (a->bulk);
     finder_destroy (a->finder);

@@ -1,6 +1,7 @@
 /* node_agent/agent_inside.h - rollcall-agent, between its files
  *
  * agent.c             set-up, the loop, the aggregator's words, the end
+ * agent_analyse.c     captures that were never analysed
  * agent_captures.c    captures: searched for, settled, sealed
  * agent_losses.c      what will not be delivered
  * agent_room.c        room on disks: waiting for it, making it
@@ -12,6 +13,7 @@
 
 #include "agent.h"
 
+#include "analyse/analyser.h"
 #include "base/loop.h"
 #include "guard/bulk.h"
 #include "guard/guard.h"
@@ -26,6 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct analysis;                // a capture's, to come or over
 struct client;                  // a wrapper's connection
 struct disk;                    // where captures are written
 struct local_rank;              // a rank of this host
@@ -43,6 +46,11 @@ struct agent {
     struct bulk *bulk;
     struct sealer *sealer;
     struct ship *ship;
+    struct analyser *analyser;
+    struct analysis *analyses;  // to come, or over
+    char analyses_dir[PATH_MAX];        // their logs
+    bool no_analysis;           // torch_npu is not there
+    bool memory_noted;          // that they wait for it was logged
     struct net_security security;
     int64_t problem_ns;         // when a problem was logged, 0: never
     int64_t closed_ns;          // since when connections end in the handshake
@@ -57,6 +65,7 @@ struct agent {
     struct disk *disks;
     char *status_text;          // that was written last
     int64_t scan_ns;            // between searches
+    int64_t scan_began_ns;      // the latest one
     int64_t collecting_ns;      // since when without a break; 0: it is not
     int64_t full_until_ns;      // a write found no room: wait so long
     int64_t failure_ns;         // when one was logged, 0: never
@@ -83,6 +92,36 @@ struct agent {
  * end (--once), or tell the aggregator (a run).
  */
 void agent_check_done (struct agent *a);
+
+/* ---- agent_analyse.c ---- */
+
+/* Go on with what a former life had queued.  0 or -errno; agent_close_analyses
+ * kills what is under way, in any case.
+ */
+int agent_open_analyses (struct agent *a, struct err *err);
+void agent_close_analyses (struct agent *a);
+
+/* Whether the capture is being analysed right now: it will be handed on again
+ * at the end of that.
+ */
+bool agent_is_analysing (const struct agent *a, const char *path);
+
+/* What is known of the analysis of a capture that has settled, which becomes
+ * part of its fingerprint.  -EAGAIN: nothing before the next search.
+ */
+int agent_recall_analysis (struct agent *a, struct watch_settled *s,
+                           struct sealer_analysis *ret);
+
+/* A capture has been sealed: true if it is to be analysed, so that it will be
+ * sealed once more.
+ */
+bool agent_take_analysis (struct agent *a, const struct sealed *s);
+
+/* Captures that are to be analysed, or to be sealed after that. */
+size_t agent_open_count (const struct agent *a);
+
+/* Now and again: forget what is gone, give way. */
+void agent_check_analyses (struct agent *a);
 
 /* ---- agent_captures.c ---- */
 

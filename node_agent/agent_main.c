@@ -1,6 +1,7 @@
 /* node_agent/agent_main.c - rollcall-agent: options */
 #include "agent.h"
 
+#include "analyse/analyser.h"
 #include "base/fileio.h"
 #include "base/log.h"
 #include "guard/guard.h"
@@ -35,6 +36,26 @@ static const struct option_spec options[] = {
       "ROLLCALL_QUIET_PERIOD", 0, 0,
       "A capture without analyse.done is finished when nothing in it has "
       "changed for so long." },
+    { "analyse-with", 0, OPTION_TEXT,
+      offsetof (struct agent_options, analyse_with), "COMMAND", NULL,
+      "ROLLCALL_ANALYSE_WITH", 0, 0,
+      "Analyse captures that never were with COMMAND, words for a shell, and "
+      "the capture's directory behind them. none: do not. Without it: with "
+      "torch_npu's own analysis if python3 can import torch_npu." },
+    { "analyse-jobs", 0, OPTION_INT,
+      offsetof (struct agent_options, analyse_jobs), "N", "1",
+      "ROLLCALL_ANALYSE_JOBS", 1, ANALYSER_JOBS_MAX,
+      "How many captures are analysed at once, at most; fewer while there is "
+      "not enough free memory." },
+    { "analyse-timeout", 0, OPTION_DURATION,
+      offsetof (struct agent_options, analyse_timeout_ns), "TIME", "1h",
+      "ROLLCALL_ANALYSE_TIMEOUT", 0, 0,
+      "An analysis that takes longer is killed." },
+    { "analyse-memory", 0, OPTION_BYTES,
+      offsetof (struct agent_options, analyse_memory), "SIZE", "0",
+      "ROLLCALL_ANALYSE_MEMORY", 0, 0,
+      "How much address space each process of an analysis may have, as 20GB; "
+      "0 is half of the machine's memory." },
     { "spool-quota", 0, OPTION_ROOM,
       offsetof (struct agent_options, spool_quota), "SIZE", NULL,
       "ROLLCALL_SPOOL_QUOTA", 0, 0,
@@ -150,6 +171,8 @@ int main (int argc, char **argv)
         return usage ("--job: a job's id has no slash in it");
     if (!opt.key != !opt.server_key && !opt.insecure)
         return usage ("--key and --server-key belong together");
+    if (opt.analyse_with && analyser_check_command (opt.analyse_with))
+        return usage ("--analyse-with: name a program, or none");
     if (opt.watch.n == 0 && !opt.run_dir)
         return usage ("which directory is to be watched?");
     if (!guard_parse_policy (opt.when_full, &(enum guard_policy){ 0 }))

@@ -1,6 +1,7 @@
 /* node_agent/sealer.c - captures into sealed shipments, in a thread */
 #include "sealer.h"
 
+#include "analyse/analyser.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/fileio.h"
@@ -131,6 +132,8 @@ static int write_rows (struct sealed *s, struct shipment_writer *w,
     rc = extract_capture (s->what.path, NULL, &sink, &c, err);
     if (c.rank == CAPTURE_NO_RANK && s->what.rank_hint >= 0)
         c.rank = s->what.rank_hint;
+    if (s->analysis[0])
+        analyser_tell (&c, s->analysis, s->analysis_failed);
     s->rank = c.rank;
     (void)snprintf (s->state, sizeof (s->state), "%s",
                     capture_state_name (c.state));
@@ -428,7 +431,8 @@ static void on_ready (void *arg)
 }
 
 int sealer_add (struct sealer *x, const struct watch_settled *what,
-                uint64_t id, const char *file)
+                uint64_t id, const char *file,
+                const struct sealer_analysis *analysis)
 {
     struct node *n = calloc (1, sizeof (*n));
 
@@ -440,6 +444,9 @@ int sealer_add (struct sealer *x, const struct watch_settled *what,
     buf_init (&n->s.manifest, MANIFEST_MAX);
     n->s.id = id;
     (void)snprintf (n->s.file, sizeof (n->s.file), "%s", file);
+    (void)snprintf (n->s.analysis, sizeof (n->s.analysis), "%s",
+                    analysis->why ? analysis->why : "");
+    n->s.analysis_failed = analysis->failed;
     if (!(n->s.what.path = strdup (what->path))) {
         free (n);
         return -ENOMEM;

@@ -23,11 +23,19 @@ struct sealer;
 #define SEALER_RAW_MAX (1u << 16)       // raw files of one capture: their
                                         // names take 10 MB until it is sealed
 
+/* What came of the analysis of a capture that was raw. */
+struct sealer_analysis {
+    const char *why;            // a sentence; NULL: nothing is known
+    bool failed;
+};
+
 /* One capture's worth of work, and what came of it. */
 struct sealed {
     struct watch_settled what;          // 'path' is this struct's own
     uint64_t id;                        // in the ledger
     char file[PATH_MAX];                // the shipment, number 0
+    char analysis[512];                 // what came of it; "": none is known
+    bool analysis_failed;
     char name[MESSAGE_NAME_MAX];        // of the capture
     struct spool_new *items;            // rows first, then raw files
     size_t nitems;
@@ -52,10 +60,12 @@ int sealer_create (struct loop *loop, struct bulk *bulk, bool raw,
 void sealer_destroy (struct sealer *s); // waits for the thread; NULL is fine
 
 /* Queue a settled capture; 'file' is what spool_file says of number 0.
- * 0 or -ENOMEM.
+ * 'analysis' becomes the reason of a capture that is raw still; a failure that
+ * of a partial one, too.  0 or -ENOMEM.
  */
 int sealer_add (struct sealer *s, const struct watch_settled *what,
-                uint64_t id, const char *file);
+                uint64_t id, const char *file,
+                const struct sealer_analysis *analysis);
 
 /* When the oldest of them was added (monotonic); 0: there is none. */
 int64_t sealer_oldest_ns (struct sealer *s);

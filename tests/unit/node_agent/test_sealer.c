@@ -117,7 +117,8 @@ static void seal (struct fixture *f)
 {
     struct watch_settled what = { .path = f->capture, .rank_hint = 0 };
 
-    assert_int_equal (sealer_add (f->sealer, &what, 1, f->shipment), 0);
+    assert_int_equal (sealer_add (f->sealer, &what, 1, f->shipment,
+                                  &(struct sealer_analysis){ NULL, false }), 0);
     (void)loop_add_timer (f->loop, LIMIT_NS, timed_out, f->loop);
     assert_int_equal (loop_run (f->loop), 0);
     loop_del_timer (f->loop, timed_out, f->loop);

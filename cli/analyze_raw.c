@@ -1,0 +1,109 @@
+/* cli/analyze_raw.c - captures that were never analysed, before rollcall
+ * analyze reads them
+ */
+#include "analyze_raw.h"
+
+#include "base/clock.h"
+#include "base/loop.h"
+#include "watch/find.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_NS (200 * NS_PER_MS)       // for a signal
+
+struct analyses {
+    struct raw_capture *captures;
+    size_t n, left;
+    const atomic_bool *cancel;
+    struct loop *loop;
+    void (*tell) (const char *text);
+    const struct analyser_options *opt;
+};
+
+static void on_analysed (void *arg, const char *path, enum analysed how,
+                         const char *why)
+{
+    struct analyses *a = arg;
+
+    for (size_t i = 0; i < a->n; i++) {
+        struct raw_capture *c = &a->captures[i];
+
+        if (strcmp (c->path, path) != 0)
+            continue;
+        c->how = how;
+        (void)snprintf (c->why, sizeof (c->why), "%s", why);
+    }
+    if (--a->left == 0)
+        loop_stop (a->loop, 0);
+}
+
+static void on_found (void *arg, bool torch_npu)
+{
+    const struct analyses *a = arg;
+    char text[256];
+
+    (void)snprintf (text, sizeof (text), "analysing %zu captures that never "
+                    "were, with torch_npu; logs are in %.100s", a->n,
+                    a->opt->log_dir);
+    if (torch_npu)
+        a->tell (text);
+}
+
+static void look (void *arg)
+{
+    struct analyses *a = arg;
+
+    if (atomic_load (a->cancel))
+        loop_stop (a->loop, -EINTR);
+    else
+        (void)loop_add_timer (a->loop, LOOK_NS, look, a);
+}
+
+static int run (struct analyses *a, const struct analyser_options *opt)
+{
+    struct analyser *x = analyser_create (a->loop, opt, on_analysed, a);
+    int rc = x ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < a->n && rc == 0; i++)
+        rc = analyser_add (x, a->captures[i].path);
+    look (a);
+    if (rc == 0)
+        rc = loop_run (a->loop);
+    analyser_destroy (x);
+    return rc;
+}
+
+bool analyze_raw_wants (const struct analyser_options *opt, const char *name)
+{
+    const char *framework = find_parse_name (name).framework;
+
+    if (opt->command)
+        return strcmp (opt->command, ANALYSER_NONE) != 0;
+    return strcmp (framework, "ascend_ms") != 0 &&
+           strcmp (framework, "msprof") != 0;
+}
+
+int analyze_raw (struct raw_capture *captures, size_t n,
+                 const struct analyser_options *options,
+                 void (*tell) (const char *text), const atomic_bool *cancel,
+                 struct err *err)
+{
+    struct analyser_options opt = *options;
+    struct analyses a = { captures, n, n, cancel, loop_create (), tell, &opt };
+    char text[256];
+    int rc;
+
+    if (!a.loop)
+        return err_set (err, ENOMEM, "no memory to analyse captures");
+    opt.found = on_found;
+    (void)snprintf (text, sizeof (text), "analysing %zu captures that never "
+                    "were; logs are in %.100s", n, opt.log_dir);
+    if (opt.command)
+        tell (text);
+    rc = run (&a, &opt);
+    loop_destroy (a.loop);
+    return rc < 0 ? err_sys (err, -rc, "cannot analyse captures") : 0;
+}

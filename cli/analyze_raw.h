@@ -1,0 +1,30 @@
+/* cli/analyze_raw.h - captures that were never analysed, before rollcall
+ * analyze reads them
+ */
+#ifndef ROLLCALL_CLI_ANALYZE_RAW_H
+#define ROLLCALL_CLI_ANALYZE_RAW_H
+
+#include "analyse/analyser.h"
+
+#include <stdatomic.h>
+
+struct raw_capture {
+    const char *path;           // borrowed
+    size_t index;               // the caller's
+    enum analysed how;          // what came of it ...
+    char why[ANALYSER_WHY_MAX]; // ... as a sentence
+};
+
+/* Whether a capture of this name can be analysed by what the options say. */
+bool analyze_raw_wants (const struct analyser_options *opt, const char *name);
+
+/* Analyse them all.  'tell' gets a sentence when there is something to say.
+ * 0, -EINTR when 'cancel' has become true, or what went wrong; that an analysis
+ * fails is none of that.
+ */
+int analyze_raw (struct raw_capture *captures, size_t n,
+                 const struct analyser_options *opt,
+                 void (*tell) (const char *text), const atomic_bool *cancel,
+                 struct err *err);
+
+#endif

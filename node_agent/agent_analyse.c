@@ -1,0 +1,372 @@
+/* node_agent/agent_analyse.c - captures that were never analysed
+ *
+ * A capture that is raw is delivered as such, and queued.  When its analysis
+ * has ended it is read again: it has results now, or is raw for a reason.  A
+ * file for each of them says what is to be done, or what came of it, to the
+ * next life of this agent.
+ */
+#include "agent_inside.h"
+
+#include "analyse/process.h"
+#include "base/clock.h"
+#include "base/fileio.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "control/orphans.h"
+#include "model/capture.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RECORD_MAX 65536                // bytes of a file
+#define FINGERPRINT_KEPT 80             // ... of one, with a suffix behind it
+
+enum stage {
+    STAGE_WAITING,              // in the analyser
+    STAGE_ENDED,                // to be read again
+    STAGE_KNOWN,                // has been, and is raw still
+};
+
+struct analysis {
+    char *path;
+    enum stage stage;
+    bool failed;
+    char fingerprint[WATCH_FINGERPRINT_MAX];    // of STAGE_KNOWN
+    char sealed_as[WATCH_FINGERPRINT_MAX];
+    char why[ANALYSER_WHY_MAX];
+    int64_t ended_ns;           // monotonic
+    struct analysis *next;
+};
+
+/* ---- what is remembered ---- */
+
+static struct analysis *find (const struct agent *a, const char *path)
+{
+    struct analysis *n = a->analyses;
+
+    while (n && strcmp (n->path, path) != 0)
+        n = n->next;
+    return n;
+}
+
+/* The file beside its log: "....log" is "....json". */
+static void record_path (const struct agent *a, const char *path,
+                         char out[PATH_MAX])
+{
+    char *dot;
+
+    analyser_log (a->analyser, path, out, PATH_MAX - 1);
+    if ((dot = strrchr (out, '.')))
+        (void)snprintf (dot, 6, ".json");
+}
+
+static void keep (const struct agent *a, const struct analysis *n)
+{
+    struct json *j = json_object ();
+    struct err err = { "" };
+    char path[PATH_MAX], *text;
+    int rc;
+
+    json_add_text (j, "path", n->path);
+    json_add_int (j, "stage", n->stage);
+    json_add_bool (j, "failed", n->failed);
+    json_add_text (j, "fingerprint", n->fingerprint);
+    json_add_text (j, "sealed_as", n->sealed_as);
+    json_add_text (j, "why", n->why);
+    text = json_print (j, true);
+    json_free (j);
+    record_path (a, n->path, path);
+    rc = fileio_mkdirs (a->analyses_dir, FILEIO_DIR_MODE, &err);
+    if (rc == 0 && text)
+        rc = fileio_replace (path, text, strlen (text), FILEIO_FILE_MODE,
+                             &err);
+    if (rc < 0 || !text)
+        log_text (LOG_LEVEL_WARN, "analyse", "the next start will not know of "
+                  "the analysis of %s: %s", n->path, err.text);
+    free (text);
+}
+
+static void drop (struct agent *a, struct analysis *n)
+{
+    struct analysis **at = &a->analyses;
+    char path[PATH_MAX];
+
+    while (*at != n)
+        at = &(*at)->next;
+    *at = n->next;
+    record_path (a, n->path, path);
+    (void)unlink (path);
+    free (n->path);
+    free (n);
+}
+
+static struct analysis *add (struct agent *a, const char *path)
+{
+    struct analysis *n = calloc (1, sizeof (*n));
+
+    if (!n || !(n->path = strdup (path))) {
+        free (n);
+        return NULL;
+    }
+    n->next = a->analyses;
+    a->analyses = n;
+    return n;
+}
+
+static void copy (char *out, size_t max, const struct json *j)
+{
+    (void)snprintf (out, max, "%s", json_text (j, ""));
+}
+
+/* What a former life has left; a file that is not as it should be is removed:
+ * its capture counts as one that was never looked at.
+ */
+static void load (struct agent *a, int dir, const char *name)
+{
+    struct json *j = NULL;
+    struct analysis *n = NULL;
+    const char *path;
+    struct buf text;
+    int64_t stage;
+
+    buf_init (&text, RECORD_MAX);
+    if (fileio_read_at (dir, name, &text, NULL) == 0)
+        j = json_parse (buf_text (&text), text.size, NULL);
+    buf_fini (&text);
+    path = json_text (json_get (j, "path"), "");
+    if (*path == '/' && json_int (json_get (j, "stage"), &stage) &&
+        stage >= STAGE_WAITING && stage <= STAGE_KNOWN && !find (a, path))
+        n = add (a, path);
+    if (n) {
+        n->stage = (enum stage)stage;
+        n->failed = json_is_true (json_get (j, "failed"));
+        copy (n->fingerprint, sizeof (n->fingerprint),
+              json_get (j, "fingerprint"));
+        copy (n->sealed_as, sizeof (n->sealed_as),
+              json_get (j, "sealed_as"));
+        copy (n->why, sizeof (n->why), json_get (j, "why"));
+        err_plain (n->why);
+    } else {
+        (void)unlinkat (dir, name, 0);
+    }
+    json_free (j);
+}
+
+static void load_all (struct agent *a)
+{
+    int fd = open (a->analyses_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    bool waiting = false;
+    struct dirent *e;
+
+    while (dir && (e = fileio_next_entry (dir, &rc))) {
+        size_t n = strlen (e->d_name);
+
+        if (n > 5 && strcmp (e->d_name + n - 5, ".json") == 0)
+            load (a, fd, e->d_name);
+    }
+    if (dir)
+        (void)closedir (dir);
+    for (const struct analysis *n = a->analyses; n; n = n->next)
+        waiting = waiting || n->stage == STAGE_WAITING;
+    if (waiting)                // what that life had started may still run
+        (void)orphans_kill (PROCESS_ANALYSER, a->analyses_dir);
+    for (const struct analysis *n = a->analyses; n; n = n->next) {
+        if (n->stage == STAGE_WAITING)
+            (void)analyser_add (a->analyser, n->path);
+    }
+}
+
+/* ---- analysed ---- */
+
+static void on_found (void *arg, bool torch_npu)
+{
+    struct agent *a = arg;
+
+    a->no_analysis = !torch_npu;
+    if (torch_npu)
+        log_text (LOG_LEVEL_INFO, "analyse", "python3 has torch_npu: captures "
+                  "that were never analysed are analysed by it");
+    else
+        log_text (LOG_LEVEL_INFO, "analyse", "python3 has no torch_npu: "
+                  "captures that were never analysed stay so, unless "
+                  "--analyse-with names a program for them");
+}
+
+static void on_analysed (void *arg, const char *path, enum analysed how,
+                         const char *why)
+{
+    struct agent *a = arg;
+    struct analysis *n = find (a, path);
+
+    if (!n)
+        return;
+    if (how == ANALYSED_NOT && !release_concerns (&a->release, path)) {
+        drop (a, n);
+        agent_check_done (a);
+        return;
+    }
+    // sealed again; also for its release, which had to wait
+    n->stage = STAGE_ENDED;
+    n->failed = how == ANALYSED_BADLY;
+    n->ended_ns = clock_mono_ns ();
+    (void)snprintf (n->why, sizeof (n->why), "%s", why);
+    if (how != ANALYSED_NOT)
+        log_text (n->failed ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "analysed",
+                  "%s: %s", path, why);
+    keep (a, n);
+    watch_again (a->watch, path);
+}
+
+/* ---- from captures on their way ---- */
+
+bool agent_is_analysing (const struct agent *a, const char *path)
+{
+    return analyser_is_running (a->analyser, path);
+}
+
+int agent_recall_analysis (struct agent *a, struct watch_settled *s,
+                           struct sealer_analysis *ret)
+{
+    struct analysis *n = find (a, s->path);
+
+    if (n && n->stage == STAGE_KNOWN &&
+        strcmp (n->fingerprint, s->fingerprint) != 0) {
+        drop (a, n);            // it has changed: it may be tried again
+        n = NULL;
+    }
+    if (!n || n->stage == STAGE_WAITING)
+        return 0;
+    if (n->stage == STAGE_ENDED) {
+        if (n->ended_ns > 0 && n->ended_ns >= a->scan_began_ns)
+            return -EAGAIN;     // its fingerprint is from before the end
+        memcpy (n->fingerprint, s->fingerprint, sizeof (n->fingerprint));
+        // the same files, but more is known of them
+        (void)snprintf (n->sealed_as, sizeof (n->sealed_as), "%.*s%s",
+                        FINGERPRINT_KEPT, s->fingerprint,
+                        spool_knows (a->spool, s->path, s->fingerprint)
+                            ? "/a" : "");
+    }
+    memcpy (s->fingerprint, n->sealed_as, sizeof (s->fingerprint));
+    *ret = (struct sealer_analysis){ n->why, n->failed };
+    return 0;
+}
+
+/* torch_npu's own analysis is for its own captures. */
+static bool can_analyse (const struct agent *a, const char *name)
+{
+    const char *framework = find_parse_name (name).framework;
+
+    if (a->opt->analyse_with)
+        return strcmp (a->opt->analyse_with, ANALYSER_NONE) != 0;
+    return !a->no_analysis && strcmp (framework, "ascend_ms") != 0 &&
+           strcmp (framework, "msprof") != 0;
+}
+
+static bool begin (struct agent *a, const struct sealed *s)
+{
+    struct analysis *n;
+
+    if (!can_analyse (a, s->name) || !(n = add (a, s->what.path)))
+        return false;
+    if (analyser_add (a->analyser, n->path) < 0) {
+        drop (a, n);
+        return false;
+    }
+    keep (a, n);
+    return true;
+}
+
+bool agent_take_analysis (struct agent *a, const struct sealed *s)
+{
+    bool raw = strcmp (s->state, capture_state_name (CAPTURE_RAW)) == 0;
+    struct analysis *n = find (a, s->what.path);
+
+    if (!n)
+        return raw && begin (a, s);
+    if (n->stage == STAGE_WAITING) {
+        if (raw)
+            return true;
+        analyser_drop (a->analyser, n->path);   // somebody has analysed it
+        if (!analyser_is_running (a->analyser, n->path))
+            drop (a, n);
+    } else if (n->why[0] && (raw || n->failed)) {
+        n->stage = STAGE_KNOWN;
+        keep (a, n);
+    } else {
+        drop (a, n);
+    }
+    return false;
+}
+
+size_t agent_open_count (const struct agent *a)
+{
+    size_t open = 0;
+
+    for (const struct analysis *n = a->analyses; n; n = n->next)
+        open += n->stage != STAGE_KNOWN;
+    return open;
+}
+
+/* What is gone is neither analysed nor remembered. */
+void agent_check_analyses (struct agent *a)
+{
+    struct analysis *n, *next;
+
+    for (n = a->analyses; n; n = next) {
+        next = n->next;
+        if (access (n->path, F_OK) == 0 || errno != ENOENT ||
+            analyser_is_running (a->analyser, n->path))
+            continue;
+        analyser_drop (a->analyser, n->path);
+        drop (a, n);
+    }
+    analyser_set_idle (a->analyser, a->ended_ns == 0 && !a->opt->once);
+    if (analyser_is_short (a->analyser) && !a->memory_noted)
+        log_text (LOG_LEVEL_WARN, "analyse", "%zu captures wait to be analysed "
+                  "until more memory is free",
+                  analyser_pending (a->analyser));
+    a->memory_noted = analyser_is_short (a->analyser);
+}
+
+/* ---- life ---- */
+
+int agent_open_analyses (struct agent *a, struct err *err)
+{
+    const struct agent_options *opt = a->opt;
+    struct analyser_options o = {
+        .command = opt->analyse_with, .jobs = opt->analyse_jobs,
+        .timeout_ns = opt->analyse_timeout_ns, .memory = opt->analyse_memory,
+        .idle = !opt->once, .log_dir = a->analyses_dir, .found = on_found,
+    };
+    int n = opt->run_dir
+                ? snprintf (a->analyses_dir, sizeof (a->analyses_dir),
+                            "%s/analyses", opt->run_dir)
+                : snprintf (a->analyses_dir, sizeof (a->analyses_dir),
+                            "%s/analyses-%s", opt->state, opt->job);
+
+    if (n < 0 || (size_t)n >= sizeof (a->analyses_dir))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", opt->state);
+    if (!(a->analyser = analyser_create (a->loop, &o, on_analysed, a)))
+        return err_set (err, ENOMEM, "no memory to analyse");
+    load_all (a);
+    return 0;
+}
+
+void agent_close_analyses (struct agent *a)
+{
+    analyser_destroy (a->analyser);
+    a->analyser = NULL;
+    while (a->analyses) {
+        struct analysis *n = a->analyses;
+
+        a->analyses = n->next;
+        free (n->path);
+        free (n);
+    }
+}

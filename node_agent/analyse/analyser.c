@@ -1,0 +1,491 @@
+/* node_agent/analyse/analyser.c - captures that were never analysed, analysed */
+#include "analyse/analyser.h"
+
+#include "analyse/process.h"
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/fileio.h"
+#include "base/units.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROBE "python3 -c 'import torch_npu'"
+#define PROBE_NS (30 * NS_PER_S)
+#define TORCH_NPU \
+    "python3 -c 'import sys; from torch_npu.profiler.profiler import " \
+    "analyse; analyse(profiler_path=sys.argv[1])'"
+#define AGAIN_NS (5 * NS_PER_S)         // memory, or another analyser
+#define NEED_BYTES (UINT64_C (2) << 30) // assumed for one, unless its limit
+                                        // is lower
+#define HEAR_AT_ONCE (256u << 10)       // bytes, in one turn of the loop
+#define KILL_MS 5000                    // at the end of all
+
+struct job {
+    struct analyser *x;
+    char *path;                 // NULL: the probe
+    struct process *process;    // NULL: it waits
+    int lock;
+    bool timed_out;
+    int64_t not_before_ns;
+    struct job *next;
+};
+
+struct analyser {
+    struct loop *loop;
+    struct analyser_options opt;
+    const char *command;        // NULL: not known, or there is none
+    bool known;
+    uint64_t memory;            // of each process
+    analysed_fn *done;
+    void *arg;
+    struct job *jobs;           // in order of arrival
+    struct job probe;
+    bool short_of_memory;
+};
+
+static void kick (void *arg);
+
+/* ---- memory ---- */
+
+/* A line of /proc/meminfo in bytes; 0 if it cannot be told. */
+static uint64_t meminfo (const char *name)
+{
+    FILE *f = fopen ("/proc/meminfo", "re");
+    char line[128];
+    uint64_t kib = 0;
+    size_t n = strlen (name);
+
+    while (f && kib == 0 && fgets (line, sizeof (line), f)) {
+        if (strncmp (line, name, n) == 0 && line[n] == ':')
+            kib = strtoull (line + n + 1, NULL, 10);
+    }
+    if (f)
+        (void)fclose (f);
+    return kib * 1024;
+}
+
+size_t analyser_room (size_t jobs, size_t running, uint64_t need,
+                      uint64_t available)
+{
+    uint64_t fit = need > 0 ? available / need : jobs;
+    size_t most = fit < jobs ? (size_t)fit : jobs;
+
+    return most > running ? most - running : 0;
+}
+
+static size_t room (struct analyser *x)
+{
+    uint64_t need = x->memory < NEED_BYTES ? x->memory : NEED_BYTES;
+    size_t running = 0, n;
+
+    for (const struct job *j = x->jobs; j; j = j->next)
+        running += j->process != NULL;
+    n = analyser_room ((size_t)x->opt.jobs, running, need,
+                       meminfo ("MemAvailable"));
+    x->short_of_memory = n == 0 && running == 0;
+    return n;
+}
+
+bool analyser_is_short (const struct analyser *x)
+{
+    return x->short_of_memory && x->jobs;
+}
+
+/* ---- how it ended ---- */
+
+static void append (char *out, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
+
+static void append (char *out, const char *fmt, ...)
+{
+    size_t used = strlen (out);
+    va_list ap;
+
+    va_start (ap, fmt);
+    (void)vsnprintf (out + used, ANALYSER_WHY_MAX - used, fmt, ap);
+    va_end (ap);
+}
+
+static void explain (const struct job *j, int status, char *why)
+{
+    const struct analyser *x = j->x;
+    char line[120], most[16], limit[16];
+
+    why[0] = '\0';
+    if (j->timed_out)
+        append (why, "its analysis was killed after %g s (--analyse-timeout)",
+                (double)x->opt.timeout_ns / (double)NS_PER_S);
+    else if (status == -1)
+        append (why, "its analysis cannot be killed");
+    else if (WIFSIGNALED (status))
+        append (why, "its analysis was killed by signal %d (%s)",
+                WTERMSIG (status), strsignal (WTERMSIG (status)));
+    else
+        append (why, "its analysis ended with status %d",
+                WEXITSTATUS (status));
+    if (status != 0 && j->process->most_memory > x->memory / 2) {
+        units_bytes_text (j->process->most_memory, most);
+        units_bytes_text (x->memory, limit);
+        append (why, ", after it had taken %s of %s (--analyse-memory)", most,
+                limit);
+    }
+    append (why, "; its log is %s", j->process->log_path);
+    process_last_line (j->process, line, sizeof (line));
+    if (line[0] && status != 0)
+        append (why, ", and ends with: %s", line);
+}
+
+static void free_job (struct job *j)
+{
+    if (j->lock >= 0)
+        (void)close (j->lock);
+    free (j->process);
+    free (j->path);
+    free (j);
+}
+
+/* Out of the list, then told: whoever is told may add others. */
+static void end_job (struct job *j, enum analysed how, const char *why)
+{
+    struct analyser *x = j->x;
+    struct job **at = &x->jobs;
+
+    while (*at != j)
+        at = &(*at)->next;
+    *at = j->next;
+    if (j->lock >= 0)
+        (void)close (j->lock);
+    j->lock = -1;
+    x->done (x->arg, j->path, how, why);
+    free_job (j);
+}
+
+/* ---- under way ---- */
+
+static void on_said (void *arg)
+{
+    struct job *j = arg;
+
+    if (!process_hear (j->process, HEAR_AT_ONCE))
+        loop_del_fd (j->x->loop, j->process->out);
+}
+
+static void on_timeout (void *arg)
+{
+    struct job *j = arg;
+
+    j->timed_out = true;
+    process_kill (j->process);
+}
+
+/* No more events of this process; its status. */
+static int close_process (struct job *j, int wait_ms)
+{
+    int status;
+
+    loop_del_fd (j->x->loop, j->process->pidfd);
+    loop_del_fd (j->x->loop, j->process->out);
+    loop_del_timer (j->x->loop, on_timeout, j);
+    (void)process_end (j->process, wait_ms, &status);
+    return status;
+}
+
+static void on_ended (void *arg)
+{
+    struct job *j = arg;
+    struct analyser *x = j->x;
+    int status = close_process (j, 0);
+    char why[ANALYSER_WHY_MAX];
+
+    explain (j, status, why);
+    end_job (j, status == 0 && !j->timed_out ? ANALYSED_WELL : ANALYSED_BADLY,
+             why);
+    kick (x);
+}
+
+static int start (struct job *j, const struct process_spec *spec,
+                  int64_t timeout_ns, loop_fn *ended, struct err *err)
+{
+    struct loop *loop = j->x->loop;
+    int rc;
+
+    if (fileio_mkdirs (j->x->opt.log_dir, FILEIO_DIR_MODE, err) < 0)
+        return -EIO;
+    if (!(j->process = calloc (1, sizeof (*j->process))))
+        return err_set (err, ENOMEM, "no memory to start %s", spec->command);
+    if ((rc = process_start (spec, j->process, err)) == 0 &&
+        (loop_add_fd (loop, j->process->pidfd, ended, j) < 0 ||
+         loop_add_fd (loop, j->process->out, on_said, j) < 0 ||
+         loop_add_timer (loop, timeout_ns, on_timeout, j) < 0)) {
+        (void)close_process (j, KILL_MS);
+        rc = err_set (err, ENOMEM, "no memory to watch %s", spec->command);
+    }
+    if (rc < 0) {
+        free (j->process);
+        j->process = NULL;
+    }
+    return rc;
+}
+
+/* Nobody else analyses it, and it can be written: 0; -EWOULDBLOCK somebody
+ * does.
+ */
+static int lock_capture (struct job *j, struct err *err)
+{
+    j->lock = open (j->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (j->lock < 0)
+        return err_sys (err, errno, "it was not analysed: cannot open it");
+    if (flock (j->lock, LOCK_EX | LOCK_NB) < 0) {
+        int rc = -errno;
+
+        (void)close (j->lock);
+        j->lock = -1;
+        return rc == -EWOULDBLOCK
+                   ? rc : err_sys (err, -rc, "it was not analysed: cannot "
+                                   "lock it");
+    }
+    if (faccessat (j->lock, ".", W_OK, AT_EACCESS) < 0)
+        return err_sys (err, errno, "it was not analysed: an analysis writes "
+                        "into the capture, which it must not here");
+    return 0;
+}
+
+static int begin (struct job *j, struct err *err)
+{
+    const struct analyser *x = j->x;
+    char log[PATH_MAX];
+    struct process_spec spec = {
+        .command = x->command, .argument = j->path, .log = log,
+        .memory = x->memory, .idle = x->opt.idle,
+    };
+    int rc = lock_capture (j, err);
+
+    if (rc < 0)
+        return rc;
+    analyser_log (x, j->path, log, sizeof (log));
+    spec.lock = j->lock;
+    return start (j, &spec, x->opt.timeout_ns, on_ended, err);
+}
+
+static struct job *next_waiting (struct analyser *x, int64_t now)
+{
+    struct job *j = x->jobs;
+
+    while (j && (j->process || j->not_before_ns > now))
+        j = j->next;
+    return j;
+}
+
+/* Begin as many as there is room for. */
+static void kick (void *arg)
+{
+    struct analyser *x = arg;
+    int64_t now = clock_mono_ns ();
+    struct job *j;
+
+    while (x->known && !x->command && x->jobs)
+        end_job (x->jobs, ANALYSED_NOT, "");
+    while (x->known && (j = next_waiting (x, now)) && room (x) > 0) {
+        struct err err = { "" };
+        int rc = begin (j, &err);
+
+        if (rc == -EWOULDBLOCK)
+            j->not_before_ns = now + AGAIN_NS;
+        else if (rc < 0)
+            end_job (j, ANALYSED_BADLY, err.text);
+    }
+    for (j = x->jobs; j && j->process; j = j->next)
+        ;
+    if (j && x->known)
+        (void)loop_add_timer (x->loop, AGAIN_NS, kick, x);
+}
+
+/* ---- which program ---- */
+
+static void take_command (struct analyser *x, const char *command)
+{
+    x->known = true;
+    x->command = command;
+    if (x->opt.found)
+        x->opt.found (x->arg, command != NULL);
+    kick (x);
+}
+
+static void on_probed (void *arg)
+{
+    struct job *j = arg;
+    int status = close_process (j, 0);
+
+    free (j->process);
+    j->process = NULL;
+    take_command (j->x, status == 0 && !j->timed_out ? TORCH_NPU : NULL);
+}
+
+/* Look for the profiler's own analysis, in the background. */
+static void probe (struct analyser *x)
+{
+    char log[PATH_MAX];
+    const struct process_spec spec = { .command = PROBE, .log = log,
+                                       .idle = x->opt.idle, .lock = -1 };
+
+    if (x->known || x->probe.process)
+        return;
+    (void)snprintf (log, sizeof (log), "%s/torch_npu.log", x->opt.log_dir);
+    if (start (&x->probe, &spec, PROBE_NS, on_probed, NULL) < 0)
+        take_command (x, NULL);
+}
+
+/* ---- for the caller ---- */
+
+void analyser_tell (struct capture *c, const char *why, bool failed)
+{
+    if (c->state == CAPTURE_ANALYSING)
+        c->state = CAPTURE_RAW;         // it was cut short
+    if (c->state == CAPTURE_RAW) {
+        c->reason[0] = '\0';
+        capture_reason (c, failed ? "never analysed: %s"
+                                  : "never analysed: there is no result, "
+                                    "though %s", why);
+    } else if (failed && c->state != CAPTURE_COMPLETE) {
+        capture_reason (c, "%s", why);
+    }
+}
+
+const char *analyser_check_command (const char *command)
+{
+    if (command[strspn (command, " \t\n")] == '\0')
+        return "name a program, or none";
+    return NULL;
+}
+
+void analyser_log (const struct analyser *x, const char *path, char *out,
+                   size_t max)
+{
+    const char *slash = strrchr (path, '/');
+    char hex[DIGEST_HEX_SIZE] = "";
+    struct digest d;
+
+    if (digest_of (path, strlen (path), &d) == 0)
+        digest_hex (&d, hex);
+    (void)snprintf (out, max, "%s/%.100s-%.16s.log", x->opt.log_dir,
+                    slash ? slash + 1 : path, hex);
+}
+
+static struct job *find (const struct analyser *x, const char *path)
+{
+    struct job *j = x->jobs;
+
+    while (j && strcmp (j->path, path) != 0)
+        j = j->next;
+    return j;
+}
+
+int analyser_add (struct analyser *x, const char *path)
+{
+    struct job **at = &x->jobs, *j;
+
+    if (find (x, path))
+        return 0;
+    if (!(j = calloc (1, sizeof (*j))) || !(j->path = strdup (path))) {
+        free (j);
+        return -ENOMEM;
+    }
+    j->x = x;
+    j->lock = -1;
+    while (*at)
+        at = &(*at)->next;
+    *at = j;
+    if (!x->known)
+        probe (x);
+    // not here: whoever adds must not be told before that is done
+    return loop_add_timer (x->loop, 0, kick, x);
+}
+
+void analyser_drop (struct analyser *x, const char *path)
+{
+    struct job **at = &x->jobs, *j;
+
+    while ((j = *at) && strcmp (j->path, path) != 0)
+        at = &j->next;
+    if (!j || j->process)
+        return;
+    *at = j->next;
+    free_job (j);
+}
+
+bool analyser_is_running (const struct analyser *x, const char *path)
+{
+    const struct job *j = find (x, path);
+
+    return j && j->process;
+}
+
+size_t analyser_pending (const struct analyser *x)
+{
+    size_t n = 0;
+
+    for (const struct job *j = x->jobs; j; j = j->next)
+        n++;
+    return n;
+}
+
+void analyser_set_idle (struct analyser *x, bool idle)
+{
+    x->opt.idle = idle;
+}
+
+struct analyser *analyser_create (struct loop *loop,
+                                  const struct analyser_options *opt,
+                                  analysed_fn *done, void *arg)
+{
+    struct analyser *x = calloc (1, sizeof (*x));
+
+    if (!x)
+        return NULL;
+    x->loop = loop;
+    x->opt = *opt;
+    x->done = done;
+    x->arg = arg;
+    x->probe.x = x;
+    x->probe.lock = -1;
+    x->known = opt->command != NULL;
+    x->command = opt->command;
+    if (x->command && strcmp (x->command, ANALYSER_NONE) == 0)
+        x->command = NULL;
+    x->memory = opt->memory > 0 ? (uint64_t)opt->memory
+                                : meminfo ("MemTotal") / 2;
+    return x;
+}
+
+void analyser_destroy (struct analyser *x)
+{
+    if (!x)
+        return;
+    loop_del_timer (x->loop, kick, x);
+    for (const struct job *j = x->jobs; j; j = j->next) {
+        if (j->process)
+            process_kill (j->process);          // all at once
+    }
+    while (x->jobs) {
+        struct job *j = x->jobs;
+
+        x->jobs = j->next;
+        if (j->process)
+            (void)close_process (j, KILL_MS);
+        free_job (j);
+    }
+    if (x->probe.process)
+        (void)close_process (&x->probe, KILL_MS);
+    free (x->probe.process);
+    free (x);
+}

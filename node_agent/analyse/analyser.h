@@ -1,0 +1,92 @@
+/* node_agent/analyse/analyser.h - captures that were never analysed, analysed
+ *
+ * A queue of captures, and the program that makes results of them, so many at
+ * once as there are allowed and free memory is enough for.  Each run of it is
+ * bounded in time and memory, and has a log; one that fails concerns its own
+ * capture only.  Belongs to a loop, and never blocks it for long.
+ */
+#ifndef ROLLCALL_ANALYSE_ANALYSER_H
+#define ROLLCALL_ANALYSE_ANALYSER_H
+
+#include "base/err.h"
+#include "base/loop.h"
+#include "model/capture.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ANALYSER_NONE "none"            // a command: analyse nothing
+#define ANALYSER_JOBS_MAX 64
+#define ANALYSER_WHY_MAX 400            // bytes of a reason
+
+struct analyser_options {
+    const char *command;        // --analyse-with; NULL: torch_npu's, if it is
+                                // there, which is found out when it is needed
+    int64_t jobs;               // at once, at most
+    int64_t timeout_ns;         // of one
+    int64_t memory;             // bytes, of each process; 0: half of all
+    bool idle;                  // run them in the idle class
+    const char *log_dir;        // made when it is needed
+    void (*found) (void *arg, bool torch_npu);  // told of it; may be NULL
+};
+
+enum analysed {
+    ANALYSED_WELL,              // its program has ended with 0
+    ANALYSED_BADLY,             // 'why' says how it ended
+    ANALYSED_NOT,               // there is no program for it
+};
+
+typedef void analysed_fn (void *arg, const char *path, enum analysed how,
+                          const char *why);
+
+struct analyser;
+
+/* 'done' is called from the loop, once for each capture that was added.  All
+ * but the texts of 'opt' is copied; they are borrowed.  NULL: no memory.
+ */
+struct analyser *analyser_create (struct loop *loop,
+                                  const struct analyser_options *opt,
+                                  analysed_fn *done, void *arg);
+
+/* Kills what is under way; nothing more is called. */
+void analyser_destroy (struct analyser *x);     // x may be NULL
+
+/* Queue a capture; one that is queued or under way already is not queued
+ * again.  0 or -ENOMEM.
+ */
+int analyser_add (struct analyser *x, const char *path);
+
+/* Take it out of the queue, if it has not been begun. */
+void analyser_drop (struct analyser *x, const char *path);
+
+bool analyser_is_running (const struct analyser *x, const char *path);
+size_t analyser_pending (const struct analyser *x);     // queued or under way
+
+/* Whether what is queued waits for free memory. */
+bool analyser_is_short (const struct analyser *x);
+
+/* From now on: begin others in the idle class, or not. */
+void analyser_set_idle (struct analyser *x, bool idle);
+
+/* The file that has what its program said. */
+void analyser_log (const struct analyser *x, const char *path, char *out,
+                   size_t max);
+
+/* How many more may be begun: of 'jobs' at once, 'running' are, each may need
+ * 'need' bytes of the 'available' ones, and those that run may not have taken
+ * theirs yet.  Depends on nothing else.
+ */
+size_t analyser_room (size_t jobs, size_t running, uint64_t need,
+                      uint64_t available);
+
+/* Put what came of its analysis into a capture that has been looked at: one
+ * without results is raw for this reason; one that has some is told of a
+ * failure.
+ */
+void analyser_tell (struct capture *c, const char *why, bool failed);
+
+/* What --analyse-with must not be, as a sentence; NULL: it is fine. */
+const char *analyser_check_command (const char *command);
+
+#endif

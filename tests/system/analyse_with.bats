@@ -1,0 +1,364 @@
+#!/usr/bin/env bats
+# Captures that were never analysed: --analyse-with and its limits
+
+load service_helper
+
+# raw_job [OPTION]...: job/, whose results are in prepared/CAPTURE instead
+raw_job ()
+{
+    local capture
+
+    make --ranks 2 "$@"
+    mkdir -p prepared
+    for capture in job/*_ascend_pt; do
+        mv "$capture/ASCEND_PROFILER_OUTPUT" "prepared/${capture#job/}"
+    done
+    export PREPARED=$TEST_DIR/prepared
+}
+
+# program NAME: an analyser from standard input; $1 is the capture
+program ()
+{
+    { echo '#!/bin/bash'; cat; } >"$1"
+    chmod +x "$1"
+}
+
+# good: analyses every capture; bad: not that of rank 1
+programs ()
+{
+    program good <<'SCRIPT'
+cp -a "$PREPARED/${1##*/}" "$1/ASCEND_PROFILER_OUTPUT"
+SCRIPT
+    program bad <<'SCRIPT'
+echo "$1" >>"$TEST_DIR/runs"
+[ ! -e "$1/profiler_info_1.json" ] || { echo one; echo no licence; exit 3; }
+exec "$TEST_DIR/good" "$1"
+SCRIPT
+}
+
+runs_are ()                         # N
+{
+    is "runs" "$1" "$(wc -l <runs)"
+}
+
+states_are ()                       # STATES, by rank
+{
+    [ -e "$DB" ] && [ "$(sql "SELECT group_concat(state) FROM Roster
+                              ORDER BY rank" 2>/dev/null)" = "$1" ]
+}
+
+reason_of ()                        # RANK
+{
+    sql "SELECT reason FROM Capture WHERE rank=$1 AND state<>'superseded'"
+}
+
+@test "analyze: raw captures are analysed first, and are as any other" {
+    raw_job
+    programs
+    analyze --analyse-with "$PWD/good"
+    expect_status 0
+    shows "analysing 2 captures" "2 of 2 present"
+    truth_holds
+    [ -e out/cluster_analysis_output/analyses ]
+}
+
+@test "a failure costs that rank only, and is quoted" {
+    raw_job
+    programs
+    analyze --analyse-with "$PWD/bad"
+    expect_status 1
+    roster_is 0 present
+    reason_has 1 "status 3" "no licence" "analyses/"
+    roster_is 1 raw
+    grep -q "^one$" out/cluster_analysis_output/analyses/*.log
+}
+
+@test "a program that ends well and does nothing; one that is not there" {
+    raw_job
+    analyze --analyse-with true
+    expect_status 65
+    shows "though its analysis ended with status 0"
+    analyze --analyse-with "$PWD/no-such-thing"
+    expect_status 65
+    shows "status 127" "no-such-thing"
+    analyze --analyse-with " "
+    expect_status 2
+}
+
+@test "words of COMMAND are split by a shell, the capture's path is not" {
+    raw_job
+    programs
+    mv job "j ob \$(touch broken)"
+    program words <<'SCRIPT'
+[ "$1" = "a  b" ] && [ $# = 2 ] && exec "$TEST_DIR/good" "$2"
+SCRIPT
+    run "$ROLLCALL" analyze --text -o out --analyse-with "$PWD/words 'a  b'" \
+        "j ob \$(touch broken)"
+    expect_status 0
+    [ ! -e broken ]
+}
+
+@test "one that hangs is killed with all that it has started" {
+    raw_job
+    program hang <<'SCRIPT'
+trap '' TERM HUP
+setsid sleep 600 &
+sleep 600 &
+echo half >"$1/half"
+mkdir "$1/ASCEND_PROFILER_OUTPUT"
+sleep 600
+SCRIPT
+    analyze --analyse-with "$PWD/hang" --analyse-timeout 0.5s
+    expect_status 65
+    reason_has 0 "killed after 0.5 s"
+    state_is 0 raw
+    no_processes
+}
+
+@test "one that wants too much memory fails, and the reason says so" {
+    raw_job
+    program hog <<'SCRIPT'
+exec awk 'BEGIN { s = "0123456789abcdef"; while (1) s = s s }'
+SCRIPT
+    analyze --analyse-with "$PWD/hog" --analyse-memory 300MB
+    expect_status 65
+    reason_has 1 "its analysis"
+    state_is 1 raw
+    no_processes
+}
+
+@test "what a good one leaves running is killed" {
+    raw_job
+    programs
+    program leaves <<'SCRIPT'
+"$TEST_DIR/good" "$1"
+setsid sleep 600 </dev/null >/dev/null 2>&1 &
+SCRIPT
+    analyze --analyse-with "$PWD/leaves"
+    expect_status 0
+    no_processes
+}
+
+@test "a log has an end, however much is said; its last line is kept" {
+    local log
+
+    raw_job
+    program loud <<'SCRIPT'
+yes "this is a line" | head -c 30000000
+echo "the last word"
+exit 1
+SCRIPT
+    analyze --analyse-with "$PWD/loud"
+    expect_status 65
+    reason_has 0 "the last word"
+    for log in out/cluster_analysis_output/analyses/*.log; do
+        [ "$(stat -c %s "$log")" -lt 1100000 ]
+        grep -q "bytes left out" "$log"
+        is "the end" "the last word" "$(tail -n 1 "$log")"
+    done
+}
+
+@test "--analyse-jobs: one at a time, or two" {
+    raw_job
+    programs
+    program alone <<'SCRIPT'
+mkdir "$TEST_DIR/busy" || touch "$TEST_DIR/overlapped"
+"$TEST_DIR/good" "$1"
+rmdir "$TEST_DIR/busy"
+SCRIPT
+    program together <<'SCRIPT'
+touch "$TEST_DIR/started-$$"
+until [ "$(ls -d "$TEST_DIR"/started-* | wc -l)" = 2 ]; do sleep 0.05; done
+exec "$TEST_DIR/good" "$1"
+SCRIPT
+    analyze --analyse-with "$PWD/alone" --analyse-memory 200MB
+    expect_status 0
+    [ ! -e overlapped ]
+    rm -r job/*/ASCEND_PROFILER_OUTPUT
+    analyze --analyse-with "$PWD/together" --analyse-jobs 2 \
+        --analyse-memory 200MB --analyse-timeout 50s
+    expect_status 0
+}
+
+@test "a capture that must not be written is not analysed" {
+    raw_job
+    programs
+    [ "$(id -u)" -ne 0 ] || command -v setpriv >/dev/null || skip "needs setpriv"
+    chmod a-w job/*_ascend_pt
+    run humbly "$ROLLCALL" analyze --text -o out --analyse-with "$PWD/bad" job
+    expect_status 65
+    shows "was not analysed" "must not"
+    [ ! -e runs ]
+}
+
+# A python3 that has torch_npu, or has not, and counts how often it is asked.
+python ()
+{
+    mkdir bin
+    program bin/python3 <<SCRIPT
+echo "\$2" >>"\$TEST_DIR/asked"
+case \$2 in
+"import torch_npu") exit $1 ;;
+*torch_npu.profiler.profiler*) exec "\$TEST_DIR/good" "\$3" ;;
+esac
+exit 9
+SCRIPT
+    PATH=$PWD/bin:$PATH
+}
+
+@test "without --analyse-with: torch_npu's own analysis, where it is" {
+    raw_job
+    programs
+    python 0
+    analyze
+    expect_status 0
+    shows "with torch_npu"
+    truth_holds
+    is "asked" 1 "$(grep -c "^import torch_npu" asked)"
+}
+
+@test "without torch_npu, and with none, captures stay raw" {
+    raw_job
+    programs
+    python 1
+    analyze
+    expect_status 65
+    shows "run torch_npu.profiler.profiler.analyse"
+    is "asked" 1 "$(wc -l <asked)"
+    rm asked
+    analyze --analyse-with none
+    expect_status 65
+    [ ! -e asked ]
+    "$CAPTURE_MAKER" --quiet --ranks 2 job2
+    run "$ROLLCALL" analyze -o out2 job2
+    expect_status 0
+    [ ! -e asked ]                  # nothing was raw
+}
+
+@test "agent: raw captures are delivered, analysed, and delivered again" {
+    raw_job
+    programs
+    service
+    run agent --once --analyse-with "$PWD/good" job
+    expect_status 0
+    eventually captures_are 2
+    truth_holds
+    stop_service
+}
+
+@test "agent: a failure is named, not tried again until the capture changes" {
+    raw_job
+    programs
+    service
+    run agent --once --analyse-with "$PWD/bad" job
+    expect_status 0
+    runs_are 2
+    eventually states_are present,raw
+    failed () { [[ "$(reason_of 1)" == *"status 3"*"no licence"* ]]; }
+    eventually failed
+    run agent --once --analyse-with "$PWD/bad" job
+    expect_status 0
+    runs_are 2
+    for capture in job/*_ascend_pt; do
+        touch "$capture/new"
+    done
+    run agent --once --analyse-with "$PWD/bad" job
+    expect_status 0
+    runs_are 3
+    stop_service
+}
+
+@test "agent: without torch_npu it asks once, and says so" {
+    raw_job
+    programs
+    python 1
+    service
+    run agent --once job
+    expect_status 0
+    shows "python3 has no torch_npu"
+    is "asked" 1 "$(wc -l <asked)"
+    eventually states_are raw,raw
+    stop_service
+}
+
+@test "agent: killed in the middle of an analysis, the next one goes on" {
+    raw_job
+    programs
+    program slow <<'SCRIPT'
+[ ! -e "$TEST_DIR/go" ] || exec "$TEST_DIR/good" "$1"
+mkdir -p "$1/ASCEND_PROFILER_OUTPUT"
+setsid sleep 601 </dev/null >/dev/null 2>&1 &
+touch "$TEST_DIR/begun"
+sleep 600
+SCRIPT
+    service
+    watching --quiet-period 0.1s --analyse-with "$PWD/slow" job
+    begun () { [ -e begun ]; }
+    eventually begun
+    kill -KILL "$watcher"
+    wait "$watcher" || true
+    slow_is_gone () { [ -z "$(processes_named slow)" ]; }
+    eventually slow_is_gone         # it dies with the agent
+    touch go
+    rm -r job/*/ASCEND_PROFILER_OUTPUT
+    watching --quiet-period 0.1s --analyse-with "$PWD/slow" job
+    eventually captures_are 2
+    is "left of the first one" "" "$(processes_named sleep)"
+    truth_holds
+    ends_with 0
+    stop_service
+}
+
+@test "agent: told to end, it kills an analysis, which is done later" {
+    raw_job
+    programs
+    program slow <<'SCRIPT'
+[ ! -e "$TEST_DIR/go" ] || exec "$TEST_DIR/good" "$1"
+touch "$TEST_DIR/begun"
+sleep 600
+SCRIPT
+    service
+    watching --quiet-period 0.1s --analyse-with "$PWD/slow" job
+    begun () { [ -e begun ]; }
+    eventually begun
+    ends_with 75
+    is "processes" "" "$(processes_named slow)$(processes_named sleep)"
+    touch go
+    run agent --once --analyse-with "$PWD/slow" job
+    expect_status 0
+    eventually captures_are 2
+    stop_service
+}
+
+# What is to be analysed is not removed before that.
+@test "agent: --release waits for the analysis" {
+    raw_job
+    programs
+    service --raw
+    watching --quiet-period 0.1s --raw --release shipped \
+        --analyse-with "$PWD/good" job
+    released () { [ -z "$(ls job)" ]; }
+    eventually released
+    eventually captures_are 2
+    truth_holds
+    ends_with 0
+    stop_service
+}
+
+@test "run: a rank whose capture is raw is present after its analysis" {
+    programs
+    program raw_writer <<'SCRIPT'
+./writer &&
+    for capture in "$ROLLCALL_CAPTURE_DIR"/*_ascend_pt; do
+        mkdir -p "$TEST_DIR/prepared"
+        mv "$capture/ASCEND_PROFILER_OUTPUT" "$TEST_DIR/prepared/${capture##*/}"
+    done
+SCRIPT
+    export PREPARED=$TEST_DIR/prepared
+    run "$ROLLCALL" run --text -o out --analyse-with "$PWD/bad" \
+        --analyse-memory 500MB -- ./raw_writer
+    expect_status 0
+    shows "1 of 1 present"
+    runs_are 1
+    nothing_runs
+}
