@@ -569,6 +569,10 @@ static int check_options (const struct run_options *opt)
     if (opt->analyse_with && analyser_check_command (opt->analyse_with))
         return RUN_FAIL (EXIT_USAGE, "--analyse-with: name a program, or "
                          "none");
+    if (opt->analyse_with && opt->analyse_with[0] != '/' &&
+        memchr (opt->analyse_with, '/', strcspn (opt->analyse_with, " ")))
+        return RUN_FAIL (EXIT_USAGE, "--analyse-with: it is run in another "
+                         "directory: give the program's full path");
     if (opt->aggregator && !opt->job)
         return RUN_FAIL (EXIT_USAGE, "--aggregator needs --job");
     return 0;

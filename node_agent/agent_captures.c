@@ -475,6 +475,8 @@ void agent_scan (void *arg)
         a->flushed = rc == 0;
         if (a->flushed && !a->searched)
             note_unsearched (a);
+        if (a->flushed)
+            agent_note_analyses (a);
     }
     if (rc < 0 && rc != -EAGAIN)
         log_failure (a, "watch-failed", &err);

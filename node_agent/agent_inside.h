@@ -120,6 +120,9 @@ bool agent_take_analysis (struct agent *a, const struct sealed *s);
 /* Captures that are to be analysed, or to be sealed after that. */
 size_t agent_open_count (const struct agent *a);
 
+/* Half of the deadline was not enough for some: say so. */
+void agent_note_analyses (struct agent *a);
+
 /* Now and again: forget what is gone, give way. */
 void agent_check_analyses (struct agent *a);
 

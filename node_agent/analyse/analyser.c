@@ -1,4 +1,4 @@
-/* node_agent/analyse/analyser.c - captures that were never analysed, analysed */
+/* node_agent/analyse/analyser.c - captures that were never analysed, queued */
 #include "analyse/analyser.h"
 
 #include "analyse/process.h"

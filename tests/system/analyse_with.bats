@@ -362,3 +362,21 @@ SCRIPT
     runs_are 1
     nothing_runs
 }
+
+@test "run: a program by a path that the agent would not find; too late" {
+    programs
+    run "$ROLLCALL" run -o out --analyse-with ./good -- ./writer
+    expect_status 2
+    shows "full path"
+    program endless <<'SCRIPT'
+exec sleep 600
+SCRIPT
+    program raw_writer <<'SCRIPT'
+./writer && rm -r "$ROLLCALL_CAPTURE_DIR"/*_ascend_pt/ASCEND_PROFILER_OUTPUT
+SCRIPT
+    run "$ROLLCALL" run --text -o out --analyse-with "$PWD/endless" \
+        --deadline 3s -- ./raw_writer
+    [ "$status" -ne 0 ]
+    shows "raw         0" "still to be analysed" "--deadline"
+    nothing_runs
+}
