@@ -570,3 +570,65 @@ matched ()
     is "why it is rank 1" 1 "$(sql "SELECT count(*) FROM Capture WHERE rank=1
         AND reason LIKE '%number in the file%'")"
 }
+
+# The type of an op is told by its name where a capture does not say it: of
+# real ops it must be what the profiler says.
+@test "the same text as MindSpore's: types by names are the profiler's" {
+    local rank
+
+    which=qwen3_4rank
+    real_setup $which
+    rm job/*/ASCEND_PROFILER_OUTPUT/analysis.db
+    for rank in 0 1; do
+        mv "job/rank_${rank}_ascend_pt" "job/rank_${rank}_ascend_ms"
+        # p2p and collective change places
+        sed -i -E 's/"p2p": ?\{/"x": {/g; s/"collective": ?\{/"p2p": {/g
+                   s/"x": \{/"collective": {/g' \
+            job/rank_${rank}_ascend_ms/ASCEND_PROFILER_OUTPUT/comm*.json
+    done
+    analyze
+    expect_status 1
+    for rank in 0 1; do
+        equal $rank CommAnalyzerTime "start_timestamp, rowid"
+        # only their order differs, with that of the categories
+        equal $rank CommAnalyzerMatrix "type='collective', rowid"
+    done
+}
+
+# CANN's database has neither steps nor types.
+@test "a real analysis.db made into communication_analyzer.db of msprof" {
+    local rank prof
+
+    which=qwen3_4rank
+    real_setup $which
+    for rank in 0 1; do
+        prof=job/PROF_00000${rank}_20251127123437386_ABC
+        mkdir -p "$prof/analyze" "$prof/device_$rank"
+        echo '{"rank_id": -1, "hostUid": "7", "hostname": "real"}' \
+            >"$prof/device_$rank/info.json.$rank"
+        sqlite3 -batch "$prof/analyze/communication_analyzer.db" "
+            ATTACH '$(own_db $rank)' AS own;
+            CREATE TABLE CommAnalyzerTime AS SELECT hccl_op_name, group_name,
+                start_timestamp, elapse_time, transit_time, wait_time,
+                synchronization_time, idle_time FROM own.CommAnalyzerTime;
+            CREATE TABLE CommAnalyzerBandwidth AS SELECT hccl_op_name,
+                group_name, transport_type, transit_size, transit_time,
+                bandwidth, large_packet_ratio, package_size, count,
+                total_duration FROM own.CommAnalyzerBandwidth"
+    done
+    rm -r job/rank*
+    analyze
+    expect_status 1
+    is "ranks" "0,1" "$(sql "SELECT group_concat(rank) FROM Roster
+                             WHERE state='partial'")"
+    is "host" real "$(sql "SELECT DISTINCT host FROM Capture")"
+    is "steps" step "$(sql "SELECT DISTINCT step FROM CommAnalyzerTime")"
+    sql "UPDATE CommAnalyzerTime SET step='step13';
+         UPDATE CommAnalyzerBandwidth SET step='step13'"
+    for rank in 0 1; do
+        is "step of rank $rank" step13 "$(sql "SELECT DISTINCT step
+            FROM CommAnalyzerTime" "$(own_db $rank)")"
+        equal $rank CommAnalyzerTime
+        equal $rank CommAnalyzerBandwidth
+    done
+}
