@@ -30,6 +30,7 @@ void agent_write_status (void *arg)
     json_add_text (j, "aggregator", a->opt->aggregator);
     json_add_int (j, "unsettled", (int64_t)watch_unsettled (a->watch));
     json_add_int (j, "sealing", (int64_t)sealer_pending (a->sealer));
+    json_add_int (j, "analysing", (int64_t)agent_open_count (a));
     json_add_int (j, "undelivered", (int64_t)spool_undelivered (a->spool));
     json_add_int (j, "spool_bytes", (int64_t)spool_bytes (a->spool));
     json_add_int (j, "spool_quota", (int64_t)guard_quota_bytes (&a->guard));

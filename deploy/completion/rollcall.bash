@@ -16,6 +16,9 @@ _rollcall_value ()
     --child)
         _rollcall_offer -W "auto plain mpi"
         ;;
+    --analyse-with)
+        _rollcall_offer -c -W none
+        ;;
     --release)
         _rollcall_offer -W "never shipped after= when-full"
         ;;

@@ -127,6 +127,24 @@ SCRIPT
     no_processes
 }
 
+@test "interrupted while a capture is analysed: nothing is left" {
+    raw_job
+    program hang <<'SCRIPT'
+touch "$TEST_DIR/begun"
+setsid sleep 600 &
+sleep 600
+SCRIPT
+    background "$ROLLCALL" analyze -o out --analyse-with "$PWD/hang" job
+    begun () { [ -e begun ]; }
+    eventually begun
+    kill -TERM "$pid"
+    end_of "$pid"
+    expect_status 143
+    shows "nothing was written"
+    [ ! -e "$DB" ]
+    no_processes
+}
+
 @test "what a good one leaves running is killed" {
     raw_job
     programs
