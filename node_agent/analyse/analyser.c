@@ -1,6 +1,7 @@
 /* node_agent/analyse/analyser.c - captures that were never analysed, queued */
 #include "analyse/analyser.h"
 
+#include "analyse/memory.h"
 #include "analyse/process.h"
 #include "base/clock.h"
 #include "base/digest.h"
@@ -57,23 +58,6 @@ static void kick (void *arg);
 
 /* ---- memory ---- */
 
-/* A line of /proc/meminfo in bytes; 0 if it cannot be told. */
-static uint64_t meminfo (const char *name)
-{
-    FILE *f = fopen ("/proc/meminfo", "re");
-    char line[128];
-    uint64_t kib = 0;
-    size_t n = strlen (name);
-
-    while (f && kib == 0 && fgets (line, sizeof (line), f)) {
-        if (strncmp (line, name, n) == 0 && line[n] == ':')
-            kib = strtoull (line + n + 1, NULL, 10);
-    }
-    if (f)
-        (void)fclose (f);
-    return kib * 1024;
-}
-
 size_t analyser_room (size_t jobs, size_t running, uint64_t need,
                       uint64_t available)
 {
@@ -91,7 +75,7 @@ static size_t room (struct analyser *x)
     for (const struct job *j = x->jobs; j; j = j->next)
         running += j->process != NULL;
     n = analyser_room ((size_t)x->opt.jobs, running, need,
-                       meminfo ("MemAvailable"));
+                       memory_available (""));
     x->short_of_memory = n == 0 && running == 0;
     return n;
 }
@@ -463,7 +447,7 @@ struct analyser *analyser_create (struct loop *loop,
     if (x->command && strcmp (x->command, ANALYSER_NONE) == 0)
         x->command = NULL;
     x->memory = opt->memory > 0 ? (uint64_t)opt->memory
-                                : meminfo ("MemTotal") / 2;
+                                : memory_total ("") / 2;
     return x;
 }
 

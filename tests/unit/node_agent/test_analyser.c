@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "analyse/analyser.h"
+#include "analyse/memory.h"
 #include "analyse/process.h"
 #include "base/clock.h"
 #include "base/fileio.h"
@@ -146,6 +147,46 @@ static void test_room (void **state)
     assert_int_equal (analyser_room (2, 3, gib, 8 * gib), 0);
     assert_int_equal (analyser_room (2, 0, 0, 0), 2);
     assert_int_equal (analyser_room (2, 0, gib, UINT64_MAX), 2);
+}
+
+static void put (const char *name, const char *text)
+{
+    char path[256], *slash;
+    FILE *f;
+
+    (void)snprintf (path, sizeof (path), "%s/%s", top, name);
+    slash = strrchr (path, '/');
+    *slash = '\0';
+    assert_int_equal (fileio_mkdirs (path, 0700, NULL), 0);
+    *slash = '/';
+    assert_non_null (f = fopen (path, "w"));
+    assert_true (fputs (text, f) >= 0);
+    assert_int_equal (fclose (f), 0);
+}
+
+/* The batch system's limit may be far below what the machine has. */
+static void test_memory (void **state)
+{
+    (void)state;
+    assert_int_equal (memory_available (top), 0);
+    put ("proc/meminfo", "MemTotal:  1000 kB\nMemFree: 1 kB\n"
+                         "MemAvailable:     800 kB\n");
+    assert_int_equal (memory_total (top), 1024000);
+    assert_int_equal (memory_available (top), 819200);
+    put ("proc/self/cgroup", "1:name=x:/y\n0::/job/step\n");
+    put ("sys/fs/cgroup/job/step/memory.max", "max\n");
+    put ("sys/fs/cgroup/job/step/memory.current", "5\n");
+    assert_int_equal (memory_available (top), 819200);
+    put ("sys/fs/cgroup/job/memory.max", "500000\n");
+    put ("sys/fs/cgroup/job/memory.current", "100000\n");
+    assert_int_equal (memory_total (top), 500000);
+    assert_int_equal (memory_available (top), 400000);
+    put ("sys/fs/cgroup/job/memory.stat", "anon 1\ninactive_file 70000\n");
+    assert_int_equal (memory_available (top), 470000);
+    put ("sys/fs/cgroup/job/memory.current", "600000\n");
+    assert_int_equal (memory_available (top), 0);
+    put ("sys/fs/cgroup/job/memory.max", "nonsense\n");
+    assert_int_equal (memory_available (top), 819200);
 }
 
 /* In the order in which they came, each once; the queue goes on behind one
@@ -373,7 +414,8 @@ int main (void)
 {
 #define IN_TOP(f) cmocka_unit_test_setup_teardown (f, make_top, remove_top)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_room),      IN_TOP (test_order),
+        cmocka_unit_test (test_room),      IN_TOP (test_memory),
+        IN_TOP (test_order),
         IN_TOP (test_reasons),             IN_TOP (test_locked),
         IN_TOP (test_destroy),             IN_TOP (test_none),
         IN_TOP (test_probe),               cmocka_unit_test (test_last_line),
