@@ -15,11 +15,20 @@
 
 #define DEPTH_MAX 8             // of directories among the results
 
+/* Whether the entry is this directory, which is open (or -1). */
+static bool is_open_as (const struct source *src, const char *name, int fd)
+{
+    struct stat st, open;
+
+    return fd >= 0 && fstat (fd, &open) == 0 &&
+           fstatat (src->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           st.st_ino == open.st_ino && st.st_dev == open.st_dev;
+}
+
 void other_files_top (struct source *src, const char *name, bool directory,
                       uint64_t bytes)
 {
     char path[NAME_MAX + 2];
-    struct stat st, out;
 
     if (!directory) {
         if (strcmp (name, src->info_name) != 0 &&
@@ -27,9 +36,8 @@ void other_files_top (struct source *src, const char *name, bool directory,
             extras_file (src, name, bytes);
         return;
     }
-    if (src->out >= 0 && fstat (src->out, &out) == 0 &&
-        fstatat (src->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        st.st_ino == out.st_ino && st.st_dev == out.st_dev)
+    if (is_open_as (src, name, src->out) ||
+        is_open_as (src, name, src->analyze))
         return;                 // its files are noted one by one
     (void)snprintf (path, sizeof (path), "%s/", name);
     extras_file (src, path, bytes);
@@ -89,14 +97,12 @@ static void walk_dir (struct walk *w, int fd, unsigned depth)
     (void)closedir (dir);
 }
 
-static void note_results (struct source *src)
+static void note_results (struct source *src, int dir, const char *name)
 {
     struct walk w = { .src = src };
-    int fd = fileio_open_dir_at (src->out, ".", NULL);
+    int fd = fileio_open_dir_at (dir, ".", NULL);
 
-    (void)snprintf (w.path, sizeof (w.path), "%s/",
-                    src->form == FORM_MSPROF ? "mindstudio_profiler_output"
-                                             : OUTPUT_DIR);
+    (void)snprintf (w.path, sizeof (w.path), "%s/", name);
     if (fd >= 0)
         walk_dir (&w, fd, DEPTH_MAX);
 }
@@ -177,6 +183,10 @@ void other_files_note (struct source *src)
         return;
     }
     if (src->out >= 0)
-        note_results (src);
+        note_results (src, src->out,
+                      src->form == FORM_MSPROF ? "mindstudio_profiler_output"
+                                               : OUTPUT_DIR);
+    if (src->analyze >= 0)
+        note_results (src, src->analyze, "analyze");
     note_op_args (src);
 }

@@ -70,9 +70,12 @@ static void put_db (const char *capture, const char *name, const char *sql)
     assert_int_equal (sqlite3_close (db), SQLITE_OK);
 }
 
-/* Rows as text: the table's number, then all columns. */
+/* Rows of the profiler's tables as text: the number of the table, then all
+ * columns.
+ */
 struct kept {
     char text[16384];
+    char files[1024];           // that nobody reads
     struct capture c;
 };
 
@@ -82,7 +85,13 @@ static int keep_rows (void *arg, const struct batch *b, struct err *err)
     size_t used = strlen (k->text), n;
 
     (void)err;
-    for (uint32_t i = 0; i < b->nrows; i++) {
+    for (uint32_t i = 0; b->table == TABLE_FILE && i < b->nrows; i++) {
+        n = strlen (k->files);
+        (void)snprintf (k->files + n, sizeof (k->files) - n, "%s ",
+                        batch_text_at (b, b->text[0][i], &(size_t){ 0 }));
+    }
+    for (uint32_t i = 0; b->table < TABLE_PROFILER_COUNT && i < b->nrows;
+         i++) {
         used += (size_t)snprintf (k->text + used, sizeof (k->text) - used,
                                   "%d", (int)b->table);
         for (unsigned c = 0; c < schema_table (b->table)->ncolumns; c++) {
@@ -120,7 +129,7 @@ static void read_steps (struct kept *k, const char *capture,
     struct err err = { "" };
     char path[512];
 
-    k->text[0] = '\0';
+    k->text[0] = k->files[0] = '\0';
     capture_init (&k->c);
     (void)snprintf (path, sizeof (path), "%s/%s", top, capture);
     assert_int_equal (extract_capture (path, steps, &sink, &k->c, &err), 0);
@@ -347,6 +356,7 @@ static void test_msprof_text (void **state)
     assert_int_equal (k.c.state, CAPTURE_PARTIAL);
     has (k.c.reason, "StepTraceTime is missing: neither an event database");
     assert_null (strstr (k.c.reason, "Comm"));
+    assert_string_equal (k.files, "device_4/ ");
     capture_fini (&k.c);
 }
 
