@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define RECORD_MAX 65536                // bytes of a file
+#define FORGET_NS (2 * NS_PER_S)        // between looks for what is gone
 #define FINGERPRINT_KEPT 80             // ... of one, with a suffix behind it
 
 enum stage {
@@ -329,10 +330,14 @@ void agent_note_analyses (struct agent *a)
 }
 
 /* What is gone is neither analysed nor remembered. */
-void agent_check_analyses (struct agent *a)
+static void forget_gone (struct agent *a)
 {
     struct analysis *n, *next;
+    int64_t now = clock_mono_ns ();
 
+    if (now < a->forget_gone_ns)
+        return;
+    a->forget_gone_ns = now + FORGET_NS;
     for (n = a->analyses; n; n = next) {
         next = n->next;
         if (access (n->path, F_OK) == 0 || errno != ENOENT ||
@@ -341,6 +346,11 @@ void agent_check_analyses (struct agent *a)
         analyser_drop (a->analyser, n->path);
         drop (a, n);
     }
+}
+
+void agent_check_analyses (struct agent *a)
+{
+    forget_gone (a);
     analyser_set_idle (a->analyser, a->ended_ns == 0 && !a->opt->once);
     if (analyser_is_short (a->analyser) && !a->memory_noted)
         log_text (LOG_LEVEL_WARN, "analyse", "%zu captures wait to be analysed "

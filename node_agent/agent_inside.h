@@ -51,6 +51,7 @@ struct agent {
     char analyses_dir[PATH_MAX];        // their logs
     bool no_analysis;           // torch_npu is not there
     bool memory_noted;          // that they wait for it was logged
+    int64_t forget_gone_ns;     // when to look for those that are gone
     struct net_security security;
     int64_t problem_ns;         // when a problem was logged, 0: never
     int64_t closed_ns;          // since when connections end in the handshake

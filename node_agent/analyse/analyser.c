@@ -129,10 +129,16 @@ static void explain (const struct job *j, int status, char *why)
         append (why, ", and ends with: %s", line);
 }
 
-static void free_job (struct job *j)
+static void unlock (struct job *j)
 {
     if (j->lock >= 0)
         (void)close (j->lock);
+    j->lock = -1;
+}
+
+static void free_job (struct job *j)
+{
+    unlock (j);
     free (j->process);
     free (j->path);
     free (j);
@@ -147,9 +153,7 @@ static void end_job (struct job *j, enum analysed how, const char *why)
     while (*at != j)
         at = &(*at)->next;
     *at = j->next;
-    if (j->lock >= 0)
-        (void)close (j->lock);
-    j->lock = -1;
+    unlock (j);
     x->done (x->arg, j->path, how, why);
     free_job (j);
 }
@@ -232,8 +236,7 @@ static int lock_capture (struct job *j, struct err *err)
     if (flock (j->lock, LOCK_EX | LOCK_NB) < 0) {
         int rc = -errno;
 
-        (void)close (j->lock);
-        j->lock = -1;
+        unlock (j);
         return rc == -EWOULDBLOCK
                    ? rc : err_sys (err, -rc, "it was not analysed: cannot "
                                    "lock it");
@@ -283,10 +286,12 @@ static void kick (void *arg)
         struct err err = { "" };
         int rc = begin (j, &err);
 
-        if (rc == -EWOULDBLOCK)
+        if (rc == -EWOULDBLOCK) {       // or no process could be made
+            unlock (j);
             j->not_before_ns = now + AGAIN_NS;
-        else if (rc < 0)
+        } else if (rc < 0) {
             end_job (j, ANALYSED_BADLY, err.text);
+        }
     }
     for (j = x->jobs; j && j->process; j = j->next)
         ;

@@ -348,6 +348,35 @@ SCRIPT
     stop_service
 }
 
+# Nothing to wait for: the agent ends.
+@test "agent: a capture that goes while it waits to be analysed" {
+    local last
+
+    raw_job
+    programs
+    program slow <<'SCRIPT'
+touch "$TEST_DIR/begun"
+until [ -e "$TEST_DIR/go" ]; do sleep 0.05; done
+exec "$TEST_DIR/good" "$1"
+SCRIPT
+    service
+    watching --quiet-period 0.1s --analyse-with "$PWD/slow" job
+    begun () { [ -e begun ] && [ "$(grep -c event=sealed agent.log)" = 2 ]; }
+    eventually begun
+    for last in job/*_ascend_pt; do
+        # the one that is not under way
+        [ -n "$(processes_named slow)" ] &&
+            grep -qF "${last##*/}" /proc/"$(processes_named slow)"/cmdline ||
+            rm -r "$last"
+    done
+    touch go
+    eventually captures_are 1
+    one_known () { [ -z "$(find spool/analyses-j -name '*.json')" ]; }
+    eventually one_known
+    ends_with 0
+    stop_service
+}
+
 # What is to be analysed is not removed before that.
 @test "agent: --release waits for the analysis" {
     raw_job
