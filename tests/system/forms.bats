@@ -53,7 +53,7 @@ ops ()
     expect_status 1
     is "ops" "0:hcom_send__1_2:p2p,1:hcom_send__1_3:p2p,2:hcom_send__1_1:p2p" \
         "$(ops)"
-    reason_has 2 "it is rank 2 by the order of hosts and devices"
+    reason_has 2 "by the order of hosts and devices"
     service
     run agent --once --quiet-period 0s job
     expect_status 0
