@@ -279,15 +279,19 @@ SCRIPT
 }
 
 @test "a capture that is written without end holds up the others for a while" {
+    local endless
+
     make --ranks 2
     service
     mkdir job/endless_ascend_pt
     (while echo >>job/endless_ascend_pt/profiler_info_7.json; do
          sleep 0.1
      done) 3>&- 2>/dev/null &
+    endless=$!
     watching --raw --hold --quiet-period 2s --backlog-limit 3s job
     eventually says agent.log state=complete
     eventually captures_are 2
+    kill "$endless"                 # or bats could not remove where it writes
 }
 
 @test "--max-rate is kept to" {
