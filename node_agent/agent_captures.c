@@ -274,6 +274,7 @@ static void note_left (struct agent *a, const char *path)
     char note[MESSAGE_TEXT_MAX];
 
     counter_add (COUNTER_RAW_SKIPPED, 1);
+    a->late++;
     (void)snprintf (note, sizeof (note), "host %s: %.600s was delivered and "
                     "removed, but for what came later, which is not "
                     "delivered: move it, or remove it", a->host, path);

@@ -76,6 +76,8 @@ struct agent {
     unsigned scans_after_end;
     int64_t search_began_ns;    // of the large directories, the latest one
     bool searched;              // one that began after the end has ended
+    uint64_t late;              // captures that were removed but for what came
+                                // later: so often that was met
     bool looked;                // a search has ended: what is there is known
     bool done_said;             // DONE: the aggregator knows that it has all
     char done_text[MESSAGE_TEXT_MAX];   // or what it will not get
