@@ -98,10 +98,13 @@ static void name_left (const struct aggregator *a, const struct job_agent *g,
         (void)snprintf (offered, sizeof (offered), "; the first that is "
                         "offered is %.170s of %.170s",
                         *first.path ? first.path : "the rows", first.capture);
-    (void)snprintf (out, size, " (items: %llu; captures that were not read "
-                    "yet: %llu%s)", (unsigned long long)
-                    (g->left_items > n ? g->left_items : n),
-                    (unsigned long long)g->left_captures, offered);
+    *out = '\0';                // it has not said, or found more since then
+    if (n > 0 || g->left_items > 0 || g->left_captures > 0)
+        (void)snprintf (out, size, " (items: %llu; captures that were not "
+                        "read yet: %llu%s)",
+                        (unsigned long long)(g->left_items > n ? g->left_items
+                                                               : n),
+                        (unsigned long long)g->left_captures, offered);
 }
 
 /* What is not in the result is named, host by host. */

@@ -201,7 +201,8 @@ static void test_lost_agent (void **state)
     turn (s);
     assert_non_null (s->a.building);
     service_built (s);
-    result_is (s, false, "its agent fell silent before it had delivered");
+    result_is (s, false, "its agent fell silent before it had delivered "
+                         "everything; what it had not");
 }
 
 static void test_given_up (void **state)
