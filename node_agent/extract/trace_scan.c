@@ -328,21 +328,50 @@ static void clear (struct trace_event *e)
 void trace_scan_begin (struct trace_scan *t,
                        bool (*wanted) (void *arg, uint64_t pid), void *arg)
 {
-    t->first = true;
-    t->open = false;
+    t->first = t->outer = true;
+    t->open = t->wrapped = false;
     t->events = 0;
     t->wanted = wanted;
     t->arg = arg;
+}
+
+/* Into the array of events. */
+static bool enter (struct trace_scan *t)
+{
+    struct scan *s = &t->s;
+
+    t->wrapped = scan_peek (s) == '{';
+    if (t->wrapped && !scan_object (s))
+        return false;
+    while (t->wrapped) {
+        if (!scan_member (s, &t->outer))
+            return scan_fail (s, "there are no \"traceEvents\"");
+        if (scan_key_is (s, "traceEvents"))
+            break;
+        if (!scan_skip (s))
+            return false;
+    }
+    return scan_array (s);
+}
+
+/* Behind the last event. */
+static void leave (struct trace_scan *t)
+{
+    while (t->wrapped && scan_member (&t->s, &t->outer)) {
+        if (!scan_skip (&t->s))
+            return;
+    }
+    (void)scan_end (&t->s);
 }
 
 bool trace_scan_next (struct trace_scan *t, struct trace_event *e)
 {
     struct scan *s = &t->s;
 
-    if (!t->open && !(t->open = scan_array (s)))
+    if (!t->open && !(t->open = enter (t)))
         return false;
     if (!scan_element (s, &t->first)) {
-        (void)scan_end (s);
+        leave (t);
         return false;
     }
     clear (e);

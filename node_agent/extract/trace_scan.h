@@ -1,6 +1,7 @@
 /* node_agent/extract/trace_scan.h - the events of a Chrome trace, one by one
  *
- * Private to this folder.  A trace is one JSON array of events.  Their members
+ * Private to this folder.  A trace is one JSON array of events, alone or as the
+ * member "traceEvents" of an object.  Their members
  * are read strictly, whatever their order; the arguments of an event only if
  * its name or its process make them worth it, else they are passed over
  * (scan.h, scan_skip_quick).
@@ -48,6 +49,7 @@ struct trace_event {
 struct trace_scan {
     struct scan s;
     bool first, open;
+    bool wrapped, outer;        // in an object, and its first member
     uint64_t events;
     // whether the arguments of a process' events are wanted
     bool (*wanted) (void *arg, uint64_t pid);

@@ -354,6 +354,29 @@ static void test_msprof (void **state)
                        "nan step p2p\n", CAPTURE_PARTIAL, "");
 }
 
+/* What torch_npu exported alone is a capture of one file, in an object too. */
+static void test_alone (void **state)
+{
+    static const char steps[] = "nan 7 50 15 5 20 60 125 0 15 25\n"
+                                "nan 8 1 0 0 0 0 1 0 0 60\n";
+    char wrapped[sizeof (two_steps) + 128];
+
+    (void)state;
+    new_capture ("alone");
+    put (".", "npu.json", two_steps, sizeof (two_steps) - 1);
+    (void)snprintf (wrapped, sizeof (wrapped),
+                    "{\"schemaVersion\":1,\"traceEvents\":%s,\"x\":[{}]}",
+                    two_steps);
+    put (".", "object.json", wrapped, strlen (wrapped));
+    (void)snprintf (capture_dir, sizeof (capture_dir), "%s/alone/npu.json",
+                    top);
+    check (TABLE_STEP, steps, CAPTURE_COMPLETE, "");
+    (void)snprintf (capture_dir, sizeof (capture_dir), "%s/alone/object.json",
+                    top);
+    check (TABLE_STEP, steps, CAPTURE_COMPLETE, "");
+    (void)snprintf (capture_dir, sizeof (capture_dir), "%s/alone", top);
+}
+
 /* Cut anywhere it is damaged, at that byte; what came before it counts. */
 static void test_truncated (void **state)
 {
@@ -394,7 +417,9 @@ static void test_bad (void **state)
     check_bad (ARGS ("{\"a\":1}}"), "where ',' or ']' was expected");
     check_bad (ARGS ("{\"a\":1}") "]", "the end of the file");
     check_bad (ARGS ("{\"a\":1}") "x", "the end of the file");
-    check_bad ("{\"ph\":1}", "where an array was expected");
+    check_bad ("{\"ph\":1}", "there are no \"traceEvents\"");
+    check_bad ("{\"traceEvents\":[],}", "where a key in quotes was expected");
+    check_bad ("1", "where an array was expected");
     check_bad ("[{\"ph\":1}]", "where a string was expected");
     check_bad ("[{\"ts\":\"" "12345678901234567890123456789012" "\"}]",
                "a time has 32 characters");
@@ -434,7 +459,8 @@ int main (void)
         cmocka_unit_test (test_no_flows),   cmocka_unit_test (test_devices),
         cmocka_unit_test (test_level0),     cmocka_unit_test (test_ops),
         cmocka_unit_test (test_ops_of_steps),
-        cmocka_unit_test (test_msprof),     cmocka_unit_test (test_truncated),
+        cmocka_unit_test (test_msprof),     cmocka_unit_test (test_alone),
+        cmocka_unit_test (test_truncated),
         cmocka_unit_test (test_bad),        cmocka_unit_test (test_escapes),
     };
 
