@@ -46,6 +46,10 @@ static const struct extractor extractors[] = {
     { "communication_analyzer.db", "communication_analyzer.db",
       "communication_analyzer.db", COMM_TABLES, analyzer_db_is_there,
       read_analyzer_db },
+    { "event_db", "the event database", "*_profiler*.db",
+      PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
+          SET (TABLE_MEMORY) | SET (TABLE_OPERATOR) | SET (TABLE_API) |
+          SET (TABLE_LINK) | SET (TABLE_RANGE), has_event_db, read_event_db },
     { "text", "the text export", "op_statistic.csv", SET (TABLE_OPERATOR),
       NULL, read_op_statistic },
     { "text", "the text export", "api_statistic.csv", SET (TABLE_API), NULL,
@@ -58,10 +62,6 @@ static const struct extractor extractors[] = {
       link_csv_is_there, read_link_csv },
     { "timeline", "a memory timeline", "a memory timeline", SET (TABLE_MEMORY),
       memory_timeline_is_there, read_memory_timeline },
-    { "event_db", "the event database", "*_profiler*.db",
-      PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
-          SET (TABLE_MEMORY) | SET (TABLE_OPERATOR) | SET (TABLE_API) |
-          SET (TABLE_LINK) | SET (TABLE_RANGE), has_event_db, read_event_db },
     { "timeline", "the timeline", "trace_view.json",
       PROFILER_TABLES | SET (TABLE_STEP_EXTRA), timeline_is_there,
       read_timeline },
