@@ -2,6 +2,7 @@
 #include "extract/matrix_fold.h"
 
 #include "base/units.h"
+#include "extract/keymap.h"
 
 #include <stdbool.h>
 #include <errno.h>
@@ -12,39 +13,48 @@
 #include <strings.h>
 
 #define KIND_MAX 256            // bytes of an op's kind
+#define TEXT_BYTES_MAX (128u << 20)     // of all texts
 #define NEARLY_ZERO 1e-15       // the producer's limit for a time of 0
 
+/* Texts are kept once each: what repeats is all but the ops' names. */
 struct record {
-    struct matrix_record r;     // its texts are copies
-    char *kind;
-    char *group;                // within r.op, behind the '@'
-    size_t index;               // order of arrival
-    size_t first_key;           // index of the first record of its kind@group
-    size_t first_link;          // ... and of the same link too
+    double size_mb, time_ms, bandwidth;
+    uint32_t kind, group, link, op, transport;  // texts; 0: none
+    uint32_t key_number;        // of its kind and group, by first appearance
+    uint32_t link_number;       // of its link too
+    uint32_t index;             // order of arrival
 };
 
 struct matrix_fold {
     struct record *records;
     size_t n, cap;
+    char *bytes;                // of all texts, each with its NUL
+    size_t used, bytes_cap;
+    uint32_t *slots;            // of texts, open addressing
+    uint32_t nslots, ntexts;
+    struct keymap keys, links;
 };
 
 struct matrix_fold *matrix_fold_create (void)
 {
-    return calloc (1, sizeof (struct matrix_fold));
-}
+    struct matrix_fold *f = calloc (1, sizeof (*f));
 
-static void record_fini (struct record *r)
-{
-    free ((char *)r->r.op);
-    free ((char *)r->r.link);
-    free ((char *)r->r.transport);
-    free (r->kind);
+    if (!f)
+        return NULL;
+    keymap_clear (&f->keys);
+    keymap_clear (&f->links);
+    f->used = 1;                // text 0 is none
+    return f;
 }
 
 static void forget (struct matrix_fold *f)
 {
-    for (size_t i = 0; i < f->n; i++)
-        record_fini (&f->records[i]);
+    keymap_clear (&f->keys);
+    keymap_clear (&f->links);
+    if (f->ntexts > 0)
+        memset (f->slots, 0, f->nslots * sizeof (*f->slots));
+    f->ntexts = 0;
+    f->used = 1;
     f->n = 0;
 }
 
@@ -52,9 +62,86 @@ void matrix_fold_destroy (struct matrix_fold *f)
 {
     if (!f)
         return;
-    forget (f);
+    keymap_fini (&f->keys);
+    keymap_fini (&f->links);
     free (f->records);
+    free (f->bytes);
+    free (f->slots);
     free (f);
+}
+
+static const char *text_at (const struct matrix_fold *f, uint32_t text)
+{
+    return text ? f->bytes + text : NULL;
+}
+
+static uint32_t slot_of (const struct matrix_fold *f, const char *s, size_t n)
+{
+    uint64_t h = UINT64_C (0xcbf29ce484222325);
+    uint32_t at;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)s[i]) * UINT64_C (0x100000001b3);
+    at = (uint32_t)(h ^ h >> 32) & (f->nslots - 1);
+    for (; f->slots[at]; at = (at + 1) & (f->nslots - 1)) {
+        const char *known = f->bytes + f->slots[at];
+
+        if (strncmp (known, s, n) == 0 && known[n] == '\0')
+            break;
+    }
+    return at;
+}
+
+/* Twice the slots, with the same texts in them. */
+static int more_slots (struct matrix_fold *f)
+{
+    uint32_t nslots = f->nslots ? 2 * f->nslots : 256;
+    uint32_t *slots = calloc (nslots, sizeof (*slots));
+
+    if (!slots)
+        return -ENOMEM;
+    free (f->slots);
+    f->slots = slots;
+    f->nslots = nslots;
+    for (size_t at = 1; at < f->used; at += strlen (f->bytes + at) + 1) {
+        const char *s = f->bytes + at;
+
+        slots[slot_of (f, s, strlen (s))] = (uint32_t)at;
+    }
+    return 0;
+}
+
+/* The number of a text, which is new or known. */
+static int add_text (struct matrix_fold *f, const char *s, size_t n,
+                     uint32_t *ret)
+{
+    uint32_t at;
+
+    if (2 * f->ntexts >= f->nslots && more_slots (f) < 0)
+        return -ENOMEM;
+    if (f->used + n + 1 > TEXT_BYTES_MAX)
+        return -E2BIG;
+    if (f->used + n + 1 > f->bytes_cap) {
+        size_t cap = f->bytes_cap ? 2 * f->bytes_cap : 16384;
+        char *p;
+
+        while (cap < f->used + n + 1)
+            cap *= 2;
+        if (!(p = realloc (f->bytes, cap)))
+            return -ENOMEM;
+        f->bytes = p;
+        f->bytes_cap = cap;
+    }
+    at = slot_of (f, s, n);
+    if (!f->slots[at]) {
+        memcpy (f->bytes + f->used, s, n);
+        f->bytes[f->used + n] = '\0';
+        f->slots[at] = (uint32_t)f->used;
+        f->used += n + 1;
+        f->ntexts++;
+    }
+    *ret = f->slots[at];
+    return 0;
 }
 
 /* The leftmost of these words in the lower-cased name; at one position the
@@ -81,11 +168,40 @@ void matrix_op_kind (const char *op, char *out, size_t max)
     (void)snprintf (out, max, "%.*s", (int)n, op);
 }
 
+/* The texts of a record, and its place among kinds, groups and links. */
+static int take_texts (struct matrix_fold *f, const struct matrix_record *in,
+                       struct record *r)
+{
+    const char *group = strrchr (in->op, '@');
+    size_t n = group ? (size_t)(group - in->op) : strlen (in->op);
+    char kind[KIND_MAX];
+    bool is_new;
+    int rc;
+
+    group = group ? group + 1 : "";
+    matrix_op_kind (in->op, kind, sizeof (kind));
+    if ((rc = add_text (f, kind, strlen (kind), &r->kind)) < 0 ||
+        (rc = add_text (f, group, strlen (group), &r->group)) < 0 ||
+        (rc = add_text (f, in->link, strlen (in->link), &r->link)) < 0 ||
+        (rc = add_text (f, in->op, n, &r->op)) < 0 ||
+        (in->transport && (rc = add_text (f, in->transport,
+                                          strlen (in->transport),
+                                          &r->transport)) < 0))
+        return rc;
+    if (keymap_find (&f->keys, r->kind, r->group, &r->key_number, &is_new) <
+            0 ||
+        keymap_find (&f->links, r->key_number, r->link, &r->link_number,
+                     &is_new) < 0)
+        return -ENOMEM;
+    return 0;
+}
+
 int matrix_fold_add (struct matrix_fold *f, const struct matrix_record *in)
 {
-    struct record r = { .r = *in, .index = f->n };
-    char kind[KIND_MAX];
-    char *op;
+    struct record r = { .size_mb = in->size_mb, .time_ms = in->time_ms,
+                        .bandwidth = in->bandwidth,
+                        .index = (uint32_t)f->n };
+    int rc;
 
     if (f->n == MATRIX_FOLD_RECORDS_MAX)
         return -E2BIG;
@@ -98,77 +214,26 @@ int matrix_fold_add (struct matrix_fold *f, const struct matrix_record *in)
         f->records = p;
         f->cap = cap;
     }
-    matrix_op_kind (in->op, kind, sizeof (kind));
-    r.r.op = op = strdup (in->op);
-    r.r.link = strdup (in->link);
-    r.r.transport = in->transport ? strdup (in->transport) : NULL;
-    r.kind = strdup (kind);
-    if (!op || !r.r.link || !r.kind || (in->transport && !r.r.transport)) {
-        record_fini (&r);
-        return -ENOMEM;
-    }
-    r.group = strrchr (op, '@');
-    if (r.group)
-        *r.group++ = '\0';
-    else
-        r.group = op + strlen (op);
+    if ((rc = take_texts (f, in, &r)) < 0)
+        return rc;
     f->records[f->n++] = r;
     return 0;
 }
 
-static int by_name (const void *pa, const void *pb)
-{
-    const struct record *a = pa, *b = pb;
-    int c;
-
-    if ((c = strcmp (a->kind, b->kind)) || (c = strcmp (a->group, b->group)) ||
-        (c = strcmp (a->r.link, b->r.link)))
-        return c;
-    return a->index < b->index ? -1 : 1;
-}
-
+/* The records of one kind and group together, in them those of one link, best
+ * bandwidth first; groups and links in order of appearance.
+ */
 static int by_place (const void *pa, const void *pb)
 {
     const struct record *a = pa, *b = pb;
 
-    if (a->first_key != b->first_key)
-        return a->first_key < b->first_key ? -1 : 1;
-    if (a->first_link != b->first_link)
-        return a->first_link < b->first_link ? -1 : 1;
-    if (a->r.bandwidth > b->r.bandwidth || a->r.bandwidth < b->r.bandwidth)
-        return a->r.bandwidth > b->r.bandwidth ? -1 : 1;
+    if (a->key_number != b->key_number)
+        return a->key_number < b->key_number ? -1 : 1;
+    if (a->link_number != b->link_number)
+        return a->link_number < b->link_number ? -1 : 1;
+    if (a->bandwidth > b->bandwidth || a->bandwidth < b->bandwidth)
+        return a->bandwidth > b->bandwidth ? -1 : 1;
     return a->index < b->index ? -1 : 1;
-}
-
-static bool same_key (const struct record *a, const struct record *b)
-{
-    return strcmp (a->kind, b->kind) == 0 && strcmp (a->group, b->group) == 0;
-}
-
-/* Sort so that the records of one kind and group lie together, in it those of
- * one link, best bandwidth first; groups and links in order of appearance.
- */
-static void arrange (struct matrix_fold *f)
-{
-    qsort (f->records, f->n, sizeof (*f->records), by_name);
-    for (size_t i = 0, key = 0, link = 0; i < f->n; i++) {
-        struct record *r = &f->records[i];
-
-        if (i == 0 || !same_key (r, &f->records[i - 1])) {
-            key = link = i;
-            r->first_key = r->index;
-        } else if (strcmp (r->r.link, f->records[i - 1].r.link) != 0) {
-            link = i;
-        }
-        if (r->index < f->records[key].first_key)
-            f->records[key].first_key = r->index;
-        r->first_link = f->records[link].index;
-    }
-    for (size_t i = 1; i < f->n; i++) {
-        if (same_key (&f->records[i], &f->records[i - 1]))
-            f->records[i].first_key = f->records[i - 1].first_key;
-    }
-    qsort (f->records, f->n, sizeof (*f->records), by_place);
 }
 
 struct place {
@@ -199,22 +264,30 @@ static size_t place_index (size_t place, size_t n)
     }
 }
 
-static struct matrix_row total_row (const struct record *r, size_t n)
+static struct matrix_row total_row (const struct matrix_fold *f,
+                                    const struct record *r, size_t n)
 {
-    struct matrix_row row = { .op = "", .transport = r[0].r.transport };
+    struct matrix_row row = { .op = "",
+                              .transport = text_at (f, r[0].transport) };
 
     for (size_t i = 0; i < n; i++) {
-        row.size_mb += r[i].r.size_mb;
-        row.time_ms += r[i].r.time_ms;
+        row.size_mb += r[i].size_mb;
+        row.time_ms += r[i].time_ms;
     }
     if (fabs (row.time_ms) >= NEARLY_ZERO)
         row.bandwidth = units_round4 (row.size_mb / row.time_ms);
     return row;
 }
 
-static int link_row (const struct record *r, size_t n, size_t place,
-                     int (*row) (void *arg, const struct matrix_row *r),
-                     void *arg)
+/* Who takes the rows. */
+struct taker {
+    const struct matrix_fold *f;
+    int (*row) (void *arg, const struct matrix_row *r);
+    void *arg;
+};
+
+static int link_row (const struct taker *t, const struct record *r, size_t n,
+                     size_t place)
 {
     char kind[KIND_MAX + 16];
     struct matrix_row out;
@@ -222,37 +295,36 @@ static int link_row (const struct record *r, size_t n, size_t place,
     if (n < places[place].least)
         return 0;
     if (place == PLACE_TOTAL) {
-        out = total_row (r, n);
+        out = total_row (t->f, r, n);
     } else {
-        const struct matrix_record *m = &r[place_index (place, n)].r;
+        const struct record *m = &r[place_index (place, n)];
 
-        out = (struct matrix_row){ .op = m->op, .transport = m->transport,
+        out = (struct matrix_row){ .op = text_at (t->f, m->op),
+                                   .transport = text_at (t->f, m->transport),
                                    .size_mb = m->size_mb,
                                    .time_ms = m->time_ms,
                                    .bandwidth = m->bandwidth };
     }
-    (void)snprintf (kind, sizeof (kind), "%s-%s", r->kind,
+    (void)snprintf (kind, sizeof (kind), "%s-%s", text_at (t->f, r->kind),
                     places[place].name);
     out.kind = kind;
-    out.group = r->group;
-    out.link = r->r.link;
-    return row (arg, &out);
+    out.group = text_at (t->f, r->group);
+    out.link = text_at (t->f, r->link);
+    return t->row (t->arg, &out);
 }
 
 /* All rows of one kind and group: place by place, link by link. */
-static int key_rows (const struct record *r, size_t n,
-                     int (*row) (void *arg, const struct matrix_row *r),
-                     void *arg)
+static int key_rows (const struct taker *t, const struct record *r, size_t n)
 {
     int rc = 0;
 
     for (size_t place = 0; place < PLACES; place++) {
         for (size_t i = 0, end; i < n && rc == 0; i = end) {
             for (end = i + 1; end < n; end++) {
-                if (r[end].first_link != r[i].first_link)
+                if (r[end].link_number != r[i].link_number)
                     break;
             }
-            rc = link_row (r + i, end - i, place, row, arg);
+            rc = link_row (t, r + i, end - i, place);
         }
     }
     return rc;
@@ -262,16 +334,17 @@ int matrix_fold_rows (struct matrix_fold *f,
                       int (*row) (void *arg, const struct matrix_row *r),
                       void *arg)
 {
+    const struct taker t = { f, row, arg };
     int rc = 0;
 
-    if (f->n > 0)
-        arrange (f);
+    if (f->n > 1)
+        qsort (f->records, f->n, sizeof (*f->records), by_place);
     for (size_t i = 0, end; i < f->n && rc == 0; i = end) {
         for (end = i + 1; end < f->n; end++) {
-            if (f->records[end].first_key != f->records[i].first_key)
+            if (f->records[end].key_number != f->records[i].key_number)
                 break;
         }
-        rc = key_rows (f->records + i, end - i, row, arg);
+        rc = key_rows (&t, f->records + i, end - i);
     }
     forget (f);
     return rc;

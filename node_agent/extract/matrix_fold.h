@@ -36,7 +36,9 @@ struct matrix_fold;
 struct matrix_fold *matrix_fold_create (void);          // NULL: no memory
 void matrix_fold_destroy (struct matrix_fold *f);       // f may be NULL
 
-/* Take a copy of the record.  0, -ENOMEM, or -E2BIG above the limit. */
+/* Take a copy of the record.  0, -ENOMEM, or -E2BIG above the limit, or above
+ * 128 MiB of texts, each of which is kept once.
+ */
 int matrix_fold_add (struct matrix_fold *f, const struct matrix_record *r);
 
 /* Hand out the rows of all records, in the profiler's order, and forget them.
