@@ -361,8 +361,10 @@ static bool give_row (struct sweep *w, uint32_t step, int64_t device)
         w->extra.real[EXTRA_HOST_END][n] = (double)s->host_end / US;
         w->extra.real[EXTRA_MEMORY_ONLY][n] = NAN;
     }
-    if ((batch_full (&w->times) && !source_flush (e->src, &w->times, &e->why)) ||
-        (batch_full (&w->extra) && !source_flush (e->src, &w->extra, &e->why)))
+    if ((batch_full (&w->times) &&
+         !source_flush (e->src, &w->times, &e->why)) ||
+        (batch_full (&w->extra) &&
+         !source_flush (e->src, &w->extra, &e->why)))
         e->how = READING_STOPPED;
     return e->how == READING_WHOLE;
 }

@@ -158,7 +158,8 @@ static int by_name (const void *pa, const void *pb, void *arg)
 static int by_id (const void *pa, const void *pb, void *arg)
 {
     const struct event_op *ops = arg;
-    int64_t a = ops[*(const uint32_t *)pa].id, b = ops[*(const uint32_t *)pb].id;
+    int64_t a = ops[*(const uint32_t *)pa].id;
+    int64_t b = ops[*(const uint32_t *)pb].id;
 
     return a < b ? -1 : a > b;
 }
