@@ -1,6 +1,7 @@
 /* node_agent/ship/offer.c - an item that is offered, and its bytes */
 #include "ship/offer.h"
 
+#include "base/clock.h"
 #include "base/fileio.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 
 #define FAILURES_MAX 4          // of a disk in a row; each waits until the
                                 // aggregator has given up waiting, 10 s
+#define IGNORED_NS (60 * NS_PER_S)
 #define PLAIN_RUN_MAX 31        // chunks: 1 in 32 is tried at least
 
 void offer_begin (struct offer *o, const struct spool_item *item)
@@ -146,4 +148,19 @@ void offer_message (const struct offer *o, struct message *m)
     m->rank = o->item.rank;
     memcpy (m->capture, o->item.capture, sizeof (m->capture));
     memcpy (m->path, o->item.path, sizeof (m->path));
+}
+
+unsigned offers_ignored (const struct offer *offers, size_t n, int64_t now_ns,
+                         int64_t *since_ns)
+{
+    unsigned open = 0;
+
+    for (size_t i = 0; i < n; i++)
+        open += offers[i].used && !offers[i].durable;
+    if (open == 0 || *since_ns == 0)
+        *since_ns = open ? now_ns : 0;
+    if (open == 0 || now_ns - *since_ns < IGNORED_NS)
+        return 0;
+    *since_ns = now_ns;
+    return open;
 }

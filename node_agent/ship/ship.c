@@ -62,6 +62,7 @@ struct ship {
     bool held;                  // no raw files are sent meanwhile
     int64_t heard_ns;
     int64_t done_ns;            // DONE was said first, 0: not yet
+    int64_t wanted_ns;          // see offers_ignored
 };
 
 static void repeat_all (void *arg);
@@ -363,6 +364,7 @@ static void on_get (struct ship *s, const struct message *m)
 {
     bool asked = false;
 
+    s->wanted_ns = clock_mono_ns ();
     for (size_t i = 0; i < s->nqueue && !asked; i++)    // again, while waiting
         asked = s->queue[i].item == m->item && s->queue[i].offset == m->offset;
     if (!asked && s->nqueue < QUEUE_MAX)
@@ -410,6 +412,7 @@ static void on_ack (struct ship *s, const struct message *m)
         return;
     (void)FAULT ("agent.ship.ack");
     o->durable = true;
+    s->wanted_ns = clock_mono_ns ();
     (void)loop_add_timer (s->loop, ACKS_NS, commit_acks, s);
 }
 
@@ -506,12 +509,26 @@ static void say_done (struct ship *s)
         s->done_ns = clock_mono_ns ();
 }
 
+/* An aggregator whose disk is full answers, but asks for nothing. */
+static void tell_ignored (struct ship *s)
+{
+    unsigned n = offers_ignored (s->offers, OFFERS_MAX, clock_mono_ns (),
+                                 &s->wanted_ns);
+
+    if (n > 0 && s->welcomed)
+        log_text (LOG_LEVEL_WARN, "not-asked-for", "%u items are on offer, and "
+                  "for a minute the aggregator has asked for none: others may "
+                  "come first, or its disk be below its --disk-floor (its log "
+                  "says so); they are kept, and offered again", n);
+}
+
 static void repeat_all (void *arg)
 {
     struct ship *s = arg;
 
     if (s->over)
         return;
+    tell_ignored (s);
     say_hello (s);
     for (size_t i = 0; i < s->nsaid && s->welcomed; i++)
         (void)say (s, s->said[i]);

@@ -3,6 +3,7 @@
  */
 #include "spool_check.h"
 
+#include "base/clock.h"
 #include "ship/offer.h"
 
 #include <sys/resource.h>
@@ -167,6 +168,29 @@ static void test_packing_is_given_up (void **state)
     offer_end (&o);
 }
 
+/* Whoever waits for an aggregator with a full disk is told why, once a minute
+ * and not after each short pause.
+ */
+static void test_ignored (void **state)
+{
+    struct offer offers[3] = { { .used = true }, { .used = true },
+                               { .used = false } };
+    int64_t since = 0;
+
+    (void)state;
+    assert_int_equal (offers_ignored (offers, 3, 5 * NS_PER_S, &since), 0);
+    assert_int_equal (offers_ignored (offers, 3, 64 * NS_PER_S, &since), 0);
+    assert_int_equal (offers_ignored (offers, 3, 66 * NS_PER_S, &since), 2);
+    assert_int_equal (offers_ignored (offers, 3, 67 * NS_PER_S, &since), 0);
+    since = 100 * NS_PER_S;     // one was asked for
+    assert_int_equal (offers_ignored (offers, 3, 150 * NS_PER_S, &since), 0);
+    offers[0].durable = offers[1].durable = true;
+    assert_int_equal (offers_ignored (offers, 3, 900 * NS_PER_S, &since), 0);
+    offers[1].durable = false;  // new ones: their minute begins
+    assert_int_equal (offers_ignored (offers, 3, 901 * NS_PER_S, &since), 0);
+    assert_int_equal (offers_ignored (offers, 3, 962 * NS_PER_S, &since), 1);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +202,7 @@ int main (void)
                                          spool_teardown),
         cmocka_unit_test_setup_teardown (test_cannot_be_read_now, spool_setup,
                                          spool_teardown),
+        cmocka_unit_test (test_ignored),
         cmocka_unit_test_setup_teardown (test_astray, spool_setup,
                                          spool_teardown),
         cmocka_unit_test_setup_teardown (test_packing_is_given_up,
