@@ -294,7 +294,7 @@ static int seal_capture (struct spool *s, uint64_t id, const char *name,
                          size_t n, struct err *err)
 {
     char fingerprint[FINGERPRINT_MAX];
-    uint64_t sum;
+    uint64_t sum = 0;
     int rc = sum_of (items, n, &sum);
     sqlite3_stmt *st;
 

@@ -510,8 +510,7 @@ static void test_wrong_values (void **state)
         "ALTER TABLE COMMUNICATION_OP DROP COLUMN groupName",
         "ALTER TABLE COMMUNICATION_TASK_INFO DROP COLUMN planeId",
         "DROP TABLE STRING_IDS",
-        "DROP TABLE STRING_IDS; CREATE VIEW STRING_IDS AS SELECT 1 AS id, "
-        "'x' AS value",
+        "DROP TABLE STRING_IDS; CREATE VIEW STRING_IDS AS SELECT 1 id, 'x' value",
     };
 
     (void)state;

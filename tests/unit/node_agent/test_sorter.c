@@ -65,7 +65,7 @@ static void check (enum order order, unsigned words, int64_t n)
 static void test_few (void **state)
 {
     (void)state;
-    for (int order = RISING; order <= EQUAL; order++) {
+    for (enum order order = RISING; order <= EQUAL; order++) {
         check (order, 2, 0);
         check (order, 2, 1);
         check (order, 3, 1000);
@@ -75,7 +75,7 @@ static void test_few (void **state)
 static void test_many (void **state)
 {
     (void)state;
-    for (int order = RISING; order <= EQUAL; order++)
+    for (enum order order = RISING; order <= EQUAL; order++)
         check (order, 4, 700000);
 }
 
