@@ -315,7 +315,8 @@ static struct comm_task task_of (const int64_t *r)
         .transport = transport < sizeof (transports) ? transports[transport]
                                                      : COMM_OTHER_TRANSPORT,
         .link = link < sizeof (links) ? links[link] : COMM_OTHER_LINK,
-        .payload = r[5] >> 16 & 1, .master = r[5] >> 17 & 1,
+        .payload = (r[5] & EVENT_CODE_PAYLOAD) != 0,
+        .master = (r[5] & EVENT_CODE_MASTER) != 0,
     };
 }
 

@@ -204,17 +204,37 @@ bool event_step_wanted (const struct event_db *e, uint32_t step);
 /* StepTraceTime and StepExtra. */
 bool event_give_steps (struct event_db *e, bool times, bool extra);
 
-/* ---- event_tasks.c ---- */
+/* ---- event_ops.c ---- */
 
 bool event_load_ops (struct event_db *e);
-bool event_load_infos (struct event_db *e);
-bool event_load_tasks (struct event_db *e);
-bool event_join_connections (struct event_db *e);
-bool event_join_tasks (struct event_db *e);
 
 /* Put the ops in order of start, once all are there. */
 bool event_order_ops (struct event_db *e);
 struct event_op *event_add_op (struct event_db *e);
+
+/* Indexes of all ops in some order, to be freed; NULL without memory. */
+uint32_t *event_index_ops (struct event_db *e,
+                           int (*order) (const void *, const void *, void *));
+int event_by_id (const void *pa, const void *pb, void *arg);
+int event_by_connection (const void *pa, const void *pb, void *arg);
+
+/* SQL of the columns that are there, NULL for the others. */
+void event_select (char *sql, size_t max, const char *const *names,
+                   const bool *have, unsigned n, const char *table);
+
+/* ---- event_tasks.c ---- */
+
+/* Codes of a communication task in one word, with what it is below them. */
+#define EVENT_CODE_PAYLOAD (1 << 16)
+#define EVENT_CODE_MASTER (1 << 17)
+
+bool event_load_infos (struct event_db *e);
+bool event_load_tasks (struct event_db *e);
+
+/* ---- event_join.c ---- */
+
+bool event_join_connections (struct event_db *e);
+bool event_join_tasks (struct event_db *e);
 
 /* ---- event_comm.c: the three communication tables ---- */
 

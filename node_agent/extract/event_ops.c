@@ -1,0 +1,196 @@
+/* node_agent/extract/event_ops.c - communication ops of an event database */
+#include "extract/event_db.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct event_op *event_add_op (struct event_db *e)
+{
+    if (e->nops == e->ops_cap) {
+        uint32_t cap = e->ops_cap ? 2 * e->ops_cap : 256;
+        struct event_op *p;
+
+        if (e->nops >= EVENT_OPS_MAX) {
+            (void)event_damage (e, "it has more than %u communication ops",
+                                EVENT_OPS_MAX);
+            return NULL;
+        }
+        if (!(p = realloc (e->ops, cap * sizeof (*p)))) {
+            (void)event_no_memory (e);
+            return NULL;
+        }
+        e->ops = p;
+        e->ops_cap = cap;
+    }
+    e->ops[e->nops] = (struct event_op){ .began = INT64_MAX,
+                                         .device = EVENT_NO_DEVICE,
+                                         .payload = NAN, .peer = -1,
+                                         .step = -1 };
+    return &e->ops[e->nops++];
+}
+
+void event_select (char *sql, size_t max, const char *const *names,
+                   const bool *have, unsigned n, const char *table)
+{
+    size_t used = (size_t)snprintf (sql, max, "SELECT ");
+
+    for (unsigned i = 0; i < n && used < max; i++)
+        used += (size_t)snprintf (sql + used, max - used, "%s%s", i ? "," : "",
+                                  have[i] ? names[i] : "NULL");
+    if (used < max)
+        (void)snprintf (sql + used, max - used, " FROM %s", table);
+}
+
+enum { OP_ID, OP_NAME, OP_START, OP_END, OP_CONNECTION, OP_GROUP, OP_COUNT,
+       OP_DATA, OP_DEVICE, OP_COLUMNS };
+
+static bool receives (struct event_db *e, int64_t name, bool *ret)
+{
+    char text[EVENT_NAME_MAX];
+
+    if (!event_string (e, name, text))
+        return false;
+    *ret = strncmp (text, "hcom_receive", 12) == 0;
+    return true;
+}
+
+static bool take_op (struct event_db *e, sqlite3_stmt *st)
+{
+    int64_t id = sqlite3_column_int64 (st, OP_ID), start, end;
+    double count = sqlite3_column_double (st, OP_COUNT);
+    int bytes = event_code (e, ENUM_DATA, sqlite3_column_int64 (st, OP_DATA));
+    int64_t device = sqlite3_column_int64 (st, OP_DEVICE);
+    struct event_op *op;
+
+    if (!event_time (st, OP_START, &start) || !event_time (st, OP_END, &end) ||
+        end < start) {
+        event_bad (e, "COMMUNICATION_OP", "an op has no such times", id);
+        return true;
+    }
+    if (!(op = event_add_op (e)))
+        return false;
+    op->id = id;
+    op->start = start;
+    op->end = end;
+    op->name = sqlite3_column_int64 (st, OP_NAME);
+    op->group = sqlite3_column_int64 (st, OP_GROUP);
+    op->connection = sqlite3_column_int64 (st, OP_CONNECTION);
+    if (bytes > 0 && count > 0 && count < 1e18)
+        op->payload = count * bytes;
+    if (sqlite3_column_type (st, OP_DEVICE) == SQLITE_INTEGER && device >= 0 &&
+        device <= INT32_MAX)
+        op->device = (int32_t)device;
+    return (op->device < 0 || event_note_device (e, device)) &&
+           receives (e, op->name, &op->receives);
+}
+
+bool event_load_ops (struct event_db *e)
+{
+    static const char *const names[OP_COLUMNS] = {
+        "opId", "opName", "startNs", "endNs", "connectionId", "groupName",
+        "count", "dataType", "deviceId",
+    };
+    bool have[OP_COLUMNS] = { false };
+    char sql[256];
+    sqlite3_stmt *st;
+    int rc;
+
+    if (!event_has (e, "COMMUNICATION_OP", names, OP_COLUMNS, have))
+        return e->how == READING_WHOLE;
+    for (unsigned i = 0; i <= OP_GROUP; i++) {
+        if (!have[i])
+            return event_damage (e, "table COMMUNICATION_OP has no column %s",
+                                 names[i]);
+    }
+    event_select (sql, sizeof (sql), names, have, OP_COLUMNS,
+                  "COMMUNICATION_OP");
+    if (!(st = event_query (e, sql)))
+        return false;
+    while ((rc = event_row (e, st)) == 1 && take_op (e, st))
+        continue;
+    (void)sqlite3_finalize (st);
+    e->has_ops = e->nops > 0;
+    return rc == 0;
+}
+
+static int by_start (const void *pa, const void *pb)
+{
+    const struct event_op *a = pa, *b = pb;
+
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int by_name (const void *pa, const void *pb, void *arg)
+{
+    const struct event_op *ops = arg;
+    uint32_t i = *(const uint32_t *)pa, j = *(const uint32_t *)pb;
+    const struct event_op *a = &ops[i], *b = &ops[j];
+
+    if (a->name != b->name)
+        return a->name < b->name ? -1 : 1;
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    return i < j ? -1 : i > j;
+}
+
+int event_by_id (const void *pa, const void *pb, void *arg)
+{
+    const struct event_op *ops = arg;
+    int64_t a = ops[*(const uint32_t *)pa].id;
+    int64_t b = ops[*(const uint32_t *)pb].id;
+
+    return a < b ? -1 : a > b;
+}
+
+int event_by_connection (const void *pa, const void *pb, void *arg)
+{
+    const struct event_op *ops = arg;
+    uint32_t i = *(const uint32_t *)pa, j = *(const uint32_t *)pb;
+    int64_t a = ops[i].connection, b = ops[j].connection;
+
+    if (a != b)
+        return a < b ? -1 : 1;
+    return i < j ? -1 : i > j;
+}
+
+uint32_t *event_index_ops (struct event_db *e,
+                           int (*order) (const void *, const void *, void *))
+{
+    uint32_t *index = calloc (e->nops + 1u, sizeof (*index));
+
+    if (!index) {
+        (void)event_no_memory (e);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < e->nops; i++)
+        index[i] = i;
+    if (e->nops > 1)
+        qsort_r (index, e->nops, sizeof (*index), order, e->ops);
+    return index;
+}
+
+/* Of ops with one name and group, iterations of a graph, the first counts. */
+bool event_order_ops (struct event_db *e)
+{
+    uint32_t *index;
+
+    if (e->nops > 1)
+        qsort (e->ops, e->nops, sizeof (*e->ops), by_start);
+    if (e->marks)
+        return true;            // they get names by their order
+    if (!(index = event_index_ops (e, by_name)))
+        return false;
+    for (uint32_t i = 1; i < e->nops; i++) {
+        const struct event_op *before = &e->ops[index[i - 1]];
+        struct event_op *op = &e->ops[index[i]];
+
+        op->again = op->name == before->name && op->group == before->group;
+    }
+    free (index);
+    return true;
+}
