@@ -5,6 +5,7 @@
  * doc/formats.md, "Rank of a capture".
  */
 #include "extract/extractor.h"
+#include "extract/info_file.h"
 #include "extract/metadata_info.h"
 #include "extract/profiler_db.h"
 
@@ -21,8 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define INFO_MAX (1u << 20)     // bytes of a profiler_info*.json: has some 5 kB
 
 /* "<start>_<digits><end>" gives the digits' value, "<start><end>" NAME_PLAIN,
  * digits that are no rank NAME_NO_RANK, any other name NAME_OTHER.
@@ -100,8 +99,9 @@ static void note_msprof_db (struct source *src, const char *name)
     src->event_dir = src->dir;
 }
 
-static void note_entry (struct source *src, const char *name)
+static void note_entry (void *arg, const char *name)
 {
+    struct source *src = arg;
     int64_t rank = numbered_name (name, "profiler_info", ".json");
 
     if (src->form == FORM_MSPROF)
@@ -112,8 +112,10 @@ static void note_entry (struct source *src, const char *name)
         src->has_prof = true;
 }
 
-static void note_output (struct source *src, const char *name)
+static void note_output (void *arg, const char *name)
 {
+    struct source *src = arg;
+
     if (event_db_rank (name) != NAME_OTHER &&
         strlen (name) < sizeof (src->event_db)) {
         memcpy (src->event_db, name, strlen (name) + 1);
@@ -121,87 +123,6 @@ static void note_output (struct source *src, const char *name)
     }
     if (strcmp (name, "analyse.done") == 0)
         src->has_done = true;
-}
-
-static int each_name (int dirfd, struct source *src,
-                      void (*note) (struct source *src, const char *name))
-{
-    int fd = fileio_open_dir_at (dirfd, ".", NULL);
-    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
-    struct dirent *e;
-    int rc = -errno;
-
-    if (!dir) {
-        if (fd >= 0)
-            (void)close (fd);
-        return rc;
-    }
-    while ((e = fileio_next_entry (dir, &rc)))
-        note (src, e->d_name);
-    (void)closedir (dir);
-    return rc;
-}
-
-/* JSON text as a tree; text that is not UTF-8 is repaired, and 'bad' says how
- * many bytes that were.  NULL if it is no JSON object.
- */
-static struct json *parse_info (struct buf *text, uint64_t *bad,
-                                struct err *err)
-{
-    struct json *j = NULL;
-    char *fixed = malloc (3 * text->size + 1);
-    size_t n;
-
-    if (!fixed) {
-        (void)err_set (err, ENOMEM, "no memory");
-        return NULL;
-    }
-    n = utf8_repair (buf_text (text), text->size, fixed, bad);
-    j = json_parse (fixed, n, err);
-    free (fixed);
-    if (j && !json_is_object (j)) {
-        (void)err_set (err, EBADMSG, "not a JSON object");
-        json_free (j);
-        j = NULL;
-    }
-    return j;
-}
-
-/* profiler_info*.json as a tree.  NULL if it is absent or damaged; damage is
- * noted in the capture's reason.
- */
-static struct json *read_info (struct source *src, const char *name)
-{
-    struct json *j = NULL;
-    struct buf text;
-    struct err err = { "" };
-    uint64_t bad = 0;
-    int rc;
-
-    buf_init (&text, INFO_MAX);
-    rc = fileio_read_at (src->dir, name, &text, &err);
-    if (rc == 0 && text.size == 0)
-        rc = err_set (&err, EBADMSG, "%s is empty", name);
-    else if (rc == 0 && !(j = parse_info (&text, &bad, &err)))
-        rc = err_prefix (&err, -EBADMSG, "%s", name);
-    else if (bad > 0)
-        rc = err_set (&err, EBADMSG, "%s: not valid UTF-8 (%llu bytes read as "
-                      "U+FFFD)", name, (unsigned long long)bad);
-    if (rc < 0 && rc != -ENOENT) {
-        capture_reason (src->capture, "%s", err.text);
-        src->damaged = true;
-    }
-    buf_fini (&text);
-    return j;
-}
-
-static bool json_rank (const struct json *j, int64_t *ret)
-{
-    const char *text = json_text (j, NULL);
-
-    if (text)
-        return units_int (text, 0, CAPTURE_WORLD_MAX - 1, ret) == 0;
-    return json_int (j, ret) && *ret >= 0 && *ret < CAPTURE_WORLD_MAX;
 }
 
 /* A device's number may be a text, too. */
@@ -235,7 +156,7 @@ static void use_mindspore (struct capture *c, const struct json *info)
     (void)snprintf (c->framework, sizeof (c->framework), "ascend_ms");
     if (json_text (level, NULL))
         copy_text (c->level, sizeof (c->level), level);
-    if (c->rank == CAPTURE_NO_RANK && json_rank (json_get (ms, "rank_id"), &v))
+    if (c->rank == CAPTURE_NO_RANK && info_rank (json_get (ms, "rank_id"), &v))
         c->rank = v;
     if (json_device (json_get (ms, "device_id"), &v))
         c->device_id = v;
@@ -255,7 +176,7 @@ static void use_info (struct source *src, const struct json *info)
                json_get (experimental, "_profiler_level"));
     use_mindspore (c, info);
     if (c->rank == CAPTURE_NO_RANK &&
-        json_rank (json_get (info, "rank_id"), &rank))
+        info_rank (json_get (info, "rank_id"), &rank))
         c->rank = rank;
     // cJSON keeps numbers as doubles: dates are exact to 256 ns, enough here
     if (json_number (json_get (end, "collectionTimeEnd"), &ended) &&
@@ -354,15 +275,15 @@ int source_identify (struct source *src, struct err *err)
         identify_trace (src);
         return 0;
     }
-    if ((rc = each_name (src->dir, src, note_entry)) < 0)
+    if ((rc = info_each_name (src->dir, note_entry, src)) < 0)
         return err_sys (err, -rc, "cannot list the capture");
-    if (src->out >= 0 && (rc = each_name (src->out, src, note_output)) < 0)
+    if (src->out >= 0 && (rc = info_each_name (src->out, note_output, src)) < 0)
         return err_sys (err, -rc, "cannot list " OUTPUT_DIR);
     if (src->form == FORM_MSPROF)
         return source_identify_msprof (src, err);
     if (c->rank == CAPTURE_NO_RANK && src->event_db[0])
         use_event_db (src);
-    if (src->info_name[0] && (j = read_info (src, src->info_name))) {
+    if (src->info_name[0] && (j = info_read (src, src->dir, src->info_name, src->info_name))) {
         use_info (src, j);
         metadata_config (src, j);
         json_free (j);

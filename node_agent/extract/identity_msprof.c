@@ -5,21 +5,14 @@
  * lowest device counts.  See doc/formats.md, "Captures of msprof".
  */
 #include "extract/extractor.h"
+#include "extract/info_file.h"
 
 #include "base/fileio.h"
-#include "base/json.h"
 #include "base/units.h"
-#include "base/utf8.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define INFO_MAX (1u << 20)     // bytes of an info.json.<N>: has some 10 kB
 
 /* What the directory lists. */
 struct devices {
@@ -28,8 +21,9 @@ struct devices {
     bool host;                  // the directory "host" is there
 };
 
-static void note_entry (struct devices *d, const char *name)
+static void note_entry (void *arg, const char *name)
 {
+    struct devices *d = arg;
     int64_t device;
 
     if (strcmp (name, "host") == 0)
@@ -42,64 +36,6 @@ static void note_entry (struct devices *d, const char *name)
         d->lowest = device;
 }
 
-static int list_devices (struct source *src, struct devices *d)
-{
-    int fd = fileio_open_dir_at (src->dir, ".", NULL);
-    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
-    struct dirent *e;
-    int rc = -errno;
-
-    if (!dir) {
-        if (fd >= 0)
-            (void)close (fd);
-        return rc;
-    }
-    while ((e = fileio_next_entry (dir, &rc)))
-        note_entry (d, e->d_name);
-    (void)closedir (dir);
-    return rc;
-}
-
-/* The file as a tree; NULL if it is absent or damaged, with the reason. */
-static struct json *read_json (int dir, const char *name, struct err *err)
-{
-    struct json *j = NULL;
-    char *fixed = NULL;
-    uint64_t bad = 0;
-    struct buf text;
-
-    buf_init (&text, INFO_MAX);
-    if (fileio_read_at (dir, name, &text, err) == 0) {
-        if ((fixed = malloc (3 * text.size + 1))) {
-            size_t n = utf8_repair (buf_text (&text), text.size, fixed, &bad);
-
-            if (!(j = json_parse (fixed, n, err)))
-                (void)err_prefix (err, 0, "%s", name);
-        } else {
-            (void)err_set (err, ENOMEM, "no memory to read %s", name);
-        }
-    }
-    if (j && !json_is_object (j)) {
-        (void)err_set (err, EBADMSG, "%s: not a JSON object", name);
-        json_free (j);
-        j = NULL;
-    }
-    free (fixed);
-    buf_fini (&text);
-    return j;
-}
-
-/* A rank is a number or a text; -1 says that none was set. */
-static void use_rank (struct capture *c, const struct json *j)
-{
-    const char *text = json_text (j, NULL);
-    int64_t rank = CAPTURE_NO_RANK;
-
-    if (text ? units_int (text, 0, CAPTURE_WORLD_MAX - 1, &rank) == 0
-             : json_int (j, &rank) && rank >= 0 && rank < CAPTURE_WORLD_MAX)
-        c->rank = rank;
-}
-
 /* The host's id orders captures of no rank: a number would not do as a text,
  * but is accepted.
  */
@@ -109,7 +45,8 @@ static void use_info (struct capture *c, const struct json *info)
     const char *host = json_text (json_get (info, "hostname"), "");
     int64_t number;
 
-    use_rank (c, json_get (info, "rank_id"));
+    if (info_rank (json_get (info, "rank_id"), &number))    // -1: none was set
+        c->rank = number;
     if (*host)
         (void)snprintf (c->host, sizeof (c->host), "%s", host);
     if (json_int (uid, &number))
@@ -122,8 +59,7 @@ static void use_info (struct capture *c, const struct json *info)
 
 static void read_device (struct source *src, int64_t device)
 {
-    char name[64], file[64];
-    struct err err = { "" };
+    char name[64], file[64], path[130];
     struct json *j;
     int dir;
 
@@ -136,12 +72,9 @@ static void read_device (struct source *src, int64_t device)
         return;
     }
     src->has_info = true;
-    if ((j = read_json (dir, file, &err))) {
+    (void)snprintf (path, sizeof (path), "%s/%s", name, file);
+    if ((j = info_read (src, dir, file, path)))
         use_info (src->capture, j);
-    } else {
-        capture_reason (src->capture, "%s/%s", name, err.text);
-        src->damaged = true;
-    }
     json_free (j);
     (void)close (dir);
 }
@@ -149,7 +82,7 @@ static void read_device (struct source *src, int64_t device)
 int source_identify_msprof (struct source *src, struct err *err)
 {
     struct devices d = { .lowest = CAPTURE_NO_DEVICE };
-    int rc = list_devices (src, &d);
+    int rc = info_each_name (src->dir, note_entry, &d);
 
     if (rc < 0)
         return err_sys (err, -rc, "cannot list the capture");
