@@ -49,20 +49,6 @@ static bool take_number (struct scan *s, double *ret)
     return scan_real (s, ret);
 }
 
-static bool take_name (struct scan *s, char out[KEY_MAX])
-{
-    const char *text;
-    size_t n;
-
-    if (scan_peek (s) != '"')
-        return scan_skip (s);
-    if (!scan_text (s, &text, &n))
-        return false;
-    (void)snprintf (out, KEY_MAX, "%.*s", (int)(n < KEY_MAX ? n : KEY_MAX),
-                    text);
-    return true;
-}
-
 /* A rank, as a number or as text; -1 for anything else. */
 static bool take_rank (struct scan *s, int64_t *ret)
 {
@@ -218,7 +204,7 @@ static bool read_group (struct metadata *m)
         if (i == SCAN_DONE)
             break;
         if (i == SCAN_OTHER ? !scan_skip (s)
-            : i == 0        ? !take_name (s, g->name)
+            : i == 0        ? !scan_copy (s, g->name, sizeof (g->name))
             : i == 1        ? !take_number (s, &g->rank)
                             : !read_members (m))
             return false;

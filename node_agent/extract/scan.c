@@ -583,6 +583,21 @@ static bool take_word (struct scan *s, const char *word)
     return true;
 }
 
+bool scan_copy (struct scan *s, char *out, size_t max)
+{
+    const char *text;
+    size_t n;
+
+    if (scan_peek (s) != '"')
+        return scan_skip (s);
+    if (!scan_text (s, &text, &n))
+        return false;
+    n = n < max ? n : max - 1;
+    memcpy (out, text, n);
+    out[n] = '\0';
+    return true;
+}
+
 bool scan_null (struct scan *s)
 {
     return scan_peek (s) == 'n' ? take_word (s, "null")

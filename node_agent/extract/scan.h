@@ -131,6 +131,11 @@ bool scan_key_real (struct scan *s, double *ret);       // of the key
 /* A string; *ret is valid until the next call. */
 bool scan_text (struct scan *s, const char **ret, size_t *size);
 
+/* A string into 'out' ('max' bytes with the NUL), cut where it is longer; any
+ * other value is skipped, and leaves 'out' as it is.
+ */
+bool scan_copy (struct scan *s, char *out, size_t max);
+
 bool scan_null (struct scan *s);        // a null
 bool scan_skip (struct scan *s);        // any value
 

@@ -120,24 +120,6 @@ bool trace_time_exact (const struct trace_time *t, double *ret)
     return us >= 0 && us <= NS_MAX / 1000;
 }
 
-/* A short text of an argument; one that is longer is cut: it is none of those
- * that mean something.
- */
-static bool read_word (struct scan *s, char *out, size_t max)
-{
-    const char *text;
-    size_t n;
-
-    if (scan_peek (s) != '"')
-        return scan_skip (s);
-    if (!scan_text (s, &text, &n))
-        return false;
-    n = n < max ? n : max - 1;
-    memcpy (out, text, n);
-    out[n] = '\0';
-    return true;
-}
-
 /* A whole number, also in quotes; anything else is -1. */
 static bool read_count (struct scan *s, int64_t *ret)
 {
@@ -184,10 +166,10 @@ static bool read_args (struct scan *s, struct trace_event *e)
             return !s->failed;
         case 0:
         case 1:
-            good = read_word (s, e->text, sizeof (e->text));
+            good = scan_copy (s, e->text, sizeof (e->text));
             break;
         case 2:
-            good = read_word (s, t->kind, sizeof (t->kind));
+            good = scan_copy (s, t->kind, sizeof (t->kind));
             break;
         case 3:
             good = read_count (s, &t->src);
@@ -197,13 +179,13 @@ static bool read_args (struct scan *s, struct trace_event *e)
             break;
         case 5:
             t->known = true;
-            good = read_word (s, t->transport, sizeof (t->transport));
+            good = scan_copy (s, t->transport, sizeof (t->transport));
             break;
         case 6:
             good = read_count (s, &t->size);
             break;
         case 7:
-            good = read_word (s, t->link, sizeof (t->link));
+            good = scan_copy (s, t->link, sizeof (t->link));
             break;
         default:
             good = scan_skip (s);
