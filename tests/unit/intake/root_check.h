@@ -35,4 +35,14 @@ void root_remove (struct root *r);
 void root_close (struct root *r);
 void root_open (struct root *r);
 
+/* The hash of bytes that are one chunk at the most. */
+struct digest root_digest (const char *bytes);
+
+/* For tests that have nothing but a root: cmocka's state is it. */
+int root_setup (void **state);
+int root_teardown (void **state);
+
+#define ROOT_TEST(name) \
+    cmocka_unit_test_setup_teardown (name, root_setup, root_teardown)
+
 #endif

@@ -1,4 +1,6 @@
-/* tests/unit/intake/transfer_check.c - transfers of agents that are not there */
+/* tests/unit/intake/transfer_check.c - transfers of agents that are not
+ * there
+ */
 #include "transfer_check.h"
 
 #include "base/pack.h"
