@@ -1,19 +1,9 @@
 /* tests/unit/node_agent/test_extras.c - what else a capture holds, as text */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "capture_check.h"
 
-#include <cmocka.h>
-
-#include "base/fileio.h"
-#include "extract/extract.h"
 #include "extract/extras.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 #define OUT "ASCEND_PROFILER_OUTPUT/"
@@ -30,55 +20,15 @@
 #define MODULE_HEAD "Device_id,Component,Timestamp(us),Total Reserved(MB)," \
     "Device\n"
 
-static char top[64], capture_dir[128];
-
-static int make_top (void **state)
+static int setup (void **state)
 {
     (void)state;
-    (void)snprintf (top, sizeof (top), "/tmp/rollcall-extras-XXXXXX");
-    if (!mkdtemp (top))
-        return -1;
-    (void)snprintf (capture_dir, sizeof (capture_dir),
-                    "%s/rank_0_ascend_pt", top);
-    return 0;
-}
-
-static int remove_top (void **state)
-{
-    (void)state;
-    return fileio_remove_tree (top, NULL);
-}
-
-static const char *where (const char *name)
-{
-    static char path[512];
-    char *slash;
-
-    assert_true (fileio_join (path, sizeof (path), capture_dir, name));
-    slash = strrchr (path, '/');
-    *slash = '\0';
-    assert_int_equal (fileio_mkdirs (path, 0700, NULL), 0);
-    *slash = '/';
-    return path;
-}
-
-static void put_bytes (const char *name, const void *data, size_t size)
-{
-    FILE *f = fopen (where (name), "w");
-
-    assert_non_null (f);
-    assert_int_equal (fwrite (data, 1, size, f), size);
-    assert_int_equal (fclose (f), 0);
-}
-
-static void put (const char *name, const char *text)
-{
-    put_bytes (name, text, strlen (text));
+    return capture_begin ("rank_0_ascend_pt");
 }
 
 static void put_gz (const char *name, const char *text)
 {
-    gzFile f = gzopen (where (name), "w");
+    gzFile f = gzopen (capture_path (name), "w");
 
     assert_non_null (f);
     assert_int_equal (gzputs (f, text), strlen (text));
@@ -88,11 +38,11 @@ static void put_gz (const char *name, const char *text)
 /* A capture of one step, complete without anything else. */
 static void make_capture (void)
 {
-    assert_int_equal (fileio_remove_tree (capture_dir, NULL), 0);
-    put ("profiler_info_0.json",
-         "{\"config\":{\"experimental_config\":{\"_profiler_level\":"
-         "\"Level0\"}}}");
-    put (OUT "step_trace_time.csv", STEPS);
+    assert_int_equal (fileio_remove_tree (capture_chosen (), NULL), 0);
+    capture_put ("profiler_info_0.json",
+                 "{\"config\":{\"experimental_config\":{\"_profiler_level\":"
+                 "\"Level0\"}}}");
+    capture_put (OUT "step_trace_time.csv", STEPS);
 }
 
 /* A sink that keeps the rows of one table as text. */
@@ -136,26 +86,16 @@ static int keep_rows (void *arg, const struct batch *b, struct err *err)
     return 0;
 }
 
-static int forget (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
-}
-
 static struct kept kept;
 
 static void read_table (enum table_id table, struct capture *c)
 {
-    const struct row_sink sink = { keep_rows, forget, &kept };
-    struct err err = { "" };
+    const struct row_sink sink = { keep_rows, sink_forget_nothing, &kept };
 
     kept.table = table;
     kept.text[0] = '\0';
     kept.rows = 0;
-    capture_init (c);
-    assert_int_equal (extract_capture (capture_dir, NULL, &sink, c, &err), 0);
+    assert_int_equal (capture_read (&sink, c), 0);
 }
 
 static void check (enum table_id table, const char *rows,
@@ -176,14 +116,14 @@ static void test_statistics (void **state)
 {
     (void)state;
     make_capture ();
-    put (OUT "op_statistic.csv",
-         OPS_HEAD "MatMul,AI_CORE,8,921.498,16.54,115.187,346.567,10.385\n"
-         "\"a,\"\"b\"\"\nc\",,3,1.5,,N/A,1,2\r\n");
+    capture_put (OUT "op_statistic.csv",
+                 OPS_HEAD "MatMul,AI_CORE,8,921.498,16.54,115.187,346.567,"
+                 "10.385\n\"a,\"\"b\"\"\nc\",,3,1.5,,N/A,1,2\r\n");
     check (TABLE_OPERATOR, "|MatMul|AI_CORE|8|921.49800000000005|"
            "16.539999999999999|346.56700000000001\n"
            "|a,\"b\"\nc|NULL|3|1.5||1\n", CAPTURE_COMPLETE, "");
-    put (OUT "api_statistic.csv",
-         API_HEAD "host,acl,x,2,4,1,0,1,9\n3,hccl,y,2,4,1,0,1,9\n");
+    capture_put (OUT "api_statistic.csv",
+                 API_HEAD "host,acl,x,2,4,1,0,1,9\n3,hccl,y,2,4,1,0,1,9\n");
     check (TABLE_API, "|acl|x|4|2|0|1\n3|hccl|y|4|2|0|1\n", CAPTURE_COMPLETE,
            "");
 }
@@ -193,25 +133,27 @@ static void test_bad_statistics (void **state)
 {
     (void)state;
     make_capture ();
-    put (OUT "op_statistic.csv", OPS_HEAD "a,b,1,2,3,4,5,6\na,b,x,2,3,4,5,6\n");
+    capture_put (OUT "op_statistic.csv",
+                 OPS_HEAD "a,b,1,2,3,4,5,6\na,b,x,2,3,4,5,6\n");
     check (TABLE_OPERATOR, "|a|b|1|2|3|5\n", CAPTURE_PARTIAL,
            "op_statistic.csv: line 3: not a number: \"x\" "
            "(OperatorStatistic)");
     check (TABLE_STEP, "|13|1|0|0|0|0|0|0|0|\n", CAPTURE_PARTIAL, "");
-    put (OUT "op_statistic.csv", OPS_HEAD "a,b,-1,2,3,4,5,6\n");
+    capture_put (OUT "op_statistic.csv", OPS_HEAD "a,b,-1,2,3,4,5,6\n");
     check (TABLE_OPERATOR, "", CAPTURE_PARTIAL,
            "line 2: less than nothing: \"-1\"");
-    put (OUT "op_statistic.csv", OPS_HEAD "a,b,1\n");
+    capture_put (OUT "op_statistic.csv", OPS_HEAD "a,b,1\n");
     check (TABLE_OPERATOR, "", CAPTURE_PARTIAL, "line 2: fewer fields");
-    put (OUT "op_statistic.csv", OPS_HEAD "\"a\n\n");
+    capture_put (OUT "op_statistic.csv", OPS_HEAD "\"a\n\n");
     check (TABLE_OPERATOR, "", CAPTURE_PARTIAL,
            "line 2: a quote that does not end");
-    put (OUT "op_statistic.csv", OPS_HEAD "\"a\nb\xff\",c,1,2,3,4,5,6\n");
+    capture_put (OUT "op_statistic.csv",
+                 OPS_HEAD "\"a\nb\xff\",c,1,2,3,4,5,6\n");
     check (TABLE_OPERATOR, "|a\nb\xef\xbf\xbd|c|1|2|3|5\n", CAPTURE_PARTIAL,
            "line 2: not valid UTF-8");
-    put (OUT "op_statistic.csv", "OP Type\n");
+    capture_put (OUT "op_statistic.csv", "OP Type\n");
     check (TABLE_OPERATOR, "", CAPTURE_PARTIAL, "no column \"Count\"");
-    put (OUT "op_statistic.csv", "");
+    capture_put (OUT "op_statistic.csv", "");
     check (TABLE_OPERATOR, "", CAPTURE_PARTIAL, "op_statistic.csv is empty");
 }
 
@@ -226,12 +168,12 @@ static void test_bounds (void **state)
     (void)state;
     make_capture ();
     memset (big + used, 'x', sizeof (big) - used - 1);
-    put (OUT "op_statistic.csv", big);
+    capture_put (OUT "op_statistic.csv", big);
     check (TABLE_OPERATOR, "", CAPTURE_PARTIAL, "line 2: it is too long");
     for (int i = 0; i < 4100; i++)
         used += (size_t)snprintf (big + used, sizeof (big) - used,
                                   "op%d,c,2,%d,%d,0,9,1\n", i, i, i);
-    put (OUT "op_statistic.csv", big);
+    capture_put (OUT "op_statistic.csv", big);
     read_table (TABLE_OPERATOR, &c);
     assert_int_equal (c.state, CAPTURE_COMPLETE);
     assert_int_equal (kept.rows, 4097);
@@ -244,11 +186,12 @@ static void test_memory (void **state)
 {
     (void)state;
     make_capture ();
-    put (OUT "memory_record.csv",
-         MEMORY_HEAD "PTA,100.5\t,1,7,2,897,NPU:0\r\nAPP,200\t,,5,,,NPU:0\r\n"
-         "PTA,300\t,3,7,,897,NPU:0\r\nPTA,400\t,3,0,0,897,NPU:1\r\n");
-    put (OUT "npu_module_mem.csv",
-         MODULE_HEAD "2,APP,100\t,9,NPU:2\n2,SLOG,100\t,0.0,NPU:2\n");
+    capture_put (OUT "memory_record.csv",
+                 MEMORY_HEAD "PTA,100.5\t,1,7,2,897,NPU:0\r\n"
+                 "APP,200\t,,5,,,NPU:0\r\n"
+                 "PTA,300\t,3,7,,897,NPU:0\r\nPTA,400\t,3,0,0,897,NPU:1\r\n");
+    capture_put (OUT "npu_module_mem.csv",
+                 MODULE_HEAD "2,APP,100\t,9,NPU:2\n2,SLOG,100\t,0.0,NPU:2\n");
     check (TABLE_MEMORY, "0|PTA|allocated|3|300\n0|PTA|reserved|7|100.5\n"
            "0|PTA|active|2|100.5\n0|APP|reserved|5|200\n"
            "1|PTA|allocated|3|400\n2|APP|module|9|100\n", CAPTURE_COMPLETE,
@@ -260,9 +203,10 @@ static void test_bad_memory (void **state)
 {
     (void)state;
     make_capture ();
-    put (OUT "memory_record.csv",
-         MEMORY_HEAD "PTA,100\t,1,7,2,897,NPU:0\nPTA,1e,1,7,2,897,NPU:0\n");
-    put (OUT "npu_module_mem.csv", MODULE_HEAD "2,APP,100\t,9\n");
+    capture_put (OUT "memory_record.csv",
+                 MEMORY_HEAD "PTA,100\t,1,7,2,897,NPU:0\n"
+                 "PTA,1e,1,7,2,897,NPU:0\n");
+    capture_put (OUT "npu_module_mem.csv", MODULE_HEAD "2,APP,100\t,9\n");
     check (TABLE_MEMORY, "0|PTA|allocated|1|100\n0|PTA|reserved|7|100\n"
            "0|PTA|active|2|100\n", CAPTURE_PARTIAL,
            "memory_record.csv: line 3: not a number: \"1e");
@@ -284,12 +228,12 @@ static void test_large_file (void **state)
         used += (size_t)snprintf (big + used, sizeof (big) - used,
                                   "0,\"HC\nCL\",%d.5\t,%d.25,NPU:0\r\n",
                                   1000000 + i, 1 + i);
-    put (OUT "npu_module_mem.csv", big);
+    capture_put (OUT "npu_module_mem.csv", big);
     (void)snprintf (want, sizeof (want), "0|HC\nCL|module|%d.25|%d.5\n", i,
                     1000000 + i - 1);
     check (TABLE_MEMORY, want, CAPTURE_COMPLETE, "");
     (void)snprintf (big + used, sizeof (big) - used, "0,a,b,c,d\n");
-    put (OUT "npu_module_mem.csv", big);
+    capture_put (OUT "npu_module_mem.csv", big);
     (void)snprintf (want, sizeof (want), "npu_module_mem.csv: line %d: not a "
                     "number: \"c\"", 2 * i + 2);
     check (TABLE_STEP, "|13|1|0|0|0|0|0|0|0|\n", CAPTURE_PARTIAL, want);
@@ -308,7 +252,7 @@ static void test_many_components (void **state)
     for (int i = 0; i < 3000; i++)
         used += (size_t)snprintf (big + used, sizeof (big) - used,
                                   "0,c%d,100\t,%d,NPU:0\n", i, i + 1);
-    put (OUT "npu_module_mem.csv", big);
+    capture_put (OUT "npu_module_mem.csv", big);
     read_table (TABLE_MEMORY, &c);
     assert_int_equal (c.state, CAPTURE_COMPLETE);
     assert_int_equal (kept.rows, EXTRAS_PEAKS_MAX + 1);
@@ -320,18 +264,21 @@ static void test_info (void **state)
 {
     (void)state;
     make_capture ();
-    put ("profiler_info_0.json",
-         "{\"torch_npu_version\":\"2.7\",\"config\":{\"common_config\":{"
-         "\"schedule\":{\"wait\":1},\"with_stack\":true},"
-         "\"experimental_config\":{\"_profiler_level\":\"Level0\","
-         "\"_export_type\":[\"text\"]}}}");
-    put ("profiler_metadata.json",
-         "{\"trace_id\":\"ab\",\"lr\":1e-5,\"ENV_VARIABLES\":{\"A\":\"\","
-         "\"API_TOKEN\":\"hunter2\",\"aws_secret\":\"hunter2\","
-         "\"EMPTY_KEY\":\"\"},\"distributed_args\":{\"world_size\":1,"
-         "\"sequence_parallel\":false},\"user\":{\"list\":[1,\"a\\\"b\",{}],"
-         "\"deep\":{\"password\":\"hunter2\",\"n\":null}},"
-         "\"parallel_group_info\":{}}");
+    capture_put ("profiler_info_0.json",
+                 "{\"torch_npu_version\":\"2.7\",\"config\":{"
+                 "\"common_config\":{\"schedule\":{\"wait\":1},"
+                 "\"with_stack\":true},"
+                 "\"experimental_config\":{\"_profiler_level\":\"Level0\","
+                 "\"_export_type\":[\"text\"]}}}");
+    capture_put ("profiler_metadata.json",
+                 "{\"trace_id\":\"ab\",\"lr\":1e-5,\"ENV_VARIABLES\":{"
+                 "\"A\":\"\",\"API_TOKEN\":\"hunter2\","
+                 "\"aws_secret\":\"hunter2\","
+                 "\"EMPTY_KEY\":\"\"},\"distributed_args\":{\"world_size\":1,"
+                 "\"sequence_parallel\":false},\"user\":{"
+                 "\"list\":[1,\"a\\\"b\",{}],"
+                 "\"deep\":{\"password\":\"hunter2\",\"n\":null}},"
+                 "\"parallel_group_info\":{}}");
     check (TABLE_INFO,
            "config|torch_npu_version|2.7\nconfig|schedule|{\"wait\":1}\n"
            "config|with_stack|true\nconfig|_profiler_level|Level0\n"
@@ -357,7 +304,7 @@ static void test_huge_info (void **state)
     memset (big, 'v', sizeof (big) - 1);
     memcpy (big, "{\"a\":\"\\u00e4\xff", 13);
     memcpy (big + sizeof (big) - 14, "\",\"b\":[\"12\"]}", 14);
-    put ("profiler_metadata.json", big);
+    capture_put ("profiler_metadata.json", big);
     read_table (TABLE_INFO, &c);
     if (c.state != CAPTURE_COMPLETE)
         fail_msg ("%s", c.reason);
@@ -387,7 +334,7 @@ static void test_long_info (void **state)
         used += (size_t)snprintf (big + used, sizeof (big) - used,
                                   ",\"n%d\":\"%d\"", i, i);
     (void)snprintf (big + used, sizeof (big) - used, "}}");
-    put ("profiler_metadata.json", big);
+    capture_put ("profiler_metadata.json", big);
     read_table (TABLE_INFO, &c);
     assert_int_equal (c.state, CAPTURE_COMPLETE);
     assert_int_equal (kept.rows, EXTRAS_INFO_MAX + 1);
@@ -403,12 +350,13 @@ static void test_links (void **state)
 {
     (void)state;
     make_capture ();
-    put (OUT "hccs_20250101.csv", "Device_id,Mode,Max,Min,Average\n"
-         "0,Tx (MB/s),9,1,4.5\n0,Rx (MB/s),7,N/A,N/A\n");
-    put (OUT "pcie.csv", "Mode,Min,Max,Avg\nTx_p(B/us),1,3,2\n");
-    put (OUT "nic.csv", "Device_id,Timestamp(us),Bandwidth(MB/s),Rx Bandwidth "
-         "efficiency(%),rxPacket/s,funcId\n0,100.5\t,8,1,5,0\n"
-         "0,101.5\t,8,2,N/A,1\n1,101.5\t,8,7,1,0\n");
+    capture_put (OUT "hccs_20250101.csv", "Device_id,Mode,Max,Min,Average\n"
+                 "0,Tx (MB/s),9,1,4.5\n0,Rx (MB/s),7,N/A,N/A\n");
+    capture_put (OUT "pcie.csv", "Mode,Min,Max,Avg\nTx_p(B/us),1,3,2\n");
+    capture_put (OUT "nic.csv", "Device_id,Timestamp(us),Bandwidth(MB/s),"
+                 "Rx Bandwidth efficiency(%),rxPacket/s,funcId\n"
+                 "0,100.5\t,8,1,5,0\n"
+                 "0,101.5\t,8,2,N/A,1\n1,101.5\t,8,7,1,0\n");
     check (TABLE_LINK, "0|HCCS|Tx|MB/s||4.5|9\n0|HCCS|Rx|MB/s|||7\n"
            "0|NIC|Bandwidth|MB/s|2|8|8\n"
            "0|NIC|Rx Bandwidth efficiency|%|2|1.5|2\n"
@@ -417,8 +365,8 @@ static void test_links (void **state)
            "1|NIC|rxPacket/s|NULL|1|1|1\n|PCIE|Tx_p|B/us||2|3\n",
            CAPTURE_COMPLETE, "");
     check (TABLE_FILE, "", CAPTURE_COMPLETE, "");
-    put (OUT "roce_1.csv", "Timestamp(us),a\n1,2\n1\n");
-    put (OUT "nic_other", "x");
+    capture_put (OUT "roce_1.csv", "Timestamp(us),a\n1,2\n1\n");
+    capture_put (OUT "nic_other", "x");
     check (TABLE_FILE, OUT "nic_other|1\n", CAPTURE_PARTIAL,
            "roce_1.csv: line 3: fewer fields");
 }
@@ -436,7 +384,7 @@ static void test_many_devices (void **state)
     for (int i = 0; i < 40; i++)
         used += (size_t)snprintf (big + used, sizeof (big) - used,
                                   "%d,1,%d\n", i, i);
-    put (OUT "nic.csv", big);
+    capture_put (OUT "nic.csv", big);
     read_table (TABLE_LINK, &c);
     assert_int_equal (c.state, CAPTURE_COMPLETE);
     assert_int_equal (kept.rows, 16);
@@ -458,7 +406,7 @@ static void test_timelines (void **state)
 
     (void)state;
     make_capture ();
-    put (OUT "whatever.json", samples);
+    capture_put (OUT "whatever.json", samples);
     check (TABLE_MEMORY, "|PARAMETER|timeline|1|1700000000000000\n"
            "|TEMPORARY|timeline|2|1700000000000005\n"
            "|UNKNOWN|timeline|1|1700000000000005\n"
@@ -470,8 +418,8 @@ static void test_timelines (void **state)
            "|TOTAL|timeline|3|1700000000000005\n", CAPTURE_COMPLETE, "");
     check (TABLE_FILE, "", CAPTURE_COMPLETE, "");
     make_capture ();
-    put (OUT "one.json", "[[5000, 2, 1048576, 7]]");
-    put (OUT "none.json", "[[], []]");
+    capture_put (OUT "one.json", "[[5000, 2, 1048576, 7]]");
+    capture_put (OUT "none.json", "[[], []]");
     check (TABLE_MEMORY, "|UNKNOWN|timeline|1|5\n|TOTAL|timeline|1|5\n",
            CAPTURE_COMPLETE, "");
 }
@@ -479,7 +427,7 @@ static void test_timelines (void **state)
 static void bad_timeline (const char *text, const char *reason)
 {
     make_capture ();
-    put (OUT "t.json", text);
+    capture_put (OUT "t.json", text);
     check (TABLE_STEP, "|13|1|0|0|0|0|0|0|0|\n", CAPTURE_PARTIAL, reason);
 }
 
@@ -509,7 +457,7 @@ static void test_bad_timelines (void **state)
         bad_timeline (head, "t.json: byte ");
     }
     make_capture ();
-    put_bytes (OUT "t.json.gz", "\x1f\x8b\x08\0\0\0\0\0\0\3[[", 12);
+    capture_put_bytes (OUT "t.json.gz", "\x1f\x8b\x08\0\0\0\0\0\0\3[[", 12);
     check (TABLE_FILE, OUT "t.json.gz|12\n", CAPTURE_COMPLETE, "");
 }
 
@@ -520,23 +468,25 @@ static void test_other_files (void **state)
 
     (void)state;
     make_capture ();
-    put (OUT "kernels.csv", "12345");
-    put (OUT "sub/stacks.txt", "1");
-    put ("FRAMEWORK/a", "123");
-    put ("FRAMEWORK/deep/b", "1234");
-    put ("notes\xff.txt", "12");
-    put ("../rank_0_ascend_pt_op_args/x", "123456");
-    put (OUT "analyse.done", "");
-    put (OUT "sub/analyse.done", "");
+    capture_put (OUT "kernels.csv", "12345");
+    capture_put (OUT "sub/stacks.txt", "1");
+    capture_put ("FRAMEWORK/a", "123");
+    capture_put ("FRAMEWORK/deep/b", "1234");
+    capture_put ("notes\xff.txt", "12");
+    capture_put ("../rank_0_ascend_pt_op_args/x", "123456");
+    capture_put (OUT "analyse.done", "");
+    capture_put (OUT "sub/analyse.done", "");
     check (TABLE_FILE, "../rank_0_ascend_pt_op_args/|6\n" OUT
-           "kernels.csv|5\n" OUT "sub/analyse.done|0\n" OUT "sub/stacks.txt|1\nFRAMEWORK/|7\n"
+           "kernels.csv|5\n" OUT "sub/analyse.done|0\n" OUT
+           "sub/stacks.txt|1\nFRAMEWORK/|7\n"
            "notes\xef\xbf\xbd.txt|2\n", CAPTURE_COMPLETE, "");
-    assert_int_equal (fileio_remove_tree (where ("../rank_0_ascend_pt_op_args"),
-                                          NULL), 0);
+    assert_int_equal (fileio_remove_tree (
+                          capture_path ("../rank_0_ascend_pt_op_args"), NULL),
+                      0);
     make_capture ();
     for (int i = 0; i < 300; i++) {
         (void)snprintf (name, sizeof (name), OUT "f%03d", 299 - i);
-        put (name, "12");
+        capture_put (name, "12");
     }
     {
         struct capture c;
@@ -570,5 +520,5 @@ int main (void)
         cmocka_unit_test (test_other_files),
     };
 
-    return cmocka_run_group_tests (tests, make_top, remove_top);
+    return cmocka_run_group_tests (tests, setup, capture_teardown);
 }
