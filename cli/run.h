@@ -1,6 +1,9 @@
 /* cli/run.h - rollcall run, between its files
  *
  * run_main.c      options, and which part this process plays
+ * run_child.c     what COMMAND is
+ * run_meet.c      how wrappers find the aggregator: over MPI, or by a file
+ * run_disk.c      what is not well with where captures go
  * run_job.c       directories, names and daemons of a run
  * run_net.c       addresses: binding, announcing, probing
  * run_keys.c      keys: made, handed out, forgotten
@@ -77,6 +80,32 @@ static inline bool run_is_served (const struct run *r)
 {
     return r->opt->aggregator && !r->opt->launched;
 }
+
+/* ---- run_child.c ---- */
+
+/* Fill r->mpi_child by --child and COMMAND; 0, or EXIT_USAGE after a word. */
+int run_choose_child (struct run *r);
+
+/* ---- run_meet.c ---- */
+
+/* This process has the aggregator: make job, directory and keys, bind, and say
+ * how it is reached.  If b->ok is false, b->why says what went wrong.
+ */
+void run_fill_bulletin (struct run *r, struct world_bulletin *b);
+
+/* Fill job, endpoints and keys of 'r' by those of rank 0: over MPI, all ranks
+ * together and before any daemon is started, or by a file that rank 0 writes
+ * and takes away when the run is over.  0, or an exit status after a word, of
+ * what all ranks know by rank 0 alone.
+ */
+int run_discover (struct run *r);
+int run_meet_by_files (struct run *r);
+void run_remove_meeting (struct run *r);
+
+/* ---- run_disk.c ---- */
+
+/* Warn of what may keep this host's captures from being written. */
+void run_warn_of_disk (const struct run *r);
 
 /* ---- run_job.c ---- */
 
