@@ -7,7 +7,8 @@
  * run_job.c       directories, names and daemons of a run
  * run_net.c       addresses: binding, announcing, probing
  * run_keys.c      keys: made, handed out, forgotten
- * run_wrap.c      around one COMMAND
+ * run_command.c   COMMAND as a child
+ * run_wrap.c      around one COMMAND (run_wrap_end.c: how that ends)
  * run_launch.c    in front of a launcher (--launcher)
  * run_result.c    what came of it (also for rollcall wait)
  */
@@ -20,6 +21,7 @@
 #include "world/world.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -153,6 +155,11 @@ int run_bind (struct run *r, struct err *err);
 /* The first announced endpoint that answers into r->endpoint. */
 int run_probe (struct run *r, struct err *err);
 
+/* Whether the aggregator that was started here answers: it speaks first.  That
+ * it can be connected to says nothing, the kernel does that for it.
+ */
+bool run_answers (const struct run *r);
+
 /* An address and a port for the COMMANDs' own rendezvous. */
 void run_choose_master (struct run *r);
 
@@ -182,6 +189,20 @@ int run_write_server_keys (const struct run *r, char dir[PATH_MAX],
 
 /* For an agent: a file for its --key, which it removes when it has read it. */
 int run_write_agent_key (const struct run *r, char path[PATH_MAX],
+                         struct err *err);
+
+/* ---- run_command.c ---- */
+
+struct run_given {              // to this process, for COMMAND to have again
+    sigset_t mask;              // what was blocked
+    void (*on_pipe) (int);      // what became of a broken pipe
+};
+
+/* Where this rank's profiler is to write, made. */
+int run_capture_dir (const struct run *r, char out[PATH_MAX], struct err *err);
+
+/* Start COMMAND, which dies with this process: its pid, or -errno. */
+pid_t run_start_command (const struct run *r, const struct run_given *given,
                          struct err *err);
 
 /* ---- run_wrap.c, run_launch.c ---- */
