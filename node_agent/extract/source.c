@@ -88,6 +88,17 @@ bool source_flush (struct source *src, struct batch *b, struct err *err)
     return !src->stopped;
 }
 
+bool source_finish (struct source *src, struct batch *b, int rc,
+                    struct err *err)
+{
+    if (rc < 0)
+        src->stopped = rc;
+    else
+        (void)source_flush (src, b, err);
+    batch_fini (b);
+    return !src->stopped;
+}
+
 bool source_note_step (struct source *src, const char *step, size_t n,
                        struct err *err)
 {

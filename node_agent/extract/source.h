@@ -86,6 +86,12 @@ bool source_has (int dir, const char *name, uint64_t *size);
  */
 bool source_flush (struct source *src, struct batch *b, struct err *err);
 
+/* The end of a batch: as source_flush if batch_init returned 0, which is 'rc',
+ * and batch_fini in any case.  False if the capture is stopped, by whatever.
+ */
+bool source_finish (struct source *src, struct batch *b, int rc,
+                    struct err *err);
+
 /* Forget what an earlier source gave of this table, if that was damaged. */
 bool source_forget (struct source *src, enum table_id table, struct err *err);
 
