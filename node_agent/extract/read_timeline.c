@@ -140,6 +140,11 @@ static void read_tables (struct timeline *t, unsigned want, struct verdict *v,
         err_set (&why, EBADMSG, "the timeline has more %s than can be kept",
                  t->limit);
         how = READING_DAMAGED;
+    } else if (how == READING_WHOLE && t->impossible > 0) {
+        err_set (&why, EBADMSG, "the timeline has %llu events whose times "
+                 "cannot be: they are left out",
+                 (unsigned long long)t->impossible);
+        how = READING_DAMAGED;
     }
     // what a damaged one does not have may be behind the damage
     verdict_all (v, how == READING_WHOLE ? have : want, how, &why, err);

@@ -118,6 +118,7 @@ struct timeline {
     struct timeline_range *ranges;
     uint64_t rows, tasks;
     int64_t host_first;         // the earliest cpu_op; INT64_MAX: none
+    uint64_t impossible;        // events whose times cannot be
     bool late;                  // something became known behind its events
     bool overflow;              // rows were left out
     bool summing;               // second pass: ranges are known

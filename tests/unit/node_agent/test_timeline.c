@@ -345,6 +345,23 @@ static void test_truncated (void **state)
                        "nan 8 1 0 0 0 0 1 0 0 60\n", CAPTURE_PARTIAL, why);
 }
 
+/* A row or op whose times cannot be would be missed in the sums. */
+static void test_times (void **state)
+{
+#define WITH(row) "[" PROCESSES ("HCCL", "NPU") ROW ("10", "Computing", "10", \
+                                                     "5") row END "]"
+    (void)state;
+    new_capture ("a_1_20251127123437386_ascend_pt");
+    put_trace (WITH (ROW ("10", "Computing", "20", "-5")));
+    check (TABLE_STEP, "nan NULL 5 0 0 0 0 5 0 0 0\n", CAPTURE_PARTIAL,
+           "1 events whose times cannot be");
+    put_trace (WITH (ROW ("10", "Free", "18446744073709551.615", "5")));
+    check (TABLE_STEP, "nan NULL 5 0 0 0 0 5 0 0 0\n", CAPTURE_PARTIAL,
+           "1 events whose times cannot be");
+    put_trace (WITH (ROW ("10", "Other", "20", "-5")));
+    check (TABLE_STEP, "nan NULL 5 0 0 0 0 5 0 0 0\n", CAPTURE_COMPLETE, "");
+}
+
 static void check_bad (const char *text, const char *reason)
 {
     put_trace (text);
@@ -410,7 +427,7 @@ int main (void)
         cmocka_unit_test (test_level0),     cmocka_unit_test (test_ops),
         cmocka_unit_test (test_ops_of_steps),
         cmocka_unit_test (test_msprof),     cmocka_unit_test (test_alone),
-        cmocka_unit_test (test_truncated),
+        cmocka_unit_test (test_truncated),  cmocka_unit_test (test_times),
         cmocka_unit_test (test_bad),        cmocka_unit_test (test_escapes),
     };
 
