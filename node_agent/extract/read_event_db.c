@@ -8,6 +8,7 @@
 #include "extract/extractor.h"
 #include "extract/extras.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -264,10 +265,15 @@ static void read_tables (struct source *src, unsigned want, bool marks,
 {
     struct event_db e = { .src = src, .how = READING_WHOLE };
     struct err why = { "" };
-    enum reading how = profiler_db_open (src, src->event_dir, src->event_db,
-                                         &e.db, &why);
     unsigned tasks = want & TASK_TABLES;
+    enum reading how = READING_DAMAGED;
 
+    if (src->foreign_db)
+        (void)err_set (&why, EBADMSG, "%s is of another rank than %s",
+                       src->event_db, src->info_name);
+    else
+        how = profiler_db_open (src, src->event_dir, src->event_db, &e.db,
+                                &why);
     if (how != READING_WHOLE) {
         verdict_all (v, want, how, &why, err);
         return;

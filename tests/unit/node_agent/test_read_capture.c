@@ -177,6 +177,36 @@ static void test_rank (void **state)
     check_rank (9);
 }
 
+static void check_reason (const char *text)
+{
+    struct kept k = { .refuse = 0 };
+    struct capture c;
+
+    assert_int_equal (read_it (&k, &c), 0);
+    assert_int_equal (c.rank, 3);
+    if (!strstr (c.reason, text))
+        fail_msg ("no \"%s\" in \"%s\"", text, c.reason);
+    assert_int_not_equal (c.state, CAPTURE_COMPLETE);
+    capture_fini (&c);
+}
+
+/* The rows of another rank would pass for those of this one. */
+static void test_other_rank (void **state)
+{
+    (void)state;
+    capture_put ("profiler_info_3.json", "{}");
+    capture_put (CSV, "Step" TAIL "\n1,1,1,1,1,1,1,1,1\n");
+    capture_put (OUT "/ascend_pytorch_profiler_2.db", "");
+    check_reason ("ascend_pytorch_profiler_2.db is of another rank than "
+                  "profiler_info_3.json (");
+    // however the directory lists them, the own one is read
+    capture_put (OUT "/ascend_pytorch_profiler_3.db", "");
+    check_reason ("it holds an event database of rank 2 and one of rank 3: ");
+    check_reason ("ascend_pytorch_profiler_3.db is empty (");
+    capture_put (OUT "/ascend_pytorch_profiler_4.db", "");
+    check_reason ("ascend_pytorch_profiler_3.db is empty (");
+}
+
 static void test_metadata (void **state)
 {
     struct capture c;
@@ -208,6 +238,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         IN_TOP (test_csv),  IN_TOP (test_bad_csv), IN_TOP (test_sink_fails),
         IN_TOP (test_life), IN_TOP (test_rank),    IN_TOP (test_metadata),
+        IN_TOP (test_other_rank),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
