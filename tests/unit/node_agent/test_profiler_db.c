@@ -142,11 +142,28 @@ static void test_virtual (void **state)
     capture_fini (&c);
 }
 
+/* Whatever it is added to would be infinite, and no JSON could hold it. */
+static void test_infinite (void **state)
+{
+    struct capture c;
+
+    (void)state;
+    (void)run ("CREATE TABLE " TABLE " (" COLUMNS ");"
+               "INSERT INTO " TABLE " VALUES ('a', 'g', 1, 2, 3, 4, 5, 6, "
+               "'step1', 'p2p'), ('b', 'g', 1, 9e999, 3, 4, 5, 6, 'step1', "
+               "'p2p')");
+    assert_int_equal (rows_of (&c), 1);
+    assert_non_null (strstr (c.reason, "CommAnalyzerTime.elapse_time is not a "
+                                       "number: \"Inf\""));
+    capture_fini (&c);
+}
+
 int main (void)
 {
 #define IN_TOP(f) cmocka_unit_test_setup_teardown (f, setup, capture_teardown)
     const struct CMUnitTest tests[] = {
         IN_TOP (test_circle), IN_TOP (test_default), IN_TOP (test_virtual),
+        IN_TOP (test_infinite),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
