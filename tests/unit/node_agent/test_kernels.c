@@ -3,6 +3,8 @@
 
 #include "extract/kernel_sums.h"
 
+#include <time.h>
+
 static int setup (void **state)
 {
     (void)state;
@@ -106,6 +108,42 @@ static void test_bad (void **state)
     check (HEAD "\nk,\"AI_CORE,1,1\n", "", "", "line 2");
 }
 
+static int count_rows (void *arg, const struct batch *b, struct err *err)
+{
+    uint32_t *n = arg;
+
+    (void)err;
+    *n += b->table == TABLE_STEP ? b->nrows : 0;
+    return 0;
+}
+
+/* Rows of many steps by turns: a search of all of them for each row would
+ * take minutes of a file that is read in seconds.
+ */
+static void test_many_steps (void **state)
+{
+    const uint32_t steps = 60000;
+    struct row_sink sink = { count_rows, sink_forget_nothing,
+                             &(uint32_t){ 0 } };
+    size_t used = 0, max = 4 * 40 * (size_t)steps;
+    char *text = malloc (max);
+    clock_t began = clock ();
+    struct capture c;
+
+    (void)state;
+    assert_non_null (text);
+    used += (size_t)snprintf (text, max, "Step Id," HEAD "\n");
+    for (uint32_t i = 0; i < 3 * steps; i++)
+        used += (size_t)snprintf (text + used, max - used,
+                                  "%u,k,AI_CORE,%u,1\n", i % steps, i);
+    capture_put ("ASCEND_PROFILER_OUTPUT/kernel_details.csv", text);
+    free (text);
+    assert_int_equal (capture_read (&sink, &c), 0);
+    capture_fini (&c);
+    assert_int_equal (*(uint32_t *)sink.arg, steps);
+    assert_true (clock () - began < 5 * CLOCKS_PER_SEC);
+}
+
 struct span {
     int64_t start, end;
     bool communicates;
@@ -151,6 +189,7 @@ int main (void)
         cmocka_unit_test (test_rows),
         cmocka_unit_test (test_groups),
         cmocka_unit_test (test_bad),
+        cmocka_unit_test (test_many_steps),
         cmocka_unit_test (test_sums),
     };
 
