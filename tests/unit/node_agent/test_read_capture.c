@@ -73,7 +73,7 @@ static void test_csv (void **state)
     check_csv ("Device_id,Step" TAIL ",Preparing\n"
                "0,13,231290.09999999995,0,0,0,0,0,0,0,206.25\n",
                "0 13 231290.09999999995 206.25\n", CAPTURE_COMPLETE, "");
-    check_csv ("Step" TAIL "\n13,1.5,0,0,0,0,0,0,0\n14,2,0,0,0,0,0,0,0",
+    check_csv ("Step" TAIL "\n13,1.5,0,0,0,0,0,0,0\n14,2,0,0,0,0,0,0,0\n",
                "nan 13 1.5 nan\nnan 14 2 nan\n", CAPTURE_COMPLETE, "");
     check_csv ("\xef\xbb\xbfStep" TAIL "\r\n,1,0,0,0,0,0,0,0\r\n\r\n",
                "nan NULL 1 nan\n", CAPTURE_COMPLETE, "");
@@ -96,6 +96,12 @@ static void test_bad_csv (void **state)
     check_csv ("Step,Computing\n13,1\n", "", CAPTURE_FAILED,
                "line 1: no column");
     check_csv ("", "", CAPTURE_FAILED, "is empty");
+    // cut off within a number, or behind the first line
+    check_csv ("Step" TAIL "\n13,1,0,0,0,0,0,0,0\n14,2,0,0,0,0,0,0,10",
+               "nan 13 1 nan\n", CAPTURE_PARTIAL,
+               "line 3: the line has no end");
+    check_csv ("Step" TAIL "\n", "", CAPTURE_FAILED,
+               "line 1: nothing is below it");
     // the reason quotes it, and must be UTF-8 all the same
     check_csv ("Step" TAIL "\n13,\xff,0,0,0,0,0,0,0\n", "", CAPTURE_FAILED,
                "\xef\xbf\xbd");
