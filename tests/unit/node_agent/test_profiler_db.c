@@ -158,12 +158,42 @@ static void test_infinite (void **state)
     capture_fini (&c);
 }
 
+/* A log whose frame is damaged: without a word it would be as if what it
+ * holds had never been written.
+ */
+static void test_damaged_log (void **state)
+{
+    struct capture c;
+    uint64_t rows;
+    sqlite3 *db;
+    FILE *f;
+
+    (void)state;
+    (void)run ("CREATE TABLE " TABLE " (" COLUMNS ")");
+    assert_int_equal (sqlite3_open (capture_path (DATABASE), &db), SQLITE_OK);
+    assert_int_equal (sqlite3_exec (
+        db, "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0;"
+        "INSERT INTO " TABLE " VALUES ('a', 'g', 1, 2, 3, 4, 5, 6, 'step1', "
+        "'p2p')", NULL, NULL, NULL), SQLITE_OK);
+    rows = rows_of (&c);        // others, too: of its files
+    assert_null (strstr (c.reason, "analysis.db-wal"));
+    capture_fini (&c);
+    assert_non_null (f = fopen (capture_path (DATABASE "-wal"), "r+b"));
+    assert_int_equal (fseek (f, 1000, SEEK_SET), 0);
+    assert_int_equal (fputc (0x55, f), 0x55);
+    assert_int_equal (fclose (f), 0);
+    assert_int_equal (rows_of (&c), rows - 1);
+    assert_non_null (strstr (c.reason, "analysis.db-wal is damaged"));
+    capture_fini (&c);
+    (void)sqlite3_close (db);
+}
+
 int main (void)
 {
 #define IN_TOP(f) cmocka_unit_test_setup_teardown (f, setup, capture_teardown)
     const struct CMUnitTest tests[] = {
         IN_TOP (test_circle), IN_TOP (test_default), IN_TOP (test_virtual),
-        IN_TOP (test_infinite),
+        IN_TOP (test_infinite), IN_TOP (test_damaged_log),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
