@@ -75,6 +75,11 @@ static enum reading read_files (struct timeline *t,
             how = one;
         }
     }
+    if (how == READING_WHOLE && f->gap) {
+        err_set (err, EBADMSG, "slice %u of the timeline is missing",
+                 f->missing);
+        how = READING_DAMAGED;
+    }
     return how;
 }
 

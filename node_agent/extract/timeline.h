@@ -177,6 +177,8 @@ bool timeline_comm_rows (struct timeline *t, unsigned want, struct err *err);
 struct timeline_files {
     char (*names)[CAPTURE_NAME_MAX];
     uint32_t n;
+    bool gap;                   // a slice is missing: number 'missing'
+    uint32_t missing;
 };
 
 /* Where they are. */

@@ -304,6 +304,10 @@ static void test_msprof (void **state)
            "");
     check (TABLE_TIME, "hcom_receive__612_0_1 " GROUP " 25 0.006 nan nan nan "
                        "nan step p2p\n", CAPTURE_PARTIAL, "");
+    // sums without a slice would be wrong
+    capture_put ("mindstudio_profiler_output/" SLICE ("3"), "[]");
+    check (TABLE_STEP, "nan NULL 5 4 0 4 10 13 6 -2 nan\n", CAPTURE_PARTIAL,
+           "slice 2 of the timeline is missing (");
 }
 
 /* What torch_npu exported alone is a capture of one file, in an object too. */
