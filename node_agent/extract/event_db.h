@@ -11,6 +11,7 @@
 #ifndef ROLLCALL_EXTRACT_EVENT_DB_H
 #define ROLLCALL_EXTRACT_EVENT_DB_H
 
+#include "extract/db_pages.h"
 #include "extract/intervals.h"
 #include "extract/keymap.h"
 #include "extract/profiler_db.h"
@@ -153,9 +154,19 @@ sqlite3_stmt *event_query (struct event_db *e, const char *sql);
 /* On to the next row: 1, 0 behind the last one, -1 when reading must end. */
 int event_row (struct event_db *e, sqlite3_stmt *st);
 
+/* Count a row: 1, or -1 if the file cannot have so many. */
+int event_count_row (struct event_db *e);
+
 /* Whether there is such a table (0 names: any), with these columns. */
 bool event_has (struct event_db *e, const char *table,
                 const char *const *names, unsigned n, bool *have);
+
+/* It lacks none of the columns; one that is missing is damage. */
+bool event_need (struct event_db *e, const char *table,
+                 const char *const *names, const bool *have, unsigned n);
+
+/* Whether a value is a number, or a text of digits. */
+bool event_is_number (sqlite3_value *v);
 
 /* A time in ns since 1970; false if the value cannot be one. */
 bool event_time (sqlite3_stmt *st, int column, int64_t *ret);
@@ -184,6 +195,25 @@ void event_sums_fini (struct event_sums *s);
 
 /* A row's text or NULL; a batch's text of a C string. */
 uint32_t event_ref (struct batch *b, const char *s);
+
+/* ---- event_rows.c: large tables, all columns of which are integers ---- */
+
+struct event_rows;
+
+/* Rows of the columns 'names' of a table, NULL where have[i] is not.
+ * 'ordered': by the first of them.  NULL when reading must end.
+ */
+struct event_rows *event_rows_open (struct event_db *e, const char *table,
+                                    const char *const *names, const bool *have,
+                                    unsigned n, bool ordered);
+void event_rows_close (struct event_rows *r);   // r may be NULL
+
+/* As event_row; the row is good until the next call. */
+int event_rows_next (struct event_db *e, struct event_rows *r,
+                     const struct db_row **row);
+
+/* As event_time. */
+bool event_rows_time (const struct db_row *row, unsigned column, int64_t *ret);
 
 /* ---- event_steps.c ---- */
 

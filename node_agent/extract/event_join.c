@@ -150,7 +150,7 @@ bool event_join_connections (struct event_db *e)
 
 struct by_task {
     struct event_db *e;
-    sqlite3_stmt *compute;      // NULL: behind its last row
+    struct event_rows *compute; // NULL: behind its last row
     int64_t id, op_type, core;  // of its row
     int64_t next[5];            // of the infos
     int more;                   // 1: 'next' is one
@@ -161,17 +161,20 @@ struct by_task {
     bool holds, several;        // replayed, and decide what counts
 };
 
+enum { COMPUTE_ID, COMPUTE_OP, COMPUTE_CORE, COMPUTE_COLUMNS };
+
 static bool next_compute (struct by_task *j)
 {
-    int rc = event_row (j->e, j->compute);
+    const struct db_row *row;
+    int rc = event_rows_next (j->e, j->compute, &row);
 
     if (rc == 1) {
-        j->id = sqlite3_column_int64 (j->compute, 0);
-        j->op_type = sqlite3_column_int64 (j->compute, 1);
-        j->core = sqlite3_column_int64 (j->compute, 2);
+        j->id = row->value[COMPUTE_ID];
+        j->op_type = row->value[COMPUTE_OP];
+        j->core = row->value[COMPUTE_CORE];
         return true;
     }
-    (void)sqlite3_finalize (j->compute);
+    event_rows_close (j->compute);
     j->compute = NULL;
     return rc == 0;
 }
@@ -296,9 +299,10 @@ static bool join_all (struct by_task *j)
 
 bool event_join_tasks (struct event_db *e)
 {
-    static const char *const names[] = { "globalTaskId", "opType",
-                                         "taskType" };
-    bool have[3] = { false, false, false }, good;
+    static const char *const names[COMPUTE_COLUMNS] = {
+        "globalTaskId", "opType", "taskType",
+    };
+    bool have[COMPUTE_COLUMNS] = { false }, good;
     struct by_task j = { .e = e };
     struct err err = { "" };
     int rc;
@@ -307,24 +311,16 @@ bool event_join_tasks (struct event_db *e)
         return true;
     if ((rc = sorter_finish (e->by_task, &err)) < 0)
         return event_sorter_failed (e, rc, &err);
-    if (event_has (e, "COMPUTE_TASK_INFO", names, 3, have)) {
-        char sql[128];
-
-        if (!have[0])
-            return event_damage (e, "table COMPUTE_TASK_INFO has no column "
-                                 "globalTaskId");
-        (void)snprintf (sql, sizeof (sql), "SELECT globalTaskId, %s, %s FROM "
-                        "COMPUTE_TASK_INFO ORDER BY globalTaskId",
-                        have[1] ? "opType" : "NULL",
-                        have[2] ? "taskType" : "NULL");
-        if (!(j.compute = event_query (e, sql)))
-            return false;
-    }
+    if (event_has (e, "COMPUTE_TASK_INFO", names, COMPUTE_COLUMNS, have) &&
+        (!event_need (e, "COMPUTE_TASK_INFO", names, have, COMPUTE_OP) ||
+         !(j.compute = event_rows_open (e, "COMPUTE_TASK_INFO", names, have,
+                                        COMPUTE_COLUMNS, true))))
+        return false;
     if (!(j.same = calloc (SAME_TASK_MAX, sizeof (*j.same))))
         good = event_no_memory (e);
     else
         good = e->how == READING_WHOLE && join_all (&j);
-    (void)sqlite3_finalize (j.compute);
+    event_rows_close (j.compute);
     free (j.same);
     return good;
 }

@@ -238,11 +238,8 @@ bool event_load_marks (struct event_db *e)
 
     if (!event_has (e, "MSTX_EVENTS", names, 4, have))
         return e->how == READING_WHOLE;
-    for (unsigned i = 0; i < 4; i++) {
-        if (!have[i])
-            return event_damage (e, "table MSTX_EVENTS has no column %s",
-                                 names[i]);
-    }
+    if (!event_need (e, "MSTX_EVENTS", names, have, 4))
+        return false;
     e->has_marks = true;
     if (!(e->marks = calloc (1, sizeof (*e->marks))))
         return event_no_memory (e);

@@ -72,17 +72,24 @@ sqlite3_stmt *event_query (struct event_db *e, const char *sql)
     return NULL;
 }
 
+int event_count_row (struct event_db *e)
+{
+    if (++e->db->rows <= e->db->size)   // true ones take some 30 bytes
+        return 1;
+    e->how = profiler_db_endless (e->db, &e->why);
+    return -1;
+}
+
 int event_row (struct event_db *e, sqlite3_stmt *st)
 {
     int rc = sqlite3_step (st);
 
     if (rc == SQLITE_DONE)
         return 0;
-    if (rc != SQLITE_ROW)
-        e->how = profiler_db_damaged (e->db, &e->why);
-    else if (++e->db->rows > e->db->size)       // true ones take some 30 bytes
-        e->how = profiler_db_endless (e->db, &e->why);
-    return e->how == READING_WHOLE ? 1 : -1;
+    if (rc == SQLITE_ROW)
+        return event_count_row (e);
+    e->how = profiler_db_damaged (e->db, &e->why);
+    return -1;
 }
 
 bool event_has (struct event_db *e, const char *table,
@@ -99,19 +106,34 @@ bool event_has (struct event_db *e, const char *table,
     return how == READING_WHOLE;
 }
 
+bool event_need (struct event_db *e, const char *table,
+                 const char *const *names, const bool *have, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (!have[i])
+            return event_damage (e, "table %s has no column %s", table,
+                                 names[i]);
+    }
+    return true;
+}
+
+bool event_is_number (sqlite3_value *v)
+{
+    int type = sqlite3_value_type (v);
+    const char *s;
+
+    if (type == SQLITE_INTEGER || type == SQLITE_FLOAT)
+        return true;
+    s = (const char *)sqlite3_value_text (v);
+    return s && *s && strspn (s, "0123456789") == strlen (s);
+}
+
 bool event_time (sqlite3_stmt *st, int column, int64_t *ret)
 {
     sqlite3_value *v = sqlite3_column_value (st, column);
-    int type = sqlite3_value_type (v);
 
     *ret = sqlite3_value_int64 (v);
-    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) {
-        const char *s = (const char *)sqlite3_value_text (v);
-
-        if (!s || !*s || strspn (s, "0123456789") != strlen (s))
-            return false;
-    }
-    return *ret >= 0 && *ret <= INTERVALS_MAX;
+    return event_is_number (v) && *ret >= 0 && *ret <= INTERVALS_MAX;
 }
 
 /* ---- strings ---- */

@@ -100,11 +100,8 @@ bool event_load_ops (struct event_db *e)
 
     if (!event_has (e, "COMMUNICATION_OP", names, OP_COLUMNS, have))
         return e->how == READING_WHOLE;
-    for (unsigned i = 0; i <= OP_GROUP; i++) {
-        if (!have[i])
-            return event_damage (e, "table COMMUNICATION_OP has no column %s",
-                                 names[i]);
-    }
+    if (!event_need (e, "COMMUNICATION_OP", names, have, OP_GROUP + 1))
+        return false;
     event_select (sql, sizeof (sql), names, have, OP_COLUMNS,
                   "COMMUNICATION_OP");
     if (!(st = event_query (e, sql)))

@@ -182,37 +182,45 @@ static bool add_call (struct event_db *e, int64_t connection, int64_t start,
     return looked < 2 || event_charge (e, looked);
 }
 
+enum { CALL_START, CALL_END, CALL_TYPE, CALL_CONNECTION, CALL_NAME,
+       CALL_COLUMNS };
+
+static bool take_call (struct event_db *e, const struct db_row *row)
+{
+    int64_t type = row->value[CALL_TYPE], start, end;
+    int64_t connection = row->value[CALL_CONNECTION];
+
+    if (!event_rows_time (row, CALL_START, &start) ||
+        !event_rows_time (row, CALL_END, &end) || end < start) {
+        event_bad (e, "CANN_API", "a call has no such times", connection);
+        return true;
+    }
+    return (event_code (e, ENUM_API, type) != API_NODE ||
+            add_call (e, connection, start, end)) &&
+           (!e->want_apis ||
+            event_sum_add (e, &e->apis, type, row->value[CALL_NAME], 0, start,
+                           end));
+}
+
 bool event_load_api (struct event_db *e)
 {
-    static const char *const names[] = { "startNs", "endNs", "type",
-                                         "connectionId", "name" };
-    bool have[5] = { false, false, false, false, false };
-    sqlite3_stmt *st;
+    static const char *const names[CALL_COLUMNS] = {
+        "startNs", "endNs", "type", "connectionId", "name",
+    };
+    bool have[CALL_COLUMNS] = { false };
+    struct event_rows *rows;
+    const struct db_row *row;
     int rc;
 
-    if (!event_has (e, "CANN_API", names, 5, have))
+    if (!event_has (e, "CANN_API", names, CALL_COLUMNS, have))
         return e->how == READING_WHOLE;
-    if (!(st = event_query (e, "SELECT startNs, endNs, type, connectionId, "
-                               "name FROM CANN_API")))
+    if (!event_need (e, "CANN_API", names, have, CALL_COLUMNS) ||
+        !(rows = event_rows_open (e, "CANN_API", names, have, CALL_COLUMNS,
+                                  false)))
         return false;
-    while ((rc = event_row (e, st)) == 1) {
-        int64_t type = sqlite3_column_int64 (st, 2), start, end;
-
-        if (!event_time (st, 0, &start) || !event_time (st, 1, &end) ||
-            end < start) {
-            event_bad (e, "CANN_API", "a call has no such times",
-                       sqlite3_column_int64 (st, 3));
-            continue;
-        }
-        if (event_code (e, ENUM_API, type) == API_NODE &&
-            !add_call (e, sqlite3_column_int64 (st, 3), start, end))
-            break;
-        if (e->want_apis &&
-            !event_sum_add (e, &e->apis, type, sqlite3_column_int64 (st, 4),
-                            0, start, end))
-            break;
-    }
-    (void)sqlite3_finalize (st);
+    while ((rc = event_rows_next (e, rows, &row)) == 1 && take_call (e, row))
+        continue;
+    event_rows_close (rows);
     return rc == 0;
 }
 

@@ -37,43 +37,39 @@ static int64_t find_op (const struct event_db *e, const uint32_t *index,
 }
 
 /* A number of 32 bits, or what the profiler has for "not known". */
-static uint32_t small (sqlite3_stmt *st, int column)
+static uint32_t small (const struct db_row *row, unsigned column)
 {
-    sqlite3_value *value = sqlite3_column_value (st, column);
-    int64_t v = sqlite3_value_int64 (value);
+    int64_t v = row->value[column];
 
-    return sqlite3_value_type (value) == SQLITE_INTEGER && v >= 0 &&
-                   v < UINT32_MAX
+    return row->integers >> column & 1 && v >= 0 && v < UINT32_MAX
                ? (uint32_t)v
                : UINT32_MAX;
 }
 
-static bool take_info (struct event_db *e, sqlite3_stmt *st, int64_t op)
+static bool take_info (struct event_db *e, const struct db_row *row,
+                       int64_t op)
 {
-    int64_t bytes = sqlite3_column_int64 (st, INFO_BYTES);
-    uint32_t plane = small (st, INFO_PLANE), from = small (st, INFO_FROM);
-    uint32_t to = small (st, INFO_TO);
+    const int64_t *v = row->value;
+    int64_t bytes = v[INFO_BYTES];
+    uint32_t plane = small (row, INFO_PLANE), from = small (row, INFO_FROM);
+    uint32_t to = small (row, INFO_TO);
     struct err err = { "" };
     int64_t record[5];
     uint8_t kind;
     int rc, codes;
 
-    if (!event_task_kind (e, sqlite3_column_int64 (st, INFO_TYPE), &kind))
+    if (!event_task_kind (e, v[INFO_TYPE], &kind))
         return false;
-    if (to == EVENT_NO_RANK &&
-        sqlite3_column_type (st, INFO_TO) == SQLITE_INTEGER)
+    if (to == EVENT_NO_RANK && row->integers >> INFO_TO & 1)
         to = from;              // not said: on this device
-    codes = kind |
-            event_code (e, ENUM_TRANSPORT,
-                        sqlite3_column_int64 (st, INFO_TRANSPORT)) << 4 |
-            event_code (e, ENUM_LINK,
-                        sqlite3_column_int64 (st, INFO_LINK)) << 8;
-    if (event_code (e, ENUM_RDMA, sqlite3_column_int64 (st, INFO_RDMA)))
+    codes = kind | event_code (e, ENUM_TRANSPORT, v[INFO_TRANSPORT]) << 4 |
+            event_code (e, ENUM_LINK, v[INFO_LINK]) << 8;
+    if (event_code (e, ENUM_RDMA, v[INFO_RDMA]))
         codes |= EVENT_CODE_PAYLOAD;
-    if (sqlite3_column_int64 (st, INFO_MASTER) == 1)
+    if (v[INFO_MASTER] == 1)
         codes |= EVENT_CODE_MASTER;
     e->levels = e->levels || plane != EVENT_NO_PLANE;
-    record[0] = sqlite3_column_int64 (st, INFO_TASK);
+    record[0] = v[INFO_TASK];
     record[1] = op << 32 | plane;
     record[2] = bytes > 0 && bytes < TASK_BYTES_MAX ? bytes : 0;
     record[3] = (int64_t)((uint64_t)from << 32 | to);
@@ -83,20 +79,21 @@ static bool take_info (struct event_db *e, sqlite3_stmt *st, int64_t op)
     return true;
 }
 
-static bool take_infos (struct event_db *e, sqlite3_stmt *st,
+static bool take_infos (struct event_db *e, struct event_rows *rows,
                         const uint32_t *index)
 {
     int64_t id, last_id = 0, op = -1;
+    const struct db_row *row;
     bool first = true;
     int rc;
 
-    while ((rc = event_row (e, st)) == 1) {
-        id = sqlite3_column_int64 (st, INFO_OP);
+    while ((rc = event_rows_next (e, rows, &row)) == 1) {
+        id = row->value[INFO_OP];
         if (first || id != last_id)
             op = find_op (e, index, id);
         first = false;
         last_id = id;
-        if (op >= 0 && !take_info (e, st, op))
+        if (op >= 0 && !take_info (e, row, op))
             return false;
     }
     return rc == 0;
@@ -110,27 +107,22 @@ bool event_load_infos (struct event_db *e)
     };
     bool have[INFO_COLUMNS] = { false }, good = false;
     struct err err = { "" };
+    struct event_rows *rows;
     uint32_t *index;
-    sqlite3_stmt *st;
-    char sql[256];
     int rc;
 
     if (!event_has (e, "COMMUNICATION_TASK_INFO", names, INFO_COLUMNS, have))
         return e->how == READING_WHOLE;
-    for (unsigned i = 0; i < INFO_MASTER; i++) {
-        if (!have[i])
-            return event_damage (e, "table COMMUNICATION_TASK_INFO has no "
-                                 "column %s", names[i]);
-    }
+    if (!event_need (e, "COMMUNICATION_TASK_INFO", names, have, INFO_MASTER))
+        return false;
     e->has_infos = true;
     e->has_masters = have[INFO_MASTER];
-    event_select (sql, sizeof (sql), names, have, INFO_COLUMNS,
-                  "COMMUNICATION_TASK_INFO");
     if (!(index = event_index_ops (e, event_by_id)))
         return false;
-    if ((st = event_query (e, sql)))
-        good = take_infos (e, st, index);
-    (void)sqlite3_finalize (st);
+    if ((rows = event_rows_open (e, "COMMUNICATION_TASK_INFO", names, have,
+                                 INFO_COLUMNS, false)))
+        good = take_infos (e, rows, index);
+    event_rows_close (rows);
     free (index);
     if (good && (rc = sorter_finish (e->infos, &err)) < 0)
         return event_sorter_failed (e, rc, &err);
@@ -138,6 +130,9 @@ bool event_load_infos (struct event_db *e)
 }
 
 /* ---- tasks ---- */
+
+enum { TASK_START, TASK_END, TASK_DEVICE, TASK_CONNECTION, TASK_ID,
+       TASK_COLUMNS };
 
 /* Tasks of one connection follow each other: they become one record. */
 struct joined {
@@ -166,23 +161,24 @@ static bool put_connection (struct event_db *e, struct joined *j,
     return true;
 }
 
-static bool take_task (struct event_db *e, sqlite3_stmt *st, struct joined *j)
+static bool take_task (struct event_db *e, const struct db_row *row,
+                       struct joined *j)
 {
-    int64_t device = sqlite3_column_int64 (st, 2);
-    sqlite3_value *id = sqlite3_column_value (st, 4);
-    int64_t task[4] = { sqlite3_value_int64 (id), 0, 0, device };
-    int64_t connection = sqlite3_column_int64 (st, 3);
+    int64_t device = row->value[TASK_DEVICE];
+    int64_t task[4] = { row->value[TASK_ID], 0, 0, device };
+    int64_t connection = row->value[TASK_CONNECTION];
     struct err err = { "" };
     int rc;
 
-    if (!event_time (st, 0, &task[1]) || !event_time (st, 1, &task[2]) ||
-        task[2] < task[1] || device < 0 || device > INT32_MAX) {
+    if (!event_rows_time (row, TASK_START, &task[1]) ||
+        !event_rows_time (row, TASK_END, &task[2]) || task[2] < task[1] ||
+        device < 0 || device > INT32_MAX) {
         event_bad (e, "TASK", "a task has no such times or device", task[0]);
         return true;
     }
     if (!event_note_device (e, device))
         return false;
-    if (e->by_task && sqlite3_value_type (id) == SQLITE_INTEGER &&
+    if (e->by_task && row->integers >> TASK_ID & 1 &&
         (rc = sorter_add (e->by_task, task, &err)) < 0)
         return event_sorter_failed (e, rc, &err);
     task[0] = connection;
@@ -191,26 +187,26 @@ static bool take_task (struct event_db *e, sqlite3_stmt *st, struct joined *j)
 
 bool event_load_tasks (struct event_db *e)
 {
-    static const char *const names[] = { "startNs", "endNs", "deviceId",
-                                         "connectionId", "globalTaskId" };
-    bool have[5] = { false, false, false, false, false };
+    static const char *const names[TASK_COLUMNS] = {
+        "startNs", "endNs", "deviceId", "connectionId", "globalTaskId",
+    };
+    bool have[TASK_COLUMNS] = { false };
     struct joined j = { .any = false };
-    sqlite3_stmt *st;
+    struct event_rows *rows;
+    const struct db_row *row;
     int rc;
 
-    if (!event_has (e, "TASK", names, 5, have))
+    if (!event_has (e, "TASK", names, TASK_COLUMNS, have))
         return e->how == READING_WHOLE;
-    for (unsigned i = 0; i < 5; i++) {
-        if (!have[i])
-            return event_damage (e, "table TASK has no column %s", names[i]);
-    }
-    e->has_tasks = true;
-    if (!(st = event_query (e, "SELECT startNs, endNs, deviceId, "
-                               "connectionId, globalTaskId FROM TASK "
-                               "NOT INDEXED")))
+    if (!event_need (e, "TASK", names, have, TASK_COLUMNS))
         return false;
-    while ((rc = event_row (e, st)) == 1 && take_task (e, st, &j))
+    e->has_tasks = true;
+    if (!(rows = event_rows_open (e, "TASK", names, have, TASK_COLUMNS,
+                                  false)))
+        return false;
+    while ((rc = event_rows_next (e, rows, &row)) == 1 &&
+           take_task (e, row, &j))
         continue;
-    (void)sqlite3_finalize (st);
+    event_rows_close (rows);
     return rc == 0 && put_connection (e, &j, NULL);
 }

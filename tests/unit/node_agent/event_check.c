@@ -14,8 +14,6 @@
 
 #define ROWS_MAX (1u << 24)
 
-const char event_schema[] = EVENT_SCHEMA;
-
 static char top[64], dir[160], db_path[320];
 static struct buf rows[TABLE_COUNT];
 static struct capture capture;
@@ -69,8 +67,7 @@ void event_run (const char *sql)
 void event_make (const char *sql)
 {
     (void)unlink (db_path);
-    event_run ("PRAGMA page_size=512");
-    event_run (event_schema);
+    event_run ("PRAGMA page_size=512;" EVENT_SCHEMA);
     event_run (sql);
 }
 

@@ -15,20 +15,18 @@
 
 #define KEY "5862276093215481612"       // of group_name_0
 
-/* Tables and enumerations of an event database, whose ids are not those of any
- * version: only their names count.  Strings 1 to 9 are "Memcpy",
- * "Reduce_Inline", "Notify_Wait", "Notify_Record", "group_name_0", "MatMul",
- * "AI_CORE", "RDMASend" and "12345"; rank 0 has device 3.
- */
-extern const char event_schema[];
-
 int event_check_setup (void **state);           // cmocka's
 int event_check_teardown (void **state);
 
 /* The path of the database that the next event_read reads. */
 const char *event_path (void);
 
-/* Begin anew with the schema and then 'sql'. */
+/* Begin anew, on small pages, with the schema and then 'sql': tables and
+ * enumerations, whose ids are not those of any version, since only their names
+ * count.  Strings 1 to 9 are "Memcpy", "Reduce_Inline", "Notify_Wait",
+ * "Notify_Record", "group_name_0", "MatMul", "AI_CORE", "RDMASend" and
+ * "12345"; rank 0 has device 3.
+ */
 void event_make (const char *sql);
 void event_run (const char *sql);       // more of it
 

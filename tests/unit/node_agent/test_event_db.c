@@ -61,6 +61,40 @@ static void make_whole (void)
     ADD (1, 7, tasks);
 }
 
+/* A record that goes on on other pages has the query read the rest of its
+ * table: nothing may be lost or doubled where it takes over.
+ */
+static void test_query_takes_over (void **state)
+{
+    static const char *const tables[] = { "TASK", "COMPUTE_TASK_INFO",
+                                          "COMMUNICATION_TASK_INFO",
+                                          "CANN_API" };
+    char *steps, *times, *apis, sql[256];
+
+    (void)state;
+    make_whole ();
+    event_read (NULL);
+    assert_int_equal (event_capture ()->state, CAPTURE_COMPLETE);
+    steps = strdup (event_rows (TABLE_STEP));
+    times = strdup (event_rows (TABLE_TIME));
+    apis = strdup (event_rows (TABLE_API));
+    for (size_t i = 0; i < sizeof (tables) / sizeof (tables[0]); i++) {
+        make_whole ();
+        (void)snprintf (sql, sizeof (sql), "ALTER TABLE %s ADD COLUMN note; "
+                        "UPDATE %s SET note=zeroblob(3000) WHERE rowid=(SELECT "
+                        "max(rowid) FROM %s)", tables[i], tables[i], tables[i]);
+        event_run (sql);
+        event_read (NULL);
+        assert_int_equal (event_capture ()->state, CAPTURE_COMPLETE);
+        assert_string_equal (event_rows (TABLE_STEP), steps);
+        assert_string_equal (event_rows (TABLE_TIME), times);
+        assert_string_equal (event_rows (TABLE_API), apis);
+    }
+    free (steps);
+    free (times);
+    free (apis);
+}
+
 /* Whatever is wrong has a state and words for it, and nothing crashes. */
 static void is_named (void)
 {
@@ -199,6 +233,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_other_tables),
+        cmocka_unit_test (test_query_takes_over),
         cmocka_unit_test (test_wrong_values),
         cmocka_unit_test (test_odd_values),
         cmocka_unit_test (test_broken_file),
