@@ -7,44 +7,25 @@
  */
 #include "extract/sorter.h"
 
-#include "base/fileio.h"
+#include "extract/sorter_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define RUNS_MERGED 64u         // runs of one level that become one
 #define RUNS_MAX 256u           // four levels: 64^4 times SORTER_MEMORY
-#define READ_RECORDS 512u       // of a run at a time
 #define BLOCK_RECORDS 16u       // sorted by moving neighbours
-
-struct run {
-    int64_t first, count;       // records, in the file
-    unsigned level;
-    int64_t last[SORTER_WORDS_MAX];
-};
-
-/* A run that is being read. */
-struct reader {
-    int64_t at, left;           // in the file
-    size_t have, next;          // in 'buf'
-    int64_t *buf;
-};
 
 struct sorter {
     unsigned words, keys;
     size_t cap, n, next;        // records in memory
     int64_t *mem, *scratch;
     bool ordered;               // mem is, up to now
-    int fd;
-    int64_t written;            // records
-    struct run runs[RUNS_MAX];
+    struct sorter_file file;
+    struct sorter_run runs[RUNS_MAX];
     unsigned nruns;
-    struct reader *readers;     // of the last merge
+    struct sorter_reader *readers;      // of the last merge
     unsigned *heap;             // indexes of readers, least record first
     unsigned nheap;
     int failed;
@@ -59,7 +40,7 @@ struct sorter *sorter_create (unsigned words, unsigned keys)
         return NULL;
     s->words = words;
     s->keys = keys;
-    s->fd = -1;
+    s->file = (struct sorter_file){ .words = words, .fd = -1 };
     s->ordered = true;
     s->cap = SORTER_MEMORY / (words * sizeof (int64_t));
     s->mem = malloc (SORTER_MEMORY);
@@ -73,7 +54,7 @@ struct sorter *sorter_create (unsigned words, unsigned keys)
 static void drop_readers (struct sorter *s)
 {
     for (unsigned i = 0; s->readers && i < RUNS_MAX; i++)
-        free (s->readers[i].buf);
+        sorter_reader_fini (&s->readers[i]);
     free (s->readers);
     free (s->heap);
     s->readers = NULL;
@@ -86,8 +67,7 @@ void sorter_destroy (struct sorter *s)
     if (!s)
         return;
     drop_readers (s);
-    if (s->fd >= 0)
-        (void)close (s->fd);
+    sorter_file_close (&s->file);
     free (s->mem);
     free (s->scratch);
     free (s);
@@ -203,68 +183,29 @@ static int sort_memory (struct sorter *s)
 
 /* ---- on disk ---- */
 
-static int open_file (struct sorter *s)
-{
-    const char *tmp = getenv ("TMPDIR");
-    char path[PATH_MAX];
-
-    (void)snprintf (path, sizeof (path), "%s/rollcall-XXXXXX",
-                    tmp && *tmp ? tmp : "/tmp");
-    s->fd = mkostemp (path, O_CLOEXEC);
-    if (s->fd < 0)
-        return fail (s, errno, "cannot make a file to sort in $TMPDIR");
-    (void)unlink (path);
-    return 0;
-}
-
-static int write_records (struct sorter *s, const int64_t *v, size_t n)
+/* Behind the last run, which goes on. */
+static int write_records (struct sorter *s, struct sorter_run *run,
+                          const int64_t *v, size_t n)
 {
     int rc;
 
-    if (s->fd < 0 && open_file (s) < 0)
-        return s->failed;
-    rc = fileio_write_all (s->fd, v, n * s->words * sizeof (*v));
-    if (rc < 0)
-        return fail (s, -rc, "cannot write to a file in $TMPDIR");
-    s->written += (int64_t)n;
-    return 0;
+    if (s->file.fd < 0 && (rc = sorter_file_open (&s->file)) < 0)
+        return fail (s, -rc, "cannot make a file to sort in $TMPDIR");
+    rc = sorter_file_write (&s->file, run, v, n);
+    return rc < 0 ? fail (s, -rc, "cannot write to a file in $TMPDIR") : 0;
 }
 
-static bool refill (struct sorter *s, struct reader *r)
+static int read_record (struct sorter *s, unsigned reader)
 {
-    size_t size = s->words * sizeof (int64_t), got = 0, wanted;
+    int rc = sorter_file_read (&s->file, &s->readers[reader]);
 
-    r->have = r->left < READ_RECORDS ? (size_t)r->left : READ_RECORDS;
-    r->next = 0;
-    for (wanted = r->have * size; got < wanted;) {
-        ssize_t n = pread (s->fd, (char *)r->buf + got, wanted - got,
-                           (off_t)((size_t)r->at * size + got));
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            (void)fail (s, n < 0 ? errno : EIO,
-                        "cannot read a file in $TMPDIR");
-            return false;
-        }
-        got += (size_t)n;
-    }
-    r->at += (int64_t)r->have;
-    r->left -= (int64_t)r->have;
-    return r->have > 0;
-}
-
-static const int64_t *head (const struct sorter *s, unsigned reader)
-{
-    const struct reader *r = &s->readers[reader];
-
-    return r->buf + r->next * s->words;
+    return rc < 0 ? fail (s, -rc, "cannot read a file in $TMPDIR") : rc;
 }
 
 /* An earlier run goes first among equals, which keeps their order. */
 static bool before (const struct sorter *s, unsigned a, unsigned b)
 {
-    int c = compare (s, head (s, a), head (s, b));
+    int c = compare (s, s->readers[a].record, s->readers[b].record);
 
     return c < 0 || (c == 0 && a < b);
 }
@@ -295,14 +236,11 @@ static int start_merge (struct sorter *s, unsigned from)
     if (!s->readers || !s->heap)
         return fail (s, ENOMEM, "cannot sort");
     for (unsigned i = from; i < s->nruns; i++) {
-        struct reader *r = &s->readers[i];
+        const struct sorter_run *run = &s->runs[i];
 
-        r->at = s->runs[i].first;
-        r->left = s->runs[i].count;
-        r->buf = malloc (READ_RECORDS * s->words * sizeof (*r->buf));
-        if (!r->buf)
-            return fail (s, ENOMEM, "cannot sort");
-        if (refill (s, r))
+        s->readers[i] = (struct sorter_reader){
+            .at = run->first, .left = run->bytes, .count = run->count };
+        if (read_record (s, i) == 1)
             s->heap[s->nheap++] = i;
         if (s->failed)
             return s->failed;
@@ -314,18 +252,16 @@ static int start_merge (struct sorter *s, unsigned from)
 
 static int next_merged (struct sorter *s, int64_t *record)
 {
-    struct reader *r;
+    int rc;
 
     if (s->nheap == 0)
         return 0;
-    r = &s->readers[s->heap[0]];
-    memcpy (record, r->buf + r->next * s->words,
+    memcpy (record, s->readers[s->heap[0]].record,
             s->words * sizeof (*record));
-    if (++r->next == r->have && !refill (s, r)) {
-        if (s->failed)
-            return s->failed;
+    if ((rc = read_record (s, s->heap[0])) < 0)
+        return rc;
+    if (rc == 0)
         s->heap[0] = s->heap[--s->nheap];
-    }
     sift (s, 0);
     return 1;
 }
@@ -334,8 +270,8 @@ static int next_merged (struct sorter *s, int64_t *record)
 static int merge_level (struct sorter *s)
 {
     unsigned from = s->nruns - RUNS_MERGED;
-    struct run all = { .first = s->written,
-                       .level = s->runs[from].level + 1 };
+    struct sorter_run all = { .first = s->file.bytes,
+                              .level = s->runs[from].level + 1 };
     int64_t *out = s->scratch ? s->scratch : malloc (SORTER_MEMORY);
     size_t n = 0;
     int rc;
@@ -345,13 +281,11 @@ static int merge_level (struct sorter *s)
         return fail (s, ENOMEM, "cannot sort");
     rc = start_merge (s, from);
     while (rc == 0 && (rc = next_merged (s, out + n * s->words)) == 1) {
-        memcpy (all.last, out + n * s->words, s->words * sizeof (*out));
-        all.count++;
-        rc = ++n == s->cap ? write_records (s, out, n) : 0;
+        rc = ++n == s->cap ? write_records (s, &all, out, n) : 0;
         n = n == s->cap ? 0 : n;
     }
     if (rc == 0)
-        rc = write_records (s, out, n);
+        rc = write_records (s, &all, out, n);
     drop_readers (s);
     s->nruns = from;
     s->runs[s->nruns++] = all;
@@ -368,21 +302,19 @@ static bool level_is_full (const struct sorter *s)
 /* What is in memory becomes a run, or the end of the last one. */
 static int spill (struct sorter *s)
 {
-    struct run *last = s->nruns > 0 ? &s->runs[s->nruns - 1] : NULL;
-    int64_t first = s->written;
+    struct sorter_run *run = s->nruns > 0 ? &s->runs[s->nruns - 1] : NULL;
 
-    if (sort_memory (s) < 0 || write_records (s, s->mem, s->n) < 0)
+    if (sort_memory (s) < 0)
         return s->failed;
-    if (!last || last->first + last->count != first ||
-        compare (s, last->last, s->mem) > 0) {
+    if (!run || run->first + run->bytes != s->file.bytes ||
+        compare (s, run->last, s->mem) > 0) {
         if (s->nruns == RUNS_MAX)
             return fail (s, E2BIG, "cannot sort");
-        last = &s->runs[s->nruns++];
-        *last = (struct run){ .first = first };
+        run = &s->runs[s->nruns++];
+        *run = (struct sorter_run){ .first = s->file.bytes };
     }
-    last->count += (int64_t)s->n;
-    memcpy (last->last, s->mem + (s->n - 1) * s->words,
-            s->words * sizeof (int64_t));
+    if (write_records (s, run, s->mem, s->n) < 0)
+        return s->failed;
     s->n = 0;
     while (level_is_full (s) && !s->failed)
         (void)merge_level (s);
