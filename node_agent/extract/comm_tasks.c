@@ -17,6 +17,7 @@
 struct comm_work {
     uint32_t *order;            // tasks, plane by plane
     struct place *places;
+    struct stretch *stretches;  // of them, one for each plane
     struct comm_item *items;
     uint32_t *slots;            // of items, open addressing; index + 1
     size_t cap;                 // tasks that there is room for
@@ -25,8 +26,12 @@ struct comm_work {
 };
 
 struct place {
-    int64_t first;              // start of the plane's first task
     uint32_t plane, index;
+};
+
+struct stretch {
+    int64_t first;              // start of the plane's first task
+    uint32_t plane, from, n;    // in 'places'
 };
 
 static int one_of (const char *name, const char *const *names, int n)
@@ -79,6 +84,7 @@ void comm_work_destroy (struct comm_work *w)
         return;
     free (w->order);
     free (w->places);
+    free (w->stretches);
     free (w->items);
     free (w->slots);
     free (w);
@@ -98,13 +104,17 @@ static int make_room (struct comm_work *w, size_t n)
         return 0;
     free (w->order);
     free (w->places);
+    free (w->stretches);
     free (w->items);
     free (w->slots);
     w->order = malloc (cap * sizeof (*w->order));
     w->places = malloc (cap * sizeof (*w->places));
+    w->stretches = malloc (cap * sizeof (*w->stretches));
     w->items = malloc (2 * cap * sizeof (*w->items));
     w->slots = calloc (4 * cap, sizeof (*w->slots));
-    w->cap = w->order && w->places && w->items && w->slots ? cap : 0;
+    w->cap = w->order && w->places && w->stretches && w->items && w->slots
+                 ? cap
+                 : 0;
     return w->cap ? 0 : -ENOMEM;
 }
 
@@ -121,29 +131,46 @@ static int by_plane (const void *pa, const void *pb)
 
 static int by_appearance (const void *pa, const void *pb)
 {
-    const struct place *a = pa, *b = pb;
+    const struct stretch *a = pa, *b = pb;
 
     if (a->first != b->first)
         return a->first < b->first ? -1 : 1;
-    return by_plane (pa, pb);
+    return a->plane < b->plane ? -1 : 1;
+}
+
+/* The tasks plane by plane, as they came.  Often they came so. */
+static void part (struct place *p, const struct comm_task *tasks, uint32_t n)
+{
+    bool parted = true;
+
+    for (uint32_t i = 0; i < n; i++) {
+        p[i] = (struct place){ tasks[i].plane, i };
+        parted = parted && (i == 0 || p[i - 1].plane <= p[i].plane);
+    }
+    if (!parted)
+        qsort (p, n, sizeof (*p), by_plane);
 }
 
 /* Planes in order of first appearance, in each the tasks as they came. */
 static void arrange (struct comm_work *w, const struct comm_task *tasks,
                      uint32_t n)
 {
-    struct place *p = w->places;
+    struct stretch *s = w->stretches;
+    const struct place *p = w->places;
+    uint32_t planes = 0, at = 0;
 
-    for (uint32_t i = 0; i < n; i++)
-        p[i] = (struct place){ 0, tasks[i].plane, i };
-    qsort (p, n, sizeof (*p), by_plane);
-    for (uint32_t i = 0; i < n; i++)
-        p[i].first = i > 0 && p[i].plane == p[i - 1].plane
-                         ? p[i - 1].first
-                         : tasks[p[i].index].start;
-    qsort (p, n, sizeof (*p), by_appearance);
-    for (uint32_t i = 0; i < n; i++)
-        w->order[i] = p[i].index;
+    part (w->places, tasks, n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i == 0 || p[i].plane != p[i - 1].plane)
+            s[planes++] = (struct stretch){ tasks[p[i].index].start,
+                                            p[i].plane, i, 0 };
+        s[planes - 1].n++;
+    }
+    qsort (s, planes, sizeof (*s), by_appearance);
+    for (uint32_t i = 0; i < planes; i++) {
+        for (uint32_t j = 0; j < s[i].n; j++)
+            w->order[at++] = p[s[i].from + j].index;
+    }
 }
 
 /* The tasks of one plane, by their order. */
