@@ -161,6 +161,10 @@ int event_count_row (struct event_db *e);
 bool event_has (struct event_db *e, const char *table,
                 const char *const *names, unsigned n, bool *have);
 
+/* Whether there is such a table with all of these, up to 8. */
+bool event_has_all (struct event_db *e, const char *table,
+                    const char *const *names, unsigned n);
+
 /* It lacks none of the columns; one that is missing is damage. */
 bool event_need (struct event_db *e, const char *table,
                  const char *const *names, const bool *have, unsigned n);
@@ -279,7 +283,7 @@ void event_marks_fini (struct event_marks *m);
 bool event_mark_names (struct event_db *e, const struct event_op *op,
                        char name[EVENT_NAME_MAX], char key[CAPTURE_HASH_MAX]);
 
-/* ---- event_info.c: what is ours ---- */
+/* ---- event_metadata.c and event_info.c: what is ours ---- */
 
 bool event_give_info (struct event_db *e);
 bool event_give_memory (struct event_db *e);

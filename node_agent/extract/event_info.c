@@ -1,8 +1,8 @@
-/* node_agent/extract/event_info.c - what else an event database holds: what it
- * says of the capture, and sums and peaks
+/* node_agent/extract/event_info.c - what else an event database holds: sums and
+ * peaks
  */
 #include "extract/event_db.h"
-#include "extract/metadata_info.h"
+#include "extract/extras.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,125 +36,6 @@ static bool end (struct event_db *e, struct batch *b)
         good = flush (e, b) && good;
     batch_fini (b);
     return good;
-}
-
-/* Whether a table has all these columns. */
-static bool has_all (struct event_db *e, const char *table,
-                     const char *const *names, unsigned n)
-{
-    bool have[8] = { false };
-
-    if (!event_has (e, table, names, n, have))
-        return false;
-    for (unsigned i = 0; i < n; i++) {
-        if (!have[i])
-            return false;
-    }
-    return true;
-}
-
-/* ---- CaptureInfo ---- */
-
-/* JSON, or a text that is none, as that of a version. */
-static bool carry_metadata (struct event_db *e, const char *name, size_t size,
-                            struct scan_bytes value)
-{
-    struct scan s;
-    bool good;
-
-    if (value.left == 0 || !strchr ("{[\"", value.at[0])) {
-        extras_info (e->src, "metadata", name, size, value.at, value.left);
-        return true;
-    }
-    good = scan_init (&s, scan_read_bytes, &value) == 0 ||
-           event_no_memory (e);
-    if (good && !(metadata_value (e->src, &s, name, size) && scan_end (&s)))
-        event_bad (e, "META_DATA", s.err.text, 0);
-    scan_fini (&s);
-    return good;
-}
-
-/* Groups have tables of their own. */
-static bool give_metadata (struct event_db *e)
-{
-    static const char *const names[] = { "name", "value" };
-    char name[EXTRAS_NAME_MAX], value[EVENT_NAME_MAX];
-    sqlite3_stmt *st;
-    int rc;
-
-    if (!has_all (e, "META_DATA", names, 2))
-        return e->how == READING_WHOLE;
-    if (!(st = event_query (e, "SELECT name, value FROM META_DATA WHERE name "
-                               "<> 'parallel_group_info'")))
-        return false;
-    while ((rc = event_row (e, st)) == 1) {
-        sqlite3_value *v = sqlite3_column_value (st, 1);
-        const char *text = (const char *)sqlite3_value_text (v);
-        struct scan_bytes bytes = { text, (size_t)sqlite3_value_bytes (v) };
-
-        event_text (e, sqlite3_column_value (st, 0), name, sizeof (name));
-        if (text && !strchr ("{[\"", text[0])) {
-            event_text (e, v, value, sizeof (value));
-            bytes = (struct scan_bytes){ value, strlen (value) };
-        }
-        if (text && !carry_metadata (e, name, strlen (name), bytes))
-            break;
-    }
-    (void)sqlite3_finalize (st);
-    return rc == 0;
-}
-
-/* The columns of a small table that 'sql' gives with their names before them:
- * name, value.
- */
-static bool give_pairs (struct event_db *e, const char *table, const char *sql,
-                        const char *kind, const char *const *names)
-{
-    char name[EXTRAS_NAME_MAX], value[EVENT_NAME_MAX];
-    sqlite3_stmt *st;
-    int rc;
-
-    if (!has_all (e, table, names, 2))
-        return e->how == READING_WHOLE;
-    if (!(st = event_query (e, sql)))
-        return false;
-    while ((rc = event_row (e, st)) == 1) {
-        event_text (e, sqlite3_column_value (st, 0), name, sizeof (name));
-        event_text (e, sqlite3_column_value (st, 1), value, sizeof (value));
-        extras_info (e->src, kind, name, strlen (name), value,
-                     strlen (value));
-    }
-    (void)sqlite3_finalize (st);
-    return rc == 0;
-}
-
-/* A thread is its process and its number, and the first one of a process has
- * the process' number.  How many are told apart is bounded.
- */
-static const char threads_sql[] =
-    "WITH t(id) AS (SELECT DISTINCT globalTid FROM PYTORCH_API WHERE "
-    "typeof(globalTid)='integer' LIMIT 65536) "
-    "SELECT 'profiled', count(*) FROM t UNION ALL "
-    "SELECT 'beside_main', count(*) FROM t WHERE id >> 32 <> id & 4294967295";
-
-bool event_give_info (struct event_db *e)
-{
-    static const char *const thread[] = { "globalTid", "startNs" };
-    static const char *const host[] = { "hostUid", "hostName" };
-    static const char *const session[] = { "startTimeNs", "endTimeNs" };
-    static const char *const npu[] = { "id", "name" };
-
-    return give_metadata (e) &&
-           give_pairs (e, "HOST_INFO", "SELECT 'hostUid', hostUid FROM "
-                       "HOST_INFO UNION ALL SELECT 'hostName', hostName FROM "
-                       "HOST_INFO", "host", host) &&
-           give_pairs (e, "SESSION_TIME_INFO", "SELECT 'startTimeNs', "
-                       "startTimeNs FROM SESSION_TIME_INFO UNION ALL SELECT "
-                       "'endTimeNs', endTimeNs FROM SESSION_TIME_INFO",
-                       "session", session) &&
-           give_pairs (e, "NPU_INFO", "SELECT id, name FROM NPU_INFO", "npu",
-                       npu) &&
-           give_pairs (e, "PYTORCH_API", threads_sql, "threads", thread);
 }
 
 /* ---- MemoryPeak ---- */
@@ -241,7 +122,7 @@ static bool give_memory_of (struct event_db *e, const struct memory_table *t)
     unsigned n = 0;
     int rc;
 
-    if (!has_all (e, t->table, t->columns, t->ncolumns))
+    if (!event_has_all (e, t->table, t->columns, t->ncolumns))
         return e->how == READING_WHOLE;
     if (!(st = event_query (e, t->sql)))
         return false;
@@ -288,7 +169,7 @@ static bool give_counter (struct event_db *e, struct batch *b, unsigned i)
     sqlite3_stmt *st;
     int rc;
 
-    if (!has_all (e, counters[i].table, names, 2))
+    if (!event_has_all (e, counters[i].table, names, 2))
         return e->how == READING_WHOLE;
     (void)snprintf (sql, sizeof (sql), "SELECT deviceId, count(%s), avg(%s), "
                     "max(CAST(%s AS REAL)) FROM %s GROUP BY deviceId",
@@ -351,7 +232,7 @@ static bool sum_ranges (struct event_db *e, const char *table, const char *sql,
     sqlite3_stmt *st;
     int rc;
 
-    if (!has_all (e, table, names, n))
+    if (!event_has_all (e, table, names, n))
         return e->how == READING_WHOLE;
     if (!(st = event_query (e, sql)))
         return false;

@@ -106,6 +106,20 @@ bool event_has (struct event_db *e, const char *table,
     return how == READING_WHOLE;
 }
 
+bool event_has_all (struct event_db *e, const char *table,
+                    const char *const *names, unsigned n)
+{
+    bool have[8] = { false };
+
+    if (!event_has (e, table, names, n, have))
+        return false;
+    for (unsigned i = 0; i < n; i++) {
+        if (!have[i])
+            return false;
+    }
+    return true;
+}
+
 bool event_need (struct event_db *e, const char *table,
                  const char *const *names, const bool *have, unsigned n)
 {
