@@ -119,7 +119,7 @@ bool event_load_steps (struct event_db *e)
         step = (struct event_step){ .host_start = INTERVALS_MIN,
                                     .host_end = INTERVALS_MAX,
                                     .start = INTERVALS_MAX };
-        if (!add_step (e, &step) || !load_first_op (e))
+        if (!add_step (e, &step) || (e->tasks && !load_first_op (e)))
             return false;
     }
     return index_steps (e);
@@ -195,7 +195,7 @@ static bool take_call (struct event_db *e, const struct db_row *row)
         event_bad (e, "CANN_API", "a call has no such times", connection);
         return true;
     }
-    return (event_code (e, ENUM_API, type) != API_NODE ||
+    return (!e->tasks || event_code (e, ENUM_API, type) != API_NODE ||
             add_call (e, connection, start, end)) &&
            (!e->want_apis ||
             event_sum_add (e, &e->apis, type, row->value[CALL_NAME], 0, start,

@@ -15,9 +15,10 @@
 #define SET(table) (1u << (table))
 #define COMM_TABLES \
     (SET (TABLE_TIME) | SET (TABLE_BANDWIDTH) | SET (TABLE_MATRIX))
+#define FOUR_TABLES (COMM_TABLES | SET (TABLE_STEP))
 #define TASK_TABLES \
-    (COMM_TABLES | SET (TABLE_STEP) | SET (TABLE_STEP_EXTRA) | \
-     SET (TABLE_OPERATOR) | SET (TABLE_API))
+    (FOUR_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_OPERATOR) | \
+     SET (TABLE_API))
 
 // of SQLite's machine, for each byte: many small queries by an id, and a sort
 // where a table lacks its primary key
@@ -114,12 +115,17 @@ static bool has_rows_of_tasks (struct event_db *e)
     return true;
 }
 
-/* Where ops come from: the database's own, or marks that stand for them. */
-static bool load_sources (struct event_db *e)
+/* Where ops come from: the database's own, or marks that stand for them.
+ * Without them 'tasks' says that there is no need of tasks.
+ */
+static bool load_sources (struct event_db *e, unsigned want)
 {
+    e->tasks = want & FOUR_TABLES;
     if (!event_load_enums (e) || !load_session (e) || !load_devices (e) ||
         !event_load_steps (e))
         return false;
+    if (!e->tasks)              // ops may still know of devices
+        return e->ndevices > 0 || event_load_ops (e);
     e->has_compute = any_row (e, "COMPUTE_TASK_INFO",
                               "SELECT 1 FROM COMPUTE_TASK_INFO LIMIT 1");
     if (e->how != READING_WHOLE || !event_load_ops (e) ||
@@ -131,6 +137,7 @@ static bool load_sources (struct event_db *e)
         event_marks_fini (e->marks);    // marks of something else
         e->marks = NULL;
     }
+    e->tasks = want & SET (TABLE_STEP) || e->has_ops || e->marks;
     return event_order_ops (e);
 }
 
@@ -151,21 +158,16 @@ static bool make_sorters (struct event_db *e, bool tasks)
 /* Read calls and tasks, and bring them together. */
 static bool load_tasks (struct event_db *e, unsigned want)
 {
-    bool infos = want & COMM_TABLES && e->has_ops;
-    bool steps = want & SET (TABLE_STEP) || want & COMM_TABLES;
+    bool infos = want & COMM_TABLES && e->has_ops && e->tasks;
 
     if (!make_sorters (e, e->has_compute || infos))
         return false;
-    if ((steps || e->want_apis) && !event_load_api (e))
+    if ((e->tasks || e->want_apis) && !event_load_api (e))
         return false;
     if (infos && !event_load_infos (e))
         return false;
-    if (!has_rows_of_tasks (e))
-        return false;
-    if (!steps && !e->want_operators)
-        return true;
-    return event_load_tasks (e) && event_join_connections (e) &&
-           event_join_tasks (e);
+    return !e->tasks || (has_rows_of_tasks (e) && event_load_tasks (e) &&
+                         event_join_connections (e) && event_join_tasks (e));
 }
 
 /* A table that was given, or that there is nothing of. */
@@ -322,10 +324,13 @@ static void read_tables (struct source *src, unsigned want, bool marks,
     keymap_clear (&e.task_types);
     keymap_clear (&e.operators.map);
     keymap_clear (&e.apis.map);
-    if (load_sources (&e)) {
-        if ((e.marks != NULL) != marks)
-            tasks &= ~(COMM_TABLES | SET (TABLE_STEP));
-        e.want_operators = tasks & SET (TABLE_OPERATOR) && e.has_compute;
+    if (load_sources (&e, want)) {
+        e.want_operators = tasks & SET (TABLE_OPERATOR) && e.has_compute &&
+                           e.tasks;
+        if ((e.marks != NULL) != marks) {       // another call gives them
+            tasks &= ~FOUR_TABLES;
+            e.tasks = e.want_operators;
+        }
         e.want_apis = tasks & SET (TABLE_API);
         if (tasks && load_tasks (&e, tasks))
             give_tasks (&e, tasks, v);
