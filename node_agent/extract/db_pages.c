@@ -52,14 +52,10 @@ static uint32_t be32 (const uint8_t *p)
 }
 
 /* Up to 9 bytes, of the last all 8 bits. */
-static const uint8_t *varint (const uint8_t *p, uint64_t *ret)
+static const uint8_t *long_varint (const uint8_t *p, uint64_t *ret)
 {
     uint64_t v = 0;
 
-    if (*p < 128) {             // nearly all
-        *ret = *p;
-        return p + 1;
-    }
     for (int i = 0; i < 8; i++, p++) {
         v = v << 7 | (*p & 127);
         if (*p < 128) {
@@ -69,6 +65,12 @@ static const uint8_t *varint (const uint8_t *p, uint64_t *ret)
     }
     *ret = v << 8 | *p;
     return p + 1;
+}
+
+static inline const uint8_t *varint (const uint8_t *p, uint64_t *ret)
+{
+    *ret = *p;                  // nearly all have one byte
+    return *p < 128 ? p + 1 : long_varint (p, ret);
 }
 
 /* ---- which columns, and where ---- */
