@@ -106,8 +106,8 @@ struct event_db {
     uint8_t *task_kinds;
     uint32_t ntask_kinds;
 
-    bool tasks;                 // they are read: one of the four tables, which
-                                // nothing else had, comes of them
+    bool tasks;                 // they are read: a table that nothing else
+                                // had comes of them
     bool has_tasks, has_compute, has_ops, has_infos, has_masters, has_marks;
     bool levels;                // some task of an op is known by its plane
     int64_t began;              // collecting, ns; 0: not known

@@ -46,14 +46,14 @@ static const struct extractor extractors[] = {
     { "communication_analyzer.db", "communication_analyzer.db",
       "communication_analyzer.db", COMM_TABLES, analyzer_db_is_there,
       read_analyzer_db },
-    { "event_db", "the event database", "*_profiler*.db",
-      PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
-          SET (TABLE_MEMORY) | SET (TABLE_OPERATOR) | SET (TABLE_API) |
-          SET (TABLE_LINK) | SET (TABLE_RANGE), has_event_db, read_event_db },
     { "text", "the text export", "op_statistic.csv", SET (TABLE_OPERATOR),
       NULL, read_op_statistic },
     { "text", "the text export", "api_statistic.csv", SET (TABLE_API), NULL,
       read_api_statistic },
+    { "event_db", "the event database", "*_profiler*.db",
+      PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
+          SET (TABLE_MEMORY) | SET (TABLE_OPERATOR) | SET (TABLE_API) |
+          SET (TABLE_LINK) | SET (TABLE_RANGE), has_event_db, read_event_db },
     { "text", "the text export", "memory_record.csv", SET (TABLE_MEMORY), NULL,
       read_memory_record },
     { "text", "the text export", "npu_module_mem.csv", SET (TABLE_MEMORY),

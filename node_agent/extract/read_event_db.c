@@ -120,7 +120,7 @@ static bool has_rows_of_tasks (struct event_db *e)
  */
 static bool load_sources (struct event_db *e, unsigned want)
 {
-    e->tasks = want & FOUR_TABLES;
+    e->tasks = want & (FOUR_TABLES | SET (TABLE_OPERATOR));
     if (!event_load_enums (e) || !load_session (e) || !load_devices (e) ||
         !event_load_steps (e))
         return false;
@@ -137,7 +137,9 @@ static bool load_sources (struct event_db *e, unsigned want)
         event_marks_fini (e->marks);    // marks of something else
         e->marks = NULL;
     }
-    e->tasks = want & SET (TABLE_STEP) || e->has_ops || e->marks;
+    e->tasks = want & SET (TABLE_STEP) ||
+               (want & COMM_TABLES && (e->has_ops || e->marks)) ||
+               (want & SET (TABLE_OPERATOR) && e->has_compute);
     return event_order_ops (e);
 }
 

@@ -1,8 +1,8 @@
 /* tests/unit/node_agent/test_event_extras.c - an event database beside an
  * analysis.db that has the four tables
  *
- * Only its small tables are to be read then: that of tasks takes seconds.  And
- * whatever is wrong with it, the four tables are there.
+ * Of its large tables only those are to be read then that something comes of:
+ * they take seconds.  And whatever is wrong with it, the four tables are there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,6 +49,20 @@ static void make_analysis (unsigned tables)
     assert_int_equal (sqlite3_close (db), SQLITE_OK);
 }
 
+static void make_operators (char path[512])
+{
+    FILE *f;
+
+    (void)snprintf (path, 512, "%.*s/op_statistic.csv",
+                    (int)(strrchr (event_path (), '/') - event_path ()),
+                    event_path ());
+    f = fopen (path, "w");
+    assert_non_null (f);
+    (void)fputs ("OP Type,Core Type,Count,Total Time(us),Min Time(us),"
+                 "Max Time(us)\nAdd,AI_VECTOR_CORE,2,5,2,3\n", f);
+    assert_int_equal (fclose (f), 0);
+}
+
 static void make_events (void)
 {
     event_make ("INSERT INTO STEP_TIME VALUES (7, 0, 50000);"
@@ -67,9 +81,12 @@ static void make_events (void)
  */
 static void test_tasks_are_not_read (void **state)
 {
+    char path[512];
+
     (void)state;
     make_analysis (ALL_FOUR);
     make_events ();
+    make_operators (path);
     event_run ("UPDATE TASK SET startNs='x';"
                "UPDATE COMMUNICATION_OP SET startNs='x';"
                "DROP TABLE COMMUNICATION_TASK_INFO;"
@@ -83,7 +100,22 @@ static void test_tasks_are_not_read (void **state)
     event_has_line (TABLE_STEP_EXTRA, "3|7|0|50|");
     event_has_line (TABLE_INFO, "host|hostName|node9");
     event_has_line (TABLE_API, "|node|Memcpy|1|1|1|1");
-    assert_string_equal (event_rows (TABLE_OPERATOR), "");
+    event_has_line (TABLE_OPERATOR, "|Add|AI_VECTOR_CORE|2|5|2|3");
+    assert_int_equal (unlink (path), 0);
+}
+
+/* Sums of operators are to be had of tasks only, but of no op's. */
+static void test_operators_are_read (void **state)
+{
+    (void)state;
+    make_analysis (ALL_FOUR);
+    make_events ();
+    event_run ("DROP TABLE COMMUNICATION_TASK_INFO;"
+               "CREATE TABLE COMMUNICATION_TASK_INFO (x);");
+    event_read (NULL);
+    assert_string_equal (event_capture ()->reason, "");
+    assert_int_equal (event_capture ()->state, CAPTURE_COMPLETE);
+    event_has_line (TABLE_OPERATOR, "3|MatMul|AI_CORE|1|4|4|4");
 }
 
 /* Where one of the four tables is missing, tasks are read for it. */
@@ -95,10 +127,11 @@ static void test_tasks_are_read (void **state)
     event_read (NULL);
     assert_int_equal (event_capture ()->state, CAPTURE_COMPLETE);
     event_has_line (TABLE_OPERATOR, "3|MatMul|AI_CORE|1|4|4|4");
-    // without ops there is nothing to be had of tasks for the other three
+    // without ops and kernels there is nothing to be had of them
     make_analysis (1u << TABLE_STEP);
     make_events ();
-    event_run ("DELETE FROM COMMUNICATION_OP; UPDATE TASK SET startNs='x'");
+    event_run ("DELETE FROM COMMUNICATION_OP; DELETE FROM COMPUTE_TASK_INFO;"
+               "UPDATE TASK SET startNs='x'");
     event_read (NULL);
     assert_int_equal (event_capture ()->state, CAPTURE_COMPLETE);
     assert_string_equal (event_rows (TABLE_OPERATOR), "");
@@ -162,6 +195,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_tasks_are_not_read),
+        cmocka_unit_test (test_operators_are_read),
         cmocka_unit_test (test_tasks_are_read),
         cmocka_unit_test (test_damage),
     };
