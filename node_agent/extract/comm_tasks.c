@@ -26,7 +26,8 @@ struct comm_work {
 
 struct place {
     int64_t first;              // start of the plane's first task
-    uint32_t plane, index;
+    uint32_t plane;
+    uint32_t index, n;          // so many tasks that came one behind the other
 };
 
 static int one_of (const char *name, const char *const *names, int n)
@@ -128,22 +129,33 @@ static int by_appearance (const void *pa, const void *pb)
     return by_plane (pa, pb);
 }
 
-/* Planes in order of first appearance, in each the tasks as they came. */
+/* Planes in order of first appearance, in each the tasks as they came.  What
+ * is put in order is stretches of one plane: timelines have one for each.
+ */
 static void arrange (struct comm_work *w, const struct comm_task *tasks,
                      uint32_t n)
 {
     struct place *p = w->places;
+    uint32_t nplaces = 0, used = 0;
 
-    for (uint32_t i = 0; i < n; i++)
-        p[i] = (struct place){ 0, tasks[i].plane, i };
-    qsort (p, n, sizeof (*p), by_plane);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
+        if (i > 0 && tasks[i].plane == tasks[i - 1].plane)
+            p[nplaces - 1].n++;
+        else
+            p[nplaces++] = (struct place){ 0, tasks[i].plane, i, 1 };
+    }
+    if (nplaces > 1)
+        qsort (p, nplaces, sizeof (*p), by_plane);
+    for (uint32_t i = 0; i < nplaces; i++)
         p[i].first = i > 0 && p[i].plane == p[i - 1].plane
                          ? p[i - 1].first
                          : tasks[p[i].index].start;
-    qsort (p, n, sizeof (*p), by_appearance);
-    for (uint32_t i = 0; i < n; i++)
-        w->order[i] = p[i].index;
+    if (nplaces > 1)
+        qsort (p, nplaces, sizeof (*p), by_appearance);
+    for (uint32_t i = 0; i < nplaces; i++) {
+        for (uint32_t j = 0; j < p[i].n; j++)
+            w->order[used++] = p[i].index + j;
+    }
 }
 
 /* The tasks of one plane, by their order. */

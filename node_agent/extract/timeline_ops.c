@@ -230,16 +230,20 @@ static int by_time (const void *pa, const void *pb)
     return a->plane < b->plane ? -1 : a->plane > b->plane;
 }
 
-/* The tasks of an op, in time order; false without memory. */
+/* The tasks of an op: of each plane in time order; false without memory. */
 static bool take_tasks (struct maker *m, const struct sorted_op *o, size_t *n)
 {
     const struct role *r = &m->roles[o->op->thread];
+    bool again = false;         // a plane may have several threads
 
     *n = 0;
     for (uint32_t i = r->first; i < r->first + r->plane; i++) {
         const struct timeline_thread *th = &m->t->threads[m->planes[i]];
         uint32_t from = begun (th, o->op->start), to = begun (th, o->limit);
 
+        again = again || (i > r->first &&
+                          m->roles[m->planes[i]].plane <=
+                              m->roles[m->planes[i - 1]].plane);
         if (to > from && !more_tasks (m, *n + (to - from)))
             return false;
         for (uint32_t j = from; j < to; j++) {
@@ -255,7 +259,7 @@ static bool take_tasks (struct maker *m, const struct sorted_op *o, size_t *n)
             };
         }
     }
-    if (*n > 1)
+    if (again && *n > 1)
         qsort (m->tasks, *n, sizeof (*m->tasks), by_time);
     return true;
 }
