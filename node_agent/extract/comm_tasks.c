@@ -30,36 +30,34 @@ struct place {
     uint32_t index, n;          // so many tasks that came one behind the other
 };
 
-static int one_of (const char *name, const char *const *names, int n)
+// of constant sizes, so that no call compares them
+#define IS(text) \
+    (size == sizeof (text) - 1 && memcmp (name, text, sizeof (text) - 1) == 0)
+
+enum comm_kind comm_task_kind (const char *name, size_t size)
 {
-    for (int i = 1; i < n; i++) {
-        if (strcmp (name, names[i]) == 0)
-            return i;
-    }
-    return 0;
+    return IS ("Notify_Wait")     ? COMM_NOTIFY_WAIT
+           : IS ("Memcpy")        ? COMM_MEMCPY
+           : IS ("Reduce_Inline") ? COMM_REDUCE_INLINE
+                                  : COMM_OTHER_TASK;
 }
 
-enum comm_kind comm_task_kind (const char *name)
+enum comm_transport comm_task_transport (const char *name, size_t size)
 {
-    static const char *const names[] = { "", "Notify_Wait", "Memcpy",
-                                         "Reduce_Inline" };
-
-    return (enum comm_kind)one_of (name, names, 4);
+    return IS ("SDMA")    ? COMM_SDMA
+           : IS ("RDMA")  ? COMM_RDMA
+           : IS ("LOCAL") ? COMM_LOCAL
+                          : COMM_OTHER_TRANSPORT;
 }
 
-enum comm_transport comm_task_transport (const char *name)
+enum comm_link comm_task_link (const char *name, size_t size)
 {
-    static const char *const names[] = { "", "SDMA", "RDMA", "LOCAL" };
-
-    return (enum comm_transport)one_of (name, names, 4);
-}
-
-enum comm_link comm_task_link (const char *name)
-{
-    static const char *const names[] = { "", "ON_CHIP", "HCCS", "PCIE", "SIO",
-                                         "HCCS_SW" };
-
-    return (enum comm_link)one_of (name, names, 6);
+    return IS ("ON_CHIP")   ? COMM_ON_CHIP
+           : IS ("HCCS")    ? COMM_HCCS
+           : IS ("PCIE")    ? COMM_PCIE
+           : IS ("SIO")     ? COMM_SIO
+           : IS ("HCCS_SW") ? COMM_HCCS_SW
+                            : COMM_OTHER_LINK;
 }
 
 bool comm_op_is_p2p (const char *name)
@@ -430,7 +428,13 @@ static void finish_buckets (const struct comm_work *w, struct comm_figures *f)
 /* jump: closing tasks of a burst, by the kind of op. */
 static unsigned jump_of (const char *name)
 {
-    return strcasestr (name, "send") || strcasestr (name, "receive") ? 3 : 5;
+    for (const char *p = strpbrk (name, "sSrR"); p;
+         p = strpbrk (p + 1, "sSrR")) {
+        if (strncasecmp (p, "send", 4) == 0 ||
+            strncasecmp (p, "receive", 7) == 0)
+            return 3;
+    }
+    return 5;
 }
 
 int comm_figures (struct comm_work *w, const struct comm_op *op,

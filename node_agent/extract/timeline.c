@@ -347,9 +347,10 @@ static int add_task (struct timeline *t, struct timeline_thread *th,
         .dst = k->dst >= 0 && k->dst <= INT32_MAX ? (int32_t)k->dst
                : k->dst == UINT32_MAX             ? COMM_RANK_SELF
                                                   : COMM_RANK_NONE,
-        .kind = (uint8_t)comm_task_kind (k->kind[0] ? k->kind : e->name),
-        .transport = (uint8_t)comm_task_transport (k->transport),
-        .link = (uint8_t)comm_task_link (k->link),
+        .kind = k->has_kind ? k->kind
+                            : (uint8_t)comm_task_kind (e->name, e->name_size),
+        .transport = k->transport,
+        .link = k->link,
     };
     t->tasks++;
     return 0;
