@@ -21,8 +21,8 @@ struct scan_number {
  */
 const char *scan_number (const char *p, struct scan_number *n);
 
-/* The same for the usual number, which is taken apart: *w / 10^*places.  NULL if
- * it has a sign, an exponent or more than 19 digits, or is malformed.
+/* The same for the usual number, taken apart: *w / 10^*places.  NULL if it has
+ * a sign, an exponent or more than 19 digits, or is malformed.
  */
 const char *scan_plain (const char *p, uint64_t *w, unsigned *places);
 

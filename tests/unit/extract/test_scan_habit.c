@@ -100,7 +100,8 @@ static void test_same_order (void **state)
     check_alike ("[{\"name\": \"a\", \"ts\": 1, \"x\": {}, \"args\": 2}, "
                  "{\"name\": \"b\", \"ts\": 3, \"x\": [], \"args\": 4}, "
                  "{\"name\": \"c\", \"ts\": 5, \"x\": 1, \"args\": 6}]");
-    check_alike ("[{\"ts\":1,\"name\":2},{\"ts\":3,\"name\":4},{}, {\"ts\":5}]");
+    check_alike ("[{\"ts\":1,\"name\":2},{\"ts\":3,\"name\":4},{}, "
+                 "{\"ts\":5}]");
     check_alike ("[{\n    \"name\": 1,\n    \"transport type\": 2\n}, "
                  "{\n    \"name\": 3,\n    \"transport type\": 4\n}]");
 }
