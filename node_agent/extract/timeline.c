@@ -42,6 +42,7 @@ void timeline_fini (struct timeline *t)
     free (t->ops);
     free (t->names);
     free (t->ranges);
+    sorter_destroy (t->log);
     flows_fini (&t->flows);
 }
 
@@ -58,6 +59,8 @@ void timeline_again (struct timeline *t)
     t->nops = 0;
     t->names_used = 0;
     t->rows = t->tasks = 0;
+    sorter_destroy (t->log);
+    t->log = NULL;
     t->late = t->overflow = t->launches = false;
 }
 
@@ -329,19 +332,7 @@ static int add_task (struct timeline *t, struct timeline_thread *th,
 {
     const struct trace_event *e = &t->event;
     const struct trace_task *k = &e->task;
-    struct timeline_task *tasks;
-
-    if (t->tasks == TIMELINE_TASKS_MAX)
-        return too_much (t, "communication tasks");
-    if (th->ntasks == th->cap) {
-        uint32_t cap = th->cap ? 2 * th->cap : 64;
-
-        if (!(tasks = realloc (th->tasks, cap * sizeof (*tasks))))
-            return -ENOMEM;
-        th->tasks = tasks;
-        th->cap = cap;
-    }
-    th->tasks[th->ntasks++] = (struct timeline_task){
+    const struct timeline_task task = {
         .start = start, .dur = dur, .size = k->size,
         .src = k->src >= 0 && k->src <= INT32_MAX ? (int32_t)k->src : -1,
         .dst = k->dst >= 0 && k->dst <= INT32_MAX ? (int32_t)k->dst
@@ -352,8 +343,10 @@ static int add_task (struct timeline *t, struct timeline_thread *th,
         .transport = k->transport,
         .link = k->link,
     };
-    t->tasks++;
-    return 0;
+
+    if (t->tasks == TIMELINE_TASKS_MAX)
+        return too_much (t, "communication tasks");
+    return timeline_keep_task (t, th, &task);
 }
 
 static int add_op (struct timeline *t, const struct timeline_thread *th,
