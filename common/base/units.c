@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define REAL_TEXT_MAX 1100      // a double never needs more significant digits
-#define ROUND4_QUICK 4e5        // 10^4 times less than 2^32: 2^-21 is a half ulp
+#define ROUND4_QUICK 4e5        // 10^4 of it: 2^32, with half an ulp of 2^-21
 
 static locale_t c_locale;
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;

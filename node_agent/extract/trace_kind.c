@@ -162,8 +162,8 @@ static void search_from (int fd, off_t offset, struct kineto_header *h)
 }
 
 /* Whether there is no need to search on: it is in the first bytes, or this is
- * a list of events, beside which nothing is, and a compressed file would have to
- * be inflated to its end to see that.
+ * a compressed list of events, beside which nothing is: it would have to be
+ * inflated to its end to see that.
  */
 static bool in_head (int fd, struct kineto_header *h)
 {
