@@ -6,7 +6,6 @@
 #include "base/units.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #define WANTED(t, table) ((t)->want >> (table) & 1)
@@ -171,18 +170,28 @@ static const char *link_text (uint32_t a, uint32_t b, char out[32])
     return p;
 }
 
+/* Append a text; returns where it ends. */
+static char *append (char *p, const char *end, const char *s)
+{
+    size_t n = strlen (s), room = (size_t)(end - p);
+
+    p = mempcpy (p, s, n < room ? n : room);
+    *p = '\0';
+    return p;
+}
+
 static bool add_links (struct comm_tables *t, const struct comm_op *op,
                        const struct comm_figures *f)
 {
     struct matrix_fold *fold = t->folds[comm_op_is_p2p (op->name) ? 0 : 1];
-    char name[8192], link[32];
+    char name[8192], link[32], *p;
+    const char *end = name + sizeof (name) - 1;
 
     // a '?' stands before a group that is not known: see put_link
-    (void)snprintf (name, sizeof (name), "%s@%s%s", op->name,
-                    op->group ? "" : "?",
-                    op->group ? op->group
-                              : op->other_group ? op->other_group : "");
-    (void)snprintf (t->step, sizeof (t->step), "%s", op->step);
+    p = append (append (name, end, op->name), end, op->group ? "@" : "@?");
+    (void)append (p, end, op->group ? op->group
+                          : op->other_group ? op->other_group : "");
+    (void)append (t->step, t->step + sizeof (t->step) - 1, op->step);
     for (uint32_t i = 0; i < f->nitems; i++) {
         const struct comm_item *it = &f->items[i];
         struct matrix_record r = { name, NULL, it->transport, it->size,

@@ -62,9 +62,11 @@ enum comm_link comm_task_link (const char *name, size_t size)
 
 bool comm_op_is_p2p (const char *name)
 {
-    return strncasecmp (name, "hcom_send", 9) == 0 ||
-           strncasecmp (name, "hcom_receive", 12) == 0 ||
-           strncasecmp (name, "hcom_batchsendrecv", 18) == 0;
+    return strncasecmp (name, "hcom_", 5) == 0 &&
+           strchr ("sSrRbB", name[5]) &&
+           (strncasecmp (name + 5, "send", 4) == 0 ||
+            strncasecmp (name + 5, "receive", 7) == 0 ||
+            strncasecmp (name + 5, "batchsendrecv", 13) == 0);
 }
 
 struct comm_work *comm_work_create (void)

@@ -85,6 +85,7 @@ struct timeline_thread {
     char name[TRACE_TEXT_MAX];
     struct timeline_task *tasks;
     uint32_t ntasks, cap;
+    uint32_t begun;             // where a search among them ended
 };
 
 /* A kernel that was seen lately, for the flow that leads to it; or a flow that

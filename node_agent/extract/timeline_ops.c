@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #define NO_THREAD UINT32_MAX
+#define NEAR 16u                // tasks that are looked at one by one
 #define PLACE_BITS 16           // of a plane's place, in a task's key
 
 _Static_assert (TIMELINE_THREADS_MAX <= 1u << PLACE_BITS, "places fit");
@@ -210,11 +211,22 @@ static void order_ops (struct maker *m)
     qsort (m->ops, n, sizeof (*m->ops), by_step);
 }
 
-/* How many of a plane's tasks begin before 'at'. */
-static uint32_t begun (const struct timeline_thread *th, int64_t at)
+/* How many of a plane's tasks begin before 'at'.  Ops come in the order of
+ * time: mostly it is near where the last search ended.
+ */
+static uint32_t begun (struct timeline_thread *th, int64_t at)
 {
-    uint32_t low = 0, high = th->ntasks;
+    uint32_t low = 0, high = th->ntasks, i = th->begun;
 
+    if (i == 0 || th->tasks[i - 1].start < at) {
+        for (low = i; i < high && i < low + NEAR; i++) {
+            if (th->tasks[i].start >= at)
+                break;
+        }
+        if (i == high || th->tasks[i].start >= at)
+            return th->begun = i;
+        low = i;
+    }
     while (low < high) {
         uint32_t mid = (low + high) / 2;
 
@@ -223,7 +235,7 @@ static uint32_t begun (const struct timeline_thread *th, int64_t at)
         else
             high = mid;
     }
-    return low;
+    return th->begun = low;
 }
 
 static bool no_memory (struct maker *m)
@@ -394,7 +406,7 @@ static bool take_kept (struct maker *m, const struct sorted_op *o, size_t *n)
     const struct role *r = &m->roles[o->op->thread];
 
     for (uint32_t i = r->first; i < r->first + r->plane; i++) {
-        const struct timeline_thread *th = &m->t->threads[m->planes[i]];
+        struct timeline_thread *th = &m->t->threads[m->planes[i]];
         uint32_t from = begun (th, o->op->start), to = begun (th, o->limit);
 
         for (uint32_t j = from; j < to; j++) {
