@@ -1,10 +1,14 @@
 /* cli/run.h - rollcall run, between its files
  *
  * run_main.c      options, and which part this process plays
+ * run_child.c     what COMMAND is
+ * run_meet.c      how wrappers find the aggregator: over MPI, or by a file
+ * run_disk.c      what is not well with where captures go
  * run_job.c       directories, names and daemons of a run
  * run_net.c       addresses: binding, announcing, probing
  * run_keys.c      keys: made, handed out, forgotten
- * run_wrap.c      around one COMMAND
+ * run_command.c   COMMAND as a child
+ * run_wrap.c      around one COMMAND (run_wrap_end.c: how that ends)
  * run_launch.c    in front of a launcher (--launcher)
  * run_result.c    what came of it (also for rollcall wait)
  */
@@ -17,6 +21,7 @@
 #include "world/world.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -78,6 +83,32 @@ static inline bool run_is_served (const struct run *r)
     return r->opt->aggregator && !r->opt->launched;
 }
 
+/* ---- run_child.c ---- */
+
+/* Fill r->mpi_child by --child and COMMAND; 0, or EXIT_USAGE after a word. */
+int run_choose_child (struct run *r);
+
+/* ---- run_meet.c ---- */
+
+/* This process has the aggregator: make job, directory and keys, bind, and say
+ * how it is reached.  If b->ok is false, b->why says what went wrong.
+ */
+void run_fill_bulletin (struct run *r, struct world_bulletin *b);
+
+/* Fill job, endpoints and keys of 'r' by those of rank 0: over MPI, all ranks
+ * together and before any daemon is started, or by a file that rank 0 writes
+ * and takes away when the run is over.  0, or an exit status after a word, of
+ * what all ranks know by rank 0 alone.
+ */
+int run_discover (struct run *r);
+int run_meet_by_files (struct run *r);
+void run_remove_meeting (struct run *r);
+
+/* ---- run_disk.c ---- */
+
+/* Warn of what may keep this host's captures from being written. */
+void run_warn_of_disk (const struct run *r);
+
 /* ---- run_job.c ---- */
 
 /* A new id that no other run has. */
@@ -124,6 +155,11 @@ int run_bind (struct run *r, struct err *err);
 /* The first announced endpoint that answers into r->endpoint. */
 int run_probe (struct run *r, struct err *err);
 
+/* Whether the aggregator that was started here answers: it speaks first.  That
+ * it can be connected to says nothing, the kernel does that for it.
+ */
+bool run_answers (const struct run *r);
+
 /* An address and a port for the COMMANDs' own rendezvous. */
 void run_choose_master (struct run *r);
 
@@ -153,6 +189,20 @@ int run_write_server_keys (const struct run *r, char dir[PATH_MAX],
 
 /* For an agent: a file for its --key, which it removes when it has read it. */
 int run_write_agent_key (const struct run *r, char path[PATH_MAX],
+                         struct err *err);
+
+/* ---- run_command.c ---- */
+
+struct run_given {              // to this process, for COMMAND to have again
+    sigset_t mask;              // what was blocked
+    void (*on_pipe) (int);      // what became of a broken pipe
+};
+
+/* Where this rank's profiler is to write, made. */
+int run_capture_dir (const struct run *r, char out[PATH_MAX], struct err *err);
+
+/* Start COMMAND, which dies with this process: its pid, or -errno. */
+pid_t run_start_command (const struct run *r, const struct run_given *given,
                          struct err *err);
 
 /* ---- run_wrap.c, run_launch.c ---- */

@@ -3,32 +3,18 @@
  * A program of its own, so that the front door does not load MPI.  See
  * rollcall-run(1) for the forms in which it is called.
  */
-#include "check.h"
 #include "run.h"
 
 #include "analyse/analyser.h"
-#include "base/clock.h"
-#include "base/digest.h"
 #include "base/fileio.h"
-#include "base/json.h"
 #include "base/log.h"
-#include "base/space.h"
 #include "guard/release.h"
-#include "net/keys.h"
 
-#include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define BULLETIN_LIMIT_NS (15 * NS_PER_S)       // for rank 0 to write it
-#define BULLETIN_MAX 65536
 
 static const struct option_spec options[] = {
     { "out", 'o', OPTION_TEXT, offsetof (struct run_options, out), "OUT", ".",
@@ -84,26 +70,7 @@ static const struct option_spec options[] = {
       "ROLLCALL_QUIET_PERIOD", 0, 0,
       "While COMMAND runs, a capture without analyse.done is finished when "
       "nothing in it has changed for so long." },
-    { "analyse-with", 0, OPTION_TEXT,
-      offsetof (struct run_options, analyse_with), "COMMAND", NULL,
-      "ROLLCALL_ANALYSE_WITH", 0, 0,
-      "Analyse captures that never were with COMMAND, words for a shell, and "
-      "the capture's directory behind them. none: do not. Without it: with "
-      "torch_npu's own analysis if python3 can import torch_npu." },
-    { "analyse-jobs", 0, OPTION_INT,
-      offsetof (struct run_options, analyse_jobs), "N", "1",
-      "ROLLCALL_ANALYSE_JOBS", 1, ANALYSER_JOBS_MAX,
-      "How many captures are analysed at once, at most; fewer while there is "
-      "not enough free memory." },
-    { "analyse-timeout", 0, OPTION_DURATION,
-      offsetof (struct run_options, analyse_timeout_ns), "TIME", "1h",
-      "ROLLCALL_ANALYSE_TIMEOUT", 0, 0,
-      "An analysis that takes longer is killed." },
-    { "analyse-memory", 0, OPTION_BYTES,
-      offsetof (struct run_options, analyse_memory), "SIZE", "0",
-      "ROLLCALL_ANALYSE_MEMORY", 0, 0,
-      "How much address space each process of an analysis may have, as 20GB; "
-      "0 is half of the machine's memory." },
+    ANALYSER_OPTIONS (struct run_options),
     { "aggregator", 'a', OPTION_TEXT,
       offsetof (struct run_options, aggregator), "ENDPOINT,...", NULL, NULL, 0,
       0, "Deliver to an aggregator that is there already." },
@@ -123,101 +90,19 @@ const struct command_spec run_command = {
     options, sizeof (options) / sizeof (options[0]),
 };
 
-/* ---- what COMMAND is ---- */
+/* ---- the parts ---- */
 
-/* Find the file that execvp would run; false if there is none. */
-static bool find_program (const char *name, char out[PATH_MAX])
-{
-    const char *path = getenv ("PATH");
-
-    if (strchr (name, '/'))
-        return snprintf (out, PATH_MAX, "%s", name) < PATH_MAX;
-    for (const char *p = path ? path : "/usr/bin:/bin"; *p;) {
-        size_t n = strcspn (p, ":");
-
-        if (snprintf (out, PATH_MAX, "%.*s/%s", (int)n, p, name) < PATH_MAX &&
-            access (out, X_OK) == 0)
-            return true;
-        p += n + (p[n] == ':');
-    }
-    return false;
-}
-
-/* Whether an ELF file names libmpi among the libraries that it needs: looked
- * for in its string tables, which are read without trusting any of its
- * offsets.
- */
-static bool needs_libmpi (const char *path)
-{
-    static const char wanted[] = "libmpi";
-    unsigned char head[SELFMAG];
-    char block[65536];
-    int fd = open (path, O_RDONLY | O_CLOEXEC);
-    off_t at = 0;
-    bool found = false;
-    ssize_t n;
-
-    if (fd < 0)
-        return false;
-    if (fileio_pread_all (fd, head, SELFMAG, 0) == 0 &&
-        memcmp (head, ELFMAG, SELFMAG) == 0) {
-        while (!found && (n = pread (fd, block, sizeof (block), at)) > 0) {
-            found = memmem (block, (size_t)n, wanted, sizeof (wanted) - 1);
-            if (n < (ssize_t)sizeof (block))
-                break;
-            at += n - (ssize_t)sizeof (wanted);         // across the seam
-        }
-    }
-    (void)close (fd);
-    return found;
-}
-
-static int choose_child (struct run *r)
-{
-    char path[PATH_MAX];
-
-    if (strcmp (r->opt->child, "mpi") == 0)
-        r->mpi_child = true;
-    else if (strcmp (r->opt->child, "auto") == 0)
-        r->mpi_child = find_program (r->command[0], path) &&
-                       needs_libmpi (path);
-    else if (strcmp (r->opt->child, "plain") != 0)
-        return RUN_FAIL (EXIT_USAGE, "--child: \"%s\" is none of auto, plain, "
-                         "mpi", r->opt->child);
-    return 0;
-}
-
-/* ---- how the aggregator is found ---- */
-
-/* This process has the aggregator: bind, and say how it is reached. */
-static void fill_bulletin (struct run *r, struct world_bulletin *b)
+static int start_collection (struct run *r)
 {
     struct err err = { "" };
 
-    memset (b, 0, sizeof (*b));
-    if (r->opt->job)
-        (void)snprintf (r->job, sizeof (r->job), "%s", r->opt->job);
-    else
-        run_new_job (r->job);
-    b->ok = run_check_out (r, &err) == 0 && run_make_new_dir (r, &err) == 0 &&
-            run_make_keys (r, &err) == 0 && run_bind (r, &err) == 0;
-    if (b->ok)
-        run_choose_master (r);
-    memcpy (b->job, r->job, sizeof (b->job));
-    memcpy (b->endpoints, r->endpoints, sizeof (b->endpoints));
-    memcpy (b->master_addr, r->master_addr, sizeof (b->master_addr));
-    b->master_port = r->master_port;
-    b->keys = r->keys;
-    (void)snprintf (b->why, sizeof (b->why), "%s", err.text);
-}
-
-static void take_bulletin (struct run *r, const struct world_bulletin *b)
-{
-    memcpy (r->job, b->job, sizeof (r->job));
-    memcpy (r->endpoints, b->endpoints, sizeof (r->endpoints));
-    memcpy (r->master_addr, b->master_addr, sizeof (r->master_addr));
-    r->master_port = b->master_port;
-    r->keys = b->keys;
+    if ((run_is_served (r) ? run_make_new_dir (r, &err)
+                           : run_make_dir (r, &err)) < 0)
+        return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
+    run_warn_of_disk (r);
+    if (r->listener >= 0 && run_start_aggregator (r, &err) < 0)
+        return RUN_FAIL (EX_OSERR, "%s", err.text);
+    return 0;
 }
 
 /* The first line, so that `rollcall wait` can pick up. */
@@ -230,276 +115,13 @@ static void print_job (const struct run *r)
     (void)fflush (stdout);
 }
 
-/* Whether the run may begin; rank 0 says why not. */
-static int judge (struct run *r, const struct world_bulletin *b, bool all_ok)
-{
-    bool says = r->world.rank == 0;
-
-    if (!b->ok)
-        return says ? RUN_FAIL (EX_CANTCREAT, "%s", b->why) : EX_CANTCREAT;
-    if (!all_ok)
-        return says ? RUN_FAIL (EX_OSERR, "a rank has no memory") : EX_OSERR;
-    return 0;
-}
-
-/* Discovery over MPI: all ranks together, before any daemon is started. */
-static int discover (struct run *r)
-{
-    struct world_bulletin b = { .ok = true };
-    struct world_member *members = NULL;
-    struct err err = { "" };
-    bool all_ok = false;
-    int rc, status;
-
-    if (r->world.rank == 0)
-        fill_bulletin (r, &b);
-    rc = world_discover (&r->world, r->host, r->key, &b, &all_ok, &members,
-                         &err);
-    free (members);
-    if (rc < 0)
-        status = RUN_FAIL (rc == -EINVAL ? EX_CONFIG : EX_OSERR, "%s",
-                           err.text);
-    else
-        status = judge (r, &b, all_ok);
-    world_leave ();
-    if (status == 0)
-        take_bulletin (r, &b);
-    return status;
-}
-
-/* Without MPI: rank 0 writes how it is reached to a file that is named after
- * the launch, in this host's state directory and in OUT; the others wait for
- * either.  A launch may be named like an earlier one (torchrun's are), so a
- * file counts only while its writer lives and listens.
- */
-struct meeting {
-    char near[PATH_MAX], far[PATH_MAX];
-};
-
-static int name_meeting (struct run *r, struct meeting *m, struct err *err)
-{
-    char state[PATH_MAX], hex[DIGEST_HEX_SIZE];
-    struct digest d = { { 0 } };
-    const char *instance = r->world.instance;
-    int rc = run_state_dir (r->opt->state, state, err), near, far;
-
-    if (rc < 0)
-        return rc;
-    (void)digest_of (instance, strlen (instance), &d);
-    digest_hex (&d, hex);
-    near = snprintf (m->near, sizeof (m->near), "%s/meet-%.16s.json", state,
-                     hex);
-    far = snprintf (m->far, sizeof (m->far), "%s/.rollcall-%.16s.json", r->out,
-                    hex);
-    return near < 0 || near >= PATH_MAX || far < 0 || far >= PATH_MAX
-               ? err_set (err, ENAMETOOLONG, "path is too long: %s", state)
-               : 0;
-}
-
-static int write_meeting (struct run *r, struct err *err)
-{
-    struct json *j = json_object ();
-    struct meeting m;
-    char *text;
-    int rc = name_meeting (r, &m, err);
-
-    json_add_text (j, "job", r->job);
-    json_add_text (j, "endpoints", r->endpoints);
-    json_add_text (j, "master_addr", r->master_addr);
-    json_add_int (j, "master_port", r->master_port);
-    json_add_text (j, "server_public", r->keys.server_public);
-    json_add_text (j, "agent_public", r->keys.agent_public);
-    json_add_text (j, "agent_secret", r->keys.agent_secret);
-    json_add_int (j, "pid", getpid ());
-    json_add_int (j, "start_time", run_start_time (getpid ()));
-    text = json_print (j, true);
-    json_free (j);
-    if (!text)
-        return err_set (err, ENOMEM, "no memory");
-    if (rc == 0)
-        rc = fileio_replace (m.near, text, strlen (text), 0600, err);
-    if (rc == 0 && r->all_interfaces)
-        rc = fileio_replace (m.far, text, strlen (text), 0600, err);
-    free (text);
-    return rc;
-}
-
-static void remove_meeting (struct run *r)
-{
-    struct meeting m;
-
-    if (name_meeting (r, &m, NULL) < 0)
-        return;
-    (void)unlink (m.near);
-    if (r->all_interfaces)
-        (void)unlink (m.far);
-}
-
-static bool writer_lives (const struct json *j)
-{
-    int64_t pid = 0, start = 0;
-    int fd;
-
-    (void)json_int (json_get (j, "pid"), &pid);
-    (void)json_int (json_get (j, "start_time"), &start);
-    if ((fd = run_open_process ((pid_t)pid, start)) < 0)
-        return false;
-    (void)close (fd);
-    return true;
-}
-
-static bool read_meeting (struct run *r, const char *path, bool near)
-{
-    struct world_bulletin b = { .ok = true };
-    struct json *j = NULL;
-    struct buf text;
-    bool valid;
-
-    buf_init (&text, BULLETIN_MAX);
-    // nobody else's: who can write it would be the aggregator
-    if (key_read_private (path, &text, NULL) == 0)
-        j = json_parse ((const char *)text.data, text.size, NULL);
-    buf_fini (&text);
-    valid = j && (!near || writer_lives (j));
-    (void)snprintf (b.job, sizeof (b.job), "%s",
-                    json_text (json_get (j, "job"), ""));
-    (void)snprintf (b.endpoints, sizeof (b.endpoints), "%s",
-                    json_text (json_get (j, "endpoints"), ""));
-    (void)snprintf (b.master_addr, sizeof (b.master_addr), "%s",
-                    json_text (json_get (j, "master_addr"), ""));
-    (void)json_int (json_get (j, "master_port"), &b.master_port);
-    (void)snprintf (b.keys.server_public, WORLD_KEY_SIZE, "%s",
-                    json_text (json_get (j, "server_public"), ""));
-    (void)snprintf (b.keys.agent_public, WORLD_KEY_SIZE, "%s",
-                    json_text (json_get (j, "agent_public"), ""));
-    (void)snprintf (b.keys.agent_secret, WORLD_KEY_SIZE, "%s",
-                    json_text (json_get (j, "agent_secret"), ""));
-    json_free (j);
-    if (valid)
-        take_bulletin (r, &b);
-    return valid;
-}
-
-static int wait_meeting (struct run *r)
-{
-    int64_t limit = clock_mono_ns () + BULLETIN_LIMIT_NS;
-    struct err err = { "" };
-    struct meeting m;
-    bool found = false;
-
-    if (run_check_out (r, &err) < 0 || name_meeting (r, &m, &err) < 0)
-        return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
-    while (clock_mono_ns () < limit) {
-        found = read_meeting (r, m.near, true) ||
-                read_meeting (r, m.far, false);
-        if (found && run_probe (r, &err) == 0)
-            return 0;
-        (void)poll (NULL, 0, 50);
-    }
-    if (found)
-        return RUN_FAIL (EX_UNAVAILABLE, "%s", err.text);
-    return RUN_FAIL (EX_CONFIG, "rank %lld on host %s does not find the "
-                     "aggregator of rank 0: OUT (%s) is not visible here. Use "
-                     "one of\n"
-                     "  rollcall run --launcher \"mpirun ...\" -o OUT "
-                     "-- COMMAND\n"
-                     "  mpirun ... rollcall run --child mpi "
-                     "--aggregator tcp://HOST:PORT --job ID -- COMMAND",
-                     (long long)r->world.rank, r->host, r->out);
-}
-
-static int meet_by_files (struct run *r)
-{
-    struct world_bulletin b;
-    struct err err = { "" };
-
-    if (r->world.rank != 0)
-        return wait_meeting (r);
-    fill_bulletin (r, &b);
-    if (!b.ok)
-        return RUN_FAIL (EX_CANTCREAT, "%s", b.why);
-    if (r->world.size > 1 && write_meeting (r, &err) < 0)
-        return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
-    return 0;
-}
-
-/* ---- the parts ---- */
-
-struct looked_at {              // file systems, each once
-    uint64_t ids[OPTION_LIST_MAX + 2];
-    size_t n;
-};
-
-static bool is_new (struct looked_at *l, const char *dir)
-{
-    struct space s = { .id = 0 };
-
-    (void)space_of (dir, &s, NULL);
-    for (size_t i = 0; i < l->n; i++) {
-        if (s.id && l->ids[i] == s.id)
-            return false;
-    }
-    l->ids[l->n++] = s.id;
-    return true;
-}
-
-static void warn_of_dir (const struct run *r, struct looked_at *l,
-                         const char *dir, const char *when)
-{
-    const struct check checks[] = {
-        check_room (dir, r->opt->expect_bytes), check_inodes (dir),
-        check_local (dir),
-    };
-    // what is shared is so on every host: one says it
-    size_t n = r->world.rank == 0 ? 3 : 2;
-
-    if (!is_new (l, dir))
-        return;
-    for (size_t i = 0; i < n; i++) {
-        if (checks[i].state != CHECK_OK)
-            (void)RUN_FAIL (0, "warning: host %s: %s%s", r->host, when,
-                            checks[i].text);
-    }
-}
-
-/* What is not well with the directories that captures may go to, once a node:
- * to fail when the profiler writes is too late.
- */
-static void warn_of_disk (const struct run *r)
-{
-    struct looked_at l = { .n = 0 };
-    char cwd[PATH_MAX];
-
-    if (r->opt->launcher || r->world.local_rank > 0)
-        return;                 // another one says it
-    warn_of_dir (r, &l, r->dir, "");
-    for (size_t i = 0; i < r->opt->watch.n; i++)
-        warn_of_dir (r, &l, r->opt->watch.items[i], "");
-    if (getcwd (cwd, sizeof (cwd)))
-        warn_of_dir (r, &l, cwd, "if COMMAND's profiler writes into its "
-                     "working directory: ");
-}
-
-static int start_collection (struct run *r)
-{
-    struct err err = { "" };
-
-    if ((run_is_served (r) ? run_make_new_dir (r, &err)
-                           : run_make_dir (r, &err)) < 0)
-        return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
-    warn_of_disk (r);
-    if (r->listener >= 0 && run_start_aggregator (r, &err) < 0)
-        return RUN_FAIL (EX_OSERR, "%s", err.text);
-    return 0;
-}
-
 static int front_end (struct run *r)
 {
     struct world_bulletin b;
     int status;
 
     r->all_interfaces = !run_stays_here (r->opt);
-    fill_bulletin (r, &b);
+    run_fill_bulletin (r, &b);
     if (!b.ok)
         return RUN_FAIL (EX_CANTCREAT, "%s", b.why);
     if ((status = start_collection (r)) != 0)
@@ -521,9 +143,9 @@ static int wrapper (struct run *r)
                         r->opt->aggregator);
     } else if (r->mpi_child || r->world.size == 1 ||
                strcmp (r->world.launcher, "torchrun") == 0) {
-        status = meet_by_files (r);
+        status = run_meet_by_files (r);
     } else {
-        status = discover (r);
+        status = run_discover (r);
     }
     if (status != 0 || (status = start_collection (r)) != 0)
         return status;
@@ -535,7 +157,7 @@ static int wrapper (struct run *r)
         print_job (r);
     status = run_wrap (r);
     if (r->owns_aggregator)
-        remove_meeting (r);
+        run_remove_meeting (r);
     return status;
 }
 
@@ -605,7 +227,7 @@ int main (int argc, char **argv)
     host_name (r.host, sizeof (r.host));
     host_key (r.key);
     if ((status = check_options (&opt)) != 0 ||
-        (status = choose_child (&r)) != 0)
+        (status = run_choose_child (&r)) != 0)
         return status;
     if (opt.launcher)
         return front_end (&r);

@@ -18,6 +18,7 @@
 
 #define BACKLOG 1024
 #define PROBE_MS 3000           // for one address to answer
+#define ANSWER_MS 1000          // for the first byte of an aggregator
 #define PREFIX "tcp://"
 
 /* A listening socket on the port (0: any); -errno. */
@@ -260,4 +261,37 @@ int run_probe (struct run *r, struct err *err)
                     "%s: is it on another host that listens on loopback only "
                     "(--interface), or is a firewall in between "
                     "(--interface, --port)?", r->host, r->endpoints);
+}
+
+/* A connection to the aggregator that was started here, through our copy of
+ * the descriptor it listens on.
+ */
+static int reach_own (const struct run *r)
+{
+    struct sockaddr_storage at;
+    socklen_t size = sizeof (at);
+    int fd;
+
+    if (getsockname (r->listener, (struct sockaddr *)&at, &size) < 0)
+        return -1;
+    fd = socket (at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && connect (fd, (struct sockaddr *)&at, size) < 0 &&
+        errno != EINPROGRESS) {
+        (void)close (fd);
+        return -1;
+    }
+    return fd;
+}
+
+bool run_answers (const struct run *r)
+{
+    struct pollfd p = { .fd = reach_own (r), .events = POLLIN };
+    char byte;
+    bool yes;
+
+    if (p.fd < 0)
+        return false;
+    yes = poll (&p, 1, ANSWER_MS) == 1 && recv (p.fd, &byte, 1, 0) == 1;
+    (void)close (p.fd);
+    return yes;
 }

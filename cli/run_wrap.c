@@ -5,7 +5,7 @@
  * with the wrapper, the wrapper ends with its launcher.  Nothing depends on
  * cleaning up here: a wrapper may be killed at any time.
  */
-#include "run.h"
+#include "run_wrap.h"
 
 #include "base/clock.h"
 #include "base/fileio.h"
@@ -13,7 +13,6 @@
 #include "control/control.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +20,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,124 +30,15 @@
 #define GRACE_NS (30 * NS_PER_S)        // of silence beyond the deadline: an
                                         // agent at nice 19 of a busy node
 #define ASK_NS (10 * NS_PER_S)          // between two questions meanwhile
-#define ANSWER_MS 1000                  // for the first byte of an aggregator
-
 #define CLOCK_GRAIN_NS (20 * NS_PER_MS) // dates of files may lag so much
-
-struct wrap {
-    struct run *r;
-    pid_t child;                // 0: has ended
-    int control;                // to the agent, -1: none
-    int signals;                // signalfd
-    int aggregator;             // pidfd, -1
-    int64_t began_ns, kill_ns;  // when to SIGKILL; 0: not planned
-    int64_t ended_ns, over_ns;
-    int64_t asked_ns;           // the agent, last
-    int64_t silent_ns;          // since when it owes an answer, 0: it does not
-    int status;                 // of COMMAND: exit status or 128 + signal
-    bool stopped;               // it was ended on request
-    bool launcher_ended;        // the launcher wants us to go
-    bool noted;                 // the agent knows that COMMAND has ended
-    bool over;                  // the agent says that the job is
-    unsigned restarts;          // of the agent
-    bool given_up;              // nobody answers who could say so
-    char undelivered[512];      // what the agent says of it, if anything
-    char why[512];              // in words, for the roll
-    int64_t since_ns;           // wall clock, before COMMAND began
-    sigset_t mask;              // what was blocked, and what became of a
-    void (*on_pipe) (int);      // broken pipe, when we were started
-};
 
 /* ---- COMMAND ---- */
 
-static void drop_launcher_variables (void)
-{
-    for (size_t k = 0; world_launcher_variables[k]; k++) {
-        const char *pattern = world_launcher_variables[k];
-        size_t n = strlen (pattern) - (strchr (pattern, '*') != NULL);
-
-        for (char **e = environ; *e;) {
-            char name[256];
-            size_t size = strcspn (*e, "=");
-
-            if (strncmp (*e, pattern, n) != 0 || size >= sizeof (name)) {
-                e++;
-                continue;
-            }
-            memcpy (name, *e, size);
-            name[size] = '\0';
-            (void)unsetenv (name);
-        }
-    }
-}
-
-static void set_number (const char *name, int64_t value, bool replace)
-{
-    char text[24];
-
-    (void)snprintf (text, sizeof (text), "%lld", (long long)value);
-    (void)setenv (name, text, replace);
-}
-
-static void set_environment (const struct run *r, const char *capture_dir)
-{
-    bool own = !r->mpi_child;   // an MPI program keeps what it was given
-
-    if (own && strcmp (r->world.launcher, "torchrun") != 0)
-        drop_launcher_variables ();
-    set_number ("RANK", r->world.rank, own);
-    set_number ("WORLD_SIZE", r->world.size, own);
-    set_number ("LOCAL_RANK", r->world.local_rank, own);
-    if (r->master_addr[0]) {
-        (void)setenv ("MASTER_ADDR", r->master_addr, 0);
-        set_number ("MASTER_PORT", r->master_port, false);
-    }
-    (void)setenv ("ROLLCALL_JOB", r->job, 1);
-    (void)setenv ("ROLLCALL_CAPTURE_DIR", capture_dir, 1);
-    (void)setenv ("ASCEND_WORK_PATH", capture_dir, 1);
-}
-
-static void become_command (const struct wrap *w, const char *capture_dir,
-                            pid_t wrapper)
-{
-    const struct run *r = w->r;
-
-    (void)prctl (PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid () != wrapper)
-        _exit (128 + SIGKILL);          // it died before we asked
-    (void)signal (SIGPIPE, w->on_pipe);
-    (void)sigprocmask (SIG_SETMASK, &w->mask, NULL);
-    set_environment (r, capture_dir);
-    (void)execvp (r->command[0], r->command);
-    (void)RUN_FAIL (127, "cannot run %s: %s", r->command[0],
-                    strerror (errno));
-    _exit (errno == ENOENT ? 127 : 126);
-}
-
-static int capture_dir (const struct run *r, char out[PATH_MAX],
-                        struct err *err)
-{
-    int n = snprintf (out, PATH_MAX, "%s/captures/rank%lld", r->dir,
-                      (long long)r->world.rank);
-
-    if (n < 0 || n >= PATH_MAX)
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", r->dir);
-    return fileio_mkdirs (out, FILEIO_DIR_MODE, err);
-}
-
 static int start_command (struct wrap *w, struct err *err)
 {
-    char dir[PATH_MAX];
-    pid_t self = getpid ();
-    int rc = capture_dir (w->r, dir, err);
-
-    if (rc < 0)
-        return rc;
     w->began_ns = clock_mono_ns ();
-    w->child = fork ();
-    if (w->child == 0)
-        become_command (w, dir, self);
-    return w->child < 0 ? err_sys (err, errno, "cannot fork") : 0;
+    w->child = run_start_command (w->r, &w->given, err);
+    return w->child < 0 ? (int)w->child : 0;
 }
 
 static void end_command (struct wrap *w, int sig)
@@ -195,7 +84,7 @@ static void say_hello (struct wrap *w)
     json_add_int (j, "pid", getpid ());
     (void)snprintf (since, sizeof (since), "%lld", (long long)w->since_ns);
     json_add_text (j, "since_ns", since);
-    if (capture_dir (r, dir, NULL) == 0)
+    if (run_capture_dir (r, dir, NULL) == 0)
         json_add_text (j, "capture_dir", dir);
     dirs = json_add_array (j, "watch");
     if (getcwd (dir, sizeof (dir)))
@@ -338,14 +227,14 @@ static int open_signals (struct wrap *w)
     sigset_t set;
 
     (void)signal (SIGCHLD, SIG_DFL);    // or children would vanish unseen
-    w->on_pipe = signal (SIGPIPE, SIG_IGN);
+    w->given.on_pipe = signal (SIGPIPE, SIG_IGN);
     (void)sigemptyset (&set);
     (void)sigaddset (&set, SIGCHLD);
     for (size_t i = 0; i < sizeof (list) / sizeof (list[0]); i++) {
         if (!cli_is_ignored (list[i]))
             (void)sigaddset (&set, list[i]);
     }
-    (void)sigprocmask (SIG_BLOCK, &set, &w->mask);
+    (void)sigprocmask (SIG_BLOCK, &set, &w->given.mask);
     w->signals = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return w->signals < 0 ? -errno : 0;
 }
@@ -375,42 +264,6 @@ static void aggregator_ended (struct wrap *w)
     }
 }
 
-/* A connection to the aggregator that was started here, through our copy of
- * the descriptor it listens on.
- */
-static int reach_aggregator (const struct wrap *w)
-{
-    struct sockaddr_storage at;
-    socklen_t size = sizeof (at);
-    int fd;
-
-    if (getsockname (w->r->listener, (struct sockaddr *)&at, &size) < 0)
-        return -1;
-    fd = socket (at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && connect (fd, (struct sockaddr *)&at, size) < 0 &&
-        errno != EINPROGRESS) {
-        (void)close (fd);
-        return -1;
-    }
-    return fd;
-}
-
-/* Whether the aggregator that was started here answers: it speaks first.  That
- * it is connected says nothing, the kernel does that for it.
- */
-static bool aggregator_answers (const struct wrap *w)
-{
-    struct pollfd p = { .events = POLLIN };
-    char byte;
-    bool yes;
-
-    if (w->aggregator < 0 || (p.fd = reach_aggregator (w)) < 0)
-        return false;
-    yes = poll (&p, 1, ANSWER_MS) == 1 && recv (p.fd, &byte, 1, 0) == 1;
-    (void)close (p.fd);
-    return yes;
-}
-
 /* ---- waiting ---- */
 
 /* The deadline has passed and it is not over: is there anybody left to say
@@ -425,7 +278,7 @@ static void ask (struct wrap *w)
         now - w->ended_ns < w->r->opt->deadline_ns)
         return;
     w->asked_ns = now;
-    if (w->silent_ns == 0 || aggregator_answers (w))
+    if (w->silent_ns == 0 || (w->aggregator >= 0 && run_answers (w->r)))
         w->silent_ns = now;
     w->given_up = now - w->silent_ns >= GRACE_NS;
     say_ended (w);
@@ -490,99 +343,6 @@ static void turn (struct wrap *w)
     ask (w);
 }
 
-static long agent_pid (const struct wrap *w)
-{
-    struct ucred peer = { .pid = 0 };
-    socklen_t size = sizeof (peer);
-
-    (void)getsockopt (w->control, SOL_SOCKET, SO_PEERCRED, &peer, &size);
-    return (long)peer.pid;
-}
-
-/* "the agent (pid 1) and the aggregator (pid 2) of host a do not answer",
- * whichever it is; false if there is nothing to blame them for.
- */
-static bool name_silent (const struct wrap *w, char *out, size_t max)
-{
-    bool agent = w->given_up && w->control >= 0;
-    bool aggregator = w->aggregator >= 0 && !aggregator_answers (w);
-    char a[48] = "", b[48] = "";
-
-    if (agent)
-        (void)snprintf (a, sizeof (a), "the agent (pid %ld)", agent_pid (w));
-    if (aggregator)
-        (void)snprintf (b, sizeof (b), "the aggregator (pid %ld)",
-                        (long)w->r->aggregator);
-    (void)snprintf (out, max, "%s%s%s of host %s %s not answer", a,
-                    agent && aggregator ? " and " : "", b, w->r->host,
-                    agent && aggregator ? "do" : "does");
-    return agent || aggregator;
-}
-
-/* It is not over, and there is nobody to wait for. */
-static int no_result (struct wrap *w, int status)
-{
-    const struct run *r = w->r;
-    char who[HOST_NAME_MAX_BYTES + 160];
-
-    if (name_silent (w, who, sizeof (who)))
-        return RUN_FAIL (status, "job %s has no result yet: %s, %lld s after "
-                         "COMMAND ended (stopped, or stuck?); captures are "
-                         "safe on the nodes' disks (below %s/captures here); "
-                         "when it goes on (kill -CONT), rollcall wait %s "
-                         "tells the result", r->job, who,
-                         (long long)((clock_mono_ns () - w->ended_ns) /
-                                     NS_PER_S), r->dir, r->job);
-    return RUN_FAIL (status, "job %s has no result yet: captures are safe on "
-                     "the nodes' disks (below %s here); rollcall wait %s "
-                     "looks again", r->job, r->dir, r->job);
-}
-
-/* The aggregator is a service: each returns the status of its own COMMAND.
- * While other hosts may be running theirs, no other: the launcher would kill
- * them.
- */
-static int served_status (const struct wrap *w)
-{
-    const struct run *r = w->r;
-    int status = w->stopped ? 0 : w->status;
-
-    if (!w->undelivered[0] || r->world.local_rank > 0)
-        return status;
-    (void)RUN_FAIL (0, "job %s: %s; captures stay where they are (below "
-                    "%s/captures, or where COMMAND wrote them). When %s can "
-                    "be reached: rollcall-agent --once --job %s --aggregator "
-                    "%s%s DIR delivers those below DIR", r->job,
-                    w->undelivered, r->dir, r->endpoint, r->job, r->endpoint,
-                    r->opt->raw ? " --raw" : "");
-    return status == 0 && r->world.local_size == r->world.size
-               ? EX_UNAVAILABLE : status;
-}
-
-/* What the launcher is to see. */
-static int final_status (struct wrap *w)
-{
-    struct run *r = w->r;
-    enum cli_format format = cli_format (r->opt->json, r->opt->text);
-    int command = 0, roll;
-
-    if (w->launcher_ended)
-        return w->status ? w->status : 128 + SIGTERM;
-    if (run_is_served (r) && !w->given_up)
-        return served_status (w);
-    if (!r->owns_aggregator && w->given_up && r->world.local_rank == 0)
-        (void)no_result (w, 0);         // one of this host tells
-    if (!r->owns_aggregator) {
-        // rank 0 or the front end returns the status of the one that failed;
-        // without either, each returns its own
-        return r->opt->aggregator && !w->stopped ? w->status : 0;
-    }
-    roll = run_print_result (&run_command, r->dir, r->job, format, &command);
-    if (roll == -ENOENT)
-        return no_result (w, w->status ? w->status : EX_UNAVAILABLE);
-    return command > 0 ? command : w->status && !w->stopped ? w->status : roll;
-}
-
 int run_wrap (struct run *r)
 {
     struct wrap w = { .r = r, .control = -1, .signals = -1, .aggregator = -1,
@@ -601,7 +361,7 @@ int run_wrap (struct run *r)
         watch_aggregator (&w);
     while (must_stay (&w))
         turn (&w);
-    status = final_status (&w);
+    status = wrap_end (&w);
     (void)close (w.control);
     return status;
 }

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -29,6 +30,19 @@
                                         // closes what is there for a while
 #define STRAGGLER_NS (10 * NS_PER_S)    // for wrappers that start late
 #define PROBLEM_NS (60 * NS_PER_S)      // one line about connecting in so long
+
+void agent_note (struct agent *a, enum log_level level, const char *event,
+                 const char *fmt, ...)
+{
+    char text[MESSAGE_TEXT_MAX];
+    va_list ap;
+
+    va_start (ap, fmt);
+    (void)vsnprintf (text, sizeof (text), fmt, ap);
+    va_end (ap);
+    log_text (level, event, "%s", text);
+    (void)ship_note (a->ship, text);
+}
 
 /* ---- the end ---- */
 

@@ -317,16 +317,12 @@ size_t agent_open_count (const struct agent *a)
 void agent_note_analyses (struct agent *a)
 {
     size_t n = agent_open_count (a);
-    char note[MESSAGE_TEXT_MAX];
 
-    if (n == 0)
-        return;
-    (void)snprintf (note, sizeof (note), "host %s: %zu captures were still to "
-                    "be analysed when half of the deadline had passed; those "
-                    "that were not ready at its end are raw: give a longer "
-                    "--deadline", a->host, n);
-    log_text (LOG_LEVEL_WARN, "analyse", "%s", note);
-    (void)ship_note (a->ship, note);
+    if (n > 0)
+        agent_note (a, LOG_LEVEL_WARN, "analyse", "host %s: %zu captures were "
+                    "still to be analysed when half of the deadline had "
+                    "passed; those that were not ready at its end are raw: "
+                    "give a longer --deadline", a->host, n);
 }
 
 /* What is gone is neither analysed nor remembered. */

@@ -2,9 +2,11 @@
  *
  * agent.c             set-up, the loop, the aggregator's words, the end
  * agent_analyse.c     captures that were never analysed
- * agent_captures.c    captures: searched for, settled, sealed
+ * agent_captures.c    captures that have settled go to the sealer
  * agent_losses.c      what will not be delivered
  * agent_room.c        room on disks: waiting for it, making it
+ * agent_seals.c       what the sealer has sealed, or could not
+ * agent_search.c      captures are searched for, again and again
  * agent_status.c      what rollcall status is told
  * agent_wrappers.c    the ranks of this host, and their wrappers
  */
@@ -14,6 +16,7 @@
 #include "agent.h"
 
 #include "analyse/analyser.h"
+#include "base/log.h"
 #include "base/loop.h"
 #include "guard/bulk.h"
 #include "guard/guard.h"
@@ -96,6 +99,12 @@ struct agent {
  */
 void agent_check_done (struct agent *a);
 
+/* Say something both to the log and to the summary, which names it until the
+ * end of the job: what may change is only logged.
+ */
+void agent_note (struct agent *a, enum log_level level, const char *event,
+                 const char *fmt, ...) __attribute__ ((format (printf, 4, 5)));
+
 /* ---- agent_analyse.c ---- */
 
 /* Go on with what a former life had queued.  0 or -errno; agent_close_analyses
@@ -142,22 +151,9 @@ void agent_close_captures (struct agent *a);    // waits for the thread
  */
 int agent_recall_captures (struct agent *a, struct err *err);
 
-/* Go on with captures that had to wait for room or for the sealer. */
-void agent_hand_on (struct agent *a);
-
-/* At the end, tell of the captures that could not be sealed; why one below
- * 'dir' could not, or NULL.
- */
-void agent_explain_captures (struct agent *a);
-const char *agent_why_unsealed (const struct agent *a, const char *dir);
-size_t agent_count_unsealed (const struct agent *a);
-
-/* Look at captures and small directories now, and again by a timer; begin a
- * search of large ones, as soon as the one before has ended.  'arg' is the
- * agent.
- */
-void agent_scan (void *arg);
-void agent_search (void *arg);
+/* What is to be done with a capture that has settled: see watch_scan. */
+int agent_on_settled (void *arg, const struct watch_settled *s,
+                      struct err *err);
 
 /* ---- agent_losses.c ---- */
 
@@ -198,6 +194,34 @@ void agent_check_room (void *arg);
 
 /* Release all that may go; at the end of a run. */
 void agent_release_all (struct agent *a);
+
+/* ---- agent_seals.c ---- */
+
+/* A capture was sealed, or could not be: see sealer_create. */
+void agent_on_sealed (void *arg, struct sealed *s);
+void agent_close_seals (struct agent *a);
+
+/* At the end, tell of the captures that could not be sealed; why one below
+ * 'dir' could not, or NULL.
+ */
+void agent_explain_captures (struct agent *a);
+const char *agent_why_unsealed (const struct agent *a, const char *dir);
+size_t agent_count_unsealed (const struct agent *a);
+
+/* ---- agent_search.c ---- */
+
+/* Look at captures and small directories now, and again by a timer; begin a
+ * search of large ones, as soon as the one before has ended.  'arg' is the
+ * agent.
+ */
+void agent_scan (void *arg);
+void agent_search (void *arg);
+
+/* A search of large directories has ended: see finder_create. */
+void agent_on_searched (void *arg, struct finder_result *results, size_t n);
+
+/* Go on with captures that had to wait for room or for the sealer. */
+void agent_hand_on (struct agent *a);
 
 /* ---- agent_status.c ---- */
 

@@ -15,11 +15,7 @@
 
 static void say_lost (struct agent *a, const char *text)
 {
-    char note[MESSAGE_TEXT_MAX];
-
-    (void)snprintf (note, sizeof (note), "host %s: %s", a->host, text);
-    log_text (LOG_LEVEL_WARN, "lost", "%s", note);
-    (void)ship_note (a->ship, note);
+    agent_note (a, LOG_LEVEL_WARN, "lost", "host %s: %s", a->host, text);
 }
 
 /* A capture that was damaged in the spool and is where it was: it is read again

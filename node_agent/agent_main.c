@@ -36,26 +36,7 @@ static const struct option_spec options[] = {
       "ROLLCALL_QUIET_PERIOD", 0, 0,
       "A capture without analyse.done is finished when nothing in it has "
       "changed for so long." },
-    { "analyse-with", 0, OPTION_TEXT,
-      offsetof (struct agent_options, analyse_with), "COMMAND", NULL,
-      "ROLLCALL_ANALYSE_WITH", 0, 0,
-      "Analyse captures that never were with COMMAND, words for a shell, and "
-      "the capture's directory behind them. none: do not. Without it: with "
-      "torch_npu's own analysis if python3 can import torch_npu." },
-    { "analyse-jobs", 0, OPTION_INT,
-      offsetof (struct agent_options, analyse_jobs), "N", "1",
-      "ROLLCALL_ANALYSE_JOBS", 1, ANALYSER_JOBS_MAX,
-      "How many captures are analysed at once, at most; fewer while there is "
-      "not enough free memory." },
-    { "analyse-timeout", 0, OPTION_DURATION,
-      offsetof (struct agent_options, analyse_timeout_ns), "TIME", "1h",
-      "ROLLCALL_ANALYSE_TIMEOUT", 0, 0,
-      "An analysis that takes longer is killed." },
-    { "analyse-memory", 0, OPTION_BYTES,
-      offsetof (struct agent_options, analyse_memory), "SIZE", "0",
-      "ROLLCALL_ANALYSE_MEMORY", 0, 0,
-      "How much address space each process of an analysis may have, as 20GB; "
-      "0 is half of the machine's memory." },
+    ANALYSER_OPTIONS (struct agent_options),
     { "spool-quota", 0, OPTION_ROOM,
       offsetof (struct agent_options, spool_quota), "SIZE", NULL,
       "ROLLCALL_SPOOL_QUOTA", 0, 0,

@@ -15,6 +15,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define BATCH_ROWS 4096u                // a bandwidth batch: 350 KiB
 #define BATCH_TEXT_MAX (4u << 20)       // bytes; one text is at most 64 KiB
@@ -46,6 +47,12 @@ bool batch_full (const struct batch *b);
 
 /* A reference to the text; BATCH_NULL_TEXT (and b->failed) without memory. */
 uint32_t batch_text (struct batch *b, const char *s, size_t n);
+
+/* The same of a C string; NULL is SQL's NULL. */
+static inline uint32_t batch_string (struct batch *b, const char *s)
+{
+    return s ? batch_text (b, s, strlen (s)) : BATCH_NULL_TEXT;
+}
 
 /* A text that many rows repeat: its reference is looked up once per table and
  * generation (so with at most one batch of each table at a time).  's' is

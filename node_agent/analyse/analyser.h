@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/loop.h"
+#include "base/options.h"
 #include "model/capture.h"
 
 #include <stdbool.h>
@@ -85,6 +86,26 @@ size_t analyser_room (size_t jobs, size_t running, uint64_t need,
  * failure.
  */
 void analyser_tell (struct capture *c, const char *why, bool failed);
+
+/* The rows of the options that say how, for a struct with these members. */
+#define ANALYSER_OPTIONS(type) \
+    { "analyse-with", 0, OPTION_TEXT, offsetof (type, analyse_with), \
+      "COMMAND", NULL, "ROLLCALL_ANALYSE_WITH", 0, 0, \
+      "Analyse captures that never were with COMMAND, words for a shell, and " \
+      "the capture's directory behind them. none: do not. Without it: with " \
+      "torch_npu's own analysis if python3 can import torch_npu." }, \
+    { "analyse-jobs", 0, OPTION_INT, offsetof (type, analyse_jobs), "N", "1", \
+      "ROLLCALL_ANALYSE_JOBS", 1, ANALYSER_JOBS_MAX, \
+      "How many captures are analysed at once, at most; fewer while there is " \
+      "not enough free memory." }, \
+    { "analyse-timeout", 0, OPTION_DURATION, \
+      offsetof (type, analyse_timeout_ns), "TIME", "1h", \
+      "ROLLCALL_ANALYSE_TIMEOUT", 0, 0, \
+      "An analysis that takes longer is killed." }, \
+    { "analyse-memory", 0, OPTION_BYTES, offsetof (type, analyse_memory), \
+      "SIZE", "0", "ROLLCALL_ANALYSE_MEMORY", 0, 0, \
+      "How much address space each process of an analysis may have, as " \
+      "20GB; 0 is half of the machine's memory." }
 
 /* What --analyse-with must not be, as a sentence; NULL: it is fine. */
 const char *analyser_check_command (const char *command);

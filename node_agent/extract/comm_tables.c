@@ -70,11 +70,6 @@ void comm_tables_fini (struct comm_tables *t)
     comm_work_destroy (t->work);
 }
 
-static uint32_t text_ref (struct batch *b, const char *s)
-{
-    return s ? batch_text (b, s, strlen (s)) : BATCH_NULL_TEXT;
-}
-
 static const char *type_of (const struct comm_op *op)
 {
     return comm_op_is_p2p (op->name) ? "p2p" : "collective";
@@ -91,16 +86,16 @@ static bool put_time (struct comm_tables *t, const struct comm_op *op,
     struct batch *b = &t->time;
     uint32_t n = b->nrows++;
 
-    b->text[TIME_OP][n] = text_ref (b, op->name);
-    b->text[TIME_GROUP][n] = text_ref (b, op->group);
+    b->text[TIME_OP][n] = batch_string (b, op->name);
+    b->text[TIME_GROUP][n] = batch_string (b, op->group);
     b->real[TIME_START][n] = f->start_us;
     b->real[TIME_ELAPSE][n] = f->elapse;
     b->real[TIME_TRANSIT][n] = f->transit;
     b->real[TIME_WAIT][n] = f->wait;
     b->real[TIME_SYNC][n] = f->sync;
     b->real[TIME_IDLE][n] = f->idle;
-    b->text[TIME_STEP][n] = text_ref (b, op->step);
-    b->text[TIME_TYPE][n] = text_ref (b, type_of (op));
+    b->text[TIME_STEP][n] = batch_string (b, op->step);
+    b->text[TIME_TYPE][n] = batch_string (b, type_of (op));
     return !batch_full (b) || flush (t, b);
 }
 
@@ -111,9 +106,9 @@ static bool put_bandwidth (struct comm_tables *t, const struct comm_op *op,
     struct batch *b = &t->bandwidth;
     uint32_t n = b->nrows++;
 
-    b->text[BW_OP][n] = text_ref (b, op->name);
-    b->text[BW_GROUP][n] = text_ref (b, op->group);
-    b->text[BW_TRANSPORT][n] = text_ref (b, transport);
+    b->text[BW_OP][n] = batch_string (b, op->name);
+    b->text[BW_GROUP][n] = batch_string (b, op->group);
+    b->text[BW_TRANSPORT][n] = batch_string (b, transport);
     b->real[BW_SIZE][n] = k->size;
     b->real[BW_TIME][n] = k->time;
     b->real[BW_BANDWIDTH][n] = k->bandwidth;
@@ -121,8 +116,8 @@ static bool put_bandwidth (struct comm_tables *t, const struct comm_op *op,
     b->real[BW_PACKAGE][n] = packet->size;
     b->real[BW_COUNT][n] = packet->count;
     b->real[BW_TOTAL][n] = packet->time;
-    b->text[BW_STEP][n] = text_ref (b, op->step);
-    b->text[BW_TYPE][n] = text_ref (b, type_of (op));
+    b->text[BW_STEP][n] = batch_string (b, op->step);
+    b->text[BW_TYPE][n] = batch_string (b, type_of (op));
     return !batch_full (b) || flush (t, b);
 }
 
@@ -222,22 +217,17 @@ static int put_link (void *arg, const struct matrix_row *m)
 {
     const struct fold_arg *a = arg;
     struct batch *b = &a->t->matrix;
-    const char *dash = strchr (m->link, '-');
-    uint32_t n = b->nrows++;
+    struct matrix_row row = *m;
+    uint32_t n = b->nrows;
 
-    b->text[MATRIX_OP][n] = text_ref (b, m->kind);
-    b->text[MATRIX_GROUP][n] = text_ref (b, m->group[0] == '?' ? NULL
-                                                               : m->group);
-    b->text[MATRIX_SRC][n] = batch_text (b, m->link,
-                                         (size_t)(dash - m->link));
-    b->text[MATRIX_DST][n] = text_ref (b, dash + 1);
-    b->text[MATRIX_TRANSPORT][n] = text_ref (b, m->transport);
-    b->real[MATRIX_SIZE][n] = m->size_mb;
-    b->real[MATRIX_TIME][n] = m->time_ms;
-    b->real[MATRIX_BANDWIDTH][n] = m->bandwidth;
-    b->text[MATRIX_STEP][n] = text_ref (b, a->t->step);
-    b->text[MATRIX_TYPE][n] = text_ref (b, a->type);
-    b->text[MATRIX_OP_NAME][n] = text_ref (b, m->op);
+    if (row.group[0] == '?')
+        row.group = NULL;
+    if (!matrix_row_put (b, &row))
+        return -EINVAL;
+    b->text[MATRIX_STEP][n] = batch_string (b, a->t->step);
+    b->text[MATRIX_TYPE][n] = batch_string (b, a->type);
+    b->text[MATRIX_OP_NAME][n] = batch_string (b, m->op);
+    b->nrows++;
     return !batch_full (b) || flush (a->t, b) ? 0 : -ECANCELED;
 }
 

@@ -173,6 +173,11 @@ bool csv_next (struct csv *c)
 
         if (!stop || (stop == c->at && stop == c->end))
             return false;
+        if (stop == c->end && c->next_line > 1) {     // numbers may be cut
+            c->line = c->next_line;
+            return csv_fail (c, "the line has no end: the file was cut off",
+                             none);
+        }
         split (c, stop);
     } while (c->nfields == 1 && c->fields[0].n == 0);
     return true;

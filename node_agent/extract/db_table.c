@@ -46,7 +46,7 @@ enum reading db_table_prepare (struct profiler_db *db, enum table_id table,
     return READING_WHOLE;
 }
 
-/* One row into the batch; false if a number is a text. */
+/* One row into the batch; false if a number is a text, or infinite. */
 static bool take_row (struct profiler_db *db, sqlite3_stmt *st,
                       const struct table *t, struct batch *b, struct err *err)
 {
@@ -56,7 +56,8 @@ static bool take_row (struct profiler_db *db, sqlite3_stmt *st,
 
         if (b->text[c]) {
             b->text[c][b->nrows] = profiler_db_text (db, v, b);
-        } else if (type == SQLITE_INTEGER || type == SQLITE_FLOAT) {
+        } else if ((type == SQLITE_INTEGER || type == SQLITE_FLOAT) &&
+                   isfinite (sqlite3_value_double (v))) {
             b->real[c][b->nrows] = sqlite3_value_double (v);
         } else if (type == SQLITE_NULL) {
             b->real[c][b->nrows] = NAN;

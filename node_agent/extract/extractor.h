@@ -86,8 +86,6 @@ void read_module_memory (struct source *src, unsigned want, struct verdict *v,
                          struct err *err);
 void read_timeline (struct source *src, unsigned want, struct verdict *v,
                     struct err *err);
-
-bool timeline_is_there (const struct source *src, uint64_t *size);
 void read_kineto (struct source *src, unsigned want, struct verdict *v,
                   struct err *err);
 void read_event_db (struct source *src, unsigned want, struct verdict *v,

@@ -112,15 +112,46 @@ static void note_entry (void *arg, const char *name)
         src->has_prof = true;
 }
 
+/* The first is read: that of the capture's rank, then the lowest. */
+static int64_t event_db_place (const struct capture *c, int64_t rank)
+{
+    if (rank < 0)
+        return INT64_MAX;
+    return rank == c->rank ? -1 : rank;
+}
+
+/* Which one the directory lists first says nothing. */
+static void note_event_db (struct source *src, const char *name)
+{
+    struct capture *c = src->capture;
+    int64_t rank = event_db_rank (name);
+    int64_t known = event_db_rank (src->event_db);
+    int64_t place = event_db_place (c, rank);
+    int64_t known_place = event_db_place (c, known);
+
+    if (rank == NAME_OTHER || strlen (name) >= sizeof (src->event_db))
+        return;
+    if (rank >= 0 && known >= 0 && rank != known) {
+        capture_reason (c, "it holds an event database of rank %lld and one of "
+                        "rank %lld: two captures in one directory?",
+                        (long long)(rank < known ? rank : known),
+                        (long long)(rank < known ? known : rank));
+        src->damaged = true;
+    }
+    if (src->event_db[0] &&
+        (place > known_place ||
+         (place == known_place && strcmp (name, src->event_db) > 0)))
+        return;
+    memcpy (src->event_db, name, strlen (name) + 1);
+    src->event_dir = src->out;
+    src->foreign_db = rank >= 0 && c->rank >= 0 && rank != c->rank;
+}
+
 static void note_output (void *arg, const char *name)
 {
     struct source *src = arg;
 
-    if (event_db_rank (name) != NAME_OTHER &&
-        strlen (name) < sizeof (src->event_db)) {
-        memcpy (src->event_db, name, strlen (name) + 1);
-        src->event_dir = src->out;
-    }
+    note_event_db (src, name);
     if (strcmp (name, "analyse.done") == 0)
         src->has_done = true;
 }

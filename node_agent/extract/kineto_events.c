@@ -15,6 +15,7 @@ struct event {
     struct span cat, name, tid, args;
     int64_t ts, dur;            // ns
     bool has_ts, has_dur;
+    bool odd;                   // a time that cannot be one
 };
 
 void *kineto_room (struct kineto *k, void *array, size_t *n, size_t *cap,
@@ -47,19 +48,27 @@ void *kineto_room (struct kineto *k, void *array, size_t *n, size_t *cap,
 
 /* ---- the object ---- */
 
+static bool take_time (struct event *e, struct span v, int64_t *ns)
+{
+    bool good = trace_us (v, ns);
+
+    e->odd = e->odd || !good;
+    return good;
+}
+
 static void take_member (struct event *e, struct span key, struct span v,
                          char type)
 {
     switch (key.n) {
     case 2:
         if (span_is (key, "ts"))
-            e->has_ts = trace_us (v, &e->ts);
+            e->has_ts = take_time (e, v, &e->ts);
         else if (span_is (key, "ph"))
             e->ph = v.n == 1 ? v.s[0] : '?';
         break;
     case 3:
         if (span_is (key, "dur"))
-            e->has_dur = trace_us (v, &e->dur);
+            e->has_dur = take_time (e, v, &e->dur);
         else if (span_is (key, "cat"))
             e->cat = v;
         else if (span_is (key, "tid"))
@@ -381,10 +390,10 @@ const char *kineto_event (struct kineto *k, const char *p, const char *end)
     if (more < 0)
         return NULL;
     k->events++;
-    if (e.ph != 'X' || !e.has_ts || !e.has_dur || e.cat.n == 0 ||
-        span_is (e.cat, "Trace"))
+    if (e.ph != 'X' || e.cat.n == 0 || span_is (e.cat, "Trace") ||
+        (!e.odd && (!e.has_ts || !e.has_dur)))
         return p;               // without a time, or without a meaning
-    if (e.dur < 0 || e.dur > KINETO_DUR_MAX)
+    if (e.odd || e.dur < 0 || e.dur > KINETO_DUR_MAX)
         k->absurd++;
     else
         take_event (k, &e);

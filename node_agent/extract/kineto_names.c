@@ -170,12 +170,7 @@ bool kineto_emit_kernels (struct kineto *k)
                     kinds[t->slots[i].what & 3]);
     if (rc == 0 && t->others.count > 0)
         put_kernel (k, &b, &t->others, "others", NULL);
-    if (rc < 0)
-        k->src->stopped = rc;
-    else
-        (void)source_flush (k->src, &b, k->err);
-    batch_fini (&b);
-    return !k->src->stopped;
+    return source_finish (k->src, &b, rc, k->err);
 }
 
 static void put_range (struct kineto *k, struct batch *b,
@@ -207,10 +202,5 @@ bool kineto_emit_ranges (struct kineto *k)
         put_range (k, &b, &t->slots[i], name_at (t, i), t->slots[i].what);
     if (rc == 0 && t->others.count > 0)
         put_range (k, &b, &t->others, "others", 0);
-    if (rc < 0)
-        k->src->stopped = rc;
-    else
-        (void)source_flush (k->src, &b, k->err);
-    batch_fini (&b);
-    return !k->src->stopped;
+    return source_finish (k->src, &b, rc, k->err);
 }

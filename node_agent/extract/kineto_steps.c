@@ -218,12 +218,7 @@ static bool emit (struct kineto *k, enum table_id table)
         if (batch_full (&b) && !source_flush (k->src, &b, k->err))
             break;
     }
-    if (rc < 0)
-        k->src->stopped = rc;
-    else
-        (void)source_flush (k->src, &b, k->err);
-    batch_fini (&b);
-    return !k->src->stopped;
+    return source_finish (k->src, &b, rc, k->err);
 }
 
 bool kineto_emit_steps (struct kineto *k)
@@ -304,11 +299,8 @@ bool kineto_emit_info (struct kineto *k)
     struct batch b;
     int rc = batch_init (&b, TABLE_INFO, k->err);
 
-    if (rc < 0) {
-        k->src->stopped = rc;
-        batch_fini (&b);
-        return false;
-    }
+    if (rc < 0)
+        return source_finish (k->src, &b, rc, k->err);
     put_info (&b, "metadata", "device_name", h->device);
     put_info (&b, "metadata", "backend", h->backend);
     put_info (&b, "metadata", "nccl_version", h->nccl);
@@ -316,7 +308,5 @@ bool kineto_emit_info (struct kineto *k)
     put_number (&b, "schema_version", h->schema);
     put_number (&b, "pg_count", h->pg_count);
     put_breakdown (k, &b);
-    (void)source_flush (k->src, &b, k->err);
-    batch_fini (&b);
-    return !k->src->stopped;
+    return source_finish (k->src, &b, 0, k->err);
 }

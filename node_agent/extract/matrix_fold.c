@@ -376,3 +376,22 @@ int matrix_fold_rows (struct matrix_fold *f,
     forget (f);
     return rc;
 }
+
+bool matrix_row_put (struct batch *b, const struct matrix_row *m)
+{
+    const char *dash = strchr (m->link, '-');
+    uint32_t n = b->nrows;
+
+    if (!dash)
+        return false;
+    b->text[MATRIX_OP][n] = batch_string (b, m->kind);
+    b->text[MATRIX_GROUP][n] = batch_string (b, m->group);
+    b->text[MATRIX_SRC][n] = batch_text (b, m->link,
+                                         (size_t)(dash - m->link));
+    b->text[MATRIX_DST][n] = batch_string (b, dash + 1);
+    b->text[MATRIX_TRANSPORT][n] = batch_string (b, m->transport);
+    b->real[MATRIX_SIZE][n] = m->size_mb;
+    b->real[MATRIX_TIME][n] = m->time_ms;
+    b->real[MATRIX_BANDWIDTH][n] = m->bandwidth;
+    return true;
+}

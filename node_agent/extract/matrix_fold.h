@@ -8,7 +8,9 @@
 #define ROLLCALL_EXTRACT_MATRIX_FOLD_H
 
 #include "base/err.h"
+#include "model/batch.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +32,12 @@ struct matrix_row {
     const char *transport;
     double size_mb, time_ms, bandwidth;
 };
+
+/* Put it behind the last row of a batch of CommAnalyzerMatrix, all but step,
+ * type and op: those are for the caller, and so is counting the row.  False,
+ * and nothing is put, if the link has another form.
+ */
+bool matrix_row_put (struct batch *b, const struct matrix_row *m);
 
 struct matrix_fold;
 

@@ -33,6 +33,16 @@
 #define LOCK_FIRST 0x40000000
 #define LOCK_BYTES 512
 
+/* Of a write-ahead log (its file format, "The WAL File Format"); the last bit
+ * of the magic number says how sums are made.
+ */
+#define LOG_MAGIC 0x377f0682u
+#define LOG_HEAD 32u
+#define LOG_HEAD_SALT 16u
+#define LOG_FRAME 24u
+#define LOG_FRAME_SALT 8u
+#define LOG_PAGE_LEAST 512
+
 /* The size of the file "<database><suffix>", -1 if there is none. */
 static off_t sibling_size (const struct profiler_db *db, const char *suffix)
 {
@@ -145,6 +155,59 @@ static int open_uri (struct profiler_db *db, const char *path, bool immutable,
     return 0;
 }
 
+static uint32_t big_endian (const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
+           p[3];
+}
+
+/* Frames of a write-ahead log that belong to its header, damaged or not: those
+ * that a reset left behind have another salt.  One if the header is none.
+ */
+static int64_t log_frames (const char *path)
+{
+    uint8_t head[LOG_HEAD], frame[LOG_FRAME];
+    int fd = open (path, O_RDONLY | O_CLOEXEC);
+    off_t page = 0, at = LOG_HEAD;
+    int64_t n = 0;
+
+    if (fd < 0)
+        return 1;
+    if (pread (fd, head, sizeof (head), 0) == (ssize_t)sizeof (head) &&
+        big_endian (head) >> 1 == LOG_MAGIC >> 1)
+        page = big_endian (head + 8);
+    while (page >= LOG_PAGE_LEAST &&
+           pread (fd, frame, sizeof (frame), at) == (ssize_t)sizeof (frame) &&
+           memcmp (frame + LOG_FRAME_SALT, head + LOG_HEAD_SALT, 8) == 0) {
+        at += LOG_FRAME + page;
+        n++;
+    }
+    (void)close (fd);
+    return page >= LOG_PAGE_LEAST ? n : 1;
+}
+
+/* SQLite passes over what follows the first damaged frame without a word, and
+ * gives what the database held before.
+ */
+static int check_log (struct profiler_db *db, const char *path,
+                      struct err *err)
+{
+    char log[PATH_MAX + 8];
+    int64_t frames;
+    int read = -1, moved;
+
+    (void)snprintf (log, sizeof (log), "%s-wal", path);
+    frames = log_frames (log);
+    // the log is not looked at before the first page is
+    (void)sqlite3_exec (db->sql, "PRAGMA schema_version", NULL, NULL, NULL);
+    if (sqlite3_wal_checkpoint_v2 (db->sql, NULL, SQLITE_CHECKPOINT_PASSIVE,
+                                   &read, &moved) != SQLITE_OK ||
+        read < 0 || frames <= read)
+        return 0;               // no log of it, or nothing is lost
+    return err_set (err, EBADMSG, "%s-wal is damaged, or left of an unfinished "
+                    "transaction: analyse the capture again", db->file.name);
+}
+
 static int open_here (struct profiler_db *db, struct err *err)
 {
     const char *name = db->file.name;
@@ -166,7 +229,8 @@ static int open_here (struct profiler_db *db, struct err *err)
             return rc;
         if (!fileio_join (path, sizeof (path), db->copy, name))
             return err_set (err, ENAMETOOLONG, "%s: path is too long", name);
-        return open_uri (db, path, false, err);
+        rc = open_uri (db, path, false, err);
+        return rc < 0 ? rc : check_log (db, path, err);
     }
     (void)snprintf (link, sizeof (link), "/proc/self/fd/%d", db->file.fd);
     if ((n = readlink (link, path, sizeof (path) - 1)) < 0)

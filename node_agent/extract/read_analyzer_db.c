@@ -42,11 +42,6 @@ static const char *text_at (const struct batch *b, unsigned column)
     return s ? s : "";
 }
 
-static uint32_t text_ref (struct batch *b, const char *s)
-{
-    return s ? batch_text (b, s, strlen (s)) : BATCH_NULL_TEXT;
-}
-
 /* A row of CommAnalyzerTime or -Bandwidth: they begin alike. */
 static enum reading keep_op (void *arg, struct batch *b, struct err *err)
 {
@@ -57,8 +52,9 @@ static enum reading keep_op (void *arg, struct batch *b, struct err *err)
     if (comm_is_total (op, strlen (op)))
         return READING_WHOLE;
     b->text[time ? TIME_TYPE : BW_TYPE][b->nrows] =
-        text_ref (b, comm_is_p2p (op) ? "p2p" : "collective");
-    b->text[time ? TIME_STEP : BW_STEP][b->nrows] = text_ref (b, COMM_NO_STEP);
+        batch_string (b, comm_is_p2p (op) ? "p2p" : "collective");
+    b->text[time ? TIME_STEP : BW_STEP][b->nrows] =
+        batch_string (b, COMM_NO_STEP);
     b->nrows++;
     return !batch_full (b) || source_flush (r->src, b, err) ? READING_WHOLE
                                                             : READING_STOPPED;
@@ -123,21 +119,15 @@ struct folded {
 static int put_folded (void *arg, const struct matrix_row *m)
 {
     const struct folded *f = arg;
-    const char *dash = strchr (m->link, '-');
     struct batch *b = f->b;
-    uint32_t n = b->nrows++;
+    uint32_t n = b->nrows;
 
-    b->text[MATRIX_OP][n] = text_ref (b, m->kind);
-    b->text[MATRIX_GROUP][n] = text_ref (b, m->group);
-    b->text[MATRIX_SRC][n] = batch_text (b, m->link, (size_t)(dash - m->link));
-    b->text[MATRIX_DST][n] = text_ref (b, dash + 1);
-    b->text[MATRIX_TRANSPORT][n] = text_ref (b, m->transport);
-    b->real[MATRIX_SIZE][n] = m->size_mb;
-    b->real[MATRIX_TIME][n] = m->time_ms;
-    b->real[MATRIX_BANDWIDTH][n] = m->bandwidth;
-    b->text[MATRIX_STEP][n] = text_ref (b, COMM_NO_STEP);
-    b->text[MATRIX_TYPE][n] = text_ref (b, f->r->type);
-    b->text[MATRIX_OP_NAME][n] = text_ref (b, m->op);
+    if (!matrix_row_put (b, m))
+        return -EINVAL;
+    b->text[MATRIX_STEP][n] = batch_string (b, COMM_NO_STEP);
+    b->text[MATRIX_TYPE][n] = batch_string (b, f->r->type);
+    b->text[MATRIX_OP_NAME][n] = batch_string (b, m->op);
+    b->nrows++;
     return !batch_full (b) || source_flush (f->r->src, b, f->err)
                ? 0 : -ECANCELED;
 }

@@ -8,6 +8,7 @@
 #include "extract/extractor.h"
 #include "extract/extras.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +77,43 @@ static bool load_devices (struct event_db *e)
     return rc == 0;
 }
 
+/* The profiler writes table by table, and does not rename: of a database that
+ * was cut off some are missing, and sums over the others would be wrong.
+ */
+static bool has_rows_of_ops (struct event_db *e)
+{
+    return e->has_ops ||
+           !any_row (e, "COMMUNICATION_TASK_INFO",
+                     "SELECT 1 FROM COMMUNICATION_TASK_INFO LIMIT 1") ||
+           event_damage (e, "COMMUNICATION_TASK_INFO has rows, but "
+                         "COMMUNICATION_OP has none");
+}
+
+/* The same of what rows of tasks refer to. */
+static bool has_rows_of_tasks (struct event_db *e)
+{
+    static const struct {
+        enum event_enum which;
+        const char *table;
+    } needed[] = {
+        { ENUM_TRANSPORT, "ENUM_HCCL_TRANSPORT_TYPE" },
+        { ENUM_LINK, "ENUM_HCCL_LINK_TYPE" },
+        { ENUM_RDMA, "ENUM_HCCL_RDMA_TYPE" },
+    };
+
+    if (!e->levels && !e->has_compute)
+        return true;
+    if (!any_row (e, "TASK", "SELECT 1 FROM TASK LIMIT 1"))
+        return event_damage (e, "other tables have tasks, but TASK has no "
+                             "rows");
+    for (size_t i = 0; i < sizeof (needed) / sizeof (needed[0]); i++) {
+        if (e->levels && e->enums[needed[i].which].n == 0)
+            return event_damage (e, "COMMUNICATION_TASK_INFO has rows, but %s "
+                                 "has none", needed[i].table);
+    }
+    return true;
+}
+
 /* Where ops come from: the database's own, or marks that stand for them. */
 static bool load_sources (struct event_db *e)
 {
@@ -84,7 +122,8 @@ static bool load_sources (struct event_db *e)
         return false;
     e->has_compute = any_row (e, "COMPUTE_TASK_INFO",
                               "SELECT 1 FROM COMPUTE_TASK_INFO LIMIT 1");
-    if (e->how != READING_WHOLE || !event_load_ops (e))
+    if (e->how != READING_WHOLE || !event_load_ops (e) ||
+        !has_rows_of_ops (e) || e->how != READING_WHOLE)
         return false;
     if (!e->has_ops && !event_load_marks (e))
         return false;
@@ -120,6 +159,8 @@ static bool load_tasks (struct event_db *e, unsigned want)
     if ((steps || e->want_apis) && !event_load_api (e))
         return false;
     if (infos && !event_load_infos (e))
+        return false;
+    if (!has_rows_of_tasks (e))
         return false;
     if (!steps && !e->want_operators)
         return true;
@@ -264,10 +305,15 @@ static void read_tables (struct source *src, unsigned want, bool marks,
 {
     struct event_db e = { .src = src, .how = READING_WHOLE };
     struct err why = { "" };
-    enum reading how = profiler_db_open (src, src->event_dir, src->event_db,
-                                         &e.db, &why);
     unsigned tasks = want & TASK_TABLES;
+    enum reading how = READING_DAMAGED;
 
+    if (src->foreign_db)
+        (void)err_set (&why, EBADMSG, "%s is of another rank than %s",
+                       src->event_db, src->info_name);
+    else
+        how = profiler_db_open (src, src->event_dir, src->event_db, &e.db,
+                                &why);
     if (how != READING_WHOLE) {
         verdict_all (v, want, how, &why, err);
         return;

@@ -19,6 +19,7 @@
 #define FILE_NAME "kernel_details.csv"
 #define NAME_MAX_BYTES 1023u    // of an op
 #define STEPS_MAX 65536u        // devices times steps
+#define STEP_SLOTS (2 * STEPS_MAX)      // a power of two
 #define STEP_ID_MAX 24u
 #define NS_MAX INT64_C (4000000000000000000)    // year 2096
 
@@ -47,6 +48,7 @@ struct reader {
     int where[K_COLUMNS];       // field, -1: absent
     struct step *steps;
     uint32_t nsteps, cap, current;
+    uint32_t *slots;            // by hash, STEP_SLOTS: index + 1, or 0
     struct batch time, step;
     bool want_time;
 };
@@ -69,19 +71,40 @@ static bool stop (struct reader *r, int rc)
     return false;
 }
 
-/* The sums of a device and step; NULL: damaged, or stopped. */
-static struct step *step_of (struct reader *r, int64_t device, struct csv_field id)
+static bool is_step (const struct step *s, int64_t device,
+                     struct csv_field id)
 {
-    struct step *s = r->steps;
+    return s->device == device && text_is (id, s->id);
+}
 
-    for (uint32_t i = 0; i <= r->nsteps && r->nsteps > 0; i++) {
-        // the one of the row before is the usual case
-        s = &r->steps[i == 0 ? r->current : i - 1];
-        if (s->device == device && text_is (id, s->id)) {
-            r->current = (uint32_t)(s - r->steps);
-            return s;
-        }
-    }
+/* Where a device and step are, or belong. */
+static uint32_t *slot_of (struct reader *r, int64_t device,
+                          struct csv_field id)
+{
+    uint64_t h = (uint64_t)device * UINT64_C (0x9e3779b97f4a7c15);
+    uint32_t at;
+
+    for (size_t i = 0; i < id.n; i++)
+        h = (h ^ (unsigned char)id.s[i]) * UINT64_C (0x100000001b3);
+    at = (uint32_t)(h ^ h >> 32) & (STEP_SLOTS - 1);
+    while (r->slots[at] && !is_step (&r->steps[r->slots[at] - 1], device, id))
+        at = (at + 1) & (STEP_SLOTS - 1);
+    return &r->slots[at];
+}
+
+/* The sums of a device and step; NULL: damaged, or stopped. */
+static struct step *step_of (struct reader *r, int64_t device,
+                             struct csv_field id)
+{
+    struct step *s;
+    uint32_t *slot;
+
+    // the one of the row before is the usual case
+    if (r->nsteps > 0 && is_step (&r->steps[r->current], device, id))
+        return &r->steps[r->current];
+    slot = slot_of (r, device, id);
+    if (*slot)
+        return &r->steps[r->current = *slot - 1];
     if (r->nsteps == STEPS_MAX || id.n >= STEP_ID_MAX) {
         (void)damaged (r, "not a step:", id);
         return NULL;
@@ -97,6 +120,7 @@ static struct step *step_of (struct reader *r, int64_t device, struct csv_field 
         r->cap = cap;
     }
     s = &r->steps[r->current = r->nsteps++];
+    *slot = r->nsteps;
     memset (s, 0, sizeof (*s));
     s->device = device;
     if (id.n > 0)
@@ -267,7 +291,8 @@ static enum reading read_file (struct reader *r, bool want_step)
 
     if (how != READING_WHOLE)
         return how;
-    if (batch_init (&r->time, TABLE_TIME, r->err) < 0 ||
+    if (!(r->slots = calloc (STEP_SLOTS, sizeof (*r->slots))) ||
+        batch_init (&r->time, TABLE_TIME, r->err) < 0 ||
         batch_init (&r->step, TABLE_STEP, r->err) < 0)
         (void)stop (r, -ENOMEM);
     else
@@ -288,6 +313,7 @@ void read_kernels (struct source *src, unsigned want, struct verdict *v,
     if (how == READING_WHOLE && src->rows[TABLE_TIME] == 0)
         want &= ~(1u << TABLE_TIME);
     verdict_all (v, want, how, &why, err);
+    free (r.slots);
     free (r.steps);
     batch_fini (&r.time);
     batch_fini (&r.step);

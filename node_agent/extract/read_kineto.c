@@ -258,7 +258,8 @@ static void tell_doubts (const struct kineto *k)
 
     if (k->absurd > 0)
         capture_reason (c, "%llu events that last less than nothing or more "
-                        "than seven days are left out",
+                        "than seven days, or have a time that is none, are "
+                        "left out",
                         (unsigned long long)k->absurd);
     if (k->ngpu == 0)
         capture_reason (c, "no device was recorded: computing is the time of "

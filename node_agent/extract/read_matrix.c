@@ -44,33 +44,18 @@ static bool text_into (struct reader *r, char *out, size_t max)
     return true;
 }
 
-static uint32_t text_ref (struct batch *b, const char *s)
-{
-    return s ? batch_text (b, s, strlen (s)) : BATCH_NULL_TEXT;
-}
-
 static bool put_row (struct reader *r, const struct matrix_row *m)
 {
-    const char *dash = strchr (m->link, '-');
     struct batch *b = &r->batch;
     uint32_t n = b->nrows;
 
-    if (!dash)
+    if (!matrix_row_put (b, m))
         return scan_fail (&r->f.s, "link \"%.40s\" is not <src>-<dst>",
                           m->link);
-    b->nrows++;
-    b->text[MATRIX_OP][n] = text_ref (b, m->kind);
-    b->text[MATRIX_GROUP][n] = text_ref (b, m->group);
-    b->text[MATRIX_SRC][n] = batch_text (b, m->link,
-                                         (size_t)(dash - m->link));
-    b->text[MATRIX_DST][n] = text_ref (b, dash + 1);
-    b->text[MATRIX_TRANSPORT][n] = text_ref (b, m->transport);
-    b->real[MATRIX_SIZE][n] = m->size_mb;
-    b->real[MATRIX_TIME][n] = m->time_ms;
-    b->real[MATRIX_BANDWIDTH][n] = m->bandwidth;
     b->text[MATRIX_STEP][n] = batch_repeat_ref (b, &r->f.rep_step);
     b->text[MATRIX_TYPE][n] = batch_repeat_ref (b, &r->f.rep_type);
-    b->text[MATRIX_OP_NAME][n] = text_ref (b, m->op);
+    b->text[MATRIX_OP_NAME][n] = batch_string (b, m->op);
+    b->nrows++;
     return !batch_full (b) || source_flush (r->f.src, b, r->f.err);
 }
 

@@ -88,6 +88,7 @@ static enum reading read_file (struct source *src, struct err *err)
 {
     struct steps s;
     struct batch *b = &s.batch;
+    bool any = false;
     enum reading how = csv_open (&s.csv, src, src->out, FILE_NAME, err);
 
     if (how != READING_WHOLE)
@@ -96,8 +97,13 @@ static enum reading read_file (struct source *src, struct err *err)
         bool ok = csv_columns (&s.csv, columns, COLUMNS, s.where);
 
         s.device = known_device (src->capture);
-        while (ok && csv_next (&s.csv))
+        while (ok && csv_next (&s.csv)) {
+            any = true;
             ok = read_row (&s, err);
+        }
+        if (ok && !any)                 // the profiler makes no such file
+            (void)csv_fail (&s.csv, "nothing is below it",
+                            (struct csv_field){ NULL, 0 });
         (void)source_flush (src, b, err);
     }
     batch_fini (b);

@@ -77,6 +77,11 @@ static enum reading read_files (struct timeline *t,
             how = one;
         }
     }
+    if (how == READING_WHOLE && f->gap) {
+        err_set (err, EBADMSG, "slice %u of the timeline is missing",
+                 f->missing);
+        how = READING_DAMAGED;
+    }
     return how;
 }
 
@@ -141,6 +146,11 @@ static void read_tables (struct timeline *t, unsigned want, struct verdict *v,
     if (how == READING_WHOLE && t->limit) {
         err_set (&why, EBADMSG, "the timeline has more %s than can be kept",
                  t->limit);
+        how = READING_DAMAGED;
+    } else if (how == READING_WHOLE && t->impossible > 0) {
+        err_set (&why, EBADMSG, "the timeline has %llu events whose times "
+                 "cannot be: they are left out",
+                 (unsigned long long)t->impossible);
         how = READING_DAMAGED;
     }
     // what a damaged one does not have may be behind the damage

@@ -31,6 +31,7 @@
 #define SCAN_AHEAD 4096u        // bytes that are there after scan_need, or EOF
 #define SCAN_PAD 64u            // readable zeros behind the last byte
 #define SCAN_TEXT_MAX 65536u    // bytes of a string that is wanted
+#define SCAN_TEXT_ENDING 8u     // zeros behind one that was copied
 #define SCAN_NUMBER_MAX 63u     // bytes of a number, as in cJSON
 #define SCAN_DEPTH_MAX 512u     // nested containers; cJSON has 1000
 

@@ -88,21 +88,35 @@ bool source_flush (struct source *src, struct batch *b, struct err *err)
     return !src->stopped;
 }
 
+bool source_finish (struct source *src, struct batch *b, int rc,
+                    struct err *err)
+{
+    if (rc < 0)
+        src->stopped = rc;
+    else
+        (void)source_flush (src, b, err);
+    batch_fini (b);
+    return !src->stopped;
+}
+
 bool source_note_step (struct source *src, const char *step, size_t n,
                        struct err *err)
 {
     size_t size;
     const char *id = steps_id (step, n, &size);
-    int rc = capture_note_step (src->capture, id, size);
+    int rc;
 
+    if (src->many_steps)
+        return true;            // the list is full: nothing to look for
+    rc = capture_note_step (src->capture, id, size);
     if (rc == -E2BIG) {         // the rows count, only the list is cut
-        if (!src->many_steps)
-            capture_reason (src->capture, "it has more than %d steps: those "
-                            "of two captures of this rank cannot be told "
-                            "apart behind them", CAPTURE_STEPS_MAX);
+        capture_reason (src->capture, "it has more than %d steps: those of "
+                        "two captures of this rank cannot be told apart "
+                        "behind them", CAPTURE_STEPS_MAX);
         src->many_steps = true;
         return true;
-    } else if (rc < 0) {
+    }
+    if (rc < 0) {
         src->stopped = err_set (err, -rc, "no memory for a step");
         return false;
     }

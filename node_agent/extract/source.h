@@ -40,6 +40,7 @@ struct source {
     char info_name[64];         // profiler_info*.json, "" if there is none
     char event_db[80];          // an event database's name, or ""
     int event_dir;              // where that is; borrowed
+    bool foreign_db;            // its name has the rank of another capture
     bool has_prof;              // PROF_* or FRAMEWORK; in PROF_*, raw data
     bool has_info;              // FORM_MSPROF: an info.json.<N>
     bool has_done;              // analyse.done
@@ -85,6 +86,12 @@ bool source_has (int dir, const char *name, uint64_t *size);
  * time of communication.  A failure is noted in src->stopped.
  */
 bool source_flush (struct source *src, struct batch *b, struct err *err);
+
+/* The end of a batch: as source_flush if batch_init returned 0, which is 'rc',
+ * and batch_fini in any case.  False if the capture is stopped, by whatever.
+ */
+bool source_finish (struct source *src, struct batch *b, int rc,
+                    struct err *err);
 
 /* Forget what an earlier source gave of this table, if that was damaged. */
 bool source_forget (struct source *src, enum table_id table, struct err *err);

@@ -58,7 +58,7 @@ void timeline_again (struct timeline *t)
     memset (t->kernels, 0, TIMELINE_KERNELS * sizeof (*t->kernels));
     t->nops = 0;
     t->names_used = 0;
-    t->rows = t->tasks = 0;
+    t->rows = t->tasks = t->impossible = 0;
     sorter_destroy (t->log);
     t->log = NULL;
     t->late = t->overflow = t->launches = false;
@@ -265,9 +265,21 @@ static bool times (const struct trace_event *e, int64_t *start, int64_t *dur)
            *start <= TIMELINE_NS_MAX && *dur <= TIMELINE_NS_MAX / 4;
 }
 
+/* The same of an event that is part of the tables: it would be missed. */
+static bool needed_times (struct timeline *t, int64_t *start, int64_t *dur)
+{
+    const struct trace_event *e = &t->event;
+
+    if (times (e, start, dur))
+        return true;
+    if (!t->summing && e->ts.n > 0 && e->dur.n > 0)
+        t->impossible++;
+    return false;
+}
+
 static int host_event (struct timeline *t)
 {
-    struct trace_event *e = &t->event;
+    const struct trace_event *e = &t->event;
     size_t prefix = sizeof (STEP_PREFIX) - 1;
     int64_t start, dur;
     const char *id = e->name + prefix;
@@ -284,7 +296,7 @@ static int host_event (struct timeline *t)
     if (strlen (id) != e->name_size - prefix || id[0] == '\0' ||
         strlen (id) >= FLOW_STEP_ID_MAX ||
         strspn (id, "0123456789") != strlen (id) ||
-        !times (e, &start, &dur))
+        !needed_times (t, &start, &dur))
         return 0;
     rc = flows_step (&t->flows, id, start, start + dur);
     if (rc == 1)
@@ -303,7 +315,7 @@ static int overlap_event (struct timeline *t, struct timeline_process *p)
 
     while (kind < OVERLAP_KINDS && !trace_name_is (&t->event, names[kind]))
         kind++;
-    if (kind == OVERLAP_KINDS || !times (&t->event, &row.start, &dur))
+    if (kind == OVERLAP_KINDS || !needed_times (t, &row.start, &dur))
         return 0;
     row.dur_kind = (int64_t)((uint64_t)dur << 2 | (unsigned)kind);
     if (t->summing) {
@@ -391,7 +403,7 @@ static int comm_event (struct timeline *t)
     double exact;
     int rc;
 
-    if (t->summing || !times (&t->event, &start, &dur) ||
+    if (t->summing || !needed_times (t, &start, &dur) ||
         !trace_time_exact (&t->event.dur, &exact))
         return 0;
     th = thread (t, t->event.pid, t->event.tid, &rc);

@@ -125,6 +125,7 @@ struct timeline {
     struct sorter *log;         // of tasks above those that are kept, or NULL
     struct err why;             // what it said when it failed
     int64_t host_first;         // the earliest cpu_op; INT64_MAX: none
+    uint64_t impossible;        // events whose times cannot be
     bool late;                  // something became known behind its events
     bool overflow;              // rows were left out
     bool summing;               // second pass: ranges are known
@@ -198,6 +199,8 @@ bool timeline_comm_rows (struct timeline *t, unsigned want, struct err *err);
 struct timeline_files {
     char (*names)[CAPTURE_NAME_MAX];
     uint32_t n;
+    bool gap;                   // a slice is missing: number 'missing'
+    uint32_t missing;
 };
 
 /* Where they are. */

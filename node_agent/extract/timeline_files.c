@@ -66,6 +66,25 @@ static int add_name (struct timeline_files *f, const char *name)
     return 0;
 }
 
+/* Slices are numbered from 0: which one is missing of those that should be
+ * there, or was not listed?
+ */
+static void find_gap (struct timeline_files *f)
+{
+    int64_t time, slice;
+
+    for (uint32_t i = 0; i < f->n && !f->gap; i++) {
+        if (!msprof_name (f->names[i], &time, &slice) || slice < 0)
+            continue;           // not in slices
+        f->gap = slice != i;
+        f->missing = i;
+    }
+    if (f->n == SLICES_MAX && !f->gap) {
+        f->gap = true;
+        f->missing = SLICES_MAX;
+    }
+}
+
 static int list_msprof (int dirfd, struct timeline_files *f)
 {
     int fd = fileio_open_dir_at (dirfd, ".", NULL), rc = 0;
@@ -89,12 +108,13 @@ static int list_msprof (int dirfd, struct timeline_files *f)
     (void)closedir (dir);
     if (f->n > 1)
         qsort (f->names, f->n, NAME_SIZE, by_slice);
+    find_gap (f);
     return rc == -ENOMEM ? rc : 0;
 }
 
 int timeline_list (const struct source *src, struct timeline_files *ret)
 {
-    *ret = (struct timeline_files){ NULL, 0 };
+    *ret = (struct timeline_files){ .names = NULL };
     if (src->form == FORM_TRACE)
         return src->trace == TRACE_TORCH_NPU ? add_name (ret, src->file) : 0;
     if (src->out < 0)

@@ -20,7 +20,7 @@ static uint64_t hash_text (const char *s, size_t n)
     return h | UINT64_C (1) << 63;
 }
 
-/* The bytes of a number that was just read. */
+/* The bytes of a text or a number that was just read. */
 struct raw {
     const char *s;
     size_t n;
@@ -37,6 +37,13 @@ static bool take_number (struct scan *s, struct raw *raw)
         return false;
     raw->n = (size_t)(s->at - raw->s);
     return true;
+}
+
+/* A text or a number, whichever 'next' begins. */
+static inline bool take_raw (struct scan *s, char next, struct raw *raw)
+{
+    return next == '"' ? scan_text (s, &raw->s, &raw->n)
+                       : take_number (s, raw);
 }
 
 static bool all_digits (struct raw raw, uint64_t *ret)
@@ -79,12 +86,8 @@ static bool read_id (struct scan *s, uint64_t *ret)
 
     if (take_plain (s, 0, ret, &places))
         return true;
-    if (scan_peek (s) == '"') {
-        if (!scan_text (s, &raw.s, &raw.n))
-            return false;
-    } else if (!take_number (s, &raw)) {
+    if (!take_raw (s, scan_peek (s), &raw))
         return false;
-    }
     if (!all_digits (raw, ret))
         *ret = hash_text (raw.s, raw.n);
     return true;
@@ -100,12 +103,8 @@ static bool read_time (struct scan *s, struct trace_time *t)
     t->n = 1;
     if (t->plain)
         return true;
-    if (scan_peek (s) == '"') {
-        if (!scan_text (s, &raw.s, &raw.n))
-            return false;
-    } else if (!take_number (s, &raw)) {
+    if (!take_raw (s, scan_peek (s), &raw))
         return false;
-    }
     if (raw.n == 0 || raw.n > TRACE_TIME_MAX)
         return scan_fail (s, "a time has %zu characters", raw.n);
     memcpy (t->text, raw.s, raw.n);
@@ -181,15 +180,10 @@ static bool read_count (struct scan *s, int64_t *ret)
         return true;
     }
     c = scan_peek (s);
-    if (c == '"') {
-        if (!scan_text (s, &raw.s, &raw.n))
-            return false;
-    } else if (c == '-' || (c >= '0' && c <= '9')) {
-        if (!take_number (s, &raw))
-            return false;
-    } else {
+    if (c != '"' && c != '-' && (c < '0' || c > '9'))
         return scan_skip (s);
-    }
+    if (!take_raw (s, c, &raw))
+        return false;
     if (all_digits (raw, &v) && v <= INT64_MAX)
         *ret = (int64_t)v;
     return true;
@@ -265,18 +259,10 @@ static bool read_args (struct trace_scan *t, struct trace_event *e)
 
 static bool read_name (struct scan *s, struct trace_event *e)
 {
-    const char *text;
-    size_t n;
-
-    if (scan_peek (s) != '"')
-        return scan_skip (s);
-    if (!scan_text (s, &text, &n))
+    // what is longer is of Python: none of ours
+    if (!scan_copy (s, e->name, sizeof (e->name)))
         return false;
-    if (n >= sizeof (e->name))
-        n = sizeof (e->name) - 1;       // of Python: none of ours
-    memcpy (e->name, text, n);
-    e->name[n] = '\0';
-    e->name_size = (uint32_t)n;
+    e->name_size = (uint32_t)strlen (e->name);
     return true;
 }
 
@@ -293,16 +279,13 @@ static bool read_ph (struct scan *s, struct trace_event *e)
 
 static bool read_cat (struct scan *s, struct trace_event *e)
 {
-    const char *text;
-    size_t n;
+    char cat[16] = "";          // those that count are shorter
 
-    if (scan_peek (s) != '"')
-        return scan_skip (s);
-    if (!scan_text (s, &text, &n))
+    if (!scan_copy (s, cat, sizeof (cat)))
         return false;
-    if (n == 6 && memcmp (text, "cpu_op", 6) == 0)
+    if (strcmp (cat, "cpu_op") == 0)
         e->cat = TRACE_CAT_CPU_OP;
-    else if (n == 12 && memcmp (text, "HostToDevice", 12) == 0)
+    else if (strcmp (cat, "HostToDevice") == 0)
         e->cat = TRACE_CAT_FLOW;
     return true;
 }

@@ -9,6 +9,7 @@
  */
 #include "base/db.h"
 #include "extract/extract.h"
+#include "row_sinks.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -79,27 +80,10 @@ static uint64_t floor_of (const char *path)
     return tasks;
 }
 
-static int take (void *arg, const struct batch *b, struct err *err)
-{
-    uint64_t *rows = arg;
-
-    (void)err;
-    *rows += b->nrows;
-    return 0;
-}
-
-static int forget (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
-}
-
 int main (int argc, char **argv)
 {
     uint64_t rows = 0;
-    const struct row_sink sink = { take, forget, &rows };
+    const struct row_sink sink = { sink_count, sink_forget_nothing, &rows };
     struct err err = { "" };
     struct capture c;
     double began, seconds;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "build/part.h"
 #include "extract/extract.h"
+#include "row_sinks.h"
 #include "watch/find.h"
 
 #include <inttypes.h>
@@ -41,13 +42,6 @@ static void die (const struct err *err)
 {
     (void)fprintf (stderr, "bench_extract: %s\n", err->text);
     exit (EXIT_FAILURE);
-}
-
-static int count_rows (void *arg, const struct batch *b, struct err *err)
-{
-    (void)err;
-    *(uint64_t *)arg += b->nrows;
-    return 0;
 }
 
 static int forget_rows (void *arg, enum table_id table, struct err *err)
@@ -125,7 +119,7 @@ int main (int argc, char **argv)
     struct found_list list = { 0 };
     struct totals sum = { 0 };
     struct err err = { "" };
-    struct row_sink counter = { count_rows, forget_rows, &sum.rows };
+    struct row_sink counter = { sink_count, forget_rows, &sum.rows };
 
     if (argc < 2 || argc > 3) {
         (void)fprintf (stderr, "usage: bench_extract DIR [SCRATCH]\n");

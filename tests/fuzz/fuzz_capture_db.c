@@ -2,8 +2,7 @@
 #include "fuzz_capture_db.h"
 
 #include "base/fileio.h"
-#include "extract/extract.h"
-#include "fuzz_rows.h"
+#include "fuzz_extract.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,9 +35,7 @@ uint64_t fuzz_capture_of_db (const char *name, struct fuzz_base base,
                              const uint8_t *data, size_t size, uint64_t *bytes)
 {
     struct fuzz_rows_seen seen = { 0, 0 };
-    const struct row_sink sink = fuzz_rows (&seen);
     char path[PATH_MAX];
-    struct capture c;
     unsigned before;
 
     fuzz_remove ("capture");
@@ -46,14 +43,8 @@ uint64_t fuzz_capture_of_db (const char *name, struct fuzz_base base,
     (void)snprintf (path, sizeof (path), OUT "/%s", name);
     fuzz_db_write (path, base, data, size);
     before = files (bytes);
-    capture_init (&c);
-    if (extract_capture (fuzz_path (path, "capture"), NULL, &sink, &c, NULL) <
-        0)
-        abort ();
-    if (c.state != CAPTURE_COMPLETE && !c.reason[0])
-        abort ();               // a person would not know why
+    fuzz_extract (fuzz_path (path, "capture"), &seen);
     if (files (bytes) != before)
         abort ();
-    capture_fini (&c);
     return seen.rows;
 }

@@ -1,6 +1,8 @@
 /* tests/fuzz/fuzz_rows.c - a sink that looks at all that comes */
 #include "fuzz_rows.h"
 
+#include "row_sinks.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,15 +30,7 @@ static int take_rows (void *arg, const struct batch *b, struct err *err)
     return 0;
 }
 
-static int forget (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
-}
-
 struct row_sink fuzz_rows (struct fuzz_rows_seen *seen)
 {
-    return (struct row_sink){ take_rows, forget, seen };
+    return (struct row_sink){ take_rows, sink_forget_nothing, seen };
 }

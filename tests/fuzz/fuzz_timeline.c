@@ -4,10 +4,9 @@
  * state and a reason.  And what the strict scanner passes over, the quick one
  * passes over too, to the same byte.
  */
-#include "extract/extract.h"
 #include "extract/scan.h"
 #include "fuzz_dir.h"
-#include "fuzz_rows.h"
+#include "fuzz_extract.h"
 
 #include <stdlib.h>
 
@@ -62,8 +61,6 @@ static void compare_skips (const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     struct fuzz_rows_seen seen = { 0, 0 };
-    const struct row_sink sink = fuzz_rows (&seen);
-    struct capture c;
 
     compare_skips (data, size);
     for (size_t i = 0; i < size; i++) {
@@ -74,11 +71,6 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     }
     fuzz_mkdir (OUT);
     fuzz_write (TRACE, data, size);
-    capture_init (&c);
-    if (extract_capture (fuzz_dir (), NULL, &sink, &c, NULL) < 0)
-        abort ();
-    if (c.state != CAPTURE_COMPLETE && !c.reason[0])
-        abort ();               // a person would not know why
-    capture_fini (&c);
+    fuzz_extract (fuzz_dir (), &seen);
     return 0;
 }

@@ -36,7 +36,7 @@
 
 #define AGENTS_MAX 8192
 #define ITEMS 2                 // rows, and the raw file
-#define REPEAT_NS (2 * NS_PER_S)        // as node_agent/ship/ship.c
+#define REPEAT_NS (2 * NS_PER_S)        // as ship/ship_says.c
 #define GREET_NS (100 * NS_PER_MS)
 #define SLOW_NS (200 * NS_PER_MS)
 #define TURN_MS 10              // for clocks to be looked at

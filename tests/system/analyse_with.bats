@@ -36,6 +36,14 @@ exec "$TEST_DIR/good" "$1"
 SCRIPT
 }
 
+slow_begins ()                      # in an agent that watches job/
+{
+    service
+    watching --quiet-period 0.1s --analyse-with "$PWD/slow" job
+    begun () { [ -e begun ]; }
+    eventually begun
+}
+
 runs_are ()                         # N
 {
     is "runs" "$1" "$(wc -l <runs)"
@@ -309,10 +317,7 @@ setsid sleep 601 </dev/null >/dev/null 2>&1 &
 touch "$TEST_DIR/begun"
 sleep 600
 SCRIPT
-    service
-    watching --quiet-period 0.1s --analyse-with "$PWD/slow" job
-    begun () { [ -e begun ]; }
-    eventually begun
+    slow_begins
     kill -KILL "$watcher"
     wait "$watcher" || true
     slow_is_gone () { [ -z "$(processes_named slow)" ]; }
@@ -335,10 +340,7 @@ SCRIPT
 touch "$TEST_DIR/begun"
 sleep 600
 SCRIPT
-    service
-    watching --quiet-period 0.1s --analyse-with "$PWD/slow" job
-    begun () { [ -e begun ]; }
-    eventually begun
+    slow_begins
     ends_with 75
     is "processes" "" "$(processes_named slow)$(processes_named sleep)"
     touch go

@@ -246,7 +246,7 @@ SCRIPT
     cat >command <<'SCRIPT'
 #!/bin/bash
 ./writer
-cp -r "$ROLLCALL_CAPTURE_DIR" kept
+tar -cf kept.tar -C "$ROLLCALL_CAPTURE_DIR" .   # a directory would be captures
 ./sealed 1
 rm -r "$ROLLCALL_CAPTURE_DIR"/*/ASCEND_PROFILER_OUTPUT \
     "$ROLLCALL_CAPTURE_DIR"/*/profiler_metadata.json
@@ -257,6 +257,8 @@ SCRIPT
         --quiet-period 0.2s -- ./command
     expect_status 0
     has_rows 1
+    mkdir kept
+    tar -xf kept.tar -C kept
     diff -r kept out/captures
     [ ! -e "$(run_dir)/root" ]      # the rest is in OUT, too
     nothing_runs

@@ -133,7 +133,13 @@ ports ()
         sort -u
 }
 
-# nothing_runs: no process of the run is left, and nobody listens
+is_free ()                          # PORT
+{
+    ! listens "$1"
+}
+
+# nothing_runs: no process of the run is left, and nobody listens.  A test
+# beside this one may have been given the port by now: it lets go of it, too.
 nothing_runs ()
 {
     local port
@@ -141,7 +147,8 @@ nothing_runs ()
     LIMIT=30 eventually no_processes ||
         fail "left: $(describe_processes)" || return
     for port in $(ports); do
-        ! listens "$port" || fail "port $port is still taken" || return
+        LIMIT=30 eventually is_free "$port" ||
+            fail "port $port is still taken" || return
     done
 }
 

@@ -52,6 +52,17 @@ ends_with ()
     [ "$status" = "$1" ] || fail "the agent ended with $status: $(cat agent.log)"
 }
 
+# release_dies_at POINT: of agent.release, and the next agent goes on
+release_dies_at ()
+{
+    export ROLLCALL_FAULT=agent.release.$1
+    run agent --once --raw --release shipped job
+    expect_status 137
+    unset ROLLCALL_FAULT
+    run agent --once --raw --release shipped job
+    expect_status 0
+}
+
 captures_are ()                     # N: in the result
 {
     [ -e "$DB" ] && [ "$(sql "SELECT count(*) FROM Capture WHERE

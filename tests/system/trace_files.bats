@@ -210,12 +210,7 @@ SCRIPT
     for point in unlink sync; do
         rm -rf spool
         trace "job/$point.pt.trace.json" 0 "$point"
-        export ROLLCALL_FAULT=agent.release.$point
-        run agent --once --raw --release shipped job
-        expect_status 137
-        unset ROLLCALL_FAULT
-        run agent --once --raw --release shipped job
-        expect_status 0
+        release_dies_at "$point"
         [ ! -e "job/$point.pt.trace.json" ] || fail "$output"
     done
     stop_service

@@ -1,26 +1,13 @@
 /* tests/unit/intake/test_raw_tree.c - where the raw files of a job go */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "root_check.h"
 
-#include <cmocka.h>
-
-#include "base/fileio.h"
 #include "intake/raw_tree.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 struct fixture {
-    char dir[PATH_MAX / 4], out[PATH_MAX / 2];
-    struct ledger *l;
-    struct store *s;
+    struct root root;
+    char out[PATH_MAX / 2];
     char named[ERR_TEXT_MAX];   // the first that was missing
     int64_t newest;             // of what is delivered
     int64_t version;            // that counts; 0: the newest
@@ -29,17 +16,10 @@ struct fixture {
 
 static int setup (void **state)
 {
-    const char *tmp = getenv ("TMPDIR");
     struct fixture *f = calloc (1, sizeof (*f));
-    char path[PATH_MAX];
 
-    (void)snprintf (f->dir, sizeof (f->dir), "%s/rollcall-raw-XXXXXX",
-                    tmp && *tmp ? tmp : "/tmp");
-    assert_non_null (mkdtemp (f->dir));
-    (void)snprintf (f->out, sizeof (f->out), "%s/captures", f->dir);
-    (void)snprintf (path, sizeof (path), "%s/ledger.db", f->dir);
-    assert_int_equal (ledger_open (path, &f->l, NULL), 0);
-    assert_int_equal (store_open (f->dir, f->l, &f->s, NULL), 0);
+    root_make (&f->root);
+    (void)snprintf (f->out, sizeof (f->out), "%s/captures", f->root.dir);
     *state = f;
     return 0;
 }
@@ -48,9 +28,7 @@ static int teardown (void **state)
 {
     struct fixture *f = *state;
 
-    store_close (f->s);
-    ledger_close (f->l);
-    (void)fileio_remove_tree (f->dir, NULL);
+    root_remove (&f->root);
     free (f);
     return 0;
 }
@@ -60,20 +38,16 @@ static void deliver (struct fixture *f, int64_t rank, const char *capture,
 {
     struct ledger_item item = { .kind = ITEM_RAW, .rank = rank,
                                 .newest_ns = f->newest };
-    struct content_hash h;
 
     (void)snprintf (item.job, sizeof (item.job), "j");
     (void)snprintf (item.capture, sizeof (item.capture), "%s", capture);
     (void)snprintf (item.path, sizeof (item.path), "%s", path);
-    content_hash_init (&h);
-    assert_int_equal (content_hash_add (&h, bytes, strlen (bytes)), 0);
-    assert_int_equal (content_hash_end (&h, &item.content), 0);
-    content_hash_fini (&h);
-    assert_int_equal (store_append (f->s, &item, bytes, strlen (bytes), NULL),
-                      0);
-    assert_int_equal (ledger_add_content (f->l, &item.content, &item.place,
+    item.content = root_digest (bytes);
+    assert_int_equal (store_append (f->root.s, &item, bytes, strlen (bytes),
+                                    NULL), 0);
+    assert_int_equal (ledger_add_content (f->root.l, &item.content, &item.place,
                                           NULL), 0);
-    assert_true (ledger_add_item (f->l, &item, NULL) >= 0);
+    assert_true (ledger_add_item (f->root.l, &item, NULL) >= 0);
 }
 
 static int64_t version_of (void *arg, int64_t rank, const char *capture)
@@ -92,10 +66,10 @@ static void build_without (struct fixture *f, size_t files, size_t missing)
     struct err err = { "" };
     atomic_bool cancel = false;
 
-    if (raw_tree_create (f->l, "j", &t, &err) < 0)
+    if (raw_tree_create (f->root.l, "j", &t, &err) < 0)
         fail_msg ("%s", err.text);
     raw_tree_choose (t, f->version ? version_of : NULL, f);
-    if (raw_tree_put (t, f->s, f->out, &cancel, &err) < 0)
+    if (raw_tree_put (t, f->root.s, f->out, &cancel, &err) < 0)
         fail_msg ("%s", err.text);
     assert_int_equal (t->left, f->left);
     assert_int_equal (t->n, files);
@@ -313,7 +287,7 @@ static void test_missing (void **state)
     struct stat st;
 
     deliver (f, 0, "a", "x", "damaged here");
-    store_segment_path (f->dir, 1, path);
+    store_segment_path (f->root.dir, 1, path);
     assert_int_equal (stat (path, &st), 0);
     overwrite (path, st.st_size - 1, "X");
     deliver (f, 1, "b", "y", "whole");
@@ -324,7 +298,7 @@ static void test_missing (void **state)
     path_in (f, "a/x", path);
     assert_int_equal (access (path, F_OK), -1);
     check_file (f, "b/y", "whole");
-    assert_int_equal (ledger_add_item (f->l, &lost, NULL), 1);
+    assert_int_equal (ledger_add_item (f->root.l, &lost, NULL), 1);
     build_without (f, 3, 2);
 }
 
@@ -337,8 +311,9 @@ static void test_cancel (void **state)
     char path[PATH_MAX];
 
     deliver (f, 0, "a", "x", "bytes");
-    assert_int_equal (raw_tree_create (f->l, "j", &t, NULL), 0);
-    assert_int_equal (raw_tree_put (t, f->s, f->out, &cancel, NULL), -EINTR);
+    assert_int_equal (raw_tree_create (f->root.l, "j", &t, NULL), 0);
+    assert_int_equal (raw_tree_put (t, f->root.s, f->out, &cancel, NULL),
+                      -EINTR);
     raw_tree_destroy (t);
     path_in (f, "a/x", path);
     assert_int_equal (access (path, F_OK), -1);

@@ -1,12 +1,6 @@
 /* tests/unit/node_agent/event_check.c - event databases for tests */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
 #include "event_check.h"
 #include "../../maker/event_schema.h"
-
-#include <cmocka.h>
 
 #include "base/buf.h"
 #include "base/fileio.h"
@@ -78,6 +72,52 @@ void event_make (const char *sql)
     event_run ("PRAGMA page_size=512");
     event_run (event_schema);
     event_run (sql);
+}
+
+void event_put_tasks (int op, int first, const struct task *t, size_t n)
+{
+    char sql[512];
+
+    for (size_t i = 0; i < n; i++, t++) {
+        (void)snprintf (
+            sql, sizeof (sql),
+            "INSERT INTO TASK VALUES (%lld, %lld, 3, %d, %d, 0, 0, 0, 0, 0, 0);"
+            "INSERT INTO COMMUNICATION_TASK_INFO VALUES (0, %d, %d, %d, 5, 0, "
+            "%d, %lld, %lld, %d, %lld, 99, %d, %d)",
+            (long long)t->start, (long long)(t->start + t->ns), 1000 + op,
+            first + (int)i, first + (int)i, t->type, t->plane, t->rdma,
+            (long long)t->src, (long long)t->dst, t->transport,
+            (long long)t->bytes, t->link, op);
+        event_run (sql);
+    }
+}
+
+void event_put_op (int op, const char *name, int64_t start, int64_t end)
+{
+    char sql[512];
+
+    (void)snprintf (
+        sql, sizeof (sql),
+        "INSERT INTO STRING_IDS VALUES (%d, '%s');"
+        "INSERT INTO COMMUNICATION_OP VALUES (%d, %lld, %lld, %d, 5, %d, 0, 0,"
+        " 41, 0, 1000, 0)", 100 + op, name, 100 + op, (long long)start,
+        (long long)end, 1000 + op, op);
+    event_run (sql);
+}
+
+void event_put_compute (int first, const int64_t (*spans)[2], size_t n)
+{
+    char sql[256];
+
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf (
+            sql, sizeof (sql),
+            "INSERT INTO TASK VALUES (%lld, %lld, 3, %d, %d, 0,0,0,0,0,0);"
+            "INSERT INTO COMPUTE_TASK_INFO VALUES (6, %d, 1, 1, 7, 6)",
+            (long long)spans[i][0], (long long)spans[i][1], first + (int)i,
+            first + (int)i, first + (int)i);
+        event_run (sql);
+    }
 }
 
 static int take (void *arg, const struct batch *b, struct err *err)
@@ -157,4 +197,11 @@ void event_has_line (enum table_id table, const char *line)
     }
     fail_msg ("%s has no row %s but:\n%s(%s)", schema_table (table)->name,
               line, event_rows (table), capture.reason);
+}
+
+void event_is_complete (void)
+{
+    if (event_capture ()->state != CAPTURE_COMPLETE)
+        fail_msg ("%s: %s", capture_state_name (event_capture ()->state),
+                  event_capture ()->reason);
 }

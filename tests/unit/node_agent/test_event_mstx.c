@@ -3,19 +3,10 @@
  * Large clusters are profiled like this: elapsed times and payloads must be
  * right, and nothing may be made up.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "event_check.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define KEY "5862276093215481612"       // of group_name_0
 
 static const char marks[] =
     "DROP TABLE COMPUTE_TASK_INFO; DROP TABLE COMMUNICATION_OP;"

@@ -1,50 +1,14 @@
 /* tests/unit/node_agent/test_kernels.c - rows of kernel_details.csv */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "capture_check.h"
 
-#include <cmocka.h>
-
-#include "base/fileio.h"
-#include "extract/extract.h"
 #include "extract/kernel_sums.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <time.h>
 
-static char top[64], capture_dir[128];
-
-static int make_top (void **state)
+static int setup (void **state)
 {
     (void)state;
-    (void)snprintf (top, sizeof (top), "/tmp/rollcall-kernels-XXXXXX");
-    if (!mkdtemp (top))
-        return -1;
-    (void)snprintf (capture_dir, sizeof (capture_dir),
-                    "%s/a_1_20251127123437386_ascend_pt", top);
-    return 0;
-}
-
-static int remove_top (void **state)
-{
-    (void)state;
-    return fileio_remove_tree (top, NULL);
-}
-
-static void put (const char *name, const char *text)
-{
-    char path[512];
-    FILE *f;
-
-    (void)snprintf (path, sizeof (path), "%s/ASCEND_PROFILER_OUTPUT",
-                    capture_dir);
-    assert_int_equal (fileio_mkdirs (path, 0700, NULL), 0);
-    (void)snprintf (path, sizeof (path), "%s/%s", capture_dir, name);
-    assert_non_null (f = fopen (path, "w"));
-    assert_true (fputs (text, f) >= 0);
-    assert_int_equal (fclose (f), 0);
+    return capture_begin ("a_1_20251127123437386_ascend_pt");
 }
 
 struct kept {
@@ -76,25 +40,15 @@ static int keep_rows (void *arg, const struct batch *b, struct err *err)
     return 0;
 }
 
-static int forget (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
-}
-
 static void check (const char *text, const char *steps, const char *times,
                    const char *reason)
 {
     struct kept k = { "", "" };
-    const struct row_sink sink = { keep_rows, forget, &k };
-    struct err err = { "" };
+    const struct row_sink sink = { keep_rows, sink_forget_nothing, &k };
     struct capture c;
 
-    put ("ASCEND_PROFILER_OUTPUT/kernel_details.csv", text);
-    capture_init (&c);
-    assert_int_equal (extract_capture (capture_dir, NULL, &sink, &c, &err), 0);
+    capture_put ("ASCEND_PROFILER_OUTPUT/kernel_details.csv", text);
+    assert_int_equal (capture_read (&sink, &c), 0);
     assert_string_equal (k.step, steps);
     assert_string_equal (k.time, times);
     if (!strstr (c.reason, reason))
@@ -126,9 +80,10 @@ static void test_rows (void **state)
 static void test_groups (void **state)
 {
     (void)state;
-    put ("profiler_metadata.json",
-         "{\"parallel_group_info\":{\"group_name_0\":{\"group_name\":"
-         "\"default_group\",\"group_rank\":0,\"global_ranks\":[0,1]}}}");
+    capture_put ("profiler_metadata.json",
+                 "{\"parallel_group_info\":{\"group_name_0\":{\"group_name\":"
+                 "\"default_group\",\"group_rank\":0,"
+                 "\"global_ranks\":[0,1]}}}");
     check ("Step Id," HEAD "\n13,hcom_send__612_0_1,HCCL,1005,7\n",
            "13 nan 0 7 0 7 0 7 0 7 nan\n",
            "hcom_send__612_0_1 1005 0.007 nan nan nan nan\n", "");
@@ -151,6 +106,42 @@ static void test_bad (void **state)
     check ("Step Id," HEAD "\n1234567890123456789012345,k,AI_CORE,1,1\n", "",
            "", "not a step");
     check (HEAD "\nk,\"AI_CORE,1,1\n", "", "", "line 2");
+}
+
+static int count_rows (void *arg, const struct batch *b, struct err *err)
+{
+    uint32_t *n = arg;
+
+    (void)err;
+    *n += b->table == TABLE_STEP ? b->nrows : 0;
+    return 0;
+}
+
+/* Rows of many steps by turns: a search of all of them for each row would
+ * take minutes of a file that is read in seconds.
+ */
+static void test_many_steps (void **state)
+{
+    const uint32_t steps = 60000;
+    struct row_sink sink = { count_rows, sink_forget_nothing,
+                             &(uint32_t){ 0 } };
+    size_t used = 0, max = 4 * 40 * (size_t)steps;
+    char *text = malloc (max);
+    clock_t began = clock ();
+    struct capture c;
+
+    (void)state;
+    assert_non_null (text);
+    used += (size_t)snprintf (text, max, "Step Id," HEAD "\n");
+    for (uint32_t i = 0; i < 3 * steps; i++)
+        used += (size_t)snprintf (text + used, max - used,
+                                  "%u,k,AI_CORE,%u,1\n", i % steps, i);
+    capture_put ("ASCEND_PROFILER_OUTPUT/kernel_details.csv", text);
+    free (text);
+    assert_int_equal (capture_read (&sink, &c), 0);
+    capture_fini (&c);
+    assert_int_equal (*(uint32_t *)sink.arg, steps);
+    assert_true (clock () - began < 5 * CLOCKS_PER_SEC);
 }
 
 struct span {
@@ -198,8 +189,9 @@ int main (void)
         cmocka_unit_test (test_rows),
         cmocka_unit_test (test_groups),
         cmocka_unit_test (test_bad),
+        cmocka_unit_test (test_many_steps),
         cmocka_unit_test (test_sums),
     };
 
-    return cmocka_run_group_tests (tests, make_top, remove_top);
+    return cmocka_run_group_tests (tests, setup, capture_teardown);
 }

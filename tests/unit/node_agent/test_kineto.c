@@ -295,6 +295,11 @@ static void test_odd (void **state)
                       "\"Op count\": 0"), "");
     check_odd (KERNEL ("a", "1", "-5", "1"), "seven days");
     check_odd (KERNEL ("a", "1", "604800000001", "1"), "seven days");
+    // a difference of -1 ns in 64 bits without a sign, and what is no number
+    check_odd (KERNEL ("a", "1", "18446744073709551.615", "1"), "seven days");
+    check_odd (KERNEL ("a", "18446744073709551.615", "1", "1"), "1 events");
+    check_odd (KERNEL ("a", "1", "NaN", "1"), "1 events");
+    check_odd (KERNEL ("a", "1", "1e400", "1"), "1 events");
     check_odd (KERNEL ("a", "99999999999999999999", "1", "1"), "");
     check_odd (KERNEL ("a", "null", "1", "1"), "");
     check_odd (EVENT ("kernel", "a", "7", "1", "1", "\"stream\": 7"), "");

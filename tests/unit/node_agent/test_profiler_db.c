@@ -2,47 +2,21 @@
  *
  * Whatever is in them, reading ends, and gives no more than they can hold.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/fileio.h"
-#include "extract/extract.h"
+#include "capture_check.h"
 
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define OUT "a_ascend_pt/ASCEND_PROFILER_OUTPUT"
+#define DATABASE "ASCEND_PROFILER_OUTPUT/analysis.db"
 #define PAGE 4096u
 #define CELLS 500u              // of a page that is not a leaf
 #define TABLE "CommAnalyzerTime"
 #define COLUMNS "hccl_op_name, group_name, start_timestamp, elapse_time, " \
     "transit_time, wait_time, synchronization_time, idle_time, step, type"
 
-static char top[64], path[256];
-
-static int make_top (void **state)
-{
-    char dir[256];
-
-    (void)state;
-    (void)snprintf (top, sizeof (top), "/tmp/rollcall-db-XXXXXX");
-    if (!mkdtemp (top))
-        return -1;
-    (void)snprintf (dir, sizeof (dir), "%s/" OUT, top);
-    (void)snprintf (path, sizeof (path), "%s/" OUT "/analysis.db", top);
-    return fileio_mkdirs (dir, 0700, NULL);
-}
-
-static int remove_top (void **state)
+static int setup (void **state)
 {
     (void)state;
-    return fileio_remove_tree (top, NULL);
+    return capture_begin ("a_ascend_pt");
 }
 
 /* The first number that the last statement gives. */
@@ -52,7 +26,7 @@ static int64_t run (const char *sql)
     sqlite3 *db;
     int64_t v = 0;
 
-    assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
+    assert_int_equal (sqlite3_open (capture_path (DATABASE), &db), SQLITE_OK);
     for (const char *at = sql; *at; ) {
         if (sqlite3_prepare_v2 (db, at, -1, &st, &at) != SQLITE_OK)
             fail_msg ("%s", sqlite3_errmsg (db));
@@ -64,32 +38,14 @@ static int64_t run (const char *sql)
     return v;
 }
 
-static int count_rows (void *arg, const struct batch *b, struct err *err)
-{
-    uint64_t *n = arg;
-
-    (void)err;
-    *n += b->nrows;
-    return 0;
-}
-
-static int forget (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
-}
-
 static uint64_t rows_of (struct capture *c)
 {
     uint64_t n = 0;
-    const struct row_sink sink = { count_rows, forget, &n };
-    char dir[256];
+    const struct row_sink sink = { sink_count, sink_forget_nothing, &n };
 
-    (void)snprintf (dir, sizeof (dir), "%s/a_ascend_pt", top);
     capture_init (c);
-    assert_int_equal (extract_capture (dir, NULL, &sink, c, NULL), 0);
+    assert_int_equal (extract_capture (capture_chosen (), NULL, &sink, c,
+                                       NULL), 0);
     return n;
 }
 
@@ -128,7 +84,7 @@ static void test_circle (void **state)
                           "INSERT INTO " TABLE " VALUES ('a', 'g', 1, 2, 3, 4,"
                           " 5, 6, 'step1', 'p2p');"
                           "SELECT rootpage FROM sqlite_schema");
-    assert_non_null (f = fopen (path, "r+b"));
+    assert_non_null (f = fopen (capture_path (DATABASE), "r+b"));
     assert_int_equal (fseek (f, 0, SEEK_END), 0);
     last = (uint32_t)(ftell (f) / PAGE);
     assert_int_equal (fseek (f, (long)((root - 1) * PAGE), SEEK_SET), 0);
@@ -186,11 +142,58 @@ static void test_virtual (void **state)
     capture_fini (&c);
 }
 
+/* Whatever it is added to would be infinite, and no JSON could hold it. */
+static void test_infinite (void **state)
+{
+    struct capture c;
+
+    (void)state;
+    (void)run ("CREATE TABLE " TABLE " (" COLUMNS ");"
+               "INSERT INTO " TABLE " VALUES ('a', 'g', 1, 2, 3, 4, 5, 6, "
+               "'step1', 'p2p'), ('b', 'g', 1, 9e999, 3, 4, 5, 6, 'step1', "
+               "'p2p')");
+    assert_int_equal (rows_of (&c), 1);
+    assert_non_null (strstr (c.reason, "CommAnalyzerTime.elapse_time is not a "
+                                       "number: \"Inf\""));
+    capture_fini (&c);
+}
+
+/* A log whose frame is damaged: without a word it would be as if what it
+ * holds had never been written.
+ */
+static void test_damaged_log (void **state)
+{
+    struct capture c;
+    uint64_t rows;
+    sqlite3 *db;
+    FILE *f;
+
+    (void)state;
+    (void)run ("CREATE TABLE " TABLE " (" COLUMNS ")");
+    assert_int_equal (sqlite3_open (capture_path (DATABASE), &db), SQLITE_OK);
+    assert_int_equal (sqlite3_exec (
+        db, "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0;"
+        "INSERT INTO " TABLE " VALUES ('a', 'g', 1, 2, 3, 4, 5, 6, 'step1', "
+        "'p2p')", NULL, NULL, NULL), SQLITE_OK);
+    rows = rows_of (&c);        // others, too: of its files
+    assert_null (strstr (c.reason, "analysis.db-wal"));
+    capture_fini (&c);
+    assert_non_null (f = fopen (capture_path (DATABASE "-wal"), "r+b"));
+    assert_int_equal (fseek (f, 1000, SEEK_SET), 0);
+    assert_int_equal (fputc (0x55, f), 0x55);
+    assert_int_equal (fclose (f), 0);
+    assert_int_equal (rows_of (&c), rows - 1);
+    assert_non_null (strstr (c.reason, "analysis.db-wal is damaged"));
+    capture_fini (&c);
+    (void)sqlite3_close (db);
+}
+
 int main (void)
 {
-#define IN_TOP(f) cmocka_unit_test_setup_teardown (f, make_top, remove_top)
+#define IN_TOP(f) cmocka_unit_test_setup_teardown (f, setup, capture_teardown)
     const struct CMUnitTest tests[] = {
         IN_TOP (test_circle), IN_TOP (test_default), IN_TOP (test_virtual),
+        IN_TOP (test_infinite), IN_TOP (test_damaged_log),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -1,21 +1,9 @@
 /* tests/unit/node_agent/test_read_capture.c - a capture's identity, its state
  * and step_trace_time.csv
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/fileio.h"
-#include "extract/extract.h"
+#include "capture_check.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define OUT "ASCEND_PROFILER_OUTPUT"
 #define CSV OUT "/step_trace_time.csv"
@@ -23,37 +11,12 @@
     "Communication,Free,Stage,Bubble,Communication(Not Overlapped and " \
     "Exclude Receive)"
 
-static char top[64], capture_dir[128];
-
-static int make_top (void **state)
+static int setup (void **state)
 {
     (void)state;
-    (void)snprintf (top, sizeof (top), "/tmp/rollcall-read-XXXXXX");
-    if (!mkdtemp (top))
+    if (capture_begin ("host_a_12_20251127123437386_ascend_pt") < 0)
         return -1;
-    (void)snprintf (capture_dir, sizeof (capture_dir),
-                    "%s/host_a_12_20251127123437386_ascend_pt", top);
-    return fileio_mkdirs (capture_dir, 0700, NULL);
-}
-
-static int remove_top (void **state)
-{
-    (void)state;
-    return fileio_remove_tree (top, NULL);
-}
-
-static void put (const char *name, const char *text)
-{
-    char path[512];
-    FILE *f;
-
-    assert_true (fileio_join (path, sizeof (path), capture_dir, OUT));
-    if (strncmp (name, OUT, strlen (OUT)) == 0)
-        assert_int_equal (fileio_mkdirs (path, 0700, NULL), 0);
-    assert_true (fileio_join (path, sizeof (path), capture_dir, name));
-    assert_non_null (f = fopen (path, "w"));
-    assert_true (fputs (text, f) >= 0);
-    assert_int_equal (fclose (f), 0);
+    return fileio_mkdirs (capture_chosen (), 0700, NULL);
 }
 
 /* A sink that keeps the rows of StepTraceTime as text. */
@@ -80,22 +43,12 @@ static int keep_rows (void *arg, const struct batch *b, struct err *err)
     return 0;
 }
 
-static int forget (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
-}
-
 static int read_it (struct kept *k, struct capture *c)
 {
-    const struct row_sink sink = { keep_rows, forget, k };
-    struct err err = { "" };
+    const struct row_sink sink = { keep_rows, sink_forget_nothing, k };
 
     k->text[0] = '\0';
-    capture_init (c);
-    return extract_capture (capture_dir, NULL, &sink, c, &err);
+    return capture_read (&sink, c);
 }
 
 static void check_csv (const char *text, const char *rows,
@@ -104,7 +57,7 @@ static void check_csv (const char *text, const char *rows,
     struct kept k = { .refuse = 0 };
     struct capture c;
 
-    put (CSV, text);
+    capture_put (CSV, text);
     assert_int_equal (read_it (&k, &c), 0);
     assert_string_equal (k.text, rows);
     assert_int_equal (c.state, state);
@@ -120,7 +73,7 @@ static void test_csv (void **state)
     check_csv ("Device_id,Step" TAIL ",Preparing\n"
                "0,13,231290.09999999995,0,0,0,0,0,0,0,206.25\n",
                "0 13 231290.09999999995 206.25\n", CAPTURE_COMPLETE, "");
-    check_csv ("Step" TAIL "\n13,1.5,0,0,0,0,0,0,0\n14,2,0,0,0,0,0,0,0",
+    check_csv ("Step" TAIL "\n13,1.5,0,0,0,0,0,0,0\n14,2,0,0,0,0,0,0,0\n",
                "nan 13 1.5 nan\nnan 14 2 nan\n", CAPTURE_COMPLETE, "");
     check_csv ("\xef\xbb\xbfStep" TAIL "\r\n,1,0,0,0,0,0,0,0\r\n\r\n",
                "nan NULL 1 nan\n", CAPTURE_COMPLETE, "");
@@ -143,6 +96,12 @@ static void test_bad_csv (void **state)
     check_csv ("Step,Computing\n13,1\n", "", CAPTURE_FAILED,
                "line 1: no column");
     check_csv ("", "", CAPTURE_FAILED, "is empty");
+    // cut off within a number, or behind the first line
+    check_csv ("Step" TAIL "\n13,1,0,0,0,0,0,0,0\n14,2,0,0,0,0,0,0,10",
+               "nan 13 1 nan\n", CAPTURE_PARTIAL,
+               "line 3: the line has no end");
+    check_csv ("Step" TAIL "\n", "", CAPTURE_FAILED,
+               "line 1: nothing is below it");
     // the reason quotes it, and must be UTF-8 all the same
     check_csv ("Step" TAIL "\n13,\xff,0,0,0,0,0,0,0\n", "", CAPTURE_FAILED,
                "\xef\xbf\xbd");
@@ -155,7 +114,7 @@ static void test_sink_fails (void **state)
     struct capture c;
 
     (void)state;
-    put (CSV, "Step" TAIL "\n13,1,0,0,0,0,0,0,0\n");
+    capture_put (CSV, "Step" TAIL "\n13,1,0,0,0,0,0,0,0\n");
     assert_int_equal (read_it (&k, &c), -ENOSPC);
     capture_fini (&c);
 }
@@ -166,7 +125,7 @@ static void look (struct capture *c)
     struct err err = { "" };
 
     capture_init (c);
-    assert_int_equal (extract_look (capture_dir, c, &l, &err), 0);
+    assert_int_equal (extract_look (capture_chosen (), c, &l, &err), 0);
 }
 
 static void test_life (void **state)
@@ -179,16 +138,16 @@ static void test_life (void **state)
     assert_string_equal (c.host, "host_a");
     assert_int_equal (c.rank, CAPTURE_NO_RANK);
     capture_fini (&c);
-    put ("profiler_info_7.json", "{}");
+    capture_put ("profiler_info_7.json", "{}");
     look (&c);
     assert_int_equal (c.state, CAPTURE_RAW);
     assert_int_equal (c.rank, 7);
     capture_fini (&c);
-    put (OUT "/operator_details.csv", "");
+    capture_put (OUT "/operator_details.csv", "");
     look (&c);
     assert_int_equal (c.state, CAPTURE_ANALYSING);
     capture_fini (&c);
-    put (OUT "/communication.json", "");
+    capture_put (OUT "/communication.json", "");
     look (&c);
     assert_int_equal (c.state, CAPTURE_COMPLETE);       // something to read
     capture_fini (&c);
@@ -207,21 +166,51 @@ static void check_rank (int64_t want)
 static void test_rank (void **state)
 {
     (void)state;
-    put ("profiler_metadata.json", "{\"parallel_group_info\": {\"w\": "
-         "{\"group_name\": \"default_group\", \"group_rank\": 1, "
-         "\"global_ranks\": [3, 5]}}}");
-    put ("profiler_info.json", "{}");
+    capture_put ("profiler_metadata.json", "{\"parallel_group_info\": {\"w\": "
+                 "{\"group_name\": \"default_group\", \"group_rank\": 1, "
+                 "\"global_ranks\": [3, 5]}}}");
+    capture_put ("profiler_info.json", "{}");
     check_rank (5);
-    put ("profiler_info.json", "{\"rank_id\": -1}");
+    capture_put ("profiler_info.json", "{\"rank_id\": -1}");
     check_rank (5);
-    put ("profiler_info.json", "{\"rank_id\": 6}");
+    capture_put ("profiler_info.json", "{\"rank_id\": 6}");
     check_rank (6);
-    put ("profiler_info.json", "{\"rank_id\": \"7\"}");
+    capture_put ("profiler_info.json", "{\"rank_id\": \"7\"}");
     check_rank (7);
-    put (OUT "/ascend_pytorch_profiler_8.db", "");
+    capture_put (OUT "/ascend_pytorch_profiler_8.db", "");
     check_rank (8);
-    put ("profiler_info_9.json", "{\"rank_id\": 6}");
+    capture_put ("profiler_info_9.json", "{\"rank_id\": 6}");
     check_rank (9);
+}
+
+static void check_reason (const char *text)
+{
+    struct kept k = { .refuse = 0 };
+    struct capture c;
+
+    assert_int_equal (read_it (&k, &c), 0);
+    assert_int_equal (c.rank, 3);
+    if (!strstr (c.reason, text))
+        fail_msg ("no \"%s\" in \"%s\"", text, c.reason);
+    assert_int_not_equal (c.state, CAPTURE_COMPLETE);
+    capture_fini (&c);
+}
+
+/* The rows of another rank would pass for those of this one. */
+static void test_other_rank (void **state)
+{
+    (void)state;
+    capture_put ("profiler_info_3.json", "{}");
+    capture_put (CSV, "Step" TAIL "\n1,1,1,1,1,1,1,1,1\n");
+    capture_put (OUT "/ascend_pytorch_profiler_2.db", "");
+    check_reason ("ascend_pytorch_profiler_2.db is of another rank than "
+                  "profiler_info_3.json (");
+    // however the directory lists them, the own one is read
+    capture_put (OUT "/ascend_pytorch_profiler_3.db", "");
+    check_reason ("it holds an event database of rank 2 and one of rank 3: ");
+    check_reason ("ascend_pytorch_profiler_3.db is empty (");
+    capture_put (OUT "/ascend_pytorch_profiler_4.db", "");
+    check_reason ("ascend_pytorch_profiler_3.db is empty (");
 }
 
 static void test_metadata (void **state)
@@ -229,15 +218,15 @@ static void test_metadata (void **state)
     struct capture c;
 
     (void)state;
-    put ("profiler_info_3.json",
-         "{\"config\": {\"experimental_config\": {\"_profiler_level\": "
-         "\"Level1\"}}, \"start_info\": {\"start_monotonic\": 1000}, "
-         "\"end_info\": {\"collectionTimeEnd\": 1764246877000000000, "
-         "\"MonotonicTimeEnd\": 3001000}}");
-    put ("profiler_metadata.json",
-         "{\"distributed_args\": {\"world_size\": 16}, "
-         "\"parallel_group_info\": {\"group_name_0\": {\"group_name\": "
-         "\"tp\", \"global_ranks\": [2, 3]}}}");
+    capture_put ("profiler_info_3.json",
+                 "{\"config\": {\"experimental_config\": {\"_profiler_level\": "
+                 "\"Level1\"}}, \"start_info\": {\"start_monotonic\": 1000}, "
+                 "\"end_info\": {\"collectionTimeEnd\": 1764246877000000000, "
+                 "\"MonotonicTimeEnd\": 3001000}}");
+    capture_put ("profiler_metadata.json",
+                 "{\"distributed_args\": {\"world_size\": 16}, "
+                 "\"parallel_group_info\": {\"group_name_0\": {\"group_name\": "
+                 "\"tp\", \"global_ranks\": [2, 3]}}}");
     look (&c);
     assert_string_equal (c.level, "Level1");
     assert_int_equal (c.world_size, 16);
@@ -251,10 +240,11 @@ static void test_metadata (void **state)
 
 int main (void)
 {
-#define IN_TOP(f) cmocka_unit_test_setup_teardown (f, make_top, remove_top)
+#define IN_TOP(f) cmocka_unit_test_setup_teardown (f, setup, capture_teardown)
     const struct CMUnitTest tests[] = {
         IN_TOP (test_csv),  IN_TOP (test_bad_csv), IN_TOP (test_sink_fails),
         IN_TOP (test_life), IN_TOP (test_rank),    IN_TOP (test_metadata),
+        IN_TOP (test_other_rank),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

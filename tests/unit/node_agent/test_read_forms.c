@@ -1,71 +1,28 @@
 /* tests/unit/node_agent/test_read_forms.c - captures of MindSpore and of the
  * msprof program, where they differ from torch_npu's
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/fileio.h"
-#include "extract/extract.h"
+#include "capture_check.h"
 
 #include <math.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define OUT "ASCEND_PROFILER_OUTPUT/"
 #define MS "host_12_20251127123437386_ascend_ms"
 #define PROF "PROF_000001_20250109161601123_ABCDEF"
 
-static char top[64];
-
-static int make_top (void **state)
-{
-    (void)state;
-    (void)snprintf (top, sizeof (top), "/tmp/rollcall-forms-XXXXXX");
-    return mkdtemp (top) ? 0 : -1;
-}
-
-static int remove_top (void **state)
-{
-    (void)state;
-    return fileio_remove_tree (top, NULL);
-}
-
-static const char *path_of (char out[512], const char *capture,
-                            const char *name)
-{
-    (void)snprintf (out, 512, "%s/%s/%s", top, capture, name);
-    return out;
-}
-
 static void put (const char *capture, const char *name, const char *text)
 {
-    char path[512], *slash;
-    FILE *f;
-
-    slash = strrchr (path_of (path, capture, name), '/');
-    *slash = '\0';
-    assert_int_equal (fileio_mkdirs (path, 0700, NULL), 0);
-    *slash = '/';
-    assert_non_null (f = fopen (path, "w"));
-    assert_true (fputs (text, f) >= 0);
-    assert_int_equal (fclose (f), 0);
+    capture_choose (capture);
+    capture_put (name, text);
 }
 
 static void put_db (const char *capture, const char *name, const char *sql)
 {
-    char path[512];
     sqlite3 *db;
 
     put (capture, name, "");
-    assert_int_equal (sqlite3_open (path_of (path, capture, name), &db),
-                      SQLITE_OK);
+    assert_int_equal (sqlite3_open (capture_path (name), &db), SQLITE_OK);
     assert_int_equal (sqlite3_exec (db, sql, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal (sqlite3_close (db), SQLITE_OK);
 }
@@ -114,25 +71,17 @@ static int keep_rows (void *arg, const struct batch *b, struct err *err)
     return 0;
 }
 
-static int forget (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
-}
-
 static void read_steps (struct kept *k, const char *capture,
                         const struct steps_filter *steps)
 {
-    const struct row_sink sink = { keep_rows, forget, k };
+    const struct row_sink sink = { keep_rows, sink_forget_nothing, k };
     struct err err = { "" };
-    char path[512];
 
     k->text[0] = k->files[0] = '\0';
     capture_init (&k->c);
-    (void)snprintf (path, sizeof (path), "%s/%s", top, capture);
-    assert_int_equal (extract_capture (path, steps, &sink, &k->c, &err), 0);
+    capture_choose (capture);
+    assert_int_equal (extract_capture (capture_chosen (), steps, &sink, &k->c,
+                                       &err), 0);
 }
 
 static void read_it (struct kept *k, const char *capture)
@@ -435,7 +384,9 @@ static void test_cut (void **state)
         struct buf text;
         size_t size;
 
-        path_of (path, files[f][0], files[f][1]);
+        capture_choose (files[f][0]);
+        (void)snprintf (path, sizeof (path), "%s",
+                        capture_path (files[f][1]));
         buf_init (&text, 1 << 20);
         assert_int_equal (fileio_read_at (-1, path, &text, NULL), 0);
         size = text.size;
@@ -458,7 +409,8 @@ static void test_cut (void **state)
 
 int main (void)
 {
-#define IN_TOP(f) cmocka_unit_test_setup_teardown (f, make_top, remove_top)
+#define IN_TOP(f) \
+    cmocka_unit_test_setup_teardown (f, capture_setup, capture_teardown)
     const struct CMUnitTest tests[] = {
         IN_TOP (test_mindspore),     IN_TOP (test_mindspore_renamed),
         IN_TOP (test_analyzer_db),   IN_TOP (test_analyzer_steps),

@@ -1,18 +1,7 @@
-/* tests/unit/node_agent/test_timeline.c - rows of timelines, from made traces */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/fileio.h"
-#include "extract/extract.h"
+/* tests/unit/node_agent/test_timeline.c - rows of timelines, from made traces
+ */
+#include "capture_check.h"
 #include "extract/timeline.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define LABEL(pid, name, label) \
     "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":" pid \
@@ -46,45 +35,19 @@
 #define GROUP "5862276093215481612"     // of group_name_0
 #define END "{\"ph\":\"M\",\"name\":\"end\",\"pid\":1}"
 
-static char top[64], capture_dir[128];
-
-static int make_top (void **state)
-{
-    (void)state;
-    (void)snprintf (top, sizeof (top), "/tmp/rollcall-timeline-XXXXXX");
-    return mkdtemp (top) ? 0 : -1;
-}
-
-static int remove_top (void **state)
-{
-    (void)state;
-    return fileio_remove_tree (top, NULL);
-}
+#define TRACE "ASCEND_PROFILER_OUTPUT/trace_view.json"
 
 /* A new capture, of torch_npu or of msprof. */
 static void new_capture (const char *name)
 {
-    assert_int_equal (fileio_remove_tree (capture_dir, NULL), 0);
-    assert_true (fileio_join (capture_dir, sizeof (capture_dir), top, name));
-    assert_int_equal (fileio_mkdirs (capture_dir, 0700, NULL), 0);
-}
-
-static void put (const char *dir, const char *name, const char *text, size_t n)
-{
-    char path[512];
-    FILE *f;
-
-    (void)snprintf (path, sizeof (path), "%s/%s", capture_dir, dir);
-    assert_int_equal (fileio_mkdirs (path, 0700, NULL), 0);
-    (void)snprintf (path, sizeof (path), "%s/%s/%s", capture_dir, dir, name);
-    assert_non_null (f = fopen (path, "w"));
-    assert_int_equal (fwrite (text, 1, n, f), n);
-    assert_int_equal (fclose (f), 0);
+    assert_int_equal (fileio_remove_tree (capture_chosen (), NULL), 0);
+    capture_choose (name);
+    assert_int_equal (fileio_mkdirs (capture_chosen (), 0700, NULL), 0);
 }
 
 static void put_trace (const char *text)
 {
-    put ("ASCEND_PROFILER_OUTPUT", "trace_view.json", text, strlen (text));
+    capture_put (TRACE, text);
 }
 
 /* Rows as text: each with the first letter of its table. */
@@ -123,14 +86,6 @@ static int keep_rows (void *arg, const struct batch *b, struct err *err)
     return 0;
 }
 
-static int forget (void *arg, enum table_id table, struct err *err)
-{
-    (void)arg;
-    (void)table;
-    (void)err;
-    return 0;
-}
-
 #define INCOMPLETE CAPTURE_STATES       // partial or failed
 
 /* What the capture gives for a table, and how it is judged. */
@@ -138,12 +93,10 @@ static void check (enum table_id table, const char *rows,
                    enum capture_state state, const char *reason)
 {
     struct kept k = { .only = table };
-    const struct row_sink sink = { keep_rows, forget, &k };
-    struct err err = { "" };
+    const struct row_sink sink = { keep_rows, sink_forget_nothing, &k };
     struct capture c;
 
-    capture_init (&c);
-    assert_int_equal (extract_capture (capture_dir, NULL, &sink, &c, &err), 0);
+    assert_int_equal (capture_read (&sink, &c), 0);
     if (rows)
         assert_string_equal (k.text, rows);
     if ((state == INCOMPLETE ? c.state == CAPTURE_COMPLETE : c.state != state) ||
@@ -250,7 +203,7 @@ static void test_level0 (void **state)
         "\"Level0\"}},\"rank_id\":0}";
 
     (void)state;
-    put (".", "profiler_info_0.json", info, sizeof (info) - 1);
+    capture_put ("profiler_info_0.json", info);
     check (TABLE_TIME, "hcom_receive__612_0_1 " GROUP " 1020 0.04 nan nan nan "
                        "nan step7 p2p\n", CAPTURE_COMPLETE, "Level0");
 }
@@ -395,14 +348,17 @@ static void test_msprof (void **state)
 
     (void)state;
     new_capture ("PROF_000001_20251127123437386_ABC");
-    put ("mindstudio_profiler_output", "msprof_20241127123437.json", "[", 1);
-    put ("mindstudio_profiler_output", SLICE ("1"), second,
-         sizeof (second) - 1);
-    put ("mindstudio_profiler_output", SLICE ("0"), first, sizeof (first) - 1);
+    capture_put ("mindstudio_profiler_output/msprof_20241127123437.json", "[");
+    capture_put ("mindstudio_profiler_output/" SLICE ("1"), second);
+    capture_put ("mindstudio_profiler_output/" SLICE ("0"), first);
     check (TABLE_STEP, "nan NULL 5 4 0 4 10 13 6 -2 nan\n", CAPTURE_PARTIAL,
            "");
     check (TABLE_TIME, "hcom_receive__612_0_1 " GROUP " 25 0.006 nan nan nan "
                        "nan step p2p\n", CAPTURE_PARTIAL, "");
+    // sums without a slice would be wrong
+    capture_put ("mindstudio_profiler_output/" SLICE ("3"), "[]");
+    check (TABLE_STEP, "nan NULL 5 4 0 4 10 13 6 -2 nan\n", CAPTURE_PARTIAL,
+           "slice 2 of the timeline is missing (");
 }
 
 /* What torch_npu exported alone is a capture of one file, in an object too. */
@@ -414,18 +370,16 @@ static void test_alone (void **state)
 
     (void)state;
     new_capture ("alone");
-    put (".", "npu.json", two_steps, sizeof (two_steps) - 1);
+    capture_put ("npu.json", two_steps);
     (void)snprintf (wrapped, sizeof (wrapped),
                     "{\"schemaVersion\":1,\"traceEvents\":%s,\"x\":[{}]}",
                     two_steps);
-    put (".", "object.json", wrapped, strlen (wrapped));
-    (void)snprintf (capture_dir, sizeof (capture_dir), "%s/alone/npu.json",
-                    top);
+    capture_put ("object.json", wrapped);
+    capture_choose ("alone/npu.json");
     check (TABLE_STEP, steps, CAPTURE_COMPLETE, "");
-    (void)snprintf (capture_dir, sizeof (capture_dir), "%s/alone/object.json",
-                    top);
+    capture_choose ("alone/object.json");
     check (TABLE_STEP, steps, CAPTURE_COMPLETE, "");
-    (void)snprintf (capture_dir, sizeof (capture_dir), "%s/alone", top);
+    capture_choose ("alone");
 }
 
 /* Cut anywhere it is damaged, at that byte; what came before it counts. */
@@ -437,13 +391,30 @@ static void test_truncated (void **state)
     (void)state;
     new_capture ("a_1_20251127123437386_ascend_pt");
     for (size_t size = 1; size < n; size += size < n - 40 ? 17 : 1) {
-        put ("ASCEND_PROFILER_OUTPUT", "trace_view.json", two_steps, size);
+        capture_put_bytes (TRACE, two_steps, size);
         check (TABLE_STEP, NULL, INCOMPLETE, "trace_view.json: byte");
     }
-    put ("ASCEND_PROFILER_OUTPUT", "trace_view.json", two_steps, n - 1);
+    capture_put_bytes (TRACE, two_steps, n - 1);
     (void)snprintf (why, sizeof (why), "byte %zu: the file ends", n - 1);
     check (TABLE_STEP, "nan 7 50 15 5 20 60 125 0 15 25\n"
                        "nan 8 1 0 0 0 0 1 0 0 60\n", CAPTURE_PARTIAL, why);
+}
+
+/* A row or op whose times cannot be would be missed in the sums. */
+static void test_times (void **state)
+{
+#define WITH(row) "[" PROCESSES ("HCCL", "NPU") ROW ("10", "Computing", "10", \
+                                                     "5") row END "]"
+    (void)state;
+    new_capture ("a_1_20251127123437386_ascend_pt");
+    put_trace (WITH (ROW ("10", "Computing", "20", "-5")));
+    check (TABLE_STEP, "nan NULL 5 0 0 0 0 5 0 0 0\n", CAPTURE_PARTIAL,
+           "1 events whose times cannot be");
+    put_trace (WITH (ROW ("10", "Free", "18446744073709551.615", "5")));
+    check (TABLE_STEP, "nan NULL 5 0 0 0 0 5 0 0 0\n", CAPTURE_PARTIAL,
+           "1 events whose times cannot be");
+    put_trace (WITH (ROW ("10", "Other", "20", "-5")));
+    check (TABLE_STEP, "nan NULL 5 0 0 0 0 5 0 0 0\n", CAPTURE_COMPLETE, "");
 }
 
 static void check_bad (const char *text, const char *reason)
@@ -512,9 +483,9 @@ int main (void)
         cmocka_unit_test (test_planes),     cmocka_unit_test (test_many_tasks),
         cmocka_unit_test (test_ops_of_steps),
         cmocka_unit_test (test_msprof),     cmocka_unit_test (test_alone),
-        cmocka_unit_test (test_truncated),
+        cmocka_unit_test (test_truncated),  cmocka_unit_test (test_times),
         cmocka_unit_test (test_bad),        cmocka_unit_test (test_escapes),
     };
 
-    return cmocka_run_group_tests (tests, make_top, remove_top);
+    return cmocka_run_group_tests (tests, capture_setup, capture_teardown);
 }

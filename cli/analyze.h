@@ -1,0 +1,74 @@
+/* cli/analyze.h - rollcall analyze, between its files
+ *
+ * analyze.c        options, and the order of things
+ * analyze_find.c   captures, found and looked at
+ * analyze_raw.c    those that were never analysed
+ * analyze_build.c  their rows into the result
+ */
+#ifndef ROLLCALL_CLI_ANALYZE_H
+#define ROLLCALL_CLI_ANALYZE_H
+
+#include "analyze_raw.h"
+#include "cli.h"
+
+#include "build/build.h"
+#include "extract/extract.h"
+#include "watch/find.h"
+
+#define ANALYSIS_DB "analysis.db"
+
+struct analyze_options {
+    const char *out, *steps, *only, *analyse_with;
+    int64_t jobs, world_size;
+    int64_t analyse_jobs, analyse_timeout_ns, analyse_memory;
+    bool json, text, quiet;
+};
+
+struct analysis {
+    struct analyze_options opt;
+    enum cli_format format;
+    char **dirs;
+    int ndirs;
+    struct found_list found;
+    struct roll_item *items;
+    struct raw_capture *raw;            // those that were never analysed
+    size_t nraw;
+    struct steps_filter steps;
+    struct roster roster;
+    struct publish out;
+    int64_t began_ns;
+};
+
+#define FAIL(status, ...) cli_fail (&analyze_command, status, __VA_ARGS__)
+
+/* An int that is returned is an exit status, 0 if all is well; what is wrong
+ * has been said then.
+ */
+
+/* ---- analyze.c ---- */
+
+extern atomic_bool analyze_cancelled;   // a signal has come
+
+int analyze_interrupted (void);         // that of one: never 0
+
+/* ---- analyze_find.c ---- */
+
+/* Fill a->found, by a->dirs. */
+int analyze_find (struct analysis *a);
+
+/* Fill a->items, sorted by rank, and a->raw: what can be known of captures
+ * before they are read.  Those that were never analysed are, if they can be;
+ * needs a->out.
+ */
+int analyze_plan (struct analysis *a);
+
+/* What came of the analysis of a capture, once that has been looked at. */
+void analyze_tell_raw (const struct analysis *a, size_t source,
+                       struct capture *c);
+
+/* ---- analyze_build.c ---- */
+
+/* Read what was planned and build a->out of it. */
+int analyze_build (struct analysis *a, struct build_result *result);
+
+#endif

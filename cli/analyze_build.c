@@ -1,0 +1,117 @@
+/* cli/analyze_build.c - rows of captures into the result */
+#include "analyze.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/units.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* ---- steps that are not there ---- */
+
+static int take_nothing (void *arg, const struct batch *b, struct err *err)
+{
+    (void)arg;
+    (void)b;
+    return atomic_load (&analyze_cancelled)
+               ? err_set (err, EINTR, "interrupted") : 0;
+}
+
+static int forget_nothing (void *arg, enum table_id table, struct err *err)
+{
+    (void)arg;
+    (void)table;
+    (void)err;
+    return 0;
+}
+
+/* The captures are read again, for the sake of a message that helps. */
+static int tell_steps (const struct analysis *a)
+{
+    static const struct row_sink sink = { take_nothing, forget_nothing, NULL };
+    int64_t first = INT64_MAX, last = INT64_MIN;
+
+    for (size_t i = 0; i < a->found.n; i++) {
+        struct capture c;
+        int64_t step;
+
+        capture_init (&c);
+        (void)extract_capture (a->found.items[i].path, NULL, &sink, &c, NULL);
+        for (uint32_t k = 0; k < c.nsteps; k++) {
+            if (units_int (c.steps[k], 0, INT64_MAX, &step) < 0)
+                continue;
+            first = step < first ? step : first;
+            last = step > last ? step : last;
+        }
+        capture_fini (&c);
+    }
+    if (atomic_load (&analyze_cancelled))
+        return analyze_interrupted ();
+    if (last < first)
+        return FAIL (EX_DATAERR, "no capture has a step of %s: their steps "
+                     "have no numbers; nothing was written", a->opt.steps);
+    return FAIL (EX_DATAERR, "no capture has a step of %s: there are steps "
+                 "%lld to %lld; nothing was written", a->opt.steps,
+                 (long long)first, (long long)last);
+}
+
+/* ---- building ---- */
+
+static int feed (void *arg, size_t source, const struct row_sink *sink,
+                 struct capture *c, struct err *err)
+{
+    const struct analysis *a = arg;
+    int rc = extract_capture (a->found.items[source].path, &a->steps, sink, c,
+                              err);
+
+    if (rc == 0)
+        analyze_tell_raw (a, source, c);
+    return rc;
+}
+
+static void show_progress (void *arg, const struct build_progress *p)
+{
+    const struct analysis *a = arg;
+    double seconds = (double)(clock_mono_ns () - a->began_ns) / 1e9;
+    double rate = (double)p->bytes / 1e6 / (seconds > 0 ? seconds : 1);
+    double left = (double)(p->bytes_all - p->bytes) / 1e6;
+
+    (void)fprintf (stderr, "\r%zu of %zu captures, %.0f MB/s, %.0f s left ",
+                   p->captures, p->captures_all, rate,
+                   rate > 0 ? left / rate : 0);
+    if (p->captures == p->captures_all)
+        (void)fprintf (stderr, "\r\033[K");
+    (void)fflush (stderr);
+}
+
+int analyze_build (struct analysis *a, struct build_result *result)
+{
+    struct buf inputs;
+    struct build_job job = {
+        .items = a->items, .nitems = a->found.n, .roster = &a->roster,
+        .threads = (unsigned)a->opt.jobs, .feed = feed, .feed_arg = a,
+        .progress_arg = a, .cancel = &analyze_cancelled, .steps = a->opt.steps,
+    };
+    struct err err = { "" };
+    int rc;
+
+    buf_init (&inputs, 1 << 20);
+    for (int i = 0; i < a->ndirs; i++)
+        buf_printf (&inputs, "%s%s", i ? "\n" : "", a->dirs[i]);
+    job.inputs = buf_text (&inputs);
+
+    if (!a->opt.quiet && isatty (STDERR_FILENO))
+        job.progress = show_progress;
+    rc = build_run (&job, &a->out, result, &err);
+    buf_fini (&inputs);
+    if (rc == -ENODATA)
+        return tell_steps (a);
+    if (rc == -EINTR)
+        return analyze_interrupted ();
+    if (rc < 0)
+        return FAIL (cli_output_status (rc), "cannot write "
+                     ANALYSIS_DB " into %s: %s", a->out.dir, err.text);
+    return 0;
+}

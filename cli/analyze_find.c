@@ -1,0 +1,130 @@
+/* cli/analyze_find.c - captures, found and looked at before they are read */
+#include "analyze.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int analyze_find (struct analysis *a)
+{
+    struct err err = { "" };
+
+    for (int i = 0; i < a->ndirs; i++) {
+        int rc = find_captures (a->dirs[i], &a->found, &err);
+
+        if (rc < 0)
+            return FAIL (rc == -ENOENT || rc == -ENOTDIR ? EX_NOINPUT
+                                                         : EX_OSERR,
+                         "%s", err.text);
+    }
+    for (size_t i = 0; i < a->found.nproblems; i++)
+        (void)FAIL (0, "%s", a->found.problems[i]);
+    if (a->found.n == 0)
+        return FAIL (EX_NOINPUT, "no captures below %s: a capture is a "
+                     "directory named *_ascend_pt, or one with a "
+                     "profiler_info*.json or ASCEND_PROFILER_OUTPUT in it, "
+                     "or a trace of torch.profiler", a->dirs[0]);
+    return 0;
+}
+
+static int look_at (struct analysis *a, size_t i)
+{
+    struct extract_look look;
+    struct err err = { "" };
+    struct capture *c = &a->items[i].capture;
+
+    capture_init (c);
+    if (extract_glance (a->found.items[i].path, c, &look, &err) < 0)
+        return FAIL (EX_OSERR, "%s", err.text);
+    a->items[i].weight = look.work_bytes;
+    a->items[i].source = i;
+    a->items[i].skip = c->state != CAPTURE_COMPLETE;
+    capture_drop_groups (c);            // reading brings them again
+    return 0;
+}
+
+static int look_at_all (struct analysis *a)
+{
+    int status = 0;
+
+    a->items = calloc (a->found.n, sizeof (*a->items));
+    if (!a->items)
+        return FAIL (EX_OSERR, "no memory for %zu captures", a->found.n);
+    for (size_t i = 0; i < a->found.n && status == 0; i++)
+        status = look_at (a, i);
+    return status;
+}
+
+/* ---- those that were never analysed ---- */
+
+static void tell (const char *text)
+{
+    (void)FAIL (0, "%s", text);
+}
+
+void analyze_tell_raw (const struct analysis *a, size_t source,
+                       struct capture *c)
+{
+    for (size_t i = 0; i < a->nraw; i++) {
+        if (a->raw[i].index == source && a->raw[i].how != ANALYSED_NOT)
+            analyser_tell (c, a->raw[i].why,
+                           a->raw[i].how == ANALYSED_BADLY);
+    }
+}
+
+static int look_again (struct analysis *a)
+{
+    int status = 0;
+
+    for (size_t i = 0; i < a->nraw && status == 0; i++) {
+        size_t k = a->raw[i].index;
+
+        capture_fini (&a->items[k].capture);
+        status = look_at (a, k);
+        if (a->items[k].skip)
+            analyze_tell_raw (a, k, &a->items[k].capture);
+    }
+    return status;
+}
+
+static int analyse_raw (struct analysis *a)
+{
+    char logs[PATH_MAX + 16];
+    struct analyser_options opt = {
+        .command = a->opt.analyse_with, .jobs = a->opt.analyse_jobs,
+        .timeout_ns = a->opt.analyse_timeout_ns,
+        .memory = a->opt.analyse_memory, .log_dir = logs,
+    };
+    struct err err = { "" };
+    int rc;
+
+    (void)snprintf (logs, sizeof (logs), "%s/analyses", a->out.dir);
+    if (!(a->raw = calloc (a->found.n, sizeof (*a->raw))))
+        return FAIL (EX_OSERR, "no memory for %zu captures", a->found.n);
+    for (size_t i = 0; i < a->found.n; i++) {
+        if (a->items[i].capture.state == CAPTURE_RAW &&
+            analyze_raw_wants (&opt, a->found.items[i].name))
+            a->raw[a->nraw++] = (struct raw_capture){
+                .path = a->found.items[i].path, .index = i,
+                .how = ANALYSED_NOT };
+    }
+    if (a->nraw == 0)
+        return 0;
+    rc = analyze_raw (a->raw, a->nraw, &opt, tell, &analyze_cancelled, &err);
+    if (rc == -EINTR)
+        return analyze_interrupted ();
+    if (rc < 0)
+        return FAIL (EX_OSERR, "%s", err.text);
+    return look_again (a);
+}
+
+int analyze_plan (struct analysis *a)
+{
+    int status = look_at_all (a);
+
+    if (status == 0)
+        status = analyse_raw (a);
+    if (status == 0)
+        roll_plan (a->items, a->found.n);
+    return status;
+}

@@ -1,0 +1,245 @@
+/* cli/run_meet.c - how the wrappers of a run find its aggregator
+ *
+ * Rank 0 binds, and fills a bulletin: job, endpoints and keys.  The others get
+ * it over MPI, or from a file.
+ */
+#include "run.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/fileio.h"
+#include "base/json.h"
+#include "net/keys.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BULLETIN_LIMIT_NS (15 * NS_PER_S)       // for rank 0 to write it
+#define BULLETIN_MAX 65536
+
+void run_fill_bulletin (struct run *r, struct world_bulletin *b)
+{
+    struct err err = { "" };
+
+    memset (b, 0, sizeof (*b));
+    if (r->opt->job)
+        (void)snprintf (r->job, sizeof (r->job), "%s", r->opt->job);
+    else
+        run_new_job (r->job);
+    b->ok = run_check_out (r, &err) == 0 && run_make_new_dir (r, &err) == 0 &&
+            run_make_keys (r, &err) == 0 && run_bind (r, &err) == 0;
+    if (b->ok)
+        run_choose_master (r);
+    memcpy (b->job, r->job, sizeof (b->job));
+    memcpy (b->endpoints, r->endpoints, sizeof (b->endpoints));
+    memcpy (b->master_addr, r->master_addr, sizeof (b->master_addr));
+    b->master_port = r->master_port;
+    b->keys = r->keys;
+    (void)snprintf (b->why, sizeof (b->why), "%s", err.text);
+}
+
+static void take_bulletin (struct run *r, const struct world_bulletin *b)
+{
+    memcpy (r->job, b->job, sizeof (r->job));
+    memcpy (r->endpoints, b->endpoints, sizeof (r->endpoints));
+    memcpy (r->master_addr, b->master_addr, sizeof (r->master_addr));
+    r->master_port = b->master_port;
+    r->keys = b->keys;
+}
+
+/* Whether the run may begin; rank 0 says why not. */
+static int judge (struct run *r, const struct world_bulletin *b, bool all_ok)
+{
+    bool says = r->world.rank == 0;
+
+    if (!b->ok)
+        return says ? RUN_FAIL (EX_CANTCREAT, "%s", b->why) : EX_CANTCREAT;
+    if (!all_ok)
+        return says ? RUN_FAIL (EX_OSERR, "a rank has no memory") : EX_OSERR;
+    return 0;
+}
+
+int run_discover (struct run *r)
+{
+    struct world_bulletin b = { .ok = true };
+    struct world_member *members = NULL;
+    struct err err = { "" };
+    bool all_ok = false;
+    int rc, status;
+
+    if (r->world.rank == 0)
+        run_fill_bulletin (r, &b);
+    rc = world_discover (&r->world, r->host, r->key, &b, &all_ok, &members,
+                         &err);
+    free (members);
+    if (rc < 0)
+        status = RUN_FAIL (rc == -EINVAL ? EX_CONFIG : EX_OSERR, "%s",
+                           err.text);
+    else
+        status = judge (r, &b, all_ok);
+    world_leave ();
+    if (status == 0)
+        take_bulletin (r, &b);
+    return status;
+}
+
+/* Without MPI: rank 0 writes how it is reached to a file that is named after
+ * the launch, in this host's state directory and in OUT; the others wait for
+ * either.  A launch may be named like an earlier one (torchrun's are), so a
+ * file counts only while its writer lives and listens.
+ */
+struct meeting {
+    char near[PATH_MAX], far[PATH_MAX];
+};
+
+static int name_meeting (struct run *r, struct meeting *m, struct err *err)
+{
+    char state[PATH_MAX], hex[DIGEST_HEX_SIZE];
+    struct digest d = { { 0 } };
+    const char *instance = r->world.instance;
+    int rc = run_state_dir (r->opt->state, state, err), near, far;
+
+    if (rc < 0)
+        return rc;
+    (void)digest_of (instance, strlen (instance), &d);
+    digest_hex (&d, hex);
+    near = snprintf (m->near, sizeof (m->near), "%s/meet-%.16s.json", state,
+                     hex);
+    far = snprintf (m->far, sizeof (m->far), "%s/.rollcall-%.16s.json", r->out,
+                    hex);
+    return near < 0 || near >= PATH_MAX || far < 0 || far >= PATH_MAX
+               ? err_set (err, ENAMETOOLONG, "path is too long: %s", state)
+               : 0;
+}
+
+static int write_meeting (struct run *r, struct err *err)
+{
+    struct json *j = json_object ();
+    struct meeting m;
+    char *text;
+    int rc = name_meeting (r, &m, err);
+
+    json_add_text (j, "job", r->job);
+    json_add_text (j, "endpoints", r->endpoints);
+    json_add_text (j, "master_addr", r->master_addr);
+    json_add_int (j, "master_port", r->master_port);
+    json_add_text (j, "server_public", r->keys.server_public);
+    json_add_text (j, "agent_public", r->keys.agent_public);
+    json_add_text (j, "agent_secret", r->keys.agent_secret);
+    json_add_int (j, "pid", getpid ());
+    json_add_int (j, "start_time", run_start_time (getpid ()));
+    text = json_print (j, true);
+    json_free (j);
+    if (!text)
+        return err_set (err, ENOMEM, "no memory");
+    if (rc == 0)
+        rc = fileio_replace (m.near, text, strlen (text), 0600, err);
+    if (rc == 0 && r->all_interfaces)
+        rc = fileio_replace (m.far, text, strlen (text), 0600, err);
+    free (text);
+    return rc;
+}
+
+void run_remove_meeting (struct run *r)
+{
+    struct meeting m;
+
+    if (name_meeting (r, &m, NULL) < 0)
+        return;
+    (void)unlink (m.near);
+    if (r->all_interfaces)
+        (void)unlink (m.far);
+}
+
+static bool writer_lives (const struct json *j)
+{
+    int64_t pid = 0, start = 0;
+    int fd;
+
+    (void)json_int (json_get (j, "pid"), &pid);
+    (void)json_int (json_get (j, "start_time"), &start);
+    if ((fd = run_open_process ((pid_t)pid, start)) < 0)
+        return false;
+    (void)close (fd);
+    return true;
+}
+
+static bool read_meeting (struct run *r, const char *path, bool near)
+{
+    struct world_bulletin b = { .ok = true };
+    struct json *j = NULL;
+    struct buf text;
+    bool valid;
+
+    buf_init (&text, BULLETIN_MAX);
+    // nobody else's: who can write it would be the aggregator
+    if (key_read_private (path, &text, NULL) == 0)
+        j = json_parse ((const char *)text.data, text.size, NULL);
+    buf_fini (&text);
+    valid = j && (!near || writer_lives (j));
+    (void)snprintf (b.job, sizeof (b.job), "%s",
+                    json_text (json_get (j, "job"), ""));
+    (void)snprintf (b.endpoints, sizeof (b.endpoints), "%s",
+                    json_text (json_get (j, "endpoints"), ""));
+    (void)snprintf (b.master_addr, sizeof (b.master_addr), "%s",
+                    json_text (json_get (j, "master_addr"), ""));
+    (void)json_int (json_get (j, "master_port"), &b.master_port);
+    (void)snprintf (b.keys.server_public, WORLD_KEY_SIZE, "%s",
+                    json_text (json_get (j, "server_public"), ""));
+    (void)snprintf (b.keys.agent_public, WORLD_KEY_SIZE, "%s",
+                    json_text (json_get (j, "agent_public"), ""));
+    (void)snprintf (b.keys.agent_secret, WORLD_KEY_SIZE, "%s",
+                    json_text (json_get (j, "agent_secret"), ""));
+    json_free (j);
+    if (valid)
+        take_bulletin (r, &b);
+    return valid;
+}
+
+static int wait_meeting (struct run *r)
+{
+    int64_t limit = clock_mono_ns () + BULLETIN_LIMIT_NS;
+    struct err err = { "" };
+    struct meeting m;
+    bool found = false;
+
+    if (run_check_out (r, &err) < 0 || name_meeting (r, &m, &err) < 0)
+        return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
+    while (clock_mono_ns () < limit) {
+        found = read_meeting (r, m.near, true) ||
+                read_meeting (r, m.far, false);
+        if (found && run_probe (r, &err) == 0)
+            return 0;
+        (void)poll (NULL, 0, 50);
+    }
+    if (found)
+        return RUN_FAIL (EX_UNAVAILABLE, "%s", err.text);
+    return RUN_FAIL (EX_CONFIG, "rank %lld on host %s does not find the "
+                     "aggregator of rank 0: OUT (%s) is not visible here. Use "
+                     "one of\n"
+                     "  rollcall run --launcher \"mpirun ...\" -o OUT "
+                     "-- COMMAND\n"
+                     "  mpirun ... rollcall run --child mpi "
+                     "--aggregator tcp://HOST:PORT --job ID -- COMMAND",
+                     (long long)r->world.rank, r->host, r->out);
+}
+
+int run_meet_by_files (struct run *r)
+{
+    struct world_bulletin b;
+    struct err err = { "" };
+
+    if (r->world.rank != 0)
+        return wait_meeting (r);
+    run_fill_bulletin (r, &b);
+    if (!b.ok)
+        return RUN_FAIL (EX_CANTCREAT, "%s", b.why);
+    if (r->world.size > 1 && write_meeting (r, &err) < 0)
+        return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
+    return 0;
+}

@@ -1,0 +1,258 @@
+/* node_agent/agent_seals.c - what the sealer has sealed, or could not
+ *
+ * What comes back from its thread goes into the spool, or is tried again.
+ */
+#include "agent_inside.h"
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/fileio.h"
+#include "base/log.h"
+#include "model/capture.h"
+#include "spool/releases.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEAL_AGAIN_NS (10 * NS_PER_S)   // after a failure, a full disk say
+
+/* ---- not sealed ---- */
+
+struct unsealed {               // a capture that is to be sealed again
+    char *path;
+    struct err why;
+    struct unsealed *next;
+};
+
+/* Where the capture is in the list, or its end. */
+static struct unsealed **unsealed_at (struct agent *a, const char *path)
+{
+    struct unsealed **at = &a->unsealed;
+
+    while (*at && strcmp ((*at)->path, path) != 0)
+        at = &(*at)->next;
+    return at;
+}
+
+static void forget_unsealed (struct unsealed **at)
+{
+    struct unsealed *u = *at;
+
+    if (!u)
+        return;
+    *at = u->next;
+    free (u->path);
+    free (u);
+}
+
+/* A disk that was full may have room now. */
+static void seal_again (void *arg)
+{
+    struct agent *a = arg;
+
+    for (const struct unsealed *u = a->unsealed; u; u = u->next)
+        watch_again (a->watch, u->path);
+}
+
+/* What a summary was told cannot be taken back.  A run has an end at which it
+ * is told what is still so then; elsewhere it is what will have been so.
+ */
+static void keep_unsealed (struct agent *a, const struct sealed *s)
+{
+    struct unsealed **at = unsealed_at (a, s->what.path), *u = *at;
+    char note[MESSAGE_TEXT_MAX];
+
+    log_text (LOG_LEVEL_ERROR, "seal-failed", "%s: %s", s->what.path,
+              s->err.text);
+    if (s->rc == -ENOSPC)
+        agent_ran_out (a, &s->err);
+    if (u) {
+        u->why = s->err;
+    } else if ((u = calloc (1, sizeof (*u))) &&
+               (u->path = strdup (s->what.path))) {
+        u->why = s->err;
+        *at = u;
+        (void)snprintf (note, sizeof (note), "host %s: %.300s could not be "
+                        "put into the spool at first: %.300s", a->host,
+                        u->path, u->why.text);
+        if (!a->opt->run_dir)
+            (void)ship_note (a->ship, note);
+    } else {
+        free (u);
+        watch_again (a->watch, s->what.path);
+        return;
+    }
+    (void)loop_add_timer (a->loop, SEAL_AGAIN_NS, seal_again, a);
+}
+
+const char *agent_why_unsealed (const struct agent *a, const char *dir)
+{
+    size_t n = strlen (dir);
+
+    for (const struct unsealed *u = a->unsealed; u; u = u->next) {
+        if (strncmp (u->path, dir, n) == 0 && u->path[n] == '/')
+            return u->why.text;
+    }
+    return NULL;
+}
+
+size_t agent_count_unsealed (const struct agent *a)
+{
+    size_t n = 0;
+
+    for (const struct unsealed *u = a->unsealed; u; u = u->next)
+        n++;
+    return n;
+}
+
+void agent_explain_captures (struct agent *a)
+{
+    for (const struct unsealed *u = a->unsealed; u; u = u->next) {
+        char note[MESSAGE_TEXT_MAX];
+
+        (void)snprintf (note, sizeof (note), "host %s: %.300s was not "
+                        "delivered: %.300s", a->host, u->path, u->why.text);
+        (void)ship_note (a->ship, note);
+    }
+}
+
+/* ---- sealed ---- */
+
+/* A capture on a shared file system is seen by the agents of all hosts: each
+ * takes those of its own ranks, and those that no rank of the world has.
+ */
+static bool is_ours (struct agent *a, int64_t rank)
+{
+    return !a->opt->run_dir || rank < 0 || rank >= a->opt->world_size ||
+           agent_has_rank (a, rank);
+}
+
+static void note_shared (struct agent *a, const char *path)
+{
+    char note[MESSAGE_TEXT_MAX], dir[PATH_MAX];
+    const char *fs = fileio_remote_fs (path);
+    char *slash;
+
+    if (!fs)
+        return;
+    (void)snprintf (dir, sizeof (dir), "%s", path);
+    if ((slash = strrchr (dir, '/')) && slash != dir)
+        *slash = '\0';
+    (void)snprintf (note, sizeof (note), "captures are written to a shared "
+                    "file system (%s, %.600s), which stalls the job: let the "
+                    "profiler write to $ROLLCALL_CAPTURE_DIR, or to another "
+                    "local directory named by --watch", fs, dir);
+    (void)ship_note (a->ship, note);
+}
+
+static void note_skipped (struct agent *a, const struct sealed *s)
+{
+    if (s->skipped == 0)
+        return;
+    counter_add (COUNTER_RAW_SKIPPED, s->skipped);
+    agent_note (a, LOG_LEVEL_WARN, "left-out", "host %s: %llu raw files or "
+                "directories of %.300s are not delivered; the first is %.300s",
+                a->host, (unsigned long long)s->skipped, s->what.path,
+                s->skipped_why.text);
+}
+
+static void log_sealed (const struct sealed *s)
+{
+    struct logline l = log_line (LOG_LEVEL_INFO, "sealed");
+
+    log_str (&l, "capture", s->what.path);
+    log_int (&l, "rank", s->rank);
+    log_str (&l, "state", s->state);
+    log_int (&l, "items", (int64_t)s->nitems);
+    log_end (&l);
+}
+
+/* Without its raw files only rows leave the node: nothing else is left of a
+ * capture of which not all of them could be read.
+ */
+static bool is_safe_to_release (const struct agent *a, const struct sealed *s)
+{
+    return a->opt->raw ||
+           strcmp (s->state, capture_state_name (CAPTURE_COMPLETE)) == 0;
+}
+
+/* What the capture was, so that it can be released one day. */
+static void note_files (struct agent *a, const struct sealed *s)
+{
+    struct err err = { "" };
+
+    if (!release_concerns (&a->release, s->what.path))
+        return;
+    if (!is_safe_to_release (a, s))
+        log_text (LOG_LEVEL_INFO, "kept", "%s will not be released: it is %s, "
+                  "and its raw files stay here (no --raw)", s->what.path,
+                  s->state);
+    else if (spool_add_release (a->spool, s->what.path,
+                                a->opt->raw ? RELEASE_KEPT : RELEASE_KEPT_ROWS,
+                                s->nitems, &s->manifest, clock_wall_ns (),
+                                &err) < 0)
+        log_text (LOG_LEVEL_WARN, "release", "%s will not be released: %s",
+                  s->what.path, err.text);
+}
+
+/* A profiler's names have host, process and time in them, others have not. */
+static void note_twin (struct agent *a, const struct sealed *s)
+{
+    char other[PATH_MAX];
+
+    if (spool_find_twin (a->spool, s->id, other, NULL) > 0)
+        agent_note (a, LOG_LEVEL_WARN, "twins", "host %s: %.260s and %.260s "
+                    "have one name, %.64s, and rank: in a result only one of "
+                    "them counts; give each a name of its own", a->host, other,
+                    s->what.path, s->name);
+}
+
+static void take_sealed (struct agent *a, struct sealed *s)
+{
+    log_sealed (s);
+    forget_unsealed (unsealed_at (a, s->what.path));
+    note_skipped (a, s);
+    note_twin (a, s);
+    note_shared (a, s->what.path);
+    if (!agent_take_analysis (a, s) && s->manifest.size > 0)
+        note_files (a, s);
+    ship_kick (a->ship);
+}
+
+void agent_on_sealed (void *arg, struct sealed *s)
+{
+    struct agent *a = arg;
+
+    if (s->rc == 0 && !is_ours (a, s->rank) &&
+        fileio_remote_fs (s->what.path)) {
+        spool_unsettle (a->spool, s->id);
+        forget_unsealed (unsealed_at (a, s->what.path));
+    } else {
+        if (s->rc == 0)
+            s->rc = spool_seal (a->spool, s->id, s->name, s->rank, s->items,
+                                s->nitems,
+                                (struct spool_left_out){ s->skipped,
+                                                         s->skipped_why.text },
+                                &s->err);
+        if (s->rc < 0) {
+            spool_unsettle (a->spool, s->id);
+            keep_unsealed (a, s);
+        } else {
+            take_sealed (a, s);
+        }
+    }
+    if (a->waiting)
+        agent_hand_on (a);
+    agent_check_done (a);
+}
+
+void agent_close_seals (struct agent *a)
+{
+    if (a->loop)
+        loop_del_timer (a->loop, seal_again, a);
+    while (a->unsealed)
+        forget_unsealed (&a->unsealed);
+}

@@ -1,0 +1,174 @@
+/* node_agent/ship/ship_answers.c - which GET is answered next */
+#include "ship/ship_inside.h"
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "base/pack.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define RETRY_NS (10 * NS_PER_MS)       // when the socket has no room
+#define HOLD_NS (250 * NS_PER_MS)       // between looks whether it is over
+#define NOTE_CHUNKS 64          // how far an item is, is written so often
+
+/* An item that the spool cannot let go of now is found out once more when it is
+ * offered again.
+ */
+static void give_up (struct ship *s, struct offer *o, enum offer_read how)
+{
+    const char *why = how == OFFER_CHANGED
+        ? "the file was written to after it was sealed"
+        : how == OFFER_VANISHED ? "the file vanished after it was sealed"
+                                : "what the spool kept of it is damaged";
+    struct message m = { .type = MESSAGE_GONE, .item = o->item.id };
+    struct spool_item item = o->item;
+    char note[MESSAGE_TEXT_MAX];
+    struct err err = { "" };
+    int rc;
+
+    (void)snprintf (m.text, sizeof (m.text), "%s", why);
+    (void)ship_say (s, &m);     // so that it is asked for when offered again
+    offer_end (o);
+    if (how == OFFER_DAMAGED)
+        rc = spool_quarantine (s->spool, &item, why, &err);
+    else
+        rc = spool_gone (s->spool, item.id,
+                         how == OFFER_CHANGED ? SPOOL_CHANGED : SPOOL_VANISHED,
+                         why, &err);
+    if (rc < 0) {
+        ship_spool_failed (s, rc, &err);
+        return;
+    }
+    if (how != OFFER_DAMAGED) {
+        (void)snprintf (note, sizeof (note), "%s/%.600s was not delivered: %s",
+                        item.capture, item.path, why);
+        log_text (LOG_LEVEL_WARN, "gone", "%s", note);
+        (void)ship_note (s, note);
+    }
+    ship_next_items (s);
+}
+
+/* Raw files travel packed when that makes them smaller; shipments are. */
+static void pack_chunk (struct ship *s, struct offer *o, struct message *m)
+{
+    bool smaller;
+
+    if (s->peer_version < 2 || !offer_may_pack (o, m->offset))
+        return;
+    buf_clear (&s->packed);
+    smaller = pack_frame (m->data, m->data_size, &s->packed, NULL) == 0 &&
+              s->packed.size < m->data_size;
+    offer_packed (o, m->offset, smaller);
+    if (smaller) {
+        m->codec = CODEC_LZ4;
+        m->data = s->packed.data;
+        m->data_size = s->packed.size;
+    }
+}
+
+/* True when the question has been dealt with. */
+static bool answer (struct ship *s, const struct get *get)
+{
+    struct offer *o = ship_find_offer (s, get->item);
+    struct message m = { .type = MESSAGE_CHUNK, .item = get->item,
+                         .offset = get->offset, .data = s->chunk,
+                         .data_size = get->length };
+    enum offer_read how;
+
+    if (!o || o->durable)
+        return true;            // acknowledged meanwhile
+    how = offer_chunk (o, s->spool, get->offset, get->length, s->chunk);
+    if (how == OFFER_ASTRAY) {
+        counter_add (COUNTER_GETS_ASTRAY, 1);
+        return true;
+    }
+    if (how != OFFER_READ) {
+        give_up (s, o, how);
+        return true;
+    }
+    pack_chunk (s, o, &m);
+    (void)FAULT ("agent.ship.chunk");
+    if (ship_say (s, &m) < 0)
+        return false;
+    offer_sent (o, m.offset);
+    counter_add (COUNTER_CHUNKS_SENT, 1);
+    counter_add (COUNTER_BYTES_SENT, m.data_size);
+    bucket_spend (&s->rate, (int64_t)m.data_size, clock_mono_ns ());
+    if (get->offset >= o->noted + (uint64_t)NOTE_CHUNKS * CONTENT_CHUNK) {
+        o->noted = get->offset;
+        spool_transferring (s->spool, o->item.id, get->offset);
+    }
+    return true;
+}
+
+/* Which question is answered next: rows before raw files. */
+static size_t most_urgent (struct ship *s)
+{
+    for (size_t i = 0; i < s->nqueue; i++) {
+        const struct offer *o = ship_find_offer (s, s->queue[i].item);
+
+        if (!o || o->item.kind == ITEM_ROWS)
+            return i;
+    }
+    return 0;
+}
+
+/* How long the question has to wait: for the rate, or while raw files are on
+ * hold.
+ */
+static int64_t wait_ns (struct ship *s, const struct get *get)
+{
+    const struct offer *o = ship_find_offer (s, get->item);
+
+    if (s->held && o && o->item.kind == ITEM_RAW)
+        return HOLD_NS;
+    return bucket_wait_ns (&s->rate, clock_mono_ns ());
+}
+
+static void answer_queue (struct ship *s)
+{
+    while (s->nqueue > 0) {
+        size_t i = most_urgent (s);
+
+        if (wait_ns (s, &s->queue[i]) > 0 || !answer (s, &s->queue[i]))
+            return;
+        memmove (s->queue + i, s->queue + i + 1,
+                 (s->nqueue - i - 1) * sizeof (*s->queue));
+        s->nqueue--;
+    }
+}
+
+static void retry_queue (void *arg)
+{
+    struct ship *s = arg;
+
+    answer_queue (s);
+    if (s->nqueue > 0) {
+        int64_t wait = wait_ns (s, &s->queue[most_urgent (s)]);
+
+        (void)loop_add_timer (s->loop, wait > RETRY_NS ? wait : RETRY_NS,
+                              retry_queue, s);
+    }
+}
+
+void ship_on_get (struct ship *s, const struct message *m)
+{
+    bool asked = false;
+
+    s->wanted_ns = clock_mono_ns ();
+    for (size_t i = 0; i < s->nqueue && !asked; i++)    // again, while waiting
+        asked = s->queue[i].item == m->item && s->queue[i].offset == m->offset;
+    if (!asked && s->nqueue < QUEUE_MAX)
+        s->queue[s->nqueue++] = (struct get){ m->item, m->offset, m->length };
+    else if (!asked)            // it will be asked again
+        counter_add (COUNTER_GETS_ASTRAY, 1);
+    retry_queue (s);
+}
+
+void ship_stop_answers (struct ship *s)
+{
+    loop_del_timer (s->loop, retry_queue, s);
+}

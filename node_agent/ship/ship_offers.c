@@ -1,0 +1,193 @@
+/* node_agent/ship/ship_offers.c - what is on offer, until it is acknowledged */
+#include "ship/ship_inside.h"
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/fault.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define RAW_OFFERS_MAX 8        // of OFFERS_MAX: rows that come later find room
+#define ACKS_NS (2 * NS_PER_MS) // acknowledgements that share a transaction
+#define SPOOL_NS NS_PER_S       // when the spool failed, of a full disk say
+#define FAILURE_NS (60 * NS_PER_S)      // one line about it in so long
+
+static void retry_spool (void *arg);
+
+static size_t count_offers (const struct ship *s, enum item_kind kind)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < OFFERS_MAX; i++)
+        n += s->offers[i].used && s->offers[i].item.kind == kind;
+    return n;
+}
+
+struct offer *ship_find_offer (struct ship *s, uint64_t id)
+{
+    for (size_t i = 0; i < OFFERS_MAX; i++) {
+        if (s->offers[i].used && s->offers[i].item.id == id)
+            return &s->offers[i];
+    }
+    return NULL;
+}
+
+/* What it was to do is to be done later; a damaged ledger is the end. */
+void ship_spool_failed (struct ship *s, int rc, const struct err *err)
+{
+    if (rc == -EBADMSG) {
+        if (s->events.failed)
+            s->events.failed (s->events.arg, err->text);
+        return;
+    }
+    s->failing = true;
+    (void)loop_add_timer (s->loop, SPOOL_NS, retry_spool, s);
+    if (s->failure_ns > 0 && clock_mono_ns () - s->failure_ns < FAILURE_NS)
+        return;
+    s->failure_ns = clock_mono_ns ();
+    log_text (LOG_LEVEL_ERROR, "spool-failed", "%s: it is tried again every "
+              "second", err->text);
+}
+
+/* The next item of a kind that is not offered: 1, 0 none now, or -errno of the
+ * spool.  One that cannot be set aside does not hold up those behind it.
+ */
+static int next_of (struct ship *s, enum item_kind kind,
+                    struct spool_item *ret)
+{
+    for (;;) {
+        struct err err = { "" };
+        int rc = spool_next (s->spool, kind, s->last[kind], ret, &err);
+
+        if (rc < 0)
+            ship_spool_failed (s, rc, &err);
+        if (rc == 0 || rc == -EBADMSG || (rc < 0 && ret->id == 0))
+            return rc;
+        s->last[kind] = ret->id;
+        if (rc > 0 && !ship_find_offer (s, ret->id))
+            return 1;
+    }
+}
+
+static int next_item (struct ship *s, struct spool_item *ret)
+{
+    int rc = next_of (s, ITEM_ROWS, ret);
+
+    if (rc == 0 && count_offers (s, ITEM_ROWS) == 0 &&
+        count_offers (s, ITEM_RAW) < RAW_OFFERS_MAX)
+        rc = next_of (s, ITEM_RAW, ret);
+    return rc;
+}
+
+void ship_offer_more (void *arg)
+{
+    struct ship *s = arg;
+    struct spool_item item;
+
+    for (size_t i = 0; i < OFFERS_MAX; i++) {
+        struct offer *o = &s->offers[i];
+
+        if (o->used)
+            continue;
+        if (next_item (s, &item) <= 0)
+            return;
+        offer_begin (o, &item);
+        spool_offered (s->spool, item.id);
+        if (s->welcomed)
+            ship_say_offer (s, o);
+    }
+}
+
+static bool all_delivered (const struct ship *s)
+{
+    return count_offers (s, ITEM_ROWS) == 0 && count_offers (s, ITEM_RAW) == 0;
+}
+
+/* Nothing can be offered although something is open: an index is damaged. */
+static void recount (struct ship *s)
+{
+    struct err err = { "" };
+    int rc = spool_recount (s->spool, &err);
+
+    if (rc < 0) {
+        ship_spool_failed (s, rc, &err);
+        return;
+    }
+    s->recounted = true;
+    memset (s->last, 0, sizeof (s->last));
+    ship_offer_more (s);
+}
+
+void ship_next_items (struct ship *s)
+{
+    ship_offer_more (s);
+    if (all_delivered (s) && spool_undelivered (s->spool) > 0 &&
+        !s->recounted && !s->failing)
+        recount (s);
+    if (all_delivered (s) && s->events.delivered)
+        s->events.delivered (s->events.arg);
+}
+
+static void retry_spool (void *arg)
+{
+    struct ship *s = arg;
+
+    s->failing = false;
+    memset (s->last, 0, sizeof (s->last));
+    ship_next_items (s);
+}
+
+/* ---- acknowledged ---- */
+
+void ship_commit_acks (void *arg)
+{
+    struct ship *s = arg;
+    uint64_t ids[OFFERS_MAX];
+    size_t n = 0;
+    bool failed;
+
+    for (size_t i = 0; i < OFFERS_MAX; i++) {
+        if (s->offers[i].used && s->offers[i].durable)
+            ids[n++] = s->offers[i].item.id;
+    }
+    if (n == 0)
+        return;
+    if ((failed = spool_durable (s->spool, ids, n, NULL) < 0))
+        counter_add (COUNTER_COMMITS_FAILED, 1);
+    for (size_t i = 0; i < OFFERS_MAX; i++) {
+        struct offer *o = &s->offers[i];
+
+        if (!o->used || !o->durable)
+            continue;
+        if (failed)             // offered again, acknowledged again
+            o->durable = false;
+        else
+            offer_end (o);
+    }
+    ship_next_items (s);
+}
+
+void ship_on_ack (struct ship *s, const struct message *m)
+{
+    struct offer *o = ship_find_offer (s, m->item);
+
+    if (!o || o->durable)
+        return;
+    (void)FAULT ("agent.ship.ack");
+    o->durable = true;
+    s->wanted_ns = clock_mono_ns ();
+    (void)loop_add_timer (s->loop, ACKS_NS, ship_commit_acks, s);
+}
+
+void ship_stop_offers (struct ship *s)
+{
+    loop_del_timer (s->loop, retry_spool, s);
+    loop_del_timer (s->loop, ship_commit_acks, s);
+    loop_del_timer (s->loop, ship_offer_more, s);
+    for (size_t i = 0; i < OFFERS_MAX; i++) {
+        if (s->offers[i].used)
+            offer_end (&s->offers[i]);
+    }
+}

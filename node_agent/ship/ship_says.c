@@ -1,0 +1,161 @@
+/* node_agent/ship/ship_says.c - what is said, and said again until it came */
+#include "ship/ship_inside.h"
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REPEAT_NS (2 * NS_PER_S)        // what may be lost is said again
+
+int ship_say (struct ship *s, const struct message *m)
+{
+    return net_send (s->net, NULL, m);
+}
+
+/* A thousand agents whose aggregator comes back do not all speak at once. */
+static int64_t jittered (struct ship *s, int64_t ns)
+{
+    s->random ^= s->random << 13;
+    s->random ^= s->random >> 7;
+    s->random ^= s->random << 17;
+    return ns - ns / 4 + (int64_t)(s->random % (uint64_t)(ns / 2));
+}
+
+void ship_say_offer (struct ship *s, struct offer *o)
+{
+    struct message m;
+
+    if (o->said)
+        counter_add (COUNTER_OFFERS_REPEATED, 1);
+    o->said = true;
+    offer_message (o, &m);
+    (void)ship_say (s, &m);
+}
+
+static void say_hello (struct ship *s)
+{
+    s->hello.sent_ns = clock_mono_ns ();
+    s->hello.wall_ns = clock_wall_ns ();
+    (void)ship_say (s, &s->hello);
+}
+
+static void say_done (struct ship *s)
+{
+    (void)ship_say (s, &s->done);
+    if (s->done_ns == 0)
+        s->done_ns = clock_mono_ns ();
+}
+
+/* An aggregator whose disk is full answers, but asks for nothing. */
+static void tell_ignored (struct ship *s)
+{
+    unsigned n = offers_ignored (s->offers, OFFERS_MAX, clock_mono_ns (),
+                                 &s->wanted_ns);
+
+    if (n > 0 && s->welcomed)
+        log_text (LOG_LEVEL_WARN, "not-asked-for", "%u items are on offer, and "
+                  "for a minute the aggregator has asked for none: others may "
+                  "come first, or its disk be below its --disk-floor (its log "
+                  "says so); they are kept, and offered again", n);
+}
+
+void ship_repeat (void *arg)
+{
+    struct ship *s = arg;
+
+    if (s->over)
+        return;
+    tell_ignored (s);
+    say_hello (s);
+    for (size_t i = 0; i < s->nsaid && s->welcomed; i++)
+        (void)ship_say (s, s->said[i]);
+    for (size_t i = 0; i < OFFERS_MAX && s->welcomed; i++) {
+        if (s->offers[i].used && !s->offers[i].durable)
+            ship_say_offer (s, &s->offers[i]);
+    }
+    if (s->is_done && s->welcomed && spool_undelivered (s->spool) == 0)
+        say_done (s);           // not before what was found later
+    s->left.left_items = spool_undelivered (s->spool);
+    if (s->left.type == MESSAGE_PING && s->welcomed && s->peer_version >= 2)
+        (void)ship_say (s, &s->left);
+    if (s->welcomed)
+        s->hello_ns = REPEAT_NS;
+    (void)loop_add_timer (s->loop, jittered (s, s->hello_ns), ship_repeat, s);
+    if (s->hello_ns < REPEAT_NS)
+        s->hello_ns = 2 * s->hello_ns < REPEAT_NS ? 2 * s->hello_ns
+                                                  : REPEAT_NS;
+}
+
+static int keep (struct ship *s, const struct message *m)
+{
+    struct message **said, *one;
+
+    for (size_t i = 0; i < s->nsaid; i++) {
+        struct message *old = s->said[i];
+
+        if (old->type != m->type)
+            continue;
+        if (m->type == MESSAGE_RANK ? old->rank == m->rank
+                                    : strcmp (old->text, m->text) == 0) {
+            *old = *m;
+            return 0;
+        }
+    }
+    if (m->type == MESSAGE_NOTE && s->nnotes == SHIP_NOTES_MAX) {
+        counter_add (COUNTER_NOTES_DROPPED, 1);
+        return 0;
+    }
+    if (!(one = malloc (sizeof (*one))))
+        return -ENOMEM;
+    said = realloc (s->said, (s->nsaid + 1) * sizeof (*said));
+    if (!said) {
+        free (one);
+        return -ENOMEM;
+    }
+    *one = *m;
+    s->said = said;
+    said[s->nsaid++] = one;
+    s->nnotes += m->type == MESSAGE_NOTE;
+    return 0;
+}
+
+int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
+               enum rank_phase phase, int64_t status, const char *text)
+{
+    struct message m = { .type = MESSAGE_RANK, .rank = rank,
+                         .local_rank = local_rank, .phase = phase,
+                         .status = status };
+
+    if (phase == RANK_RUNNING)
+        s->is_done = false;     // it joined after the others' ends
+    (void)snprintf (m.text, sizeof (m.text), "%s", text);
+    if (s->welcomed)
+        (void)ship_say (s, &m);
+    return keep (s, &m);
+}
+
+int ship_note (struct ship *s, const char *text)
+{
+    struct message m = { .type = MESSAGE_NOTE };
+
+    (void)snprintf (m.text, sizeof (m.text), "%s", text);
+    if (s->welcomed)
+        (void)ship_say (s, &m);
+    return keep (s, &m);
+}
+
+void ship_done (struct ship *s, const char *text)
+{
+    s->is_done = true;
+    s->done_ns = 0;
+    (void)snprintf (s->done.text, sizeof (s->done.text), "%s", text);
+    if (!s->welcomed)
+        return;
+    say_done (s);
+    say_hello (s);              // its answer says that all of it has come
+}

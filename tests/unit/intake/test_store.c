@@ -1,0 +1,155 @@
+/* tests/unit/intake/test_store.c - where an aggregator's bytes are */
+#include "ledger_check.h"
+
+static off_t segment_size (struct root *r)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    store_segment_path (r->dir, 1, path);
+    assert_int_equal (stat (path, &st), 0);
+    return st.st_size;
+}
+
+static void cut_segment (struct root *r, off_t size)
+{
+    char path[PATH_MAX];
+
+    store_segment_path (r->dir, 1, path);
+    assert_int_equal (truncate (path, size), 0);
+}
+
+/* What was written whole before a crash came between it and the commit is
+ * entered; what was not whole is cut off, and the next content does not lie
+ * behind a hole.
+ */
+static void test_unacknowledged (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = true_item ("a", "first");
+    struct ledger_item b = true_item ("b", "whole");
+    struct ledger_item c = true_item ("c", "half"), d = true_item ("d", "new");
+    struct ledger_place place;
+
+    (void)enter (r, a, "first");
+    assert_int_equal (store_append (r->s, &b, "whole", 5, NULL), 0);
+    assert_int_equal (store_append (r->s, &c, "half", 4, NULL), 0);
+    cut_segment (r, segment_size (r) - 1);
+    root_close (r);
+    root_open (r);
+    assert_int_equal (count_all (r).n, 2);
+    check_bytes (r, &a.content, "first");
+    check_bytes (r, &b.content, "whole");
+    assert_int_equal (ledger_find_content (r->l, &c.content, &place, NULL),
+                      0);
+    (void)enter (r, d, "new");
+    root_close (r);
+    root_open (r);
+    assert_int_equal (count_all (r).n, 3);
+    check_bytes (r, &d.content, "new");
+}
+
+/* What a commit that failed had appended is not found by the next life. */
+static void test_revert (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = true_item ("a", "older"), b = a;
+
+    assert_int_equal (store_append (r->s, &b, "older", 5, NULL), 0);
+    store_revert (r->s);
+    assert_int_equal (segment_size (r), 0);
+    (void)enter (r, true_item ("a", "newer"), "newer");
+    root_close (r);
+    root_open (r);
+    assert_int_equal (count_all (r).n, 1);
+}
+
+/* A segment that is shorter than the ledger knows: said, nothing is cut. */
+static void test_short_segment (void **state)
+{
+    struct root *r = *state;
+    struct err err = { "" };
+
+    (void)enter (r, true_item ("a", "bytes"), "bytes");
+    root_close (r);
+    cut_segment (r, segment_size (r) - 1);
+    assert_int_equal (ledger_open (r->db, &r->l, NULL), 0);
+    r->s = NULL;
+    assert_int_equal (store_open (r->dir, r->l, &r->s, &err), -EBADMSG);
+    assert_non_null (strstr (err.text, "cut short"));
+}
+
+/* A ledger that is gone while segments are there: nothing may be cut off as
+ * unacknowledged.
+ */
+static void test_ledger_gone (void **state)
+{
+    struct root *r = *state;
+    struct err err = { "" };
+    off_t size;
+
+    (void)enter (r, true_item ("a", "bytes"), "bytes");
+    root_close (r);
+    size = segment_size (r);
+    assert_int_equal (unlink (r->db), 0);
+    assert_int_equal (ledger_open (r->db, &r->l, NULL), 0);
+    r->s = NULL;
+    assert_int_equal (store_open (r->dir, r->l, &r->s, &err), -EBADMSG);
+    assert_non_null (strstr (err.text, "fsck"));
+    assert_int_equal (segment_size (r), size);
+}
+
+/* Larger content gets a file named by its hash; an unfinished one is kept as
+ * far as the ledger knows of it.
+ */
+static void test_incoming (void **state)
+{
+    struct root *r = *state;
+    struct ledger_place place = { 0, 0, 3 };
+    struct digest kept, known, unknown;
+    struct content_hash h;
+    int fd;
+
+    memset (kept.bytes, 7, DIGEST_SIZE);
+    memset (known.bytes, 8, DIGEST_SIZE);
+    memset (unknown.bytes, 9, DIGEST_SIZE);
+    assert_int_equal (store_incoming_write (r->s, &kept, "abc", 3, 0, NULL),
+                      0);
+    assert_int_equal (store_keep (r->s, &kept, NULL), 0);
+    assert_int_equal (store_incoming_write (r->s, &known, "de", 2, 0, NULL),
+                      0);
+    assert_int_equal (store_incoming_write (r->s, &unknown, "f", 1, 0, NULL),
+                      0);
+    content_hash_init (&h);
+    assert_int_equal (content_hash_add (&h, "de", 2), 0);
+    assert_int_equal (ledger_add_incoming (r->l, &known, 9, &h, 0, NULL), 0);
+    assert_int_equal (content_hash_add (&h, "xy", 2), 0);
+    assert_int_equal (ledger_add_incoming (r->l, &known, 9, &h, 1, NULL), 0);
+    content_hash_fini (&h);
+    root_close (r);
+    root_open (r);
+    fd = store_read (r->s, &kept, &place, NULL);
+    assert_true (fd >= 0);
+    (void)close (fd);
+    assert_int_equal (store_incoming_size (r->s, &known), 2);
+    assert_int_equal (store_incoming_size (r->s, &unknown), 0);
+    assert_int_equal (ledger_find_incoming (r->l, &known, 9, &h, NULL), 1);
+    assert_int_equal (h.n, 2);
+    content_hash_fini (&h);
+    // of another size it is not the same
+    assert_int_equal (ledger_find_incoming (r->l, &known, 8, &h, NULL), 0);
+    content_hash_fini (&h);
+    assert_int_equal (ledger_drop_older_incoming (r->l, INT64_MAX, NULL), 0);
+    assert_false (ledger_knows_incoming (r->l, &known));
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        ROOT_TEST (test_unacknowledged), ROOT_TEST (test_revert),
+        ROOT_TEST (test_short_segment), ROOT_TEST (test_ledger_gone),
+        ROOT_TEST (test_incoming),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+/* tests/unit/intake/test_transfer_commit.c - which items a commit speaks of */
+#include "transfer_check.h"
+
+/* Content that is here already, so that an offer is all that it takes. */
+static void have_content (struct fixture *f, uint8_t content)
+{
+    struct ledger_item item = { .kind = ITEM_ROWS };
+
+    memset (item.content.bytes, content, DIGEST_SIZE);
+    assert_int_equal (store_append (f->root.s, &item, &content, 1, NULL), 0);
+    assert_int_equal (ledger_add_content (f->root.l, &item.content,
+                                          &item.place, NULL), 0);
+}
+
+/* Of each job what is new to it, and nothing that came before: whoever is not
+ * named here need not be built.
+ */
+static void test_entered (void **state)
+{
+    struct fixture *f = *state;
+
+    have_content (f, 1);
+    have_content (f, 2);
+    offer (f, "a", "x", 1);
+    check_commit (f, "a x, ");
+    offer (f, "a", "x", 1);
+    check_commit (f, "");
+    offer (f, "a", "x", 1);
+    offer (f, "b", "x", 1);
+    offer (f, "b", "y", 2);
+    offer (f, "b", "y", 2);     // two agents see one shared directory
+    check_commit (f, "b x, b y, ");
+    offer (f, "a", "x", 2);     // analysed again
+    check_commit (f, "a x, ");
+}
+
+/* Offered between the last chunk and the commit: it is neither asked for again
+ * nor written over what is there.
+ */
+static void test_whole_before_commit (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (20 * MIB, 9);
+    size_t before;
+
+    offer_data (f, 1, 1, &d);
+    for (size_t i = 0; i < f->nsent; i++) {
+        struct message get = f->sent[i];
+
+        assert_int_equal (answer (f, &get, 1, &d, CODEC_PLAIN, 0), 0);
+        if (get.offset == 17 * MIB)     // it could be resumed from here
+            check_commit (f, "");
+    }
+    before = f->nsent;
+    offer_data (f, 2, 9, &d);
+    transfers_tick (f->transfers, clock_mono_ns () + 10 * TRANSFER_ORPHAN_NS);
+    offer_data (f, 3, 9, &d);
+    assert_int_equal (f->nsent, before);
+    check_commit (f, "j c1, j c2, j c3, ");
+    assert_int_equal (f->nsent, before + 3);    // ACKs
+    check_stored (f, &d);
+    free (d.bytes);
+}
+
+/* What a check has set aside is asked for again, and its job built again. */
+static void test_again (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (3000, 70);
+
+    offer_data (f, 1, 1, &d);
+    assert_int_equal (answer_all (f, 0, 1, &d, CODEC_LZ4), 1);
+    check_commit (f, "j c1, ");
+    assert_int_equal (ledger_drop_content (f->root.l, &d.id, NULL), 0);
+    f->nsent = 0;
+    offer_data (f, 1, 1, &d);
+    assert_int_equal (answer_all (f, 0, 1, &d, CODEC_LZ4), 1);
+    check_whole (f, "j c1, ", &d);
+    free (d.bytes);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TRANSFER_TEST (test_entered), TRANSFER_TEST (test_whole_before_commit),
+        TRANSFER_TEST (test_again),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

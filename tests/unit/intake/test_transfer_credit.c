@@ -1,0 +1,151 @@
+/* tests/unit/intake/test_transfer_credit.c - who is asked for what, and when */
+#include "transfer_check.h"
+
+/* The one that was asked goes away: the other is asked for the rest. */
+static void test_source_gone (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (3 * MIB, 8);
+    struct net_peer first = peer (1);
+
+    offer_data (f, 1, 1, &d);
+    offer_data (f, 2, 9, &d);
+    assert_int_equal (answer (f, &f->sent[0], 1, &d, CODEC_PLAIN, 0), 0);
+    transfers_forget (f->transfers, &first);
+    assert_int_equal (answer_all (f, 0, 2, &d, CODEC_PLAIN), 2);
+    check_whole (f, "j c2, ", &d);
+    check_credits (f);
+    free (d.bytes);
+}
+
+/* It died, and nobody says so: a node that was started again is another host
+ * to us.  What it offered first is asked of whoever has it now.
+ */
+static void test_source_dead (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (3 * MIB, 8);
+    int64_t now = clock_mono_ns ();
+
+    offer_data (f, 1, 1, &d);
+    f->dead = 1;
+    transfers_tick (f->transfers, now + 2 * TRANSFER_STALL_NS);
+    offer_data (f, 2, 9, &d);
+    assert_int_equal (answer_all (f, 0, 2, &d, CODEC_PLAIN), 3);
+    check_whole (f, "j c2, ", &d);
+    check_credits (f);
+    free (d.bytes);
+}
+
+/* An agent that does not answer holds one credit at first, and none after a
+ * while; whoever answers is not held up.  What comes late is taken.
+ */
+static void test_stalled (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (3 * MIB, 9), e = data_of (3 * MIB, 20);
+    struct data g = data_of (3 * MIB, 30);
+    int64_t now = clock_mono_ns ();
+
+    offer_data (f, 1, 1, &d);
+    offer_data (f, 1, 2, &e);
+    assert_int_equal (count_sent (f, MESSAGE_GET, 1), 1);
+    offer_data (f, 2, 1, &g);
+    assert_int_equal (answer_all (f, 0, 2, &g, CODEC_PLAIN), 3);
+    assert_int_equal (transfers_credits (f->transfers), TRANSFER_CREDITS - 1);
+    transfers_tick (f->transfers, now + TRANSFER_STALL_NS / 2);
+    assert_int_equal (count_sent (f, MESSAGE_GET, 1), 1);
+    // it is probed, with one credit
+    transfers_tick (f->transfers, now + 2 * TRANSFER_STALL_NS);
+    assert_int_equal (count_sent (f, MESSAGE_GET, 1), 2);
+    assert_int_equal (transfers_credits (f->transfers), TRANSFER_CREDITS - 1);
+    // the other one has it, too
+    offer_data (f, 2, 2, &d);
+    offer_data (f, 2, 3, &e);
+    transfers_tick (f->transfers, now + 4 * TRANSFER_STALL_NS);
+    transfers_tick (f->transfers, now + 6 * TRANSFER_STALL_NS);
+    assert_true (count_sent (f, MESSAGE_GET, 2) > 3);
+    free (d.bytes);
+    free (e.bytes);
+    free (g.bytes);
+}
+
+/* What it has does not wait until nobody has anything else any more. */
+static void test_stalled_is_probed (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (3 * MIB, 77);
+    struct digest id = d.id;
+    int64_t after;
+
+    offer_data (f, 1, 1, &d);
+    after = clock_mono_ns () + 1;
+    while (clock_mono_ns () <= after)
+        ;                       // what follows is later
+    for (uint8_t i = 2; i < TRANSFER_CREDITS + 30; i++) {
+        d.id.bytes[0] = i;      // each has something of its own
+        offer_data (f, i, 1, &d);
+    }
+    assert_int_equal (transfers_credits (f->transfers), 0);
+    assert_int_equal (count_sent (f, MESSAGE_GET, 1), 1);
+    transfers_tick (f->transfers, after + TRANSFER_STALL_NS);
+    assert_int_equal (count_sent (f, MESSAGE_GET, 1), 2);
+    d.id = id;
+    free (d.bytes);
+}
+
+static void test_late (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (2 * MIB, 40);
+    int64_t now = clock_mono_ns ();
+    struct message get;
+
+    offer_data (f, 1, 1, &d);
+    get = f->sent[0];
+    transfers_hold (f->transfers, true);
+    transfers_tick (f->transfers, now + 2 * TRANSFER_STALL_NS);
+    check_credits (f);
+    assert_int_equal (answer (f, &get, 1, &d, CODEC_PLAIN, 0), 0);
+    assert_int_equal (f->nsent, 1);
+    transfers_hold (f->transfers, false);
+    assert_int_equal (f->sent[1].offset, MIB);
+    assert_int_equal (answer_all (f, 1, 1, &d, CODEC_PLAIN), 1);
+    check_commit (f, "j c1, ");
+    free (d.bytes);
+}
+
+/* However many do not answer, there are credits for one that does. */
+static void test_many_stalled (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (3 * MIB, 50), g = data_of (3 * MIB, 60);
+    int64_t now = clock_mono_ns ();
+    struct digest id = d.id;
+
+    for (uint8_t i = 0; i < 200; i++) {
+        d.id.bytes[0] = i;      // each has something of its own
+        offer_data (f, (uint8_t)(i + 1), 1, &d);
+    }
+    assert_int_equal (transfers_credits (f->transfers), 0);
+    for (int i = 1; i < 8; i++)
+        transfers_tick (f->transfers, now + 2 * i * TRANSFER_STALL_NS);
+    assert_true (transfers_credits (f->transfers) >=
+                 TRANSFER_CREDITS - TRANSFER_PROBES);
+    offer_data (f, 250, 1, &g);
+    assert_int_equal (answer_all (f, 0, 250, &g, CODEC_PLAIN), 3);
+    d.id = id;
+    free (d.bytes);
+    free (g.bytes);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TRANSFER_TEST (test_source_gone), TRANSFER_TEST (test_source_dead),
+        TRANSFER_TEST (test_stalled), TRANSFER_TEST (test_stalled_is_probed),
+        TRANSFER_TEST (test_late), TRANSFER_TEST (test_many_stalled),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
