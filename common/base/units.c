@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define REAL_TEXT_MAX 1100      // a double never needs more significant digits
+#define ROUND4_QUICK 4e5        // 10^4 of it: 2^32, with half an ulp of 2^-21
 
 static locale_t c_locale;
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
@@ -161,6 +162,15 @@ double units_round4 (double x)
 {
     char text[400];
 
+    // x * 10^4 is less than 10^-6 off, and its nearest whole number is that of
+    // the exact product unless a tie is as near; dividing rounds once, as
+    // strtod does
+    if (x >= 0 && x < ROUND4_QUICK) {
+        double scaled = x * 1e4, whole = nearbyint (scaled);
+
+        if (fabs (fabs (scaled - whole) - 0.5) > 1e-6)
+            return whole / 1e4;
+    }
     // glibc's printf rounds the exact binary value, ties to even
     (void)snprintf (text, sizeof (text), "%.4f", x);
     for (char *p = text; *p; p++) {

@@ -6,7 +6,6 @@
 #include "base/units.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #define WANTED(t, table) ((t)->want >> (table) & 1)
@@ -150,21 +149,47 @@ static bool put_buckets (struct comm_tables *t, const struct comm_op *op,
 
 /* ---- links ---- */
 
+/* "<a>-<b>"; printing them takes ten times as long. */
+static const char *link_text (uint32_t a, uint32_t b, char out[32])
+{
+    char *p = out + 31;
+
+    *p = '\0';
+    do {
+        *--p = (char)('0' + b % 10);
+    } while ((b /= 10) > 0);
+    *--p = '-';
+    do {
+        *--p = (char)('0' + a % 10);
+    } while ((a /= 10) > 0);
+    return p;
+}
+
+/* Append a text; returns where it ends. */
+static char *append (char *p, const char *end, const char *s)
+{
+    size_t n = strlen (s), room = (size_t)(end - p);
+
+    p = mempcpy (p, s, n < room ? n : room);
+    *p = '\0';
+    return p;
+}
+
 static bool add_links (struct comm_tables *t, const struct comm_op *op,
                        const struct comm_figures *f)
 {
     struct matrix_fold *fold = t->folds[comm_op_is_p2p (op->name) ? 0 : 1];
-    char name[8192], link[32];
+    char name[8192], link[32], *p;
+    const char *end = name + sizeof (name) - 1;
 
     // a '?' stands before a group that is not known: see put_link
-    (void)snprintf (name, sizeof (name), "%s@%s%s", op->name,
-                    op->group ? "" : "?",
-                    op->group ? op->group
-                              : op->other_group ? op->other_group : "");
-    (void)snprintf (t->step, sizeof (t->step), "%s", op->step);
+    p = append (append (name, end, op->name), end, op->group ? "@" : "@?");
+    (void)append (p, end, op->group ? op->group
+                          : op->other_group ? op->other_group : "");
+    (void)append (t->step, t->step + sizeof (t->step) - 1, op->step);
     for (uint32_t i = 0; i < f->nitems; i++) {
         const struct comm_item *it = &f->items[i];
-        struct matrix_record r = { name, link, it->transport, it->size,
+        struct matrix_record r = { name, NULL, it->transport, it->size,
                                    it->time, 0 };
         int rc;
 
@@ -172,8 +197,8 @@ static bool add_links (struct comm_tables *t, const struct comm_op *op,
             continue;
         if (it->time != 0)
             r.bandwidth = units_round4 (it->size / it->time);
-        (void)snprintf (link, sizeof (link), "%u-%u",
-                        (unsigned)(it->key >> 32), (unsigned)it->key);
+        r.link = link_text ((uint32_t)(it->key >> 32), (uint32_t)it->key,
+                            link);
         rc = matrix_fold_add (fold, &r);
         if (rc == -E2BIG)
             t->too_many = true;

@@ -17,7 +17,6 @@
 struct comm_work {
     uint32_t *order;            // tasks, plane by plane
     struct place *places;
-    struct stretch *stretches;  // of them, one for each plane
     struct comm_item *items;
     uint32_t *slots;            // of items, open addressing; index + 1
     size_t cap;                 // tasks that there is room for
@@ -26,51 +25,48 @@ struct comm_work {
 };
 
 struct place {
-    uint32_t plane, index;
-};
-
-struct stretch {
     int64_t first;              // start of the plane's first task
-    uint32_t plane, from, n;    // in 'places'
+    uint32_t plane;
+    uint32_t index, n;          // so many tasks that came one behind the other
 };
 
-static int one_of (const char *name, const char *const *names, int n)
+// of constant sizes, so that no call compares them
+#define IS(text) \
+    (size == sizeof (text) - 1 && memcmp (name, text, sizeof (text) - 1) == 0)
+
+enum comm_kind comm_task_kind (const char *name, size_t size)
 {
-    for (int i = 1; i < n; i++) {
-        if (strcmp (name, names[i]) == 0)
-            return i;
-    }
-    return 0;
+    return IS ("Notify_Wait")     ? COMM_NOTIFY_WAIT
+           : IS ("Memcpy")        ? COMM_MEMCPY
+           : IS ("Reduce_Inline") ? COMM_REDUCE_INLINE
+                                  : COMM_OTHER_TASK;
 }
 
-enum comm_kind comm_task_kind (const char *name)
+enum comm_transport comm_task_transport (const char *name, size_t size)
 {
-    static const char *const names[] = { "", "Notify_Wait", "Memcpy",
-                                         "Reduce_Inline" };
-
-    return (enum comm_kind)one_of (name, names, 4);
+    return IS ("SDMA")    ? COMM_SDMA
+           : IS ("RDMA")  ? COMM_RDMA
+           : IS ("LOCAL") ? COMM_LOCAL
+                          : COMM_OTHER_TRANSPORT;
 }
 
-enum comm_transport comm_task_transport (const char *name)
+enum comm_link comm_task_link (const char *name, size_t size)
 {
-    static const char *const names[] = { "", "SDMA", "RDMA", "LOCAL" };
-
-    return (enum comm_transport)one_of (name, names, 4);
-}
-
-enum comm_link comm_task_link (const char *name)
-{
-    static const char *const names[] = { "", "ON_CHIP", "HCCS", "PCIE", "SIO",
-                                         "HCCS_SW" };
-
-    return (enum comm_link)one_of (name, names, 6);
+    return IS ("ON_CHIP")   ? COMM_ON_CHIP
+           : IS ("HCCS")    ? COMM_HCCS
+           : IS ("PCIE")    ? COMM_PCIE
+           : IS ("SIO")     ? COMM_SIO
+           : IS ("HCCS_SW") ? COMM_HCCS_SW
+                            : COMM_OTHER_LINK;
 }
 
 bool comm_op_is_p2p (const char *name)
 {
-    return strncasecmp (name, "hcom_send", 9) == 0 ||
-           strncasecmp (name, "hcom_receive", 12) == 0 ||
-           strncasecmp (name, "hcom_batchsendrecv", 18) == 0;
+    return strncasecmp (name, "hcom_", 5) == 0 &&
+           strchr ("sSrRbB", name[5]) &&
+           (strncasecmp (name + 5, "send", 4) == 0 ||
+            strncasecmp (name + 5, "receive", 7) == 0 ||
+            strncasecmp (name + 5, "batchsendrecv", 13) == 0);
 }
 
 struct comm_work *comm_work_create (void)
@@ -84,7 +80,6 @@ void comm_work_destroy (struct comm_work *w)
         return;
     free (w->order);
     free (w->places);
-    free (w->stretches);
     free (w->items);
     free (w->slots);
     free (w);
@@ -104,17 +99,13 @@ static int make_room (struct comm_work *w, size_t n)
         return 0;
     free (w->order);
     free (w->places);
-    free (w->stretches);
     free (w->items);
     free (w->slots);
     w->order = malloc (cap * sizeof (*w->order));
     w->places = malloc (cap * sizeof (*w->places));
-    w->stretches = malloc (cap * sizeof (*w->stretches));
     w->items = malloc (2 * cap * sizeof (*w->items));
     w->slots = calloc (4 * cap, sizeof (*w->slots));
-    w->cap = w->order && w->places && w->stretches && w->items && w->slots
-                 ? cap
-                 : 0;
+    w->cap = w->order && w->places && w->items && w->slots ? cap : 0;
     return w->cap ? 0 : -ENOMEM;
 }
 
@@ -131,45 +122,39 @@ static int by_plane (const void *pa, const void *pb)
 
 static int by_appearance (const void *pa, const void *pb)
 {
-    const struct stretch *a = pa, *b = pb;
+    const struct place *a = pa, *b = pb;
 
     if (a->first != b->first)
         return a->first < b->first ? -1 : 1;
-    return a->plane < b->plane ? -1 : 1;
+    return by_plane (pa, pb);
 }
 
-/* The tasks plane by plane, as they came.  Often they came so. */
-static void part (struct place *p, const struct comm_task *tasks, uint32_t n)
-{
-    bool parted = true;
-
-    for (uint32_t i = 0; i < n; i++) {
-        p[i] = (struct place){ tasks[i].plane, i };
-        parted = parted && (i == 0 || p[i - 1].plane <= p[i].plane);
-    }
-    if (!parted)
-        qsort (p, n, sizeof (*p), by_plane);
-}
-
-/* Planes in order of first appearance, in each the tasks as they came. */
+/* Planes in order of first appearance, in each the tasks as they came.  What
+ * is put in order is stretches of one plane: timelines have one for each.
+ */
 static void arrange (struct comm_work *w, const struct comm_task *tasks,
                      uint32_t n)
 {
-    struct stretch *s = w->stretches;
-    const struct place *p = w->places;
-    uint32_t planes = 0, at = 0;
+    struct place *p = w->places;
+    uint32_t nplaces = 0, used = 0;
 
-    part (w->places, tasks, n);
     for (uint32_t i = 0; i < n; i++) {
-        if (i == 0 || p[i].plane != p[i - 1].plane)
-            s[planes++] = (struct stretch){ tasks[p[i].index].start,
-                                            p[i].plane, i, 0 };
-        s[planes - 1].n++;
+        if (i > 0 && tasks[i].plane == tasks[i - 1].plane)
+            p[nplaces - 1].n++;
+        else
+            p[nplaces++] = (struct place){ 0, tasks[i].plane, i, 1 };
     }
-    qsort (s, planes, sizeof (*s), by_appearance);
-    for (uint32_t i = 0; i < planes; i++) {
-        for (uint32_t j = 0; j < s[i].n; j++)
-            w->order[at++] = p[s[i].from + j].index;
+    if (nplaces > 1)
+        qsort (p, nplaces, sizeof (*p), by_plane);
+    for (uint32_t i = 0; i < nplaces; i++)
+        p[i].first = i > 0 && p[i].plane == p[i - 1].plane
+                         ? p[i - 1].first
+                         : tasks[p[i].index].start;
+    if (nplaces > 1)
+        qsort (p, nplaces, sizeof (*p), by_appearance);
+    for (uint32_t i = 0; i < nplaces; i++) {
+        for (uint32_t j = 0; j < p[i].n; j++)
+            w->order[used++] = p[i].index + j;
     }
 }
 
@@ -445,7 +430,13 @@ static void finish_buckets (const struct comm_work *w, struct comm_figures *f)
 /* jump: closing tasks of a burst, by the kind of op. */
 static unsigned jump_of (const char *name)
 {
-    return strcasestr (name, "send") || strcasestr (name, "receive") ? 3 : 5;
+    for (const char *p = strpbrk (name, "sSrR"); p;
+         p = strpbrk (p + 1, "sSrR")) {
+        if (strncasecmp (p, "send", 4) == 0 ||
+            strncasecmp (p, "receive", 7) == 0)
+            return 3;
+    }
+    return 5;
 }
 
 int comm_figures (struct comm_work *w, const struct comm_op *op,

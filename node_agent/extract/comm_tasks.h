@@ -42,9 +42,9 @@ enum comm_link {
 };
 
 /* Of the profiler's names ("Notify_Wait", "SDMA", "HCCS_SW"). */
-enum comm_kind comm_task_kind (const char *name);
-enum comm_transport comm_task_transport (const char *name);
-enum comm_link comm_task_link (const char *name);
+enum comm_kind comm_task_kind (const char *name, size_t size);
+enum comm_transport comm_task_transport (const char *name, size_t size);
+enum comm_link comm_task_link (const char *name, size_t size);
 
 struct comm_task {
     int64_t start;              // ns

@@ -75,6 +75,14 @@ static const char *text_at (const struct matrix_fold *f, uint32_t text)
     return text ? f->bytes + text : NULL;
 }
 
+static bool same_text (const struct matrix_fold *f, uint32_t text,
+                       const char *s, size_t n)
+{
+    const char *known = f->bytes + text;
+
+    return strncmp (known, s, n) == 0 && known[n] == '\0';
+}
+
 static uint32_t slot_of (const struct matrix_fold *f, const char *s, size_t n)
 {
     uint64_t h = UINT64_C (0xcbf29ce484222325);
@@ -84,9 +92,7 @@ static uint32_t slot_of (const struct matrix_fold *f, const char *s, size_t n)
         h = (h ^ (unsigned char)s[i]) * UINT64_C (0x100000001b3);
     at = (uint32_t)(h ^ h >> 32) & (f->nslots - 1);
     for (; f->slots[at]; at = (at + 1) & (f->nslots - 1)) {
-        const char *known = f->bytes + f->slots[at];
-
-        if (strncmp (known, s, n) == 0 && known[n] == '\0')
+        if (same_text (f, f->slots[at], s, n))
             break;
     }
     return at;
@@ -158,6 +164,8 @@ void matrix_op_kind (const char *op, char *out, size_t max)
     size_t n = tail ? (size_t)(tail - op) : strlen (op);
 
     for (const char *p = op; *p; p++) {
+        if (!strchr ("sribaSRIBA", *p))
+            continue;           // no word begins so
         for (size_t w = 0; w < sizeof (words) / sizeof (words[0]); w++) {
             if (strncasecmp (p, words[w], strlen (words[w])) == 0) {
                 (void)snprintf (out, max, "%s", words[w]);
@@ -168,32 +176,51 @@ void matrix_op_kind (const char *op, char *out, size_t max)
     (void)snprintf (out, max, "%.*s", (int)n, op);
 }
 
-/* The texts of a record, and its place among kinds, groups and links. */
-static int take_texts (struct matrix_fold *f, const struct matrix_record *in,
-                       struct record *r)
+/* The texts of an op: those of the last record, if it is of the same op, as
+ * the links of an op come together.
+ */
+static int take_op (struct matrix_fold *f, const char *op, struct record *r)
 {
-    const char *group = strrchr (in->op, '@');
-    size_t n = group ? (size_t)(group - in->op) : strlen (in->op);
+    const char *group = strrchr (op, '@');
+    size_t n = group ? (size_t)(group - op) : strlen (op), ngroup;
+    const struct record *last = f->n > 0 ? &f->records[f->n - 1] : NULL;
     char kind[KIND_MAX];
     bool is_new;
     int rc;
 
     group = group ? group + 1 : "";
-    matrix_op_kind (in->op, kind, sizeof (kind));
+    ngroup = strlen (group);
+    if (last && same_text (f, last->op, op, n) &&
+        same_text (f, last->group, group, ngroup)) {
+        r->kind = last->kind;
+        r->group = last->group;
+        r->op = last->op;
+        r->key_number = last->key_number;
+        return 0;
+    }
+    matrix_op_kind (op, kind, sizeof (kind));
     if ((rc = add_text (f, kind, strlen (kind), &r->kind)) < 0 ||
-        (rc = add_text (f, group, strlen (group), &r->group)) < 0 ||
+        (rc = add_text (f, group, ngroup, &r->group)) < 0 ||
+        (rc = add_text (f, op, n, &r->op)) < 0)
+        return rc;
+    return keymap_find (&f->keys, r->kind, r->group, &r->key_number, &is_new);
+}
+
+/* The texts of a record, and its place among kinds, groups and links. */
+static int take_texts (struct matrix_fold *f, const struct matrix_record *in,
+                       struct record *r)
+{
+    bool is_new;
+    int rc;
+
+    if ((rc = take_op (f, in->op, r)) < 0 ||
         (rc = add_text (f, in->link, strlen (in->link), &r->link)) < 0 ||
-        (rc = add_text (f, in->op, n, &r->op)) < 0 ||
         (in->transport && (rc = add_text (f, in->transport,
                                           strlen (in->transport),
                                           &r->transport)) < 0))
         return rc;
-    if (keymap_find (&f->keys, r->kind, r->group, &r->key_number, &is_new) <
-            0 ||
-        keymap_find (&f->links, r->key_number, r->link, &r->link_number,
-                     &is_new) < 0)
-        return -ENOMEM;
-    return 0;
+    return keymap_find (&f->links, r->key_number, r->link, &r->link_number,
+                        &is_new);
 }
 
 int matrix_fold_add (struct matrix_fold *f, const struct matrix_record *in)

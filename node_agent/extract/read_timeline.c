@@ -41,7 +41,9 @@ static enum reading read_file (struct timeline *t, const char *name,
             rc = timeline_event (t);
     }
     if (rc < 0)
-        t->src->stopped = err_set (err, -rc, "no memory to read %s", name);
+        t->src->stopped = err_set (err, -rc, "%s%s", t->why.text[0]
+                                   ? t->why.text : "no memory to read ",
+                                   t->why.text[0] ? "" : name);
     how = watched_verdict (&file, t->src, &t->scan.s, err);
     if (how == READING_WHOLE && t->limit) {
         err_set (err, EBADMSG, "%s: byte %llu: more %s than can be kept", name,

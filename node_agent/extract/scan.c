@@ -80,7 +80,7 @@ static inline bool take (struct scan *s, char c, const char *what)
     return true;
 }
 
-char scan_peek (struct scan *s)
+char scan_peek_on (struct scan *s)
 {
     if (s->failed)
         return '\0';
@@ -526,10 +526,21 @@ bool scan_null (struct scan *s)
                                 : fail_expected (s, "null");
 }
 
+static bool skip_number (struct scan *s)
+{
+    const char *end;
+    unsigned places;
+    double ignored;
+    uint64_t w;
+
+    if (!(end = scan_plain (s->at, &w, &places)))
+        return scan_real (s, &ignored);
+    s->at = end;
+    return true;
+}
+
 static bool skip_scalar (struct scan *s, char c)
 {
-    double ignored;
-
     switch (c) {
     case '"':
         s->at++;
@@ -541,11 +552,11 @@ static bool skip_scalar (struct scan *s, char c)
     case 'n':
         return take_word (s, "null");
     default:
-        return scan_real (s, &ignored);
+        return skip_number (s);
     }
 }
 
-bool scan_skip (struct scan *s)
+static bool skip_container (struct scan *s)
 {
     bool in_object[SCAN_DEPTH_MAX + 1];
     unsigned bottom = s->depth;
@@ -579,6 +590,15 @@ bool scan_skip (struct scan *s)
         if (s->depth == bottom)
             return !s->failed;
     }
+}
+
+bool scan_skip (struct scan *s)
+{
+    char c = scan_peek (s);
+
+    if (c == '{' || c == '[')
+        return skip_container (s);
+    return !s->failed && skip_scalar (s, c);
 }
 
 bool scan_end (struct scan *s)

@@ -92,7 +92,13 @@ bool scan_fail (struct scan *s, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 
 /* The first byte of the next value, or 0 at the end and after a failure. */
-char scan_peek (struct scan *s);
+char scan_peek_on (struct scan *s);     // the same, behind white space
+
+static inline char scan_peek (struct scan *s)
+{
+    scan_need (s);
+    return *s->at > ' ' && !s->failed ? *s->at : scan_peek_on (s);
+}
 
 bool scan_object (struct scan *s);      // enter one
 bool scan_array (struct scan *s);

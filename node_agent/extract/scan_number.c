@@ -122,37 +122,61 @@ static const char *take_exponent (const char *p, int *ret)
     return p;
 }
 
-const char *scan_number (const char *start, struct scan_number *n)
+/* Digits, perhaps a point and digits.  NULL as scan_number. */
+static inline const char *take_decimal (const char *whole, uint64_t *w,
+                                        int *places, ptrdiff_t *digits,
+                                        const char **why)
 {
-    const char *whole = start + (*start == '-'), *p;
-    ptrdiff_t digits;
-    uint64_t w = 0;
-    bool ok;
-    int e = 0;
+    const char *p = take_digits (whole, w);
 
-    n->why = NULL;
-    p = take_digits (whole, &w);
-    digits = p - whole;
-    if (UNLIKELY (digits == 0 || (*whole == '0' && digits > 1)))
+    *digits = p - whole;
+    if (UNLIKELY (*digits == 0 || (*whole == '0' && *digits > 1)))
         return NULL;
     if (LIKELY (*p == '.')) {
         const char *fraction = ++p;
 
-        p = take_digits (p, &w);
-        digits += p - fraction;
-        e = -(int)(p - fraction);
+        p = take_digits (p, w);
+        *places = (int)(p - fraction);
+        *digits += *places;
         if (UNLIKELY (p == fraction)) {
-            n->why = "a number without digits behind its point";
+            *why = "a number without digits behind its point";
             return NULL;
         }
     }
+    return p;
+}
+
+const char *scan_number (const char *start, struct scan_number *n)
+{
+    ptrdiff_t digits;
+    uint64_t w = 0;
+    int places = 0, e = 0;
+    const char *p;
+    bool ok;
+
+    n->why = NULL;
+    p = take_decimal (start + (*start == '-'), &w, &places, &digits, &n->why);
+    if (UNLIKELY (!p))
+        return NULL;
     if (UNLIKELY ((*p | 32) == 'e') && !(p = take_exponent (p + 1, &e))) {
         n->why = "a number without digits in its exponent";
         return NULL;
     }
-    n->value = scan_decimal (w, e, &ok);
+    n->value = scan_decimal (w, e - places, &ok);
     n->slow = digits > DIGITS_MAX || !ok;       // leading zeros count, rarely
     if (*start == '-')
         n->value = -n->value;
     return p;
+}
+
+const char *scan_plain (const char *start, uint64_t *w, unsigned *places)
+{
+    const char *why, *p;
+    ptrdiff_t digits;
+    int n = 0;
+
+    *w = 0;
+    p = take_decimal (start, w, &n, &digits, &why);
+    *places = (unsigned)n;
+    return p && digits <= DIGITS_MAX && (*p | 32) != 'e' ? p : NULL;
 }

@@ -21,6 +21,11 @@ struct scan_number {
  */
 const char *scan_number (const char *p, struct scan_number *n);
 
+/* The same for the usual number, taken apart: *w / 10^*places.  NULL if it has
+ * a sign, an exponent or more than 19 digits, or is malformed.
+ */
+const char *scan_plain (const char *p, uint64_t *w, unsigned *places);
+
 /* w * 10^e.  *ok is false where a slower way is needed. */
 double scan_decimal (uint64_t w, int e, bool *ok);
 

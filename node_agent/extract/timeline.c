@@ -42,6 +42,7 @@ void timeline_fini (struct timeline *t)
     free (t->ops);
     free (t->names);
     free (t->ranges);
+    sorter_destroy (t->log);
     flows_fini (&t->flows);
 }
 
@@ -58,6 +59,8 @@ void timeline_again (struct timeline *t)
     t->nops = 0;
     t->names_used = 0;
     t->rows = t->tasks = t->impossible = 0;
+    sorter_destroy (t->log);
+    t->log = NULL;
     t->late = t->overflow = t->launches = false;
 }
 
@@ -341,30 +344,21 @@ static int add_task (struct timeline *t, struct timeline_thread *th,
 {
     const struct trace_event *e = &t->event;
     const struct trace_task *k = &e->task;
-    struct timeline_task *tasks;
-
-    if (t->tasks == TIMELINE_TASKS_MAX)
-        return too_much (t, "communication tasks");
-    if (th->ntasks == th->cap) {
-        uint32_t cap = th->cap ? 2 * th->cap : 64;
-
-        if (!(tasks = realloc (th->tasks, cap * sizeof (*tasks))))
-            return -ENOMEM;
-        th->tasks = tasks;
-        th->cap = cap;
-    }
-    th->tasks[th->ntasks++] = (struct timeline_task){
+    const struct timeline_task task = {
         .start = start, .dur = dur, .size = k->size,
         .src = k->src >= 0 && k->src <= INT32_MAX ? (int32_t)k->src : -1,
         .dst = k->dst >= 0 && k->dst <= INT32_MAX ? (int32_t)k->dst
                : k->dst == UINT32_MAX             ? COMM_RANK_SELF
                                                   : COMM_RANK_NONE,
-        .kind = (uint8_t)comm_task_kind (k->kind[0] ? k->kind : e->name),
-        .transport = (uint8_t)comm_task_transport (k->transport),
-        .link = (uint8_t)comm_task_link (k->link),
+        .kind = k->has_kind ? k->kind
+                            : (uint8_t)comm_task_kind (e->name, e->name_size),
+        .transport = k->transport,
+        .link = k->link,
     };
-    t->tasks++;
-    return 0;
+
+    if (t->tasks == TIMELINE_TASKS_MAX)
+        return too_much (t, "communication tasks");
+    return timeline_keep_task (t, th, &task);
 }
 
 static int add_op (struct timeline *t, const struct timeline_thread *th,

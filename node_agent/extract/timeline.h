@@ -9,11 +9,13 @@
  *                  with more the files are read once more, and rows are added
  *                  to their steps as they come
  *     ops, tasks   of communication: 32 and 40 bytes, at most
- *                  TIMELINE_OPS_MAX, TIMELINE_TASKS_MAX
+ *                  TIMELINE_OPS_MAX, TIMELINE_TASKS_MAX; of the tasks those
+ *                  above TIMELINE_TASKS_KEPT in a file (sorter.h)
  */
 #ifndef ROLLCALL_EXTRACT_TIMELINE_H
 #define ROLLCALL_EXTRACT_TIMELINE_H
 
+#include "extract/sorter.h"
 #include "extract/source.h"
 #include "extract/timeline_flows.h"
 #include "extract/trace_scan.h"
@@ -22,7 +24,9 @@
 #define TIMELINE_THREADS_MAX 65536u     // of communication
 #define TIMELINE_ROWS_MAX (1u << 21)    // 32 MiB
 #define TIMELINE_OPS_MAX (1u << 20)
-#define TIMELINE_TASKS_MAX (1u << 22)
+#define TIMELINE_TASKS_MAX (1u << 24)   // two sorters' files of 768 MiB
+#define TIMELINE_TASKS_KEPT (1u << 18)  // 10 MiB
+#define TIMELINE_OP_TASKS_MAX (1u << 18)        // of one op
 #define TIMELINE_NAMES_MAX (64u << 20)  // bytes of the ops' names
 #define TIMELINE_NS_MAX INT64_C (4000000000000000000)   // year 2096
 
@@ -81,6 +85,7 @@ struct timeline_thread {
     char name[TRACE_TEXT_MAX];
     struct timeline_task *tasks;
     uint32_t ntasks, cap;
+    uint32_t begun;             // where a search among them ended
 };
 
 /* A kernel that was seen lately, for the flow that leads to it; or a flow that
@@ -117,6 +122,8 @@ struct timeline {
     struct timeline_kernel *kernels;
     struct timeline_range *ranges;
     uint64_t rows, tasks;
+    struct sorter *log;         // of tasks above those that are kept, or NULL
+    struct err why;             // what it said when it failed
     int64_t host_first;         // the earliest cpu_op; INT64_MAX: none
     uint64_t impossible;        // events whose times cannot be
     bool late;                  // something became known behind its events
@@ -133,7 +140,7 @@ void timeline_fini (struct timeline *t);
 /* Forget all but processes, threads' names and steps, for another pass. */
 void timeline_again (struct timeline *t);
 
-/* Take in t->event.  0 or -ENOMEM. */
+/* Take in t->event.  0, -ENOMEM, or what a file of tasks said: in t->why. */
 int timeline_event (struct timeline *t);
 
 /* Whether a process' arguments are wanted (struct trace_scan). */
@@ -164,6 +171,21 @@ bool timeline_has_rows (const struct timeline *t);
 
 /* StepTraceTime and StepExtra; false when the source has stopped. */
 bool timeline_step_rows (struct timeline *t, unsigned want, struct err *err);
+
+/* ---- tasks (timeline_tasks.c) ---- */
+
+#define TIMELINE_WORDS 6u
+
+/* Keep a task of a thread.  0 or negative, as timeline_event. */
+int timeline_keep_task (struct timeline *t, struct timeline_thread *th,
+                        const struct timeline_task *k);
+
+/* A task as a sorter's record: the key, the start, and what else it has.  In
+ * the log the key is the thread's index.
+ */
+void timeline_pack (int64_t record[TIMELINE_WORDS], int64_t key,
+                    const struct timeline_task *k);
+struct timeline_task timeline_unpack (const int64_t record[TIMELINE_WORDS]);
 
 /* ---- communication (timeline_ops.c) ---- */
 

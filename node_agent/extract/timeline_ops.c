@@ -14,12 +14,20 @@
 #include <stdlib.h>
 
 #define NO_THREAD UINT32_MAX
+#define NEAR 16u                // tasks that are looked at one by one
+#define PLACE_BITS 16           // of a plane's place, in a task's key
+
+_Static_assert (TIMELINE_THREADS_MAX <= 1u << PLACE_BITS, "places fit");
 
 /* What a thread turned out to be. */
 struct role {
     uint32_t plane;             // its number; of ops: how many it has
-    uint32_t first;             // of ops: in 'planes'
+    uint32_t first;             // of ops: in 'planes'; of a plane: its place
+    uint32_t owner;             // of a plane: the thread of its ops
+    uint32_t first_op, nops;    // of ops: in 'ranks'
+    uint32_t at;                // among them, that of the last task
     bool ops;
+    bool mixed;                 // of ops: a plane may have several threads
     char label[TRACE_TEXT_MAX]; // of ops: the communicator
     char hash[CAPTURE_HASH_MAX];
 };
@@ -27,6 +35,7 @@ struct role {
 struct sorted_op {
     const struct timeline_op *op;
     uint32_t step;
+    uint32_t place;             // by thread and start
     int64_t limit;              // its tasks begin before that
 };
 
@@ -36,6 +45,10 @@ struct maker {
     uint32_t *planes;           // threads that are planes, by their owner
     uint32_t nplanes;
     struct sorted_op *ops;
+    uint32_t *ranks;            // places in 'ops', by thread and start
+    struct sorter *sorted;      // tasks by op, if there is a log
+    int64_t task[TIMELINE_WORDS];       // the next of them
+    int more;                   // whether there is one
     struct comm_task *tasks;    // of one op
     size_t cap;
     struct comm_tables tables;
@@ -101,7 +114,7 @@ static void order_tasks (struct timeline_thread *th)
 static void assign_roles (struct maker *m, uint32_t *order)
 {
     struct timeline *t = m->t;
-    uint32_t owner = NO_THREAD;
+    uint32_t owner = NO_THREAD, last = 0;
 
     for (uint32_t i = 0; i < t->nthreads; i++)
         order[i] = i;
@@ -110,6 +123,7 @@ static void assign_roles (struct maker *m, uint32_t *order)
         struct timeline_thread *th = &t->threads[order[i]];
         struct role *r = &m->roles[order[i]];
 
+        r->owner = NO_THREAD;
         if (i > 0 && t->threads[order[i - 1]].pid != th->pid)
             owner = NO_THREAD;
         if (is_ops (th->name, r->label)) {
@@ -119,9 +133,14 @@ static void assign_roles (struct maker *m, uint32_t *order)
             owner = order[i];
             capture_group_hash (r->label, r->hash);
         } else if (is_plane (th->name, &r->plane) && owner != NO_THREAD) {
-            m->roles[owner].plane++;
+            struct role *o = &m->roles[owner];
+
+            r->owner = owner;
+            r->first = m->nplanes;
+            if (o->plane++ > 0 && r->plane <= m->roles[last].plane)
+                o->mixed = true;
             order_tasks (th);
-            m->planes[m->nplanes++] = order[i];
+            m->planes[m->nplanes++] = last = order[i];
         }
     }
 }
@@ -176,11 +195,12 @@ static void order_ops (struct maker *m)
     uint32_t n = m->t->nops;
 
     for (uint32_t i = 0; i < n; i++)
-        m->ops[i] = (struct sorted_op){ &m->t->ops[i], 0, 0 };
+        m->ops[i] = (struct sorted_op){ .op = &m->t->ops[i] };
     qsort (m->ops, n, sizeof (*m->ops), by_thread);
     for (uint32_t i = 0; i < n; i++) {
         const struct timeline_op *op = m->ops[i].op;
 
+        m->ops[i].place = i;
         m->ops[i].step = timeline_step_of (m->t, op->start);
         // times are cut to whole ns: one may lie on the end
         m->ops[i].limit = op->start + (int64_t)op->dur + 2;
@@ -191,11 +211,22 @@ static void order_ops (struct maker *m)
     qsort (m->ops, n, sizeof (*m->ops), by_step);
 }
 
-/* How many of a plane's tasks begin before 'at'. */
-static uint32_t begun (const struct timeline_thread *th, int64_t at)
+/* How many of a plane's tasks begin before 'at'.  Ops come in the order of
+ * time: mostly it is near where the last search ended.
+ */
+static uint32_t begun (struct timeline_thread *th, int64_t at)
 {
-    uint32_t low = 0, high = th->ntasks;
+    uint32_t low = 0, high = th->ntasks, i = th->begun;
 
+    if (i == 0 || th->tasks[i - 1].start < at) {
+        for (low = i; i < high && i < low + NEAR; i++) {
+            if (th->tasks[i].start >= at)
+                break;
+        }
+        if (i == high || th->tasks[i].start >= at)
+            return th->begun = i;
+        low = i;
+    }
     while (low < high) {
         uint32_t mid = (low + high) / 2;
 
@@ -204,20 +235,40 @@ static uint32_t begun (const struct timeline_thread *th, int64_t at)
         else
             high = mid;
     }
-    return low;
+    return th->begun = low;
 }
 
-static bool more_tasks (struct maker *m, size_t n)
+static bool no_memory (struct maker *m)
 {
-    size_t cap = 2 * n + 256;
-    struct comm_task *p;
+    m->t->src->stopped = err_set (m->err, ENOMEM, "no memory for the "
+                                  "communication of a timeline");
+    return false;
+}
 
-    if (n <= m->cap)
+/* One task of an op behind the others; false without memory. */
+static bool take_task (struct maker *m, const struct timeline_task *k,
+                       uint32_t thread, size_t *n)
+{
+    if (*n == TIMELINE_OP_TASKS_MAX) {
+        m->t->limit = m->t->limit ? m->t->limit : "tasks of one op";
         return true;
-    if (!(p = realloc (m->tasks, cap * sizeof (*p))))
-        return false;
-    m->tasks = p;
-    m->cap = cap;
+    }
+    if (*n == m->cap) {
+        size_t cap = 2 * m->cap + 256;
+        struct comm_task *p = realloc (m->tasks, cap * sizeof (*p));
+
+        if (!p)
+            return no_memory (m);
+        m->tasks = p;
+        m->cap = cap;
+    }
+    m->tasks[(*n)++] = (struct comm_task){
+        .start = k->start, .dur = k->dur, .size = k->size,
+        .src = k->src, .dst = k->dst, .plane = m->roles[thread].plane,
+        .kind = k->kind, .transport = k->transport, .link = k->link,
+        // a timeline does not say which writes are payload
+        .payload = k->transport == COMM_RDMA && k->size > 0,
+    };
     return true;
 }
 
@@ -230,41 +281,170 @@ static int by_time (const void *pa, const void *pb)
     return a->plane < b->plane ? -1 : a->plane > b->plane;
 }
 
-/* The tasks of an op, in time order; false without memory. */
-static bool take_tasks (struct maker *m, const struct sorted_op *o, size_t *n)
+/* ---- tasks that are too many for memory ---- */
+
+static bool sorter_failed (struct maker *m, int rc)
+{
+    m->t->src->stopped = rc;    // m->err says why
+    return false;
+}
+
+/* Where the ops of each thread are among all by thread and start. */
+static void rank_ops (struct maker *m)
+{
+    for (uint32_t i = 0; i < m->t->nops; i++)
+        m->ranks[m->ops[i].place] = i;
+    for (uint32_t i = 0; i < m->t->nops; i++) {
+        struct role *r = &m->roles[m->ops[m->ranks[i]].op->thread];
+
+        if (r->nops++ == 0)
+            r->first_op = r->at = i;
+    }
+}
+
+static int64_t start_of (const struct maker *m, uint32_t place)
+{
+    return m->ops[m->ranks[place]].op->start;
+}
+
+/* The last op of a thread that begins at or before 'start', by its rank; false
+ * if it has ended, or there is none.
+ */
+static bool find_op (const struct maker *m, struct role *r, int64_t start,
+                     uint32_t *rank)
+{
+    uint32_t low = r->first_op, high = low + r->nops, next = r->at + 1;
+
+    if (r->nops == 0)
+        return false;
+    // most tasks belong to the op of the one before them
+    if (start_of (m, r->at) > start ||
+        (next < high && start_of (m, next) <= start)) {
+        while (low < high) {
+            uint32_t mid = (low + high) / 2;
+
+            if (start_of (m, mid) <= start)
+                low = mid + 1;
+            else
+                high = mid;
+        }
+        if (low == r->first_op)
+            return false;
+        r->at = low - 1;
+    }
+    *rank = m->ranks[r->at];
+    return start < m->ops[*rank].limit;
+}
+
+/* A task to those of its op, if it has one. */
+static bool sort_task (struct maker *m, const struct timeline_task *k,
+                       uint32_t thread)
+{
+    const struct role *plane = &m->roles[thread];
+    int64_t record[TIMELINE_WORDS];
+    uint32_t rank;
+    int rc;
+
+    if (plane->owner == NO_THREAD ||
+        !find_op (m, &m->roles[plane->owner], k->start, &rank))
+        return true;
+    timeline_pack (record, (int64_t)rank << PLACE_BITS | plane->first, k);
+    rc = sorter_add (m->sorted, record, m->err);
+    return rc == 0 || sorter_failed (m, rc);
+}
+
+static bool sort_log (struct maker *m)
+{
+    struct sorter *log = m->t->log;
+    int64_t record[TIMELINE_WORDS];
+    int rc = sorter_finish (log, m->err);
+
+    while (rc >= 0 && (rc = sorter_next (log, record, m->err)) == 1) {
+        const struct timeline_task k = timeline_unpack (record);
+
+        if (!sort_task (m, &k, (uint32_t)record[0]))
+            return false;
+    }
+    sorter_destroy (log);
+    m->t->log = NULL;
+    return rc == 0 || sorter_failed (m, rc);
+}
+
+/* All tasks by op, plane and start.  What came first goes first. */
+static bool sort_tasks (struct maker *m)
+{
+    int rc;
+
+    m->sorted = sorter_create (TIMELINE_WORDS, 2);
+    m->ranks = calloc ((size_t)m->t->nops + 1, sizeof (*m->ranks));
+    if (!m->sorted || !m->ranks)
+        return no_memory (m);
+    rank_ops (m);
+    for (uint32_t i = 0; i < m->t->nthreads; i++) {
+        struct timeline_thread *th = &m->t->threads[i];
+
+        for (uint32_t j = 0; j < th->ntasks; j++) {
+            if (!sort_task (m, &th->tasks[j], i))
+                return false;
+        }
+        free (th->tasks);
+        th->tasks = NULL;
+        th->ntasks = th->cap = 0;
+    }
+    if (!sort_log (m))
+        return false;
+    rc = sorter_finish (m->sorted, m->err);
+    m->more = rc < 0 ? rc : sorter_next (m->sorted, m->task, m->err);
+    return m->more >= 0 || sorter_failed (m, m->more);
+}
+
+/* ---- the tasks of an op ---- */
+
+/* Of the tasks in memory. */
+static bool take_kept (struct maker *m, const struct sorted_op *o, size_t *n)
 {
     const struct role *r = &m->roles[o->op->thread];
 
-    *n = 0;
     for (uint32_t i = r->first; i < r->first + r->plane; i++) {
-        const struct timeline_thread *th = &m->t->threads[m->planes[i]];
+        struct timeline_thread *th = &m->t->threads[m->planes[i]];
         uint32_t from = begun (th, o->op->start), to = begun (th, o->limit);
 
-        if (to > from && !more_tasks (m, *n + (to - from)))
-            return false;
         for (uint32_t j = from; j < to; j++) {
-            const struct timeline_task *k = &th->tasks[j];
-
-            m->tasks[(*n)++] = (struct comm_task){
-                .start = k->start, .dur = k->dur, .size = k->size,
-                .src = k->src, .dst = k->dst,
-                .plane = m->roles[m->planes[i]].plane,
-                .kind = k->kind, .transport = k->transport, .link = k->link,
-                // a timeline does not say which writes are payload
-                .payload = k->transport == COMM_RDMA && k->size > 0,
-            };
+            if (!take_task (m, &th->tasks[j], m->planes[i], n))
+                return false;
         }
     }
-    if (*n > 1)
-        qsort (m->tasks, *n, sizeof (*m->tasks), by_time);
     return true;
 }
 
-static bool no_memory (struct maker *m)
+/* Of the sorted ones; those of ops that were left out are passed over. */
+static bool take_sorted (struct maker *m, const struct sorted_op *o, size_t *n)
 {
-    m->t->src->stopped = err_set (m->err, ENOMEM, "no memory for the "
-                                  "communication of a timeline");
-    return false;
+    int64_t rank = o - m->ops;
+
+    while (m->more == 1 && m->task[0] >> PLACE_BITS <= rank) {
+        const struct timeline_task k = timeline_unpack (m->task);
+        uint32_t place = (uint32_t)m->task[0] & ((1u << PLACE_BITS) - 1);
+
+        if (m->task[0] >> PLACE_BITS == rank &&
+            !take_task (m, &k, m->planes[place], n))
+            return false;
+        m->more = sorter_next (m->sorted, m->task, m->err);
+    }
+    return m->more >= 0 || sorter_failed (m, m->more);
+}
+
+/* The tasks of an op: of each plane in time order; false when the source has
+ * stopped.
+ */
+static bool take_tasks (struct maker *m, const struct sorted_op *o, size_t *n)
+{
+    *n = 0;
+    if (!(m->sorted ? take_sorted (m, o, n) : take_kept (m, o, n)))
+        return false;
+    if (m->roles[o->op->thread].mixed && *n > 1)
+        qsort (m->tasks, *n, sizeof (*m->tasks), by_time);
+    return true;
 }
 
 static bool one_op (struct maker *m, const struct sorted_op *o)
@@ -285,9 +465,8 @@ static bool one_op (struct maker *m, const struct sorted_op *o)
         return true;
     op.step = step;
     op.group = group_of (m, r, name);
-    if (!take_tasks (m, o, &n))
-        return no_memory (m);
-    return comm_tables_op (&m->tables, &op, m->tasks, n);
+    return take_tasks (m, o, &n) &&
+           comm_tables_op (&m->tables, &op, m->tasks, n);
 }
 
 static bool all_ops (struct maker *m)
@@ -320,7 +499,7 @@ bool timeline_comm_rows (struct timeline *t, unsigned want, struct err *err)
     } else if (comm_tables_init (&m.tables, t->src, want, err)) {
         assign_roles (&m, order);
         order_ops (&m);
-        good = all_ops (&m);
+        good = (!t->log || sort_tasks (&m)) && all_ops (&m);
         if (m.tables.too_many && !t->limit)
             t->limit = "links in one step";
     }
@@ -330,5 +509,7 @@ bool timeline_comm_rows (struct timeline *t, unsigned want, struct err *err)
     free (m.planes);
     free (m.ops);
     free (m.tasks);
+    free (m.ranks);
+    sorter_destroy (m.sorted);
     return good;
 }

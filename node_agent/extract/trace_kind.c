@@ -161,7 +161,10 @@ static void search_from (int fd, off_t offset, struct kineto_header *h)
     inflate_close (z);
 }
 
-/* Whether the header ends in the first bytes, and without it. */
+/* Whether there is no need to search on: it is in the first bytes, or this is
+ * a compressed list of events, beside which nothing is: it would have to be
+ * inflated to its end to see that.
+ */
 static bool in_head (int fd, struct kineto_header *h)
 {
     struct trace_text t = { .buf = NULL };
@@ -173,9 +176,11 @@ static bool in_head (int fd, struct kineto_header *h)
     if (trace_text_init (&t, gz ? inflate_read : scan_read_fd,
                          gz ? (void *)z : (void *)&fd) == 0 &&
         trace_text_more (&t)) {
+        bool list = *trace_space (t.at) == '[';
+
         t.eof = true;           // one window, no more
         search (&t, h);
-        found = h->seen;
+        found = h->seen || (gz && list);
     }
     trace_text_fini (&t);
     inflate_close (z);

@@ -2,11 +2,13 @@
 #include "extract/trace_scan.h"
 
 #include "base/units.h"
+#include "extract/comm_tasks.h"
 #include "extract/scan_number.h"
 
 #include <stdlib.h>
 
 #define NS_MAX 9.0e18           // a time that an int64_t holds
+#define PLACES_MAX 18u          // behind the point, of 19 digits
 
 /* FNV-1a, with the highest bit set: texts do not meet small numbers. */
 static uint64_t hash_text (const char *s, size_t n)
@@ -61,11 +63,29 @@ static bool all_digits (struct raw raw, uint64_t *ret)
     return true;
 }
 
+/* A plain number, also in quotes, with up to so many places; false, with
+ * nothing taken, if there is something else.
+ */
+static inline bool take_plain (struct scan *s, unsigned most, uint64_t *digits,
+                               unsigned *places)
+{
+    bool quoted = scan_peek (s) == '"';
+    const char *end = scan_plain (s->at + quoted, digits, places);
+
+    if (!end || *places > most || (quoted && *end != '"') || s->failed)
+        return false;
+    s->at = end + quoted;
+    return true;
+}
+
 /* A number or a text that names something: equal ones are equal. */
 static bool read_id (struct scan *s, uint64_t *ret)
 {
+    unsigned places;
     struct raw raw;
 
+    if (take_plain (s, 0, ret, &places))
+        return true;
     if (!take_raw (s, scan_peek (s), &raw))
         return false;
     if (!all_digits (raw, ret))
@@ -75,16 +95,40 @@ static bool read_id (struct scan *s, uint64_t *ret)
 
 static bool read_time (struct scan *s, struct trace_time *t)
 {
+    unsigned places;
     struct raw raw;
 
+    t->plain = take_plain (s, PLACES_MAX, &t->digits, &places);
+    t->places = (uint8_t)places;
+    t->n = 1;
+    if (t->plain)
+        return true;
     if (!take_raw (s, scan_peek (s), &raw))
         return false;
     if (raw.n == 0 || raw.n > TRACE_TIME_MAX)
         return scan_fail (s, "a time has %zu characters", raw.n);
     memcpy (t->text, raw.s, raw.n);
-    memset (t->text + raw.n, 0, TRACE_TIME_ENDING);
     t->n = (uint8_t)raw.n;
     return true;
+}
+
+/* As units_us_to_ns, whatever the number. */
+static bool plain_ns (const struct trace_time *t, int64_t *ret)
+{
+    static const uint64_t power[PLACES_MAX + 1] = {
+        1u, 10u, 100u, 1000u, 10000u, 100000u, 1000000u, 10000000u, 100000000u,
+        1000000000u, 10000000000u, 100000000000u, 1000000000000u,
+        10000000000000u, 100000000000000u, 1000000000000000u,
+        10000000000000000u, 100000000000000000u, 1000000000000000000u,
+    };
+    uint64_t ns;
+
+    if (t->places > 3)
+        ns = t->digits / power[t->places - 3];
+    else if (__builtin_mul_overflow (t->digits, power[3 - t->places], &ns))
+        return false;
+    *ret = (int64_t)ns;
+    return ns <= INT64_MAX;
 }
 
 bool trace_time_ns (const struct trace_time *t, int64_t *ret)
@@ -93,6 +137,8 @@ bool trace_time_ns (const struct trace_time *t, int64_t *ret)
 
     if (t->n == 0)
         return false;
+    if (t->plain)
+        return plain_ns (t, ret);
     if (units_us_to_ns (t->text, t->n, ret) == 0)
         return true;
     // an exponent: "1e-05" is a real duration
@@ -105,16 +151,17 @@ bool trace_time_ns (const struct trace_time *t, int64_t *ret)
 
 bool trace_time_exact (const struct trace_time *t, double *ret)
 {
-    struct scan_number n;
+    bool ok = true;
     double us;
 
     if (t->n == 0)
         return false;
-    // the text has zeros behind it
-    if (scan_number (t->text, &n) == t->text + t->n && !n.slow)
-        us = n.value;
-    else if (units_real (t->text, t->n, &us) < 0)
+    if (!t->plain && units_real (t->text, t->n, &us) < 0)
         return false;
+    if (t->plain)
+        us = scan_decimal (t->digits, -(int)t->places, &ok);
+    if (!ok)                    // a whole number: the other ones are quick
+        us = (double)t->digits;
     *ret = us * 1000;
     return us >= 0 && us <= NS_MAX / 1000;
 }
@@ -123,10 +170,16 @@ bool trace_time_exact (const struct trace_time *t, double *ret)
 static bool read_count (struct scan *s, int64_t *ret)
 {
     struct raw raw;
+    unsigned places;
     uint64_t v;
-    char c = scan_peek (s);
+    char c;
 
     *ret = -1;
+    if (take_plain (s, 0, &v, &places)) {
+        *ret = v <= INT64_MAX ? (int64_t)v : -1;
+        return true;
+    }
+    c = scan_peek (s);
     if (c != '"' && c != '-' && (c < '0' || c > '9'))
         return scan_skip (s);
     if (!take_raw (s, c, &raw))
@@ -145,47 +198,63 @@ static const struct scan_field arg_fields[] = {
 
 #define ARG_FIELDS 8
 
-static bool read_args (struct scan *s, struct trace_event *e)
+/* A text that is one of a few words; any other value is skipped. */
+static bool read_word (struct scan *s, const char **text, size_t *n)
+{
+    *text = NULL;
+    return scan_peek (s) == '"' ? scan_text (s, text, n) : scan_skip (s);
+}
+
+static bool read_arg (struct scan *s, int field, struct trace_event *e)
 {
     struct trace_task *t = &e->task;
-    int next = 0;
+    const char *text;
+    size_t n;
+
+    switch (field) {
+    case 0:
+    case 1:
+        return scan_copy (s, e->text, sizeof (e->text));
+    case 3:
+        return read_count (s, &t->src);
+    case 4:
+        return read_count (s, &t->dst);
+    case 6:
+        return read_count (s, &t->size);
+    case 2:
+    case 5:
+    case 7:
+        t->known = t->known || field == 5;
+        if (!read_word (s, &text, &n) || !text)
+            return !s->failed;
+        t->has_kind = field == 2 ? n > 0 : t->has_kind;
+        if (field == 2)
+            t->kind = (uint8_t)comm_task_kind (text, n);
+        else if (field == 5)
+            t->transport = (uint8_t)comm_task_transport (text, n);
+        else
+            t->link = (uint8_t)comm_task_link (text, n);
+        return true;
+    default:
+        return scan_skip (s);
+    }
+}
+
+static bool read_args (struct trace_scan *t, struct trace_event *e)
+{
+    struct scan *s = &t->s;
+    int field;
 
     if (scan_peek (s) != '{')
         return scan_skip (s);
     if (!scan_object (s))
         return false;
-    for (bool first = true, good = true; good;) {
-        switch (scan_field (s, &first, arg_fields, ARG_FIELDS, &next)) {
-        case SCAN_DONE:
-            return !s->failed;
-        case 0:
-        case 1:
-            good = scan_copy (s, e->text, sizeof (e->text));
-            break;
-        case 2:
-            good = scan_copy (s, t->kind, sizeof (t->kind));
-            break;
-        case 3:
-            good = read_count (s, &t->src);
-            break;
-        case 4:
-            good = read_count (s, &t->dst);
-            break;
-        case 5:
-            t->known = true;
-            good = scan_copy (s, t->transport, sizeof (t->transport));
-            break;
-        case 6:
-            good = read_count (s, &t->size);
-            break;
-        case 7:
-            good = scan_copy (s, t->link, sizeof (t->link));
-            break;
-        default:
-            good = scan_skip (s);
-        }
+    scan_habit_begin (&t->arg_habit);
+    while ((field = scan_habit_next (&t->arg_habit, s)) != SCAN_DONE) {
+        if (!read_arg (s, field, e))
+            return false;
     }
-    return false;
+    return !s->failed;
 }
 
 static bool read_name (struct scan *s, struct trace_event *e)
@@ -234,46 +303,42 @@ static bool args_wanted (const struct trace_scan *t,
     return !e->has_pid || t->wanted (t->arg, e->pid);
 }
 
-static bool key_is (const struct scan *s, const char *key, size_t n)
-{
-    return memcmp (s->key, key, n) == 0;
-}
+static const struct scan_field event_fields[] = {
+    SCAN_FIELD ("ph"),  SCAN_FIELD ("name"), SCAN_FIELD ("pid"),
+    SCAN_FIELD ("tid"), SCAN_FIELD ("ts"),   SCAN_FIELD ("dur"),
+    SCAN_FIELD ("cat"), SCAN_FIELD ("args"), SCAN_FIELD ("id"),
+};
+
+#define EVENT_FIELDS 9
 
 /* The value of the member whose key was read. */
-static bool read_member (struct trace_scan *t, struct trace_event *e)
+static bool read_member (struct trace_scan *t, int field,
+                         struct trace_event *e)
 {
     struct scan *s = &t->s;
 
-    switch (s->key_size) {
+    switch (field) {
+    case 0:
+        return read_ph (s, e);
+    case 1:
+        return read_name (s, e);
     case 2:
-        if (key_is (s, "ph", 2))
-            return read_ph (s, e);
-        if (key_is (s, "ts", 2))
-            return read_time (s, &e->ts);
-        if (key_is (s, "id", 2))
-            return read_id (s, &e->id);
-        break;
+        return (e->has_pid = read_id (s, &e->pid));
     case 3:
-        if (key_is (s, "pid", 3))
-            return (e->has_pid = read_id (s, &e->pid));
-        if (key_is (s, "tid", 3))
-            return read_id (s, &e->tid);
-        if (key_is (s, "dur", 3))
-            return read_time (s, &e->dur);
-        if (key_is (s, "cat", 3))
-            return read_cat (s, e);
-        break;
+        return read_id (s, &e->tid);
     case 4:
-        if (key_is (s, "name", 4))
-            return read_name (s, e);
-        if (key_is (s, "args", 4))
-            return args_wanted (t, e) ? read_args (s, e)
-                                      : scan_skip_quick (s);
-        break;
+        return read_time (s, &e->ts);
+    case 5:
+        return read_time (s, &e->dur);
+    case 6:
+        return read_cat (s, e);
+    case 7:
+        return args_wanted (t, e) ? read_args (t, e) : scan_skip_quick (s);
+    case 8:
+        return read_id (s, &e->id);
     default:
-        break;
+        return scan_skip (s);
     }
-    return scan_skip (s);
 }
 
 static void clear (struct trace_event *e)
@@ -285,8 +350,8 @@ static void clear (struct trace_event *e)
     e->ts.n = e->dur.n = 0;
     e->name_size = 0;
     e->name[0] = e->text[0] = '\0';
-    e->task.known = false;
-    e->task.kind[0] = e->task.transport[0] = e->task.link[0] = '\0';
+    e->task.known = e->task.has_kind = false;
+    e->task.kind = e->task.transport = e->task.link = 0;
     e->task.size = e->task.src = e->task.dst = -1;
 }
 
@@ -298,6 +363,8 @@ void trace_scan_begin (struct trace_scan *t,
     t->events = 0;
     t->wanted = wanted;
     t->arg = arg;
+    scan_habit_init (&t->event_habit, event_fields, EVENT_FIELDS);
+    scan_habit_init (&t->arg_habit, arg_fields, ARG_FIELDS);
 }
 
 /* Into the array of events. */
@@ -332,6 +399,7 @@ static void leave (struct trace_scan *t)
 bool trace_scan_next (struct trace_scan *t, struct trace_event *e)
 {
     struct scan *s = &t->s;
+    int field;
 
     if (!t->open && !(t->open = enter (t)))
         return false;
@@ -342,8 +410,9 @@ bool trace_scan_next (struct trace_scan *t, struct trace_event *e)
     clear (e);
     if (!scan_object (s))
         return false;
-    for (bool first = true; scan_member (s, &first);) {
-        if (!read_member (t, e))
+    scan_habit_begin (&t->event_habit);
+    while ((field = scan_habit_next (&t->event_habit, s)) != SCAN_DONE) {
+        if (!read_member (t, field, e))
             return false;
     }
     t->events += !s->failed;

@@ -10,26 +10,30 @@
 #define ROLLCALL_EXTRACT_TRACE_SCAN_H
 
 #include "extract/scan.h"
+#include "extract/scan_habit.h"
 
 #define TRACE_NAME_MAX 4096u    // bytes of a name; real ones have 60
 #define TRACE_TEXT_MAX 256u     // of an argument: a process' name, a label
-#define TRACE_WORD_MAX 24u      // of a kind of task, a transport, a link
 #define TRACE_TIME_MAX 31u      // of a time as it is printed
-#define TRACE_TIME_ENDING 9u    // zeros behind it, as a number needs
 
 enum trace_cat { TRACE_CAT_OTHER, TRACE_CAT_CPU_OP, TRACE_CAT_FLOW };
 
-/* A time as text, so that only times that count are converted. */
+/* A time as it was written, so that only times that count are converted: plain
+ * digits and how many of them are behind the point, or any other text.
+ */
 struct trace_time {
-    char text[TRACE_TIME_MAX + TRACE_TIME_ENDING];
-    uint8_t n;                  // 0: there is none
+    uint64_t digits;
+    uint8_t places;
+    bool plain;
+    uint8_t n;                  // bytes of the text; 0: there is none
+    char text[TRACE_TIME_MAX];
 };
 
 /* The arguments of a communication task; -1 is not known. */
 struct trace_task {
     bool known;                 // there is a transport: it is a task
-    char kind[TRACE_WORD_MAX], transport[TRACE_WORD_MAX];
-    char link[TRACE_WORD_MAX];
+    bool has_kind;              // or its name is its kind
+    uint8_t kind, transport, link;      // the enums of comm_tasks.h
     int64_t size, src, dst;
 };
 
@@ -51,6 +55,7 @@ struct trace_scan {
     bool first, open;
     bool wrapped, outer;        // in an object, and its first member
     uint64_t events;
+    struct scan_habit event_habit, arg_habit;
     // whether the arguments of a process' events are wanted
     bool (*wanted) (void *arg, uint64_t pid);
     void *arg;

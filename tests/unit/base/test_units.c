@@ -227,6 +227,9 @@ static void test_round4 (void **state)
     check_round4 (-0.03125, -0.0312);
     check_round4 (-0.00001, -0.0);
     check_round4 (2.67545, 2.6755);
+    check_round4 (399999.96875, 399999.9688);       // a tie, below the limit
+    check_round4 (399999.99985, 399999.9999);       // of the quick way
+    check_round4 (400000.00015, 400000.0001);       // and above it
     check_round4 (1.00005, 1.0001);
     check_round4 (123456789.123456789, 123456789.1235);
     check_round4 (1e22, 1e22);

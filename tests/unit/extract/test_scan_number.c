@@ -102,6 +102,48 @@ static void test_number_endless (void **state)
     free (doc);
 }
 
+/* ---- taken apart ---- */
+
+static void check_plain (const char *doc, size_t size, uint64_t want,
+                         unsigned want_places)
+{
+    char text[64] = "";         // eight bytes behind it are readable
+    unsigned places;
+    uint64_t w;
+    const char *end;
+
+    (void)snprintf (text, sizeof (text), "%s", doc);
+    end = scan_plain (text, &w, &places);
+    if (size == 0) {
+        if (end)
+            fail_msg ("%s: taken", doc);
+        return;
+    }
+    if (end != text + size || w != want || places != want_places)
+        fail_msg ("%s: %zd bytes, %llu with %u places", doc,
+                  end ? end - text : -1, (unsigned long long)w, places);
+}
+
+static void test_plain (void **state)
+{
+    (void)state;
+    check_plain ("0", 1, 0, 0);
+    check_plain ("0,", 1, 0, 0);
+    check_plain ("0.5]", 3, 5, 1);
+    check_plain ("1763978400230730.480\"", 20, 1763978400230730480u, 3);
+    check_plain ("9999999999999999999", 19, 9999999999999999999u, 0);
+    check_plain ("0.000000000000000001", 20, 1, 18);
+    check_plain ("10000000000000000000", 0, 0, 0);
+    check_plain ("0.0000000000000000001", 0, 0, 0);
+    check_plain ("", 0, 0, 0);
+    check_plain ("-1", 0, 0, 0);
+    check_plain ("01", 0, 0, 0);
+    check_plain (".5", 0, 0, 0);
+    check_plain ("5.", 0, 0, 0);
+    check_plain ("1e5", 0, 0, 0);
+    check_plain ("1.5E5", 0, 0, 0);
+}
+
 /* ---- against strtod ---- */
 
 static uint64_t seed;
@@ -342,6 +384,7 @@ int main (void)
         cmocka_unit_test (test_numbers),
         cmocka_unit_test (test_number_length),
         cmocka_unit_test (test_number_endless),
+        cmocka_unit_test (test_plain),
         cmocka_unit_test (test_decimal_random),
         cmocka_unit_test (test_decimal_range),
         cmocka_unit_test (test_decimal_doubles),

@@ -198,9 +198,9 @@ static void test_names (void **state)
     assert_true (comm_op_is_p2p ("HCOM_SEND__1"));
     assert_true (comm_op_is_p2p ("hcom_receive__1"));
     assert_false (comm_op_is_p2p ("hcom_allReduce__1"));
-    assert_int_equal (comm_task_link ("HCCS_SW"), COMM_HCCS_SW);
-    assert_int_equal (comm_task_link ("ROCE"), COMM_OTHER_LINK);
-    assert_int_equal (comm_task_kind (""), COMM_OTHER_TASK);
+    assert_int_equal (comm_task_link ("HCCS_SW", 7), COMM_HCCS_SW);
+    assert_int_equal (comm_task_link ("ROCE", 4), COMM_OTHER_LINK);
+    assert_int_equal (comm_task_kind ("", 0), COMM_OTHER_TASK);
 }
 
 int main (void)

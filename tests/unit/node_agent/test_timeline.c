@@ -1,6 +1,7 @@
 /* tests/unit/node_agent/test_timeline.c - rows of timelines, from made traces
  */
 #include "capture_check.h"
+#include "extract/timeline.h"
 
 #define LABEL(pid, name, label) \
     "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":" pid \
@@ -218,15 +219,9 @@ static void test_level0 (void **state)
     TASK ("2", "Notify_Wait", "1026", "1", "8", "ON_CHIP") \
     TASK ("2", "Notify_Wait", "1090", "1", "8", "ON_CHIP")
 
-/* Tasks belong to the op in which they begin, its end included; what is in
- * none is nobody's.
- */
-static void test_ops (void **state)
+/* What all of OPS come to. */
+static void check_ops (void)
 {
-    (void)state;
-    new_capture ("a_1_20251127123437386_ascend_pt");
-    put_trace ("[" STEP ("7", "1000", "100") PROCESSES ("HCCL", "NPU") OPS
-               ROW ("10", "Computing", "1010", "5") END "]");
     check (TABLE_TIME, "hcom_allReduce__612_0_1 " GROUP " 1010 0.0105 0.004 "
                        "0.003 0.002 0.0035 step7 collective\n"
                        "hcom_send__612_1_1 " GROUP " 1021 0.005 0 0.001 0.001 "
@@ -255,6 +250,62 @@ static void test_ops (void **state)
                          "allreduce-total " GROUP " 0 1 HCCS 5 0.0085 "
                          "588.2353 step7 collective \n",
            CAPTURE_COMPLETE, "");
+}
+
+/* Tasks belong to the op in which they begin, its end included; what is in
+ * none is nobody's.
+ */
+static void test_ops (void **state)
+{
+    (void)state;
+    new_capture ("a_1_20251127123437386_ascend_pt");
+    put_trace ("[" STEP ("7", "1000", "100") PROCESSES ("HCCL", "NPU") OPS
+               ROW ("10", "Computing", "1010", "5") END "]");
+    check_ops ();
+}
+
+/* A plane whose tasks are in several threads, as if they were in one. */
+static void test_planes (void **state)
+{
+    (void)state;
+    new_capture ("a_1_20251127123437386_ascend_pt");
+    put_trace ("[" STEP ("7", "1000", "100") PROCESSES ("HCCL", "NPU")
+               THREAD ("20", "3", "Plane 1") THREAD ("20", "4", "Plane 0")
+               THREAD ("20", "5", "Plane 1") THREAD ("20", "6", "other")
+               X ("20", "0", "hcom_allReduce__612_0_1", "1010", "10.5", "")
+               TASK ("6", "Memcpy", "1010", "2", "77", "HCCS")
+               TASK ("5", "Notify_Wait", "1010", "2", "0", "ON_CHIP")
+               TASK ("2", "Memcpy", "1012", "4", "4000000", "HCCS")
+               TASK ("4", "Memcpy", "1013", "4.5", "1000000", "HCCS")
+               TASK ("3", "Notify_Wait", "1019", "1", "0", "ON_CHIP")
+               X ("20", "0", "hcom_send__612_1_1", "1021", "5", "")
+               TASK ("3", "Memcpy", "1021", "1", "8", "ON_CHIP")
+               TASK ("2", "Notify_Wait", "1026", "1", "8", "ON_CHIP")
+               TASK ("5", "Notify_Wait", "1090", "1", "8", "ON_CHIP")
+               ROW ("10", "Computing", "1010", "5") END "]");
+    check_ops ();
+}
+
+/* More tasks than memory is for: the ops of the last ones get theirs. */
+static void test_many_tasks (void **state)
+{
+    static const char task[] = TASK ("2", "Memcpy", "1", "2", "3", "HCCS");
+    static const char head[] = "[" STEP ("7", "1000", "100")
+        PROCESSES ("HCCL", "NPU");
+    static const char tail[] = OPS ROW ("10", "Computing", "1010", "5") END "]";
+    const size_t n = TIMELINE_TASKS_KEPT - 2, size = sizeof (task) - 1;
+    char *text = malloc (sizeof (head) + n * size + sizeof (tail)), *p = text;
+
+    (void)state;
+    assert_non_null (text);
+    p = mempcpy (p, head, sizeof (head) - 1);
+    for (size_t i = 0; i < n; i++)
+        p = mempcpy (p, task, size);
+    memcpy (p, tail, sizeof (tail));
+    new_capture ("a_1_20251127123437386_ascend_pt");
+    put_trace (text);
+    check_ops ();
+    free (text);
 }
 
 /* Ops outside of all steps count with one step, and not with several. */
@@ -429,6 +480,7 @@ int main (void)
         cmocka_unit_test (test_steps),      cmocka_unit_test (test_any_order),
         cmocka_unit_test (test_no_flows),   cmocka_unit_test (test_devices),
         cmocka_unit_test (test_level0),     cmocka_unit_test (test_ops),
+        cmocka_unit_test (test_planes),     cmocka_unit_test (test_many_tasks),
         cmocka_unit_test (test_ops_of_steps),
         cmocka_unit_test (test_msprof),     cmocka_unit_test (test_alone),
         cmocka_unit_test (test_truncated),  cmocka_unit_test (test_times),
