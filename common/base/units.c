@@ -180,6 +180,20 @@ double units_round4 (double x)
     return real_in_c_locale (text, NULL);
 }
 
+void units_real_text (double x, char out[UNITS_REAL_TEXT])
+{
+    out[0] = '\0';
+    if (!isfinite (x))
+        return;
+    for (int digits = 15; digits <= 17; digits++) {
+        (void)snprintf (out, UNITS_REAL_TEXT, "%.*g", digits, x);
+        double back = real_in_c_locale (out, NULL);
+
+        if (!(back < x) && !(back > x))
+            return;
+    }
+}
+
 void units_bytes_text (uint64_t bytes, char out[16])
 {
     static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB",

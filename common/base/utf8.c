@@ -101,3 +101,41 @@ char *utf8_escape (const char *s, enum utf8_escape how, char *out)
     *to = '\0';
     return out;
 }
+
+static unsigned decode (const char *text, size_t n)
+{
+    static const unsigned char lead[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+    const unsigned char *p = (const unsigned char *)text;
+    unsigned c = p[0] & lead[n];
+
+    for (size_t i = 1; i < n; i++)
+        c = c << 6 | (p[i] & 0x3f);
+    return c;
+}
+
+/* Whole blocks of Unicode: close enough for names, and the same on every
+ * machine, whatever its locale.
+ */
+unsigned utf8_columns (const char *p, size_t size)
+{
+    static const struct {
+        unsigned first, last, columns;
+    } blocks[] = {
+        { 0x0300, 0x036f, 0 },   { 0x1100, 0x115f, 2 },
+        { 0x200b, 0x200f, 0 },   { 0x20d0, 0x20ff, 0 },
+        { 0x2e80, 0x303e, 2 },   { 0x3041, 0xa4cf, 2 },
+        { 0xa960, 0xa97f, 2 },   { 0xac00, 0xd7a3, 2 },
+        { 0xf900, 0xfaff, 2 },   { 0xfe00, 0xfe0f, 0 },
+        { 0xfe20, 0xfe2f, 0 },   { 0xfe30, 0xfe6f, 2 },
+        { 0xff00, 0xff60, 2 },   { 0xffe0, 0xffe6, 2 },
+        { 0x1f300, 0x1f64f, 2 }, { 0x1f680, 0x1f6ff, 2 },
+        { 0x1f900, 0x1f9ff, 2 }, { 0x20000, 0x3fffd, 2 },
+    };
+    unsigned c = decode (p, size);
+
+    for (size_t i = 0; i < sizeof (blocks) / sizeof (blocks[0]); i++) {
+        if (c >= blocks[i].first && c <= blocks[i].last)
+            return blocks[i].columns;
+    }
+    return 1;
+}

@@ -32,4 +32,9 @@ enum utf8_escape { UTF8_COLUMN, UTF8_LINES };
 #define UTF8_ESCAPED(n) (4 * (n) + 1)
 char *utf8_escape (const char *s, enum utf8_escape how, char *out);
 
+/* How many columns of a terminal the valid sequence of 'size' bytes takes: 2 of
+ * wide characters (East Asian, emoji), 0 of those that join the one before.
+ */
+unsigned utf8_columns (const char *p, size_t size);
+
 #endif

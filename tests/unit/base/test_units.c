@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 
+#include <math.h>
 #include <errno.h>
 #include <float.h>
 #include <locale.h>
@@ -311,6 +312,27 @@ static void test_bytes (void **state)
     check_parse_bytes ("10E", -ERANGE, 0);  // would wrap in an int64_t
 }
 
+/* As short as it can be, and the same number when it is read back. */
+static void test_real_text (void **state)
+{
+    static const struct {
+        double x;
+        const char *text;
+    } rows[] = {
+        { 0, "0" }, { -1.5, "-1.5" }, { 0.1, "0.1" }, { 1e300, "1e+300" },
+        { 0.1 + 0.2, "0.30000000000000004" },
+        { 1763978400006642.2, "1763978400006642.2" },
+        { (double)INFINITY, "" }, { (double)NAN, "" },
+    };
+    char text[UNITS_REAL_TEXT];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        units_real_text (rows[i].x, text);
+        assert_string_equal (text, rows[i].text);
+    }
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +346,7 @@ int main (void)
         cmocka_unit_test (test_round4),
         cmocka_unit_test (test_locale),
         cmocka_unit_test (test_bytes_text),
+        cmocka_unit_test (test_real_text),
         cmocka_unit_test (test_bytes),
     };
 

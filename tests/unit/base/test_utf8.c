@@ -174,6 +174,27 @@ static void test_escape (void **state)
     check_escape ("\xff\xe2\x82", UTF8_COLUMN, "\\xff\\xe2\\x82");
 }
 
+static void test_columns (void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned columns;
+    } rows[] = {
+        { "a", 1 },
+        { "\xc3\xa9", 1 },              // e acute
+        { "\xcc\x81", 0 },              // an accent that joins
+        { "\xe6\xbc\xa2", 2 },          // han
+        { "\xef\xbc\xa1", 2 },          // wide A
+        { "\xf0\x9f\x98\x80", 2 },      // emoji
+        { "\xf0\x9d\x84\x9e", 1 },      // clef
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++)
+        assert_int_equal (utf8_columns (rows[i].text, strlen (rows[i].text)),
+                          rows[i].columns);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +204,7 @@ int main (void)
         cmocka_unit_test (test_size_cut),
         cmocka_unit_test (test_repair),
         cmocka_unit_test (test_escape),
+        cmocka_unit_test (test_columns),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
