@@ -16,6 +16,8 @@ static const struct verb verbs[] = {
       "until a run is over whose launcher died" },
     { "build", verb_build,
       "a job's analysis.db again, of what an aggregator has" },
+    { "query", verb_query,
+      "ask a result something: tables, CSV, JSON, SQL" },
     { "jobs", verb_jobs, "of which an aggregator has something" },
     { "archive", verb_archive,
       "what an aggregator has: list it, get it back, verify it" },

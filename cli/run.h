@@ -223,6 +223,9 @@ int run_print_result (const struct command_spec *who, const char *dir,
 
 bool run_has_result (const char *dir);  // is there one already?
 
+/* The path of the analysis.db that it names; -ENOENT. */
+int run_result_db (const char *dir, char out[PATH_MAX]);
+
 /* Wait for a process that is not our child; -ESRCH when it is gone already. */
 int run_open_process (pid_t pid, int64_t start_time);
 int64_t run_start_time (pid_t pid);     // in clock ticks since boot, 0: gone

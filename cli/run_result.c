@@ -59,6 +59,17 @@ static struct json *read_result (const char *dir)
     return j;
 }
 
+int run_result_db (const char *dir, char out[PATH_MAX])
+{
+    struct json *result = read_result (dir);
+    const char *path = json_text (json_get (result, "analysis_db"), NULL);
+
+    if (path)
+        (void)snprintf (out, PATH_MAX, "%s", path);
+    json_free (result);
+    return path ? 0 : -ENOENT;
+}
+
 static void print_failure (const struct json *r, int64_t status,
                            enum cli_format format)
 {

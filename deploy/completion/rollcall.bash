@@ -72,6 +72,11 @@ _rollcall_first ()                  # VERB
     key)
         _rollcall_offer -W "new enrol list rotate revoke"
         ;;
+    query)
+        [[ ${COMP_WORDS[COMP_CWORD - 1]} == query ]] || return 1
+        _rollcall_offer -W "$("${COMP_WORDS[0]}" query --list --csv |
+            sed '1d; s/,.*//')"
+        ;;
     *)
         return 1
         ;;

@@ -51,10 +51,12 @@ offers rollcall "" is analyze fsck run wait
 offers rollcall an is analyze
 nothing rollcall xyz
 offers rollcall analyze --w is --world-size
+offers rollcall query l is links late
 offers rollcall run -- is --launcher --deadline
 nothing rollcall run -- sh --o
 cd "$dir" || exit
 offers rollcall analyze j is "job one"
+offers rollcall query links j is "job one"
 offers rollcall run --child "" is auto plain mpi
 ROLLCALL_STATE_DIR=$dir/state offers rollcall wait "" is run-1
 offers rollcall-agent --on is --once

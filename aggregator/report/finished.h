@@ -1,0 +1,48 @@
+/* aggregator/report/finished.h - results that are there, opened to be read
+ *
+ * Nothing is written, whatever is asked of them, and a file that another one
+ * has made or changed can do no harm: no triggers, no extensions, nothing
+ * attached, no memory without a limit.
+ */
+#ifndef ROLLCALL_REPORT_FINISHED_H
+#define ROLLCALL_REPORT_FINISHED_H
+
+#include "base/err.h"
+
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What SQLite may allocate in this process: a sort that needs more goes through
+ * temporary files, and anything else fails with -ENOMEM.
+ */
+#define FINISHED_MEMORY_MAX (INT64_C (256) << 20)
+
+/* The analysis.db that a path means: a file is itself; in a directory it is
+ * cluster_analysis_output/analysis.db, or analysis.db.  -ENOENT.
+ */
+int finished_find (const char *path, char ret[PATH_MAX], struct err *err);
+
+/* Open any SQLite database to be read.  *ret is NULL on failure: -ENOENT,
+ * -EACCES, -EBADMSG (no database), -EIO.
+ */
+int finished_open (const char *path, sqlite3 **ret, struct err *err);
+
+/* Open an analysis.db of a version that this program knows: -EBADMSG if it is
+ * something else.
+ */
+int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err);
+
+/* Whether it is one. */
+bool finished_is_analysis (sqlite3 *db);
+
+/* For statements that a user wrote: they may select and ask about the schema,
+ * and fail with -EINTR when they have used so much CPU time.  0: no limit.
+ */
+struct finished_limit {
+    int64_t until_ns;           // of this thread's CPU time
+};
+void finished_limit (sqlite3 *db, int64_t cpu_ns, struct finished_limit *l);
+
+#endif

@@ -1,0 +1,69 @@
+/* cli/find_result.c - which result a verb is asked about */
+#include "find_result.h"
+
+#include "base/fileio.h"
+#include "base/json.h"
+#include "build/build.h"
+#include "build/publish.h"
+#include "intake/root.h"
+#include "report/finished.h"
+#include "run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ROOT/jobs/JOB: of an aggregator that is a service. */
+static bool find_built (const char *root, const char *job, char ret[PATH_MAX])
+{
+    char dir[PATH_MAX];
+
+    return fileio_join (dir, sizeof (dir), root, "jobs") &&
+           snprintf (ret, PATH_MAX, "%s/%s/" PUBLISH_OUTPUT_DIR "/"
+                     BUILD_DB_NAME, dir, job) < PATH_MAX &&
+           access (ret, F_OK) == 0;
+}
+
+/* STATE/JOB/HOST/result.json: of a run whose aggregator was on this host. */
+static bool find_run (const char *state, const char *job, char ret[PATH_MAX])
+{
+    char above[PATH_MAX], dir[PATH_MAX];
+    struct dirent *e;
+    bool found = false;
+    DIR *d;
+
+    if (!fileio_join (above, sizeof (above), state, job) ||
+        !(d = opendir (above)))
+        return false;
+    while (!found && (e = readdir (d))) {
+        if (e->d_name[0] != '.' &&
+            fileio_join (dir, sizeof (dir), above, e->d_name))
+            found = run_result_db (dir, ret) == 0;
+    }
+    (void)closedir (d);
+    return found;
+}
+
+int cli_find_result (const struct command_spec *c, const char *what,
+                     const struct result_place *place, char ret[PATH_MAX])
+{
+    struct err err = { "" };
+    char state[PATH_MAX];
+    int rc = finished_find (what, ret, &err);
+
+    if (rc == 0)
+        return 0;
+    if (rc == -ENOENT && access (what, F_OK) != 0 && cli_valid_job (what) &&
+        (find_built (place->root, what, ret) ||
+         (run_state_dir (place->state, state, NULL) == 0 &&
+          find_run (state, what, ret))))
+        return 0;
+    if (access (what, F_OK) == 0 || !cli_valid_job (what))
+        return cli_fail (c, EX_NOINPUT, "%s", err.text);
+    return cli_fail (c, EX_NOINPUT, "%s is no file or directory here, no job "
+                     "below %s that has been built (--root), and no run of "
+                     "this host that has a result (--state)", what,
+                     place->root);
+}

@@ -1,0 +1,35 @@
+/* cli/find_result.h - which result a verb is asked about
+ *
+ * Verbs that read a result take DIR|FILE|JOB: an analysis.db, a directory that
+ * has one or has cluster_analysis_output, a job that an aggregator has built,
+ * or a run of this host.  What is there as a file or directory comes first.
+ */
+#ifndef ROLLCALL_CLI_FIND_RESULT_H
+#define ROLLCALL_CLI_FIND_RESULT_H
+
+#include "cli.h"
+
+#include <limits.h>
+
+#define CLI_RESULT_USAGE "DIR|FILE|JOB"
+
+/* Where jobs are looked for; a member "place" of the verb's options. */
+struct result_place {
+    const char *root;           // of an aggregator
+    const char *state;          // of runs, or NULL
+};
+
+/* Include intake/root.h for it. */
+#define CLI_RESULT_OPTIONS(type) \
+    { "root", 'r', OPTION_TEXT, offsetof (type, place.root), "DIR", \
+      ROOT_DEFAULT, ROOT_VARIABLE, 0, 0, \
+      "The root of an aggregator, where jobs are looked for." }, \
+    { "state", 0, OPTION_TEXT, offsetof (type, place.state), "DIR", NULL, \
+      "ROLLCALL_STATE_DIR", 0, 0, \
+      "Local directory of runs, where jobs are looked for as well." }
+
+/* 0, or the exit status after a word to the user. */
+int cli_find_result (const struct command_spec *c, const char *what,
+                     const struct result_place *place, char ret[PATH_MAX]);
+
+#endif
