@@ -25,6 +25,7 @@ int verb_analyze (int argc, char **argv);
 int verb_archive (int argc, char **argv);
 int verb_build (int argc, char **argv);
 int verb_doctor (int argc, char **argv);
+int verb_export (int argc, char **argv);
 int verb_query (int argc, char **argv);
 int verb_jobs (int argc, char **argv);
 int verb_run (int argc, char **argv);

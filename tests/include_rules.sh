@@ -24,7 +24,7 @@ zmq.h         common/net/
 cjson/        common/base/json.c
 lz4           common/base/pack.c
 openssl/      common/base/digest.c
-zlib.h        common/base/inflate.c
+zlib.h        common/base/inflate.c common/base/deflate.c
 sqlite3.h     common/base/db. node_agent/extract/ node_agent/spool/ aggregator/
 '
 

@@ -74,7 +74,7 @@ int query_prepare (sqlite3 *db, const char *sql, const struct query_values *v,
     return rc;
 }
 
-static int print_head (sqlite3_stmt *st, struct grid *g)
+int query_head (sqlite3_stmt *st, struct grid *g)
 {
     int n = sqlite3_column_count (st);
     const char **names = calloc ((size_t)n, sizeof (*names));
@@ -91,7 +91,7 @@ static int print_head (sqlite3_stmt *st, struct grid *g)
     return 0;
 }
 
-static void print_cell (sqlite3_stmt *st, int i, struct grid *g)
+void query_cell (sqlite3_stmt *st, int i, struct grid *g)
 {
     const char *text;
 
@@ -120,14 +120,14 @@ int query_print (sqlite3_stmt *st, const struct query_values *v,
                  struct grid *g, struct err *err)
 {
     int n = sqlite3_column_count (st), code = SQLITE_DONE;
-    int rc = print_head (st, g);
+    int rc = query_head (st, g);
 
     for (int64_t rows = 0; rc == 0 && (!v->rows_max || rows < v->rows_max);
          rows++) {
         if ((code = sqlite3_step (st)) != SQLITE_ROW)
             break;
         for (int i = 0; i < n; i++)
-            print_cell (st, i, g);
+            query_cell (st, i, g);
     }
     if (rc == 0 && code != SQLITE_DONE && code != SQLITE_ROW)
         rc = db_error (sqlite3_db_handle (st), "the query failed", err);

@@ -35,6 +35,12 @@ struct query_values {
 int query_prepare (sqlite3 *db, const char *sql, const struct query_values *v,
                    sqlite3_stmt **ret, struct err *err);
 
+/* The names of a statement's columns, as the head of 'g'; -ENOMEM. */
+int query_head (sqlite3_stmt *st, struct grid *g);
+
+/* Column 'i' of the row at which a statement is, as the next cell. */
+void query_cell (sqlite3_stmt *st, int i, struct grid *g);
+
 /* Run it, with its rows into 'g' as they come, and finish 'g'.  -EINTR: the
  * limit of time; -EPIPE and -EIO: of the output.
  */

@@ -15,6 +15,8 @@
 #define REAL_TEXT_MAX 1100      // a double never needs more significant digits
 #define ROUND4_QUICK 4e5        // 10^4 of it: 2^32, with half an ulp of 2^-21
 
+#define REAL_WHOLE_MAX 1e15     // every whole double below has 15 digits
+
 static locale_t c_locale;
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
 
@@ -185,6 +187,11 @@ void units_real_text (double x, char out[UNITS_REAL_TEXT])
     out[0] = '\0';
     if (!isfinite (x))
         return;
+    // most are whole, and that is quickly written
+    if (fabs (x) < REAL_WHOLE_MAX && !(x < trunc (x)) && !(x > trunc (x))) {
+        (void)snprintf (out, UNITS_REAL_TEXT, "%lld", (long long)x);
+        return;
+    }
     for (int digits = 15; digits <= 17; digits++) {
         (void)snprintf (out, UNITS_REAL_TEXT, "%.*g", digits, x);
         double back = real_in_c_locale (out, NULL);

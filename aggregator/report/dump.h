@@ -1,0 +1,26 @@
+/* aggregator/report/dump.h - a result as files of CSV, one for each table
+ *
+ * TABLE.csv is RFC 4180 with a line of names; NULL is an empty field, an empty
+ * text is "".  schema.json names the files, their rows, and of each column its
+ * type (int64, double, string) and unit; it comes last, and says that the rest
+ * is whole.
+ */
+#ifndef ROLLCALL_REPORT_DUMP_H
+#define ROLLCALL_REPORT_DUMP_H
+
+#include "base/err.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+#define DUMP_SCHEMA "schema.json"
+
+struct dump_counts {
+    int64_t tables, rows;
+};
+
+/* Into 'dir', which is made; -ENOTEMPTY when something is in it. */
+int dump_write (sqlite3 *db, const char *dir, struct dump_counts *ret,
+                struct err *err);
+
+#endif

@@ -1,0 +1,34 @@
+/* aggregator/report/outfile.h - a file that a user has named, written as a
+ * stream
+ *
+ * It appears under its name when it is whole, and a file that was there stays
+ * until then.  What ends in .gz is compressed; "-" is standard output.
+ */
+#ifndef ROLLCALL_REPORT_OUTFILE_H
+#define ROLLCALL_REPORT_OUTFILE_H
+
+#include "base/err.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+struct deflate;
+
+struct outfile {
+    FILE *f;                    // to write to
+    char path[PATH_MAX], temp[PATH_MAX];
+    int fd;
+    struct deflate *z;          // or NULL
+    int failed;                 // what a write said
+};
+
+/* -EACCES, -ENOENT (of the directory), -EISDIR, ... */
+int outfile_open (struct outfile *o, const char *path, struct err *err);
+
+/* With 'good' under its name now, otherwise gone.  What could not be written
+ * fails here: -ENOSPC, -EPIPE, ...
+ */
+int outfile_close (struct outfile *o, bool good, struct err *err);
+
+#endif

@@ -1,0 +1,162 @@
+/* cli/export.c - rollcall export: a result for other tools */
+#include "cli.h"
+#include "find_result.h"
+
+#include "intake/root.h"
+#include "model/capture.h"
+#include "model/steps.h"
+#include "report/dump.h"
+#include "report/finished.h"
+#include "report/outfile.h"
+#include "report/trace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct export_options {
+    struct result_place place;
+    const char *perfetto, *chrome, *csv, *step;
+    int64_t rank;
+    bool raw_clocks, quiet;
+};
+
+static const struct option_spec options[] = {
+    { "perfetto", 'p', OPTION_TEXT, offsetof (struct export_options, perfetto),
+      "FILE", NULL, NULL, 0, 0,
+      "Write a trace of all ranks' communication ops, which ui.perfetto.dev "
+      "opens. Compressed if FILE ends in .gz; - is standard output." },
+    { "chrome", 0, OPTION_TEXT, offsetof (struct export_options, chrome),
+      "FILE", NULL, NULL, 0, 0,
+      "The same: chrome://tracing opens it, too." },
+    { "csv", 'c', OPTION_TEXT, offsetof (struct export_options, csv), "DIR",
+      NULL, NULL, 0, 0,
+      "Write all tables as CSV, one file for each, and schema.json, which has "
+      "types and units. DIR is new or empty." },
+    { "rank", 0, OPTION_INT, offsetof (struct export_options, rank), "N", NULL,
+      NULL, 0, CAPTURE_WORLD_MAX, "Only this rank, in a trace." },
+    { "step", 's', OPTION_TEXT, offsetof (struct export_options, step), "STEP",
+      NULL, NULL, 0, 0, "Only this step, in a trace: 13 or step13." },
+    { "raw-clocks", 0, OPTION_FLAG,
+      offsetof (struct export_options, raw_clocks), NULL, NULL, NULL, 0, 0,
+      "Leave times as they were recorded: do not subtract what is known of "
+      "the ranks' clocks." },
+    { "quiet", 0, OPTION_FLAG, offsetof (struct export_options, quiet), NULL,
+      NULL, NULL, 0, 0, "Do not say what was written." },
+    CLI_RESULT_OPTIONS (struct export_options),
+};
+
+const struct command_spec export_command = {
+    "rollcall export",
+    "[OPTION]... --perfetto FILE|--csv DIR [" CLI_RESULT_USAGE "]",
+    "Write a result for other tools. It is the one below the current "
+    "directory, or that of DIR, FILE or JOB.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+#define FAIL(status, ...) cli_fail (&export_command, status, __VA_ARGS__)
+
+/* How the clocks were brought together, in one line. */
+static void say_clocks (const struct export_options *opt,
+                        const struct trace_counts *n)
+{
+    if (opt->raw_clocks)
+        (void)printf ("clocks        as recorded (--raw-clocks)\n");
+    else if (n->aligned == 0)
+        (void)printf ("clocks        as recorded: no offset is known, ranks "
+                      "may be shifted against each other\n");
+    else
+        (void)printf ("clocks        offsets of %lld of %lld ranks "
+                      "subtracted, the largest %.3f ms\n",
+                      (long long)n->aligned, (long long)n->ranks,
+                      n->offset_ms);
+}
+
+static void say_trace (const struct export_options *opt, const char *path,
+                       const struct trace_counts *n)
+{
+    (void)printf ("written       %s: %lld communication ops and %lld steps of "
+                  "%lld ranks\n", path, (long long)n->ops,
+                  (long long)n->steps, (long long)(n->ranks - n->missing));
+    say_clocks (opt, n);
+    if (n->missing > 0)
+        (void)printf ("not present   %lld ranks: each has a mark with the "
+                      "reason\n", (long long)n->missing);
+    if (n->untimed > 0)
+        (void)printf ("left out      %lld steps or ops, which have no time\n",
+                      (long long)n->untimed);
+    if (n->crowded > 0)
+        (void)printf ("crowded       %lld ops overlap others on their "
+                      "track\n", (long long)n->crowded);
+}
+
+static int write_trace (const struct export_options *opt, sqlite3 *db,
+                        const char *path)
+{
+    struct trace_options t = { opt->raw_clocks, opt->rank, NULL };
+    struct trace_counts counts;
+    struct err err = { "" };
+    struct outfile o;
+    size_t n;
+    int rc, closed;
+
+    if (opt->step)
+        t.step = steps_id (opt->step, strlen (opt->step), &n);
+    if ((rc = outfile_open (&o, path, &err)) < 0)
+        return FAIL (cli_output_status (rc), "%s", err.text);
+    rc = trace_write (db, &t, o.f, &counts, &err);
+    closed = outfile_close (&o, rc == 0, rc == 0 ? &err : NULL);
+    if (rc < 0)
+        return FAIL (rc == -ENODATA ? EX_DATAERR : EX_IOERR, "%s", err.text);
+    if (closed < 0)
+        return FAIL (cli_output_status (closed), "%s", err.text);
+    if (!opt->quiet && strcmp (path, "-") != 0)
+        say_trace (opt, path, &counts);
+    return cli_flush (&export_command, 0);
+}
+
+static int write_csv (const struct export_options *opt, sqlite3 *db)
+{
+    struct dump_counts counts;
+    struct err err = { "" };
+    int rc = dump_write (db, opt->csv, &counts, &err);
+
+    if (rc < 0)
+        return FAIL (cli_output_status (rc), "%s", err.text);
+    if (!opt->quiet)
+        (void)printf ("written       %s: %lld tables, %lld rows, and "
+                      DUMP_SCHEMA "\n", opt->csv, (long long)counts.tables,
+                      (long long)counts.rows);
+    return cli_flush (&export_command, 0);
+}
+
+int verb_export (int argc, char **argv)
+{
+    struct export_options opt = { .rank = -1 };
+    struct err err = { "" };
+    char path[PATH_MAX];
+    sqlite3 *db = NULL;
+    int rest, status, rc;
+
+    if (!cli_options (&export_command, argc, argv, &opt, &rest, &status))
+        return status;
+    if (!opt.perfetto && !opt.chrome && !opt.csv)
+        return FAIL (EXIT_USAGE, "as what? --perfetto FILE, --chrome FILE or "
+                     "--csv DIR");
+    if (argc - rest > 1)
+        return FAIL (EXIT_USAGE, "\"%s\" is too much", argv[rest + 1]);
+    if ((status = cli_find_result (&export_command,
+                                   rest < argc ? argv[rest] : ".", &opt.place,
+                                   path)))
+        return status;
+    if ((rc = finished_open_analysis (path, &db, &err)) < 0)
+        return FAIL (rc == -EBADMSG ? EX_DATAERR : EX_NOINPUT, "%s", err.text);
+    if (opt.perfetto)
+        status = write_trace (&opt, db, opt.perfetto);
+    if (status == 0 && opt.chrome)
+        status = write_trace (&opt, db, opt.chrome);
+    if (status == 0 && opt.csv)
+        status = write_csv (&opt, db);
+    (void)sqlite3_close (db);
+    return status;
+}
