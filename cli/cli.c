@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define CLI_FAIL_MAX 8192               // bytes of a message, with the NUL
@@ -62,6 +63,17 @@ bool cli_is_ignored (int sig)
     struct sigaction now;
 
     return sigaction (sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+size_t cli_width (int64_t option)
+{
+    struct winsize w;
+
+    if (option >= 0)
+        return (size_t)option;
+    if (isatty (STDOUT_FILENO) && ioctl (STDOUT_FILENO, TIOCGWINSZ, &w) == 0)
+        return w.ws_col;
+    return 0;
 }
 
 enum cli_format cli_format (bool json, bool text)

@@ -25,6 +25,7 @@ int verb_analyze (int argc, char **argv);
 int verb_archive (int argc, char **argv);
 int verb_build (int argc, char **argv);
 int verb_doctor (int argc, char **argv);
+int verb_compare (int argc, char **argv);
 int verb_export (int argc, char **argv);
 int verb_query (int argc, char **argv);
 int verb_jobs (int argc, char **argv);
@@ -79,6 +80,17 @@ bool cli_is_ignored (int sig);
 /* How results are printed. */
 enum cli_format { CLI_TEXT, CLI_LOGFMT, CLI_JSON };
 enum cli_format cli_format (bool json, bool text);
+
+/* How wide a table may be: what --width says, the terminal's columns, 0 (as
+ * wide as it needs) elsewhere.  An option that was not given is -1.
+ */
+size_t cli_width (int64_t option);
+
+#define CLI_WIDTH_OPTION(type) \
+    { "width", 'w', OPTION_INT, offsetof (type, width), "N", NULL, NULL, 0, \
+      100000, \
+      "Columns of a table; texts are cut for it. 0: as many as it needs. " \
+      "Without it: the terminal's, and 0 elsewhere." }
 
 /* The rows of the options that say so, for a struct with these two members. */
 #define CLI_FORMAT_OPTIONS(type) \

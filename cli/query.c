@@ -13,11 +13,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define SQL_MAX (1u << 20)      // bytes of --sql -
-#define WIDTH_MAX 100000
 
 struct query_options {
     struct result_place place;
@@ -44,10 +42,7 @@ static const struct option_spec options[] = {
       "Print CSV (RFC 4180): NULL is an empty field, an empty text \"\"." },
     { "json", 0, OPTION_FLAG, offsetof (struct query_options, json), NULL,
       NULL, NULL, 0, 0, "Print an array of objects, one for each row." },
-    { "width", 'w', OPTION_INT, offsetof (struct query_options, width), "N",
-      NULL, NULL, 0, WIDTH_MAX,
-      "Columns of a table; texts are cut for it. 0: as many as it needs. "
-      "Without it: the terminal's, and 0 elsewhere." },
+    CLI_WIDTH_OPTION (struct query_options),
     { "timeout", 't', OPTION_DURATION,
       offsetof (struct query_options, timeout_ns), "TIME", "10m", NULL, 0, 0,
       "Give up after so much CPU time; 0: never." },
@@ -72,21 +67,9 @@ static enum grid_format format_of (const struct query_options *opt)
     return opt->json ? GRID_JSON : opt->csv ? GRID_CSV : GRID_TABLE;
 }
 
-/* Of --width, or of the terminal. */
-static size_t width_of (const struct query_options *opt)
-{
-    struct winsize w;
-
-    if (opt->width >= 0)
-        return (size_t)opt->width;
-    if (isatty (STDOUT_FILENO) && ioctl (STDOUT_FILENO, TIOCGWINSZ, &w) == 0)
-        return w.ws_col;
-    return 0;
-}
-
 static struct grid *new_grid (const struct query_options *opt)
 {
-    return grid_create (stdout, format_of (opt), width_of (opt));
+    return grid_create (stdout, format_of (opt), cli_width (opt->width));
 }
 
 static int list (const struct query_options *opt)

@@ -18,6 +18,8 @@ static const struct verb verbs[] = {
       "a job's analysis.db again, of what an aggregator has" },
     { "query", verb_query,
       "ask a result something: tables, CSV, JSON, SQL" },
+    { "compare", verb_compare,
+      "two runs: in what they differ by more than noise" },
     { "export", verb_export,
       "a result as a trace for Perfetto or Chrome, or as CSV files" },
     { "jobs", verb_jobs, "of which an aggregator has something" },

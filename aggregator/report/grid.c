@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,6 +167,18 @@ void grid_real (struct grid *g, double v)
     begin_cell (g);
     (void)fputs (text, g->f);
     end_cell (g);
+}
+
+void grid_fixed (struct grid *g, double v, int decimals)
+{
+    char text[400];
+
+    if (g->format != GRID_TABLE || !isfinite (v)) {
+        grid_real (g, v);
+        return;
+    }
+    (void)snprintf (text, sizeof (text), "%.*f", decimals, v);
+    (void)is_done (g, text, strlen (text), true);
 }
 
 void grid_text (struct grid *g, const char *s, size_t n)

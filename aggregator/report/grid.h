@@ -44,6 +44,7 @@ void grid_head (struct grid *g, const char *const *names, unsigned n);
 void grid_null (struct grid *g);
 void grid_int (struct grid *g, int64_t v);
 void grid_real (struct grid *g, double v);
+void grid_fixed (struct grid *g, double v, int decimals);       // in a table
 void grid_text (struct grid *g, const char *s, size_t n);
 void grid_word (struct grid *g, const char *s);         // NULL is NULL
 void grid_blob (struct grid *g, const void *data, size_t n);

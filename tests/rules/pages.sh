@@ -31,6 +31,7 @@ has rollcall-archive.1 "$bin/rollcall" archive
 has rollcall-build.1 "$bin/rollcall" build
 has rollcall-jobs.1 "$bin/rollcall" jobs
 has rollcall-query.1 "$bin/rollcall" query
+has rollcall-compare.1 "$bin/rollcall" compare
 has rollcall-export.1 "$bin/rollcall" export
 has rollcall-run.1 "$bin/rollcall-run"
 has rollcall-wait.1 "$bin/rollcall" wait
