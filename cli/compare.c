@@ -73,9 +73,10 @@ int verb_compare (int argc, char **argv)
         return status;
     rc = compare_read (a, b, (double)opt.floor, &c, &err);
     if (rc < 0)
-        return FAIL (rc == -ENOMEM ? EX_OSERR : rc == -EBADMSG ? EX_DATAERR
-                                                               : EX_NOINPUT,
-                     "%s", err.text);
+        return FAIL (rc == -ENOMEM    ? EX_OSERR
+                     : rc == -EBADMSG ? EX_DATAERR
+                     : rc == -EIO     ? EX_IOERR
+                                      : EX_NOINPUT, "%s", err.text);
     status = print (&opt, &c);
     compare_fini (&c);
     return status;

@@ -21,7 +21,9 @@ struct columns {
     size_t width;
     unsigned n, at;
     char **names;
-    size_t *wide, *hard;        // of each column; hard: of its numbers
+    size_t *wide;               // of each column
+    size_t *lead, *tail;        // of its numbers: up to the point, and from it
+    size_t *hard;               // both
     bool *texts;                // whether a column has a text
     struct buf kept;            // cells: kind, text, NUL
     unsigned rows;              // that are kept
@@ -83,6 +85,8 @@ void columns_destroy (struct columns *c)
         free (c->names[i]);
     free (c->names);
     free (c->wide);
+    free (c->lead);
+    free (c->tail);
     free (c->hard);
     free (c->texts);
     buf_fini (&c->kept);
@@ -110,9 +114,11 @@ struct columns *columns_create (FILE *f, size_t width,
     buf_init (&c->kept, SIZE_MAX / 2);
     c->names = calloc (n, sizeof (*c->names));
     c->wide = calloc (n, sizeof (*c->wide));
+    c->lead = calloc (n, sizeof (*c->lead));
+    c->tail = calloc (n, sizeof (*c->tail));
     c->hard = calloc (n, sizeof (*c->hard));
     c->texts = calloc (n, sizeof (*c->texts));
-    good = c->names && c->wide && c->hard && c->texts;
+    good = c->names && c->wide && c->lead && c->tail && c->hard && c->texts;
     for (unsigned i = 0; i < n && good; i++) {
         good = (c->names[i] = shown (names[i])) != NULL;
         if (good)
@@ -130,14 +136,30 @@ static void blanks (FILE *f, size_t n)
         (void)fputc (' ', f);
 }
 
-/* A cell of column 'i'.  Nothing is behind the last one, unless it is a number
- * that goes to the right.
+/* How many characters a number has from its point on. */
+static size_t tail_of (const char *s)
+{
+    const char *point = strchr (s, '.');
+
+    return point && !strchr (s, 'e') ? strlen (point) : 0;
+}
+
+/* Blanks behind a number, so that points are below each other. */
+static size_t blanks_behind (const struct columns *c, unsigned i, const char *s)
+{
+    size_t tail = tail_of (s);
+
+    return tail < c->tail[i] && width_of (s) + c->tail[i] - tail <= c->wide[i]
+               ? c->tail[i] - tail : 0;
+}
+
+/* A text of column 'i', on the right or left.  Nothing is behind the last one.
  */
-static void print_cell (const struct columns *c, unsigned i, const char *s,
+static void print_text (const struct columns *c, unsigned i, const char *s,
                         bool right)
 {
     size_t used, want = c->wide[i];
-    bool cut = c->width > 0 && !right && width_of (s) > want;
+    bool cut = c->width > 0 && width_of (s) > want;
     size_t bytes = columns_fit (s, cut ? want - 1 : SIZE_MAX, &used);
 
     used += cut;
@@ -148,6 +170,27 @@ static void print_cell (const struct columns *c, unsigned i, const char *s,
     (void)fputs (cut ? "\xe2\x80\xa6" : "", c->f);      // an ellipsis
     if (!right && used < want && i + 1 < c->n)
         blanks (c->f, want - used);
+}
+
+static void print_number (const struct columns *c, unsigned i, const char *s)
+{
+    size_t used = width_of (s), behind = blanks_behind (c, i, s);
+
+    blanks (c->f, i ? GAP : 0);
+    if (used + behind < c->wide[i])
+        blanks (c->f, c->wide[i] - used - behind);
+    (void)fputs (s, c->f);
+    if (i + 1 < c->n)
+        blanks (c->f, behind);
+}
+
+static void print_cell (const struct columns *c, unsigned i, const char *s,
+                        bool number)
+{
+    if (number && !c->texts[i])
+        print_number (c, i, s);
+    else
+        print_text (c, i, s, false);
 }
 
 static void end_line (const struct columns *c, unsigned i)
@@ -163,14 +206,19 @@ static void start (struct columns *c)
     const char *end = p + c->kept.size;
 
     c->running = true;
+    for (unsigned i = 0; i < c->n; i++) {
+        c->hard[i] = c->lead[i] + c->tail[i];
+        if (!c->texts[i] && c->wide[i] < c->hard[i])
+            c->wide[i] = c->hard[i];
+    }
     if (c->width > 0)
         columns_share (c->wide, c->hard, c->n, c->width, LEAST);
     for (unsigned i = 0; i < c->n; i++) {
-        print_cell (c, i, c->names[i], !c->texts[i] && c->rows > 0);
+        print_text (c, i, c->names[i], !c->texts[i] && c->rows > 0);
         end_line (c, i);
     }
     for (unsigned i = 0; p < end; p += strlen (p) + 1, i = (i + 1) % c->n) {
-        print_cell (c, i, p + 1, *p == NUMBER && !c->texts[i]);
+        print_cell (c, i, p + 1, *p == NUMBER);
         end_line (c, i);
     }
     buf_fini (&c->kept);
@@ -178,12 +226,14 @@ static void start (struct columns *c)
 
 static int keep (struct columns *c, const char *text, bool number)
 {
-    size_t w = width_of (text);
+    size_t w = width_of (text), tail = number ? tail_of (text) : 0;
 
     if (c->wide[c->at] < w)
         c->wide[c->at] = w;
-    if (number && c->hard[c->at] < w)
-        c->hard[c->at] = w;
+    if (number && c->tail[c->at] < tail)
+        c->tail[c->at] = tail;
+    if (number && c->lead[c->at] < w - tail)
+        c->lead[c->at] = w - tail;
     buf_put (&c->kept, number ? (const char[]){ NUMBER }
                               : (const char[]){ TEXT }, 1);
     buf_put (&c->kept, text, strlen (text) + 1);
@@ -210,7 +260,7 @@ int columns_cell (struct columns *c, const char *text, size_t n, bool number)
     if (!number)
         c->texts[c->at] = true;
     if (c->running) {
-        print_cell (c, c->at, s, number && !c->texts[c->at]);
+        print_cell (c, c->at, s, number);
         end_line (c, c->at);
     } else {
         rc = keep (c, s, number);

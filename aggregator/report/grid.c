@@ -153,11 +153,27 @@ void grid_int (struct grid *g, int64_t v)
     end_cell (g);
 }
 
+/* 0.0377, not 0.03769999999999997; but no date in us as 1.76e+15. */
+static void real_for_people (double v, char out[UNITS_REAL_TEXT])
+{
+    units_real_text (v, out);
+    if (*out && strlen (out) > 15) {
+        char brief[UNITS_REAL_TEXT];
+
+        (void)snprintf (brief, sizeof (brief), "%.15g", v);
+        if (!strchr (brief, 'e'))
+            (void)snprintf (out, UNITS_REAL_TEXT, "%s", brief);
+    }
+}
+
 void grid_real (struct grid *g, double v)
 {
     char text[UNITS_REAL_TEXT];
 
-    units_real_text (v, text);
+    if (g->format == GRID_TABLE)
+        real_for_people (v, text);
+    else
+        units_real_text (v, text);
     if (!*text) {               // JSON knows no infinity
         grid_null (g);
         return;

@@ -40,7 +40,8 @@ void grid_destroy (struct grid *g);     // g may be NULL
  */
 void grid_head (struct grid *g, const char *const *names, unsigned n);
 
-/* The next cell: NULL is "-" in a table, nothing in CSV, null in JSON. */
+/* The next cell. Numbers are exact in CSV and JSON, and have 15 digits in a
+ * table. NULL is "-" in a table, nothing in CSV, null in JSON. */
 void grid_null (struct grid *g);
 void grid_int (struct grid *g, int64_t v);
 void grid_real (struct grid *g, double v);

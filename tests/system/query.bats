@@ -124,6 +124,11 @@ refused ()
     run "$ROLLCALL" query --root root job nightly
     expect_status 0
     (cd out && "$ROLLCALL" query job)
+    # a run of this host, as rollcall run leaves it
+    mkdir -p -m 0700 state/run-1/host
+    printf '{"analysis_db": "%s"}' "$PWD/$DB" >state/run-1/host/result.json
+    run "$ROLLCALL" query --state state job run-1
+    expect_status 0
     run "$ROLLCALL" query --root root job weekly
     expect_status 66
     shows "weekly"

@@ -52,7 +52,7 @@ static void test_forms (void **state)
                "[\n{\"n\": 7, \"name\": \"a,b\", \"n_2\": null},\n"
                "{\"n\": 0.25, \"name\": \"\", \"n_2\": \"X'01'\"}\n]\n");
     same_rows (GRID_TABLE, "   n  name  n\n"
-                           "   7  a,b   -\n"
+                           "7     a,b   -\n"
                            "0.25        X'01'\n");
 }
 
@@ -95,6 +95,29 @@ static void test_cut (void **state)
               "123456  a long \xe2\x80\xa6\n"
               "     1  \xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe2\x80\xa6\n"
               "     2  \\x1b[2J\n");
+    grid_destroy (g);
+    (void)fclose (f);
+    free (text);
+}
+
+/* Points are below each other, and a header gives way to its column. */
+static void test_numbers (void **state)
+{
+    static const char *const names[] = { "a_long_name", "r", "us" };
+    FILE *f = open_memstream (&text, &text_size);
+    struct grid *g = grid_create (f, GRID_TABLE, 34);
+
+    (void)state;
+    grid_head (g, names, 3);
+    grid_real (g, 10.25);
+    grid_int (g, 3);
+    grid_real (g, 1763978400006642.2);
+    grid_int (g, 7);
+    grid_null (g);
+    grid_real (g, 0.03769999999999997);
+    is (g, f, "a_long_\xe2\x80\xa6  r                     us\n"
+              "   10.25  3  1763978400006642.2\n"
+              "    7     -                 0.0377\n");
     grid_destroy (g);
     (void)fclose (f);
     free (text);
@@ -156,6 +179,7 @@ int main (void)
         cmocka_unit_test (test_forms),
         cmocka_unit_test (test_empty),
         cmocka_unit_test (test_cut),
+        cmocka_unit_test (test_numbers),
         cmocka_unit_test (test_look_ahead),
         cmocka_unit_test (test_share),
     };
