@@ -12,9 +12,9 @@
 #include <string.h>
 
 #define NS_PER_US 1000
-#define STEPS_TRACK 0           // tid
-#define NO_GROUP_TRACK 999999   // of ops whose group nobody named
-#define LANE_TRACKS 1000000     // tids of a track's second lane, third, ...
+#define STEPS_TRACK 0           // others are CommGroup.id, or 999999 for ops
+                                // whose group nobody named
+#define LANE_TRACKS 1000000     // tids of one lane
 
 /* Offsets are in CaptureInfo with the last capture of each rank. */
 #define OFFSET_US \
@@ -62,6 +62,16 @@ static void put_order (struct trace *t, const char *what, int64_t pid,
     (void)fprintf (t->f, "{\"ph\": \"M\", \"pid\": %" PRId64 ", \"tid\": %"
                    PRId64 ", \"name\": \"%s\", \"args\": {\"sort_index\": %"
                    PRId64 "}}", pid, tid, what, order);
+}
+
+/* A thread that has its process' number is the main one, which viewers put
+ * first, whatever they are told: the steps.  None other may have that number.
+ */
+static int64_t tid_of (int64_t rank, int64_t track, unsigned lane)
+{
+    if (track == STEPS_TRACK)
+        return lane == 0 ? rank : (int64_t)lane * LANE_TRACKS;
+    return ((int64_t)lane + 1) * LANE_TRACKS + track;
 }
 
 /* Times in us with three decimals, from ns. */
@@ -123,7 +133,8 @@ static void put_rank (struct trace *t, sqlite3_stmt *st)
     // a process without an event is not drawn
     begin (t);
     (void)fprintf (t->f, "{\"ph\": \"i\", \"s\": \"p\", \"ts\": 0, \"pid\": %"
-                   PRId64 ", \"tid\": %d, ", rank, STEPS_TRACK);
+                   PRId64 ", \"tid\": %" PRId64 ", ", rank,
+                   tid_of (rank, STEPS_TRACK, 0));
     put_text (t, "name", state);
     (void)fputs (", \"args\": {", t->f);
     put_text (t, "reason", text_of (st, 4));
@@ -171,7 +182,7 @@ static void put_span (struct trace *t, sqlite3_stmt *st)
     start_ns = start_us > 0 ? llround (start_us * NS_PER_US) : 0;
     dur_ns = llround (dur_us * NS_PER_US);
     lane = lanes_put (&t->lanes, &start_ns, &dur_ns, &first);
-    tid = track + (int64_t)lane * LANE_TRACKS;
+    tid = tid_of (rank, track, lane);
     if (first)
         put_track (t, text_of (st, 2), lane, tid);
     begin (t);

@@ -47,6 +47,8 @@ spans_nest_nowhere ()
     is "tracks without a name" 0 "$(trace "SELECT count(*) FROM e x
         WHERE ph = 'X' AND NOT EXISTS (SELECT 1 FROM e n WHERE n.ph = 'M' AND
             n.name = 'thread_name' AND n.pid = x.pid AND n.tid = x.tid)")"
+    is "steps on the main thread, which viewers put first" 1 "$(trace "SELECT
+        min((pid = tid) = (cat = 'step')) FROM e WHERE ph = 'X'")"
     is "ranks with a name" 4 "$(trace "SELECT count(*) FROM e
         WHERE name = 'process_name' AND args ->> 'name' LIKE 'rank %node0%'")"
     is "the first" 0.0 "$(trace "SELECT min(ts) FROM e")"
