@@ -65,7 +65,6 @@ int finished_open (const char *path, sqlite3 **ret, struct err *err)
     *ret = NULL;
     if (rc < 0)
         return rc;
-    (void)sqlite3_hard_heap_limit64 (FINISHED_MEMORY_MAX);
     if (sqlite3_open_v2 (path, ret, SQLITE_OPEN_READONLY |
                          SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
         rc = db_error (*ret, path, err);
@@ -179,6 +178,7 @@ void finished_limit (sqlite3 *db, int64_t limit_ns, struct finished_limit *l)
     l->until_ns = cpu_ns () + limit_ns;
     (void)sqlite3_set_authorizer (db, authorize, NULL);
     (void)sqlite3_limit (db, SQLITE_LIMIT_ATTACHED, 0);
+    (void)sqlite3_hard_heap_limit64 (FINISHED_MEMORY_MAX);
     if (limit_ns > 0)
         sqlite3_progress_handler (db, LOOK_EACH, is_late, l);
 }

@@ -1,8 +1,7 @@
 /* aggregator/report/finished.h - results that are there, opened to be read
  *
  * Nothing is written, whatever is asked of them, and a file that another one
- * has made or changed can do no harm: no triggers, no extensions, nothing
- * attached, no memory without a limit.
+ * has made or changed can do no harm: no triggers, no extensions.
  */
 #ifndef ROLLCALL_REPORT_FINISHED_H
 #define ROLLCALL_REPORT_FINISHED_H
@@ -14,8 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What SQLite may allocate in this process: a sort that needs more goes through
- * temporary files, and anything else fails with -ENOMEM.
+/* What SQLite may allocate in a process that runs a user's statements: a sort
+ * that needs more goes through temporary files, and anything else fails with
+ * -ENOMEM.
  */
 #define FINISHED_MEMORY_MAX (INT64_C (256) << 20)
 
@@ -38,7 +38,8 @@ int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err);
 bool finished_is_analysis (sqlite3 *db);
 
 /* For statements that a user wrote: they may select and ask about the schema,
- * and fail with -EINTR when they have used so much CPU time.  0: no limit.
+ * attach nothing, and fail with -EINTR when they have used so much CPU time (0:
+ * no limit).  The limit of memory is the whole process'.
  */
 struct finished_limit {
     int64_t until_ns;           // of this thread's CPU time
