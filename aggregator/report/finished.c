@@ -103,10 +103,10 @@ int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err)
     if (!finished_is_analysis (*ret))
         rc = err_set (err, EBADMSG, "%s is not an analysis.db of rollcall",
                       path);
-    else if (version != TABLES_SCHEMA_VERSION)
-        rc = err_set (err, EBADMSG, "%s was built by another version of "
-                      "rollcall (its tables are of version %lld, not %d): "
-                      "build it again", path, (long long)version,
+    else if (version > TABLES_SCHEMA_VERSION)
+        rc = err_set (err, EBADMSG, "%s was built by a newer rollcall (its "
+                      "tables are of version %lld, this one knows %d): use "
+                      "that one", path, (long long)version,
                       TABLES_SCHEMA_VERSION);
     if (rc < 0) {
         (void)sqlite3_close (*ret);

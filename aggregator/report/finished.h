@@ -29,8 +29,8 @@ int finished_find (const char *path, char ret[PATH_MAX], struct err *err);
  */
 int finished_open (const char *path, sqlite3 **ret, struct err *err);
 
-/* Open an analysis.db of a version that this program knows: -EBADMSG if it is
- * something else.
+/* Open an analysis.db: -EBADMSG if it is something else, or newer than this
+ * program.  An older one may lack tables and columns that came since.
  */
 int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err);
 

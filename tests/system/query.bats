@@ -141,6 +141,15 @@ refused ()
 }
 
 @test "what is no result is named" {
+    make
+    analyze
+    sql "PRAGMA user_version = 99"
+    query job
+    expect_status 65
+    shows "newer rollcall"
+    sql "PRAGMA user_version = 1"
+    query job
+    expect_status 0
     echo "this is a text, not a database" >text
     sqlite3 other.db "CREATE TABLE t (a); INSERT INTO t VALUES (3)"
     run "$ROLLCALL" query job text
