@@ -13,6 +13,8 @@ struct aggregator_options {
     const char *listen;         // "tcp://127.0.0.1:7077"
     int64_t listen_fd;          // bound and listening already, or -1
     int64_t threads;            // of a build
+    const char *only;           // what results there should be
+    unsigned wanted;            // the same, parsed
     struct space_limit disk_floor;      // bytes to leave free below root
     const char *keys;           // directory of keys, NULL: the default one,
                                 // if it has a server.key

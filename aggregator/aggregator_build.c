@@ -87,7 +87,10 @@ static void prepare_build (struct aggregator *a, struct served *s)
         (a->opt->raw &&
          job_build_add_raw (a->build, a->ledger, &a->build_err) < 0))
         a->build_rc = -EIO;
-    else if ((a->build_rc = prepare_roster (a, s)) < 0)
+    else
+        job_build_want (a->build, a->opt->wanted);
+    if (a->build && a->build_rc >= 0 &&
+        (a->build_rc = prepare_roster (a, s)) < 0)
         (void)err_sys (&a->build_err, -a->build_rc, "cannot call the roll");
 }
 

@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "build/build.h"
 #include "intake/root.h"
+#include "report/results.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@ static const struct option_spec options[] = {
     { "threads", 'j', OPTION_INT,
       offsetof (struct aggregator_options, threads), "N", "2",
       "ROLLCALL_JOBS", 1, BUILD_THREADS_MAX, "Threads of a build." },
+    RESULTS_OPTION (struct aggregator_options),
     { "disk-floor", 0, OPTION_ROOM,
       offsetof (struct aggregator_options, disk_floor), "SIZE", NULL,
       "ROLLCALL_DISK_FLOOR", 0, 0,
@@ -70,7 +72,7 @@ static const struct option_spec options[] = {
 static const struct command_spec command = {
     "rollcall-aggregator", "[OPTION]...",
     "Take in the captures of all nodes, acknowledge what is safely stored, "
-    "and build one analysis.db for each job.",
+    "and build one analysis.db, and what is made from it, for each job.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -96,6 +98,10 @@ int main (int argc, char **argv)
     if (rest < argc) {
         (void)fprintf (stderr, "rollcall-aggregator: \"%s\" is too much: it "
                        "takes no arguments\n", argv[rest]);
+        return 2;
+    }
+    if (results_parse (opt.only, &opt.wanted, &err) < 0) {
+        (void)fprintf (stderr, "rollcall-aggregator: --only: %s\n", err.text);
         return 2;
     }
     return aggregator_serve (&opt);

@@ -8,12 +8,14 @@
 
 #include "base/err.h"
 #include "intake/job.h"
+#include "report/results.h"
 
 #define RESULT_NAME "result.json"
 
 struct result {
     const struct job *job;
     const char *out, *path, *kept;
+    const struct results *results;      // beside 'path', or NULL
     const char *error;          // why nothing could be built, or NULL
     int error_code;             // negative errno behind it
     bool any_rows;

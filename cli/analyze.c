@@ -34,9 +34,7 @@ static const struct option_spec options[] = {
       "Expect ranks 0 to N-1. Without it the captures' metadata says how many "
       "there should be; where that is silent, the highest rank seen." },
     ANALYSER_OPTIONS (struct analyze_options),
-    { "only", 0, OPTION_TEXT, offsetof (struct analyze_options, only),
-      "NAME,...", NULL, NULL, 0, 0,
-      "Make only these results: analysis.db." },
+    RESULTS_OPTION (struct analyze_options),
     CLI_FORMAT_OPTIONS (struct analyze_options),
     { "quiet", 'q', OPTION_FLAG, offsetof (struct analyze_options, quiet),
       NULL, NULL, NULL, 0, 0, "No progress and no summary." },
@@ -71,9 +69,9 @@ static void catch_signals (void)
             (void)sigaction (signals[i], &sa, NULL);
 }
 
-int analyze_interrupted (void)
+int analyze_interrupted (const char *written)
 {
-    return FAIL (128 + cancelled_by, "interrupted, nothing was written");
+    return FAIL (128 + cancelled_by, "interrupted, %s", written);
 }
 
 /* ---- where to ---- */
@@ -153,6 +151,7 @@ static int print_summary (const struct analysis *a,
         return FAIL (EX_SOFTWARE, "cannot read back %s: %s", result->path,
                      err.text);
     (void)snprintf (s.kept, sizeof (s.kept), "%s", result->kept);
+    s.beside = &a->beside;
     if (a->format == CLI_TEXT) {
         rc = summary_print_text (&s, STDOUT_FILENO);
     } else if (a->format == CLI_LOGFMT) {
@@ -194,11 +193,12 @@ static int expect_ranks (struct analysis *a)
 
 static int check_options (struct analysis *a)
 {
+    struct err err = { "" };
+
     if (a->opt.analyse_with && analyser_check_command (a->opt.analyse_with))
         return FAIL (EXIT_USAGE, "--analyse-with: name a program, or none");
-    if (a->opt.only && strcmp (a->opt.only, ANALYSIS_DB) != 0)
-        return FAIL (EXIT_USAGE, "--only: \"%s\" is not among the results "
-                     "(" ANALYSIS_DB ")", a->opt.only);
+    if (results_parse (a->opt.only, &a->wanted, &err) < 0)
+        return FAIL (EXIT_USAGE, "--only: %s", err.text);
     return 0;
 }
 
@@ -210,7 +210,8 @@ static int analyze (struct analysis *a)
     if ((status = check_options (a)) != 0 || (status = analyze_find (a)) != 0 ||
         (status = choose_output (a)) != 0 ||
         (status = analyze_plan (a)) != 0 || (status = expect_ranks (a)) != 0 ||
-        (status = analyze_build (a, &result)) != 0)
+        (status = analyze_build (a, &result)) != 0 ||
+        (status = analyze_build_others (a, &result)) != 0)
         return status;
     if (!a->opt.quiet && (status = print_summary (a, &result)) != 0)
         return status;

@@ -13,9 +13,8 @@
 
 #include "build/build.h"
 #include "extract/extract.h"
+#include "report/results.h"
 #include "watch/find.h"
-
-#define ANALYSIS_DB "analysis.db"
 
 struct analyze_options {
     const char *out, *steps, *only, *analyse_with;
@@ -36,6 +35,8 @@ struct analysis {
     struct steps_filter steps;
     struct roster roster;
     struct publish out;
+    unsigned wanted;                    // of enum results_wanted
+    struct results beside;              // what was made of it
     int64_t began_ns;
 };
 
@@ -49,7 +50,8 @@ struct analysis {
 
 extern atomic_bool analyze_cancelled;   // a signal has come
 
-int analyze_interrupted (void);         // that of one: never 0
+/* The status of one, after a word to the user of what was written: never 0. */
+int analyze_interrupted (const char *written);
 
 /* ---- analyze_find.c ---- */
 
@@ -70,5 +72,9 @@ void analyze_tell_raw (const struct analysis *a, size_t source,
 
 /* Read what was planned and build a->out of it. */
 int analyze_build (struct analysis *a, struct build_result *result);
+
+/* Fill a->beside: make what is wanted beside analysis.db. */
+int analyze_build_others (struct analysis *a,
+                          const struct build_result *result);
 
 #endif

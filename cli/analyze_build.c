@@ -48,7 +48,7 @@ static int tell_steps (const struct analysis *a)
         capture_fini (&c);
     }
     if (atomic_load (&analyze_cancelled))
-        return analyze_interrupted ();
+        return analyze_interrupted ("nothing was written");
     if (last < first)
         return FAIL (EX_DATAERR, "no capture has a step of %s: their steps "
                      "have no numbers; nothing was written", a->opt.steps);
@@ -109,9 +109,26 @@ int analyze_build (struct analysis *a, struct build_result *result)
     if (rc == -ENODATA)
         return tell_steps (a);
     if (rc == -EINTR)
-        return analyze_interrupted ();
+        return analyze_interrupted ("nothing was written");
     if (rc < 0)
         return FAIL (cli_output_status (rc), "cannot write "
-                     ANALYSIS_DB " into %s: %s", a->out.dir, err.text);
+                     BUILD_DB_NAME " into %s: %s", a->out.dir, err.text);
+    return 0;
+}
+
+int analyze_build_others (struct analysis *a,
+                          const struct build_result *result)
+{
+    struct err err = { "" };
+    int rc = results_make (a->wanted, &a->out, result->path,
+                           (unsigned)a->opt.jobs, &analyze_cancelled,
+                           &a->beside, &err);
+
+    if (rc == -EINTR)
+        return analyze_interrupted (BUILD_DB_NAME " is written, not all that "
+                                    "is made from it");
+    if (rc < 0)
+        return FAIL (cli_output_status (rc), "%s was written, but not all that "
+                     "is made from it: %s", result->path, err.text);
     return 0;
 }

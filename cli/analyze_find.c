@@ -112,7 +112,7 @@ static int analyse_raw (struct analysis *a)
         return 0;
     rc = analyze_raw (a->raw, a->nraw, &opt, tell, &analyze_cancelled, &err);
     if (rc == -EINTR)
-        return analyze_interrupted ();
+        return analyze_interrupted ("nothing was written");
     if (rc < 0)
         return FAIL (EX_OSERR, "%s", err.text);
     return look_again (a);

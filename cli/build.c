@@ -1,5 +1,4 @@
-/* cli/build.c - rollcall build: a job's analysis.db again, from what is stored
- */
+/* cli/build.c - rollcall build: a job's results again, from what is stored */
 #include "cli.h"
 
 #include "archive/archive.h"
@@ -14,7 +13,8 @@
 #include <unistd.h>
 
 struct build_options {
-    const char *root, *out;
+    const char *root, *out, *only;
+    unsigned wanted;
     int64_t threads, world_size;
     bool json, text;
 };
@@ -32,12 +32,13 @@ static const struct option_spec options[] = {
       "the captures." },
     { "threads", 'j', OPTION_INT, offsetof (struct build_options, threads),
       "N", "2", "ROLLCALL_JOBS", 1, BUILD_THREADS_MAX, "Threads." },
+    RESULTS_OPTION (struct build_options),
     CLI_FORMAT_OPTIONS (struct build_options),
 };
 
 const struct command_spec build_command = {
     "rollcall build", "[OPTION]... JOB",
-    "Build the analysis.db of a job again, from all that was delivered to an "
+    "Build the results of a job again, from all that was delivered to an "
     "aggregator.",
     options, sizeof (options) / sizeof (options[0]),
 };
@@ -45,7 +46,8 @@ const struct command_spec build_command = {
 #define FAIL(status, ...) cli_fail (&build_command, status, __VA_ARGS__)
 
 static int print (const struct build_options *opt,
-                  const struct build_result *result)
+                  const struct build_result *result,
+                  const struct results *beside)
 {
     enum cli_format format = cli_format (opt->json, opt->text);
     struct err err = { "" };
@@ -56,6 +58,7 @@ static int print (const struct build_options *opt,
         return FAIL (EX_SOFTWARE, "cannot read back %s: %s", result->path,
                      err.text);
     (void)snprintf (s.kept, sizeof (s.kept), "%s", result->kept);
+    s.beside = beside;
     if (format == CLI_TEXT) {
         rc = summary_print_text (&s, STDOUT_FILENO);
     } else if (format == CLI_LOGFMT) {
@@ -108,6 +111,7 @@ static int build (const struct build_options *opt, struct archive *a,
     if (snprintf (out, sizeof (out), "%s/jobs/%s", a->root, job) >=
         (int)sizeof (out))
         out[0] = '\0';
+    job_build_want (b, opt->wanted);
     roster_init (&roster);
     rc = world > 0 ? roster_expect_world (&roster, world, opt->world_size > 0
                                                               ? "--world-size"
@@ -120,7 +124,7 @@ static int build (const struct build_options *opt, struct archive *a,
         note_built (a, job, seq);
     if (rc < 0)
         status = FAIL (cli_output_status (rc), "job %s: %s", job, err.text);
-    else if ((status = print (opt, &result)) == 0)
+    else if ((status = print (opt, &result, job_build_results (b))) == 0)
         status = !job_build_any_rows (b) ? EX_DATAERR
                  : roster_complete (&roster) ? EXIT_ALL_PRESENT
                                              : EXIT_NOT_ALL;
@@ -144,6 +148,8 @@ int verb_build (int argc, char **argv)
     if (!cli_valid_job (argv[rest]))
         return FAIL (EXIT_USAGE, "\"%s\" is not the name of a job",
                      argv[rest]);
+    if (results_parse (opt.only, &opt.wanted, &err) < 0)
+        return FAIL (EXIT_USAGE, "--only: %s", err.text);
     if ((status = cli_open_archive (&build_command, opt.root, &a)) != 0)
         return status;
     // two builds at one place would be in each other's way

@@ -43,6 +43,7 @@ struct run_options {
     int64_t expect_bytes;       // of raw data, that COMMAND's profiler writes
     int64_t max_rate;           // of each agent, bytes a second
     const char *release;        // of captures in the run's own directories
+    const char *only;           // what results there should be
     const char *analyse_with;   // of each agent, see node_agent/agent.h
     int64_t analyse_jobs, analyse_timeout_ns, analyse_memory;
     bool raw, insecure, json, text;

@@ -280,6 +280,10 @@ int run_start_aggregator (struct run *r, struct err *err)
     argv[n++] = deadline;
     if (r->opt->raw)
         argv[n++] = (char *)"--raw";
+    if (r->opt->only) {
+        argv[n++] = (char *)"--only";
+        argv[n++] = (char *)r->opt->only;
+    }
     if (run_has_keys (r)) {
         if ((rc = run_write_server_keys (r, keys, err)) < 0)
             return rc;

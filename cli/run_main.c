@@ -9,6 +9,7 @@
 #include "base/fileio.h"
 #include "base/log.h"
 #include "guard/release.h"
+#include "report/results.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -35,6 +36,7 @@ static const struct option_spec options[] = {
       offsetof (struct run_options, launcher), "WORDS", NULL, NULL, 0, 0,
       "Start the wrappers with this, as in \"mpirun -np 8\"; for COMMANDs that "
       "are MPI programs." },
+    RESULTS_OPTION (struct run_options),
     { "raw", 0, OPTION_FLAG, offsetof (struct run_options, raw), NULL, NULL,
       NULL, 0, 0, "Put the raw capture files into OUT/captures too." },
     { "release", 0, OPTION_TEXT, offsetof (struct run_options, release),
@@ -174,6 +176,7 @@ static bool is_job_id (const char *job)
 static int check_options (const struct run_options *opt)
 {
     struct err err = { "" };
+    unsigned wanted;
 
     if (run_check_net (opt, &err) < 0)
         return RUN_FAIL (EXIT_USAGE, "%s", err.text);
@@ -184,6 +187,8 @@ static int check_options (const struct run_options *opt)
                                         &(struct release_policy){ 0 }))
         return RUN_FAIL (EXIT_USAGE, "--release: one of never, shipped, "
                          "after=TIME, when-full");
+    if (results_parse (opt->only, &wanted, &err) < 0)
+        return RUN_FAIL (EXIT_USAGE, "--only: %s", err.text);
     if (opt->release && strcmp (opt->release, "never") != 0 && !opt->raw)
         return RUN_FAIL (EXIT_USAGE, "--release %s needs --raw: captures are "
                          "removed only when their raw files were delivered "

@@ -170,6 +170,7 @@ static int print_summary (const struct command_spec *who,
 {
     const char *path = json_text (json_get (result, "analysis_db"), NULL);
     const char *kept = json_text (json_get (result, "kept_path"), "");
+    struct results beside;
     struct err err = { "" };
     struct summary s;
 
@@ -181,6 +182,8 @@ static int print_summary (const struct command_spec *who,
         return cli_fail (who, EX_SOFTWARE, "cannot read back %s: %s", path,
                          err.text);
     (void)snprintf (s.kept, sizeof (s.kept), "%s", kept);
+    results_from_json (&beside, result);
+    s.beside = &beside;
     if (format == CLI_JSON) {
         print_json (&s, result, job);
     } else {

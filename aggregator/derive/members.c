@@ -97,7 +97,8 @@ uint32_t members_world (const struct members *m, uint32_t *size)
     return m->world;
 }
 
-int members_read (sqlite3 *db, struct members **ret, struct err *err)
+int members_read (sqlite3 *db, bool all, struct members **ret,
+                  struct err *err)
 {
     struct members *m = calloc (1, sizeof (*m));
     sqlite3_stmt *st = NULL;
@@ -110,8 +111,10 @@ int members_read (sqlite3 *db, struct members **ret, struct err *err)
     // both in the order in which they were written: by id
     rc = db_prepare (db, "SELECT g.id, g.size, g.group_name, m.rank "
                          "FROM CommGroupMember m CROSS JOIN CommGroup g "
-                         "ON g.id=m.comm_group WHERE g.size>0 AND m.rank>=0",
-                     &st, err);
+                         "ON g.id=m.comm_group WHERE m.rank>=0 AND "
+                         "(?1 OR g.size>0)", &st, err);
+    if (rc == 0)
+        (void)sqlite3_bind_int (st, 1, all);
     while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE) {
         if (code != SQLITE_ROW)
             rc = db_error (db, "cannot read groups", err);

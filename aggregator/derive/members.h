@@ -8,17 +8,21 @@
 #include "base/err.h"
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct members;
 
-/* From CommGroup and CommGroupMember; -ENOMEM, -EIO. */
-int members_read (sqlite3 *db, struct members **ret, struct err *err);
+/* From CommGroup and CommGroupMember; -ENOMEM, -EIO.  Without 'all' only
+ * groups whose size is known.
+ */
+int members_read (sqlite3 *db, bool all, struct members **ret,
+                  struct err *err);
 void members_destroy (struct members *m);       // m may be NULL
 
 /* CommGroup.id of the group of this name that has the rank, and how many ranks
- * it has; 0: there is none, or nobody knows its members.
+ * it has (0: not known); 0: there is none that was read.
  */
 uint32_t members_group (const struct members *m, const char *name, size_t n,
                         int64_t rank, uint32_t *size);

@@ -348,7 +348,7 @@ static int create (struct deriver *d, const char *temp, struct err *err)
     int64_t rows = db_int (d->db, "SELECT max(rowid) FROM CommAnalyzerTime",
                            0);
     char path[PATH_MAX];
-    int rc = members_read (d->db, &d->members, err);
+    int rc = members_read (d->db, false, &d->members, err);
 
     d->pairs = pairs_create (d->db);
     d->skew = skew_create ();

@@ -19,6 +19,8 @@ struct job_build {
     struct raw_tree *raw;               // NULL: no raw files
     size_t left;                        // shipments with rows that do not count
     atomic_bool cancel;
+    unsigned wanted;                    // of enum results_wanted
+    struct results results;
 };
 
 static int add_source (void *arg, const struct ledger_item *item)
@@ -169,6 +171,7 @@ struct job_build *job_build_create (struct ledger *ledger,
         return NULL;
     }
     b->store = store;
+    b->wanted = RESULTS_DEFAULT;
     (void)snprintf (b->job, sizeof (b->job), "%s", job);
     rc = ledger_each (ledger, job, ITEM_ROWS, add_source, b, err);
     if (rc == 0 && !(b->items = calloc (b->n + 1, sizeof (*b->items))))
@@ -206,6 +209,16 @@ int job_build_add_raw (struct job_build *b, struct ledger *ledger,
 const struct raw_tree *job_build_raw (const struct job_build *b)
 {
     return b->raw;
+}
+
+void job_build_want (struct job_build *b, unsigned wanted)
+{
+    b->wanted = wanted;
+}
+
+const struct results *job_build_results (const struct job_build *b)
+{
+    return &b->results;
 }
 
 void job_build_cancel (struct job_build *b)
@@ -333,6 +346,9 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
     if (rc < 0)
         return rc;
     rc = build_run (&job, &p, ret, err);
+    if (rc == 0)
+        rc = results_make (b->wanted, &p, ret->path, threads, &b->cancel,
+                           &b->results, err);
     publish_close (&p);
     return rc < 0 || !b->raw ? rc : put_raw (b, out, err);
 }

@@ -4,6 +4,7 @@
 
 #include "build/build.h"
 #include "intake/raw_tree.h"
+#include "report/results.h"
 
 struct job_build;
 
@@ -24,6 +25,12 @@ size_t job_build_captures (const struct job_build *b);
 int job_build_add_raw (struct job_build *b, struct ledger *ledger,
                        struct err *err);
 const struct raw_tree *job_build_raw (const struct job_build *b);
+
+/* Before job_build_run: which files to make (RESULTS_DEFAULT if this is not
+ * called); and after it those that were made beside analysis.db.
+ */
+void job_build_want (struct job_build *b, unsigned wanted);
+const struct results *job_build_results (const struct job_build *b);
 
 /* After job_build_run: how many shipments with rows, and raw files, the ledger
  * has of the job that are not in the result, since other versions count.

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "model/roster.h"
+#include "report/results.h"
 
 #include <stdint.h>
 
@@ -53,6 +54,8 @@ struct summary {
     int64_t bytes;                      // of the file
     char path[4096];
     char kept[4096];                    // another tool's file, renamed
+    const struct results *beside;       // borrowed: what was made beside it,
+                                        // set by the caller; or NULL
 };
 
 /* Read 'path'.  0, or -EIO with what SQLite said. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define RANKS_SHOWN 20          // ranks with their reasons, on a terminal
@@ -173,6 +174,32 @@ static int write_shown (const char *text, int fd)
     return rc;
 }
 
+static void print_kept (const char *path, FILE *f)
+{
+    if (path[0])
+        (void)fprintf (f, "kept          %s (another tool wrote it)\n", path);
+}
+
+static void print_beside (const struct summary *s, FILE *f)
+{
+    size_t n = s->beside ? s->beside->n : 0;
+    char size[16];
+    struct stat st;
+
+    for (size_t i = 0; i < n; i++) {
+        size[0] = '\0';
+        if (stat (s->beside->files[i].path, &st) == 0)
+            units_bytes_text ((uint64_t)st.st_size, size);
+        (void)fprintf (f, "              %s (%s)\n",
+                       s->beside->files[i].path, size);
+    }
+    print_kept (s->kept, f);
+    for (size_t i = 0; i < n; i++)
+        print_kept (s->beside->files[i].kept, f);
+    if (n > 0 && s->beside->note[0])
+        (void)fprintf (f, "  note: %s\n", s->beside->note);
+}
+
 int summary_print_text (const struct summary *s, int fd)
 {
     char *text = NULL;
@@ -188,9 +215,7 @@ int summary_print_text (const struct summary *s, int fd)
     units_bytes_text ((uint64_t)s->bytes, size);
     (void)fprintf (f, "written       %s (%lld rows, %s)\n", s->path,
                    (long long)s->rows, size);
-    if (s->kept[0])
-        (void)fprintf (f, "kept          %s (another tool wrote it)\n",
-                       s->kept);
+    print_beside (s, f);
     rc = fclose (f) == 0 ? write_shown (text, fd) : -errno;
     free (text);
     return rc;
@@ -241,7 +266,17 @@ int summary_print_logfmt (const struct summary *s, int fd)
     log_int (&l, "bytes", s->bytes);
     log_str (&l, "path", s->path);
     log_str (&l, "kept", s->kept[0] ? s->kept : NULL);
-    return log_end_to (&l, fd);
+    rc = log_end_to (&l, fd);
+    for (size_t i = 0; s->beside && i < s->beside->n && rc == 0; i++) {
+        const struct result_file *r = &s->beside->files[i];
+
+        l = log_line (LOG_LEVEL_INFO, "result");
+        log_str (&l, "path", r->path);
+        log_str (&l, "kept", r->kept[0] ? r->kept : NULL);
+        log_str (&l, "note", s->beside->note[0] ? s->beside->note : NULL);
+        rc = log_end_to (&l, fd);
+    }
+    return rc;
 }
 
 static void ranks_to_json (const struct summary *s, struct json *j)
@@ -308,5 +343,7 @@ struct json *summary_to_json (const struct summary *s)
     json_add_int (j, "file_bytes", s->bytes);
     json_add_text (j, "path", s->path);
     json_add_text (j, "kept_path", s->kept[0] ? s->kept : NULL);
+    if (s->beside)
+        results_to_json (s->beside, j);
     return j;
 }

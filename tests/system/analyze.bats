@@ -394,7 +394,7 @@ json ()
     analyze
     expect_status 0
     truth_and_more
-    is "files" analysis.db "$(ls -A out/cluster_analysis_output)"
+    is "files" "$RESULTS" "$(ls -A out/cluster_analysis_output)"
 }
 
 # Nobody loses the work of another tool to rollcall.
@@ -417,7 +417,7 @@ json ()
     is "kept" precious "$(sql "SELECT name FROM sqlite_schema" \
                           "$d/analysis.db.before-rollcall")"
     analyze
-    is "files" 3 "$(find "$d" -type f | wc -l)"
+    is "files" 4 "$(find "$d" -type f | wc -l)"
 }
 
 @test "the result is whole, and says what it is" {
@@ -673,7 +673,7 @@ stopped_by ()
     go_on
     end_of "$pid"
     shows "interrupted"
-    is "files" analysis.db "$(ls -A out/cluster_analysis_output)"
+    is "files" "$RESULTS" "$(ls -A out/cluster_analysis_output)"
     cmp before.db "$DB"         # the old result is still there
 }
 
@@ -709,7 +709,7 @@ stopped_by ()
     [ -n "$(ls -A out/cluster_analysis_output)" ]
     analyze
     expect_status 0
-    is "files" analysis.db "$(ls -A out/cluster_analysis_output)"
+    is "files" "$RESULTS" "$(ls -A out/cluster_analysis_output)"
 }
 
 # Two people analyse the same job at once: both get a whole result.
@@ -721,6 +721,6 @@ stopped_by ()
     go_on
     end_of "$pid"
     expect_status 0
-    is "files" analysis.db "$(ls -A out/cluster_analysis_output)"
+    is "files" "$RESULTS" "$(ls -A out/cluster_analysis_output)"
     truth_and_more
 }

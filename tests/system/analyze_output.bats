@@ -36,7 +36,7 @@ with_log ()
     analyze
     expect_status 0
     truth_and_more
-    is "files" analysis.db "$(ls -A $OUT)"
+    is "files" "$RESULTS" "$(ls -A $OUT)"
 }
 
 # The same, of a file that SQLite cannot bring to rest any more.
@@ -49,7 +49,7 @@ with_log ()
     analyze
     expect_status 0
     truth_and_more
-    is "files" analysis.db "$(ls -A $OUT)"
+    is "files" "$RESULTS" "$(ls -A $OUT)"
 }
 
 # hot_journal DB SQL: as a writer that was killed in mid-transaction leaves it
@@ -73,7 +73,7 @@ hot_journal ()
     analyze
     expect_status 1
     truth_and_more
-    is "files" analysis.db "$(ls -A $OUT)"
+    is "files" "$RESULTS" "$(ls -A $OUT)"
     is "check" ok "$(sql "PRAGMA integrity_check")"
 }
 

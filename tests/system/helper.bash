@@ -8,6 +8,7 @@
 
 TABLES="CommAnalyzerTime CommAnalyzerBandwidth CommAnalyzerMatrix StepTraceTime"
 EXTRAS="CaptureInfo MemoryPeak OperatorStatistic ApiStatistic OtherFile"
+RESULTS=$'analysis.db\ncluster_analysis.db'     # all that is made by default
 
 setup ()
 {

@@ -1,0 +1,60 @@
+/* aggregator/report/results.h - the files of a result: which are wanted, and
+ * those that are made from a finished analysis.db
+ */
+#ifndef ROLLCALL_REPORT_RESULTS_H
+#define ROLLCALL_REPORT_RESULTS_H
+
+#include "base/json.h"
+#include "build/publish.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* A set of what is wanted.  analysis.db is always made: all others are made
+ * from it.
+ */
+enum results_wanted {
+    RESULTS_ANALYSIS_DB = 1,
+    RESULTS_CLUSTER_DB = 2,
+};
+
+#define RESULTS_DEFAULT (RESULTS_ANALYSIS_DB | RESULTS_CLUSTER_DB)
+#define RESULTS_FILES_MAX 8
+
+/* What --only says, for the table of options of a struct with this member. */
+#define RESULTS_OPTION(type) \
+    { "only", 0, OPTION_TEXT, offsetof (type, only), "NAME,...", NULL, \
+      NULL, 0, 0, \
+      "Make only these results, of analysis.db and cluster_analysis.db; " \
+      "analysis.db is always made, since all others are made from it." }
+
+/* From a list of names, "analysis.db,cluster_analysis.db"; NULL is the default.
+ * -EINVAL with the name that is none.
+ */
+int results_parse (const char *list, unsigned *ret, struct err *err);
+
+struct result_file {
+    char path[PATH_MAX];
+    char kept[PATH_MAX];        // a file of another tool, or ""
+};
+
+/* What was made beside analysis.db. */
+struct results {
+    struct result_file files[RESULTS_FILES_MAX];
+    size_t n;
+    char note[256];             // what is not in them that could be, or ""
+};
+
+/* Make and publish all that is wanted beside analysis.db.  'cancel' may be
+ * NULL.  On failure, as of cluster_make, those that are in 'ret' are there.
+ */
+int results_make (unsigned wanted, struct publish *out,
+                  const char *analysis_db, unsigned threads,
+                  const atomic_bool *cancel, struct results *ret,
+                  struct err *err);
+
+/* As members "files", "kept_files" and "files_note" of a document, and back. */
+void results_to_json (const struct results *r, struct json *j);
+void results_from_json (struct results *r, const struct json *j);
+
+#endif
