@@ -1,0 +1,386 @@
+/* tests/unit/aggregator/test_cluster.c - cluster_analysis.db, of what no
+ * profiler writes but an analysis.db may hold
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/db.h"
+#include "base/fileio.h"
+#include "derive/cluster.h"
+#include "derive/cluster_groups.h"
+#include "report/results.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct place {
+    char dir[64];
+    sqlite3 *in, *out;
+    struct cluster_result made;
+};
+
+static const char schema[] =
+    "CREATE TABLE CommAnalyzerTime (hccl_op_name, group_name,"
+    " start_timestamp, elapse_time, transit_time, wait_time,"
+    " synchronization_time, idle_time, step, type, rank INTEGER, capture);"
+    "CREATE TABLE CommAnalyzerBandwidth (hccl_op_name, group_name,"
+    " transport_type, transit_size, transit_time, bandwidth,"
+    " large_packet_ratio, package_size, count, total_duration, step, type,"
+    " rank INTEGER, capture);"
+    "CREATE TABLE CommAnalyzerMatrix (hccl_op_name, group_name, src_rank TEXT,"
+    " dst_rank TEXT, transport_type, transit_size, transit_time, bandwidth,"
+    " step, type, op_name, rank INTEGER, capture);"
+    "CREATE TABLE StepTraceTime (deviceId, step TEXT, computing,"
+    " communication_not_overlapped, overlapped, communication, free, stage,"
+    " bubble, communication_not_overlapped_and_exclude_receive, preparing,"
+    " rank INTEGER, capture);"
+    "CREATE TABLE CommGroup (id INTEGER PRIMARY KEY, group_name TEXT,"
+    " group_id TEXT, pg_name TEXT, type TEXT, size INTEGER);"
+    "CREATE TABLE CommGroupMember (comm_group INTEGER, group_rank INTEGER,"
+    " rank INTEGER);"
+    "CREATE TABLE Roster (rank INTEGER PRIMARY KEY, host, local_rank,"
+    " device_id, expected, state, reason);"
+    "CREATE TABLE Capture (id INTEGER PRIMARY KEY, rank, name, state);"
+    "CREATE TABLE CaptureInfo (kind, name, value, rank, capture);";
+
+static void setup_db (struct place *p, const char *sql)
+{
+    char path[128];
+    struct err err = { "" };
+
+    (void)snprintf (path, sizeof (path), "%s/analysis.db", p->dir);
+    (void)unlink (path);
+    assert_int_equal (sqlite3_open (path, &p->in), SQLITE_OK);
+    if (db_exec (p->in, schema, &err) < 0 || db_exec (p->in, sql, &err) < 0)
+        fail_msg ("%s", err.text);
+    (void)sqlite3_close (p->in);
+}
+
+static void make (struct place *p, const char *sql)
+{
+    struct publish out;
+    struct err err = { "" };
+    char path[128];
+
+    setup_db (p, sql);
+    (void)sqlite3_close (p->out);
+    (void)snprintf (path, sizeof (path), "%s/analysis.db", p->dir);
+    assert_int_equal (publish_open (&out, p->dir, &err), 0);
+    if (cluster_make (&out, path, 2, NULL, &p->made, &err) < 0)
+        fail_msg ("%s", err.text);
+    publish_close (&out);
+    assert_int_equal (sqlite3_open (p->made.path, &p->out), SQLITE_OK);
+}
+
+/* All columns of all rows, as text. */
+static void assert_rows (struct place *p, const char *sql, const char *expected)
+{
+    sqlite3_stmt *st = NULL;
+    struct err err = { "" };
+    char text[4096] = "";
+
+    if (db_prepare (p->out, sql, &st, &err) < 0)
+        fail_msg ("%s", err.text);
+    while (sqlite3_step (st) == SQLITE_ROW) {
+        for (int i = 0; i < sqlite3_column_count (st); i++) {
+            const char *v = (const char *)sqlite3_column_text (st, i);
+            size_t n = strlen (text);
+
+            (void)snprintf (text + n, sizeof (text) - n, "%s%s",
+                            i ? "|" : n ? " " : "", v ? v : "NULL");
+        }
+    }
+    (void)sqlite3_finalize (st);
+    assert_string_equal (text, expected);
+}
+
+static int setup (void **state)
+{
+    struct place *p = calloc (1, sizeof (*p));
+
+    *state = p;
+    // characters that mean something in a URI
+    (void)snprintf (p->dir, sizeof (p->dir), "/tmp/test_cluster%%?#XXXXXX");
+    return p && mkdtemp (p->dir) ? 0 : -1;
+}
+
+static int teardown (void **state)
+{
+    struct place *p = *state;
+
+    (void)sqlite3_close (p->out);
+    (void)fileio_remove_tree (p->dir, NULL);
+    free (p);
+    return 0;
+}
+
+#define GROUPS_OF_ONE_NAME \
+    "INSERT INTO CommGroup VALUES (1,'77','a','dp','collective',2)," \
+    " (2,'77','a','dp','collective',2), (3,'88','b','dp','mixed',2);" \
+    "INSERT INTO CommGroupMember VALUES (1,0,0),(1,1,1),(2,0,2),(2,1,3)," \
+    " (3,0,1),(3,1,0);"
+
+/* A reader joins by name alone, and lists by the program's name and ranks. */
+static void test_names_are_unique (void **state)
+{
+    struct place *p = *state;
+
+    make (p, GROUPS_OF_ONE_NAME
+          "INSERT INTO CommAnalyzerTime (hccl_op_name, group_name, step, rank)"
+          " VALUES ('x','77','step1',0),('x','88','step1',0),"
+          " ('x','77','step1',2);");
+    assert_rows (p, "SELECT type, rank_set, group_name, group_id, pg_name FROM "
+                    "CommunicationGroupMapping",
+                 "collective|(0,1)|77|a|dp collective|(2,3)|77_2|a|dp "
+                 "collective|(0,1)|88|b|dp_2");
+    assert_rows (p, "SELECT rank_id, group_name FROM ClusterCommunicationTime "
+                    "WHERE hccl_op_name='x' ORDER BY rowid",
+                 "0|77 0|88 2|77_2");
+}
+
+/* What no group has is not lost, and is of one that is called so. */
+static void test_ops_of_no_group (void **state)
+{
+    struct place *p = *state;
+
+    make (p, "INSERT INTO CommAnalyzerTime (hccl_op_name, group_name, "
+             "elapse_time, step, rank) VALUES ('x',NULL,1,'step1',3),"
+             " ('y','99',2,'step1',3), ('x',NULL,4,'step1',5);");
+    assert_rows (p, "SELECT * FROM CommunicationGroupMapping",
+                 "collective|(3,5)|unknown||");
+    assert_rows (p, "SELECT rank_id, elapsed_time, transit_time FROM "
+                    "ClusterCommunicationTime WHERE hccl_op_name="
+                    "'Total Op Info'", "3|3.0|NULL 5|4.0|NULL");
+}
+
+static void test_names_are_cleaned (void **state)
+{
+    struct place *p = *state;
+
+    make (p, GROUPS_OF_ONE_NAME
+          "INSERT INTO CommAnalyzerTime (hccl_op_name, group_name, step, rank)"
+          " VALUES ('recv 0<-1','77','step1',0),"
+          " (printf('%0600d', 0),'77','step1',0),"
+          " ('Total Op Info','77','step1',0);");
+    assert_rows (p, "SELECT substr(hccl_op_name, 1, 13), length(hccl_op_name) "
+                    "FROM ClusterCommunicationTime ORDER BY rowid",
+                 "recv 0_-1|9 0000000000000|500 Total Op Info|13");
+}
+
+/* Steps as numbers, and of each the sums. */
+static void test_order (void **state)
+{
+    struct place *p = *state;
+
+    make (p, GROUPS_OF_ONE_NAME
+          "INSERT INTO CommAnalyzerTime (hccl_op_name, group_name, wait_time,"
+          " transit_time, synchronization_time, step, rank) VALUES"
+          " ('x','77',1,3,1,'step10',0), ('x','77',1,1,0,'step9',0),"
+          " ('z','77',1,0,0,'step9',0), ('x','77',1,0,1,NULL,0);");
+    assert_rows (p, "SELECT step, wait_time, wait_time_ratio, "
+                    "synchronization_time_ratio FROM ClusterCommunicationTime "
+                    "WHERE hccl_op_name='Total Op Info'",
+                 "step|1.0|1.0|1.0 step9|2.0|0.6667|0.0 "
+                 "step10|1.0|0.25|0.25");
+}
+
+/* Sizes of an op count once, whatever lies between its rows; packets by size;
+ * without a transport, or over one that is not known, nothing can be shown.
+ */
+static void test_bandwidth (void **state)
+{
+    struct place *p = *state;
+
+    make (p, GROUPS_OF_ONE_NAME
+          "INSERT INTO CommAnalyzerBandwidth (hccl_op_name, group_name,"
+          " transport_type, transit_size, transit_time, package_size, count,"
+          " total_duration, step, rank) VALUES"
+          " ('x','77','HCCS',6,3,2,1,1,'step1',0),"
+          " ('y','77','HCCS',4,1,2,2,1,'step1',0),"
+          " ('x','77','HCCS',6,3,1,4,2,'step1',0),"
+          " ('x','77','SDMA',6,3,0,0,0,'step1',0),"
+          " ('y','77',NULL,6,3,0,0,0,'step1',0),"
+          " ('y','77','WARP',6,3,0,0,0,'step1',0);");
+    assert_rows (p, "SELECT band_type, transit_size, transit_time, bandwidth, "
+                    "package_size, count, total_duration FROM "
+                    "ClusterCommunicationBandwidth WHERE hccl_op_name="
+                    "'Total Op Info'",
+                 "HCCS|10.0|4.0|2.5|1.0|4|2.0 HCCS|10.0|4.0|2.5|2.0|3|2.0 "
+                 "SDMA|6.0|3.0|2.0|0.0|0|0.0");
+    assert_rows (p, "SELECT count(*) FROM ClusterCommunicationBandwidth", "7");
+}
+
+#define LINKS \
+    "INSERT INTO CommAnalyzerMatrix (hccl_op_name, group_name, src_rank," \
+    " dst_rank, transport_type, transit_size, transit_time, step, rank) VALUES "
+
+/* A link of which both its ends tell is one link; its time may be 0. */
+static void test_links (void **state)
+{
+    struct place *p = *state;
+
+    make (p, GROUPS_OF_ONE_NAME LINKS
+          "('a-total','77','0','1',NULL,2,1,'step1',2),"
+          "('a-total','77','0','1','HCCS',4,2,'step1',3),"
+          "('a-top1','77','0','1','HCCS',9,0,'step1',3),"
+          "('b-total','77','1','1','LOCAL',9,0,'step1',3),"
+          "('b-total','77','7','1','LOCAL',9,0,'step1',3);");
+    assert_rows (p, "SELECT hccl_op_name, group_name, src_rank, dst_rank, "
+                    "transport_type, transit_size, bandwidth FROM "
+                    "ClusterCommunicationMatrix ORDER BY 1",
+                 "Total Op Info|77_2|2.0|3.0|HCCS|6.0|2.0 "
+                 "Total Op Info|77_2|3.0|3.0|LOCAL|9.0|0.0 "
+                 "a-top1|77_2|2.0|3.0|HCCS|9.0|0.0 "
+                 "a-total|77_2|2.0|3.0|HCCS|6.0|2.0 "
+                 "b-total|77_2|3.0|3.0|LOCAL|9.0|0.0");
+    assert_int_equal (p->made.links_left_out, 1);
+}
+
+/* No metadata: who has which place is seen by what ranks say of themselves. */
+static void test_places_are_learned (void **state)
+{
+    struct place *p = *state;
+
+    make (p, "INSERT INTO CommGroup VALUES (1,'77',NULL,NULL,'collective',"
+             "NULL);INSERT INTO CommGroupMember VALUES (1,NULL,8),(1,NULL,9);"
+             LINKS
+             "('a','77','0','0','LOCAL',1,1,'step1',9),"
+             "('a','77','0','1','HCCS',2,1,'step1',9),"
+             "('a','77','0','2','HCCS',3,1,'step1',9),"
+             "('a','77','1','0','HCCS',4,1,'step1',8);");
+    // these have no totals of their own: each is a whole op's
+    assert_rows (p, "SELECT src_rank, dst_rank, transit_size FROM "
+                    "ClusterCommunicationMatrix WHERE hccl_op_name="
+                    "'Total Op Info' ORDER BY 3",
+                 "9.0|9.0|1.0 9.0|8.0|2.0 8.0|9.0|4.0");
+    assert_int_equal (p->made.links_left_out, 1);
+}
+
+#define ARG(name, value) \
+    "INSERT INTO CaptureInfo VALUES ('metadata','distributed_args." name \
+    "','" value "',0,1);"
+
+static void test_base_info_is_whole (void **state)
+{
+    struct place *p = *state;
+    const char *args = ARG ("tensor_model_parallel_size", "2")
+        ARG ("pipeline_model_parallel_size", "1")
+        ARG ("data_parallel_size", "2") ARG ("context_parallel_size", "2")
+        ARG ("expert_model_parallel_size", "1") ARG ("rank", "0")
+        ARG ("world_size", "8")
+        "INSERT INTO StepTraceTime (step, computing, rank) VALUES"
+        " ('1',5,3),('1',6,4),(NULL,7,7);";
+    char sql[4096];
+
+    make (p, args);
+    assert_rows (p, "SELECT count(*) FROM sqlite_master WHERE "
+                    "name='ClusterBaseInfo'", "0");
+    (void)snprintf (sql, sizeof (sql), "%s%s", args,
+                    ARG ("sequence_parallel", "true"));
+    make (p, sql);
+    assert_rows (p, "SELECT key, json_extract(value, '$.context_parallel_size')"
+                    ", json_type(value, '$.sequence_parallel'), json_type("
+                    "value, '$.rank') FROM ClusterBaseInfo",
+                 "distributed_args|2|true|NULL");
+    assert_rows (p, "SELECT step, \"index\", computing, dp_index, pp_index, "
+                    "tp_index FROM ClusterStepTraceTime",
+                 "1|3|5|0|0|1 1|4|6|1|0|0 |7|7|1|0|1");
+    assert_rows (p, "SELECT DISTINCT typeof(step), typeof(\"index\") FROM "
+                    "ClusterStepTraceTime", "text|text");
+}
+
+/* A rank that used several devices has one row, the host's id if it has one. */
+static void test_hosts_and_devices (void **state)
+{
+    struct place *p = *state;
+
+    make (p, "INSERT INTO Roster VALUES (0,'h0',0,NULL,1,'present',NULL),"
+             " (1,'h1',0,6,1,'partial',NULL), (2,'h1',0,7,1,'missing',NULL);"
+             "INSERT INTO Capture VALUES (1,0,'old','complete'),"
+             " (2,0,'new','complete'), (3,1,'c1','partial'),"
+             " (4,1,'c2','failed');"
+             "INSERT INTO CaptureInfo VALUES ('host','hostUid','4711',0,1),"
+             " ('host','hostName','node',0,1);"
+             "INSERT INTO StepTraceTime (deviceId, step, computing, free,"
+             " rank) VALUES (4,NULL,5,1,0),(3,NULL,2,3,0);");
+    assert_rows (p, "SELECT * FROM HostInfo", "4711|node h1|h1");
+    assert_rows (p, "SELECT * FROM RankDeviceMap",
+                 "0|3|4711|new 1|6|h1|c1");
+    assert_rows (p, "SELECT computing, free FROM ClusterStepTraceTime", "5|3");
+}
+
+/* Nothing at all is a result, too: all tables are there. */
+static void test_empty (void **state)
+{
+    struct place *p = *state;
+
+    make (p, "");
+    assert_rows (p, "SELECT count(*) FROM sqlite_master WHERE type='table' "
+                    "AND (name LIKE 'Cluster%' OR name LIKE 'Comm%')", "5");
+    assert_rows (p, "PRAGMA quick_check", "ok");
+}
+
+static void test_cancel (void **state)
+{
+    struct place *p = *state;
+    atomic_bool cancel = true;
+    struct publish out;
+    struct err err = { "" };
+    char path[128];
+
+    setup_db (p, GROUPS_OF_ONE_NAME);
+    (void)snprintf (path, sizeof (path), "%s/analysis.db", p->dir);
+    assert_int_equal (publish_open (&out, p->dir, &err), 0);
+    assert_int_equal (cluster_make (&out, path, 2, &cancel, &p->made, &err),
+                      -EINTR);
+    publish_close (&out);
+    (void)snprintf (path, sizeof (path), "%s/%s/%s", p->dir,
+                    PUBLISH_OUTPUT_DIR, CLUSTER_DB_NAME);
+    assert_int_equal (access (path, F_OK), -1);
+}
+
+static void test_only (void **state)
+{
+    struct err err = { "" };
+    unsigned wanted;
+
+    (void)state;
+    assert_int_equal (results_parse (NULL, &wanted, &err), 0);
+    assert_int_equal (wanted, RESULTS_DEFAULT);
+    assert_int_equal (results_parse ("analysis.db", &wanted, &err), 0);
+    assert_int_equal (wanted, RESULTS_ANALYSIS_DB);
+    assert_int_equal (results_parse ("cluster_analysis.db", &wanted, &err), 0);
+    assert_int_equal (wanted, RESULTS_ANALYSIS_DB | RESULTS_CLUSTER_DB);
+    assert_int_equal (results_parse ("", &wanted, &err), -EINVAL);
+    assert_int_equal (results_parse ("analysis.db,", &wanted, &err), -EINVAL);
+    assert_int_equal (results_parse ("analysis", &wanted, &err), -EINVAL);
+    assert_non_null (strstr (err.text, "\"analysis\" is not among"));
+}
+
+int main (void)
+{
+#define TEST(fn) cmocka_unit_test_setup_teardown (fn, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST (test_names_are_unique),
+        TEST (test_ops_of_no_group),
+        TEST (test_names_are_cleaned),
+        TEST (test_order),
+        TEST (test_bandwidth),
+        TEST (test_links),
+        TEST (test_places_are_learned),
+        TEST (test_base_info_is_whole),
+        TEST (test_hosts_and_devices),
+        TEST (test_empty),
+        TEST (test_cancel),
+        cmocka_unit_test (test_only),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
