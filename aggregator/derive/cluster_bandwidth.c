@@ -21,10 +21,16 @@ static const char *const bands[] = { "HCCS", "LOCAL", "PCIE", "RDMA", "SDMA",
 
 #define BANDS ((unsigned)(sizeof (bands) / sizeof (bands[0])))
 
+struct op_traffic {
+    uint32_t name;
+    double mb, ms;
+};
+
 /* All of a step, a group and a transport. */
 struct link_sums {
-    double *mb, *ms;            // of each op
+    struct op_traffic *ops;
     uint32_t n;
+    double mb, ms;              // of all ops, when the rank has ended
 };
 
 /* And of one size of packets. */
@@ -67,11 +73,13 @@ static uint32_t name_of (struct bandwidth_state *s, sqlite3_value *op)
 static bool add_op (struct cluster_part *p, struct link_sums *l,
                     sqlite3_value **row)
 {
-    if (!cluster_part_room (p, (void **)&l->mb, l->n, sizeof (*l->mb)) ||
-        !cluster_part_room (p, (void **)&l->ms, l->n, sizeof (*l->ms)))
+    const struct bandwidth_state *s = p->state;
+
+    if (!cluster_part_room (p, (void **)&l->ops, l->n, sizeof (*l->ops)))
         return false;
-    l->mb[l->n] = sqlite3_value_double (row[TAKE_MB]);
-    l->ms[l->n++] = sqlite3_value_double (row[TAKE_MS]);
+    l->ops[l->n++] = (struct op_traffic){
+        s->name, sqlite3_value_double (row[TAKE_MB]),
+        sqlite3_value_double (row[TAKE_MS]) };
     return true;
 }
 
@@ -140,6 +148,34 @@ static bool take (struct cluster_part *p, sqlite3_value **row)
     return !p->no_memory;
 }
 
+static int compare_ops (const void *pa, const void *pb, void *arg)
+{
+    const struct op_traffic *a = pa, *b = pb;
+    const struct texts *names = arg;
+
+    return strcmp (names->items[a->name], names->items[b->name]);
+}
+
+/* In the order of names, which is that of users' tools and shows in the last
+ * bit.
+ */
+static int add_up (struct bandwidth_state *s, struct link_sums *l)
+{
+    double *values = calloc (l->n, sizeof (*values));
+
+    if (!values)
+        return -ENOMEM;
+    qsort_r (l->ops, l->n, sizeof (*l->ops), compare_ops, &s->names);
+    for (uint32_t i = 0; i < l->n; i++)
+        values[i] = l->ops[i].mb;
+    l->mb = sums_pairwise (values, l->n);
+    for (uint32_t i = 0; i < l->n; i++)
+        values[i] = l->ops[i].ms;
+    l->ms = sums_pairwise (values, l->n);
+    free (values);
+    return 0;
+}
+
 static int write_packets (struct cluster_part *p, uint32_t i, struct err *err)
 {
     const struct bandwidth_state *s = p->state;
@@ -148,8 +184,8 @@ static int write_packets (struct cluster_part *p, uint32_t i, struct err *err)
 
     cluster_part_begin_total (p, &p->keys.items[i]);
     db_bind_text (p->total, 4, bands[p->keys.items[i].word[1]]);
-    (void)sqlite3_bind_double (p->total, 5, sums_pairwise (l->mb, l->n));
-    (void)sqlite3_bind_double (p->total, 6, sums_pairwise (l->ms, l->n));
+    (void)sqlite3_bind_double (p->total, 5, l->mb);
+    (void)sqlite3_bind_double (p->total, 6, l->ms);
     (void)sqlite3_bind_double (p->total, 7, x->package);
     cluster_part_bind_sum (p, 8, &x->count);
     cluster_part_bind_sum (p, 9, &x->duration);
@@ -158,10 +194,8 @@ static int write_packets (struct cluster_part *p, uint32_t i, struct err *err)
 
 static void forget (struct bandwidth_state *s)
 {
-    for (uint32_t i = 0; i < s->nlinks; i++) {
-        free (s->links[i].mb);
-        free (s->links[i].ms);
-    }
+    for (uint32_t i = 0; i < s->nlinks; i++)
+        free (s->links[i].ops);
     s->nlinks = 0;
     keys_clear (&s->link_keys);
     keys_clear (&s->ops);
@@ -170,9 +204,14 @@ static void forget (struct bandwidth_state *s)
 
 static int finish (struct cluster_part *p, struct err *err)
 {
+    struct bandwidth_state *s = p->state;
     uint32_t *order = cluster_part_sorted (p);
-    int rc = order ? 0 : err_set (err, ENOMEM, "no memory for sums");
+    int rc = order ? 0 : -ENOMEM;
 
+    for (uint32_t i = 0; i < s->nlinks && rc == 0; i++)
+        rc = add_up (s, &s->links[i]);
+    if (rc < 0)
+        (void)err_set (err, ENOMEM, "no memory for sums");
     for (uint32_t i = 0; i < p->keys.n && rc == 0; i++)
         rc = write_packets (p, order[i], err);
     free (order);

@@ -1,8 +1,10 @@
 /* aggregator/report/results.c - the files of a result */
 #include "report/results.h"
 
+#include "base/fileio.h"
 #include "build/build.h"
 #include "derive/cluster.h"
+#include "report/cluster_text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,6 +31,40 @@ static int make_cluster_db (struct publish *out, const char *analysis_db,
     return 0;
 }
 
+static int make_text (struct publish *out, unsigned i, const char *db,
+                      const atomic_bool *cancel, struct result_file *f,
+                      struct err *err)
+{
+    const char *name = cluster_text_name (i);
+    char temp[PATH_MAX];
+    int rc = publish_temp (out, name, 0, temp, err);
+
+    if (rc == 0)
+        rc = cluster_text_write (i, db, temp, cancel, err);
+    if (rc == 0 && !fileio_join (f->path, sizeof (f->path), out->dir, name))
+        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", out->dir);
+    return rc < 0 ? rc : publish_finish (out, temp, name, cluster_text_is_ours,
+                                         f->kept, err);
+}
+
+/* From cluster_analysis.db, which is the first of what is made. */
+static int make_texts (struct publish *out, const char *analysis_db,
+                       unsigned threads, const atomic_bool *cancel,
+                       struct results *ret, struct err *err)
+{
+    int rc = 0;
+
+    (void)analysis_db;
+    (void)threads;
+    for (unsigned i = 0; i < CLUSTER_TEXTS && rc == 0; i++) {
+        rc = make_text (out, i, ret->files[0].path, cancel,
+                        &ret->files[ret->n], err);
+        if (rc == 0)
+            ret->n++;
+    }
+    return rc;
+}
+
 static const struct {
     const char *name;
     enum results_wanted bit;
@@ -39,6 +75,7 @@ static const struct {
 } kinds[] = {
     { BUILD_DB_NAME, RESULTS_ANALYSIS_DB, NULL },
     { CLUSTER_DB_NAME, RESULTS_CLUSTER_DB, make_cluster_db },
+    { "text", RESULTS_TEXT, make_texts },
 };
 
 #define KINDS (sizeof (kinds) / sizeof (kinds[0]))
@@ -77,6 +114,8 @@ int results_parse (const char *list, unsigned *ret, struct err *err)
         if ((bit = bit_of (list, n)) == 0)
             return refuse (list, n, err);
         wanted |= bit;
+        if (bit == RESULTS_TEXT)
+            wanted |= RESULTS_CLUSTER_DB;
         if (list[n] == '\0')
             break;
     }

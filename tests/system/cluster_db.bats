@@ -259,6 +259,72 @@ no_rows_differ ()
     shows "\"cluster.db\" is not among the results"
 }
 
+TEXTS="cluster_communication.json cluster_communication_matrix.json"
+TEXTS+=" cluster_step_trace_time.csv communication_group.json"
+
+# json FILE PATH...: what jq would give
+json ()
+{
+    sqlite3 :memory: "SELECT json_extract(readfile(
+        'out/cluster_analysis_output/$1'), '$2')"
+}
+
+@test "text files are made when they are named, and say the same" {
+    local file set step op
+
+    make --ranks 8 --ops 20
+    analyze
+    is "files" "$RESULTS" "$(ls -A out/cluster_analysis_output)"
+    analyze --only text
+    expect_status 0
+    for file in $TEXTS; do
+        shows "out/cluster_analysis_output/$file"
+        [ "${file##*.}" = csv ] || is "$file is JSON" 1 "$(sqlite3 :memory: \
+            "SELECT json_valid(readfile('out/cluster_analysis_output/$file'))")"
+    done
+    cp -r out first
+    analyze --only text
+    diff -r first out || fail "not the same again" || return
+    is "files" 6 "$(find out/cluster_analysis_output -type f | wc -l)"
+    is "groups" "$(cluster "SELECT count(*) FROM CommunicationGroupMapping")" \
+        "$(sqlite3 :memory: "SELECT json_array_length(readfile(
+           'out/cluster_analysis_output/communication_group.json'),
+           '$.comm_group_parallel_info')")"
+    for op in "hccl_op_name='Total Op Info'" "hccl_op_name LIKE 'hcom%'"; do
+        IFS='|' read -r set step op <<<"$(cluster "SELECT replace(rank_set, ',',
+            ', '), step, hccl_op_name || '@' || group_name || '\".\"' || rank_id
+            FROM ClusterCommunicationTime JOIN CommunicationGroupMapping
+            USING (group_name) WHERE $op LIMIT 1")"
+        is "elapse of $op" "$(cluster "SELECT elapsed_time FROM
+            ClusterCommunicationTime WHERE step='$step' AND hccl_op_name || '@'
+            || group_name || '\".\"' || rank_id='$op'")" "$(json \
+            cluster_communication.json "\$.\"$set\".$step.\"$op\".\"\
+Communication Time Info\".\"Elapse Time(ms)\"")"
+    done
+    is "steps" "$(cluster "SELECT count(*) + 1 FROM ClusterStepTraceTime")" \
+        "$(awk 'END { print NR }' out/cluster_analysis_output/*.csv)"
+    is "links" "$(cluster "SELECT count(*) FROM ClusterCommunicationMatrix")" \
+        "$(grep -o '"Transport Type"' \
+           out/cluster_analysis_output/cluster_communication_matrix.json |
+           wc -l)"
+}
+
+@test "text files of another tool are kept" {
+    local file
+
+    make
+    mkdir -p out/cluster_analysis_output
+    for file in $TEXTS; do
+        printf '{"theirs": 1}\n' >"out/cluster_analysis_output/$file"
+    done
+    analyze --only text
+    expect_status 0
+    for file in $TEXTS; do
+        is "kept $file" '{"theirs": 1}' \
+            "$(cat "out/cluster_analysis_output/$file.before-rollcall")"
+    done
+}
+
 # Each real job that is at hand, of any source.
 @test "all rules hold for captures of real jobs" {
     local job n=0

@@ -217,6 +217,22 @@ static void test_bandwidth (void **state)
     assert_rows (p, "SELECT count(*) FROM ClusterCommunicationBandwidth", "7");
 }
 
+/* 0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1. */
+static void test_bandwidth_order (void **state)
+{
+    struct place *p = *state;
+
+    make (p, GROUPS_OF_ONE_NAME
+          "INSERT INTO CommAnalyzerBandwidth (hccl_op_name, group_name,"
+          " transport_type, transit_size, transit_time, step, rank) VALUES"
+          " ('c','77','HCCS',0.3,3,'step1',0),"
+          " ('b','77','HCCS',0.2,1,'step1',0),"
+          " ('a','77','HCCS',0.1,1,'step1',0);");
+    assert_rows (p, "SELECT transit_size=0.1+0.2+0.3, transit_size=0.3+0.2+0.1 "
+                    "FROM ClusterCommunicationBandwidth WHERE hccl_op_name="
+                    "'Total Op Info'", "1|0");
+}
+
 #define LINKS \
     "INSERT INTO CommAnalyzerMatrix (hccl_op_name, group_name, src_rank," \
     " dst_rank, transport_type, transit_size, transit_time, step, rank) VALUES "
@@ -358,6 +374,9 @@ static void test_only (void **state)
     assert_int_equal (wanted, RESULTS_ANALYSIS_DB);
     assert_int_equal (results_parse ("cluster_analysis.db", &wanted, &err), 0);
     assert_int_equal (wanted, RESULTS_ANALYSIS_DB | RESULTS_CLUSTER_DB);
+    assert_int_equal (results_parse ("text", &wanted, &err), 0);
+    assert_int_equal (wanted, RESULTS_ANALYSIS_DB | RESULTS_CLUSTER_DB |
+                                  RESULTS_TEXT);
     assert_int_equal (results_parse ("", &wanted, &err), -EINVAL);
     assert_int_equal (results_parse ("analysis.db,", &wanted, &err), -EINVAL);
     assert_int_equal (results_parse ("analysis", &wanted, &err), -EINVAL);
@@ -373,6 +392,7 @@ int main (void)
         TEST (test_names_are_cleaned),
         TEST (test_order),
         TEST (test_bandwidth),
+        TEST (test_bandwidth_order),
         TEST (test_links),
         TEST (test_places_are_learned),
         TEST (test_base_info_is_whole),
