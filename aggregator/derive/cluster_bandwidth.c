@@ -176,20 +176,18 @@ static int add_up (struct bandwidth_state *s, struct link_sums *l)
     return 0;
 }
 
-static int write_packets (struct cluster_part *p, uint32_t i, struct err *err)
+static void bind (struct cluster_part *p, uint32_t i)
 {
     const struct bandwidth_state *s = p->state;
     const struct packet_sums *x = &s->packets[i];
     const struct link_sums *l = &s->links[x->link];
 
-    cluster_part_begin_total (p, &p->keys.items[i]);
     db_bind_text (p->total, 4, bands[p->keys.items[i].word[1]]);
     (void)sqlite3_bind_double (p->total, 5, l->mb);
     (void)sqlite3_bind_double (p->total, 6, l->ms);
     (void)sqlite3_bind_double (p->total, 7, x->package);
     cluster_part_bind_sum (p, 8, &x->count);
     cluster_part_bind_sum (p, 9, &x->duration);
-    return db_run (p->total, err);
 }
 
 static void forget (struct bandwidth_state *s)
@@ -205,17 +203,15 @@ static void forget (struct bandwidth_state *s)
 static int finish (struct cluster_part *p, struct err *err)
 {
     struct bandwidth_state *s = p->state;
-    uint32_t *order = cluster_part_sorted (p);
-    int rc = order ? 0 : -ENOMEM;
+    int rc = 0;
 
     for (uint32_t i = 0; i < s->nlinks && rc == 0; i++)
         rc = add_up (s, &s->links[i]);
     if (rc < 0)
         (void)err_set (err, ENOMEM, "no memory for sums");
-    for (uint32_t i = 0; i < p->keys.n && rc == 0; i++)
-        rc = write_packets (p, order[i], err);
-    free (order);
-    forget (p->state);
+    else
+        rc = cluster_part_totals (p, bind, err);
+    forget (s);
     return rc;
 }
 

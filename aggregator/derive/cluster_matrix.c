@@ -5,7 +5,6 @@
 
 #include "base/db.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,26 +101,24 @@ static bool take (struct cluster_part *p, sqlite3_value **row)
     return !p->no_memory;
 }
 
+static void bind (struct cluster_part *p, uint32_t i)
+{
+    const struct matrix_state *s = p->state;
+    const struct link_total *t = &s->totals[i];
+    uint64_t both = p->keys.items[i].word[1];
+
+    (void)sqlite3_bind_double (p->total, 4, (double)(both >> 32));
+    (void)sqlite3_bind_double (p->total, 5, (double)(uint32_t)both);
+    db_bind_text (p->total, 6, *t->transport ? t->transport : NULL);
+    cluster_part_bind_sum (p, 7, &t->mb);
+    cluster_part_bind_sum (p, 8, &t->ms);
+}
+
 static int finish (struct cluster_part *p, struct err *err)
 {
     struct matrix_state *s = p->state;
-    uint32_t *order = cluster_part_sorted (p);
-    int rc = order ? 0 : err_set (err, ENOMEM, "no memory for sums");
+    int rc = cluster_part_totals (p, bind, err);
 
-    for (uint32_t i = 0; i < p->keys.n && rc == 0; i++) {
-        const struct link_total *t = &s->totals[order[i]];
-        const struct key *key = &p->keys.items[order[i]];
-
-        cluster_part_begin_total (p, key);
-        (void)sqlite3_bind_double (p->total, 4, (double)(key->word[1] >> 32));
-        (void)sqlite3_bind_double (p->total, 5,
-                                   (double)(uint32_t)key->word[1]);
-        db_bind_text (p->total, 6, *t->transport ? t->transport : NULL);
-        cluster_part_bind_sum (p, 7, &t->mb);
-        cluster_part_bind_sum (p, 8, &t->ms);
-        rc = db_run (p->total, err);
-    }
-    free (order);
     keys_clear (&s->seen);
     texts_fini (&s->ops);
     return rc;

@@ -171,12 +171,12 @@ struct key cluster_part_key (const struct cluster_part *p, uint64_t b,
     return (struct key){ { (uint64_t)p->step << 32 | p->group, b, c } };
 }
 
-uint32_t cluster_key_step (const struct key *k)
+static uint32_t key_step (const struct key *k)
 {
     return (uint32_t)(k->word[0] >> 32);
 }
 
-uint32_t cluster_key_group (const struct key *k)
+static uint32_t key_group (const struct key *k)
 {
     return (uint32_t)k->word[0];
 }
@@ -221,7 +221,7 @@ static int compare_keys (const void *pa, const void *pb, void *arg)
     const struct cluster_part *p = arg;
     const struct key *a = &p->keys.items[*(const uint32_t *)pa];
     const struct key *b = &p->keys.items[*(const uint32_t *)pb];
-    uint32_t x = cluster_key_step (a), y = cluster_key_step (b);
+    uint32_t x = key_step (a), y = key_step (b);
 
     if (x != y)
         return compare_steps (&p->steps, x, y);
@@ -232,24 +232,32 @@ static int compare_keys (const void *pa, const void *pb, void *arg)
     return 0;
 }
 
-uint32_t *cluster_part_sorted (struct cluster_part *p)
+static void bind_key (struct cluster_part *p, const struct key *k)
+{
+    const char *group = cluster_groups_at (p->groups, key_group (k))->name;
+
+    db_bind_text (p->total, 2, p->steps.items[key_step (k)]);
+    db_bind_text (p->total, 3, group);
+}
+
+int cluster_part_totals (struct cluster_part *p,
+                         void (*bind) (struct cluster_part *p, uint32_t i),
+                         struct err *err)
 {
     uint32_t *order = calloc (p->keys.n + 1, sizeof (*order));
+    int rc = order ? 0 : err_set (err, ENOMEM, "no memory for sums");
 
     for (uint32_t i = 0; order && i < p->keys.n; i++)
         order[i] = i;
     if (order && p->keys.n > 0)
         qsort_r (order, p->keys.n, sizeof (*order), compare_keys, p);
-    return order;
-}
-
-void cluster_part_begin_total (struct cluster_part *p, const struct key *k)
-{
-    const char *group = cluster_groups_at (p->groups,
-                                           cluster_key_group (k))->name;
-
-    db_bind_text (p->total, 2, p->steps.items[cluster_key_step (k)]);
-    db_bind_text (p->total, 3, group);
+    for (uint32_t i = 0; i < p->keys.n && rc == 0; i++) {
+        bind_key (p, &p->keys.items[order[i]]);
+        bind (p, order[i]);
+        rc = db_run (p->total, err);
+    }
+    free (order);
+    return rc;
 }
 
 void cluster_part_bind_sum (struct cluster_part *p, int i, const struct sum *s)

@@ -85,21 +85,20 @@ bool cluster_part_take (struct cluster_part *p, sqlite3_value *rank,
 
 /* ---- for finish functions ---- */
 
-/* The numbers of all keys in the order of step (as a number), group, and the
- * rest; to be freed.  NULL: no memory.
+/* Insert a total row for each key, in the order of step (as a number), group,
+ * and the rest.  'bind' binds what the i-th key has to p->total, from ?4 on.
  */
-uint32_t *cluster_part_sorted (struct cluster_part *p);
+int cluster_part_totals (struct cluster_part *p,
+                         void (*bind) (struct cluster_part *p, uint32_t i),
+                         struct err *err);
 
-/* Bind step and group to p->total; or a sum, by position. */
-void cluster_part_begin_total (struct cluster_part *p, const struct key *k);
+/* Bind to p->total by position. */
 void cluster_part_bind_sum (struct cluster_part *p, int i,
                             const struct sum *s);
 
 /* A key of p->keys: step and group are in its first word. */
 struct key cluster_part_key (const struct cluster_part *p, uint64_t b,
                              uint64_t c);
-uint32_t cluster_key_step (const struct key *k);
-uint32_t cluster_key_group (const struct key *k);
 
 /* Room for one more of 'size' bytes behind n of them, zeroed; false: no memory,
  * which p remembers.

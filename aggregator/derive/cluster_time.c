@@ -3,9 +3,6 @@
  */
 #include "derive/cluster_part.h"
 
-#include "base/db.h"
-
-#include <errno.h>
 #include <stdlib.h>
 
 enum { TAKE_RANK, TAKE_OP, TAKE_GROUP, TAKE_STEP, TAKE_TIMES };
@@ -46,21 +43,17 @@ static bool take (struct cluster_part *p, sqlite3_value **row)
     return true;
 }
 
-static int finish (struct cluster_part *p, struct err *err)
+static void bind (struct cluster_part *p, uint32_t i)
 {
     const struct time_state *s = p->state;
-    uint32_t *order = cluster_part_sorted (p);
-    int rc = order ? 0 : err_set (err, ENOMEM, "no memory for sums");
 
-    for (uint32_t i = 0; i < p->keys.n && rc == 0; i++) {
-        cluster_part_begin_total (p, &p->keys.items[order[i]]);
-        for (unsigned k = 0; k < TIMES; k++)
-            cluster_part_bind_sum (p, 4 + (int)k,
-                                   &s->sums[order[i]].times[k]);
-        rc = db_run (p->total, err);
-    }
-    free (order);
-    return rc;
+    for (unsigned k = 0; k < TIMES; k++)
+        cluster_part_bind_sum (p, 4 + (int)k, &s->sums[i].times[k]);
+}
+
+static int finish (struct cluster_part *p, struct err *err)
+{
+    return cluster_part_totals (p, bind, err);
 }
 
 static void fini (void *state)

@@ -33,6 +33,10 @@ static void put_number (FILE *f, double v)
 {
     char text[40];
 
+    if (v == 0) {               // most of all are
+        (void)fputs ("0.0", f);
+        return;
+    }
     for (int digits = 15; digits <= 17; digits++) {
         (void)snprintf (text, sizeof (text), "%.*g", digits, v);
         if (strtod (text, NULL) == v)
@@ -115,10 +119,14 @@ static void go_out (struct writer *w)
 }
 
 /* Whose order it is that sets of ranks, steps and ops come in. */
+#define GROUPS \
+    "WITH m AS MATERIALIZED (SELECT group_name, rank_set, rowid AS id," \
+    " min(rowid) OVER (PARTITION BY rank_set) AS place" \
+    " FROM CommunicationGroupMapping) "
 #define IN_ORDER \
-    " ORDER BY (SELECT min(n.rowid) FROM CommunicationGroupMapping n" \
-    "  WHERE n.rank_set=m.rank_set), CAST(substr(t.step, 5) AS INTEGER)," \
-    " t.step, m.rowid, t.hccl_op_name='" CLUSTER_TOTAL "', t.hccl_op_name"
+    " JOIN m USING (group_name) ORDER BY m.place," \
+    " CAST(substr(t.step, 5) AS INTEGER), t.step, m.id," \
+    " t.hccl_op_name='" CLUSTER_TOTAL "', t.hccl_op_name"
 
 static int each (struct writer *w, const char *sql,
                  int (*row) (struct writer *w, sqlite3_stmt *st))
@@ -255,12 +263,11 @@ static int write_communication (struct writer *w)
 
     (void)fputs (JSON_BEGIN, w->f);
     if (rc == 0)
-        rc = each (w, "SELECT m.rank_set, t.step, t.hccl_op_name, t.group_name,"
-                      " t.rank_id, t.start_timestamp, t.elapsed_time,"
-                      " t.transit_time, t.wait_time, t.synchronization_time,"
+        rc = each (w, GROUPS "SELECT m.rank_set, t.step, t.hccl_op_name,"
+                      " t.group_name, t.rank_id, t.start_timestamp,"
+                      " t.elapsed_time, t.transit_time, t.wait_time, t.synchronization_time,"
                       " t.idle_time, t.synchronization_time_ratio,"
                       " t.wait_time_ratio FROM ClusterCommunicationTime t"
-                      " JOIN CommunicationGroupMapping m USING (group_name)"
                       IN_ORDER ", t.rank_id", put_op);
     go_out (w);
     (void)sqlite3_finalize (w->bands);
@@ -298,11 +305,10 @@ static int write_matrix (struct writer *w)
     int rc;
 
     (void)fputs (JSON_BEGIN, w->f);
-    rc = each (w, "SELECT m.rank_set, t.step, t.hccl_op_name, t.group_name,"
-                  " t.src_rank, t.dst_rank, t.transport_type, t.transit_size,"
-                  " t.transit_time, t.bandwidth, t.op_name"
+    rc = each (w, GROUPS "SELECT m.rank_set, t.step, t.hccl_op_name,"
+                  " t.group_name, t.src_rank, t.dst_rank, t.transport_type,"
+                  " t.transit_size, t.transit_time, t.bandwidth, t.op_name"
                   " FROM ClusterCommunicationMatrix t"
-                  " JOIN CommunicationGroupMapping m USING (group_name)"
                   IN_ORDER ", t.src_rank, t.dst_rank", put_link);
     go_out (w);
     return rc;
