@@ -150,6 +150,18 @@ spoil ()                            # RANK NAME
     stop_service
 }
 
+# same_cluster OUT OUT: their cluster_analysis.db are there, and equal
+same_cluster ()
+{
+    local out
+
+    for out; do
+        sqlite3 -readonly "$out/cluster_analysis_output/cluster_analysis.db" \
+            .dump >"dump.$(basename "$out")" || return
+    done
+    cmp "dump.$(basename "$1")" "dump.$(basename "$2")"
+}
+
 @test "build: the result again, elsewhere beside the aggregator" {
     delivered
     "$ROLLCALL" analyze -o ref job >ref.log 2>&1
@@ -158,6 +170,11 @@ spoil ()                            # RANK NAME
     shows "3 of 3 present"
     same_tables ref/cluster_analysis_output/analysis.db \
         again/cluster_analysis_output/analysis.db
+    same_cluster ref again
+    eventually same_cluster ref root/jobs/j
+    run "$ROLLCALL" build --text --only analysis.db -o third j
+    expect_status 0
+    is "files" analysis.db "$(ls -A third/cluster_analysis_output)"
     # agents may have been told a wrong number
     run "$ROLLCALL" build --text -n 4 -o other j
     expect_status 1

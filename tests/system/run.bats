@@ -44,6 +44,20 @@ load run_helper
     is "left in OUT" "cluster_analysis_output" "$(ls -A out)"
 }
 
+@test "--only of a run says which files it leaves, all are named" {
+    run mpirun_run 2 --only analysis.db -- ./writer
+    expect_status 0
+    is "files" analysis.db "$(ls -A out/cluster_analysis_output)"
+    run mpirun_run 2 --only text -- ./writer
+    expect_status 0
+    shows "out/cluster_analysis_output/cluster_analysis.db (" \
+        "out/cluster_analysis_output/cluster_step_trace_time.csv ("
+    is "files" 6 "$(find out/cluster_analysis_output -type f | wc -l)"
+    run "$ROLLCALL" run --only report.doc -- true
+    expect_status 2
+    shows "report.doc"
+}
+
 @test "COMMAND that exits with 3 on one rank: status 3, the rank is named" {
     cat >fails <<'SCRIPT'
 #!/bin/sh
