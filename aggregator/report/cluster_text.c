@@ -3,6 +3,7 @@
 
 #include "base/db.h"
 #include "base/fileio.h"
+#include "base/units.h"
 #include "derive/cluster_part.h"
 
 #include <errno.h>
@@ -28,25 +29,16 @@ struct writer {
 
 /* ---- values ---- */
 
-/* The shortest text that reads as the same number, as Python has it. */
+/* As Python has it: a double is seen to be one. */
 static void put_number (FILE *f, double v)
 {
-    char text[40];
+    char text[UNITS_REAL_TEXT] = "0";
 
-    if (v == 0) {               // most of all are
-        (void)fputs ("0.0", f);
-        return;
-    }
-    for (int digits = 15; digits <= 17; digits++) {
-        (void)snprintf (text, sizeof (text), "%.*g", digits, v);
-        if (strtod (text, NULL) == v)
-            break;
-    }
-    for (char *p = text; *p; p++) {
-        if (*p == ',')          // a decimal comma of the user's locale
-            *p = '.';
-    }
-    (void)fprintf (f, "%s%s", text, strpbrk (text, ".en") ? "" : ".0");
+    if (v != 0)                 // most of all are 0
+        units_real_text (v, text);
+    if (*text == '\0')          // endless: JSON has no word for it
+        (void)fputs ("0", f);
+    (void)fprintf (f, "%s%s", text, strpbrk (text, ".e") ? "" : ".0");
 }
 
 static const char *text_of (sqlite3_stmt *st, int column)
