@@ -160,7 +160,8 @@ SCRIPT
     # two more than the captures know of: that must not be forgotten
     run agent --once --world-size 6 job
     expect_status 0
-    eventually captures_are 4
+    eventually was_built
+    captures_are 4
     stop_service
     rm -r root/jobs
     service

@@ -74,6 +74,12 @@ builds ()                           # [JOB]: how many there were
     grep -c "event=built job=${1:-j} " service.log
 }
 
+# was_built: analysis.db is there before the other files are
+was_built ()
+{
+    [ "$(builds)" -ge 1 ]
+}
+
 # another_job ID: delivered and built, behind everything that was due by now
 another_job ()
 {
