@@ -34,6 +34,7 @@
 #define MAX_NAME 64   // op name with its terminator
 #define MAX_SHAPES 10 // message shapes known to the model
 #define MAX_PATH 4096
+#define SMALL_CHUNK 16384 // bytes of packets that are small
 #define MAX_PEERS 9 // links of one op, without the local one
 
 #define TICKS_PER_MS 50000.0 // a tick is 20 ns, as in real captures
@@ -92,6 +93,20 @@ struct break_rule {
     int rank;
 };
 
+// What can be wrong with a job, and is then told by the truth.
+enum plant {
+    P_SLOW_RANK,
+    P_SLOW_NODE,
+    P_SLOW_LINK,
+    P_IDLE_RANK,
+    P_LATE_STEP,
+    P_SKEW,
+    P_SMALL_PACKETS,
+    P_OVERLAP,
+    P_BUBBLE,
+    PLANT_COUNT
+};
+
 struct options {
     const char *outdir;
     int ranks;
@@ -104,6 +119,15 @@ struct options {
     int slow_rank; // -1: none
     int slow_src;  // -1: none
     int slow_dst;
+    int slow_node; // host, -1: none
+    int idle_rank; // -1: none
+    int late_step; // id, -1: none
+    int skew_rank; // -1: none
+    int skew_ms;
+    int overlap; // percent of every op's transfer, -1: of some
+    int bubble_ms;
+    bool small_packets;
+    bool steady; // all steps do the same
     int form; // enum form
     int age;  // 2023 .. 2026
     int level;
@@ -246,6 +270,7 @@ struct capture_id {
 // has options.ops ops.
 struct capture {
     struct capture_id id;
+    int64_t planted[PLANT_COUNT]; // ticks that it cost, of all steps
     const struct job *job;
     int64_t base_us; // epoch time of tick 0
     int device;
@@ -305,6 +330,17 @@ void make_capture (struct capture *c, const struct job *job,
                    struct capture_id id);
 void free_capture (struct capture *c);
 
+// maker_plant.c
+struct shape;
+bool is_slow (const struct options *opt, int rank);
+int64_t late_ticks (const struct options *opt, uint64_t shared, int step,
+                    int64_t ticks);
+bool is_late (const struct options *opt, int step);
+int plant_steps (const struct options *opt, enum plant p);
+bool has_plant (const struct options *opt, enum plant p, int rank);
+const char *plant_name (enum plant p);
+const struct shape *small_shape (const struct shape *large);
+
 // maker_traffic.c
 struct shape {
     int64_t chunk;   // bytes of a full packet
@@ -323,6 +359,7 @@ struct transfer {
 };
 extern const struct shape shapes[MAX_SHAPES];
 int64_t slowest_transfer (const struct shape *s, int64_t rate);
+int64_t shape_latency (const struct shape *s);
 int64_t fill_traffic (struct capture *c, size_t op_index,
                       const struct transfer *t);
 

@@ -106,6 +106,10 @@ struct tables *open_tables (const char *path, const struct options *opt,
         if (i == STEP || is_truth || has_communication (opt))
             create_table (t, (enum table)i);
     }
+    if (is_truth)
+        execute (t, "CREATE TABLE Planted (kind TEXT, rank INTEGER, peer "
+                    "INTEGER, step INTEGER, effect_ms NUMERIC, effect_percent "
+                    "NUMERIC)");
     return t;
 }
 
@@ -273,6 +277,33 @@ static void add_step_row (struct tables *t, const struct capture *c,
     close_row (&r, c);
 }
 
+static double step_us (const struct step_row *s)
+{
+    return s->computing + s->not_overlapped + s->free;
+}
+
+// What was planted in this capture: ms in a mean step of those it is in, and
+// how much of the step that is.
+static void add_planted (struct tables *t, const struct capture *c,
+                         enum plant p)
+{
+    const struct options *opt = t->opt;
+    int steps = plant_steps (opt, p);
+    double ms = (double)c->planted[p] / TICKS_PER_MS / steps;
+    double us = 0;
+    for (int step = 0; step < opt->steps; step++)
+        us += step_us (&c->steps[step]) / opt->steps;
+    char sql[SQL_ROOM];
+    snprintf (sql, sizeof sql,
+              "INSERT INTO Planted VALUES ('%s', %d, nullif(%d, -1), "
+              "nullif(%d, -1), %.9g, %.9g)",
+              plant_name (p), c->id.rank,
+              p == P_SLOW_LINK ? opt->slow_dst : -1,
+              p == P_LATE_STEP ? opt->late_step : -1, ms,
+              us > 0 ? 100 * ms * 1000 / us : 0.0);
+    execute (t, sql);
+}
+
 enum which { ALL_OPS, P2P_OPS, COLLECTIVE_OPS };
 
 // All ops come in the order of time.
@@ -295,6 +326,10 @@ void add_capture_rows (struct tables *t, const struct capture *c)
 {
     bool by_time = !t->is_truth || (t->opt->form & FORM_DB) != 0;
     bool comm = has_communication (t->opt);
+    for (int i = 0; i < PLANT_COUNT && t->is_truth; i++) {
+        if (has_plant (t->opt, (enum plant)i, c->id.rank))
+            add_planted (t, c, (enum plant)i);
+    }
     for (int step = 0; step < t->opt->steps; step++) {
         add_step_row (t, c, &c->steps[step]);
         if (!comm)

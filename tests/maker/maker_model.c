@@ -29,6 +29,9 @@
 #define JITTER_SPAN 64
 #define SLOW_NUMERATOR 3
 #define SLOW_DENOMINATOR 2
+#define IDLE_TICKS 25000 // of an idle rank before each op
+#define SMALL_EVERY 2    // transfers of small packets
+#define PERCENT 100
 
 #define OP_OVERHEAD 150  // ticks an op needs beside its transfer
 #define TRANSFER_SLACK 8 // and an 8th of it
@@ -47,6 +50,7 @@
 
 #define QUARTERS 4.0 // an epoch-us double has quarters of a us
 #define US_PER_SECOND 1000000
+#define US_PER_MS 1000
 #define REPEAT_SECONDS 60
 #define OP_ESTIMATE_US 20000
 
@@ -62,7 +66,8 @@ enum purpose {
     D_NULL,
     D_OVERLAP,
     D_PREPARE,
-    D_TAIL
+    D_TAIL,
+    D_SMALL
 };
 
 enum reach { REACH_MESH, REACH_ROOT, REACH_PIPE, REACH_PARTNER };
@@ -94,6 +99,7 @@ struct slot {
     int step;
     int kind;
     int64_t seq;     // number of the op in its groups
+    int64_t turn;    // what decides of which type it is
     uint64_t number; // of the slot in the capture
     uint64_t luck;
     const struct shape *shape;
@@ -120,9 +126,21 @@ static int64_t scaled (const struct sim *s, int rank, int64_t ticks,
 {
     int64_t jitter = (int64_t)(luck % JITTER_SPAN);
     ticks = ticks * (JITTER_ONE + jitter) / JITTER_ONE;
-    if (rank == s->opt->slow_rank)
+    if (is_slow (s->opt, rank))
         ticks = ticks * SLOW_NUMERATOR / SLOW_DENOMINATOR;
     return ticks;
+}
+
+// What is_slow costs of so many ticks is for the truth.
+static void note_slow (struct sim *s, int64_t ticks)
+{
+    int64_t more =
+        ticks - ticks * SLOW_DENOMINATOR / SLOW_NUMERATOR;
+    int rank = s->c->id.rank;
+    if (is_slow (s->opt, rank)) {
+        enum plant p = rank == s->opt->slow_rank ? P_SLOW_RANK : P_SLOW_NODE;
+        s->c->planted[p] += more;
+    }
 }
 
 static struct slot make_slot (const struct sim *s, int step, int k)
@@ -134,12 +152,33 @@ static struct slot make_slot (const struct sim *s, int step, int k)
     slot.kind = k % kinds;
     per_step += slot.kind < s->opt->ops % kinds;
     slot.seq = per_step * step + k / kinds;
+    slot.turn = s->opt->steady ? k / kinds : slot.seq;
     slot.number = (uint64_t)number;
-    slot.luck = draw (s->shared, slot.number);
+    slot.luck = draw (s->shared, s->opt->steady ? (uint64_t)k : slot.number);
     slot.shape = &shapes[slot.luck % MAX_SHAPES];
+    if (s->opt->small_packets &&
+        draw (slot.luck, D_SMALL) % SMALL_EVERY == 0)
+        slot.shape = small_shape (slot.shape);
     slot.pairs = slot.kind == s->job->pp_kind && s->job->pp_size % PAIR == 0 &&
-                 slot.seq % P2P_CYCLE != 0;
+                 slot.turn % P2P_CYCLE != 0;
     return slot;
+}
+
+static bool sends_forward (const struct slot *slot)
+{
+    return slot->turn % P2P_CYCLE == 1;
+}
+
+// A sender of a pipeline with bubbles is late to each of its sends.
+static int64_t bubble_ticks (const struct sim *s, const struct slot *slot,
+                             int rank)
+{
+    if (!slot->pairs || s->opt->bubble_ms == 0)
+        return 0;
+    bool even = s->job->place_of[slot->kind][rank] % PAIR == 0;
+    return sends_forward (slot) == even
+               ? (int64_t)(s->opt->bubble_ms * TICKS_PER_MS)
+               : 0;
 }
 
 static int64_t compute_ticks (const struct sim *s, const struct slot *slot,
@@ -147,12 +186,18 @@ static int64_t compute_ticks (const struct sim *s, const struct slot *slot,
 {
     uint64_t shared = draw (slot->luck, D_COMPUTE);
     int64_t base = COMPUTE_MIN + (int64_t)(shared % COMPUTE_SPAN);
-    return scaled (s, rank, base, draw (s->keys[rank], slot->number));
+    base += late_ticks (s->opt, s->shared, slot->step, base);
+    return scaled (s, rank, base, draw (s->keys[rank], slot->number)) +
+           bubble_ticks (s, slot, rank);
 }
 
-static int64_t gap_ticks (const struct slot *slot)
+static int64_t gap_ticks (const struct sim *s, const struct slot *slot,
+                          int rank)
 {
-    return GAP_MIN + (int64_t)(draw (slot->luck, D_GAP) % GAP_SPAN);
+    if (slot->number % (uint64_t)s->opt->ops == 0)
+        return 0;
+    return GAP_MIN + (int64_t)(draw (slot->luck, D_GAP) % GAP_SPAN) +
+           (rank == s->opt->idle_rank ? IDLE_TICKS : 0);
 }
 
 // Lets members [from, to) of a group meet.
@@ -180,10 +225,9 @@ static void meet (struct sim *s, const struct slot *slot, const struct group *g,
 static void run_slot (struct sim *s, const struct slot *slot)
 {
     const struct job *job = s->job;
-    int64_t gap =
-        slot->number % (uint64_t)s->opt->ops > 0 ? gap_ticks (slot) : 0;
     for (int r = 0; r < s->opt->ranks; r++)
-        s->ready[r] = s->clock[r] + gap + compute_ticks (s, slot, r);
+        s->ready[r] =
+            s->clock[r] + gap_ticks (s, slot, r) + compute_ticks (s, slot, r);
     for (int i = 0; i < job->groups_of_kind[slot->kind]; i++) {
         const struct group *g = &job->groups[job->first_group[slot->kind] + i];
         int stride = slot->pairs ? PAIR : g->size;
@@ -196,11 +240,11 @@ static const struct op_type *type_of (const struct sim *s,
                                       const struct slot *slot, int place)
 {
     if (slot->kind != s->job->pp_kind)
-        return &collectives[(slot->seq + slot->kind) % COLLECTIVES];
+        return &collectives[(slot->turn + slot->kind) % COLLECTIVES];
     if (!slot->pairs)
         return &batch_type;
-    bool forward = slot->seq % P2P_CYCLE == 1;
-    return forward == (place % PAIR == 0) ? &send_type : &receive_type;
+    return sends_forward (slot) == (place % PAIR == 0) ? &send_type
+                                                       : &receive_type;
 }
 
 static int find_peers (const struct sim *s, const struct op_type *type,
@@ -280,12 +324,28 @@ static void keep_op (struct sim *s, const struct slot *slot)
                          .peer_count = find_peers (s, type, g, place, peers),
                          .local = null ? T_NULL : T_LOCAL,
                          .has_local = !bare,
-                         .seq = slot->seq,
+                         .seq = slot->turn,
                          .luck = luck};
     int64_t transit = fill_traffic (c, index, &t);
     set_times (s, op, transit, slot, luck);
     if (type == &receive_type)
         s->bubble += s->latest + s->length - s->start;
+}
+
+// What is planted in the kept rank's slot.
+static void note_op (struct sim *s, const struct slot *slot, int64_t computed,
+                     int64_t overlap)
+{
+    int rank = s->c->id.rank;
+    int64_t *planted = s->c->planted;
+    uint64_t shared = draw (slot->luck, D_COMPUTE);
+    int64_t base = COMPUTE_MIN + (int64_t)(shared % COMPUTE_SPAN);
+    note_slow (s, computed);
+    planted[P_OVERLAP] += s->length - overlap;
+    planted[P_LATE_STEP] += late_ticks (s->opt, s->shared, slot->step, base);
+    if (rank == s->opt->idle_rank &&
+        slot->number % (uint64_t)s->opt->ops != 0)
+        planted[P_IDLE_RANK] += IDLE_TICKS;
 }
 
 // Adds the kept rank's slot to its step.  Values are added up as doubles,
@@ -297,16 +357,21 @@ static void add_to_step (struct sim *s, const struct slot *slot)
     int64_t compute = compute_ticks (s, slot, rank);
     int64_t elapse = s->latest + s->length - s->start;
     int64_t overlap = 0;
-    if (draw (slot->luck, D_OVERLAP) % OVERLAP_EVERY == 0)
+    if (s->opt->overlap >= 0)
+        overlap = scaled (s, rank, s->length * s->opt->overlap / PERCENT,
+                          draw (s->keys[rank], slot->luck));
+    else if (draw (slot->luck, D_OVERLAP) % OVERLAP_EVERY == 0)
         overlap = scaled (s, rank, s->length / OVERLAP_PART,
                           draw (s->keys[rank], slot->luck));
+    if (overlap > s->length)
+        overlap = s->length;
+    note_op (s, slot, compute + overlap, overlap);
     s->c->ops[s->c->op_count - 1].compute = compute;
     s->c->ops[s->c->op_count - 1].overlap = overlap;
     row->computing += (double)(compute + overlap) / TICKS_PER_US;
     row->communication += (double)elapse / TICKS_PER_US;
     row->not_overlapped += (double)(elapse - overlap) / TICKS_PER_US;
-    if (slot->number % (uint64_t)s->opt->ops > 0)
-        row->free += (double)gap_ticks (slot) / TICKS_PER_US;
+    row->free += (double)gap_ticks (s, slot, rank) / TICKS_PER_US;
 }
 
 static double quarters (double us)
@@ -339,8 +404,13 @@ static void close_step (struct sim *s, int step)
     int kept = s->c->id.rank;
     struct step_row *row = &s->c->steps[step];
     int64_t base =
-        (int64_t)(draw (s->shared ^ D_TAIL, (uint64_t)step) % COMPUTE_SPAN);
+        (int64_t)(draw (s->shared ^ D_TAIL,
+                        s->opt->steady ? 0 : (uint64_t)step) % COMPUTE_SPAN);
     base = (base + COMPUTE_MIN) * TAIL_FACTOR;
+    int64_t late = late_ticks (s->opt, s->shared, step, base);
+    base += late;
+    s->c->planted[P_LATE_STEP] += late;
+    s->c->planted[P_BUBBLE] += s->bubble;
     for (int r = 0; r < s->opt->ranks; r++) {
         uint64_t luck = draw (s->keys[r] ^ D_TAIL, (uint64_t)step);
         int64_t tail = scaled (s, r, base, luck);
@@ -348,6 +418,7 @@ static void close_step (struct sim *s, int step)
         if (r == kept) {
             row->computing += (double)tail / TICKS_PER_US;
             row->tail = tail;
+            note_slow (s, tail);
         }
     }
     row->free += GAP_MIN / TICKS_PER_US;
@@ -397,6 +468,10 @@ void make_capture (struct capture *c, const struct job *job,
     c->id = id;
     c->job = job;
     c->base_us = base_time (opt, id);
+    if (id.rank == opt->skew_rank) {
+        c->base_us += (int64_t)opt->skew_ms * US_PER_MS;
+        c->planted[P_SKEW] = (int64_t)(opt->skew_ms * TICKS_PER_MS);
+    }
     c->device = id.rank % opt->ranks_per_host;
     c->steps = make_room ((size_t)opt->steps, sizeof *c->steps);
     for (int i = 0; i < opt->steps; i++)

@@ -15,6 +15,8 @@
 #define MAX_REPEAT 1000
 #define HUGE_DEFAULT (INT64_C (1) << 31)
 #define WORD_ROOM 64
+#define MAX_SKEW 10000000 // ms
+#define MAX_BUBBLE 1000   // ms
 
 enum option_id {
     O_RANKS = 1,
@@ -26,6 +28,14 @@ enum option_id {
     O_SKIP_RANKS,
     O_SLOW_RANK,
     O_SLOW_LINK,
+    O_SLOW_NODE,
+    O_IDLE_RANK,
+    O_LATE_STEP,
+    O_SKEW,
+    O_SMALL_PACKETS,
+    O_OVERLAP,
+    O_BUBBLE,
+    O_STEADY,
     O_FORM,
     O_AGE,
     O_LEVEL,
@@ -55,6 +65,14 @@ static const struct option long_options[] = {
     {"skip-ranks", required_argument, NULL, O_SKIP_RANKS},
     {"slow-rank", required_argument, NULL, O_SLOW_RANK},
     {"slow-link", required_argument, NULL, O_SLOW_LINK},
+    {"slow-node", required_argument, NULL, O_SLOW_NODE},
+    {"idle-rank", required_argument, NULL, O_IDLE_RANK},
+    {"late-step", required_argument, NULL, O_LATE_STEP},
+    {"skew", required_argument, NULL, O_SKEW},
+    {"small-packets", no_argument, NULL, O_SMALL_PACKETS},
+    {"overlap", required_argument, NULL, O_OVERLAP},
+    {"bubble", required_argument, NULL, O_BUBBLE},
+    {"steady", no_argument, NULL, O_STEADY},
     {"form", required_argument, NULL, O_FORM},
     {"age", required_argument, NULL, O_AGE},
     {"level", required_argument, NULL, O_LEVEL},
@@ -125,7 +143,9 @@ static _Noreturn void help (void)
           "makes artificial profiler captures, one directory per rank\n\n"
           "  --ranks N --steps S --ops K --first-step F --seed X\n"
           "  --only-rank R --skip-ranks LIST --ranks-per-host M\n"
-          "  --slow-rank R --slow-link SRC-DST --transports LIST\n"
+          "  --slow-rank R --slow-link SRC-DST --slow-node HOST\n"
+          "  --idle-rank R --late-step STEP --skew RANK:MS --small-packets\n"
+          "  --overlap PERCENT --bubble MS --steady --transports LIST\n"
           "  --form text|db|both|timeline|kernels --age 2023|2024|2025|2026\n"
           "  --level 0|1|2\n"
           "  --layout real|renamed --repeat N\n"
@@ -277,10 +297,54 @@ static void parse_switch (struct options *opt, int id)
     case O_QUIET:
         opt->quiet = true;
         break;
+    case O_SMALL_PACKETS:
+        opt->small_packets = true;
+        break;
+    case O_STEADY:
+        opt->steady = true;
+        break;
     case O_HELP:
         help ();
     default:
         usage ("bad option");
+    }
+}
+
+static void parse_skew (struct options *opt, const char *text)
+{
+    char word[WORD_ROOM];
+    const char *colon = strchr (text, ':');
+    if (colon == NULL || next_word ("skew", text, word) != NULL)
+        usage ("--skew: '%s' is not RANK:MS", text);
+    word[colon - text] = '\0';
+    opt->skew_rank = parse_int ("skew", word, 0, MAX_RANKS - 1);
+    opt->skew_ms = parse_int ("skew", colon + 1, -MAX_SKEW, MAX_SKEW);
+}
+
+static void parse_plant (struct options *opt, int id, const char *arg)
+{
+    int last = MAX_RANKS - 1;
+    switch (id) {
+    case O_SLOW_NODE:
+        opt->slow_node = parse_int ("slow-node", arg, 0, last);
+        break;
+    case O_IDLE_RANK:
+        opt->idle_rank = parse_int ("idle-rank", arg, 0, last);
+        break;
+    case O_LATE_STEP:
+        opt->late_step = parse_int ("late-step", arg, 0, INT_MAX / 2);
+        break;
+    case O_SKEW:
+        parse_skew (opt, arg);
+        break;
+    case O_OVERLAP:
+        opt->overlap = parse_int ("overlap", arg, 0, 100);
+        break;
+    case O_BUBBLE:
+        opt->bubble_ms = parse_int ("bubble", arg, 1, MAX_BUBBLE);
+        break;
+    default:
+        parse_switch (opt, id);
     }
 }
 
@@ -317,7 +381,7 @@ static void parse_style (struct options *opt, int id, const char *arg)
         opt->truth = arg;
         break;
     default:
-        parse_switch (opt, id);
+        parse_plant (opt, id, arg);
     }
 }
 
@@ -392,6 +456,11 @@ static void check_options (struct options *opt)
         usage ("--slow-rank: there is no rank %d", opt->slow_rank);
     if (opt->slow_src >= opt->ranks || opt->slow_dst >= opt->ranks)
         usage ("--slow-link: there is no such rank");
+    if (opt->idle_rank >= opt->ranks || opt->skew_rank >= opt->ranks)
+        usage ("--idle-rank, --skew: there is no such rank");
+    if (opt->slow_node >= 0 &&
+        opt->slow_node > (opt->ranks - 1) / opt->ranks_per_host)
+        usage ("--slow-node: there is no host %d", opt->slow_node);
     if (opt->age < AGE_WITH_SIO)
         opt->transports &= ~(1u << T_SIO);
     if (opt->transports == 0)
@@ -411,6 +480,11 @@ void parse_options (int argc, char **argv, struct options *opt)
                             .slow_rank = -1,
                             .slow_src = -1,
                             .slow_dst = -1,
+                            .slow_node = -1,
+                            .idle_rank = -1,
+                            .late_step = -1,
+                            .skew_rank = -1,
+                            .overlap = -1,
                             .form = FORM_TEXT,
                             .age = 2025,
                             .level = 1,

@@ -43,6 +43,12 @@ int64_t slowest_transfer (const struct shape *s, int64_t rate)
            packet_ticks (s->tail, rate, JITTER_MAX) + 1;
 }
 
+// The part of a transfer that depends on the number of its packets.
+int64_t shape_latency (const struct shape *s)
+{
+    return (s->packets + (s->tail > 0)) * LATENCY;
+}
+
 static void add_packet (struct band *b, enum transport t, int64_t bytes,
                         double ms)
 {
@@ -138,6 +144,21 @@ static void finish_bands (struct op *op)
     }
 }
 
+// What a slow link and small packets cost this link.
+static void note_link (struct capture *c, const struct shape *s,
+                       enum transport t, int dst, int64_t ticks)
+{
+    const struct options *opt = c->job->opt;
+    int64_t rate = link_rate (opt, t, c->id.rank, dst);
+    int64_t usual = link_rate (opt, t, -2, -2);
+    int64_t latency = shape_latency (s);
+    int64_t bytes = s->packets * s->chunk + s->tail;
+    if (rate != usual)
+        c->planted[P_SLOW_LINK] += ticks - ticks * rate / usual;
+    if (s->chunk == SMALL_CHUNK && bytes > SMALL_CHUNK)
+        c->planted[P_SMALL_PACKETS] += latency - LATENCY;
+}
+
 // Makes the op's links and bands; returns the ticks of the first link that
 // leaves the device, 0 if there is none.
 int64_t fill_traffic (struct capture *c, size_t op_index,
@@ -166,6 +187,7 @@ int64_t fill_traffic (struct capture *c, size_t op_index,
         uint64_t luck = draw (t->luck, (uint64_t)i);
         int64_t ticks =
             send_packets (c, l, &op->bands[l->transport], t->shape, rate, luck);
+        note_link (c, t->shape, l->transport, b, ticks);
         if (i == 0)
             first = ticks;
     }
