@@ -13,6 +13,7 @@
 struct samples {
     double *values;
     uint32_t n, max;
+    size_t group_size;          // of a rank: all are of groups so large
     double median;
 };
 
@@ -121,6 +122,20 @@ static double end_ms (const struct arrival *a, const struct arrival *first)
     return (a->start_us - first->start_us) / US_PER_MS + a->elapse_ms;
 }
 
+/* The middle of two ranks is as far from the one as from the other: the larger
+ * a group, the better it knows who is off.
+ */
+static int note_rank (struct samples *s, size_t group_size, double offset)
+{
+    if (group_size < s->group_size)
+        return 0;
+    if (group_size > s->group_size) {
+        s->group_size = group_size;
+        s->n = 0;
+    }
+    return note (s, offset, SAMPLES_MAX);
+}
+
 static int note_op (struct skew *s, const struct arrival *a, size_t n)
 {
     double middle;
@@ -142,8 +157,7 @@ static int note_op (struct skew *s, const struct arrival *a, size_t n)
     s->groups[a->group] = true;
     for (size_t i = 0; i < n; i++) {
         if (reach_rank (s, a[i].rank) < 0 ||
-            note (&s->ranks[a[i].rank], end_ms (&a[i], a) - middle,
-                  SAMPLES_MAX) < 0)
+            note_rank (&s->ranks[a[i].rank], n, end_ms (&a[i], a) - middle) < 0)
             return -ENOMEM;
     }
     return 0;

@@ -222,6 +222,16 @@ static int make_room (struct deriver *d, size_t n, struct err *err)
     return 0;
 }
 
+/* Of a time that is not known there is 0. */
+static bool has_starts (const struct arrival *a, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!(a[i].start_us > 0))
+            return false;
+    }
+    return true;
+}
+
 /* One op, with the rows of all ranks that have it. */
 static int take_op (void *arg, const struct arrival *a, size_t n,
                     struct err *err)
@@ -247,7 +257,7 @@ static int take_op (void *arg, const struct arrival *a, size_t n,
     late = arrival_wait (a, n, d->wait_ms);
     d->by_start += by_start;
     d->by_elapse += !by_start;
-    if (by_start)
+    if (has_starts (a, n))
         rc = skew_add (d->skew, a, n, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         const struct pair one = { a->step, a->group, a[late].rank, a[i].rank,

@@ -221,17 +221,43 @@ static void test_ascend (void **state)
     op (j, 0, "hcom_allReduce__7_0_1", "'7'", "'step1'", "9e15", "10");
     op (j, 1, "hcom_allReduce__7_0_1", "'7'", "'step1'", "NULL", "4");
     op (j, 2, "hcom_allReduce__7_0_1", "'7'", "'step1'", "0", "5.5");
+    // the first op asks no clock, since not all starts are known
     op (j, 0, "hcom_allReduce__7_1_1", "'7'", "'step1'", "1", "2");
-    op (j, 1, "hcom_allReduce__7_1_1", "'7'", "'step1'", "1", "1");
-    op (j, 2, "hcom_allReduce__7_1_1", "'7'", "'step1'", "1", "1");
+    op (j, 1, "hcom_allReduce__7_1_1", "'7'", "'step1'", "1001", "1");
+    op (j, 2, "hcom_allReduce__7_1_1", "'7'", "'step1'", "4001", "1");
     run (j, "UPDATE CommAnalyzerTime SET wait_time=0.5");
     derive (j);
-    check (j, WAITS, "step1|1|1|0|2|7.0|- step1|1|1|2|2|1.5|-");
+    check (j, WAITS, "step1|1|1|0|2|7.0|0.0 step1|1|1|2|2|1.5|3.0");
     check (j, "SELECT DISTINCT wait_time, transit_time FROM CommAnalyzerTime",
            "0.5|-");
-    check (j, "SELECT count(*) FROM CaptureInfo", "0");
+    check (j, "SELECT rank, value FROM CaptureInfo WHERE kind='clock'",
+           "0|0.000000 1|0.000000 2|3.000000");
     check (j, "SELECT value FROM Job WHERE key='wait_rule'",
            "shortest elapse");
+}
+
+/* The middle of two clocks says nothing of either: a rank's largest groups
+ * tell its offset.
+ */
+static void test_clock_of_large_groups (void **state)
+{
+    struct job *j = *state;
+
+    group (j, 1, "7", 0, 2);
+    group (j, 2, "8", 0, 4);
+    for (int r = 0; r < RANKS; r++) {
+        const char *start = r == 1 ? "50001000" : "1000";
+
+        (void)strcpy (j->items[r].capture.framework, "ascend_pt");
+        for (int i = 0; r < 2 && i < 3; i++)
+            op (j, r, "hcom_allReduce__7_1_1", "'7'",
+                (const char *[]){ "'step1'", "'step2'", "'step3'" }[i], start,
+                "1");
+        op (j, r, "hcom_allReduce__8_1_1", "'8'", "'step1'", start, "1");
+    }
+    derive (j);
+    check (j, "SELECT rank, value FROM CaptureInfo WHERE kind='clock'",
+           "0|0.000000 1|50000.000000 2|0.000000 3|0.000000");
 }
 
 /* What cannot be compared is not: a rank or a time that is missing, an op twice
@@ -373,6 +399,7 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_trace),     TEST (test_transports), TEST (test_ascend),
+        TEST (test_clock_of_large_groups),
         TEST (test_left_out),  TEST (test_one_rank),   TEST (test_shared_name),
         TEST (test_p2p),       TEST (test_no_names),   TEST (test_many_pairs),
     };
