@@ -14,6 +14,7 @@
 #include "build/conflicts.h"
 #include "build/part.h"
 #include "build/tables.h"
+#include "derive/rollup.h"
 #include "derive/wait.h"
 
 #include <errno.h>
@@ -333,6 +334,12 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
         rc = tables_write_job (db, &about, job->roster, err);
     if (rc == 0)
         rc = wait_derive (db, job->items, job->nitems, temp, err);
+    if (rc == 0)
+        rc = rollup_derive (db, job->derive ? job->derive->topology : NULL,
+                            err);
+    if (rc == 0)
+        rc = findings_derive (db, job->derive ? job->derive->findings : NULL,
+                              err);
     if (rc == 0)
         rc = tables_index (db, err);
     return rc < 0 ? rc : db_exec (db, "COMMIT", err);

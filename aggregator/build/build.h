@@ -9,6 +9,7 @@
 
 #include "build/publish.h"
 #include "build/roll.h"
+#include "derive/derive.h"
 #include "model/batch.h"
 
 #include <stdatomic.h>
@@ -43,6 +44,7 @@ struct build_job {
     const atomic_bool *cancel;          // becomes true: stop with -EINTR
     const char *job_id, *steps, *inputs;        // for table Job; may be NULL.
                                 // With steps, there must be rows of them
+    const struct derive_options *derive;        // or NULL
 };
 
 struct build_result {

@@ -11,7 +11,7 @@
 
 #include <sqlite3.h>
 
-#define TABLES_SCHEMA_VERSION 2         // PRAGMA user_version
+#define TABLES_SCHEMA_VERSION 3         // PRAGMA user_version
 
 int tables_create (sqlite3 *db, struct err *err);
 int tables_write_captures (sqlite3 *db, const struct roll_item *items,

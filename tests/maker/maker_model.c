@@ -328,8 +328,10 @@ static void keep_op (struct sim *s, const struct slot *slot)
                          .luck = luck};
     int64_t transit = fill_traffic (c, index, &t);
     set_times (s, op, transit, slot, luck);
-    if (type == &receive_type)
+    if (type == &receive_type) {
         s->bubble += s->latest + s->length - s->start;
+        c->planted[P_BUBBLE] += s->latest - s->start;
+    }
 }
 
 // What is planted in the kept rank's slot.
@@ -341,7 +343,8 @@ static void note_op (struct sim *s, const struct slot *slot, int64_t computed,
     uint64_t shared = draw (slot->luck, D_COMPUTE);
     int64_t base = COMPUTE_MIN + (int64_t)(shared % COMPUTE_SPAN);
     note_slow (s, computed);
-    planted[P_OVERLAP] += s->length - overlap;
+    if (strcmp (s->c->ops[s->c->op_count - 1].matrix_type, "receive") != 0)
+        planted[P_OVERLAP] += s->length - overlap;
     planted[P_LATE_STEP] += late_ticks (s->opt, s->shared, slot->step, base);
     if (rank == s->opt->idle_rank &&
         slot->number % (uint64_t)s->opt->ops != 0)
@@ -410,7 +413,6 @@ static void close_step (struct sim *s, int step)
     int64_t late = late_ticks (s->opt, s->shared, step, base);
     base += late;
     s->c->planted[P_LATE_STEP] += late;
-    s->c->planted[P_BUBBLE] += s->bubble;
     for (int r = 0; r < s->opt->ranks; r++) {
         uint64_t luck = draw (s->keys[r] ^ D_TAIL, (uint64_t)step);
         int64_t tail = scaled (s, r, base, luck);

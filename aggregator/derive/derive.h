@@ -1,0 +1,14 @@
+/* aggregator/derive/derive.h - what may be said of deriving */
+#ifndef ROLLCALL_DERIVE_DERIVE_H
+#define ROLLCALL_DERIVE_DERIVE_H
+
+#include "derive/findings.h"
+#include "derive/topology.h"
+
+/* NULL in it, or instead of it: defaults, and no topology. */
+struct derive_options {
+    const struct findings_options *findings;
+    const struct topology *topology;
+};
+
+#endif

@@ -1,0 +1,220 @@
+/* aggregator/derive/finding_prepare.c - what the rules of findings read
+ *
+ * Small tables, of ranks and steps: of the large ones only sums are read.  A
+ * spread is 1.4826 times the median of the distances from the median, which of
+ * normal noise is its standard deviation, and which one rank cannot spoil.
+ */
+#include "derive/finding_rules.h"
+
+#define SPREAD "1.4826*median(abs("
+
+// Ranks with their stage of a pipeline; rank and step in ms, steps in order.
+static const char steps_sql[] =
+    "CREATE TEMP TABLE f_rank AS SELECT r.rank, r.host, ifnull(p.stage, 0) AS"
+    " stage FROM Roster r LEFT JOIN (SELECT m.rank, min(m.group_rank) AS stage"
+    "  FROM CommGroup g JOIN CommGroupMember m ON m.comm_group=g.id"
+    "  WHERE lower(g.pg_name)='pp' GROUP BY m.rank) p ON p.rank=r.rank;"
+    "CREATE TEMP TABLE f_step AS SELECT s.rank, r.host, r.stage, s.step,"
+    " dense_rank() OVER (ORDER BY CAST(s.step AS INTEGER), s.step) AS ord,"
+    " computing, exposed, overlapped, free, bubble, preparing,"
+    " computing+exposed+free AS ms FROM (SELECT rank,"
+    "  ifnull(step, '') AS step, avg(computing)/1000.0 AS computing,"
+    "  avg(communication_not_overlapped)/1000.0 AS exposed,"
+    "  avg(overlapped)/1000.0 AS overlapped, avg(free)/1000.0 AS free,"
+    "  avg(bubble)/1000.0 AS bubble, avg(preparing)/1000.0 AS preparing"
+    "  FROM StepTraceTime WHERE computing IS NOT NULL AND free IS NOT NULL"
+    "  AND communication_not_overlapped IS NOT NULL"
+    "  GROUP BY rank, ifnull(step, '')) s JOIN f_rank r ON r.rank=s.rank;"
+    "CREATE TEMP TABLE f_mean AS SELECT rank, host, avg(ms) AS ms,"
+    " avg(free) AS free, avg(preparing) AS preparing FROM f_step"
+    " GROUP BY rank;"
+    "CREATE TEMP TABLE f_job AS SELECT (SELECT count(DISTINCT ord) FROM f_step)"
+    " AS steps, (SELECT count(DISTINCT rank) FROM f_step) AS ranks,"
+    " (SELECT avg(ms) FROM f_step) AS ms;";
+
+// Hosts whose ranks all compute longer, by step; from the first such step on
+// it must be so in half of the steps.  The baseline is the lower median, so
+// that of two hosts the faster one is it.
+static const char hosts_sql[] =
+    "CREATE TEMP TABLE f_host AS SELECT host, ord, median(computing) AS mid,"
+    " count(*) AS n FROM f_step WHERE host IS NOT NULL GROUP BY host, ord;"
+    "CREATE TEMP TABLE f_host_hit AS SELECT h.host, h.ord, h.mid-b.base AS x,"
+    " b.base, b.hosts>=2 AND h.n>=2"
+    " AND h.mid-b.base>b.base*:slow_host_percent/100"
+    " AND h.mid-b.base>:sigmas*v.spread AND 4*(SELECT count(*) FROM f_step s"
+    "  WHERE s.host=h.host AND s.ord=h.ord AND"
+    "  s.computing>b.base*(1+:slow_host_percent/200))>=3*h.n AS hit"
+    " FROM f_host h JOIN (SELECT ord, median_low(mid) AS base,"
+    "  count(*) AS hosts FROM f_host GROUP BY ord) b ON b.ord=h.ord"
+    " JOIN (SELECT s.ord, " SPREAD "s.computing-h.mid)) AS spread FROM f_step s"
+    "  JOIN f_host h ON h.host=s.host AND h.ord=s.ord GROUP BY s.ord) v"
+    "  ON v.ord=h.ord;"
+    "CREATE TEMP TABLE f_slow_host AS SELECT h.host, f.ord, avg(h.x) AS x,"
+    " avg(h.base) AS base FROM f_host_hit h JOIN (SELECT host, min(ord) AS ord"
+    "  FROM f_host_hit WHERE hit GROUP BY host) f ON f.host=h.host"
+    " AND h.ord>=f.ord GROUP BY h.host HAVING 2*sum(h.hit)>=count(*);";
+
+// A rank is compared with those of its stage, if that has four; of a slow host
+// with those of its host.
+static const char ranks_sql[] =
+    "CREATE TEMP TABLE f_class AS SELECT rank, CASE WHEN host IN (SELECT host"
+    " FROM f_slow_host) THEN 'host '||host WHEN count(*) OVER (PARTITION BY"
+    " stage, host IN (SELECT host FROM f_slow_host))>=4 THEN 'stage '||stage"
+    " ELSE '' END AS class FROM (SELECT DISTINCT rank, host, stage"
+    " FROM f_step);"
+    "CREATE TEMP TABLE f_computing AS SELECT s.rank, s.ord, c.class,"
+    " s.computing FROM f_step s JOIN f_class c ON c.rank=s.rank;"
+    "CREATE TEMP TABLE f_class_base AS SELECT class, ord,"
+    " median(computing) AS base FROM f_computing GROUP BY class, ord;"
+    "CREATE TEMP TABLE f_rank_hit AS SELECT c.rank, c.ord, c.computing-b.base"
+    " AS x, b.base, c.computing-b.base>b.base*:slow_rank_percent/100"
+    " AND c.computing-b.base>:sigmas*v.spread AS hit FROM f_computing c"
+    " JOIN f_class_base b ON b.class=c.class AND b.ord=c.ord"
+    " JOIN (SELECT c.class, c.ord, " SPREAD "c.computing-b.base)) AS spread"
+    "  FROM f_computing c JOIN f_class_base b ON b.class=c.class"
+    "  AND b.ord=c.ord GROUP BY c.class, c.ord) v ON v.class=c.class"
+    "  AND v.ord=c.ord;"
+    "CREATE TEMP TABLE f_slow_rank AS SELECT h.rank, f.ord, avg(h.x) AS x,"
+    " avg(h.base) AS base FROM f_rank_hit h JOIN (SELECT rank, min(ord) AS ord"
+    "  FROM f_rank_hit WHERE hit GROUP BY rank) f ON f.rank=h.rank"
+    " AND h.ord>=f.ord GROUP BY h.rank HAVING 2*sum(h.hit)>=count(*);";
+
+// What a link should need: its data at the median bandwidth of its transport,
+// within hosts or between them, in groups of that kind (others have packets of
+// other sizes).  Of less than a MB the time is latency.
+static const char links_sql[] =
+    "CREATE TEMP TABLE f_use AS SELECT l.src_rank AS src, l.dst_rank AS dst,"
+    " s.host AS src_host, d.host AS dst_host, l.transport_type AS transport,"
+    " s.host IS d.host AS same, ifnull(k.kind, '') AS kind,"
+    " sum(l.transit_size) AS mb, sum(l.transit_time) AS ms,"
+    " sum(l.transit_size)/sum(l.transit_time) AS bw"
+    " FROM Link l LEFT JOIN f_rank s ON s.rank=l.src_rank LEFT JOIN f_rank d"
+    " ON d.rank=l.dst_rank LEFT JOIN GroupKind k ON k.comm_group=l.comm_group"
+    " WHERE l.transit_size>=1 AND l.transit_time>0"
+    " AND l.transport_type IN ('HCCS', 'PCIE', 'RDMA', 'SIO')"
+    " GROUP BY l.src_rank, l.dst_rank, l.transport_type, k.kind;"
+    "CREATE TEMP TABLE f_use_base AS SELECT transport, same, kind,"
+    " median(bw) AS base FROM f_use GROUP BY 1, 2, 3 HAVING count(*)>=4;"
+    "CREATE TEMP TABLE f_link AS SELECT u.src, u.dst, u.src_host, u.dst_host,"
+    " u.same, group_concat(DISTINCT u.transport) AS transport, sum(u.mb) AS mb,"
+    " sum(u.ms) AS ms, sum(u.mb/b.base) AS want FROM f_use u"
+    " JOIN f_use_base b ON b.transport=u.transport AND b.same=u.same"
+    " AND b.kind=u.kind GROUP BY u.src, u.dst;"
+    "CREATE TEMP TABLE f_slow_link AS SELECT l.* FROM f_link l JOIN (SELECT"
+    "  same, " SPREAD "want/ms-1)) AS spread FROM f_link GROUP BY same) v"
+    " ON v.same=l.same WHERE l.want/l.ms<1-:slow_link_percent/100"
+    " AND 1-l.want/l.ms>:sigmas*v.spread;"
+    // half of what a host sends or receives: not the links, but the host
+    "CREATE TEMP TABLE f_end AS SELECT l.src_host AS host, 'sends' AS way,"
+    " l.src AS rank, l.dst AS peer, l.mb, l.ms, l.want, s.src IS NOT NULL AS"
+    " slow FROM f_link l LEFT JOIN f_slow_link s ON s.src=l.src AND"
+    " s.dst=l.dst WHERE NOT l.same UNION ALL SELECT l.dst_host, 'receives',"
+    " l.dst, l.src, l.mb, l.ms, l.want, s.src IS NOT NULL FROM f_link l"
+    " LEFT JOIN f_slow_link s ON s.src=l.src AND s.dst=l.dst WHERE NOT l.same;"
+    "CREATE TEMP TABLE f_slow_port AS SELECT host, way, count(*) AS n,"
+    " sum(slow) AS slow FROM f_end WHERE host IS NOT NULL GROUP BY host, way"
+    " HAVING count(*)>=4 AND 2*sum(slow)>=count(*);";
+
+// Waiting, as ms of an average step: what a rank makes an average member of
+// its groups wait, and how long it waits itself.
+static const char waits_sql[] =
+    "CREATE TEMP TABLE f_caused AS SELECT w.late_rank AS rank, w.comm_group,"
+    " sum(w.wait_ms)/max(g.n-1, 1)/max(j.steps, 1) AS ms FROM Wait w"
+    " JOIN (SELECT comm_group, count(*) AS n FROM CommGroupMember"
+    "  GROUP BY comm_group) g ON g.comm_group=w.comm_group JOIN f_job j"
+    " GROUP BY w.late_rank, w.comm_group;"
+    "CREATE TEMP TABLE f_own AS SELECT w.waiting_rank AS rank,"
+    " sum(w.wait_ms)/max(j.steps, 1) AS ms, sum(CASE WHEN g.type='p2p' THEN 0"
+    " ELSE w.wait_ms END)/max(j.steps, 1) AS collective_ms FROM Wait w"
+    " JOIN CommGroup g ON g.id=w.comm_group JOIN f_job j"
+    " GROUP BY w.waiting_rank;"
+    "CREATE TEMP TABLE f_late AS SELECT m.rank, m.ms AS step_ms,"
+    " ifnull(c.ms, 0) AS ms, ifnull(c.ms, 0)-ifnull(o.ms, 0) AS net"
+    " FROM f_mean m LEFT JOIN (SELECT rank, sum(ms) AS ms FROM f_caused"
+    "  GROUP BY rank) c ON c.rank=m.rank LEFT JOIN f_own o ON o.rank=m.rank;";
+
+// A receive that takes longer than the shortest op of its name in its group (the
+// send, mostly) waits for the other stage.
+static const char bubbles_sql[] =
+    "CREATE TEMP TABLE f_p2p AS SELECT rank, group_name, step,"
+    " substr(hccl_op_name, instr(hccl_op_name, '__')) AS name,"
+    " hccl_op_name LIKE '%rec%' AS receives, elapse_time AS ms"
+    " FROM CommAnalyzerTime WHERE type='p2p' AND hccl_op_name NOT LIKE"
+    " '%batch%' AND instr(hccl_op_name, '__')>0;"
+    "CREATE TEMP TABLE f_bubble AS SELECT p.rank, sum(p.ms-s.ms)/j.steps AS ms"
+    " FROM f_p2p p JOIN (SELECT group_name, step, name, min(ms) AS ms"
+    "  FROM f_p2p GROUP BY group_name, step, name) s ON"
+    "  s.group_name IS p.group_name AND s.step IS p.step AND s.name=p.name"
+    " JOIN f_job j WHERE p.receives GROUP BY p.rank;"
+    "DROP TABLE temp.f_p2p;";
+
+// The median step of all ranks, and where its level rises: the cut that leaves
+// the smallest sum of squares.
+static const char trend_sql[] =
+    "CREATE TEMP TABLE f_trend AS SELECT ord, min(step) AS step,"
+    " median(ms) AS ms FROM f_step GROUP BY ord;"
+    "CREATE TEMP TABLE f_cut AS SELECT ord FROM (SELECT ord,"
+    "  sum(ms) OVER (ORDER BY ord ROWS UNBOUNDED PRECEDING)-ms AS s,"
+    "  row_number() OVER (ORDER BY ord)-1 AS k, count(*) OVER () AS n,"
+    "  sum(ms) OVER () AS whole FROM f_trend) WHERE k>=2 AND n-k>=2"
+    " ORDER BY s*s/k+(whole-s)*(whole-s)/(n-k) DESC LIMIT 1;"
+    "CREATE TEMP TABLE f_before AS SELECT median(t.ms) AS ms FROM f_trend t"
+    " JOIN f_cut c WHERE t.ord<c.ord;"
+    "CREATE TEMP TABLE f_rise AS SELECT c.ord, b.ms AS base,"
+    " avg(t.ms)-b.ms AS x, median(t.ms) AS mid, count(*) AS n,"
+    " max(t.ms) AS most FROM f_trend t JOIN f_cut c JOIN f_before b"
+    " WHERE t.ord>=c.ord GROUP BY c.ord HAVING b.ms>0"
+    " AND median(t.ms)-b.ms>b.ms*:late_steps_percent/100"
+    " AND median(t.ms)-b.ms>:sigmas*(SELECT " SPREAD "e.ms-b.ms)) FROM"
+    "  f_trend e WHERE e.ord<c.ord)"
+    " AND 4*sum(t.ms>b.ms*(1+:late_steps_percent/100))>=3*count(*);"
+    "CREATE TEMP TABLE f_even AS SELECT median(ms) AS mid FROM f_trend t"
+    " WHERE t.ord<ifnull((SELECT ord FROM f_rise), 1e9);"
+    "CREATE TEMP TABLE f_even_spread AS SELECT " SPREAD "t.ms-e.mid)) AS"
+    " spread, count(*) AS n FROM f_trend t JOIN f_even e"
+    " WHERE t.ord<ifnull((SELECT ord FROM f_rise), 1e9);";
+
+static const char clocks_sql[] =
+    "CREATE TEMP TABLE f_clock AS SELECT r.rank, r.host,"
+    " CAST(i.value AS REAL) AS ms, abs(CAST(i.value AS REAL))>:clock_ms AS far"
+    " FROM CaptureInfo i JOIN f_rank r ON r.rank=i.rank WHERE i.kind='clock'"
+    " AND i.name='offset_ms';"
+    // hosts all of whose ranks are off alike
+    "CREATE TEMP TABLE f_clock_host AS SELECT host, min(rank) AS rank,"
+    " median(ms) AS ms, count(*) AS n FROM f_clock WHERE host IS NOT NULL"
+    " GROUP BY host HAVING count(*)>=2 AND sum(far)=count(*)"
+    " AND max(ms)-min(ms)<:clock_ms;";
+
+const char *const finding_prepare[] = { steps_sql, hosts_sql, ranks_sql,
+                                        links_sql, waits_sql, bubbles_sql, trend_sql,
+                                        clocks_sql, NULL };
+
+// One that comes late because it computes longer, was left idle, or has a slow
+// link: the cause is named, and the lateness is a note.
+const char finding_explain[] =
+    "CREATE TEMP TABLE f_cause AS SELECT rank, min(id) AS id FROM (SELECT id,"
+    " rank FROM Finding WHERE kind IN ('slow_rank', 'free_time', 'slow_link')"
+    " UNION ALL SELECT id, peer FROM Finding WHERE kind='slow_link'"
+    " UNION ALL SELECT f.id, r.rank FROM Finding f JOIN f_rank h ON"
+    "  h.rank=f.rank JOIN f_rank r ON r.host=h.host WHERE f.kind IN"
+    "  ('slow_host', 'slow_port')) GROUP BY rank;"
+    "UPDATE Finding SET severity='note', text=text||' This follows from '||"
+    " 'finding '||(SELECT c.id FROM f_cause c WHERE c.rank=Finding.rank)||'.'"
+    " WHERE kind='late_arriver' AND rank IN (SELECT rank FROM f_cause);"
+    "DROP TABLE temp.f_cause;";
+
+const char finding_forget[] =
+    "DROP TABLE temp.f_rank; DROP TABLE temp.f_step; DROP TABLE temp.f_mean;"
+    "DROP TABLE temp.f_job; DROP TABLE temp.f_host; DROP TABLE temp.f_host_hit;"
+    "DROP TABLE temp.f_slow_host; DROP TABLE temp.f_class;"
+    "DROP TABLE temp.f_computing; DROP TABLE temp.f_class_base;"
+    "DROP TABLE temp.f_rank_hit; DROP TABLE temp.f_slow_rank;"
+    "DROP TABLE temp.f_use; DROP TABLE temp.f_use_base; DROP TABLE temp.f_link;"
+    "DROP TABLE temp.f_slow_link; DROP TABLE temp.f_end;"
+    "DROP TABLE temp.f_slow_port;"
+    "DROP TABLE temp.f_caused; DROP TABLE temp.f_own; DROP TABLE temp.f_late;"
+    "DROP TABLE temp.f_trend; DROP TABLE temp.f_cut; DROP TABLE temp.f_before;"
+    "DROP TABLE temp.f_bubble; DROP TABLE temp.f_rise; DROP TABLE temp.f_even;"
+    "DROP TABLE temp.f_even_spread; DROP TABLE temp.f_clock;"
+    "DROP TABLE temp.f_clock_host; DROP TABLE temp.f_packet;"
+    "DROP TABLE temp.f_retry;";
