@@ -35,6 +35,7 @@ static const struct option_spec options[] = {
       "there should be; where that is silent, the highest rank seen." },
     ANALYSER_OPTIONS (struct analyze_options),
     RESULTS_OPTION (struct analyze_options),
+    CLI_DERIVE_OPTIONS (struct analyze_options, derive),
     CLI_FORMAT_OPTIONS (struct analyze_options),
     { "quiet", 'q', OPTION_FLAG, offsetof (struct analyze_options, quiet),
       NULL, NULL, NULL, 0, 0, "No progress and no summary." },
@@ -199,7 +200,7 @@ static int check_options (struct analysis *a)
         return FAIL (EXIT_USAGE, "--analyse-with: name a program, or none");
     if (results_parse (a->opt.only, &a->wanted, &err) < 0)
         return FAIL (EXIT_USAGE, "--only: %s", err.text);
-    return 0;
+    return cli_derive_read (&analyze_command, &a->opt.derive, &a->derive);
 }
 
 static int analyze (struct analysis *a)
@@ -223,6 +224,7 @@ static int analyze (struct analysis *a)
 
 static void fini (struct analysis *a)
 {
+    cli_derive_fini (&a->derive);
     publish_close (&a->out);
     for (size_t i = 0; a->items && i < a->found.n; i++)
         capture_fini (&a->items[i].capture);

@@ -10,6 +10,7 @@
 
 #include "analyze_raw.h"
 #include "cli.h"
+#include "cli_derive.h"
 
 #include "build/build.h"
 #include "extract/extract.h"
@@ -20,6 +21,7 @@ struct analyze_options {
     const char *out, *steps, *only, *analyse_with;
     int64_t jobs, world_size;
     int64_t analyse_jobs, analyse_timeout_ns, analyse_memory;
+    struct cli_derive_options derive;
     bool json, text, quiet;
 };
 
@@ -34,6 +36,7 @@ struct analysis {
     size_t nraw;
     struct steps_filter steps;
     struct roster roster;
+    struct cli_derive derive;
     struct publish out;
     unsigned wanted;                    // of enum results_wanted
     struct results beside;              // what was made of it

@@ -93,6 +93,7 @@ int analyze_build (struct analysis *a, struct build_result *result)
         .items = a->items, .nitems = a->found.n, .roster = &a->roster,
         .threads = (unsigned)a->opt.jobs, .feed = feed, .feed_arg = a,
         .progress_arg = a, .cancel = &analyze_cancelled, .steps = a->opt.steps,
+        .derive = &a->derive.options,
     };
     struct err err = { "" };
     int rc;

@@ -1,5 +1,6 @@
 /* cli/build.c - rollcall build: a job's results again, from what is stored */
 #include "cli.h"
+#include "cli_derive.h"
 
 #include "archive/archive.h"
 #include "base/fileio.h"
@@ -16,6 +17,7 @@ struct build_options {
     const char *root, *out, *only;
     unsigned wanted;
     int64_t threads, world_size;
+    struct cli_derive_options derive;
     bool json, text;
 };
 
@@ -33,6 +35,7 @@ static const struct option_spec options[] = {
     { "threads", 'j', OPTION_INT, offsetof (struct build_options, threads),
       "N", "2", "ROLLCALL_JOBS", 1, BUILD_THREADS_MAX, "Threads." },
     RESULTS_OPTION (struct build_options),
+    CLI_DERIVE_OPTIONS (struct build_options, derive),
     CLI_FORMAT_OPTIONS (struct build_options),
 };
 
@@ -87,7 +90,8 @@ static void note_built (const struct archive *a, const char *job, int64_t seq)
 }
 
 /* Build, and tell what came of it. */
-static int build (const struct build_options *opt, struct archive *a,
+static int build (const struct build_options *opt,
+                  const struct derive_options *derive, struct archive *a,
                   const char *job)
 {
     char out[PATH_MAX];
@@ -112,6 +116,7 @@ static int build (const struct build_options *opt, struct archive *a,
         (int)sizeof (out))
         out[0] = '\0';
     job_build_want (b, opt->wanted);
+    job_build_set_derive (b, derive);
     roster_init (&roster);
     rc = world > 0 ? roster_expect_world (&roster, world, opt->world_size > 0
                                                               ? "--world-size"
@@ -137,6 +142,7 @@ int verb_build (int argc, char **argv)
 {
     struct build_options opt = { .root = NULL };
     struct err err = { "" };
+    struct cli_derive derive;
     struct archive a;
     int rest, status, lock = -1;
 
@@ -150,8 +156,12 @@ int verb_build (int argc, char **argv)
                      argv[rest]);
     if (results_parse (opt.only, &opt.wanted, &err) < 0)
         return FAIL (EXIT_USAGE, "--only: %s", err.text);
-    if ((status = cli_open_archive (&build_command, opt.root, &a)) != 0)
+    if ((status = cli_derive_read (&build_command, &opt.derive, &derive)) != 0)
         return status;
+    if ((status = cli_open_archive (&build_command, opt.root, &a)) != 0) {
+        cli_derive_fini (&derive);
+        return status;
+    }
     // two builds at one place would be in each other's way
     if (!opt.out && (lock = root_lock (opt.root, false, &err)) < 0)
         status = lock == -EBUSY
@@ -160,9 +170,10 @@ int verb_build (int argc, char **argv)
                     "elsewhere", err.text)
             : FAIL (EX_CANTCREAT, "%s", err.text);
     else
-        status = build (&opt, &a, argv[rest]);
+        status = build (&opt, &derive.options, &a, argv[rest]);
     if (lock >= 0)
         (void)close (lock);
     archive_close (&a);
+    cli_derive_fini (&derive);
     return status;
 }

@@ -22,6 +22,8 @@ static const struct verb verbs[] = {
       "two runs: in what they differ by more than noise" },
     { "export", verb_export,
       "a result as a trace for Perfetto or Chrome, or as CSV files" },
+    { "findings", verb_findings,
+      "what is slow in a result, and whose fault it is" },
     { "jobs", verb_jobs, "of which an aggregator has something" },
     { "archive", verb_archive,
       "what an aggregator has: list it, get it back, verify it" },

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/db.h"
+#include "derive/findings.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -24,10 +25,7 @@ static const char schema_sql[] =
     "CREATE TABLE Wait (step TEXT, comm_group INTEGER, late_rank INTEGER,"
     " waiting_rank INTEGER, ops INTEGER, wait_ms NUMERIC,"
     " clock_error_ms NUMERIC);"
-    "CREATE TABLE Finding (id INTEGER PRIMARY KEY, kind TEXT, severity TEXT,"
-    " step TEXT, rank INTEGER, peer INTEGER, comm_group INTEGER,"
-    " effect_ms NUMERIC, effect_percent NUMERIC, value NUMERIC, unit TEXT,"
-    " baseline NUMERIC, text TEXT, hint TEXT, query TEXT, rule TEXT);"
+    "CREATE TABLE Finding " FINDING_COLUMNS ";"
     "CREATE TABLE Job (key TEXT PRIMARY KEY, value TEXT);";
 
 static const char views_sql[] =

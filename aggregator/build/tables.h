@@ -12,6 +12,7 @@
 #include <sqlite3.h>
 
 #define TABLES_SCHEMA_VERSION 3         // PRAGMA user_version
+#define TABLES_WITH_FINDINGS 3          // the first one that has them
 
 int tables_create (sqlite3 *db, struct err *err);
 int tables_write_captures (sqlite3 *db, const struct roll_item *items,

@@ -133,8 +133,8 @@ static const char waits_sql[] =
     " FROM f_mean m LEFT JOIN (SELECT rank, sum(ms) AS ms FROM f_caused"
     "  GROUP BY rank) c ON c.rank=m.rank LEFT JOIN f_own o ON o.rank=m.rank;";
 
-// A receive that takes longer than the shortest op of its name in its group (the
-// send, mostly) waits for the other stage.
+// A receive that takes longer than the shortest op of its name in its group
+// (the send, mostly) waits for the other stage.
 static const char bubbles_sql[] =
     "CREATE TEMP TABLE f_p2p AS SELECT rank, group_name, step,"
     " substr(hccl_op_name, instr(hccl_op_name, '__')) AS name,"
@@ -174,20 +174,25 @@ static const char trend_sql[] =
     " spread, count(*) AS n FROM f_trend t JOIN f_even e"
     " WHERE t.ord<ifnull((SELECT ord FROM f_rise), 1e9);";
 
+// A clock is its host's: how ranks of one host differ is how unevenly ops end,
+// and a rank of its own only if it differs by more than that.
 static const char clocks_sql[] =
-    "CREATE TEMP TABLE f_clock AS SELECT r.rank, r.host,"
-    " CAST(i.value AS REAL) AS ms, abs(CAST(i.value AS REAL))>:clock_ms AS far"
-    " FROM CaptureInfo i JOIN f_rank r ON r.rank=i.rank WHERE i.kind='clock'"
-    " AND i.name='offset_ms';"
-    // hosts all of whose ranks are off alike
-    "CREATE TEMP TABLE f_clock_host AS SELECT host, min(rank) AS rank,"
-    " median(ms) AS ms, count(*) AS n FROM f_clock WHERE host IS NOT NULL"
-    " GROUP BY host HAVING count(*)>=2 AND sum(far)=count(*)"
-    " AND max(ms)-min(ms)<:clock_ms;";
+    "CREATE TEMP TABLE f_offset AS SELECT r.rank, ifnull(r.host, '') AS host,"
+    " CAST(i.value AS REAL) AS ms FROM CaptureInfo i JOIN f_rank r ON"
+    " r.rank=i.rank WHERE i.kind='clock' AND i.name='offset_ms';"
+    "CREATE TEMP TABLE f_clock AS SELECT o.*, h.mid FROM f_offset o JOIN"
+    " (SELECT host, median(ms) AS mid FROM f_offset GROUP BY host) h"
+    " ON h.host=o.host;"
+    "CREATE TEMP TABLE f_clock_noise AS SELECT max(:clock_ms,"
+    " :sigmas*" SPREAD "ms-mid))) AS ms FROM f_clock;"
+    "CREATE TEMP TABLE f_clock_host AS SELECT c.host, min(c.rank) AS rank,"
+    " c.mid AS ms, count(*) AS n FROM f_clock c JOIN f_clock_noise z"
+    " WHERE c.host<>'' AND abs(c.mid)>z.ms GROUP BY c.host"
+    " HAVING count(*)>=2;";
 
-const char *const finding_prepare[] = { steps_sql, hosts_sql, ranks_sql,
-                                        links_sql, waits_sql, bubbles_sql, trend_sql,
-                                        clocks_sql, NULL };
+const char *const finding_prepare[] = { steps_sql, hosts_sql,   ranks_sql,
+                                        links_sql, waits_sql,   bubbles_sql,
+                                        trend_sql, clocks_sql,  NULL };
 
 // One that comes late because it computes longer, was left idle, or has a slow
 // link: the cause is named, and the lateness is a note.
@@ -216,5 +221,6 @@ const char finding_forget[] =
     "DROP TABLE temp.f_trend; DROP TABLE temp.f_cut; DROP TABLE temp.f_before;"
     "DROP TABLE temp.f_bubble; DROP TABLE temp.f_rise; DROP TABLE temp.f_even;"
     "DROP TABLE temp.f_even_spread; DROP TABLE temp.f_clock;"
+    "DROP TABLE temp.f_offset; DROP TABLE temp.f_clock_noise;"
     "DROP TABLE temp.f_clock_host; DROP TABLE temp.f_packet;"
     "DROP TABLE temp.f_retry;";

@@ -51,16 +51,18 @@ const struct finding_rule finding_rules[] = {
       " have such a member: nobody is told to be late in ops that it lacks,"
       " medians are of the ranks that came, and the links it sends over are"
       " unknown.",
-      "Table Roster has the reason for each; analyse again when they are there.",
+      "Table Roster has the reason for each; analyse again when they came.",
       "SELECT rank, host, state, reason FROM Roster WHERE expected AND"
       " state<>'present' ORDER BY rank",
       "Roster.state" },
     { "clock", "note", "ms",
       "SELECT NULL, rank, NULL, NULL, abs(ms), NULL, ms, 0,"
       " 'host '||host||' ('||n||' ranks)', NULL, NULL FROM f_clock_host"
-      " UNION ALL SELECT NULL, rank, NULL, NULL, abs(ms), NULL, ms, 0,"
-      " 'rank '||rank, NULL, NULL FROM f_clock WHERE far AND host NOT IN"
-      " (SELECT host FROM f_clock_host) ORDER BY 5 DESC, 2",
+      " UNION ALL SELECT NULL, c.rank, NULL, NULL, abs(c.ms), NULL, c.ms, 0,"
+      " 'rank '||c.rank, NULL, NULL FROM f_clock c JOIN f_clock_noise z WHERE"
+      " abs(c.ms)>z.ms AND (abs(c.ms-c.mid)>z.ms OR (c.host NOT IN (SELECT"
+      "  host FROM f_clock_host)))"
+      " ORDER BY 5 DESC, 2",
       "The clock of {a} is {value} ms beside those of its groups: do not"
       " compare its times with other ranks'.",
       "Synchronise the hosts' clocks (chronyc tracking); CaptureInfo has the"
@@ -131,25 +133,27 @@ const struct finding_rule finding_rules[] = {
       " 100*(m.free-b.base)/m.ms, m.free, b.base, 'Rank '||m.rank||' is',"
       " CASE WHEN m.preparing>m.free/2 THEN 'it prepares for'||"
       "  ' '||round(m.preparing, 1)||' ms before the first op: input data or"
-      " host code' ELSE 'its host launches too late' END, NULL"
+      " host code' ELSE 'its host launches too late' END,"
+      " 'the median is '||round(b.base, 2)"
       " FROM f_mean m JOIN (SELECT median(free) AS base FROM f_mean) b"
       " JOIN (SELECT " "1.4826*median(abs(m.free-b.base)) AS spread FROM f_mean"
       "  m JOIN (SELECT median(free) AS base FROM f_mean) b) v"
-      " WHERE m.free-b.base>m.ms*:free_rank_percent/100 AND"
+      " WHERE (SELECT ranks FROM f_job)>=3 AND"
+      " m.free-b.base>m.ms*:free_rank_percent/100 AND"
       " m.free-b.base>:sigmas*v.spread"
       " UNION ALL SELECT NULL, NULL, NULL, NULL, median(free),"
       " 100*median(free)/median(ms), median(free), 0, 'The ranks are',"
       " CASE WHEN median(preparing)>median(free)/2 THEN 'they prepare'||"
       "  ' before the first op: input data or host code' ELSE"
-      "  'hosts launch too late' END, NULL FROM f_mean"
+      "  'hosts launch too late' END, 'the median of all' FROM f_mean"
       " HAVING median(free)>median(ms)*:free_percent/100"
       " ORDER BY 5 DESC, 2",
-      "{a} idle for {value} ms a step, usual is {baseline} ms (+{effect} ms,"
-      " {percent} % of the step); the likely cause: {b}.",
+      "{a} idle for {value} ms a step ({c}; +{effect} ms, {percent} % of the"
+      " step). The likely cause: {b}.",
       "Look for slow host calls in ApiStatistic, and at what else runs on the"
       " host's processors.",
-      "SELECT rank, level, api_name, count, total_time FROM ApiStatistic ORDER"
-      " BY total_time DESC LIMIT 16",
+      "SELECT rank, step, free, preparing, computing FROM StepByRank ORDER BY"
+      " free DESC LIMIT 16",
       "free against the median of ranks, or as part of the step" },
     { "late_arriver", NULL, "ms",
       "SELECT NULL, l.rank, (SELECT waiting_rank FROM Wait w WHERE"

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 struct job_build {
+    const struct derive_options *derive;        // or NULL
     struct store *store;
     char job[MESSAGE_NAME_MAX];
     struct ledger_item *sources;        // by roll_item.source
@@ -331,6 +332,12 @@ size_t job_build_left (const struct job_build *b)
     return left;
 }
 
+void job_build_set_derive (struct job_build *b,
+                           const struct derive_options *derive)
+{
+    b->derive = derive;
+}
+
 int job_build_run (struct job_build *b, const char *out, unsigned threads,
                    struct roster *roster, struct build_result *ret,
                    struct err *err)
@@ -338,7 +345,7 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
     struct build_job job = {
         .items = b->items, .nitems = b->n, .roster = roster,
         .threads = threads, .feed = feed, .feed_arg = b,
-        .cancel = &b->cancel, .job_id = b->job,
+        .cancel = &b->cancel, .job_id = b->job, .derive = b->derive,
     };
     struct publish p;
     int rc = publish_open (&p, out, err);

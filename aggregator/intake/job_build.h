@@ -37,6 +37,12 @@ const struct results *job_build_results (const struct job_build *b);
  */
 size_t job_build_left (const struct job_build *b);
 
+/* What is derived, and how; borrowed until job_build_run is over.  NULL, or
+ * never said: by the defaults.
+ */
+void job_build_set_derive (struct job_build *b,
+                           const struct derive_options *derive);
+
 /* Build into OUT/cluster_analysis_output; may run in a thread of its own.
  * -EINTR: another thread has called job_build_cancel.
  */

@@ -1,0 +1,34 @@
+/* cli/cli_derive.c - what a command line says of deriving */
+#include "cli_derive.h"
+
+#include <errno.h>
+#include <string.h>
+
+int cli_derive_read (const struct command_spec *c,
+                     const struct cli_derive_options *opt,
+                     struct cli_derive *ret)
+{
+    struct err err = { "" };
+    int rc = 0;
+
+    memset (ret, 0, sizeof (*ret));
+    findings_defaults (&ret->findings);
+    ret->options.findings = &ret->findings;
+    ret->options.topology = &ret->topology;
+    for (size_t i = 0; i < opt->thresholds.n && rc == 0; i++)
+        rc = findings_set (&ret->findings, opt->thresholds.items[i], &err);
+    if (rc < 0)
+        return cli_fail (c, EXIT_USAGE, "--threshold: %s", err.text);
+    if (opt->topology)
+        rc = topology_read (opt->topology, &ret->topology, &err);
+    if (rc < 0)
+        return cli_fail (c, rc == -EINVAL || rc == -EFBIG ? EX_DATAERR
+                                                          : EX_NOINPUT,
+                         "--topology: %s", err.text);
+    return 0;
+}
+
+void cli_derive_fini (struct cli_derive *d)
+{
+    topology_fini (&d->topology);
+}

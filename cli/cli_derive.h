@@ -1,0 +1,40 @@
+/* cli/cli_derive.h - what a command line says of deriving */
+#ifndef ROLLCALL_CLI_CLI_DERIVE_H
+#define ROLLCALL_CLI_CLI_DERIVE_H
+
+#include "cli.h"
+#include "derive/derive.h"
+
+struct cli_derive_options {
+    struct option_list thresholds;
+    const char *topology;
+};
+
+#define CLI_THRESHOLD_OPTION(type, member) \
+    { "threshold", 0, OPTION_LIST, offsetof (type, member), "NAME=VALUE", \
+      NULL, NULL, 0, 0, \
+      "How large a thing must be to be a finding, as slow_rank_percent=10; " \
+      "rollcall-findings(1) has the names. May be repeated." }
+
+#define CLI_DERIVE_OPTIONS(type, member) \
+    CLI_THRESHOLD_OPTION (type, member.thresholds), \
+    { "topology", 0, OPTION_TEXT, offsetof (type, member.topology), "FILE", \
+      NULL, NULL, 0, 0, \
+      "Which switch and rack each host is at: lines host,switch or " \
+      "host,switch,rack." }
+
+struct cli_derive {
+    struct findings_options findings;
+    struct topology topology;
+    struct derive_options options;      // of the two
+};
+
+/* 0, or EXIT_USAGE for thresholds, or EX_NOINPUT or EX_DATAERR for the file,
+ * after a word to the user; it may be finished in any case.
+ */
+int cli_derive_read (const struct command_spec *c,
+                     const struct cli_derive_options *opt,
+                     struct cli_derive *ret);
+void cli_derive_fini (struct cli_derive *d);
+
+#endif
