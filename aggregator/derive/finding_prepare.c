@@ -52,7 +52,8 @@ static const char hosts_sql[] =
     "CREATE TEMP TABLE f_slow_host AS SELECT h.host, f.ord, avg(h.x) AS x,"
     " avg(h.base) AS base FROM f_host_hit h JOIN (SELECT host, min(ord) AS ord"
     "  FROM f_host_hit WHERE hit GROUP BY host) f ON f.host=h.host"
-    " AND h.ord>=f.ord GROUP BY h.host HAVING 2*sum(h.hit)>=count(*);";
+    " AND h.ord>=f.ord GROUP BY h.host HAVING 2*sum(h.hit)>=count(*)"
+    " AND sum(h.hit)>=(SELECT min(2, steps) FROM f_job);";
 
 // A rank is compared with those of its stage, if that has four; of a slow host
 // with those of its host.
@@ -77,7 +78,8 @@ static const char ranks_sql[] =
     "CREATE TEMP TABLE f_slow_rank AS SELECT h.rank, f.ord, avg(h.x) AS x,"
     " avg(h.base) AS base FROM f_rank_hit h JOIN (SELECT rank, min(ord) AS ord"
     "  FROM f_rank_hit WHERE hit GROUP BY rank) f ON f.rank=h.rank"
-    " AND h.ord>=f.ord GROUP BY h.rank HAVING 2*sum(h.hit)>=count(*);";
+    " AND h.ord>=f.ord GROUP BY h.rank HAVING 2*sum(h.hit)>=count(*)"
+    " AND sum(h.hit)>=(SELECT min(2, steps) FROM f_job);";
 
 // What a link should need: its data at the median bandwidth of its transport,
 // within hosts or between them, in groups of that kind (others have packets of

@@ -42,7 +42,7 @@ const struct finding_rule finding_rules[] = {
       " (SELECT count(*) FROM Roster WHERE expected),"
       " (SELECT group_concat(rank, ', ') FROM (SELECT rank FROM Roster WHERE"
       "   expected AND state<>'present' ORDER BY rank LIMIT 16))||"
-      "   CASE WHEN count(*)>16 THEN ', ...' ELSE '' END,"
+      "   CASE WHEN count(*)>16 THEN ' and more' ELSE '' END,"
       " (SELECT count(DISTINCT m.comm_group) FROM CommGroupMember m JOIN"
       "   Roster r ON r.rank=m.rank WHERE r.expected AND r.state<>'present'),"
       " (SELECT count(*) FROM CommGroup)"

@@ -1,0 +1,426 @@
+/* tests/unit/aggregator/test_findings.c - findings of made tables: those that
+ * made captures cannot show, thresholds, texts
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/db.h"
+#include "build/part.h"
+#include "build/publish.h"
+#include "build/tables.h"
+#include "derive/findings.h"
+#include "derive/median.h"
+#include "derive/rollup.h"
+#include "report/finding_list.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct job {
+    char dir[64], path[PATH_MAX];
+    atomic_bool cancel;
+    struct part *part;
+    sqlite3 *db;
+};
+
+static int setup (void **state)
+{
+    struct job *j = calloc (1, sizeof (*j));
+
+    (void)snprintf (j->dir, sizeof (j->dir), "/tmp/test_findings.XXXXXX");
+    assert_non_null (mkdtemp (j->dir));
+    (void)snprintf (j->path, sizeof (j->path), "%s/db", j->dir);
+    assert_int_equal (part_create (j->path, &j->cancel, &j->part, NULL), 0);
+    assert_int_equal (part_commit (j->part, NULL), 0);
+    j->db = part_db (j->part);
+    assert_int_equal (db_execf (j->db, NULL, "PRAGMA application_id=%d;"
+                                "PRAGMA user_version=%d; BEGIN",
+                                PUBLISH_APPLICATION_ID,
+                                TABLES_SCHEMA_VERSION), 0);
+    assert_int_equal (tables_create (j->db, NULL), 0);
+    assert_int_equal (rollup_derive (j->db, NULL, NULL), 0);
+    *state = j;
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    struct job *j = *state;
+
+    if (!sqlite3_get_autocommit (j->db))
+        assert_int_equal (db_exec (j->db, "COMMIT", NULL), 0);
+    part_destroy (j->part);
+    (void)unlink (j->path);
+    assert_int_equal (rmdir (j->dir), 0);       // nothing else is left
+    free (j);
+    return 0;
+}
+
+static void run (struct job *j, const char *sql)
+{
+    struct err err = { "" };
+
+    if (db_exec (j->db, sql, &err) < 0)
+        fail_msg ("%s", err.text);
+}
+
+/* Ranks on hosts of four, and steps that take 60 + 20 + 1 ms on all. */
+static void ranks (struct job *j, int n, int steps)
+{
+    struct err err = { "" };
+
+    if (db_execf (j->db, &err,
+                  "WITH r(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM r WHERE"
+                  " i+1<%d) INSERT INTO Roster SELECT i, 'h'||(i/4), i, i, 1,"
+                  " 'present', NULL FROM r;"
+                  "WITH s(i) AS (SELECT 10 UNION ALL SELECT i+1 FROM s WHERE"
+                  " i+1<10+%d) INSERT INTO StepTraceTime (step, computing,"
+                  " communication_not_overlapped, overlapped, free, rank)"
+                  " SELECT i, 60000, 20000, 40000, 1000, rank FROM Roster"
+                  " JOIN s", n, steps) < 0)
+        fail_msg ("%s", err.text);
+}
+
+/* Find, and compare what is found: "kind|rank|effect" by ' '. */
+static void found (struct job *j, const struct findings_options *opt,
+                   const char *want)
+{
+    struct err err = { "" };
+    sqlite3_stmt *st = NULL;
+    char got[2048] = "";
+    size_t used = 0;
+
+    if (findings_derive (j->db, opt, &err) < 0)
+        fail_msg ("%s", err.text);
+    assert_int_equal (db_prepare (
+        j->db, "SELECT kind||'|'||ifnull(rank, ifnull(step, ''))||'|'||"
+               "ifnull(round(effect_ms, 2), '') FROM Finding ORDER BY id", &st,
+        NULL), 0);
+    while (sqlite3_step (st) == SQLITE_ROW)
+        used += (size_t)snprintf (got + used, sizeof (got) - used, "%s%s",
+                                  used ? " " : "",
+                                  sqlite3_column_text (st, 0));
+    (void)sqlite3_finalize (st);
+    assert_string_equal (got, want);
+    // nothing temporary is left, so that it can be done again
+    assert_int_equal (db_int (j->db, "SELECT count(*) FROM temp.sqlite_master",
+                              -1), 0);
+}
+
+static void says (struct job *j, const char *part)
+{
+    sqlite3_stmt *st = NULL;
+
+    assert_int_equal (db_prepare (j->db, "SELECT text FROM Finding", &st,
+                                  NULL), 0);
+    assert_int_equal (sqlite3_step (st), SQLITE_ROW);
+    if (!strstr ((const char *)sqlite3_column_text (st, 0), part))
+        fail_msg ("no \"%s\" in: %s", part, sqlite3_column_text (st, 0));
+    (void)sqlite3_finalize (st);
+}
+
+static void test_nothing (void **state)
+{
+    found (*state, NULL, "");
+    ranks (*state, 8, 5);
+    found (*state, NULL, "");
+}
+
+/* It is told once for each op, whose rows all have its transit time. */
+static void test_retransmission (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 4, 1);
+    run (j, "INSERT INTO CommAnalyzerBandwidth SELECT 'hcom_x', 'g', t, 10, ms,"
+            " 0.002, 1, size, 1, 2000, 'step10', 'collective', 2, 3 FROM"
+            " (SELECT 'RDMA' AS t, 4200 AS ms, 5 AS size UNION ALL"
+            "  SELECT 'RDMA', 4200, 6 UNION ALL SELECT 'RDMA', 4000, 7"
+            "  UNION ALL SELECT 'HCCS', 9000, 20)");
+    found (j, NULL, "retransmission|2|4200.0");
+    says (j, "rank 2 in step 10 took 4200 ms (op hcom_x)");
+}
+
+/* Links of eight ranks on two hosts, each to each, 100 MB at 20 GB/s; of those
+ * that 'where' says at 5 GB/s.
+ */
+static void links (struct job *j, const char *where)
+{
+    struct err err = { "" };
+
+    if (db_execf (j->db, &err,
+                  "INSERT INTO Link SELECT 'step10', NULL, s.rank, d.rank,"
+                  " CASE WHEN s.host=d.host THEN 'HCCS' ELSE 'RDMA' END,"
+                  " 'collective', 100, CASE WHEN %s THEN 20 ELSE 5 END, NULL"
+                  " FROM Roster s JOIN Roster d ON s.rank<>d.rank",
+                  where) < 0)
+        fail_msg ("%s", err.text);
+}
+
+static void test_slow_link (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 8, 1);
+    links (j, "s.rank=3 AND d.rank=1");
+    found (j, NULL, "slow_link|3|15.0");
+    says (j, "3 -> 1 over HCCS moves 5 GB/s, the median of its like is 20");
+}
+
+/* Half of what a host sends to others is slow: it is not its links. */
+static void test_slow_port (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 16, 1);
+    links (j, "s.host='h2' AND d.host<>'h2'");
+    found (j, NULL, "slow_port|8|15.0");
+    says (j, "Host h2 sends slowly: 48 of 48 links to other hosts move 5 GB/s");
+}
+
+static void test_contention (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 8, 1);
+    links (j, "0");
+    run (j, "UPDATE Link SET transit_time=10 WHERE transport_type='HCCS';"
+            "INSERT INTO CommAnalyzerBandwidth SELECT 'x', 'g', 'HCCS', 100,"
+            " 10, 10, 1, 20, 5, 10, 'step10', 'collective', rank, 1 FROM"
+            " Roster");
+    found (j, NULL, "bandwidth_contention||3.06");
+}
+
+/* The step is told; the first one is often longer, and is not. */
+static void test_one_late_step (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 4, 8);
+    run (j, "UPDATE StepTraceTime SET computing=90000 WHERE step IN (10, 14)");
+    found (j, NULL, "late_step|14|30.0");
+}
+
+static void test_jitter (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 4, 8);
+    run (j, "UPDATE StepTraceTime SET computing=computing+20000*(step%2)");
+    found (j, NULL, "jitter||14.83");
+}
+
+/* Late from a step on, which counts for all that come after. */
+static void test_slow_since (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 8, 8);
+    run (j, "UPDATE StepTraceTime SET computing=80000 WHERE rank=6 AND"
+            " step>=13");
+    found (j, NULL, "slow_rank|6|20.0");
+    says (j, "since step 13");
+    // two of seven are none, nor is a single one
+    run (j, "DELETE FROM Finding; UPDATE StepTraceTime SET computing=60000 +"
+            " 20000*(step IN (11, 17)) WHERE rank=6");
+    found (j, NULL, "");
+    run (j, "UPDATE StepTraceTime SET computing=60000+20000*(step=17)"
+            " WHERE rank=6");
+    found (j, NULL, "");
+}
+
+static void test_free_time (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 8, 2);
+    run (j, "UPDATE StepTraceTime SET free=20000, preparing=15000");
+    found (j, NULL, "free_time||20.0");
+    says (j, "prepare before the first op");
+}
+
+/* All clocks of a host are off, and one of its ranks alone. */
+static void test_clocks (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 12, 1);
+    run (j, "INSERT INTO CaptureInfo (kind, name, value, rank) SELECT 'clock',"
+            " 'offset_ms', CASE WHEN rank=2 THEN 30 WHEN host='h1' THEN -12.5"
+            " ELSE 0.01*rank END, rank FROM Roster");
+    found (j, NULL, "clock|2|30.0 clock|4|12.5");
+}
+
+static void test_missing (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 6, 1);
+    run (j, "UPDATE Roster SET state='missing' WHERE rank IN (1, 4)");
+    found (j, NULL, "missing_ranks|1|");
+    says (j, "2 of 6 ranks did not come whole: 1, 4.");
+}
+
+static void test_thresholds (void **state)
+{
+    static const char *const bad[] = { "sigmas", "sigma=1", "sigmas=",
+                                       "sigmas=x", "sigmas=-1", "sigmas=inf",
+                                       "=1", "" };
+    struct findings_options opt;
+    struct err err = { "" };
+    struct job *j = *state;
+
+    findings_defaults (&opt);
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++)
+        assert_int_equal (findings_set (&opt, bad[i], &err), -EINVAL);
+    assert_int_equal (findings_set (&opt, "slow_rank_percent=50", &err), 0);
+    ranks (j, 4, 1);
+    run (j, "UPDATE StepTraceTime SET computing=80000 WHERE rank=1");
+    found (j, &opt, "");
+    found (j, NULL, "slow_rank|1|20.0");
+}
+
+/* A host may be called what it likes: its query still runs. */
+static void test_names (void **state)
+{
+    struct job *j = *state;
+    sqlite3_stmt *st = NULL;
+
+    ranks (j, 12, 1);
+    run (j, "UPDATE Roster SET host='it''s {rank}' WHERE host='h1';"
+            "UPDATE StepTraceTime SET computing=80000 WHERE rank IN (4,5,6,7)");
+    found (j, NULL, "slow_host|4|20.0");
+    says (j, "of host it's {rank} compute longer");
+    assert_int_equal (db_prepare (j->db, "SELECT query FROM Finding", &st,
+                                  NULL), 0);
+    assert_int_equal (sqlite3_step (st), SQLITE_ROW);
+    run (j, (const char *)sqlite3_column_text (st, 0));
+    (void)sqlite3_finalize (st);
+}
+
+/* More than so many of a kind are counted only. */
+static void test_many (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 400, 1);
+    run (j, "UPDATE Roster SET host=NULL; UPDATE StepTraceTime SET computing="
+            "80000+rank WHERE rank%3=0");
+    assert_int_equal (findings_derive (j->db, NULL, NULL), 0);
+    assert_int_equal (db_int (j->db, "SELECT count(*) FROM Finding", 0),
+                      FINDINGS_OF_KIND_MAX);
+    assert_int_equal (db_int (j->db, "SELECT value FROM Job WHERE"
+                                     " key='findings_dropped'", 0), 34);
+    assert_int_equal (db_int (j->db, "SELECT rank FROM Finding", 0), 399);
+}
+
+/* Of a finished file: nothing is changed, and what is stored is not seen. */
+static void test_again (void **state)
+{
+    struct job *j = *state;
+    struct findings_options opt;
+    struct finding_list list;
+    struct err err = { "" };
+
+    ranks (j, 4, 1);
+    run (j, "UPDATE StepTraceTime SET computing=80000 WHERE rank=1;"
+            "INSERT INTO Finding (kind, severity) VALUES ('other', 'note');"
+            "COMMIT; PRAGMA locking_mode=NORMAL; SELECT * FROM Roster");
+    findings_defaults (&opt);
+    assert_int_equal (finding_list_read (j->path, &opt, &list, &err), 0);
+    assert_int_equal (list.n, 1);
+    assert_string_equal (list.items[0].kind, "slow_rank");
+    assert_int_equal (list.items[0].peer, FINDING_NONE);
+    assert_true (finding_list_any (&list));
+    finding_list_fini (&list);
+    assert_int_equal (finding_list_read (j->path, NULL, &list, &err), 0);
+    assert_int_equal (list.n, 1);
+    assert_string_equal (list.items[0].kind, "other");
+    assert_false (finding_list_any (&list));
+    finding_list_fini (&list);
+    run (j, "PRAGMA user_version=2");
+    assert_int_equal (finding_list_read (j->path, NULL, &list, &err), -EPROTO);
+}
+
+static void test_median (void **state)
+{
+    struct job *j = *state;
+
+    assert_int_equal (median_register (j->db, NULL), 0);
+    assert_int_equal (db_int (j->db, "SELECT median(x)*10 FROM (SELECT 1 AS x"
+                                     " UNION ALL SELECT 9 UNION ALL SELECT 4"
+                                     " UNION ALL SELECT NULL UNION ALL SELECT"
+                                     " 3)", 0), 35);
+    assert_int_equal (db_int (j->db, "SELECT median_low(x) FROM (SELECT 1 AS x"
+                                     " UNION ALL SELECT 9)", 0), 1);
+    assert_int_equal (db_int (j->db, "SELECT median(NULL) IS NULL", 0), 1);
+}
+
+static void topology_is (struct job *j, const char *text, int want)
+{
+    struct topology t;
+    struct err err = { "" };
+    char path[PATH_MAX];
+    FILE *f;
+
+    (void)snprintf (path, sizeof (path), "%s/topology", j->dir);
+    f = fopen (path, "w");
+    assert_non_null (f);
+    assert_true (fputs (text, f) >= 0);
+    assert_int_equal (fclose (f), 0);
+    if (want < 0)
+        assert_int_equal (topology_read (path, &t, &err), want);
+    else
+        assert_int_equal (topology_read (path, &t, &err), 0);
+    assert_int_equal (t.n, want < 0 ? 0 : want);
+    if (want == 2) {
+        assert_string_equal (t.hosts[0].host, "a");
+        assert_string_equal (t.hosts[0].sw, "s 1");
+        assert_null (t.hosts[0].rack);
+        assert_string_equal (t.hosts[1].rack, "r");
+    }
+    topology_fini (&t);
+    assert_int_equal (unlink (path), 0);
+}
+
+static void test_topology (void **state)
+{
+    struct job *j = *state;
+    struct topology t;
+
+    topology_is (j, "# x\n\nb,s,r\r\n  a , s 1 ,\n", 2);
+    topology_is (j, "", 0);
+    topology_is (j, "a\n", -EINVAL);
+    topology_is (j, "a,\n", -EINVAL);
+    topology_is (j, ",s\n", -EINVAL);
+    topology_is (j, "a,s,r,x\n", -EINVAL);
+    topology_is (j, "a,s\nb,s\na,t\n", -EINVAL);
+    assert_int_equal (topology_read ("/nowhere", &t, NULL), -ENOENT);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown (f, setup, teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST (test_nothing),       TEST (test_retransmission),
+        TEST (test_slow_link),     TEST (test_slow_port),
+        TEST (test_contention),    TEST (test_one_late_step),
+        TEST (test_jitter),        TEST (test_slow_since),
+        TEST (test_free_time),     TEST (test_clocks),
+        TEST (test_missing),       TEST (test_thresholds),
+        TEST (test_names),         TEST (test_many),
+        TEST (test_again),         TEST (test_median),
+        TEST (test_topology),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
