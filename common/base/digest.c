@@ -25,6 +25,11 @@ void digest_hex (const struct digest *d, char out[DIGEST_HEX_SIZE])
     out[2 * DIGEST_SIZE] = '\0';
 }
 
+void digest_base64 (const struct digest *d, char out[DIGEST_BASE64_SIZE])
+{
+    (void)EVP_EncodeBlock ((unsigned char *)out, d->bytes, DIGEST_SIZE);
+}
+
 static int hex_value (char c)
 {
     if (c >= '0' && c <= '9')

@@ -9,6 +9,7 @@
 
 #define DIGEST_SIZE 32                          // bytes
 #define DIGEST_HEX_SIZE (2 * DIGEST_SIZE + 1)   // with the NUL
+#define DIGEST_BASE64_SIZE (4 * ((DIGEST_SIZE + 2) / 3) + 1)
 
 struct digest {
     uint8_t bytes[DIGEST_SIZE];
@@ -18,6 +19,7 @@ struct digest {
 int digest_of (const void *data, size_t size, struct digest *out);
 
 void digest_hex (const struct digest *d, char out[DIGEST_HEX_SIZE]);
+void digest_base64 (const struct digest *d, char out[DIGEST_BASE64_SIZE]);
 
 /* Returns 0, or -EINVAL if 'hex' is not 64 hexadecimal digits. */
 int digest_parse (const char *hex, struct digest *out);

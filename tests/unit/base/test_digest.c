@@ -88,12 +88,25 @@ static void test_refused (void **state)
     assert_memory_equal (&d, &before, sizeof (d));
 }
 
+/* The hash of nothing, as a policy of a page has it. */
+static void test_base64 (void **state)
+{
+    char text[DIGEST_BASE64_SIZE];
+    struct digest d;
+
+    (void)state;
+    assert_int_equal (digest_of ("", 0, &d), 0);
+    digest_base64 (&d, text);
+    assert_string_equal (text, "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_vectors),
         cmocka_unit_test (test_round_trip),
         cmocka_unit_test (test_refused),
+        cmocka_unit_test (test_base64),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
