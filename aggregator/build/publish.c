@@ -24,17 +24,27 @@
 
 int publish_open (struct publish *p, const char *out, struct err *err)
 {
-    const char *tmp = getenv ("TMPDIR");
+    char dir[PATH_MAX];
     struct stat st;
     int rc;
 
     memset (p, 0, sizeof (*p));
     if (stat (out, &st) < 0 && errno != ENOENT)
         return err_sys (err, errno, "cannot use %s", out);
-    if (!fileio_join (p->dir, sizeof (p->dir), out, PUBLISH_OUTPUT_DIR))
+    if (!fileio_join (dir, sizeof (dir), out, PUBLISH_OUTPUT_DIR))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", out);
-    if ((rc = fileio_mkdirs (p->dir, FILEIO_DIR_MODE, err)) < 0)
+    if ((rc = fileio_mkdirs (dir, FILEIO_DIR_MODE, err)) < 0)
         return rc;
+    return publish_open_dir (p, dir, err);
+}
+
+int publish_open_dir (struct publish *p, const char *dir, struct err *err)
+{
+    const char *tmp = getenv ("TMPDIR");
+
+    memset (p, 0, sizeof (*p));
+    if (snprintf (p->dir, sizeof (p->dir), "%s", dir) >= PATH_MAX)
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
     if (access (p->dir, W_OK | X_OK) < 0)
         return err_sys (err, errno, "cannot write into %s", p->dir);
     p->copied = fileio_remote_fs (p->dir) != NULL;

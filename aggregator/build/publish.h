@@ -17,7 +17,7 @@
 #define PUBLISH_OUTPUT_DIR "cluster_analysis_output"
 
 struct publish {
-    char dir[PATH_MAX];         // <out>/cluster_analysis_output
+    char dir[PATH_MAX];         // of the results
     struct scratch work;        // temporary files, below 'dir' or local
     bool copied;                // 'work' is not on the final file system
     struct scratch near;        // below 'dir', for the copy then
@@ -28,6 +28,9 @@ struct publish {
  * builds that died are removed from both places.  -EACCES, -EROFS, -ENOSPC, ... with a sentence.
  */
 int publish_open (struct publish *p, const char *out, struct err *err);
+
+/* The same for results in 'dir' itself, which is there. */
+int publish_open_dir (struct publish *p, const char *dir, struct err *err);
 
 /* Remove what is left of temporary files. */
 void publish_close (struct publish *p);
