@@ -1,0 +1,68 @@
+/* aggregator/report/page_links.c - a page's matrices: links, and who waited */
+#include "report/page_parts.h"
+
+#include "base/db.h"
+
+#define CELLS_MAX "16384"       // four transports of 64 x 64 ends
+
+/* MB per ms is GB/s; a member's rank turns a group's number into ours.  The
+ * sums come first, so that there is less to be joined.
+ */
+static const char links_sql[] =
+    "CREATE TEMP TABLE page_member AS SELECT m.rank, g.group_name,"
+    " m.group_rank, min(g.id) AS comm_group FROM CommGroup g JOIN"
+    " CommGroupMember m ON m.comm_group=g.id GROUP BY 1, 2;"
+    "CREATE INDEX temp.page_member_rank ON page_member(rank, group_name);"
+    "CREATE TEMP TABLE page_peer AS SELECT comm_group, group_rank, rank FROM"
+    " CommGroupMember WHERE group_rank IS NOT NULL;"
+    "CREATE INDEX temp.page_peer_place ON page_peer(comm_group, group_rank);"
+    "CREATE TEMP TABLE page_link AS SELECT x.rank AS src, d.rank AS dst,"
+    " x.transport, sum(x.mb) AS mb, sum(x.ms) AS ms FROM"
+    " (SELECT rank, group_name, src_rank, dst_rank,"
+    "  transport_type AS transport, sum(transit_size) AS mb,"
+    "  sum(transit_time) AS ms FROM CommAnalyzerMatrix"
+    "  WHERE src_rank<>dst_rank AND substr(hccl_op_name, -6)='-total'"
+    "  GROUP BY rank, group_name, src_rank, dst_rank, transport_type) x"
+    " CROSS JOIN temp.page_member o ON o.rank=x.rank"
+    "  AND o.group_name=x.group_name"
+    "  AND o.group_rank=CAST(x.src_rank AS INTEGER)"
+    " CROSS JOIN temp.page_peer d ON d.comm_group=o.comm_group"
+    "  AND d.group_rank=CAST(x.dst_rank AS INTEGER)"
+    " GROUP BY x.rank, d.rank, x.transport;";
+
+/* Of several links that share a cell, the slowest is named: of those that moved
+ * 1 MB, because of less latency is most of the time.
+ */
+static const char cells_sql[] =
+    "SELECT s.an_end AS src, d.an_end AS dst, l.transport, count(*) AS links,"
+    " sum(l.mb) AS mb, sum(l.ms) AS ms,"
+    " min(CASE WHEN l.mb>=1 THEN l.mb/l.ms END) AS slowest,"
+    " l.src AS slowest_src, l.dst AS slowest_dst FROM temp.page_link l"
+    " JOIN temp.page_rank s ON s.rank=l.src JOIN temp.page_rank d ON"
+    " d.rank=l.dst WHERE l.ms>0 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+    " LIMIT " CELLS_MAX;
+
+static const char waits_sql[] =
+    "SELECT a.an_end AS waiting, b.an_end AS late, sum(w.wait_ms) AS wait_ms,"
+    " sum(w.ops) AS ops FROM Wait w JOIN temp.page_rank a ON"
+    " a.rank=w.waiting_rank JOIN temp.page_rank b ON b.rank=w.late_rank"
+    " GROUP BY 1, 2 ORDER BY 1, 2 LIMIT " CELLS_MAX;
+
+static const char ends_sql[] =
+    "SELECT e.first, e.last, e.ranks, a.host AS host, z.host AS last_host,"
+    " e.hosts FROM (SELECT p.an_end, min(p.rank) AS first, max(p.rank) AS last,"
+    "  count(*) AS ranks, count(DISTINCT r.host) AS hosts FROM temp.page_rank p"
+    "  JOIN Roster r ON r.rank=p.rank GROUP BY p.an_end) e"
+    " JOIN Roster a ON a.rank=e.first JOIN Roster z ON z.rank=e.last"
+    " ORDER BY e.an_end";
+
+int page_links (struct page *p, struct err *err)
+{
+    int rc = db_exec (p->db, links_sql, err);
+
+    if (rc == 0)
+        rc = page_rows (p, "ends", ends_sql, err);
+    if (rc == 0)
+        rc = page_rows (p, "links", cells_sql, err);
+    return rc < 0 ? rc : page_rows (p, "waits", waits_sql, err);
+}
