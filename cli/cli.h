@@ -29,6 +29,7 @@ int verb_compare (int argc, char **argv);
 int verb_export (int argc, char **argv);
 int verb_query (int argc, char **argv);
 int verb_findings (int argc, char **argv);
+int verb_report (int argc, char **argv);
 int verb_jobs (int argc, char **argv);
 int verb_run (int argc, char **argv);
 int verb_fsck (int argc, char **argv);

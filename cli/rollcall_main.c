@@ -24,6 +24,8 @@ static const struct verb verbs[] = {
       "a result as a trace for Perfetto or Chrome, or as CSV files" },
     { "findings", verb_findings,
       "what is slow in a result, and whose fault it is" },
+    { "report", verb_report,
+      "a result as one HTML page: findings, charts, tables" },
     { "jobs", verb_jobs, "of which an aggregator has something" },
     { "archive", verb_archive,
       "what an aggregator has: list it, get it back, verify it" },
