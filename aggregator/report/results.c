@@ -5,6 +5,7 @@
 #include "build/build.h"
 #include "derive/cluster.h"
 #include "report/cluster_text.h"
+#include "report/page.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -65,6 +66,21 @@ static int make_texts (struct publish *out, const char *analysis_db,
     return rc;
 }
 
+static int make_page (struct publish *out, const char *analysis_db,
+                      unsigned threads, const atomic_bool *cancel,
+                      struct results *ret, struct err *err)
+{
+    struct result_file *f = &ret->files[ret->n];
+    int rc = page_make (out, analysis_db, PAGE_NAME, cancel, f->kept, err);
+
+    (void)threads;
+    if (rc == 0 && !fileio_join (f->path, sizeof (f->path), out->dir,
+                                 PAGE_NAME))
+        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", out->dir);
+    ret->n += rc == 0;
+    return rc;
+}
+
 static const struct {
     const char *name;
     enum results_wanted bit;
@@ -76,6 +92,7 @@ static const struct {
     { BUILD_DB_NAME, RESULTS_ANALYSIS_DB, NULL },
     { CLUSTER_DB_NAME, RESULTS_CLUSTER_DB, make_cluster_db },
     { "text", RESULTS_TEXT, make_texts },
+    { PAGE_NAME, RESULTS_PAGE, make_page },     // the texts need the first file
 };
 
 #define KINDS (sizeof (kinds) / sizeof (kinds[0]))

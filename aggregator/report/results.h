@@ -17,18 +17,20 @@ enum results_wanted {
     RESULTS_ANALYSIS_DB = 1,
     RESULTS_CLUSTER_DB = 2,
     RESULTS_TEXT = 4,           // four files, made from cluster_analysis.db
+    RESULTS_PAGE = 8,           // report.html
 };
 
-#define RESULTS_DEFAULT (RESULTS_ANALYSIS_DB | RESULTS_CLUSTER_DB)
+#define RESULTS_DEFAULT \
+    (RESULTS_ANALYSIS_DB | RESULTS_CLUSTER_DB | RESULTS_PAGE)
 #define RESULTS_FILES_MAX 8     // beside analysis.db
 
 /* What --only says, for the table of options of a struct with this member. */
 #define RESULTS_OPTION(type) \
     { "only", 0, OPTION_TEXT, offsetof (type, only), "NAME,...", NULL, \
       NULL, 0, 0, \
-      "Make only these results: analysis.db, cluster_analysis.db, and text, " \
-      "which are the four text files of cluster tools, and not made unless " \
-      "they are named. analysis.db is always made, since the others are made " \
+      "Make only these results: analysis.db, cluster_analysis.db, " \
+      "report.html, and text, which are the four text files of cluster " \
+      "tools, and not made unless they are named. analysis.db is always made, since the others are made " \
       "from it, and cluster_analysis.db with text." }
 
 /* From a list of names, "analysis.db,cluster_analysis.db"; NULL is the default.

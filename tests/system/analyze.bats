@@ -417,7 +417,7 @@ json ()
     is "kept" precious "$(sql "SELECT name FROM sqlite_schema" \
                           "$d/analysis.db.before-rollcall")"
     analyze
-    is "files" 4 "$(find "$d" -type f | wc -l)"
+    is "files" 5 "$(find "$d" -type f | wc -l)"
 }
 
 @test "the result is whole, and says what it is" {

@@ -253,7 +253,7 @@ no_rows_differ ()
     is "kept" precious "$(sql "SELECT name FROM sqlite_schema" \
         "$CLUSTER.before-rollcall")"
     analyze
-    is "files" 3 "$(find out/cluster_analysis_output -type f | wc -l)"
+    is "files" 4 "$(find out/cluster_analysis_output -type f | wc -l)"
     analyze --only analysis.db,cluster.db
     expect_status 2
     shows "\"cluster.db\" is not among the results"
@@ -285,7 +285,7 @@ json ()
     cp -r out first
     analyze --only text
     diff -r -x analysis.db first out || fail "not the same again" || return
-    is "files" 6 "$(find out/cluster_analysis_output -type f | wc -l)"
+    is "files" 7 "$(find out/cluster_analysis_output -type f | wc -l)"
     is "groups" "$(cluster "SELECT count(*) FROM CommunicationGroupMapping")" \
         "$(sqlite3 :memory: "SELECT json_array_length(readfile(
            'out/cluster_analysis_output/communication_group.json'),

@@ -8,7 +8,8 @@
 
 TABLES="CommAnalyzerTime CommAnalyzerBandwidth CommAnalyzerMatrix StepTraceTime"
 EXTRAS="CaptureInfo MemoryPeak OperatorStatistic ApiStatistic OtherFile"
-RESULTS=$'analysis.db\ncluster_analysis.db'     # all that is made by default
+# all that is made by default
+RESULTS=$'analysis.db\ncluster_analysis.db\nreport.html'
 
 setup ()
 {
