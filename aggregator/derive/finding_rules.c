@@ -167,11 +167,11 @@ const struct finding_rule finding_rules[] = {
       "  c.rank=l.rank ORDER BY c.ms DESC, 1 LIMIT 1),"
       " (SELECT count(*) FROM f_blame w WHERE w.late_rank=l.rank)"
       " FROM f_late l JOIN f_job j"
-      " JOIN (SELECT median(net) AS base, median(ms) AS ms FROM f_late) b"
-      " JOIN (SELECT 1.4826*median(abs(l.net-b.base)) AS spread FROM f_late l"
-      "  JOIN (SELECT median(net) AS base FROM f_late) b) v"
+      " JOIN (SELECT median(ms) AS ms FROM f_late) b"
+      " JOIN (SELECT 1.4826*median(abs(l.ms-b.ms)) AS spread FROM f_late l"
+      "  JOIN (SELECT median(ms) AS ms FROM f_late) b) v"
       " WHERE l.net>l.step_ms*:late_arriver_percent/100 AND"
-      " l.net-b.base>:sigmas*v.spread ORDER BY l.ms DESC, l.rank",
+      " l.ms-b.ms>:sigmas*v.spread ORDER BY l.ms DESC, l.rank",
       "{c} ranks wait for rank {rank}, an average one {effect} ms a step"
       " ({percent} %); most of all rank {peer}, {a} ms, and most in group {b}.",
       "View Blame is who waits for whom, table Wait has it by group and step.",

@@ -532,6 +532,9 @@ matched ()
     is "more than 30 ms in each step" 2 \
         "$(sql "SELECT count(*) FROM (SELECT step FROM Wait WHERE late_rank=5
                 GROUP BY step HAVING max(wait_ms) > 30)")"
+    # the others wait as unevenly as they are late: that is no noise of it
+    is "found" "5|21" "$(sql "SELECT rank, CAST(effect_ms AS INTEGER) FROM
+        Finding WHERE kind='late_arriver'")"
 }
 
 # They have no rank of their own: the trace's name says whose they are.
