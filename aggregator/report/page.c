@@ -227,23 +227,26 @@ static int put_page (FILE *f, const char *json, size_t n)
 static int save (const char *path, const char *json, size_t n,
                  struct err *err)
 {
-    int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                   FILEIO_FILE_MODE);
-    FILE *f = fd < 0 ? NULL : fdopen (fd, "w");
-    int rc = f ? 0 : -errno;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream (&text, &size);
+    int fd = -1, rc = f ? put_page (f, json, n) : -ENOMEM;
 
-    if (!f) {
-        if (fd >= 0)
-            (void)close (fd);
-        return err_sys (err, -rc, "cannot write %s", path);
-    }
-    rc = put_page (f, json, n);
-    errno = EIO;                // stdio forgets why an earlier write failed
-    if (rc == 0 && (fflush (f) != 0 || ferror (f) ||
-                    fchmod (fd, FILEIO_FILE_MODE) < 0 || fsync (fd) < 0))
+    if (f && ferror (f) && rc == 0)
+        rc = -ENOMEM;
+    if (f && fclose (f) != 0 && rc == 0)
+        rc = -ENOMEM;
+    if (rc == 0)
+        fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                   FILEIO_FILE_MODE);
+    if (rc == 0 && (fd < 0 || fchmod (fd, FILEIO_FILE_MODE) < 0))
         rc = -errno;
-    if (fclose (f) != 0 && rc == 0)
+    if (rc == 0 && (rc = fileio_write_all (fd, text, size)) == 0 &&
+        fsync (fd) < 0)
         rc = -errno;
+    if (fd >= 0 && close (fd) < 0 && rc == 0)
+        rc = -errno;
+    free (text);
     return rc < 0 ? err_sys (err, -rc, "cannot write %s", path) : 0;
 }
 

@@ -232,7 +232,7 @@ raw_captures ()
         service
     done
     wait "$sender" || fail "$(cat agent.log)"
-    eventually captures_are 3
+    LIMIT=40 eventually captures_are 3 || fail "$(cat service.log)"
     as_analyzed
     stop_service
     is "items" "$(($(find job -type f | wc -l) + 3))" \
