@@ -232,7 +232,8 @@ raw_captures ()
         service
     done
     wait "$sender" || fail "$(cat agent.log)"
-    LIMIT=40 eventually captures_are 3 || fail "$(cat service.log)"
+    # a build rests three times as long as it took, which may be long
+    LIMIT=180 eventually captures_are 3 || fail "$(cat service.log)"
     as_analyzed
     stop_service
     is "items" "$(($(find job -type f | wc -l) + 3))" \
