@@ -156,6 +156,11 @@ static void fini (void *state)
     texts_fini (&s->ops);
 }
 
+// viewers draw no others
+#define TRANSPORT \
+    "CASE WHEN transport_type IN ('HCCS','PCIE','RDMA','LOCAL','SIO') THEN" \
+    " transport_type END"
+
 const struct cluster_table cluster_matrix = {
     .source = "CommAnalyzerMatrix",
     .name = "ClusterCommunicationMatrix",
@@ -168,11 +173,11 @@ const struct cluster_table cluster_matrix = {
              "ClusterCommunicationMatrix (group_name, step, hccl_op_name)",
     .insert = "INSERT INTO ClusterCommunicationMatrix SELECT"
               " ifnull(step,'step'), clean(hccl_op_name), group_taken(),"
-              " link_end(0), link_end(1), transport_type, clean(op_name),"
+              " link_end(0), link_end(1), " TRANSPORT ", clean(op_name),"
               " transit_size, transit_time, rate(transit_size, transit_time)"
               " FROM a.CommAnalyzerMatrix WHERE rowid BETWEEN ?1 AND ?2 AND"
               " take(rank, hccl_op_name, group_name, step, src_rank, dst_rank,"
-              " transport_type, transit_size, transit_time)",
+              " " TRANSPORT ", transit_size, transit_time)",
     .insert_total = "INSERT INTO ClusterCommunicationMatrix VALUES (?2,"
                     " '" CLUSTER_TOTAL "', ?3, ?4, ?5, ?6, '', ?7, ?8,"
                     " rate(?7, ?8))",

@@ -54,6 +54,15 @@ near ()
     rules_hold
 }
 
+@test "a transport that viewers do not know is NULL" {
+    make
+    sed -i 's/"HCCS"/"NVLINK"/' job/*/ASCEND_PROFILER_OUTPUT/*matrix.json
+    analyze
+    is "in analysis.db" 1 "$(sql "SELECT count(*) > 0 FROM CommAnalyzerMatrix
+        WHERE transport_type = 'NVLINK'")"
+    rules_hold
+}
+
 # breaks RULE SQL: that rule is found broken, and no other is needed for it
 breaks ()
 {
