@@ -143,6 +143,10 @@ int verb_export (int argc, char **argv)
     if (!opt.perfetto && !opt.chrome && !opt.csv)
         return FAIL (EXIT_USAGE, "as what? --perfetto FILE, --chrome FILE or "
                      "--csv DIR");
+    if (!opt.perfetto && !opt.chrome &&
+        (opt.rank >= 0 || opt.step || opt.raw_clocks))
+        return FAIL (EXIT_USAGE, "--rank, --step and --raw-clocks are of a "
+                     "trace; --csv writes everything");
     if (argc - rest > 1)
         return FAIL (EXIT_USAGE, "\"%s\" is too much", argv[rest + 1]);
     if ((status = cli_find_result (&export_command,

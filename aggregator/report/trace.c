@@ -291,6 +291,7 @@ static int each (struct trace *t, const char *sql,
 static int make_offsets (struct trace *t, struct err *err)
 {
     int rc = db_exec (t->db,
+                      "DROP TABLE IF EXISTS temp.Offset;"
                       "CREATE TEMP TABLE Offset (rank INTEGER PRIMARY KEY,"
                       " value REAL)", err);
 

@@ -124,8 +124,7 @@ apart ()
     is "ranks and steps" "1|step 11" "$(trace "SELECT DISTINCT pid, name FROM e
         WHERE cat = 'step'")"
     is "other ranks" 0 "$(trace "SELECT count(*) FROM e WHERE pid <> 1")"
-    "$ROLLCALL" export --chrome all.json out >/dev/null
-    "$ROLLCALL" export --quiet --perfetto all.json.gz out >said
+    "$ROLLCALL" export --quiet --chrome all.json --perfetto all.json.gz out >said
     "$ROLLCALL" export --perfetto - out >stdout.json
     [ ! -s said ]
     gzip -dc all.json.gz | cmp - all.json
@@ -188,6 +187,10 @@ apart ()
     run "$ROLLCALL" export --csv tables out
     expect_status 73
     shows "not empty"
+    # it would be all ranks all the same
+    run "$ROLLCALL" export --csv others --rank 1 out
+    expect_status 2
+    [ ! -e others ]
 }
 
 # nulls_empty TABLE: its columns, for comparing what .import makes of NULL
