@@ -271,7 +271,7 @@ const struct finding_rule finding_rules[] = {
       "  w.rank=s.rank) WHERE o+e>0 AND 100*o/(o+e)<:hidden_percent AND"
       " 100*e/ms>:exposed_percent",
       "Only {value} % of the communication is hidden by computing: {effect} ms"
-      " a step ({percent} %) are spent in transfers, beside waiting and"
+      " a step ({percent} %) are not, beside what is known of waiting and of"
       " pipeline bubbles.",
       "Overlap the gradients' reduction with the backward pass, and gathering"
       " with the forward pass; KindStep shows which groups take the time.",
