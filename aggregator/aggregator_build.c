@@ -75,6 +75,7 @@ void aggregator_name_out (const struct aggregator *a, const char *job,
 
 static void prepare_build (struct aggregator *a, struct served *s)
 {
+    a->build_rc = 0;            // the one before may have failed
     a->build_err.text[0] = '\0';
     memset (&a->built, 0, sizeof (a->built));
     roster_init (&a->roster);

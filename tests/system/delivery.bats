@@ -174,6 +174,21 @@ SCRIPT
     stop_service
 }
 
+# a failure is forgotten when the next build begins
+@test "a build that fails is tried again" {
+    make
+    mkdir -p root/jobs/j
+    touch root/jobs/j/cluster_analysis_output   # where a directory is to be
+    service
+    run agent --once job
+    expect_status 0
+    build_failed () { grep -q "event=build-failed job=j" service.log; }
+    eventually build_failed
+    rm root/jobs/j/cluster_analysis_output
+    eventually captures_are 4 || fail "$(cat service.log)"
+    stop_service
+}
+
 @test "an agent is killed in the middle and started again" {
     make --ranks 8 --ops 300
     service
