@@ -155,7 +155,8 @@ struct group {
     int kind;
     int size;
     int *members;
-    int64_t min_rate; // bytes per tick of the slowest used link
+    int64_t min_rate;   // bytes per tick of the slowest used link
+    int64_t usual_rate; // and if none is slow on purpose
 };
 
 struct job {

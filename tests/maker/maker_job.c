@@ -90,11 +90,13 @@ static void lower_rate (const struct job *job, struct group *g, int from,
     int64_t rate = link_rate (job->opt, t, a, b);
     if (rate < g->min_rate)
         g->min_rate = rate;
+    if (rates[t] < g->usual_rate)
+        g->usual_rate = rates[t];
 }
 
 static void find_min_rate (const struct job *job, struct group *g)
 {
-    g->min_rate = rates[T_LOCAL];
+    g->min_rate = g->usual_rate = rates[T_LOCAL];
     for (int place = 0; place < g->size; place++) {
         int peers[MAX_PEERS];
         int count = peers_of (job, g, place, peers);

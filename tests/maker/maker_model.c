@@ -117,6 +117,7 @@ struct sim {
     int64_t start;      // of the kept rank's op
     int64_t latest;     // arrival of the last member
     int64_t length;     // of the op after that
+    int64_t usual;      // and if no link were slow on purpose
     int64_t first_tick; // of the step's first computing
     int64_t bubble;
 };
@@ -200,6 +201,12 @@ static int64_t gap_ticks (const struct sim *s, const struct slot *slot,
            (rank == s->opt->idle_rank ? IDLE_TICKS : 0);
 }
 
+static int64_t op_length (const struct slot *slot, int64_t rate)
+{
+    int64_t ticks = slowest_transfer (slot->shape, rate);
+    return ticks + ticks / TRANSFER_SLACK + OP_OVERHEAD;
+}
+
 // Lets members [from, to) of a group meet.
 static void meet (struct sim *s, const struct slot *slot, const struct group *g,
                   int from, int to)
@@ -209,8 +216,7 @@ static void meet (struct sim *s, const struct slot *slot, const struct group *g,
         if (s->ready[g->members[i]] > latest)
             latest = s->ready[g->members[i]];
     }
-    int64_t length = slowest_transfer (slot->shape, g->min_rate);
-    length += length / TRANSFER_SLACK + OP_OVERHEAD;
+    int64_t length = op_length (slot, g->min_rate);
     for (int i = from; i < to; i++) {
         int rank = g->members[i];
         s->clock[rank] = latest + length;
@@ -218,6 +224,7 @@ static void meet (struct sim *s, const struct slot *slot, const struct group *g,
             s->start = s->ready[rank];
             s->latest = latest;
             s->length = length;
+            s->usual = op_length (slot, g->usual_rate);
         }
     }
 }
@@ -351,8 +358,9 @@ static void note_op (struct sim *s, const struct slot *slot, int64_t computed,
         planted[P_IDLE_RANK] += IDLE_TICKS;
 }
 
-// Adds the kept rank's slot to its step.  Values are added up as doubles,
-// as the profiler does, so they carry the usual noise in the last digits.
+// Adds the kept rank's slot to its step.  Values are added up as doubles, as
+// the profiler does, so they carry the usual noise in the last digits.  What
+// is computed beside an op does not depend on a link that is slow on purpose.
 static void add_to_step (struct sim *s, const struct slot *slot)
 {
     int rank = s->c->id.rank;
@@ -361,10 +369,10 @@ static void add_to_step (struct sim *s, const struct slot *slot)
     int64_t elapse = s->latest + s->length - s->start;
     int64_t overlap = 0;
     if (s->opt->overlap >= 0)
-        overlap = scaled (s, rank, s->length * s->opt->overlap / PERCENT,
+        overlap = scaled (s, rank, s->usual * s->opt->overlap / PERCENT,
                           draw (s->keys[rank], slot->luck));
     else if (draw (slot->luck, D_OVERLAP) % OVERLAP_EVERY == 0)
-        overlap = scaled (s, rank, s->length / OVERLAP_PART,
+        overlap = scaled (s, rank, s->usual / OVERLAP_PART,
                           draw (s->keys[rank], slot->luck));
     if (overlap > s->length)
         overlap = s->length;
