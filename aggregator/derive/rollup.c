@@ -9,7 +9,7 @@ static const char tables_sql[] =
     " transit_time NUMERIC, bandwidth NUMERIC);"
     "CREATE TABLE GroupTime (step TEXT, comm_group INTEGER, rank INTEGER,"
     " ops INTEGER, elapse_time NUMERIC, wait_time NUMERIC,"
-    " transit_time NUMERIC);"
+    " synchronization_time NUMERIC, transit_time NUMERIC);"
     "CREATE TABLE Topology (host TEXT PRIMARY KEY, switch TEXT, rack TEXT);";
 
 // The two tables by which ranks within groups become ranks, with an index
@@ -25,14 +25,15 @@ static const char groups_sql[] =
 
 static const char fill_sql[] =
     "INSERT INTO GroupTime SELECT x.step, g.comm_group, x.rank, x.ops,"
-    " x.elapse, x.wait, x.transit FROM (SELECT rank, step, group_name,"
+    " x.elapse, x.wait, x.sync, x.transit FROM (SELECT rank, step, group_name,"
     "  count(*) AS ops, sum(elapse_time) AS elapse, sum(wait_time) AS wait,"
-    "  sum(transit_time) AS transit FROM CommAnalyzerTime"
+    "  sum(synchronization_time) AS sync, sum(transit_time) AS transit"
+    "  FROM CommAnalyzerTime"
     "  GROUP BY rank, step, group_name) x"
     " CROSS JOIN r_group g ON g.rank=x.rank AND g.group_name=x.group_name;"
     // MB per ms is GB/s
     "INSERT INTO Link SELECT x.step, g.comm_group, x.rank, d.rank,"
-    " x.transport_type, x.type, x.mb, x.ms, x.mb/nullif(x.ms, 0) FROM"
+    " x.transport_type, x.type, x.mb, x.ms, 1.0*x.mb/nullif(x.ms, 0) FROM"
     " (SELECT rank, step, group_name, src_rank, dst_rank, transport_type, type,"
     "  sum(transit_size) AS mb, sum(transit_time) AS ms"
     "  FROM CommAnalyzerMatrix WHERE src_rank<>dst_rank"
@@ -71,7 +72,8 @@ static const char views_sql[] =
     "CREATE VIEW P2PPair AS SELECT src_rank, dst_rank, transport_type,"
     " count(DISTINCT step) AS steps, sum(transit_size) AS transit_size,"
     " sum(transit_time) AS transit_time,"
-    " sum(transit_size)/nullif(sum(transit_time), 0) AS bandwidth FROM Link"
+    " 1.0*sum(transit_size)/nullif(sum(transit_time), 0) AS bandwidth"
+    " FROM Link"
     " WHERE type='p2p' GROUP BY src_rank, dst_rank, transport_type;"
     "CREATE VIEW Blame AS SELECT step, late_rank, waiting_rank,"
     " count(*) AS groups, sum(ops) AS ops, sum(wait_ms) AS wait_ms,"
@@ -80,7 +82,7 @@ static const char views_sql[] =
     "CREATE VIEW HostLink AS SELECT s.host AS src_host, d.host AS dst_host,"
     " l.transport_type, count(DISTINCT l.src_rank*1000000+l.dst_rank) AS links,"
     " sum(l.transit_size) AS transit_size, sum(l.transit_time) AS transit_time,"
-    " sum(l.transit_size)/nullif(sum(l.transit_time), 0) AS bandwidth"
+    " 1.0*sum(l.transit_size)/nullif(sum(l.transit_time), 0) AS bandwidth"
     " FROM Link l LEFT JOIN Roster s ON s.rank=l.src_rank"
     " LEFT JOIN Roster d ON d.rank=l.dst_rank GROUP BY 1, 2, 3;"
     "CREATE VIEW SwitchStep AS SELECT t.rack, t.switch, s.step,"
@@ -94,7 +96,7 @@ static const char views_sql[] =
     " s.switch AS src_switch, d.rack AS dst_rack, d.switch AS dst_switch,"
     " h.transport_type, sum(h.links) AS links,"
     " sum(h.transit_size) AS transit_size, sum(h.transit_time) AS transit_time,"
-    " sum(h.transit_size)/nullif(sum(h.transit_time), 0) AS bandwidth"
+    " 1.0*sum(h.transit_size)/nullif(sum(h.transit_time), 0) AS bandwidth"
     " FROM HostLink h LEFT JOIN Topology s ON s.host=h.src_host"
     " LEFT JOIN Topology d ON d.host=h.dst_host GROUP BY 1, 2, 3, 4, 5;";
 

@@ -40,7 +40,7 @@ static const struct {
       " sum(elapse_time), step FROM CommAnalyzerTime"
       " GROUP BY kind, rank, step ORDER BY kind" },
     { "bandwidth: ", "GB/s", 1, false,
-      "SELECT transport_type, rank, sum(mb)/sum(ms), step FROM"
+      "SELECT transport_type, rank, 1.0*sum(mb)/sum(ms), step FROM"
       " (SELECT transport_type, rank, step, max(transit_size) AS mb,"
       "  max(transit_time) AS ms FROM CommAnalyzerBandwidth"
       "  WHERE transport_type<>'SDMA' AND transit_time>0"

@@ -59,7 +59,7 @@ const struct query queries[] = {
     // of less than 1 MB all is latency
     { "links", "links, by transfers of 1 MB and more; slowest of a kind first",
       "SELECT x.transport_type AS transport, o.rank AS src, d.rank AS dst,\n"
-      " round(sum(transit_size)/sum(transit_time),3) AS bandwidth_gbps,\n"
+      " round(1.0*sum(transit_size)/sum(transit_time),3) AS bandwidth_gbps,\n"
       " round(sum(transit_size),3) AS size_mb,\n"
       " round(sum(transit_time),3) AS time_ms\n"
       "FROM CommAnalyzerMatrix x\n"
@@ -121,7 +121,7 @@ const struct query queries[] = {
       "SELECT transport_type AS transport, package_size AS packet_mb,\n"
       " sum(count) AS packets, round(sum(total_duration),3) AS time_ms,\n"
       " CASE WHEN sum(total_duration)>0 AND package_size>0 THEN\n"
-      "  round(sum(count)*package_size/sum(total_duration),3) END"
+      "  round(1.0*sum(count)*package_size/sum(total_duration),3) END"
       " AS bandwidth_gbps\n"
       "FROM CommAnalyzerBandwidth\n"
       "WHERE " THIS_RANK " AND " THIS_COMM_STEP "\n"

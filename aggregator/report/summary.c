@@ -229,7 +229,7 @@ static int find_slow_link (sqlite3 *db, struct summary *s, struct err *err)
 {
     // MB per ms is GB/s; a member's rank turns a group's number into ours
     static const char sql[] =
-        "SELECT x.rank, d.rank, x.transport, sum(x.mb)/sum(x.ms) FROM"
+        "SELECT x.rank, d.rank, x.transport, total(x.mb)/total(x.ms) FROM"
         " (SELECT rank, group_name, src_rank, dst_rank,"
         "  transport_type AS transport, sum(transit_size) AS mb,"
         "  sum(transit_time) AS ms FROM CommAnalyzerMatrix"
