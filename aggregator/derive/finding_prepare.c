@@ -58,26 +58,38 @@ static const char hosts_sql[] =
     " AND h.ord>=f.ord GROUP BY h.host HAVING 2*sum(h.hit)>=count(*)"
     " AND sum(h.hit)>=(SELECT min(2, steps) FROM f_job);";
 
-// A rank is compared with those of its stage, if that has four; of a slow host
-// with those of its host.
+// A rank is compared with those of its stage, or with all if that has no other;
+// of a slow host with those of its host.  What is noise the ranks of a class
+// tell, or of two alone how their difference varies over the steps; of two the
+// faster one is the baseline.
 static const char ranks_sql[] =
-    "CREATE TEMP TABLE f_class AS SELECT rank, CASE WHEN host IN (SELECT host"
-    " FROM f_slow_host) THEN 'host '||host WHEN count(*) OVER (PARTITION BY"
-    " stage, host IN (SELECT host FROM f_slow_host))>=4 THEN 'stage '||stage"
-    " ELSE '' END AS class FROM (SELECT DISTINCT rank, host, stage"
-    " FROM f_step);"
+    "CREATE TEMP TABLE f_class AS SELECT rank, CASE WHEN slow THEN"
+    " 'host '||host WHEN count(*) OVER (PARTITION BY stage, slow)>=2 THEN"
+    " 'stage '||stage ELSE '' END AS class FROM (SELECT DISTINCT rank, host,"
+    "  stage, ifnull(host IN (SELECT host FROM f_slow_host), 0) AS slow"
+    "  FROM f_step);"
     "CREATE TEMP TABLE f_computing AS SELECT s.rank, s.ord, c.class,"
     " s.computing FROM f_step s JOIN f_class c ON c.rank=s.rank;"
-    "CREATE TEMP TABLE f_class_base AS SELECT class, ord,"
-    " median(computing) AS base FROM f_computing GROUP BY class, ord;"
+    "CREATE TEMP TABLE f_class_base AS SELECT class, ord, CASE count(*) WHEN 2"
+    " THEN median_low(computing) ELSE median(computing) END AS base,"
+    " count(*) AS n, max(rank) AS last FROM f_computing GROUP BY class, ord;"
+    "CREATE TEMP TABLE f_pair AS SELECT c.class, c.ord, sum(CASE WHEN"
+    " c.rank=b.last THEN c.computing ELSE -c.computing END) AS x"
+    " FROM f_computing c JOIN f_class_base b ON b.class=c.class AND"
+    " b.ord=c.ord WHERE b.n=2 GROUP BY c.class, c.ord;"
+    "CREATE TEMP TABLE f_noise AS SELECT c.class, c.ord,"
+    " " SPREAD "c.computing-b.base)) AS spread FROM f_computing c"
+    " JOIN f_class_base b ON b.class=c.class AND b.ord=c.ord WHERE b.n>2"
+    " GROUP BY c.class, c.ord UNION ALL SELECT p.class, p.ord, v.spread"
+    " FROM f_pair p JOIN (SELECT p.class, " SPREAD "p.x-m.mid)) AS spread"
+    "  FROM f_pair p JOIN (SELECT class, median(x) AS mid FROM f_pair"
+    "   GROUP BY class) m ON m.class=p.class GROUP BY p.class"
+    "  HAVING count(*)>=2) v ON v.class=p.class;"
     "CREATE TEMP TABLE f_rank_hit AS SELECT c.rank, c.ord, c.computing-b.base"
     " AS x, b.base, c.computing-b.base>b.base*:slow_rank_percent/100"
     " AND c.computing-b.base>:sigmas*v.spread AS hit FROM f_computing c"
     " JOIN f_class_base b ON b.class=c.class AND b.ord=c.ord"
-    " JOIN (SELECT c.class, c.ord, " SPREAD "c.computing-b.base)) AS spread"
-    "  FROM f_computing c JOIN f_class_base b ON b.class=c.class"
-    "  AND b.ord=c.ord GROUP BY c.class, c.ord) v ON v.class=c.class"
-    "  AND v.ord=c.ord;"
+    " JOIN f_noise v ON v.class=c.class AND v.ord=c.ord;"
     "CREATE TEMP TABLE f_slow_rank AS SELECT h.rank, f.ord, avg(h.x) AS x,"
     " avg(h.base) AS base FROM f_rank_hit h JOIN (SELECT rank, min(ord) AS ord"
     "  FROM f_rank_hit WHERE hit GROUP BY rank) f ON f.rank=h.rank"
@@ -91,8 +103,8 @@ static const char links_sql[] =
     "CREATE TEMP TABLE f_use AS SELECT l.src_rank AS src, l.dst_rank AS dst,"
     " s.host AS src_host, d.host AS dst_host, l.transport_type AS transport,"
     " s.host IS d.host AS same, ifnull(k.kind, '') AS kind,"
-    " sum(l.transit_size) AS mb, sum(l.transit_time) AS ms,"
-    " sum(l.transit_size)/sum(l.transit_time) AS bw"
+    " total(l.transit_size) AS mb, total(l.transit_time) AS ms,"
+    " total(l.transit_size)/total(l.transit_time) AS bw"
     " FROM Link l LEFT JOIN f_rank s ON s.rank=l.src_rank LEFT JOIN f_rank d"
     " ON d.rank=l.dst_rank LEFT JOIN GroupKind k ON k.comm_group=l.comm_group"
     " WHERE l.transit_size>=1 AND l.transit_time>0"
@@ -121,25 +133,31 @@ static const char links_sql[] =
     " HAVING count(*)>=4 AND 2*sum(slow)>=count(*);";
 
 // Waiting, as ms of an average step: what a rank makes an average member of
-// its groups wait, and how long it waits itself.
+// a group wait, in the group where that is most, and how long it waits itself.
+// Before its first transfer an op waits for others, as the profiler sees it.
 static const char waits_sql[] =
     "CREATE TEMP TABLE f_caused AS SELECT w.late_rank AS rank, w.comm_group,"
-    " sum(w.wait_ms)/max(g.n-1, 1)/max(j.steps, 1) AS ms FROM Wait w"
+    " total(w.wait_ms)/max(g.n-1, 1)/max(j.steps, 1) AS ms FROM Wait w"
     " JOIN (SELECT comm_group, count(*) AS n FROM CommGroupMember"
     "  GROUP BY comm_group) g ON g.comm_group=w.comm_group JOIN f_job j"
     " GROUP BY w.late_rank, w.comm_group;"
     "CREATE TEMP TABLE f_own AS SELECT w.waiting_rank AS rank,"
-    " sum(w.wait_ms)/max(j.steps, 1) AS ms, sum(CASE WHEN g.type='p2p' THEN 0"
+    " total(w.wait_ms)/max(j.steps, 1) AS ms,"
+    " total(CASE WHEN g.type='p2p' THEN 0"
     " ELSE w.wait_ms END)/max(j.steps, 1) AS collective_ms FROM Wait w"
     " JOIN CommGroup g ON g.id=w.comm_group JOIN f_job j"
     " GROUP BY w.waiting_rank;"
     "CREATE TEMP TABLE f_blame AS SELECT late_rank, waiting_rank,"
-    " sum(wait_ms) AS ms FROM Wait GROUP BY late_rank, waiting_rank;"
+    " total(wait_ms) AS ms FROM Wait GROUP BY late_rank, waiting_rank;"
     "CREATE INDEX temp.f_blame_rank ON f_blame(late_rank);"
     "CREATE TEMP TABLE f_late AS SELECT m.rank, m.ms AS step_ms,"
     " ifnull(c.ms, 0) AS ms, ifnull(c.ms, 0)-ifnull(o.ms, 0) AS net"
-    " FROM f_mean m LEFT JOIN (SELECT rank, sum(ms) AS ms FROM f_caused"
-    "  GROUP BY rank) c ON c.rank=m.rank LEFT JOIN f_own o ON o.rank=m.rank;";
+    " FROM f_mean m LEFT JOIN (SELECT rank, max(ms) AS ms FROM f_caused"
+    "  GROUP BY rank) c ON c.rank=m.rank LEFT JOIN f_own o ON o.rank=m.rank;"
+    "CREATE TEMP TABLE f_sync AS SELECT t.rank,"
+    " total(t.synchronization_time)/max(j.steps, 1) AS ms FROM GroupTime t"
+    " JOIN CommGroup g ON g.id=t.comm_group JOIN f_job j WHERE g.type<>'p2p'"
+    " GROUP BY t.rank;";
 
 // A receive that takes longer than the shortest op of its name in its group
 // (the send, mostly) waits for the other stage.
@@ -147,12 +165,13 @@ static const char bubbles_sql[] =
     "CREATE TEMP TABLE f_p2p AS SELECT rank, group_name, step,"
     " substr(hccl_op_name, instr(hccl_op_name, '__')) AS name,"
     " hccl_op_name LIKE '%rec%' AS receives, elapse_time AS ms"
-    " FROM CommAnalyzerTime WHERE type='p2p' AND hccl_op_name NOT LIKE"
-    " '%batch%' AND instr(hccl_op_name, '__')>0;"
-    "CREATE TEMP TABLE f_bubble AS SELECT p.rank, sum(p.ms-s.ms)/j.steps AS ms"
+    " FROM CommAnalyzerTime WHERE type='p2p' AND group_name IS NOT NULL"
+    " AND hccl_op_name NOT LIKE '%batch%' AND instr(hccl_op_name, '__')>0;"
+    "CREATE TEMP TABLE f_bubble AS SELECT p.rank,"
+    " total(p.ms-s.ms)/j.steps AS ms"
     " FROM f_p2p p JOIN (SELECT group_name, step, name, min(ms) AS ms"
     "  FROM f_p2p GROUP BY group_name, step, name) s ON"
-    "  s.group_name IS p.group_name AND s.step IS p.step AND s.name=p.name"
+    "  s.group_name=p.group_name AND s.step IS p.step AND s.name=p.name"
     " JOIN f_job j WHERE p.receives GROUP BY p.rank;"
     "DROP TABLE temp.f_p2p;";
 
@@ -203,7 +222,8 @@ const char *const finding_prepare[] = { steps_sql, hosts_sql,   ranks_sql,
                                         trend_sql, clocks_sql,  NULL };
 
 // One that comes late because it computes longer, was left idle, or has a slow
-// link: the cause is named, and the lateness is a note.
+// link: the cause is named, and the lateness is a note.  So it is of one that
+// may have waited for a missing rank, in a group without the rank that waits.
 const char finding_explain[] =
     "CREATE TEMP TABLE f_cause AS SELECT rank, min(id) AS id FROM (SELECT id,"
     " rank FROM Finding WHERE kind IN ('slow_rank', 'free_time', 'slow_link')"
@@ -214,19 +234,33 @@ const char finding_explain[] =
     "UPDATE Finding SET severity='note', text=text||' This follows from '||"
     " 'finding '||(SELECT c.id FROM f_cause c WHERE c.rank=Finding.rank)||'.'"
     " WHERE kind='late_arriver' AND rank IN (SELECT rank FROM f_cause);"
-    "DROP TABLE temp.f_cause;";
+    "DROP TABLE temp.f_cause;"
+    "CREATE TEMP TABLE f_absent AS SELECT f.id, min(a.rank) AS rank"
+    " FROM Finding f JOIN CommGroupMember m ON m.rank=f.rank"
+    " JOIN CommGroupMember a ON a.comm_group=m.comm_group"
+    " JOIN Roster r ON r.rank=a.rank WHERE f.kind='late_arriver' AND"
+    " f.severity<>'note' AND r.expected AND r.state<>'present' AND NOT EXISTS"
+    "  (SELECT 1 FROM CommGroupMember p WHERE p.comm_group=m.comm_group AND"
+    "   p.rank=f.peer) AND EXISTS (SELECT 1 FROM GroupTime t WHERE"
+    "   t.comm_group=m.comm_group AND t.rank=m.rank) GROUP BY f.id;"
+    "UPDATE Finding SET severity='note', text=text||' It may itself have"
+    " waited for rank '||(SELECT a.rank FROM f_absent a WHERE"
+    "  a.id=Finding.id)||', which is missing.' WHERE id IN (SELECT id FROM"
+    "  f_absent);"
+    "DROP TABLE temp.f_absent;";
 
 const char finding_forget[] =
     "DROP TABLE temp.f_rank; DROP TABLE temp.f_step; DROP TABLE temp.f_mean;"
     "DROP TABLE temp.f_job; DROP TABLE temp.f_host; DROP TABLE temp.f_host_hit;"
     "DROP TABLE temp.f_slow_host; DROP TABLE temp.f_class;"
     "DROP TABLE temp.f_computing; DROP TABLE temp.f_class_base;"
+    "DROP TABLE temp.f_pair; DROP TABLE temp.f_noise;"
     "DROP TABLE temp.f_rank_hit; DROP TABLE temp.f_slow_rank;"
     "DROP TABLE temp.f_use; DROP TABLE temp.f_use_base; DROP TABLE temp.f_link;"
     "DROP TABLE temp.f_slow_link; DROP TABLE temp.f_end;"
     "DROP TABLE temp.f_slow_port;"
     "DROP TABLE temp.f_caused; DROP TABLE temp.f_own; DROP TABLE temp.f_late;"
-    "DROP TABLE temp.f_blame;"
+    "DROP TABLE temp.f_blame; DROP TABLE temp.f_sync;"
     "DROP TABLE temp.f_trend; DROP TABLE temp.f_cut; DROP TABLE temp.f_before;"
     "DROP TABLE temp.f_bubble; DROP TABLE temp.f_rise; DROP TABLE temp.f_even;"
     "DROP TABLE temp.f_even_spread; DROP TABLE temp.f_clock;"

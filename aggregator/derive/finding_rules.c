@@ -43,14 +43,15 @@ const struct finding_rule finding_rules[] = {
       " (SELECT group_concat(rank, ', ') FROM (SELECT rank FROM Roster WHERE"
       "   expected AND state<>'present' ORDER BY rank LIMIT 16))||"
       "   CASE WHEN count(*)>16 THEN ' and more' ELSE '' END,"
-      " (SELECT count(DISTINCT m.comm_group) FROM CommGroupMember m JOIN"
-      "   Roster r ON r.rank=m.rank WHERE r.expected AND r.state<>'present'),"
-      " (SELECT count(*) FROM CommGroup)"
+      " (SELECT CASE WHEN count(*)>0 THEN ' '||count(*)||' of '||(SELECT"
+      "   count(*) FROM CommGroup)||' groups have such a member: nobody is"
+      " told to be late in ops that it lacks, who waited for it may look late"
+      " elsewhere, and the links it sends over are unknown.' ELSE '' END FROM"
+      "  (SELECT DISTINCT m.comm_group FROM CommGroupMember m JOIN Roster r ON"
+      "   r.rank=m.rank WHERE r.expected AND r.state<>'present')), NULL"
       " FROM Roster WHERE expected AND state<>'present' HAVING count(*)>0",
-      "{value} of {baseline} ranks did not come whole: {a}. {b} of {c} groups"
-      " have such a member: nobody is told to be late in ops that it lacks,"
-      " medians are of the ranks that came, and the links it sends over are"
-      " unknown.",
+      "{value} of {baseline} ranks did not come whole: {a}.{b} Medians are of"
+      " the ranks that came.",
       "Table Roster has the reason for each; analyse again when they came.",
       "SELECT rank, host, state, reason FROM Roster WHERE expected AND"
       " state<>'present' ORDER BY rank",
@@ -87,10 +88,12 @@ const struct finding_rule finding_rules[] = {
     { "slow_rank", NULL, "ms",
       "SELECT " FIRST ("r.ord") ", r.rank, NULL, NULL, x, 100*x/(SELECT"
       " avg(s.ms) FROM f_step s WHERE s.rank=r.rank AND s.ord>=r.ord), base+x,"
-      " base, " SINCE ("r.ord") ", (SELECT class FROM f_class c WHERE"
-      " c.rank=r.rank), NULL FROM f_slow_rank r ORDER BY x DESC, r.rank",
+      " base, " SINCE ("r.ord") ", CASE WHEN (SELECT class FROM f_class c"
+      " WHERE c.rank=r.rank)='' AND (SELECT max(stage) FROM f_rank)>0 THEN"
+      "  ' Or its stage of the pipeline has more to do.' ELSE '' END, NULL"
+      " FROM f_slow_rank r ORDER BY x DESC, r.rank",
       "Rank {rank} computes longer, {a}: {value} ms a step, the median of its"
-      " like is {baseline} ms (+{effect} ms, {percent} % of the step).",
+      " like is {baseline} ms (+{effect} ms, {percent} % of the step).{b}",
       "Compare its operators with another rank's in OperatorStatistic: all"
       " longer is the device (frequency, temperature), a few are its data.",
       "SELECT rank, step, computing FROM StepByRank ORDER BY rank={rank} DESC,"
@@ -172,8 +175,8 @@ const struct finding_rule finding_rules[] = {
       "  JOIN (SELECT median(ms) AS ms FROM f_late) b) v"
       " WHERE l.net>l.step_ms*:late_arriver_percent/100 AND"
       " l.ms-b.ms>:sigmas*v.spread ORDER BY l.ms DESC, l.rank",
-      "{c} ranks wait for rank {rank}, an average one {effect} ms a step"
-      " ({percent} %); most of all rank {peer}, {a} ms, and most in group {b}.",
+      "{c} ranks wait for rank {rank}, most in group {b}: an average member"
+      " {effect} ms a step ({percent} %). Rank {peer} waits most, {a} ms.",
       "View Blame is who waits for whom, table Wait has it by group and step.",
       "SELECT step, comm_group, waiting_rank, ops, wait_ms FROM Wait WHERE"
       " late_rank={rank} ORDER BY wait_ms DESC LIMIT 32",
@@ -266,25 +269,26 @@ const struct finding_rule finding_rules[] = {
     { "poor_overlap", NULL, "%",
       "SELECT NULL, NULL, NULL, NULL, e, 100*e/ms, 100*o/(o+e),"
       " :hidden_percent, NULL, NULL, NULL FROM (SELECT avg(s.overlapped) AS o,"
-      "  avg(max(s.exposed-ifnull(s.bubble, 0)-ifnull(w.collective_ms, 0), 0))"
-      "  AS e, avg(s.ms) AS ms FROM f_step s LEFT JOIN f_own w ON"
-      "  w.rank=s.rank) WHERE o+e>0 AND 100*o/(o+e)<:hidden_percent AND"
+      "  avg(max(s.exposed-ifnull(s.bubble, 0)-max(ifnull(w.collective_ms, 0),"
+      "   ifnull(y.ms, 0)), 0)) AS e, avg(s.ms) AS ms FROM f_step s"
+      "  LEFT JOIN f_own w ON w.rank=s.rank LEFT JOIN f_sync y ON"
+      "  y.rank=s.rank) WHERE o+e>0 AND 100*o/(o+e)<:hidden_percent AND"
       " 100*e/ms>:exposed_percent",
       "Only {value} % of the communication is hidden by computing: {effect} ms"
       " a step ({percent} %) are not, beside what is known of waiting and of"
       " pipeline bubbles.",
       "Overlap the gradients' reduction with the backward pass, and gathering"
-      " with the forward pass; KindStep shows which groups take the time.",
-      "SELECT kind, step, ops, elapse_time, wait_time FROM KindStep ORDER BY"
-      " elapse_time DESC",
+      " with the forward pass; view KindStep shows which groups take the time.",
+      "SELECT rank, step, communication_not_overlapped, overlapped, computing"
+      " FROM StepByRank ORDER BY communication_not_overlapped DESC LIMIT 32",
       "overlapped / (overlapped + not overlapped - waiting - bubble)" },
     { "pipeline_bubble", NULL, "ms",
       "SELECT NULL, (SELECT rank FROM f_bubble ORDER BY ms DESC, rank LIMIT 1),"
       " NULL, NULL, avg(b.ms), 100*avg(b.ms)/j.ms, avg(b.ms), 0,"
-      " round(max(b.ms), 1), NULL, NULL FROM f_bubble b JOIN f_job j"
+      " round(max(b.ms), 1), count(*), j.ranks FROM f_bubble b JOIN f_job j"
       " HAVING avg(b.ms)>j.ms*:bubble_percent/100",
-      "Ranks wait for other stages of the pipeline for {effect} ms a step"
-      " ({percent} %); rank {rank} most, {a} ms.",
+      "{b} of {c} ranks receive from other stages of the pipeline, and wait"
+      " for them {effect} ms a step ({percent} %); rank {rank} most, {a} ms.",
       "Use more micro-batches or an interleaved schedule, and compare the"
       " stages' computing.",
       "SELECT rank, avg(computing) AS computing, avg(bubble) AS bubble FROM"

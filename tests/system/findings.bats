@@ -82,8 +82,19 @@ planted ()
         sed 's/|./|/; s/|  */|/')"
 }
 
+@test "a slow rank of two, and of a stage of two" {
+    healthy --ranks 2 --slow-rank 1
+    planted slow_rank "rank, step IS NULL" "1|1"
+    healthy --ranks 4 --slow-rank 2
+    planted slow_rank "rank, step IS NULL" "2|1"
+}
+
 @test "a slow link" {
+    healthy
+    sql "SELECT rank, step, computing FROM StepTraceTime" >computing
     healthy --slow-link 2-3
+    # nobody computes more for it: its ranks would look slow, too
+    sql "SELECT rank, step, computing FROM StepTraceTime" | cmp computing -
     planted slow_link "rank, peer" "2|3"
     notes_of "2, 3"
 }
@@ -244,10 +255,11 @@ planted ()
     local seed alarms=0 shape
     local shapes=("--ranks 8 --steps 4 --ops 20" "--ranks 4 --steps 3 --ops 16"
                   "--ranks 16 --steps 5 --ops 24"
-                  "--ranks 8 --ranks-per-host 4 --steps 6 --ops 12")
+                  "--ranks 8 --ranks-per-host 4 --steps 6 --ops 12"
+                  "--ranks 2 --steps 3 --ops 16")
 
     for seed in $(seq 200); do
-        shape=${shapes[seed % 4]}
+        shape=${shapes[seed % ${#shapes[@]}]}
         rm -rf job out
         # shellcheck disable=SC2086     # words
         "$CAPTURE_MAKER" --quiet --steady --overlap 60 --seed "$seed" $shape job

@@ -237,6 +237,157 @@ static void test_slow_since (void **state)
     found (j, NULL, "");
 }
 
+/* Stages of two, of which one has more to do: nobody is slow but the one that
+ * is so within its stage.
+ */
+static void test_short_stages (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 8, 4);
+    run (j, "UPDATE Roster SET host=NULL;"
+            "INSERT INTO CommGroup (id, group_name, pg_name, type) VALUES"
+            " (1, 'a', 'pp', 'p2p'), (2, 'b', 'pp', 'p2p');"
+            "INSERT INTO CommGroupMember (comm_group, group_rank, rank) SELECT"
+            " 1+rank%2, rank/2, rank FROM Roster;"
+            "UPDATE StepTraceTime SET computing=90000 WHERE rank>=6");
+    found (j, NULL, "");
+    run (j, "UPDATE StepTraceTime SET computing=100000+10*step WHERE rank=7");
+    found (j, NULL, "slow_rank|7|10.12");
+    // alone in a stage it may have more to do
+    run (j, "DELETE FROM Finding; DELETE FROM StepTraceTime WHERE rank=6;"
+            "UPDATE StepTraceTime SET computing=60000 WHERE rank<6;"
+            "UPDATE CommGroupMember SET group_rank=rank;");
+    found (j, NULL, "slow_rank|7|40.12");
+    says (j, "has more to do");
+}
+
+/* Of two ranks one is slow if it is so in all steps alike. */
+static void test_two_ranks (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 2, 4);
+    run (j, "UPDATE StepTraceTime SET computing=70000+100*(step%2) WHERE"
+            " rank=1");
+    found (j, NULL, "slow_rank|1|10.05");
+    // now one, now the other
+    run (j, "DELETE FROM Finding; UPDATE StepTraceTime SET computing=70000"
+            " WHERE (step+rank)%2; UPDATE StepTraceTime SET computing=60000"
+            " WHERE (step+rank)%2=0");
+    found (j, NULL, "");
+    // of one step nothing is known of noise
+    run (j, "DELETE FROM StepTraceTime WHERE step>10");
+    found (j, NULL, "");
+}
+
+/* Groups of {0, 1} and of all eight, in which rank 1 makes the others wait. */
+static void lateness (struct job *j)
+{
+    ranks (j, 8, 2);
+    run (j, "INSERT INTO CommGroup (id, group_name, pg_name, type) VALUES"
+            " (1, 'a', 'tp', 'collective'), (2, 'b', 'default_group',"
+            "  'collective');"
+            "INSERT INTO CommGroupMember (comm_group, group_rank, rank)"
+            " SELECT 1, rank, rank FROM Roster WHERE rank<2 UNION ALL"
+            " SELECT 2, rank, rank FROM Roster;"
+            "INSERT INTO GroupTime (step, comm_group, rank, ops)"
+            " SELECT 'step10', comm_group, rank, 1 FROM CommGroupMember;"
+            "INSERT INTO Wait (step, comm_group, late_rank, waiting_rank, ops,"
+            " wait_ms) VALUES ('step10', 1, 1, 0, 1, 60);"
+            "INSERT INTO Wait (step, comm_group, late_rank, waiting_rank, ops,"
+            " wait_ms) SELECT 'step10', 2, 1, rank, 1, 20 FROM Roster WHERE"
+            " rank<>1");
+}
+
+/* The average of the group where most is waited; averages are not added up. */
+static void test_late_arriver (void **state)
+{
+    struct job *j = *state;
+
+    lateness (j);
+    found (j, NULL, "late_arriver|1|30.0");
+    says (j, "7 ranks wait for rank 1, most in group tp (1): an average member"
+             " 30 ms a step");
+    says (j, "Rank 0 waits most, 40 ms");
+    assert_int_equal (db_int (j->db, "SELECT comm_group*10+peer FROM Finding",
+                              -1), 10);
+}
+
+/* A rank may be late because it waited for one whose data did not come. */
+static void test_late_of_missing (void **state)
+{
+    struct job *j = *state;
+
+    lateness (j);
+    run (j, "DELETE FROM Wait WHERE comm_group=1;"
+            "INSERT INTO CommGroup (id, group_name, pg_name, type) VALUES"
+            " (3, 'c', 'dp', 'collective');"
+            "INSERT INTO CommGroupMember (comm_group, group_rank, rank) VALUES"
+            " (3, 0, 1), (3, 1, 8);"
+            "INSERT INTO GroupTime (step, comm_group, rank, ops) VALUES"
+            " ('step10', 3, 1, 1);"
+            "INSERT INTO Roster (rank, expected, state) VALUES (8, 1,"
+            " 'missing')");
+    found (j, NULL, "missing_ranks|8| late_arriver|1|10.0");
+    assert_int_equal (db_int (j->db, "SELECT count(*) FROM Finding WHERE"
+                              " severity='note' AND text LIKE '%It may itself"
+                              " have waited for rank 8, which is missing.'",
+                              0), 1);
+    // all waited for it alike in a group of all of them: that excuses nobody
+    run (j, "DELETE FROM Finding; DELETE FROM CommGroupMember WHERE"
+            " comm_group=3; INSERT INTO CommGroupMember (comm_group,"
+            " group_rank, rank) VALUES (2, 8, 8)");
+    found (j, NULL, "missing_ranks|8| late_arriver|1|8.75");
+    assert_int_equal (db_int (j->db, "SELECT count(*) FROM Finding WHERE"
+                              " severity='note'", -1), 0);
+}
+
+/* Without groups there is nothing to say of them. */
+static void test_missing_of_no_group (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 4, 1);
+    run (j, "UPDATE Roster SET state='missing' WHERE rank=2");
+    found (j, NULL, "missing_ranks|2|");
+    says (j, "did not come whole: 2. Medians are of");
+}
+
+/* What the profiler saw of waiting cannot be hidden by computing. */
+static void test_overlap (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 4, 2);
+    run (j, "UPDATE StepTraceTime SET overlapped=2000,"
+            " communication_not_overlapped=40000");
+    found (j, NULL, "poor_overlap||40.0");
+    run (j, "DELETE FROM Finding; INSERT INTO CommGroup (id, group_name,"
+            " type) VALUES (1, 'a', 'collective');"
+            "INSERT INTO GroupTime (step, comm_group, rank, ops,"
+            " synchronization_time) SELECT 'step'||step, 1, rank, 1, 30 FROM"
+            " StepTraceTime");
+    found (j, NULL, "");
+}
+
+/* Of ops without a group nobody knows who sends to whom. */
+static void test_bubble (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 4, 1);
+    run (j, "INSERT INTO CommAnalyzerTime (hccl_op_name, group_name,"
+            " elapse_time, step, type, rank) SELECT CASE rank%2 WHEN 0 THEN"
+            " 'hcom_send__' ELSE 'hcom_receive__' END||'1', 'g'||(rank/2),"
+            " 5+20*(rank%2), 'step10', 'p2p', rank FROM Roster");
+    found (j, NULL, "pipeline_bubble|1|20.0");
+    says (j, "2 of 4 ranks receive");
+    run (j, "DELETE FROM Finding; UPDATE CommAnalyzerTime SET group_name="
+            "NULL");
+    found (j, NULL, "");
+}
+
 static void test_free_time (void **state)
 {
     struct job *j = *state;
@@ -415,11 +566,14 @@ int main (void)
         TEST (test_slow_link),     TEST (test_slow_port),
         TEST (test_contention),    TEST (test_one_late_step),
         TEST (test_jitter),        TEST (test_slow_since),
+        TEST (test_short_stages),  TEST (test_two_ranks),
+        TEST (test_late_arriver),  TEST (test_late_of_missing),
+        TEST (test_missing),       TEST (test_missing_of_no_group),
+        TEST (test_overlap),       TEST (test_bubble),
         TEST (test_free_time),     TEST (test_clocks),
-        TEST (test_missing),       TEST (test_thresholds),
-        TEST (test_names),         TEST (test_many),
-        TEST (test_again),         TEST (test_median),
-        TEST (test_topology),
+        TEST (test_thresholds),    TEST (test_names),
+        TEST (test_many),          TEST (test_again),
+        TEST (test_median),        TEST (test_topology),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
