@@ -14,11 +14,13 @@
 
 #define PRINT_MAX (64u << 20)   // bytes; 2,000 findings of 2 KB are 4 MB
 
+// what has no size is about all others, and comes first
 static const char list_sql[] =
     "SELECT id, rank, peer, comm_group, effect_ms, effect_percent, value,"
     " baseline, kind, severity, step, unit, text, hint, query, rule"
     " FROM Finding ORDER BY CASE severity WHEN 'high' THEN 0 WHEN 'medium'"
-    " THEN 1 WHEN 'low' THEN 2 ELSE 3 END, ifnull(effect_percent, 0) DESC, id";
+    " THEN 1 WHEN 'low' THEN 2 ELSE 3 END, effect_percent IS NOT NULL,"
+    " effect_percent DESC, id";
 
 enum { INTEGERS = 4, REALS = 4, TEXTS = 8 };
 

@@ -157,6 +157,9 @@ planted ()
     is "text" 1 "$(sql "SELECT text LIKE '%2 of 16 ranks%: 3, 7. 6 of 21%'
                         FROM Finding WHERE kind='missing_ranks'")"
     queries_run
+    run "$ROLLCALL" findings out
+    is "told first" "high missing_ranks" \
+        "$(head -n 1 <<<"$output" | awk '{ print $1, $2 }')"
 }
 
 @test "the same for any number of threads, and from any form" {
