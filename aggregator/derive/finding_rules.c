@@ -76,10 +76,11 @@ const struct finding_rule finding_rules[] = {
       " r.host=h.host), NULL, NULL, x, 100*x/(SELECT avg(s.ms) FROM f_step s"
       " WHERE s.host=h.host AND s.ord>=h.ord), base+x, base, h.host,"
       " " SINCE ("h.ord") ", (SELECT count(*) FROM f_rank r WHERE"
-      " r.host=h.host) FROM f_slow_host h ORDER BY x DESC, h.host",
+      " r.host=h.host), CASE WHEN alone AND (SELECT max(stage) FROM f_rank)>0"
+      " THEN ' The node is slow, or the pipeline''s stages on it have more to"
+      " do.' ELSE '' END FROM f_slow_host h ORDER BY x DESC, h.host",
       "All {c} ranks of host {a} compute longer, {b}: {value} ms a step, other"
-      " hosts {baseline} ms (+{effect} ms, {percent} % of the step). The node"
-      " is slow, or the pipeline's stages on it have more to do.",
+      " hosts {baseline} ms (+{effect} ms, {percent} % of the step).{d}",
       "Look at the node's power and temperature limits and at what else runs"
       " there; view HostStep compares the hosts.",
       "SELECT host, step, computing FROM HostStep ORDER BY host='{a}' DESC,"
@@ -92,8 +93,8 @@ const struct finding_rule finding_rules[] = {
       " WHERE c.rank=r.rank)='' AND (SELECT max(stage) FROM f_rank)>0 THEN"
       "  ' Or its stage of the pipeline has more to do.' ELSE '' END, NULL"
       " FROM f_slow_rank r ORDER BY x DESC, r.rank",
-      "Rank {rank} computes longer, {a}: {value} ms a step, the median of its"
-      " like is {baseline} ms (+{effect} ms, {percent} % of the step).{b}",
+      "Rank {rank} computes longer, {a}: {value} ms a step, its like"
+      " {baseline} ms (+{effect} ms, {percent} % of the step).{b}",
       "Compare its operators with another rank's in OperatorStatistic: all"
       " longer is the device (frequency, temperature), a few are its data.",
       "SELECT rank, step, computing FROM StepByRank ORDER BY rank={rank} DESC,"
@@ -168,14 +169,15 @@ const struct finding_rule finding_rules[] = {
       "  '('||k.comm_group||')' FROM"
       "  f_caused c JOIN GroupKind k ON k.comm_group=c.comm_group WHERE"
       "  c.rank=l.rank ORDER BY c.ms DESC, 1 LIMIT 1),"
-      " (SELECT count(*) FROM f_blame w WHERE w.late_rank=l.rank)"
+      " (SELECT count(*)||CASE count(*) WHEN 1 THEN ' rank waits' ELSE"
+      "  ' ranks wait' END FROM f_blame w WHERE w.late_rank=l.rank)"
       " FROM f_late l JOIN f_job j"
       " JOIN (SELECT median(ms) AS ms FROM f_late) b"
       " JOIN (SELECT 1.4826*median(abs(l.ms-b.ms)) AS spread FROM f_late l"
       "  JOIN (SELECT median(ms) AS ms FROM f_late) b) v"
       " WHERE l.net>l.step_ms*:late_arriver_percent/100 AND"
       " l.ms-b.ms>:sigmas*v.spread ORDER BY l.ms DESC, l.rank",
-      "{c} ranks wait for rank {rank}, most in group {b}: an average member"
+      "{c} for rank {rank}, most in group {b}: an average member"
       " {effect} ms a step ({percent} %). Rank {peer} waits most, {a} ms.",
       "View Blame is who waits for whom, table Wait has it by group and step.",
       "SELECT step, comm_group, waiting_rank, ops, wait_ms FROM Wait WHERE"
@@ -241,7 +243,8 @@ const struct finding_rule finding_rules[] = {
       "  100*sum(overlapped)/sum(overlapped+exposed) FROM f_step) AS hidden"
       "  FROM (SELECT p.ms, max((SELECT max(base) FROM f_use_base b WHERE"
       "   b.transport='HCCS'), ifnull((mb-small_mb)/(ms-small_ms), 0)) AS gbps"
-      "   FROM f_packet p WHERE mb>=1 AND transport='HCCS') p JOIN f_job j)"
+      "   FROM f_packet p WHERE mb>=1 AND 2*small_n<=n AND transport='HCCS') p"
+      "  JOIN f_job j)"
       " WHERE gbps<:contention_gbps AND hidden>20 AND 100*lost/ms>1",
       "HCCS moves {value} GB/s, less than {baseline} GB/s, while {a} % of the"
       " communication runs beside computing: they may be in each other's way;"
@@ -269,14 +272,15 @@ const struct finding_rule finding_rules[] = {
     { "poor_overlap", NULL, "%",
       "SELECT NULL, NULL, NULL, NULL, e, 100*e/ms, 100*o/(o+e),"
       " :hidden_percent, NULL, NULL, NULL FROM (SELECT avg(s.overlapped) AS o,"
-      "  avg(max(s.exposed-ifnull(s.bubble, 0)-max(ifnull(w.collective_ms, 0),"
-      "   ifnull(y.ms, 0)), 0)) AS e, avg(s.ms) AS ms FROM f_step s"
+      "  max(avg(max(s.exposed-max(ifnull(s.bubble, 0), ifnull(y.p2p_ms, 0))-"
+      "   max(ifnull(w.collective_ms, 0), ifnull(y.collective_ms, 0)), 0))-"
+      "  (SELECT ms FROM f_held), 0) AS e, avg(s.ms) AS ms FROM f_step s"
       "  LEFT JOIN f_own w ON w.rank=s.rank LEFT JOIN f_sync y ON"
       "  y.rank=s.rank) WHERE o+e>0 AND 100*o/(o+e)<:hidden_percent AND"
       " 100*e/ms>:exposed_percent",
       "Only {value} % of the communication is hidden by computing: {effect} ms"
-      " a step ({percent} %) are not, beside what is known of waiting and of"
-      " pipeline bubbles.",
+      " a step ({percent} %) are not, beside what is known of waiting, pipeline"
+      " bubbles and slow links.",
       "Overlap the gradients' reduction with the backward pass, and gathering"
       " with the forward pass; view KindStep shows which groups take the time.",
       "SELECT rank, step, communication_not_overlapped, overlapped, computing"
@@ -286,9 +290,9 @@ const struct finding_rule finding_rules[] = {
       "SELECT NULL, (SELECT rank FROM f_bubble ORDER BY ms DESC, rank LIMIT 1),"
       " NULL, NULL, avg(b.ms), 100*avg(b.ms)/j.ms, avg(b.ms), 0,"
       " round(max(b.ms), 1), count(*), j.ranks FROM f_bubble b JOIN f_job j"
-      " HAVING avg(b.ms)>j.ms*:bubble_percent/100",
+      " WHERE 10*b.ms>=(SELECT max(ms) FROM f_bubble) HAVING avg(b.ms)>j.ms*:bubble_percent/100",
       "{b} of {c} ranks receive from other stages of the pipeline, and wait"
-      " for them {effect} ms a step ({percent} %); rank {rank} most, {a} ms.",
+      " for it {effect} ms a step ({percent} %); rank {rank} most, {a} ms.",
       "Use more micro-batches or an interleaved schedule, and compare the"
       " stages' computing.",
       "SELECT rank, avg(computing) AS computing, avg(bubble) AS bubble FROM"

@@ -8,9 +8,10 @@
 #include <stddef.h>
 
 /* 'sql' gives a row for each finding of the kind, the largest first: step,
- * rank, peer, comm_group, effect_ms, effect_percent, value, baseline, a, b, c;
- * :NAME in it is a threshold.  In the templates {rank}, {peer}, {step},
- * {effect}, {percent}, {value}, {baseline}, {a}, {b} and {c} stand for them.
+ * rank, peer, comm_group, effect_ms, effect_percent, value, baseline, a, b, c
+ * and d, which may be left out; :NAME in it is a threshold.  In the templates
+ * {rank}, {peer}, {step}, {effect}, {percent}, {value}, {baseline}, {a}, {b},
+ * {c} and {d} stand for them.
  */
 struct finding_rule {
     const char *kind;

@@ -8,7 +8,7 @@
 // What the columns of a rule's query are called in templates.
 static const char *const names[] = { "step", "rank", "peer", "comm_group",
                                      "effect", "percent", "value", "baseline",
-                                     "a", "b", "c" };
+                                     "a", "b", "c", "d" };
 
 #define NAMES ((int)(sizeof (names) / sizeof (names[0])))
 

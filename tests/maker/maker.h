@@ -170,6 +170,7 @@ struct job {
     int pp_size;
     int first_group[MAX_KINDS];
     int groups_of_kind[MAX_KINDS];
+    int64_t rate_of_kind[MAX_KINDS]; // the lowest usual_rate of its groups
     int *group_of[MAX_KINDS]; // per rank
     int *place_of[MAX_KINDS]; // per rank: group rank
     int *members;             // storage of all member lists

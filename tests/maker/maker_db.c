@@ -289,6 +289,8 @@ static void add_planted (struct tables *t, const struct capture *c,
 {
     const struct options *opt = t->opt;
     int steps = plant_steps (opt, p);
+    if (steps == 0)
+        return;
     double ms = (double)c->planted[p] / TICKS_PER_MS / steps;
     double us = 0;
     for (int step = 0; step < opt->steps; step++)

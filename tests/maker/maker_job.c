@@ -206,8 +206,13 @@ void build_job (struct job *job, const struct options *opt)
             add_data_parallel (job);
         add_pipelines (job);
     }
-    for (int i = 0; i < job->group_count; i++)
-        find_min_rate (job, &job->groups[i]);
+    for (int i = 0; i < job->group_count; i++) {
+        struct group *g = &job->groups[i];
+        int64_t *rate = &job->rate_of_kind[g->kind];
+        find_min_rate (job, g);
+        if (*rate == 0 || g->usual_rate < *rate)
+            *rate = g->usual_rate;
+    }
 }
 
 void free_job (struct job *job)

@@ -182,12 +182,33 @@ static int64_t bubble_ticks (const struct sim *s, const struct slot *slot,
                : 0;
 }
 
+static int64_t op_length (const struct slot *slot, int64_t rate)
+{
+    int64_t ticks = slowest_transfer (slot->shape, rate);
+    return ticks + ticks / TRANSFER_SLACK + OP_OVERHEAD;
+}
+
+// All ranks have the same to compute.  What those in groups with faster links
+// cannot hide behind their op, which is shorter, they compute before it.
+static int64_t spare_ticks (const struct sim *s, const struct slot *slot,
+                            int rank)
+{
+    const struct job *job = s->job;
+    const struct group *g = &job->groups[job->group_of[slot->kind][rank]];
+    if (s->opt->overlap <= 0)
+        return 0;
+    return (op_length (slot, job->rate_of_kind[slot->kind]) -
+            op_length (slot, g->usual_rate)) *
+           s->opt->overlap / PERCENT;
+}
+
 static int64_t compute_ticks (const struct sim *s, const struct slot *slot,
                               int rank)
 {
     uint64_t shared = draw (slot->luck, D_COMPUTE);
     int64_t base = COMPUTE_MIN + (int64_t)(shared % COMPUTE_SPAN);
     base += late_ticks (s->opt, s->shared, slot->step, base);
+    base += spare_ticks (s, slot, rank);
     return scaled (s, rank, base, draw (s->keys[rank], slot->number)) +
            bubble_ticks (s, slot, rank);
 }
@@ -199,12 +220,6 @@ static int64_t gap_ticks (const struct sim *s, const struct slot *slot,
         return 0;
     return GAP_MIN + (int64_t)(draw (slot->luck, D_GAP) % GAP_SPAN) +
            (rank == s->opt->idle_rank ? IDLE_TICKS : 0);
-}
-
-static int64_t op_length (const struct slot *slot, int64_t rate)
-{
-    int64_t ticks = slowest_transfer (slot->shape, rate);
-    return ticks + ticks / TRANSFER_SLACK + OP_OVERHEAD;
 }
 
 // Lets members [from, to) of a group meet.
@@ -349,7 +364,7 @@ static void note_op (struct sim *s, const struct slot *slot, int64_t computed,
     int64_t *planted = s->c->planted;
     uint64_t shared = draw (slot->luck, D_COMPUTE);
     int64_t base = COMPUTE_MIN + (int64_t)(shared % COMPUTE_SPAN);
-    note_slow (s, computed);
+    note_slow (s, computed - bubble_ticks (s, slot, rank));
     if (strcmp (s->c->ops[s->c->op_count - 1].matrix_type, "receive") != 0)
         planted[P_OVERLAP] += s->length - overlap;
     planted[P_LATE_STEP] += late_ticks (s->opt, s->shared, slot->step, base);

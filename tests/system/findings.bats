@@ -41,7 +41,7 @@ notes_of ()
 {
     is "ranks with notes that were not planted" "" \
         "$(sql "SELECT group_concat(rank) FROM Finding WHERE severity='note'
-                AND kind<>'clock' AND rank NOT IN ($1)")"
+                AND kind='late_arriver' AND rank NOT IN ($1)")"
 }
 
 # queries_run: each of them, in any SQLite

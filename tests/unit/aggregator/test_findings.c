@@ -175,6 +175,43 @@ static void test_slow_link (void **state)
     says (j, "3 -> 1 over HCCS moves 5 GB/s, the median of its like is 20");
 }
 
+/* The host of a rank that did not come is not known, but what its links are. */
+static void test_slow_link_of_missing (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 8, 1);
+    links (j, "s.rank=3 AND d.rank=1");
+    run (j, "UPDATE Roster SET host=NULL, state='missing' WHERE rank=1;"
+            "DELETE FROM Link WHERE dst_rank=1 AND src_rank<>3 OR src_rank=1");
+    found (j, NULL, "missing_ranks|1| slow_link|3|15.0");
+}
+
+/* A kind of group with few links is compared with all of the transport; and
+ * what a slow link costs is not poor overlap.
+ */
+static void test_slow_link_of_few (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 8, 1);
+    links (j, "0=1");
+    run (j, "DELETE FROM Link WHERE transport_type='RDMA';"
+            "UPDATE Link SET transit_time=5;"
+            "INSERT INTO CommGroup (id, group_name, pg_name, type) VALUES"
+            " (1, 'a', 'cp', 'collective');"
+            "INSERT INTO CommGroupMember (comm_group, group_rank, rank) VALUES"
+            " (1, 0, 0), (1, 1, 1), (1, 2, 2), (1, 3, 3), (1, 4, 4),"
+            " (1, 5, 5), (1, 6, 6), (1, 7, 7);"
+            "UPDATE Link SET comm_group=1, transit_time=35 WHERE src_rank=0"
+            " AND dst_rank=1;"
+            "UPDATE StepTraceTime SET communication_not_overlapped=40000,"
+            " overlapped=1000");
+    found (j, NULL, "slow_link|0|30.0");
+    run (j, "DELETE FROM Finding; DELETE FROM Link");
+    found (j, NULL, "poor_overlap||40.0");
+}
+
 /* Half of what a host sends to others is slow: it is not its links. */
 static void test_slow_port (void **state)
 {
@@ -216,6 +253,17 @@ static void test_jitter (void **state)
     ranks (j, 4, 8);
     run (j, "UPDATE StepTraceTime SET computing=computing+20000*(step%2)");
     found (j, NULL, "jitter||14.83");
+}
+
+/* The first late step may be the mildest. */
+static void test_late_from_a_mild_one (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 4, 10);
+    run (j, "UPDATE StepTraceTime SET computing=68000 WHERE step=15;"
+            "UPDATE StepTraceTime SET computing=90000 WHERE step>15");
+    found (j, NULL, "late_steps|15|25.6");
 }
 
 /* Late from a step on, which counts for all that come after. */
@@ -262,6 +310,28 @@ static void test_short_stages (void **state)
     says (j, "has more to do");
 }
 
+/* Stages on hosts of their own: a host is compared with those of its stage. */
+static void test_hosts_of_stages (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 16, 3);
+    run (j, "INSERT INTO CommGroup (id, group_name, pg_name, type) VALUES"
+            " (1, 'a', 'pp_0', 'p2p');"
+            "INSERT INTO CommGroupMember (comm_group, group_rank, rank) SELECT"
+            " 1, rank/8, rank FROM Roster;"
+            "UPDATE StepTraceTime SET computing=90000 WHERE rank>=8");
+    found (j, NULL, "");
+    run (j, "UPDATE StepTraceTime SET computing=70000 WHERE rank BETWEEN 4"
+            " AND 7");
+    found (j, NULL, "slow_host|4|10.0");
+    // of stages that have no other host it may be the stage
+    run (j, "DELETE FROM Finding; UPDATE CommGroupMember SET group_rank="
+            "rank/4; UPDATE StepTraceTime SET computing=60000 WHERE rank<8");
+    found (j, NULL, "slow_host|8|30.0 slow_host|12|30.0");
+    says (j, "have more to do.");
+}
+
 /* Of two ranks one is slow if it is so in all steps alike. */
 static void test_two_ranks (void **state)
 {
@@ -276,9 +346,27 @@ static void test_two_ranks (void **state)
             " WHERE (step+rank)%2; UPDATE StepTraceTime SET computing=60000"
             " WHERE (step+rank)%2=0");
     found (j, NULL, "");
-    // of one step nothing is known of noise
-    run (j, "DELETE FROM StepTraceTime WHERE step>10");
+    // two steps tell little, of one nothing is known of noise
+    run (j, "UPDATE StepTraceTime SET computing=60000+8000*rank;"
+            "DELETE FROM StepTraceTime WHERE step>11");
     found (j, NULL, "");
+    run (j, "UPDATE StepTraceTime SET computing=60000+12000*rank");
+    found (j, NULL, "slow_rank|1|12.0");
+    run (j, "DELETE FROM Finding; DELETE FROM StepTraceTime WHERE step>10");
+    found (j, NULL, "");
+}
+
+/* From a step on: that changes the difference once, and is no noise. */
+static void test_two_ranks_since (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 2, 6);
+    run (j, "UPDATE StepTraceTime SET computing=80000 WHERE rank=1 AND"
+            " step>=13");
+    // half of the ranks: the median step is longer, too
+    found (j, NULL, "slow_rank|1|20.0 late_steps|13|10.0");
+    says (j, "since step 13");
 }
 
 /* Groups of {0, 1} and of all eight, in which rank 1 makes the others wait. */
@@ -371,6 +459,29 @@ static void test_overlap (void **state)
     found (j, NULL, "");
 }
 
+/* Ops that send and receive at once: what the profiler saw of waiting.  Of a
+ * rank that is slow it is a consequence.
+ */
+static void test_bubble_of_batches (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 4, 1);
+    run (j, "INSERT INTO CommAnalyzerTime (hccl_op_name, group_name,"
+            " elapse_time, synchronization_time, step, type, rank) SELECT"
+            " 'hcom_batchSendRecv__1', 'g', 30, 5*rank, 'step10', 'p2p', rank"
+            " FROM Roster WHERE rank>0");
+    found (j, NULL, "pipeline_bubble|3|10.0");
+    says (j, "3 of 4 ranks receive");
+    run (j, "DELETE FROM Finding; UPDATE StepTraceTime SET computing=80000"
+            " WHERE rank=0");
+    found (j, NULL, "slow_rank|0|20.0 pipeline_bubble|3|10.0");
+    assert_int_equal (db_int (j->db, "SELECT count(*) FROM Finding WHERE"
+                              " kind='pipeline_bubble' AND severity='note' AND"
+                              " text LIKE '%may follow from finding 1.'", 0),
+                      1);
+}
+
 /* Of ops without a group nobody knows who sends to whom. */
 static void test_bubble (void **state)
 {
@@ -408,6 +519,18 @@ static void test_clocks (void **state)
             " 'offset_ms', CASE WHEN rank=2 THEN 30 WHEN host='h1' THEN -12.5"
             " ELSE 0.01*rank END, rank FROM Roster");
     found (j, NULL, "clock|2|30.0 clock|4|12.5");
+}
+
+/* Hosts of two ranks: one clock that is off is that rank's, however far. */
+static void test_clock_of_two (void **state)
+{
+    struct job *j = *state;
+
+    ranks (j, 4, 1);
+    run (j, "UPDATE Roster SET host='h'||(rank/2);"
+            "INSERT INTO CaptureInfo (kind, name, value, rank) SELECT 'clock',"
+            " 'offset_ms', 100000*(rank=1), rank FROM Roster");
+    found (j, NULL, "clock|1|100000.0");
 }
 
 static void test_missing (void **state)
@@ -567,6 +690,10 @@ int main (void)
         TEST (test_contention),    TEST (test_one_late_step),
         TEST (test_jitter),        TEST (test_slow_since),
         TEST (test_short_stages),  TEST (test_two_ranks),
+        TEST (test_two_ranks_since), TEST (test_hosts_of_stages),
+        TEST (test_slow_link_of_missing), TEST (test_slow_link_of_few),
+        TEST (test_late_from_a_mild_one), TEST (test_clock_of_two),
+        TEST (test_bubble_of_batches),
         TEST (test_late_arriver),  TEST (test_late_of_missing),
         TEST (test_missing),       TEST (test_missing_of_no_group),
         TEST (test_overlap),       TEST (test_bubble),
