@@ -1,17 +1,9 @@
 /* tests/unit/aggregator/test_findings.c - findings of made tables: those that
  * made captures cannot show, thresholds, texts
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "job_check.h"
 
 #include "base/db.h"
-#include "build/part.h"
-#include "build/publish.h"
-#include "build/tables.h"
 #include "derive/findings.h"
 #include "derive/median.h"
 #include "derive/rollup.h"
@@ -24,28 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
-struct job {
-    char dir[64], path[PATH_MAX];
-    atomic_bool cancel;
-    struct part *part;
-    sqlite3 *db;
-};
-
 static int setup (void **state)
 {
-    struct job *j = calloc (1, sizeof (*j));
+    struct job *j = job_make ();
 
-    (void)snprintf (j->dir, sizeof (j->dir), "/tmp/test_findings.XXXXXX");
-    assert_non_null (mkdtemp (j->dir));
-    (void)snprintf (j->path, sizeof (j->path), "%s/db", j->dir);
-    assert_int_equal (part_create (j->path, &j->cancel, &j->part, NULL), 0);
-    assert_int_equal (part_commit (j->part, NULL), 0);
-    j->db = part_db (j->part);
-    assert_int_equal (db_execf (j->db, NULL, "PRAGMA application_id=%d;"
-                                "PRAGMA user_version=%d; BEGIN",
-                                PUBLISH_APPLICATION_ID,
-                                TABLES_SCHEMA_VERSION), 0);
-    assert_int_equal (tables_create (j->db, NULL), 0);
     assert_int_equal (rollup_derive (j->db, NULL, NULL), 0);
     *state = j;
     return 0;
@@ -53,23 +27,8 @@ static int setup (void **state)
 
 static int teardown (void **state)
 {
-    struct job *j = *state;
-
-    if (!sqlite3_get_autocommit (j->db))
-        assert_int_equal (db_exec (j->db, "COMMIT", NULL), 0);
-    part_destroy (j->part);
-    (void)unlink (j->path);
-    assert_int_equal (rmdir (j->dir), 0);       // nothing else is left
-    free (j);
+    job_destroy (*state);
     return 0;
-}
-
-static void run (struct job *j, const char *sql)
-{
-    struct err err = { "" };
-
-    if (db_exec (j->db, sql, &err) < 0)
-        fail_msg ("%s", err.text);
 }
 
 /* Ranks on hosts of four, and steps that take 60 + 20 + 1 ms on all. */

@@ -1,80 +1,38 @@
 /* tests/unit/aggregator/test_wait.c - waits and transits, from made tables */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "job_check.h"
 
 #include "base/db.h"
-#include "build/part.h"
-#include "build/tables.h"
 #include "derive/pairs.h"
 #include "derive/wait.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define RANKS 4
 
-struct job {
-    char dir[64], path[PATH_MAX];
-    atomic_bool cancel;
-    struct part *part;
-    sqlite3 *db;
-    struct roll_item items[RANKS];
-};
+static struct roll_item items[RANKS];
 
 static int setup (void **state)
 {
-    struct job *j = calloc (1, sizeof (*j));
-
-    (void)snprintf (j->dir, sizeof (j->dir), "/tmp/test_wait.XXXXXX");
-    assert_non_null (mkdtemp (j->dir));
-    (void)snprintf (j->path, sizeof (j->path), "%s/db", j->dir);
-    assert_int_equal (part_create (j->path, &j->cancel, &j->part, NULL), 0);
-    assert_int_equal (part_commit (j->part, NULL), 0);
-    j->db = part_db (j->part);
-    assert_int_equal (db_exec (j->db, "BEGIN", NULL), 0);
-    assert_int_equal (tables_create (j->db, NULL), 0);
     for (int i = 0; i < RANKS; i++) {
-        capture_init (&j->items[i].capture);
-        j->items[i].rank = i;
-        (void)strcpy (j->items[i].capture.framework, "kineto");
-        (void)strcpy (j->items[i].capture.host, i < 2 ? "a" : "b");
+        capture_init (&items[i].capture);
+        items[i].rank = i;
+        (void)strcpy (items[i].capture.framework, "kineto");
+        (void)strcpy (items[i].capture.host, i < 2 ? "a" : "b");
     }
-    *state = j;
+    *state = job_make ();
     return 0;
 }
 
+/* Also the sorted ops are gone, which were in a file beside the database. */
 static int teardown (void **state)
 {
-    struct job *j = *state;
-    char path[PATH_MAX + 16];
-
     for (int i = 0; i < RANKS; i++)
-        capture_fini (&j->items[i].capture);
-    assert_int_equal (db_exec (j->db, "COMMIT", NULL), 0);
-    part_destroy (j->part);
-    (void)unlink (j->path);
-    (void)snprintf (path, sizeof (path), "%s/t.ops", j->dir);
-    assert_int_equal (access (path, F_OK), -1);
-    assert_int_equal (rmdir (j->dir), 0);       // nothing else is left
-    free (j);
+        capture_fini (&items[i].capture);
+    job_destroy (*state);
     return 0;
-}
-
-static void run (struct job *j, const char *sql)
-{
-    struct err err = { "" };
-
-    if (db_exec (j->db, sql, &err) < 0)
-        fail_msg ("%s", err.text);
 }
 
 /* A group of these ranks, in their order. */
@@ -124,7 +82,7 @@ static void derive (struct job *j)
     char temp[PATH_MAX];
 
     (void)snprintf (temp, sizeof (temp), "%s/t", j->dir);
-    if (wait_derive (j->db, j->items, RANKS, temp, &err) < 0)
+    if (wait_derive (j->db, items, RANKS, temp, &err) < 0)
         fail_msg ("%s", err.text);
 }
 
@@ -191,7 +149,7 @@ static void test_transports (void **state)
 
     group (j, 1, "7", 0, 2);
     group (j, 2, "8", 2, 2);
-    j->items[3].capture.host[0] = '\0';
+    items[3].capture.host[0] = '\0';
     for (int r = 0; r < RANKS; r++) {
         const char *name = r < 2 ? "'7'" : "'8'";
 
@@ -216,7 +174,7 @@ static void test_ascend (void **state)
     struct job *j = *state;
 
     for (int i = 0; i < RANKS; i++)
-        (void)strcpy (j->items[i].capture.framework, "ascend_pt");
+        (void)strcpy (items[i].capture.framework, "ascend_pt");
     group (j, 1, "7", 0, 3);
     op (j, 0, "hcom_allReduce__7_0_1", "'7'", "'step1'", "9e15", "10");
     op (j, 1, "hcom_allReduce__7_0_1", "'7'", "'step1'", "NULL", "4");
@@ -248,7 +206,7 @@ static void test_clock_of_large_groups (void **state)
     for (int r = 0; r < RANKS; r++) {
         const char *start = r == 1 ? "50001000" : "1000";
 
-        (void)strcpy (j->items[r].capture.framework, "ascend_pt");
+        (void)strcpy (items[r].capture.framework, "ascend_pt");
         for (int i = 0; r < 2 && i < 3; i++)
             op (j, r, "hcom_allReduce__7_1_1", "'7'",
                 (const char *[]){ "'step1'", "'step2'", "'step3'" }[i], start,
