@@ -130,16 +130,16 @@ static void put_time (struct comm *c)
     struct batch *b = &c->times;
     uint32_t n = b->nrows++;
 
-    b->text[TIME_OP][n] = event_ref (b, c->name);
-    b->text[TIME_GROUP][n] = event_ref (b, c->key);
+    b->text[TIME_OP][n] = batch_string (b, c->name);
+    b->text[TIME_GROUP][n] = batch_string (b, c->key);
     b->real[TIME_START][n] = (double)began (c->e, c->op) / US;
     b->real[TIME_ELAPSE][n] = f->elapse;
     b->real[TIME_TRANSIT][n] = known ? f->transit : NAN;
     b->real[TIME_WAIT][n] = known ? f->wait : NAN;
     b->real[TIME_SYNC][n] = known ? f->sync : NAN;
     b->real[TIME_IDLE][n] = known ? f->idle : NAN;
-    b->text[TIME_STEP][n] = event_ref (b, c->step);
-    b->text[TIME_TYPE][n] = event_ref (b, kind_names[c->kind]);
+    b->text[TIME_STEP][n] = batch_string (b, c->step);
+    b->text[TIME_TYPE][n] = batch_string (b, kind_names[c->kind]);
 }
 
 /* One row; NaN in what is not known. */
@@ -150,9 +150,9 @@ static bool put_band (struct comm *c, const char *transport,
     struct batch *b = &c->bands;
     uint32_t n = b->nrows++;
 
-    b->text[BW_OP][n] = event_ref (b, c->name);
-    b->text[BW_GROUP][n] = event_ref (b, c->key);
-    b->text[BW_TRANSPORT][n] = event_ref (b, transport);
+    b->text[BW_OP][n] = batch_string (b, c->name);
+    b->text[BW_GROUP][n] = batch_string (b, c->key);
+    b->text[BW_TRANSPORT][n] = batch_string (b, transport);
     b->real[BW_SIZE][n] = values[0];
     b->real[BW_TIME][n] = values[1];
     b->real[BW_BANDWIDTH][n] = values[2];
@@ -160,8 +160,8 @@ static bool put_band (struct comm *c, const char *transport,
     b->real[BW_PACKAGE][n] = mb;
     b->real[BW_COUNT][n] = count;
     b->real[BW_TOTAL][n] = ms;
-    b->text[BW_STEP][n] = event_ref (b, c->step);
-    b->text[BW_TYPE][n] = event_ref (b, kind_names[c->kind]);
+    b->text[BW_STEP][n] = batch_string (b, c->step);
+    b->text[BW_TYPE][n] = batch_string (b, kind_names[c->kind]);
     return flush_full (c, b);
 }
 
@@ -241,20 +241,14 @@ static int put_link (void *arg, const struct matrix_row *r)
 {
     struct comm *c = arg;
     struct batch *b = &c->matrix;
-    const char *dash = strchr (r->link, '-');
-    uint32_t n = b->nrows++;
+    uint32_t n = b->nrows;
 
-    b->text[MATRIX_OP][n] = event_ref (b, r->kind);
-    b->text[MATRIX_GROUP][n] = event_ref (b, r->group);
-    b->text[MATRIX_SRC][n] = batch_text (b, r->link, (size_t)(dash - r->link));
-    b->text[MATRIX_DST][n] = event_ref (b, dash + 1);
-    b->text[MATRIX_TRANSPORT][n] = event_ref (b, r->transport);
-    b->real[MATRIX_SIZE][n] = r->size_mb;
-    b->real[MATRIX_TIME][n] = r->time_ms;
-    b->real[MATRIX_BANDWIDTH][n] = r->bandwidth;
-    b->text[MATRIX_STEP][n] = event_ref (b, c->step);
-    b->text[MATRIX_TYPE][n] = event_ref (b, kind_names[c->kind]);
-    b->text[MATRIX_OP_NAME][n] = event_ref (b, r->op);
+    if (!matrix_row_put (b, r))
+        return -EINVAL;
+    b->text[MATRIX_STEP][n] = batch_string (b, c->step);
+    b->text[MATRIX_TYPE][n] = batch_string (b, kind_names[c->kind]);
+    b->text[MATRIX_OP_NAME][n] = batch_string (b, r->op);
+    b->nrows++;
     return flush_full (c, b) ? 0 : -ECANCELED;
 }
 

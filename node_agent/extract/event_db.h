@@ -199,9 +199,6 @@ bool event_sum_add (struct event_db *e, struct event_sums *s, int64_t a,
                     int64_t b, int64_t device, int64_t start, int64_t end);
 void event_sums_fini (struct event_sums *s);
 
-/* A row's text or NULL; a batch's text of a C string. */
-uint32_t event_ref (struct batch *b, const char *s);
-
 /* ---- event_rows.c: large tables, all columns of which are integers ---- */
 
 struct event_rows;

@@ -180,9 +180,9 @@ static bool give_counter (struct event_db *e, struct batch *b, unsigned i)
         uint32_t n = b->nrows++;
 
         b->real[LINK_DEVICE][n] = sqlite3_column_double (st, 0);
-        b->text[LINK_TYPE][n] = event_ref (b, counters[i].table);
-        b->text[LINK_COUNTER][n] = event_ref (b, counters[i].column);
-        b->text[LINK_UNIT][n] = event_ref (b, counters[i].unit);
+        b->text[LINK_TYPE][n] = batch_string (b, counters[i].table);
+        b->text[LINK_COUNTER][n] = batch_string (b, counters[i].column);
+        b->text[LINK_UNIT][n] = batch_string (b, counters[i].unit);
         b->real[LINK_SAMPLES][n] = sqlite3_column_double (st, 1);
         b->real[LINK_MEAN][n] = sqlite3_column_double (st, 2);
         b->real[LINK_MAX][n] = sqlite3_column_double (st, 3);
@@ -212,9 +212,9 @@ static bool put_range (struct event_db *e, struct batch *b, const char *kind,
 {
     uint32_t n = b->nrows++;
 
-    b->text[RANGE_KIND][n] = event_ref (b, kind);
-    b->text[RANGE_DOMAIN][n] = event_ref (b, domain);
-    b->text[RANGE_NAME][n] = event_ref (b, name);
+    b->text[RANGE_KIND][n] = batch_string (b, kind);
+    b->text[RANGE_DOMAIN][n] = batch_string (b, domain);
+    b->text[RANGE_NAME][n] = batch_string (b, name);
     b->real[RANGE_COUNT][n] = (double)s->count;
     b->real[RANGE_TOTAL][n] = s->total / US;
     b->real[RANGE_MIN][n] = s->min / US;
@@ -313,8 +313,8 @@ bool event_give_operators (struct event_db *e)
         if (!event_string (e, s->a, type) || !event_string (e, s->b, core))
             break;
         b.real[OPERATOR_DEVICE][n] = (double)s->device;
-        b.text[OPERATOR_TYPE][n] = event_ref (&b, type);
-        b.text[OPERATOR_CORE][n] = event_ref (&b, core);
+        b.text[OPERATOR_TYPE][n] = batch_string (&b, type);
+        b.text[OPERATOR_CORE][n] = batch_string (&b, core);
         b.real[OPERATOR_COUNT][n] = (double)s->count;
         b.real[OPERATOR_TOTAL][n] = s->total / US;
         b.real[OPERATOR_MIN][n] = s->min / US;
@@ -340,9 +340,9 @@ bool event_give_apis (struct event_db *e)
         if (!event_string (e, s->b, name))
             break;
         b.real[API_DEVICE][n] = NAN;
-        b.text[API_LEVEL][n] = event_ref (&b, event_enum_name (e, ENUM_API,
-                                                               s->a));
-        b.text[API_NAME][n] = event_ref (&b, name);
+        b.text[API_LEVEL][n] = batch_string (
+            &b, event_enum_name (e, ENUM_API, s->a));
+        b.text[API_NAME][n] = batch_string (&b, name);
         b.real[API_COUNT][n] = (double)s->count;
         b.real[API_TOTAL][n] = s->total / US;
         b.real[API_MIN][n] = s->min / US;

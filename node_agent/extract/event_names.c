@@ -211,11 +211,6 @@ void event_group_key (const char *name, char out[CAPTURE_HASH_MAX])
         capture_group_hash (name, out);
 }
 
-uint32_t event_ref (struct batch *b, const char *s)
-{
-    return s ? batch_text (b, s, strlen (s)) : BATCH_NULL_TEXT;
-}
-
 /* ---- enumerations ---- */
 
 struct name_code {

@@ -357,14 +357,14 @@ static bool give_row (struct sweep *w, uint32_t step, int64_t device)
         return true;
     if (w->want_times) {
         put_times (e, s, &w->sums[step], &w->times);
-        w->times.text[STEP_STEP][w->times.nrows] = event_ref (&w->times, id);
+        w->times.text[STEP_STEP][w->times.nrows] = batch_string (&w->times, id);
         w->times.real[STEP_DEVICE][w->times.nrows++] = (double)device;
     }
     if (w->want_extra && !e->nameless) {
         uint32_t n = w->extra.nrows++;
 
         w->extra.real[EXTRA_DEVICE][n] = (double)device;
-        w->extra.text[EXTRA_STEP][n] = event_ref (&w->extra, id);
+        w->extra.text[EXTRA_STEP][n] = batch_string (&w->extra, id);
         w->extra.real[EXTRA_HOST_START][n] = (double)s->host_start / US;
         w->extra.real[EXTRA_HOST_END][n] = (double)s->host_end / US;
         w->extra.real[EXTRA_MEMORY_ONLY][n] = NAN;
