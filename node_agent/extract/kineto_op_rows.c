@@ -24,26 +24,26 @@ static size_t name_op (const struct op *op, char out[128])
     return (size_t)used;
 }
 
-struct texts {
-    uint32_t op, group, step, type;
+/* Columns of the texts that all tables have of an op. */
+struct columns {
+    int op, group, step, type;
 };
 
-static struct texts put_texts (struct batch *b, const struct ops *o,
-                               const struct op *op, const char *name,
-                               size_t n)
+static void put_texts (struct batch *b, const struct columns *at,
+                       const struct ops *o, const struct op *op,
+                       const char *name, size_t n)
 {
     const char *type = kineto_coll_p2p (op->coll) ? "p2p" : "collective";
     const char *key = kineto_op_key (op);
+    uint32_t row = b->nrows;
     char step[32];
     int used = snprintf (step, sizeof (step), "step%s",
                          o->k->steps[op->step].id);
 
-    return (struct texts){
-        batch_text (b, name, n),
-        *key ? batch_text (b, key, strlen (key)) : BATCH_NULL_TEXT,
-        batch_text (b, step, (size_t)used),
-        batch_text (b, type, strlen (type)),
-    };
+    b->text[at->op][row] = batch_text (b, name, n);
+    b->text[at->group][row] = batch_string (b, *key ? key : NULL);
+    b->text[at->step][row] = batch_text (b, step, (size_t)used);
+    b->text[at->type][row] = batch_string (b, type);
 }
 
 static bool flush_full (struct ops *o, struct batch *b)
@@ -53,22 +53,19 @@ static bool flush_full (struct ops *o, struct batch *b)
 
 static bool put_time (struct ops *o, const struct op *op)
 {
+    static const struct columns texts = { TIME_OP, TIME_GROUP, TIME_STEP,
+                                          TIME_TYPE };
     struct batch *b = &o->time;
     uint32_t row = b->nrows;
-    struct texts t;
     char name[128];
 
-    t = put_texts (b, o, op, name, name_op (op, name));
-    b->text[TIME_OP][row] = t.op;
-    b->text[TIME_GROUP][row] = t.group;
+    put_texts (b, &texts, o, op, name, name_op (op, name));
     b->real[TIME_START][row] = kineto_us (o->k, op->start);
     b->real[TIME_ELAPSE][row] = (double)op->dur / 1e6;
     b->real[TIME_TRANSIT][row] = NAN;
     b->real[TIME_WAIT][row] = NAN;
     b->real[TIME_SYNC][row] = NAN;
     b->real[TIME_IDLE][row] = NAN;
-    b->text[TIME_STEP][row] = t.step;
-    b->text[TIME_TYPE][row] = t.type;
     b->nrows++;
     return flush_full (o, b);
 }
@@ -86,14 +83,12 @@ static double megabytes (const struct op *op)
 
 static bool put_bandwidth (struct ops *o, const struct op *op, double mb)
 {
+    static const struct columns texts = { BW_OP, BW_GROUP, BW_STEP, BW_TYPE };
     struct batch *b = &o->bandwidth;
     uint32_t row = b->nrows;
-    struct texts t;
     char name[128];
 
-    t = put_texts (b, o, op, name, name_op (op, name));
-    b->text[BW_OP][row] = t.op;
-    b->text[BW_GROUP][row] = t.group;
+    put_texts (b, &texts, o, op, name, name_op (op, name));
     b->text[BW_TRANSPORT][row] = BATCH_NULL_TEXT;
     b->real[BW_SIZE][row] = mb;
     b->real[BW_TIME][row] = NAN;
@@ -102,8 +97,6 @@ static bool put_bandwidth (struct ops *o, const struct op *op, double mb)
     b->real[BW_PACKAGE][row] = mb;
     b->real[BW_COUNT][row] = 1;
     b->real[BW_TOTAL][row] = NAN;
-    b->text[BW_STEP][row] = t.step;
-    b->text[BW_TYPE][row] = t.type;
     b->nrows++;
     return flush_full (o, b);
 }
@@ -175,18 +168,17 @@ static bool add_links (const struct kineto *k, const struct op *op,
 static bool put_link (struct ops *o, const struct op *op, int64_t src,
                       int64_t dst, double mb)
 {
+    static const struct columns texts = { MATRIX_OP, MATRIX_GROUP, MATRIX_STEP,
+                                          MATRIX_TYPE };
     struct batch *b = &o->matrix;
     uint32_t row = b->nrows;
     char name[32], rank[24];
-    struct texts t;
     int n;
 
     n = snprintf (name, sizeof (name), "%s-total",
                   op->coll == COLL_ALL_TO_ALL ? "alltoall"
                                               : kineto_coll_name (op->coll));
-    t = put_texts (b, o, op, name, (size_t)n);
-    b->text[MATRIX_OP][row] = t.op;
-    b->text[MATRIX_GROUP][row] = t.group;
+    put_texts (b, &texts, o, op, name, (size_t)n);
     n = snprintf (rank, sizeof (rank), "%" PRId64, src);
     b->text[MATRIX_SRC][row] = batch_text (b, rank, (size_t)n);
     n = snprintf (rank, sizeof (rank), "%" PRId64, dst);
@@ -195,8 +187,6 @@ static bool put_link (struct ops *o, const struct op *op, int64_t src,
     b->real[MATRIX_SIZE][row] = mb;
     b->real[MATRIX_TIME][row] = NAN;
     b->real[MATRIX_BANDWIDTH][row] = NAN;
-    b->text[MATRIX_STEP][row] = t.step;
-    b->text[MATRIX_TYPE][row] = t.type;
     b->text[MATRIX_OP_NAME][row] = batch_text (b, "", 0);
     b->nrows++;
     return flush_full (o, b);
