@@ -37,6 +37,7 @@ struct maker {
     const char *analysis_db;
     struct publish *out;
     struct cluster_groups *groups;
+    struct texts steps;         // of StepTraceTime
     struct cluster_part parts[PARTS];
     char paths[PARTS][PATH_MAX];
     atomic_uint next;
@@ -152,6 +153,25 @@ static int put_together (struct maker *m, struct err *err)
 
 /* ---- all of it ---- */
 
+static int read_steps (struct maker *m, sqlite3 *db, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "SELECT DISTINCT ifnull(step,'') FROM "
+                             "a.StepTraceTime", &st, err), code = SQLITE_DONE;
+
+    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
+        const char *step = (const char *)sqlite3_column_text (st, 0);
+
+        if (!step || texts_intern (&m->steps, step, strlen (step)) ==
+                         TEXTS_NONE)
+            rc = err_set (err, ENOMEM, "no memory for steps");
+    }
+    if (rc == 0 && code != SQLITE_DONE)
+        rc = db_error (db, "cannot read steps", err);
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
 static int prepare (struct maker *m, struct err *err)
 {
     sqlite3 *db = NULL;
@@ -166,9 +186,13 @@ static int prepare (struct maker *m, struct err *err)
                                 err);
     if (rc == 0)
         rc = cluster_groups_read (db, &m->groups, err);
+    if (rc == 0)
+        rc = read_steps (m, db, err);
     (void)sqlite3_close (db);
-    for (unsigned i = 0; i < PARTS; i++)
+    for (unsigned i = 0; i < PARTS; i++) {
         m->parts[i].groups = m->groups;
+        m->parts[i].known_steps = &m->steps;
+    }
     return rc;
 }
 
@@ -219,6 +243,7 @@ int cluster_make (struct publish *out, const char *analysis_db,
             (void)unlink (m->paths[i]);
     }
     cluster_groups_destroy (m->groups);
+    texts_fini (&m->steps);
     free (m);
     return rc;
 }

@@ -239,7 +239,7 @@ const struct cluster_table cluster_bandwidth = {
              "ClusterCommunicationBandwidth (step, group_name, rank_id, "
              "hccl_op_name, band_type)",
     .insert = "INSERT INTO ClusterCommunicationBandwidth SELECT"
-              " ifnull(step,'step'), rank, clean(hccl_op_name), group_taken(),"
+              " step_taken(), rank, clean(hccl_op_name), group_taken(),"
               " transport_type, transit_size, transit_time, bandwidth,"
               " large_packet_ratio, package_size, count, total_duration"
               " FROM a.CommAnalyzerBandwidth WHERE rowid BETWEEN ?1 AND ?2"

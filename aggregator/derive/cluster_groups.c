@@ -3,8 +3,8 @@
 
 #include "base/buf.h"
 #include "base/db.h"
+#include "derive/cluster_names.h"
 #include "derive/members.h"
-#include "derive/texts.h"
 #include "model/capture.h"
 
 #include <errno.h>
@@ -22,70 +22,30 @@ struct cluster_groups {
     struct texts names;                 // that are taken
 };
 
-/* ---- names that viewers take ---- */
+/* ---- reading ---- */
 
-static bool is_refused (char c)
+/* A copy of a name that no other has: as it is, or with a number behind it. */
+static char *take_name (struct texts *taken, const char *text)
 {
-    // bit c % 32 of word c / 32: controls, then !"$&';<>, \`, |
-    static const uint32_t bits[4] = { 0xffffffff, 0x580000d6, 0x10000000,
-                                      0x90000001 };
-    unsigned char u = (unsigned char)c;
+    char name[CLUSTER_NAME_SIZE];
 
-    return u < 128 && (bits[u / 32] >> u % 32 & 1);
-}
-
-bool cluster_is_clean (const char *name, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (is_refused (name[i]))
-            return false;
-    }
-    return n <= CLUSTER_TEXT_MAX;
-}
-
-bool cluster_clean (char *name, size_t n)
-{
-    bool clean = cluster_is_clean (name, n);
-
-    for (size_t i = 0; i < n; i++) {
-        if (is_refused (name[i]))
-            name[i] = '_';
-    }
-    if (n > CLUSTER_TEXT_MAX) {
-        n = CLUSTER_TEXT_MAX;
-        while (n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80)
-            n--;                // a character is whole or gone
-        name[n] = '\0';
-    }
-    return !clean;
-}
-
-/* A copy of 'text' that no other has: as it is, or with a number behind it. */
-static char *take_name (struct texts *taken, const char *text,
-                        const char *instead)
-{
-    char name[CLUSTER_TEXT_MAX + 16];
-
-    (void)snprintf (name, sizeof (name), "%.500s", text);
+    (void)snprintf (name, sizeof (name), "%s", text);
     for (unsigned k = 2; texts_find (taken, name, strlen (name)) != TEXTS_NONE;
          k++)
-        (void)snprintf (name, sizeof (name), "%.480s_%u",
-                        *text ? text : instead, k);
+        cluster_number (text, k, name);
     if (texts_intern (taken, name, strlen (name)) == TEXTS_NONE)
         return NULL;
     return strdup (name);
 }
 
-/* ---- reading ---- */
-
 static char *column_copy (sqlite3_stmt *st, int column)
 {
     const char *text = (const char *)sqlite3_column_text (st, column);
-    char *copy = strdup (text ? text : "");
+    char name[CLUSTER_NAME_SIZE] = "";
 
-    if (copy)
-        (void)cluster_clean (copy, strlen (copy));
-    return copy;
+    if (text)
+        cluster_clean (text, strlen (text), CLUSTER_NAME_MAX, name);
+    return strdup (name);
 }
 
 static int add_group (struct cluster_groups *g, sqlite3_stmt *st)
@@ -103,7 +63,7 @@ static int add_group (struct cluster_groups *g, sqlite3_stmt *st)
     g->n = id + 1;
     e = &list[id];
     name = column_copy (st, 1);
-    e->name = name ? take_name (&g->names, name, STRAYS_NAME) : NULL;
+    e->name = name ? take_name (&g->names, name) : NULL;
     free (name);
     e->id = column_copy (st, 2);
     e->pg_name = column_copy (st, 3);
@@ -243,7 +203,7 @@ int cluster_groups_read (sqlite3 *db, struct cluster_groups **ret,
     if (rc == 0) {
         g->n = 1;
         g->list[0] = (struct cluster_group){
-            take_name (&g->names, STRAYS_NAME, ""), strdup (""), strdup (""),
+            take_name (&g->names, STRAYS_NAME), strdup (""), strdup (""),
             strdup ("collective"), NULL, 0, NULL, 0 };
         if (!g->list[0].name || !g->list[0].id || !g->list[0].pg_name ||
             !g->list[0].type)
@@ -332,33 +292,27 @@ static void put_set (struct buf *b, const struct cluster_group *e,
 /* What viewers list is a program's name for a group and its ranks: of groups
  * that are alike in both, all but the first get another name.
  */
-static char *list_name (struct texts *listed, const char *pg_name,
-                        const char *set)
+static int list_name (struct texts *listed, const char *pg_name,
+                      const char *set, char out[CLUSTER_NAME_SIZE])
 {
     struct buf key;
-    char *name = strdup (pg_name);
-    bool free_one = false;
+    int rc = 0;
 
-    buf_init (&key, RANK_SET_MAX + 2 * CLUSTER_TEXT_MAX);
-    for (unsigned k = 2; name && !free_one; k++) {
+    buf_init (&key, RANK_SET_MAX + CLUSTER_NAME_SIZE);
+    (void)snprintf (out, CLUSTER_NAME_SIZE, "%s", pg_name);
+    for (unsigned k = 2;; k++) {
         buf_clear (&key);
-        buf_printf (&key, "%s\n%s", name, set);
-        free_one = !key.failed &&
-                   texts_find (listed, buf_text (&key), key.size) ==
-                       TEXTS_NONE;
-        if (free_one || key.failed)
+        buf_printf (&key, "%s\n%s", out, set);
+        if (key.failed || texts_find (listed, buf_text (&key), key.size) ==
+                              TEXTS_NONE)
             break;
-        free (name);
-        if (asprintf (&name, "%.480s_%u", *pg_name ? pg_name : "group", k) < 0)
-            name = NULL;
+        cluster_number (*pg_name ? pg_name : "group", k, out);
     }
-    if (name && (key.failed || texts_intern (listed, buf_text (&key),
-                                             key.size) == TEXTS_NONE)) {
-        free (name);
-        name = NULL;
-    }
+    if (key.failed || texts_intern (listed, buf_text (&key), key.size) ==
+                          TEXTS_NONE)
+        rc = -ENOMEM;
     buf_fini (&key);
-    return name;
+    return rc;
 }
 
 /* A group that sends and receives, and does more, is not only p2p. */
@@ -371,22 +325,23 @@ static int write_group (const struct cluster_group *e, const uint8_t *strays,
                         struct texts *listed, sqlite3_stmt *st,
                         struct err *err)
 {
+    char pg_name[CLUSTER_NAME_SIZE];
     struct buf set;
-    char *pg_name;
     int rc;
 
     buf_init (&set, RANK_SET_MAX);
     put_set (&set, e, strays);
-    pg_name = set.failed ? NULL : list_name (listed, e->pg_name,
-                                             buf_text (&set));
-    db_bind_text (st, 1, type_of (e));
-    db_bind_text (st, 2, buf_text (&set));
-    db_bind_text (st, 3, e->name);
-    db_bind_text (st, 4, e->id);
-    db_bind_text (st, 5, pg_name);
-    rc = pg_name ? db_run (st, err)
-                 : err_set (err, ENOMEM, "no memory for groups");
-    free (pg_name);
+    if (set.failed ||
+        list_name (listed, e->pg_name, buf_text (&set), pg_name) < 0) {
+        rc = err_set (err, ENOMEM, "no memory for groups");
+    } else {
+        db_bind_text (st, 1, type_of (e));
+        db_bind_text (st, 2, buf_text (&set));
+        db_bind_text (st, 3, e->name);
+        db_bind_text (st, 4, e->id);
+        db_bind_text (st, 5, pg_name);
+        rc = db_run (st, err);
+    }
     buf_fini (&set);
     return rc;
 }

@@ -9,11 +9,8 @@
 #include "base/err.h"
 
 #include <sqlite3.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define CLUSTER_TEXT_MAX 500    // bytes; viewers refuse longer names
 
 /* One group.  Texts are "" where nothing is known. */
 struct cluster_group {
@@ -54,11 +51,5 @@ int64_t cluster_groups_global (const struct cluster_groups *g, uint32_t group,
 int cluster_groups_write (const struct cluster_groups *g, sqlite3 *db,
                           const uint8_t *used, const uint8_t *strays,
                           struct err *err);
-
-/* Make a name one that viewers take, in its place: what they refuse becomes
- * '_', what is too long is cut.  True if something was wrong.
- */
-bool cluster_clean (char *name, size_t n);
-bool cluster_is_clean (const char *name, size_t n);
 
 #endif

@@ -172,7 +172,7 @@ const struct cluster_table cluster_matrix = {
     .index = "CREATE INDEX ClusterCommunicationMatrix_op ON "
              "ClusterCommunicationMatrix (group_name, step, hccl_op_name)",
     .insert = "INSERT INTO ClusterCommunicationMatrix SELECT"
-              " ifnull(step,'step'), clean(hccl_op_name), group_taken(),"
+              " step_taken(), clean(hccl_op_name), group_taken(),"
               " link_end(0), link_end(1), " TRANSPORT ", clean(op_name),"
               " transit_size, transit_time, rate(transit_size, transit_time)"
               " FROM a.CommAnalyzerMatrix WHERE rowid BETWEEN ?1 AND ?2 AND"

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #define CANCEL_OPS 100000       // of SQLite's virtual machine: some 5 ms
-#define STEP "step"             // before a step's number, or alone
 
 /* ---- functions for the statements ---- */
 
@@ -39,6 +38,15 @@ static void sql_group (sqlite3_context *ctx, int argc, sqlite3_value **argv)
                          SQLITE_STATIC);
 }
 
+static void sql_step (sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    const struct cluster_part *p = sqlite3_user_data (ctx);
+
+    (void)argc;
+    (void)argv;
+    sqlite3_result_text (ctx, p->steps.items[p->step], -1, SQLITE_STATIC);
+}
+
 /* link_end(0), link_end(1): the global ranks of a link. */
 static void sql_link_end (sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
@@ -48,24 +56,21 @@ static void sql_link_end (sqlite3_context *ctx, int argc, sqlite3_value **argv)
     sqlite3_result_double (ctx, sqlite3_value_int (argv[0]) ? p->dst : p->src);
 }
 
+/* clean(name), clean_step(name). */
 static void sql_clean (sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     const char *text = (const char *)sqlite3_value_text (argv[0]);
     size_t n = text ? (size_t)sqlite3_value_bytes (argv[0]) : 0;
-    char *copy;
+    size_t max = sqlite3_user_data (ctx) ? CLUSTER_STEP_MAX : CLUSTER_NAME_MAX;
+    char name[CLUSTER_NAME_SIZE];
 
     (void)argc;
-    if (!text || cluster_is_clean (text, n)) {
+    if (!text || cluster_is_clean (text, n, max)) {
         sqlite3_result_value (ctx, argv[0]);
         return;
     }
-    if (!(copy = sqlite3_malloc64 (n + 1))) {
-        sqlite3_result_error_nomem (ctx);
-        return;
-    }
-    memcpy (copy, text, n + 1);
-    (void)cluster_clean (copy, n);
-    sqlite3_result_text (ctx, copy, -1, sqlite3_free);
+    cluster_clean (text, n, max, name);
+    sqlite3_result_text (ctx, name, -1, SQLITE_TRANSIENT);
 }
 
 /* ratio(part, rest) and rate(MB, ms): NULL of what is not known. */
@@ -98,8 +103,10 @@ static int add_functions (struct cluster_part *p, struct err *err)
     } list[] = {
         { "take", p->table->take_args, p, sql_take },
         { "group_taken", 0, p, sql_group },
+        { "step_taken", 0, p, sql_step },
         { "link_end", 1, p, sql_link_end },
-        { "clean", 1, p, sql_clean },
+        { "clean", 1, NULL, sql_clean },
+        { "clean_step", 1, p, sql_clean },
         { "ratio", 2, NULL, sql_ratio },
         { "rate", 2, p, sql_ratio },
         { "round4", 1, NULL, sql_round4 },
@@ -138,12 +145,17 @@ static uint32_t group_of (struct cluster_part *p, sqlite3_value *group)
 static bool set_step (struct cluster_part *p, sqlite3_value *step)
 {
     const char *text = (const char *)sqlite3_value_text (step);
+    char name[CLUSTER_NAME_SIZE];
 
-    text = text ? text : STEP;
-    if (p->steps.n == 0 || strcmp (p->steps.items[p->step], text) != 0) {
-        p->step = texts_intern (&p->steps, text, strlen (text));
-        p->no_memory = p->no_memory || p->step == TEXTS_NONE;
-    }
+    text = text && *text ? text : CLUSTER_STEP;
+    if (strcmp (p->step_text, text) == 0)
+        return true;
+    cluster_step (p->known_steps, text, name);
+    p->step = texts_intern (&p->steps, name, strlen (name));
+    p->no_memory = p->no_memory || p->step == TEXTS_NONE;
+    p->step_text[0] = '\0';
+    if (strlen (text) < sizeof (p->step_text))
+        memcpy (p->step_text, text, strlen (text) + 1);
     return !p->no_memory;
 }
 
@@ -201,8 +213,7 @@ static int64_t step_number (const char *step)
 {
     int64_t n = -1;
 
-    if (strncmp (step, STEP, strlen (STEP)) == 0)
-        (void)units_int (step + strlen (STEP), 0, INT64_MAX, &n);
+    (void)units_int (step + strlen (CLUSTER_STEP), 0, INT64_MAX, &n);
     return n;
 }
 

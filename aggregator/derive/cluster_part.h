@@ -9,9 +9,9 @@
 #define ROLLCALL_DERIVE_CLUSTER_PART_H
 
 #include "derive/cluster_groups.h"
+#include "derive/cluster_names.h"
 #include "derive/keys.h"
 #include "derive/sums.h"
-#include "derive/texts.h"
 
 #include <stdatomic.h>
 
@@ -48,7 +48,8 @@ struct cluster_part {
     sqlite3_stmt *total;        // inserts a total row
     void *state;                // the table's own
     int64_t rank;
-    struct texts steps;         // of all ranks
+    const struct texts *known_steps;    // of StepTraceTime
+    struct texts steps;         // of all ranks, as they are in the table
     struct keys keys;           // of what is added up; of the rank
     uint8_t *used;              // by group
     uint8_t *strays;            // bits: ranks with ops of no group
@@ -56,6 +57,7 @@ struct cluster_part {
     uint64_t left_out;          // rows that could not become one
     // what the row has that is being taken
     uint32_t step, group;
+    char step_text[64];         // as it was, of 'step'; "": none
     double src, dst;            // of links
     struct {
         char name[32];          // "": none

@@ -229,15 +229,15 @@ static int write_steps (sqlite3 *db, struct err *err)
 {
     return db_exec (
         db,
-        "INSERT INTO ClusterStepTraceTime SELECT ifnull(s.step,''), 'rank',"
-        " CAST(s.rank AS TEXT), " TIMES ", p.dp, p.pp, p.tp"
+        "INSERT INTO ClusterStepTraceTime SELECT clean_step(ifnull(s.step,'')),"
+        " 'rank', CAST(s.rank AS TEXT), " TIMES ", p.dp, p.pp, p.tp"
         " FROM a.StepTraceTime s JOIN Place p ON p.rank=s.rank"
-        " GROUP BY s.rank, s.step"
+        " GROUP BY s.rank, ifnull(s.step,'')"
         " ORDER BY s.rank, CAST(s.step AS INTEGER), s.step;"
-        "INSERT INTO ClusterStepTraceTime SELECT ifnull(s.step,''), 'stage',"
-        " g.ranks, " TIMES ", 'NA', 'NA', 'NA'"
+        "INSERT INTO ClusterStepTraceTime SELECT clean_step(ifnull(s.step,'')),"
+        " 'stage', g.ranks, " TIMES ", 'NA', 'NA', 'NA'"
         " FROM a.StepTraceTime s JOIN Place p ON p.rank=s.rank"
-        " JOIN Stage g ON g.stage=p.stage GROUP BY s.step, g.stage"
+        " JOIN Stage g ON g.stage=p.stage GROUP BY ifnull(s.step,''), g.stage"
         " ORDER BY CAST(s.step AS INTEGER), s.step, g.stage", err);
 }
 
@@ -247,7 +247,8 @@ static int write_hosts (sqlite3 *db, struct err *err)
     return db_exec (
         db,
         "CREATE TEMP TABLE HostOf AS SELECT r.rank,"
-        " coalesce(r.device_id, min(d.device)) AS device, c.name AS path,"
+        " coalesce(r.device_id, min(d.device)) AS device,"
+        " c.name AS path,"
         " max(CASE WHEN i.name='hostUid' THEN i.value END) AS uid,"
         " coalesce(max(CASE WHEN i.name='hostName' THEN i.value END), r.host)"
         "  AS host"

@@ -75,7 +75,7 @@ const struct cluster_table cluster_time = {
     .index = "CREATE INDEX ClusterCommunicationTime_op ON "
              "ClusterCommunicationTime (step, group_name, rank_id, "
              "hccl_op_name)",
-    .insert = "INSERT INTO ClusterCommunicationTime SELECT ifnull(step,'step'),"
+    .insert = "INSERT INTO ClusterCommunicationTime SELECT step_taken(),"
               " rank, clean(hccl_op_name), group_taken(), start_timestamp,"
               " elapse_time, transit_time, wait_time, synchronization_time,"
               " idle_time, ratio(synchronization_time, transit_time),"

@@ -76,7 +76,7 @@ static void put_list (FILE *f, const char *set)
 static bool go_to (struct writer *w, sqlite3_stmt *st)
 {
     static const char *const close[] = { "}}}", "}}", "}" };
-    char op[CLUSTER_TEXT_MAX * 2 + 2];
+    char op[CLUSTER_NAME_SIZE * 2];
     const char *now[3] = { text_of (st, 0), text_of (st, 1), op };
     unsigned same = 0;
     bool first = !w->open[0];
@@ -353,7 +353,10 @@ static int write_group (struct writer *w)
 
 static int put_step (struct writer *w, sqlite3_stmt *st)
 {
-    (void)fprintf (w->f, "\n%s,%s,", text_of (st, 0), text_of (st, 1));
+    const char *step = text_of (st, 0);
+    const char *quote = strchr (step, ',') ? "\"" : "";  // it has none itself
+
+    (void)fprintf (w->f, "\n%s%s%s,%s,", quote, step, quote, text_of (st, 1));
     if (strcmp (text_of (st, 1), "stage") == 0) {
         (void)fputc ('"', w->f);
         put_tuple (w->f, text_of (st, 2));

@@ -63,6 +63,32 @@ near ()
     rules_hold
 }
 
+# The names that a viewer takes are the same on both sides of a join, and the
+# text files are still JSON and CSV.
+@test "all rules hold with steps that have names" {
+    local db table
+
+    make --ranks 4 --ops 20 --form db
+    for db in job/*/ASCEND_PROFILER_OUTPUT/analysis.db; do
+        sqlite3 "$db" "UPDATE StepTraceTime SET
+            step=iif(step='10', 'warm up; a', 'a|b,c')"
+        for table in Time Bandwidth Matrix; do
+            sqlite3 "$db" "UPDATE CommAnalyzer$table SET
+                step=iif(step='step10', 'warm up; a', 'stepa|b,c')"
+        done
+    done
+    analyze --only text
+    expect_status 0
+    rules_hold
+    is "steps" "2 2" "$(cluster "SELECT (SELECT count(DISTINCT step) FROM
+        ClusterStepTraceTime) || ' ' || (SELECT count(DISTINCT step) FROM
+        ClusterCommunicationTime)")"
+    is "steps of the CSV" "$(cluster "SELECT group_concat(step, ' ') FROM
+        ClusterStepTraceTime")" "$(sqlite3 :memory: ".import --csv \
+        out/cluster_analysis_output/cluster_step_trace_time.csv t" \
+        "SELECT group_concat(Step, ' ') FROM t")"
+}
+
 # breaks RULE SQL: that rule is found broken, and no other is needed for it
 breaks ()
 {
@@ -126,6 +152,8 @@ again ()
         WHERE rowid=1"
     breaks names-allowed "UPDATE $g SET pg_name=printf('%501d', 0)
         WHERE rowid=1"
+    breaks names-allowed "UPDATE $s SET step='a;b' WHERE rowid=1"
+    breaks one-row-a-step "INSERT INTO $s SELECT * FROM $s LIMIT 1"
     breaks ranks-fit "UPDATE $s SET \"index\"='4294967296' WHERE rowid=1"
     breaks links-within-groups "UPDATE $m SET dst_rank=dst_rank+100
         WHERE rowid=1"

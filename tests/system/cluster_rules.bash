@@ -111,7 +111,9 @@ RULES[names-allowed]="SELECT name FROM
      SELECT hccl_op_name FROM ClusterCommunicationMatrix UNION
      SELECT op_name FROM ClusterCommunicationMatrix UNION
      SELECT group_name FROM CommunicationGroupMapping UNION
-     SELECT pg_name FROM CommunicationGroupMapping)
+     SELECT pg_name FROM CommunicationGroupMapping UNION
+     SELECT step FROM ClusterStepTraceTime UNION
+     SELECT step FROM ClusterCommunicationTime)
     WHERE length(CAST(name AS BLOB))>500 OR
     name GLOB '*[|;&\$><\`!\\\"'']*' OR
     name GLOB '*[' || char(1) || '-' || char(31) || char(127) || ']*'"
@@ -126,6 +128,9 @@ RULES[links-within-groups]="SELECT DISTINCT m.group_name, src_rank, dst_rank
                 ',' || CAST(src_rank AS INTEGER) || ',')=0 OR
           instr(',' || trim(rank_set, '()') || ',',
                 ',' || CAST(dst_rank AS INTEGER) || ',')=0"
+# one row a rank and step
+RULES[one-row-a-step]="SELECT step, type, \"index\" FROM ClusterStepTraceTime
+    GROUP BY 1, 2, 3 HAVING count(*)>1"
 # an incomplete one is worse than none
 RULES[base-info-whole]="WITH want (name, types) AS (VALUES
      ('tensor_model_parallel_size', 'integer'),

@@ -127,15 +127,17 @@ static int teardown (void **state)
     "INSERT INTO CommGroupMember VALUES (1,0,0),(1,1,1),(2,0,2),(2,1,3)," \
     " (3,0,1),(3,1,0);"
 
+#define OPS \
+    "INSERT INTO CommAnalyzerTime (hccl_op_name, group_name, step, rank)" \
+    " VALUES "
+
 /* A reader joins by name alone, and lists by the program's name and ranks. */
 static void test_names_are_unique (void **state)
 {
     struct place *p = *state;
 
-    make (p, GROUPS_OF_ONE_NAME
-          "INSERT INTO CommAnalyzerTime (hccl_op_name, group_name, step, rank)"
-          " VALUES ('x','77','step1',0),('x','88','step1',0),"
-          " ('x','77','step1',2);");
+    make (p, GROUPS_OF_ONE_NAME OPS
+          "('x','77','step1',0),('x','88','step1',0),('x','77','step1',2);");
     assert_rows (p, "SELECT type, rank_set, group_name, group_id, pg_name FROM "
                     "CommunicationGroupMapping",
                  "collective|(0,1)|77|a|dp collective|(2,3)|77_2|a|dp "
@@ -160,18 +162,99 @@ static void test_ops_of_no_group (void **state)
                     "'Total Op Info'", "3|3.0|NULL 5|4.0|NULL");
 }
 
+#define LINKS \
+    "INSERT INTO CommAnalyzerMatrix (hccl_op_name, group_name, src_rank," \
+    " dst_rank, transport_type, transit_size, transit_time, step, rank) VALUES "
+
+#define LONG(n) "printf('%0600d', " #n ")"
+
+/* Ops are brought together by their names: what was changed is the same on all
+ * ranks, and what were two stay two.
+ */
 static void test_names_are_cleaned (void **state)
 {
     struct place *p = *state;
 
+    make (p, GROUPS_OF_ONE_NAME OPS
+          "('recv 0<-1','77','step1',0), ('recv 0>-1','77','step1',0),"
+          " ('recv 0<-1','77','step1',1), ('Total Op Info','77','step1',0),"
+          " (" LONG (1) ",'77','step1',0), (" LONG (2) ",'77','step1',0),"
+          " (" LONG (1) ",'77','step1',1);");
+    assert_rows (p, "SELECT hccl_op_name GLOB 'recv 0_-1_*', "
+                    "max(length(hccl_op_name)), count(*) FROM "
+                    "ClusterCommunicationTime WHERE hccl_op_name<>"
+                    "'Total Op Info' GROUP BY hccl_op_name ORDER BY 1, 3",
+                 "0|500|1 0|500|2 1|26|1 1|26|2");
+    assert_rows (p, "SELECT count(*) FROM ClusterCommunicationTime WHERE "
+                    "hccl_op_name='Total Op Info'", "2");
+}
+
+/* Names of groups that are alike in all that a viewer takes: rows must not
+ * change the group, and no character may be cut in two.
+ */
+static void test_groups_of_long_names (void **state)
+{
+    struct place *p = *state;
+
+    make (p, "WITH n(i) AS (VALUES (1), (2), (3)) INSERT INTO CommGroup SELECT"
+             " i, replace(" LONG (0) ", '0', 'é')||((i+1)/2), 'a;'||i,"
+             " replace(" LONG (0) ", '00', 'é0')||i, 'collective', 1 FROM n;"
+             "INSERT INTO CommGroupMember VALUES (1,0,0),(2,0,1),(3,0,0);"
+             "INSERT INTO CommAnalyzerTime (hccl_op_name, group_name, step,"
+             " rank) SELECT 'op '||id, group_name, 'step1', m.rank FROM"
+             " CommGroup JOIN CommGroupMember m ON comm_group=id;");
+    assert_rows (p, "SELECT g.rank_set, t.rank_id, t.hccl_op_name,"
+                    " length(CAST(g.group_name AS BLOB))<=500,"
+                    " length(CAST(g.pg_name AS BLOB))<=500,"
+                    " rtrim(rtrim(group_name, '0123456789abcdef_'), 'é')='',"
+                    " replace(substr(pg_name, 1, 100), 'é0', '')=''"
+                    " FROM ClusterCommunicationTime t"
+                    " JOIN CommunicationGroupMapping g USING (group_name)"
+                    " WHERE hccl_op_name LIKE 'op %' ORDER BY hccl_op_name",
+                 "(0)|0|op 1|1|1|1|1 (1)|1|op 2|1|1|1|1 (0)|0|op 3|1|1|1|1");
+    assert_rows (p, "SELECT count(DISTINCT group_name), count(DISTINCT "
+                    "pg_name), count(DISTINCT group_id), sum(group_id LIKE "
+                    "'%;%') FROM CommunicationGroupMapping", "3|3|3|0");
+}
+
+/* The communication of a step is asked for as "step" and the step's name, the
+ * name being what viewers take.  All of them say so: whatever the profiler put
+ * before it, a step is one.
+ */
+static void test_steps_of_any_name (void **state)
+{
+    struct place *p = *state;
+
     make (p, GROUPS_OF_ONE_NAME
-          "INSERT INTO CommAnalyzerTime (hccl_op_name, group_name, step, rank)"
-          " VALUES ('recv 0<-1','77','step1',0),"
-          " (printf('%0600d', 0),'77','step1',0),"
-          " ('Total Op Info','77','step1',0);");
-    assert_rows (p, "SELECT substr(hccl_op_name, 1, 13), length(hccl_op_name) "
-                    "FROM ClusterCommunicationTime ORDER BY rowid",
-                 "recv 0_-1|9 0000000000000|500 Total Op Info|13");
+          "INSERT INTO StepTraceTime (step, computing, rank) VALUES"
+          " ('13',1,0),('warm up',1,0),('a;b',1,0),('a|b',1,0),"
+          " ('stepping',1,0),(" LONG (1) ",1,0),(" LONG (2) ",1,0),"
+          " (NULL,1,0),('',2,0);" OPS
+          "('x','77','step13',0),('y','77','13',0),('x','77','warm up',0),"
+          " ('x','77','stepa;b',0),('x','77','a|b',0),"
+          " ('x','77','stepstepping',0),('y','77','stepping',0),"
+          " ('x','77','step'||" LONG (1) ",0),('x','77'," LONG (2) ",0),"
+          " ('x','77',NULL,0),('y','77','step',0),('z','77','',0);"
+          LINKS "('a-top1','77','0','0','LOCAL',1,1,'a|b',0);"
+          "INSERT INTO CommAnalyzerBandwidth (hccl_op_name, group_name, "
+          " transport_type, step, rank) VALUES ('x','77','HCCS','a|b',0);");
+    assert_rows (p, "SELECT s.step, count(*), sum(hccl_op_name="
+                    "'Total Op Info') FROM ClusterStepTraceTime s LEFT JOIN "
+                    "ClusterCommunicationTime t ON t.step='step'||s.step "
+                    "WHERE length(s.step)<100 AND s.step NOT LIKE 'a%' "
+                    "GROUP BY s.rowid",
+                 "|4|1 stepping|3|1 warm up|2|1 13|3|1");
+    assert_rows (p, "SELECT substr(step, 1, 4), length(step) FROM "
+                    "ClusterStepTraceTime WHERE step LIKE 'a%' OR "
+                    "length(step)>100 ORDER BY 2, 1",
+                 "a_b_|20 a_b_|20 0000|496 0000|496");
+    assert_rows (p, "SELECT count(DISTINCT step) FROM ClusterStepTraceTime",
+                 "8");
+    assert_rows (p, "SELECT count(DISTINCT step), sum(step NOT IN (SELECT "
+                    "'step'||step FROM ClusterStepTraceTime)) FROM "
+                    "(SELECT step FROM ClusterCommunicationTime UNION SELECT "
+                    "step FROM ClusterCommunicationBandwidth UNION SELECT step "
+                    "FROM ClusterCommunicationMatrix)", "8|0");
 }
 
 /* Steps as numbers, and of each the sums. */
@@ -232,10 +315,6 @@ static void test_bandwidth_order (void **state)
                     "FROM ClusterCommunicationBandwidth WHERE hccl_op_name="
                     "'Total Op Info'", "1|0");
 }
-
-#define LINKS \
-    "INSERT INTO CommAnalyzerMatrix (hccl_op_name, group_name, src_rank," \
-    " dst_rank, transport_type, transit_size, transit_time, step, rank) VALUES "
 
 /* A link of which both its ends tell is one link; its time may be 0. */
 static void test_links (void **state)
@@ -390,6 +469,8 @@ int main (void)
         TEST (test_names_are_unique),
         TEST (test_ops_of_no_group),
         TEST (test_names_are_cleaned),
+        TEST (test_groups_of_long_names),
+        TEST (test_steps_of_any_name),
         TEST (test_order),
         TEST (test_bandwidth),
         TEST (test_bandwidth_order),
