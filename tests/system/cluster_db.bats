@@ -153,6 +153,11 @@ again ()
     breaks names-allowed "UPDATE $g SET pg_name=printf('%501d', 0)
         WHERE rowid=1"
     breaks names-allowed "UPDATE $s SET step='a;b' WHERE rowid=1"
+    breaks names-allowed "UPDATE HostInfo SET hostName='a;b'"
+    breaks names-allowed "UPDATE RankDeviceMap SET profilePath='a;b'"
+    breaks hosts-columns "ALTER TABLE HostInfo RENAME hostUid TO uid"
+    breaks devices-columns "ALTER TABLE RankDeviceMap RENAME rankId TO rank"
+    breaks hosts-known "DELETE FROM HostInfo WHERE rowid=1"
     breaks one-row-a-step "INSERT INTO $s SELECT * FROM $s LIMIT 1"
     breaks ranks-fit "UPDATE $s SET \"index\"='4294967296' WHERE rowid=1"
     breaks links-within-groups "UPDATE $m SET dst_rank=dst_rank+100

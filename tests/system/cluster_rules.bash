@@ -40,6 +40,9 @@ RULES[matrix-columns]=$(columns ClusterCommunicationMatrix step:TEXT \
     bandwidth:REAL)
 RULES[mapping-columns]=$(columns CommunicationGroupMapping type:TEXT \
     rank_set:TEXT group_name:TEXT group_id:TEXT pg_name:TEXT)
+RULES[hosts-columns]=$(columns HostInfo hostUid:TEXT hostName:TEXT)
+RULES[devices-columns]=$(columns RankDeviceMap rankId:INTEGER deviceId:INTEGER \
+    hostUid:TEXT profilePath:TEXT)
 
 # lists of steps and ranks: what is no text becomes empty there
 RULES[steps-as-text]="SELECT * FROM ClusterStepTraceTime
@@ -113,7 +116,10 @@ RULES[names-allowed]="SELECT name FROM
      SELECT group_name FROM CommunicationGroupMapping UNION
      SELECT pg_name FROM CommunicationGroupMapping UNION
      SELECT step FROM ClusterStepTraceTime UNION
-     SELECT step FROM ClusterCommunicationTime)
+     SELECT step FROM ClusterCommunicationTime UNION
+     SELECT hostUid FROM HostInfo UNION SELECT hostName FROM HostInfo UNION
+     SELECT hostUid FROM RankDeviceMap UNION
+     SELECT profilePath FROM RankDeviceMap)
     WHERE length(CAST(name AS BLOB))>500 OR
     name GLOB '*[|;&\$><\`!\\\"'']*' OR
     name GLOB '*[' || char(1) || '-' || char(31) || char(127) || ']*'"
@@ -128,6 +134,9 @@ RULES[links-within-groups]="SELECT DISTINCT m.group_name, src_rank, dst_rank
                 ',' || CAST(src_rank AS INTEGER) || ',')=0 OR
           instr(',' || trim(rank_set, '()') || ',',
                 ',' || CAST(dst_rank AS INTEGER) || ',')=0"
+# '' is a host that nobody knows
+RULES[hosts-known]="SELECT rankId FROM RankDeviceMap WHERE hostUid IS NULL OR
+    hostUid<>'' AND hostUid NOT IN (SELECT hostUid FROM HostInfo)"
 # one row a rank and step
 RULES[one-row-a-step]="SELECT step, type, \"index\" FROM ClusterStepTraceTime
     GROUP BY 1, 2, 3 HAVING count(*)>1"

@@ -411,6 +411,25 @@ static void test_hosts_and_devices (void **state)
     assert_rows (p, "SELECT computing, free FROM ClusterStepTraceTime", "5|3");
 }
 
+/* A host is found by its id, under the same name in both tables. */
+static void test_hosts_are_cleaned (void **state)
+{
+    struct place *p = *state;
+
+    make (p, "INSERT INTO Roster VALUES (0,'h;0',0,0,1,'present',NULL),"
+             " (1,'h<0',0,1,1,'present',NULL), (2,'h2',0,2,1,'present',NULL);"
+             "INSERT INTO Capture VALUES (1,0,'$a','complete'),"
+             " (2,1,'&a','complete'), (3,2," LONG (1) ",'complete');"
+             "INSERT INTO CaptureInfo VALUES ('host','hostUid','4!',2,3);");
+    assert_rows (p, "SELECT substr(hostUid, 1, 4), substr(hostName, 1, 4), "
+                    "hostUid=hostName FROM HostInfo ORDER BY 1",
+                 "4__6|h2|0 h_0_|h_0_|1 h_0_|h_0_|1");
+    assert_rows (p, "SELECT rankId, substr(profilePath, 1, 3), "
+                    "length(profilePath)<=500, (SELECT count(*) FROM HostInfo "
+                    "h WHERE h.hostUid=m.hostUid) FROM RankDeviceMap m",
+                 "0|_a_|1|1 1|_a_|1|1 2|000|1|1");
+}
+
 /* Nothing at all is a result, too: all tables are there. */
 static void test_empty (void **state)
 {
@@ -478,6 +497,7 @@ int main (void)
         TEST (test_places_are_learned),
         TEST (test_base_info_is_whole),
         TEST (test_hosts_and_devices),
+        TEST (test_hosts_are_cleaned),
         TEST (test_empty),
         TEST (test_cancel),
         cmocka_unit_test (test_only),
