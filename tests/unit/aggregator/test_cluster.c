@@ -12,7 +12,6 @@
 #include "base/fileio.h"
 #include "derive/cluster.h"
 #include "derive/cluster_groups.h"
-#include "report/results.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -460,27 +459,6 @@ static void test_cancel (void **state)
     assert_int_equal (access (path, F_OK), -1);
 }
 
-static void test_only (void **state)
-{
-    struct err err = { "" };
-    unsigned wanted;
-
-    (void)state;
-    assert_int_equal (results_parse (NULL, &wanted, &err), 0);
-    assert_int_equal (wanted, RESULTS_DEFAULT);
-    assert_int_equal (results_parse ("analysis.db", &wanted, &err), 0);
-    assert_int_equal (wanted, RESULTS_ANALYSIS_DB);
-    assert_int_equal (results_parse ("cluster_analysis.db", &wanted, &err), 0);
-    assert_int_equal (wanted, RESULTS_ANALYSIS_DB | RESULTS_CLUSTER_DB);
-    assert_int_equal (results_parse ("text", &wanted, &err), 0);
-    assert_int_equal (wanted, RESULTS_ANALYSIS_DB | RESULTS_CLUSTER_DB |
-                                  RESULTS_TEXT);
-    assert_int_equal (results_parse ("", &wanted, &err), -EINVAL);
-    assert_int_equal (results_parse ("analysis.db,", &wanted, &err), -EINVAL);
-    assert_int_equal (results_parse ("analysis", &wanted, &err), -EINVAL);
-    assert_non_null (strstr (err.text, "\"analysis\" is not among"));
-}
-
 int main (void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown (fn, setup, teardown)
@@ -500,7 +478,6 @@ int main (void)
         TEST (test_hosts_are_cleaned),
         TEST (test_empty),
         TEST (test_cancel),
-        cmocka_unit_test (test_only),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
