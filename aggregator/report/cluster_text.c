@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define CANCEL_OPS 100000       // of SQLite's virtual machine: some 5 ms
+#define BUFFER_SIZE 65536
 
 /* Other tools' JSON has no blank there, and their CSV ends with a newline. */
 #define JSON_BEGIN "{ \n"
@@ -22,6 +23,7 @@
 struct writer {
     sqlite3 *db;
     FILE *f;
+    int fd, failed;             // the file, and what it said, or -ENOMEM
     sqlite3_stmt *bands;        // of an op
     char *open[3];              // ranks, step, op whose objects are open
     struct err *err;
@@ -96,7 +98,8 @@ static bool go_to (struct writer *w, sqlite3_stmt *st)
             (void)fputs (now[i], w->f);
         (void)fputs ("\": {", w->f);
         free (w->open[i]);
-        w->open[i] = strdup (now[i]);
+        if (!(w->open[i] = strdup (now[i])))
+            w->failed = -ENOMEM;
     }
     return false;
 }
@@ -126,11 +129,11 @@ static int each (struct writer *w, const char *sql,
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (w->db, sql, &st, w->err), code = SQLITE_DONE;
 
-    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW)
+    while (rc == 0 && !w->failed && (code = sqlite3_step (st)) == SQLITE_ROW)
         rc = row (w, st);
     if (rc == 0 && code == SQLITE_INTERRUPT)
         rc = err_set (w->err, EINTR, "interrupted");
-    else if (rc == 0 && code != SQLITE_DONE)
+    else if (rc == 0 && code != SQLITE_ROW && code != SQLITE_DONE)
         rc = db_error (w->db, "cannot read the cluster's tables", w->err);
     (void)sqlite3_finalize (st);
     return rc;
@@ -405,28 +408,63 @@ static int is_cancelled (void *arg)
     return atomic_load ((const atomic_bool *)arg);
 }
 
+/* What the stream writes; a failure ends all of it. */
+static ssize_t take (void *arg, const char *data, size_t size)
+{
+    struct writer *w = arg;
+    int rc = fileio_write_all (w->fd, data, size);
+
+    if (rc == 0)
+        return (ssize_t)size;
+    w->failed = rc;
+    return 0;
+}
+
+static int open_file (struct writer *w, const char *path)
+{
+    static const cookie_io_functions_t io = { .write = take };
+
+    w->fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                  FILEIO_FILE_MODE);
+    if (w->fd < 0)
+        return err_sys (w->err, errno, "cannot write %s", path);
+    if (!(w->f = fopencookie (w, "w", io)) ||
+        setvbuf (w->f, NULL, _IOFBF, BUFFER_SIZE) != 0)
+        return err_set (w->err, ENOMEM, "no memory to write %s", path);
+    return 0;
+}
+
+/* With 'rc' of what came before, fsynced if that is good. */
+static int close_file (struct writer *w, const char *path, int rc)
+{
+    if (w->f && fclose (w->f) != 0 && !w->failed)
+        w->failed = -EIO;
+    if (w->fd >= 0 && rc == 0 && !w->failed &&
+        (fchmod (w->fd, FILEIO_FILE_MODE) < 0 || fsync (w->fd) < 0))
+        w->failed = -errno;
+    if (w->fd >= 0 && close (w->fd) < 0 && !w->failed)
+        w->failed = -errno;
+    if (rc == 0 && w->failed)
+        rc = err_sys (w->err, -w->failed, "cannot write %s", path);
+    return rc;
+}
+
 int cluster_text_write (unsigned i, const char *db, const char *path,
                         const atomic_bool *cancel, struct err *err)
 {
-    struct writer w = { .err = err, .f = fopen (path, "wxe") };
-    int rc = 0;
+    struct writer w = { .err = err };
+    int rc = open_file (&w, path);
 
-    if (!w.f)
-        return err_sys (err, errno, "cannot write %s", path);
-    if (sqlite3_open_v2 (db, &w.db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
+    if (rc == 0 &&
+        sqlite3_open_v2 (db, &w.db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
         rc = db_error (w.db, db, err);
-    if (cancel)
+    if (rc == 0 && cancel)
         sqlite3_progress_handler (w.db, CANCEL_OPS, is_cancelled,
                                   (void *)cancel);
     if (rc == 0)
         rc = texts[i].write (&w);
     (void)sqlite3_close (w.db);
-    errno = 0;
-    if (fflush (w.f) != 0 || ferror (w.f) ||
-        fchmod (fileno (w.f), FILEIO_FILE_MODE) < 0 || fsync (fileno (w.f)) < 0)
-        rc = err_sys (err, errno ? errno : EIO, "cannot write %s", path);
-    (void)fclose (w.f);
-    return rc;
+    return close_file (&w, path, rc);
 }
 
 bool cluster_text_is_ours (const char *path)

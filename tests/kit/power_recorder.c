@@ -77,7 +77,7 @@ static bool is_noted (int fd)
 static int opened (int fd, const char *path, int flags, bool was)
 {
     if (fd >= 0 && fd < FDS_MAX)
-        noted[fd] = below (path);
+        noted[fd] = below (path) && !(flags & O_PATH);  // it writes nothing
     if (is_noted (fd))
         note (POWER_OPEN, fd, (was ? 0 : POWER_MADE) |
                                   (flags & O_TRUNC ? POWER_CUT : 0),

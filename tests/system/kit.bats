@@ -122,6 +122,22 @@ says ()                             # TEXT: the verdict, which is bad
     is "files before the first record" 0 "$(find nothing -type f | wc -l)"
 }
 
+# Also what is written as a stream; what is not fsynced is found missing.
+@test "the recorder sees all files of a result" {
+    unless_sanitized
+    begin_case "$PWD/case"
+    captures 4
+    mkdir disk disk/out
+    LD_PRELOAD="$KIT/power_recorder.so" POWER_ROOT="$CASE/disk" \
+        POWER_LOG="$CASE/power.log" "$ROLLCALL_BIN/rollcall" analyze -q \
+        --only text,report.html -o "$CASE/disk/out" job
+    mv disk recorded
+    "$KIT/power_replay" power.log "$CASE/disk" 999999999 1 none again >/dev/null
+    diff -r recorded again || fail "the log misses something" || return
+    "$KIT/power_replay" power.log "$CASE/disk" 999999999 1 all cut >/dev/null
+    diff -r recorded cut || fail "something was not made durable"
+}
+
 @test "a disk fails where and when it is told to" {
     unless_sanitized
     export DISK_FAULT="write:enospc:1:1:*/there" DISK_FAULT_HITS=$PWD/hits
