@@ -77,7 +77,7 @@ bool publish_is_our_db (const char *path)
 {
     static const unsigned char ours[] = { 'R', 'O', 'L', 'L' };
     unsigned char id[4];
-    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = fileio_open_at (AT_FDCWD, path, NULL);
     bool same = fd >= 0 &&
                 fileio_pread_all (fd, id, 4, APPLICATION_ID_AT) == 0 &&
                 memcmp (id, ours, 4) == 0;

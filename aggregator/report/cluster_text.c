@@ -471,7 +471,7 @@ bool cluster_text_is_ours (const char *path)
 {
     const size_t n = strlen (JSON_BEGIN);
     const char *dot = strrchr (path, '.');
-    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = fileio_open_at (AT_FDCWD, path, NULL);
     char text[sizeof (JSON_BEGIN)];
     bool ours;
     off_t end;

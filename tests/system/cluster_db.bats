@@ -367,6 +367,21 @@ Communication Time Info\".\"Elapse Time(ms)\"")"
     done
 }
 
+# To open it would mean to wait until somebody else does.
+@test "a pipe where a result goes is no result, and is kept" {
+    local file
+
+    make
+    for file in analysis.db cluster_analysis.db communication_group.json; do
+        rm -rf out
+        mkdir -p out/cluster_analysis_output
+        mkfifo "out/cluster_analysis_output/$file"
+        timeout 60 "$ROLLCALL" analyze -q --only text -o out job
+        [ -p "out/cluster_analysis_output/$file.before-rollcall" ]
+        [ -s "out/cluster_analysis_output/$file" ]
+    done
+}
+
 # Each real job that is at hand, of any source.
 @test "all rules hold for captures of real jobs" {
     local job n=0
