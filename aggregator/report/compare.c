@@ -10,6 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* So that a metric's name has room for a kind and the label behind it: other
+ * labels that begin alike are one.
+ */
+#define LABEL_MAX 112           // bytes, with the NUL
+
 /* Transfers below are latency more than bandwidth. */
 #define LINK_MB_MIN "1.0"
 
@@ -112,7 +117,7 @@ struct value {
 struct reading {
     struct compare *c;
     int run, kind;
-    char label[128];
+    char label[LABEL_MAX];
     struct texts steps;
     struct value *values;
     size_t n;
@@ -178,6 +183,10 @@ static int end_label (struct reading *r)
     if (r->n == 0 || !(m = metric_of (r->c, r->kind, r->label, &rc)))
         return rc;
     s = &m->runs[r->run];
+    if (s->ranks) {             // a number, and a text that looks like it
+        r->n = 0;
+        return 0;
+    }
     r->room = malloc (r->n * sizeof (*r->room));
     s->ranks = calloc (r->n, sizeof (*s->ranks));
     if (!r->room || !s->ranks)
@@ -285,8 +294,9 @@ static int read_ranks (struct compare *c, sqlite3 *db, struct err *err)
             "  ('present','partial') UNION ALL SELECT rank, 2 FROM b.Roster"
             "  WHERE state IN ('present','partial')) GROUP BY rank"
             " ORDER BY rank", &st, err);
+    int code = SQLITE_DONE;
 
-    while (rc == 0 && sqlite3_step (st) == SQLITE_ROW) {
+    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
         int where = sqlite3_column_int (st, 1) - 1;
         int64_t *p;
 
@@ -302,6 +312,8 @@ static int read_ranks (struct compare *c, sqlite3 *db, struct err *err)
             p[c->nonly[where]++] = sqlite3_column_int64 (st, 0);
         }
     }
+    if (rc == 0 && code != SQLITE_DONE)
+        rc = db_error (db, "cannot compare ranks", err);
     (void)sqlite3_finalize (st);
     return rc;
 }
