@@ -14,7 +14,7 @@ static const char *const times[] = {
     "computing", "communication", "overlapped", "free", "bubble", "preparing",
 };
 
-#define TIMES ((int)(sizeof (times) / sizeof (times[0])))
+#define TIMES (sizeof (times) / sizeof (times[0]))
 
 static const char times_sql[] =
     "SELECT r.place, s.place, avg(t.computing)/1e3,"
@@ -52,28 +52,30 @@ static void put_fold (struct page *p)
 }
 
 /* All of one kind, in the order of places and, within a place, of steps. */
-static void put_times (struct page_json *j, const double *all, int kind,
+static void put_times (struct page_json *j, const double *all, size_t kind,
                        size_t n)
 {
     page_json_key (j, times[kind]);
     page_json_open (j, '[');
     for (size_t i = 0; i < n; i++)
-        page_json_real (j, all[i * (size_t)TIMES + (size_t)kind]);
+        page_json_real (j, all[i * TIMES + kind]);
     page_json_close (j, ']');
 }
 
-static int read_times (struct page *p, double *all, struct err *err)
+/* all[n * TIMES] by place of rank, place of step, kind. */
+static int read_times (struct page *p, double *all, size_t n, struct err *err)
 {
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (p->db, times_sql, &st, err), step = SQLITE_DONE;
 
     while (rc == 0 && (step = sqlite3_step (st)) == SQLITE_ROW) {
-        int64_t at = sqlite3_column_int64 (st, 0) * p->fold.step_places +
-                     sqlite3_column_int64 (st, 1);
+        size_t at = (size_t)(sqlite3_column_int64 (st, 0) *
+                                 p->fold.step_places +
+                             sqlite3_column_int64 (st, 1));
 
-        for (int i = 0; i < TIMES; i++) {
-            if (sqlite3_column_type (st, i + 2) != SQLITE_NULL)
-                all[at * TIMES + i] = sqlite3_column_double (st, i + 2);
+        for (size_t i = 0; i < TIMES && at < n; i++) {
+            if (sqlite3_column_type (st, (int)i + 2) != SQLITE_NULL)
+                all[at * TIMES + i] = sqlite3_column_double (st, (int)i + 2);
         }
     }
     if (rc == 0 && step != SQLITE_DONE)
@@ -85,22 +87,22 @@ static int read_times (struct page *p, double *all, struct err *err)
 int page_ranks (struct page *p, struct err *err)
 {
     size_t n = (size_t)(p->fold.rank_places * p->fold.step_places);
-    double *all = malloc ((n * (size_t)TIMES + 1) * sizeof (*all));
+    double *all = malloc ((n * TIMES + 1) * sizeof (*all));
     int rc;
 
     if (!all)
         return err_set (err, ENOMEM, "no memory for the report");
-    for (size_t i = 0; i < n * (size_t)TIMES; i++)
+    for (size_t i = 0; i < n * TIMES; i++)
         all[i] = NAN;
     put_fold (p);
     rc = page_rows (p, "places", places_sql, err);
     if (rc == 0)
         rc = page_rows (p, "steps", steps_sql, err);
     if (rc == 0)
-        rc = read_times (p, all, err);
+        rc = read_times (p, all, n, err);
     page_json_key (&p->json, "times");
     page_json_open (&p->json, '{');
-    for (int i = 0; i < TIMES && rc == 0; i++)
+    for (size_t i = 0; i < TIMES && rc == 0; i++)
         put_times (&p->json, all, i, n);
     page_json_close (&p->json, '}');
     free (all);
