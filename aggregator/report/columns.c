@@ -122,7 +122,7 @@ struct columns *columns_create (FILE *f, size_t width,
     for (unsigned i = 0; i < n && good; i++) {
         good = (c->names[i] = shown (names[i])) != NULL;
         if (good)
-            c->wide[i] = width_of (c->names[i]);
+            c->wide[i] = *c->names[i] ? width_of (c->names[i]) : 1;
     }
     if (good)
         return c;

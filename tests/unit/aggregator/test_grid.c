@@ -150,6 +150,26 @@ static void test_look_ahead (void **state)
     free (text);
 }
 
+/* A column that was empty so far has room for what tells that a text is cut. */
+static void test_empty_column (void **state)
+{
+    static const char *const names[] = { "" };
+    FILE *f = open_memstream (&text, &text_size);
+    struct grid *g = grid_create (f, GRID_TABLE, 16);
+
+    (void)state;
+    grid_head (g, names, 1);
+    for (int i = 0; i < GRID_LOOK_AHEAD_ROWS; i++)
+        grid_word (g, "");
+    grid_word (g, "a story that is longer than the line");
+    assert_int_equal (grid_finish (g), 0);
+    (void)fflush (f);
+    assert_string_equal (text + GRID_LOOK_AHEAD_ROWS + 1, "\xe2\x80\xa6\n");
+    grid_destroy (g);
+    (void)fclose (f);
+    free (text);
+}
+
 static void test_share (void **state)
 {
     static const struct {
@@ -181,6 +201,7 @@ int main (void)
         cmocka_unit_test (test_cut),
         cmocka_unit_test (test_numbers),
         cmocka_unit_test (test_look_ahead),
+        cmocka_unit_test (test_empty_column),
         cmocka_unit_test (test_share),
     };
 
