@@ -1,6 +1,7 @@
 /* aggregator/derive/cluster_names.c - names in cluster_analysis.db */
 #include "derive/cluster_names.h"
 
+#include "base/utf8.h"
 #include "model/steps.h"
 
 #include <inttypes.h>
@@ -18,17 +19,6 @@ static bool is_refused (char c)
     unsigned char u = (unsigned char)c;
 
     return u < 128 && (bits[u / 32] >> u % 32 & 1);
-}
-
-/* How much of a name is at most 'max' bytes: a character is whole or gone. */
-static size_t cut (const char *name, size_t n, size_t max)
-{
-    if (n <= max)
-        return n;
-    n = max;
-    while (n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80)
-        n--;
-    return n;
 }
 
 bool cluster_is_clean (const char *name, size_t n, size_t max)
@@ -49,7 +39,7 @@ void cluster_clean (const char *name, size_t n, size_t max, char *out)
         out[n] = '\0';
         return;
     }
-    kept = cut (name, n, max - HASH_SIZE);
+    kept = utf8_cut (name, n, max - HASH_SIZE);
     for (size_t i = 0; i < kept; i++)
         out[i] = is_refused (name[i]) ? '_' : name[i];
     (void)snprintf (out + kept, HASH_SIZE + 1, "_%016" PRIx64,
@@ -58,7 +48,8 @@ void cluster_clean (const char *name, size_t n, size_t max, char *out)
 
 void cluster_number (const char *name, unsigned k, char out[CLUSTER_NAME_SIZE])
 {
-    size_t kept = cut (name, strlen (name), CLUSTER_NAME_MAX - NUMBER_SIZE);
+    size_t kept = utf8_cut (name, strlen (name),
+                            CLUSTER_NAME_MAX - NUMBER_SIZE);
 
     memcpy (out, name, kept);
     (void)snprintf (out + kept, NUMBER_SIZE + 1, "_%u", k);

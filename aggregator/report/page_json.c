@@ -1,6 +1,7 @@
 /* aggregator/report/page_json.c - JSON, written as it comes, for a page */
 #include "report/page_json.h"
 
+#include "base/utf8.h"
 #include "report/quote.h"
 
 #include <inttypes.h>
@@ -34,21 +35,10 @@ void page_json_key (struct page_json *j, const char *key)
     j->more = false;
 }
 
-/* Not within a character. */
-static size_t cut (const char *s, size_t n)
-{
-    if (n <= PAGE_TEXT_MAX)
-        return n;
-    n = PAGE_TEXT_MAX;
-    while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
-        n--;
-    return n;
-}
-
 void page_json_text (struct page_json *j, const char *s, size_t n)
 {
     char copy[PAGE_TEXT_MAX + sizeof ("...")];
-    size_t fits = cut (s, n);
+    size_t fits = utf8_cut (s, n, PAGE_TEXT_MAX);
 
     between (j);
     memcpy (copy, s, fits);

@@ -49,6 +49,18 @@ size_t utf8_put (char *out, unsigned c)
     return 4;
 }
 
+size_t utf8_cut (const char *s, size_t n, size_t max)
+{
+    size_t at = max;
+
+    if (n <= max)
+        return n;
+    while (at > 0 && max - at < 3 && ((unsigned char)s[at] & 0xc0) == 0x80)
+        at--;
+    // after more of them than a character has it is no text
+    return ((unsigned char)s[at] & 0xc0) == 0x80 ? max : at;
+}
+
 size_t utf8_repair (const char *s, size_t n, char *out, uint64_t *bad)
 {
     size_t used = 0;

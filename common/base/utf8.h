@@ -21,6 +21,11 @@ size_t utf8_put (char *out, unsigned code);
  */
 size_t utf8_repair (const char *s, size_t n, char *out, uint64_t *bad);
 
+/* How much of a text of 'n' bytes are its first 'max' at most, without cutting
+ * a character in two.
+ */
+size_t utf8_cut (const char *s, size_t n, size_t max);
+
 /* Names come from other hosts, and file names may have any byte: what is
  * printed must neither command a terminal nor be taken for another column.
  * Copy 's' into 'out' (which needs UTF8_ESCAPED (strlen (s)) bytes) with each

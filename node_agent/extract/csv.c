@@ -260,11 +260,7 @@ bool csv_text (struct csv *c, int i, size_t max, struct csv_field *ret)
     max = max < TEXT_MAX ? max : TEXT_MAX;
     if (ret->n <= max && is_ascii (*ret))
         return true;
-    if (ret->n > max) {
-        ret->n = max;
-        while (ret->n > 0 && ((unsigned char)ret->s[ret->n] & 0xc0) == 0x80)
-            ret->n--;
-    }
+    ret->n = utf8_cut (ret->s, ret->n, max);
     memcpy (raw, ret->n ? ret->s : "", ret->n);
     raw[ret->n] = '\0';
     ret->n = utf8_repair (raw, ret->n, c->fixed, &bad);

@@ -158,23 +158,18 @@ void event_text (struct event_db *e, sqlite3_value *v, char *out, size_t max)
     size_t n = s ? strnlen (s, (size_t)sqlite3_value_bytes (v)) : 0;
     char *fixed = NULL;
 
-    if (n >= max) {
-        e->db->long_texts++;
-        n = max - 1;
-    }
+    e->db->long_texts += n >= max;
+    n = utf8_cut (s, n, max - 1);
     if (n > 0 && !(fixed = malloc (3 * n))) {
         (void)event_no_memory (e);
         n = 0;
     }
     if (fixed)
         n = utf8_repair (s, n, fixed, &e->db->bad_utf8);
-    if (n >= max) {             // cut before a character, not within
-        n = max - 1;
-        while (n > 0 && fixed && ((unsigned char)fixed[n] & 0xc0) == 0x80)
-            n--;
-    }
-    if (n > 0 && fixed)
+    if (fixed) {                // repaired it may be longer
+        n = utf8_cut (fixed, n, max - 1);
         memcpy (out, fixed, n);
+    }
     out[n] = '\0';
     free (fixed);
 }

@@ -236,10 +236,7 @@ static void tidy_reason (struct capture *c)
 
     if (bad == 0)
         return;
-    if (n >= sizeof (c->reason))
-        n = sizeof (c->reason) - 1;
-    while (n > 0 && ((unsigned char)fixed[n] & 0xc0) == 0x80)
-        n--;                    // not in the middle of a character
+    n = utf8_cut (fixed, n, sizeof (c->reason) - 1);
     memcpy (c->reason, fixed, n);
     c->reason[n] = '\0';
 }

@@ -70,9 +70,7 @@ static size_t cut (char *out, const char *s, size_t n, size_t max)
         memcpy (out, s, n);
         return n;
     }
-    n = max - 3;
-    while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
-        n--;
+    n = utf8_cut (s, n, max - 3);
     memcpy (out, s, n);
     memcpy (out + n, "...", 3);
     return n + 3;

@@ -340,10 +340,8 @@ uint32_t profiler_db_text (struct profiler_db *db, sqlite3_value *v,
     if (!s)
         return BATCH_NULL_TEXT;
     db->text += n;
-    if (n > TEXT_MAX) {
-        db->long_texts++;
-        n = TEXT_MAX;
-    }
+    db->long_texts += n > TEXT_MAX;
+    n = utf8_cut (s, n, TEXT_MAX);
     if (is_ascii (s, n))
         return batch_text (b, s, n);
     if (!(fixed = malloc (3 * n))) {
@@ -351,7 +349,7 @@ uint32_t profiler_db_text (struct profiler_db *db, sqlite3_value *v,
         return BATCH_NULL_TEXT;
     }
     n = utf8_repair (s, n, fixed, &db->bad_utf8);
-    ref = batch_text (b, fixed, n < TEXT_MAX ? n : TEXT_MAX);
+    ref = batch_text (b, fixed, utf8_cut (fixed, n, TEXT_MAX));
     free (fixed);
     return ref;
 }

@@ -97,6 +97,19 @@ static void test_put_bytes (void **state)
     assert_memory_equal (s, "\xef\xbf\xbd", 3);
 }
 
+/* A character is whole or gone; what is no text is cut all the same. */
+static void test_cut (void **state)
+{
+    static const char text[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80z";
+    static const size_t want[] = { 0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11 };
+
+    (void)state;
+    for (size_t max = 0; max < sizeof (want) / sizeof (want[0]); max++)
+        assert_int_equal (utf8_cut (text, sizeof (text) - 1, max), want[max]);
+    assert_int_equal (utf8_cut ("\x80\x80\x80\x80\x80\x80", 6, 5), 5);
+    assert_int_equal (utf8_cut (NULL, 0, 3), 0);
+}
+
 /* A sequence cut by the end of a heap block: a sanitizer sees a read behind
  * the guarding NUL.
  */
@@ -201,6 +214,7 @@ int main (void)
         cmocka_unit_test (test_size_all),
         cmocka_unit_test (test_put_all),
         cmocka_unit_test (test_put_bytes),
+        cmocka_unit_test (test_cut),
         cmocka_unit_test (test_size_cut),
         cmocka_unit_test (test_repair),
         cmocka_unit_test (test_escape),

@@ -127,6 +127,34 @@ static void test_default (void **state)
     capture_fini (&c);
 }
 
+static int take_length (void *arg, const struct batch *b, struct err *err)
+{
+    (void)err;
+    (void)batch_text_at (b, b->text[TIME_OP][0], arg);
+    return 0;
+}
+
+/* Of a text that is too long, a character is stored whole or not at all. */
+static void test_cut (void **state)
+{
+    size_t length = 0;
+    const struct row_sink sink = { take_length, sink_forget_nothing, &length };
+    struct capture c;
+
+    (void)state;
+    capture_init (&c);
+    (void)run ("CREATE TABLE " TABLE " (" COLUMNS ");"
+               "INSERT INTO " TABLE " VALUES ('a'||replace(printf("
+               "'%040000d', 0), '0', '\xc3\xa9'), 'g', 1, 2, 3, 4, 5, 6,"
+               " 'step1', 'p2p');");
+    assert_int_equal (extract_capture (capture_chosen (), NULL, &sink, &c,
+                                       NULL), 0);
+    assert_int_equal (length, 65535);
+    assert_non_null (strstr (c.reason, "1 texts of " TABLE " are longer than "
+                                       "65536 bytes and were cut"));
+    capture_fini (&c);
+}
+
 /* A virtual table that says it is a true one is none. */
 static void test_virtual (void **state)
 {
@@ -192,6 +220,7 @@ int main (void)
 {
 #define IN_TOP(f) cmocka_unit_test_setup_teardown (f, setup, capture_teardown)
     const struct CMUnitTest tests[] = {
+        IN_TOP (test_circle), IN_TOP (test_default), IN_TOP (test_cut),
         IN_TOP (test_circle), IN_TOP (test_default), IN_TOP (test_virtual),
         IN_TOP (test_infinite), IN_TOP (test_damaged_log),
     };
