@@ -169,6 +169,20 @@ static int compare_ranks (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Metadata may list a rank twice. */
+static void sort_ranks (struct cluster_group *e)
+{
+    uint32_t n = 0;
+
+    if (e->nranks > 0)
+        qsort (e->ranks, e->nranks, sizeof (*e->ranks), compare_ranks);
+    for (uint32_t i = 0; i < e->nranks; i++) {
+        if (n == 0 || e->ranks[n - 1] != e->ranks[i])
+            e->ranks[n++] = e->ranks[i];
+    }
+    e->nranks = n;
+}
+
 static int read_all (struct cluster_groups *g, sqlite3 *db, struct err *err)
 {
     int rc = each (g, db, "SELECT id, group_name, group_id, pg_name, type FROM "
@@ -184,11 +198,8 @@ static int read_all (struct cluster_groups *g, sqlite3 *db, struct err *err)
                           "AS src FROM CommAnalyzerMatrix GROUP BY 1, 2, 3 "
                           "ORDER BY max(src_rank=dst_rank) DESC, rank, src",
                    learn_place, err);
-    for (size_t i = 1; i < g->n && rc == 0; i++) {
-        if (g->list[i].nranks > 0)
-            qsort (g->list[i].ranks, g->list[i].nranks, sizeof (int32_t),
-                   compare_ranks);
-    }
+    for (size_t i = 1; i < g->n && rc == 0; i++)
+        sort_ranks (&g->list[i]);
     return rc;
 }
 

@@ -16,7 +16,7 @@
 struct cluster_group {
     char *name;                 // in cluster_analysis.db, of this group only
     char *id, *pg_name, *type;  // as in CommGroup
-    int32_t *ranks;             // global, sorted
+    int32_t *ranks;             // global, sorted, each once
     uint32_t nranks;
     int32_t *by_local;          // global rank by the rank within; -1: not known
     uint32_t nlocal;

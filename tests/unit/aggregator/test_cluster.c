@@ -146,6 +146,17 @@ static void test_names_are_unique (void **state)
                  "0|77 0|88 2|77_2");
 }
 
+/* Viewers take ranks of a set for places of a chart. */
+static void test_ranks_are_listed_once (void **state)
+{
+    struct place *p = *state;
+
+    make (p, "INSERT INTO CommGroup VALUES (1,'77','a','dp','collective',4);"
+             "INSERT INTO CommGroupMember VALUES (1,0,2),(1,1,0),(1,2,2),"
+             " (1,3,0);" OPS "('x','77','step1',0);");
+    assert_rows (p, "SELECT rank_set FROM CommunicationGroupMapping", "(0,2)");
+}
+
 /* What no group has is not lost, and is of one that is called so. */
 static void test_ops_of_no_group (void **state)
 {
@@ -464,6 +475,7 @@ int main (void)
 #define TEST(fn) cmocka_unit_test_setup_teardown (fn, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_names_are_unique),
+        TEST (test_ranks_are_listed_once),
         TEST (test_ops_of_no_group),
         TEST (test_names_are_cleaned),
         TEST (test_groups_of_long_names),
