@@ -34,13 +34,19 @@ static bool counts (const char *op)
                                      strstr (op, "bottom"));
 }
 
+/* The global rank of an end; -1: nobody can tell. */
+static int64_t end_of (const struct cluster_part *p, sqlite3_value *local)
+{
+    if (sqlite3_value_numeric_type (local) != SQLITE_INTEGER)
+        return -1;
+    return cluster_groups_global (p->groups, p->group,
+                                  sqlite3_value_int64 (local));
+}
+
 /* Both ends as global ranks; what cannot be told of them is left out. */
 static bool set_ends (struct cluster_part *p, sqlite3_value **row)
 {
-    int64_t src = cluster_groups_global (p->groups, p->group,
-                                         sqlite3_value_int64 (row[TAKE_SRC]));
-    int64_t dst = cluster_groups_global (p->groups, p->group,
-                                         sqlite3_value_int64 (row[TAKE_DST]));
+    int64_t src = end_of (p, row[TAKE_SRC]), dst = end_of (p, row[TAKE_DST]);
 
     p->src = (double)src;
     p->dst = (double)dst;
