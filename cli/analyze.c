@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <libgen.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,33 +46,6 @@ const struct command_spec analyze_command = {
     "from them; name every rank that is not there, with the reason.",
     options, sizeof (options) / sizeof (options[0]),
 };
-
-// Set by the handler of SIGINT, SIGTERM and SIGHUP.
-atomic_bool analyze_cancelled;
-static volatile sig_atomic_t cancelled_by;
-
-static void on_signal (int sig)
-{
-    cancelled_by = sig;
-    atomic_store (&analyze_cancelled, true);
-}
-
-static void catch_signals (void)
-{
-    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-    struct sigaction sa = { .sa_handler = on_signal };
-
-    // a second one kills at once
-    sa.sa_flags = (int)SA_RESETHAND;
-    for (size_t i = 0; i < sizeof (signals) / sizeof (signals[0]); i++)
-        if (!cli_is_ignored (signals[i]))
-            (void)sigaction (signals[i], &sa, NULL);
-}
-
-int analyze_interrupted (const char *written)
-{
-    return FAIL (128 + cancelled_by, "interrupted, %s", written);
-}
 
 /* ---- where to ---- */
 
@@ -265,7 +237,7 @@ int verb_analyze (int argc, char **argv)
     a.dirs = argv + rest;
     a.ndirs = argc - rest;
     a.format = cli_format (a.opt.json, a.opt.text);
-    catch_signals ();
+    cli_catch_signals ();
     status = analyze (&a);
     fini (&a);
     return status;

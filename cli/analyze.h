@@ -49,13 +49,6 @@ struct analysis {
  * has been said then.
  */
 
-/* ---- analyze.c ---- */
-
-extern atomic_bool analyze_cancelled;   // a signal has come
-
-/* The status of one, after a word to the user of what was written: never 0. */
-int analyze_interrupted (const char *written);
-
 /* ---- analyze_find.c ---- */
 
 /* Fill a->found, by a->dirs. */

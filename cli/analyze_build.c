@@ -15,7 +15,7 @@ static int take_nothing (void *arg, const struct batch *b, struct err *err)
 {
     (void)arg;
     (void)b;
-    return atomic_load (&analyze_cancelled)
+    return atomic_load (&cli_cancelled)
                ? err_set (err, EINTR, "interrupted") : 0;
 }
 
@@ -47,8 +47,8 @@ static int tell_steps (const struct analysis *a)
         }
         capture_fini (&c);
     }
-    if (atomic_load (&analyze_cancelled))
-        return analyze_interrupted ("nothing was written");
+    if (atomic_load (&cli_cancelled))
+        return cli_interrupted (&analyze_command, "nothing was written");
     if (last < first)
         return FAIL (EX_DATAERR, "no capture has a step of %s: their steps "
                      "have no numbers; nothing was written", a->opt.steps);
@@ -92,7 +92,7 @@ int analyze_build (struct analysis *a, struct build_result *result)
     struct build_job job = {
         .items = a->items, .nitems = a->found.n, .roster = &a->roster,
         .threads = (unsigned)a->opt.jobs, .feed = feed, .feed_arg = a,
-        .progress_arg = a, .cancel = &analyze_cancelled, .steps = a->opt.steps,
+        .progress_arg = a, .cancel = &cli_cancelled, .steps = a->opt.steps,
         .derive = &a->derive.options,
     };
     struct err err = { "" };
@@ -110,7 +110,7 @@ int analyze_build (struct analysis *a, struct build_result *result)
     if (rc == -ENODATA)
         return tell_steps (a);
     if (rc == -EINTR)
-        return analyze_interrupted ("nothing was written");
+        return cli_interrupted (&analyze_command, "nothing was written");
     if (rc < 0)
         return FAIL (cli_output_status (rc), "cannot write "
                      BUILD_DB_NAME " into %s: %s", a->out.dir, err.text);
@@ -122,12 +122,12 @@ int analyze_build_others (struct analysis *a,
 {
     struct err err = { "" };
     int rc = results_make (a->wanted, &a->out, result->path,
-                           (unsigned)a->opt.jobs, &analyze_cancelled,
+                           (unsigned)a->opt.jobs, &cli_cancelled,
                            &a->beside, &err);
 
     if (rc == -EINTR)
-        return analyze_interrupted (BUILD_DB_NAME " is written, not all that "
-                                    "is made from it");
+        return cli_interrupted (&analyze_command, BUILD_DB_NAME " is written, "
+                                "not all that is made from it");
     if (rc < 0)
         return FAIL (cli_output_status (rc), "%s was written, but not all that "
                      "is made from it: %s", result->path, err.text);

@@ -110,9 +110,9 @@ static int analyse_raw (struct analysis *a)
     }
     if (a->nraw == 0)
         return 0;
-    rc = analyze_raw (a->raw, a->nraw, &opt, tell, &analyze_cancelled, &err);
+    rc = analyze_raw (a->raw, a->nraw, &opt, tell, &cli_cancelled, &err);
     if (rc == -EINTR)
-        return analyze_interrupted ("nothing was written");
+        return cli_interrupted (&analyze_command, "nothing was written");
     if (rc < 0)
         return FAIL (EX_OSERR, "%s", err.text);
     return look_again (a);

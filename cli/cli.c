@@ -31,17 +31,24 @@ bool cli_options (const struct command_spec *c, int argc, char **argv,
     }
 }
 
-int cli_fail (const struct command_spec *c, int status, const char *fmt, ...)
+static void say (const struct command_spec *c, const char *before,
+                 const char *fmt, va_list ap)
 {
     char text[CLI_FAIL_MAX], shown[UTF8_ESCAPED (CLI_FAIL_MAX)];
-    va_list ap;
 
     (void)fflush (stdout);
-    va_start (ap, fmt);
     (void)vsnprintf (text, sizeof (text), fmt, ap);
-    va_end (ap);
-    (void)fprintf (stderr, "%s: %s\n", c->name,
+    (void)fprintf (stderr, "%s: %s%s\n", c->name, before,
                    utf8_escape (text, UTF8_LINES, shown));
+}
+
+int cli_fail (const struct command_spec *c, int status, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start (ap, fmt);
+    say (c, "", fmt, ap);
+    va_end (ap);
     return status;
 }
 
@@ -64,6 +71,40 @@ bool cli_is_ignored (int sig)
 
     return sigaction (sig, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
+
+/* ---- signals ---- */
+
+atomic_bool cli_cancelled;
+static volatile sig_atomic_t cancelled_by;
+
+static void on_signal (int sig)
+{
+    cancelled_by = sig;
+    atomic_store (&cli_cancelled, true);
+}
+
+void cli_catch_signals (void)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+    struct sigaction sa = { .sa_handler = on_signal };
+
+    sa.sa_flags = (int)SA_RESETHAND;
+    for (size_t i = 0; i < sizeof (signals) / sizeof (signals[0]); i++)
+        if (!cli_is_ignored (signals[i]))
+            (void)sigaction (signals[i], &sa, NULL);
+}
+
+int cli_interrupted (const struct command_spec *c, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start (ap, fmt);
+    say (c, "interrupted, ", fmt, ap);
+    va_end (ap);
+    return 128 + cancelled_by;
+}
+
+/* ---- how results are printed ---- */
 
 size_t cli_width (int64_t option)
 {

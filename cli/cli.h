@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/options.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sysexits.h>
@@ -78,6 +79,18 @@ int cli_print_json (struct json *j);
 
 /* Whether a signal is ignored, as nohup(1) has it: it is to stay so. */
 bool cli_is_ignored (int sig);
+
+/* For verbs that have something to clean up: from now on SIGINT, SIGTERM and
+ * SIGHUP set cli_cancelled, and a second one kills at once.
+ */
+extern atomic_bool cli_cancelled;
+void cli_catch_signals (void);
+
+/* "interrupted, " and what that means for what was written, on standard error;
+ * returns the status of a verb that was: 128 and the signal.
+ */
+int cli_interrupted (const struct command_spec *c, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
 
 /* How results are printed. */
 enum cli_format { CLI_TEXT, CLI_LOGFMT, CLI_JSON };

@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CANCEL_OPS 100000       // of SQLite's virtual machine: some 5 ms
 #define BUFFER_SIZE 65536
 
 /* Other tools' JSON has no blank there, and their CSV ends with a newline. */
@@ -403,11 +402,6 @@ const char *cluster_text_name (unsigned i)
     return texts[i].name;
 }
 
-static int is_cancelled (void *arg)
-{
-    return atomic_load ((const atomic_bool *)arg);
-}
-
 /* What the stream writes; a failure ends all of it. */
 static ssize_t take (void *arg, const char *data, size_t size)
 {
@@ -458,9 +452,8 @@ int cluster_text_write (unsigned i, const char *db, const char *path,
     if (rc == 0 &&
         sqlite3_open_v2 (db, &w.db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
         rc = db_error (w.db, db, err);
-    if (rc == 0 && cancel)
-        sqlite3_progress_handler (w.db, CANCEL_OPS, is_cancelled,
-                                  (void *)cancel);
+    if (rc == 0)
+        db_cancel (w.db, cancel);
     if (rc == 0)
         rc = texts[i].write (&w);
     (void)sqlite3_close (w.db);

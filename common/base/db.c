@@ -9,6 +9,7 @@
 
 #define WRITE_VERSION_AT 18     // in SQLite's header; 2 is a journal of WAL
 #define WRITE_VERSION_MAX 2
+#define CANCEL_OPS 100000       // of SQLite's virtual machine: some 5 ms
 
 static int errno_of (int code)
 {
@@ -110,6 +111,17 @@ void db_bind_text (sqlite3_stmt *st, int i, const char *text)
         (void)sqlite3_bind_text (st, i, text, -1, SQLITE_TRANSIENT);
     else
         (void)sqlite3_bind_null (st, i);
+}
+
+static int is_cancelled (void *arg)
+{
+    return atomic_load ((const atomic_bool *)arg);
+}
+
+void db_cancel (sqlite3 *db, const atomic_bool *cancel)
+{
+    sqlite3_progress_handler (db, CANCEL_OPS, cancel ? is_cancelled : NULL,
+                              (void *)cancel);
 }
 
 int64_t db_int (sqlite3 *db, const char *sql, int64_t fallback)

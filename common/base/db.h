@@ -8,6 +8,7 @@
 #include "base/err.h"
 
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -43,6 +44,11 @@ const char *db_version (void);          // "3.40.1"; borrowed for ever
 
 /* Bind by position; NULL text is NULL. */
 void db_bind_text (sqlite3_stmt *st, int i, const char *text);
+
+/* Once *cancel is true let statements of 'db' fail with -EINTR, within some ms;
+ * NULL: never.
+ */
+void db_cancel (sqlite3 *db, const atomic_bool *cancel);
 
 /* One integer from a query; 'fallback' when there is no row or it fails. */
 int64_t db_int (sqlite3 *db, const char *sql, int64_t fallback);
