@@ -2,6 +2,7 @@
 #include "cli.h"
 #include "find_result.h"
 
+#include "base/db.h"
 #include "intake/root.h"
 #include "model/capture.h"
 #include "model/steps.h"
@@ -102,10 +103,17 @@ static int write_trace (const struct export_options *opt, sqlite3 *db,
 
     if (opt->step)
         t.step = steps_id (opt->step, strlen (opt->step), &n);
-    if ((rc = outfile_open (&o, path, &err)) < 0)
+    // elsewhere there is nothing to clean up, and a reader that may be stuck
+    if (outfile_is_replaced (path))
+        cli_catch_signals ();
+    if ((rc = outfile_open (&o, path, &cli_cancelled, &err)) < 0)
         return FAIL (cli_output_status (rc), "%s", err.text);
+    db_cancel (db, &cli_cancelled);
     rc = trace_write (db, &t, o.f, &counts, &err);
+    db_cancel (db, NULL);
     closed = outfile_close (&o, rc == 0, rc == 0 ? &err : NULL);
+    if (rc == -EINTR || closed == -EINTR)
+        return cli_interrupted (&export_command, "%s was not written", path);
     if (rc < 0)
         return FAIL (rc == -ENODATA ? EX_DATAERR : EX_IOERR, "%s", err.text);
     if (closed < 0)
@@ -119,8 +127,13 @@ static int write_csv (const struct export_options *opt, sqlite3 *db)
 {
     struct dump_counts counts;
     struct err err = { "" };
-    int rc = dump_write (db, opt->csv, &counts, &err);
+    int rc;
 
+    cli_catch_signals ();
+    rc = dump_write (db, opt->csv, &cli_cancelled, &counts, &err);
+    if (rc == -EINTR)
+        return cli_interrupted (&export_command, "nothing was written into %s",
+                                opt->csv);
     if (rc < 0)
         return FAIL (cli_output_status (rc), "%s", err.text);
     if (!opt->quiet)

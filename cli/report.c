@@ -60,9 +60,13 @@ static int make (const char *db, const char *output)
         (output && stat (output, &st) == 0 && S_ISDIR (st.st_mode)))
         return FAIL (EXIT_USAGE, "%s: --output takes the name of a file",
                      output ? output : db);
+    cli_catch_signals ();
     if ((rc = publish_open_dir (&p, dir, &err)) == 0)
-        rc = page_make (&p, db, output ? name : PAGE_NAME, NULL, kept, &err);
+        rc = page_make (&p, db, output ? name : PAGE_NAME, &cli_cancelled,
+                        kept, &err);
     publish_close (&p);
+    if (rc == -EINTR)
+        return cli_interrupted (&report_command, "no page was written");
     if (rc < 0)
         return FAIL (rc == -EBADMSG ? EX_DATAERR : cli_output_status (rc),
                      "%s", err.text);

@@ -11,8 +11,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SEEN(type) (1u << (type))       // SQLite's types are 1 to 5
+
+struct dump {
+    sqlite3 *db;
+    const char *dir;
+    const atomic_bool *cancel;
+    struct json *tables;        // that are written
+};
 
 static int check_empty (const char *dir, struct err *err)
 {
@@ -115,12 +123,13 @@ static int copy_rows (sqlite3_stmt *st, struct grid *g, FILE *f,
     return 0;
 }
 
-static int write_table (sqlite3_stmt *st, const char *path, unsigned *seen,
-                        int64_t *rows, struct err *err)
+static int write_table (const struct dump *d, sqlite3_stmt *st,
+                        const char *path, unsigned *seen, int64_t *rows,
+                        struct err *err)
 {
     struct grid *g = NULL;
     struct outfile o;
-    int rc = outfile_open (&o, path, err), closed;
+    int rc = outfile_open (&o, path, d->cancel, err), closed;
 
     if (rc < 0)
         return rc;
@@ -135,8 +144,8 @@ static int write_table (sqlite3_stmt *st, const char *path, unsigned *seen,
     return rc < 0 ? rc : closed;
 }
 
-static int dump_table (sqlite3 *db, const char *dir, const char *table,
-                       struct json *tables, int64_t *rows, struct err *err)
+static int dump_table (const struct dump *d, const char *table, int64_t *rows,
+                       struct err *err)
 {
     char *sql = sqlite3_mprintf ("SELECT * FROM \"%w\"", table);
     char name[256], path[PATH_MAX];
@@ -148,19 +157,19 @@ static int dump_table (sqlite3 *db, const char *dir, const char *table,
     if (!sql)
         rc = err_set (err, ENOMEM, "no memory for a statement");
     else if (strchr (table, '/') || *table == '.' ||
-             !fileio_join (path, sizeof (path), dir, name))
+             !fileio_join (path, sizeof (path), d->dir, name))
         rc = err_set (err, EBADMSG, "a table cannot be a file's name: %s",
                       table);
     else
-        rc = db_prepare (db, sql, &st, err);
+        rc = db_prepare (d->db, sql, &st, err);
     if (rc == 0 && !(seen = calloc ((size_t)sqlite3_column_count (st),
                                     sizeof (*seen))))
         rc = err_set (err, ENOMEM, "no memory for a table");
     *rows = 0;
     if (rc == 0)
-        rc = write_table (st, path, seen, rows, err);
+        rc = write_table (d, st, path, seen, rows, err);
     if (rc == 0)
-        describe (db, st, table, seen, *rows, tables);
+        describe (d->db, st, table, seen, *rows, d->tables);
     free (seen);
     (void)sqlite3_finalize (st);
     sqlite3_free (sql);
@@ -183,31 +192,64 @@ static int write_schema (const char *dir, struct json *schema, struct err *err)
     return rc;
 }
 
-int dump_write (sqlite3 *db, const char *dir, struct dump_counts *ret,
-                struct err *err)
+static int dump_tables (const struct dump *d, struct dump_counts *counts,
+                        struct err *err)
 {
-    struct json *schema = json_object ();
-    struct json *tables = json_add_array (schema, "tables");
-    int rc = check_empty (dir, err), code = SQLITE_DONE;
     sqlite3_stmt *st = NULL;
-    int64_t rows;
-
-    memset (ret, 0, sizeof (*ret));
-    if (rc == 0)
-        rc = db_prepare (db, "SELECT name FROM sqlite_schema WHERE type="
+    int code = SQLITE_DONE;
+    int rc = db_prepare (d->db, "SELECT name FROM sqlite_schema WHERE type="
                          "'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
                          "ORDER BY rowid", &st, err);
+
     while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
-        rc = dump_table (db, dir, (const char *)sqlite3_column_text (st, 0),
-                         tables, &rows, err);
-        ret->tables++;
-        ret->rows += rows;
+        int64_t rows;
+
+        rc = dump_table (d, (const char *)sqlite3_column_text (st, 0), &rows,
+                         err);
+        counts->tables++;
+        counts->rows += rows;
     }
     if (rc == 0 && code != SQLITE_DONE)
-        rc = db_error (db, "cannot read the result", err);
+        rc = db_error (d->db, "cannot read the result", err);
     (void)sqlite3_finalize (st);
-    if (rc == 0)
-        rc = write_schema (dir, schema, err);
+    return rc;
+}
+
+/* So that it can be tried again: the files that are whole; the one that was
+ * being written is gone.
+ */
+static void take_back (const struct dump *d, bool made)
+{
+    const struct json *t = json_first (d->tables);
+    char path[PATH_MAX];
+
+    for (; t; t = json_next (t)) {
+        if (fileio_join (path, sizeof (path), d->dir,
+                         json_text (json_get (t, "file"), "")))
+            (void)unlink (path);
+    }
+    if (made)
+        (void)rmdir (d->dir);
+}
+
+int dump_write (sqlite3 *db, const char *dir, const atomic_bool *cancel,
+                struct dump_counts *ret, struct err *err)
+{
+    bool made = access (dir, F_OK) != 0;
+    struct json *schema = json_object ();
+    struct dump d = { db, dir, cancel, json_add_array (schema, "tables") };
+    int rc = check_empty (dir, err);
+
+    memset (ret, 0, sizeof (*ret));
+    if (rc == 0) {
+        db_cancel (db, cancel);
+        rc = dump_tables (&d, ret, err);
+        db_cancel (db, NULL);
+        if (rc == 0)
+            rc = write_schema (dir, schema, err);
+        if (rc < 0)
+            take_back (&d, made);
+    }
     json_free (schema);
     return rc;
 }

@@ -11,6 +11,7 @@
 #include "base/err.h"
 
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #define DUMP_SCHEMA "schema.json"
@@ -19,8 +20,10 @@ struct dump_counts {
     int64_t tables, rows;
 };
 
-/* Into 'dir', which is made; -ENOTEMPTY when something is in it. */
-int dump_write (sqlite3 *db, const char *dir, struct dump_counts *ret,
-                struct err *err);
+/* Into 'dir', which is made; -ENOTEMPTY when something is in it.  Once *cancel
+ * is true, -EINTR.  On failure 'dir' is as it was, empty or not there.
+ */
+int dump_write (sqlite3 *db, const char *dir, const atomic_bool *cancel,
+                struct dump_counts *ret, struct err *err);
 
 #endif

@@ -19,12 +19,18 @@ static bool is_gzip_name (const char *path)
     return n > 3 && strcmp (path + n - 3, ".gz") == 0;
 }
 
+static bool is_cancelled (const struct outfile *o)
+{
+    return o->cancel && atomic_load (o->cancel);
+}
+
 /* What the stream writes; a failure is told by errno. */
 static ssize_t take (void *arg, const char *data, size_t size)
 {
     struct outfile *o = arg;
-    int rc = o->z ? deflate_write (o->z, data, size)
-                  : fileio_write_all (o->fd, data, size);
+    int rc = is_cancelled (o) ? -EINTR
+             : o->z ? deflate_write (o->z, data, size)
+                    : fileio_write_all (o->fd, data, size);
 
     if (rc == 0)
         return (ssize_t)size;
@@ -32,12 +38,17 @@ static ssize_t take (void *arg, const char *data, size_t size)
     return 0;
 }
 
-static int open_temp (struct outfile *o, struct err *err)
+bool outfile_is_replaced (const char *path)
 {
     struct stat st;
 
-    if (stat (o->path, &st) == 0 && !S_ISREG (st.st_mode)) {
-        // a device, a pipe: there is nothing to replace
+    return strcmp (path, "-") != 0 &&
+           (stat (path, &st) < 0 || S_ISREG (st.st_mode));
+}
+
+static int open_temp (struct outfile *o, struct err *err)
+{
+    if (!outfile_is_replaced (o->path)) {
         o->temp[0] = '\0';
         o->fd = open (o->path, O_WRONLY | O_CLOEXEC);
     } else {
@@ -51,13 +62,15 @@ static int open_temp (struct outfile *o, struct err *err)
     return o->fd < 0 ? err_sys (err, errno, "cannot write %s", o->path) : 0;
 }
 
-int outfile_open (struct outfile *o, const char *path, struct err *err)
+int outfile_open (struct outfile *o, const char *path,
+                  const atomic_bool *cancel, struct err *err)
 {
     static const cookie_io_functions_t io = { .write = take };
     int rc = 0;
 
     memset (o, 0, sizeof (*o));
     o->fd = -1;
+    o->cancel = cancel;
     if (snprintf (o->path, sizeof (o->path), "%s", path) >=
         (int)sizeof (o->path))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", path);
@@ -89,6 +102,8 @@ int outfile_close (struct outfile *o, bool good, struct err *err)
     deflate_destroy (o->z);
     if (o->fd > STDERR_FILENO && close (o->fd) < 0 && rc == 0)
         rc = -errno;
+    if (o->temp[0] && rc == 0 && is_cancelled (o))
+        rc = -EINTR;
     if (o->temp[0] && good && rc == 0 && rename (o->temp, o->path) < 0)
         rc = -errno;
     if (o->temp[0] && (!good || rc < 0))

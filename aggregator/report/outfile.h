@@ -10,6 +10,7 @@
 #include "base/err.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -20,14 +21,23 @@ struct outfile {
     char path[PATH_MAX], temp[PATH_MAX];
     int fd;
     struct deflate *z;          // or NULL
+    const atomic_bool *cancel;  // or NULL
     int failed;                 // what a write said
 };
 
-/* -EACCES, -ENOENT (of the directory), -EISDIR, ... */
-int outfile_open (struct outfile *o, const char *path, struct err *err);
+/* Whether the file is written beside 'path' until it is whole, and not, as a
+ * pipe or device is, in its place.
+ */
+bool outfile_is_replaced (const char *path);
+
+/* What is written fails with -EINTR once *cancel is true; NULL: never.
+ * -EACCES, -ENOENT (of the directory), -EISDIR, ...
+ */
+int outfile_open (struct outfile *o, const char *path,
+                  const atomic_bool *cancel, struct err *err);
 
 /* With 'good' under its name now, otherwise gone.  What could not be written
- * fails here: -ENOSPC, -EPIPE, ...
+ * fails here: -ENOSPC, -EPIPE, -EINTR ...
  */
 int outfile_close (struct outfile *o, bool good, struct err *err);
 

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #define MARKER "<!DOCTYPE html>\n<!-- rollcall report -->\n"
-#define CANCEL_OPS 100000       // of SQLite's machine: some ms
 #define FINDINGS_MAX "300"
 #define RANKS_LISTED_MAX "1024"
 #define GROUPS_MAX "300"
@@ -137,13 +136,6 @@ static int write_data (struct page *p, struct err *err)
     return rc;
 }
 
-static int is_cancelled (void *arg)
-{
-    const atomic_bool *cancel = arg;
-
-    return atomic_load (cancel);
-}
-
 /* The data as JSON, to be freed. */
 static int collect (const char *analysis_db, const atomic_bool *cancel,
                     char **ret, size_t *size, struct err *err)
@@ -152,9 +144,8 @@ static int collect (const char *analysis_db, const atomic_bool *cancel,
     int rc = finished_open_analysis (analysis_db, &p.db, err);
 
     *ret = NULL;
-    if (rc == 0 && cancel)
-        sqlite3_progress_handler (p.db, CANCEL_OPS, is_cancelled,
-                                  (void *)cancel);
+    if (rc == 0)
+        db_cancel (p.db, cancel);
     if (rc == 0 && !(p.json.f = open_memstream (ret, size)))
         rc = err_sys (err, errno, "no memory for the report");
     if (rc == 0)
@@ -257,6 +248,8 @@ int page_write (const char *analysis_db, const char *temp_path,
     size_t n = 0;
     int rc = collect (analysis_db, cancel, &json, &n, err);
 
+    if (rc == 0 && cancel && atomic_load (cancel))
+        rc = err_set (err, EINTR, "interrupted");
     if (rc == 0)
         rc = save (temp_path, json, n, err);
     free (json);

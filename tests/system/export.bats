@@ -148,6 +148,74 @@ apart ()
     is "left behind" "" "$(find . -name '*.tmp')"
 }
 
+# stopped_by SIGNAL FILE ARGUMENT...: while an export writes a file like FILE
+stopped_by ()
+{
+    local signal=$1 file=$2
+
+    shift 2
+    paused_at "$file" "$ROLLCALL" export "$@" out
+    kill "-$signal" "$pid"
+    go_on
+    end_of "$pid"
+    shows "interrupted, "
+    is "left behind" "" "$(find . -name '*.tmp')"
+}
+
+@test "interrupted: no temporary file stays, and what was there does" {
+    make
+    analyze
+    echo old >trace.json
+    stopped_by INT 'trace.json.*.tmp' --perfetto trace.json
+    expect_status 130
+    shows "trace.json was not written"
+    stopped_by TERM 'trace.json.gz.*.tmp' --chrome trace.json.gz
+    expect_status 143
+    is "what was there" old "$(cat trace.json)"
+    [ ! -e trace.json.gz ]
+}
+
+@test "interrupted while tables are written: the directory does not refuse" {
+    make
+    analyze
+    stopped_by HUP 'Roster.csv.*.tmp' --csv tables
+    expect_status 129
+    shows "nothing was written into tables"
+    [ ! -e tables ]
+    # one that was there stays, as empty as it was
+    mkdir tables
+    stopped_by INT 'Capture.csv.*.tmp' --csv tables
+    expect_status 130
+    is "files" "" "$(ls -A tables)"
+    run "$ROLLCALL" export --csv tables out
+    expect_status 0
+}
+
+# nohup would protect nothing if the handler were set all the same.
+@test "a signal that is ignored stays so" {
+    make
+    analyze
+    paused_at 'trace.json.*.tmp' env --ignore-signal=HUP \
+        "$ROLLCALL" export --perfetto trace.json out
+    kill -HUP "$pid"
+    go_on
+    end_of "$pid"
+    expect_status 0
+    [ -s trace.json ]
+}
+
+@test "a full disk leaves nothing of the tables: they can be tried again" {
+    make --ops 100
+    analyze
+    # in blocks of 1024 bytes: small tables go, the one of ops does not
+    run bash -c "ulimit -f 20; trap '' XFSZ; '$ROLLCALL' export --csv t out"
+    expect_status 73
+    shows "t/CommAnalyzer" "File too large"
+    [ ! -e t ]
+    run "$ROLLCALL" export --csv t out
+    expect_status 0
+}
+
 @test "CSV has every row of every table, NULL apart from an empty text" {
     local table
 

@@ -201,8 +201,8 @@ background ()
     pid=$!
 }
 
-# paused_at FILE COMMAND...: in the background, until its first read of a file
-# of that name; 'go_on' lets it continue.
+# paused_at FILE COMMAND...: in the background, until its first read or write of
+# a file of that name (or like that pattern); 'go_on' lets it continue.
 paused_at ()
 {
     local file=$1
@@ -214,7 +214,7 @@ paused_at ()
     background env --default-signal=INT LD_PRELOAD="$PAUSE_READ" \
         PAUSE_AT="$file" \
         PAUSE_REACHED=reached PAUSE_GO=go "$@"
-    timeout 30 cat reached || fail "$file was never read: $(cat log)"
+    timeout 30 cat reached || fail "$file was never seen: $(cat log)"
 }
 
 go_on ()

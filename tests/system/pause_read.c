@@ -1,13 +1,16 @@
-/* tests/system/pause_read.c - stops a program in the middle of its reading
+/* tests/system/pause_read.c - stops a program in the middle of its reading, or
+ * writing
  *
- * Loaded with LD_PRELOAD.  At the first read of a file whose last name is
- * $PAUSE_AT, the FIFO $PAUSE_REACHED is opened for writing and closed, which
- * wakes the test; then reading waits until the FIFO $PAUSE_GO was opened for
- * writing and closed.  So a test can change a file, or send a signal, while it
- * is being read, without guessing at times.
+ * Loaded with LD_PRELOAD.  At the first read or write of a file whose last name
+ * is like $PAUSE_AT, a pattern of the shell's, the FIFO $PAUSE_REACHED is
+ * opened for writing and closed, which wakes the test; then it waits until the
+ * FIFO $PAUSE_GO was opened for writing and closed.  So a test can change a
+ * file, or send a signal, while it is being read, without guessing at times.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -17,6 +20,7 @@
 #include <unistd.h>
 
 typedef ssize_t read_fn (int fd, void *buf, size_t size);
+typedef ssize_t write_fn (int fd, const void *buf, size_t size);
 typedef ssize_t pread_fn (int fd, void *buf, size_t size, off_t offset);
 
 static atomic_flag paused = ATOMIC_FLAG_INIT;
@@ -26,6 +30,15 @@ static read_fn *next_read (void)
 {
     read_fn *f;
     void *symbol = dlsym (RTLD_NEXT, "read");
+
+    memcpy (&f, &symbol, sizeof (f));
+    return f;
+}
+
+static write_fn *next_write (void)
+{
+    write_fn *f;
+    void *symbol = dlsym (RTLD_NEXT, "write");
 
     memcpy (&f, &symbol, sizeof (f));
     return f;
@@ -51,20 +64,32 @@ static bool is_wanted (int fd)
         return false;
     path[n] = '\0';
     name = strrchr (path, '/');
-    return name && strcmp (name + 1, wanted) == 0;
+    return name && fnmatch (wanted, name + 1, 0) == 0;
+}
+
+/* Open a FIFO, also if the signal comes that the test sends meanwhile. */
+static int open_fifo (const char *variable, int flags)
+{
+    int fd;
+
+    while ((fd = open (getenv (variable), flags | O_CLOEXEC)) < 0 &&
+           errno == EINTR)
+        ;
+    return fd;
 }
 
 static void pause_once (int fd)
 {
+    ssize_t n;
     char byte;
     int fifo;
 
     if (!is_wanted (fd) || atomic_flag_test_and_set (&paused))
         return;
-    fifo = open (getenv ("PAUSE_REACHED"), O_WRONLY | O_CLOEXEC);
+    fifo = open_fifo ("PAUSE_REACHED", O_WRONLY);
     (void)close (fifo);
-    fifo = open (getenv ("PAUSE_GO"), O_RDONLY | O_CLOEXEC);
-    while (next_read () (fifo, &byte, 1) > 0)
+    fifo = open_fifo ("PAUSE_GO", O_RDONLY);
+    while ((n = next_read () (fifo, &byte, 1)) > 0 || (n < 0 && errno == EINTR))
         ;
     (void)close (fifo);
 }
@@ -73,6 +98,12 @@ ssize_t read (int fd, void *buf, size_t size)
 {
     pause_once (fd);
     return next_read () (fd, buf, size);
+}
+
+ssize_t write (int fd, const void *buf, size_t size)
+{
+    pause_once (fd);
+    return next_write () (fd, buf, size);
 }
 
 ssize_t pread64 (int fd, void *buf, size_t size, off_t offset)

@@ -192,6 +192,20 @@ self_contained ()
     shows "newer rollcall"
 }
 
+@test "interrupted: the old page stays, and nothing is left beside it" {
+    make --ranks 2
+    analyze
+    cksum <"$PAGE" >before
+    paused_at analysis.db "$ROLLCALL" report out
+    kill -TERM "$pid"
+    go_on
+    end_of "$pid"
+    expect_status 143
+    shows "interrupted, no page was written"
+    cmp before <(cksum <"$PAGE")
+    is "files" "$RESULTS" "$(ls -A out/cluster_analysis_output)"
+}
+
 @test "a page that cannot be written leaves the old one" {
     make --ranks 2
     analyze
