@@ -61,8 +61,8 @@ int cli_flush (const struct command_spec *c, int rc)
 {
     if (rc == 0 && (fflush (stdout) != 0 || ferror (stdout)))
         rc = -errno;
-    return rc == 0 ? 0 : cli_fail (c, EX_IOERR, "cannot print the summary: %s",
-                                   strerror (-rc));
+    return rc == 0 ? 0 : cli_fail (c, EX_IOERR, "cannot write to standard "
+                                   "output: %s", strerror (-rc));
 }
 
 bool cli_is_ignored (int sig)

@@ -12,6 +12,11 @@
 
 #define BUFFER_SIZE 65536
 
+static const char *shown (const char *path)
+{
+    return strcmp (path, "-") == 0 ? "to standard output" : path;
+}
+
 static bool is_gzip_name (const char *path)
 {
     size_t n = strlen (path);
@@ -111,5 +116,5 @@ int outfile_close (struct outfile *o, bool good, struct err *err)
     o->f = NULL;
     o->z = NULL;
     o->fd = -1;
-    return rc < 0 ? err_sys (err, -rc, "cannot write %s", o->path) : 0;
+    return rc < 0 ? err_sys (err, -rc, "cannot write %s", shown (o->path)) : 0;
 }

@@ -138,6 +138,9 @@ apart ()
     run "$ROLLCALL" export --perfetto /dev/full out
     expect_status 73
     shows "No space left"
+    run sh -c "'$ROLLCALL' export --perfetto - out >/dev/full"
+    expect_status 73
+    shows "cannot write to standard output: No space left"
     run "$ROLLCALL" export --perfetto nowhere/trace.json out
     expect_status 73
     run "$ROLLCALL" export --perfetto trace.json --rank 77 out

@@ -192,6 +192,16 @@ self_contained ()
     shows "newer rollcall"
 }
 
+@test "what cannot be printed is not the page" {
+    make --ranks 2
+    analyze
+    rm "$PAGE"
+    run sh -c "'$ROLLCALL' report out >/dev/full"
+    expect_status 74
+    shows "cannot write to standard output: No space left"
+    [ -s "$PAGE" ]
+}
+
 @test "interrupted: the old page stays, and nothing is left beside it" {
     make --ranks 2
     analyze
