@@ -221,28 +221,59 @@ int summary_print_text (const struct summary *s, int fd)
     return rc;
 }
 
-int summary_print_logfmt (const struct summary *s, int fd)
+static int log_sentence (enum log_level level, const char *event,
+                         const char *text, int fd)
 {
-    struct logline l;
+    struct logline l = log_line (level, event);
+
+    log_str (&l, "text", text);
+    return log_end_to (&l, fd);
+}
+
+/* What is said before the summary. */
+static int log_words (const struct summary *s, int fd)
+{
     int rc = 0;
 
     for (size_t i = 0; i < s->nothers && rc == 0; i++) {
-        l = log_line (LOG_LEVEL_WARN, "rank");
+        struct logline l = log_line (LOG_LEVEL_WARN, "rank");
+
         log_int (&l, "rank", s->others[i].rank);
         log_str (&l, "state", s->others[i].state);
         log_str (&l, "host", s->others[i].host[0] ? s->others[i].host : NULL);
         log_str (&l, "reason", s->others[i].reason);
         rc = log_end_to (&l, fd);
     }
-    for (size_t i = 0; i < s->ncaptures + s->nremarks && rc == 0; i++) {
-        bool rankless = i < s->ncaptures;
+    for (size_t i = 0; i < s->ncaptures && rc == 0; i++)
+        rc = log_sentence (LOG_LEVEL_WARN, "capture-without-rank",
+                           s->captures[i], fd);
+    for (size_t i = 0; i < s->nremarks && rc == 0; i++)
+        rc = log_sentence (LOG_LEVEL_INFO, "note", s->remarks[i], fd);
+    return rc;
+}
 
-        l = log_line (rankless ? LOG_LEVEL_WARN : LOG_LEVEL_INFO,
-                      rankless ? "capture-without-rank" : "note");
-        log_str (&l, "text", rankless ? s->captures[i]
-                                      : s->remarks[i - s->ncaptures]);
+static int log_results (const struct results *r, int fd)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < r->n && rc == 0; i++) {
+        const struct result_file *f = &r->files[i];
+        struct logline l = log_line (LOG_LEVEL_INFO, "result");
+
+        log_str (&l, "path", f->path);
+        log_str (&l, "kept", f->kept[0] ? f->kept : NULL);
         rc = log_end_to (&l, fd);
     }
+    if (rc == 0 && r->n > 0 && r->note[0])
+        rc = log_sentence (LOG_LEVEL_INFO, "note", r->note, fd);
+    return rc;
+}
+
+int summary_print_logfmt (const struct summary *s, int fd)
+{
+    struct logline l;
+    int rc = log_words (s, fd);
+
     if (rc < 0)
         return rc;
     l = log_line (LOG_LEVEL_INFO, "summary");
@@ -267,16 +298,7 @@ int summary_print_logfmt (const struct summary *s, int fd)
     log_str (&l, "path", s->path);
     log_str (&l, "kept", s->kept[0] ? s->kept : NULL);
     rc = log_end_to (&l, fd);
-    for (size_t i = 0; s->beside && i < s->beside->n && rc == 0; i++) {
-        const struct result_file *r = &s->beside->files[i];
-
-        l = log_line (LOG_LEVEL_INFO, "result");
-        log_str (&l, "path", r->path);
-        log_str (&l, "kept", r->kept[0] ? r->kept : NULL);
-        log_str (&l, "note", s->beside->note[0] ? s->beside->note : NULL);
-        rc = log_end_to (&l, fd);
-    }
-    return rc;
+    return rc == 0 && s->beside ? log_results (s->beside, fd) : rc;
 }
 
 static void ranks_to_json (const struct summary *s, struct json *j)

@@ -320,6 +320,16 @@ json ()
         (SELECT count(*) FROM StepTraceTime)")" "$(json rows)"
 }
 
+# It is of one of the files, and not of each.
+@test "a note about the files of a result is said once" {
+    make --ranks 2
+    sed -i 's/"0-1":/"0-9":/' "$(output_of 0)/communication_matrix.json"
+    run "$ROLLCALL" analyze -o out job
+    is "lines with the note" 1 \
+        "$(grep -c 'rows of links: nobody knows' <<<"$output")"
+    shows "event=note text=\"cluster_analysis.db is without"
+}
+
 @test "logfmt where nobody looks, one event a line" {
     make --skip-ranks 2
     run "$ROLLCALL" analyze -o out job
