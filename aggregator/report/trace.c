@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/db.h"
+#include "report/absent.h"
 #include "report/lanes.h"
 #include "report/quote.h"
 
@@ -319,12 +320,12 @@ static int find_base (struct trace *t, struct err *err)
                       " AND (:step IS NULL OR step=:step) GROUP BY rank)",
                       &st, err);
 
-    if (rc == 0 && sqlite3_step (st) == SQLITE_ROW &&
-        sqlite3_column_type (st, 0) != SQLITE_NULL)
-        t->base_us = sqlite3_column_double (st, 0);
+    if (rc == 0 && sqlite3_step (st) != SQLITE_ROW)
+        rc = db_error (t->db, "cannot read the result", err);
+    else if (rc == 0 && sqlite3_column_type (st, 0) == SQLITE_NULL)
+        rc = absent_why (t->db, t->opt->rank, t->opt->step, err);
     else if (rc == 0)
-        rc = err_set (err, ENODATA, "nothing in it has a time: no "
-                      "communication op, no step");
+        t->base_us = sqlite3_column_double (st, 0);
     (void)sqlite3_finalize (st);
     return rc;
 }

@@ -96,6 +96,25 @@ apart ()
     shows "no offset is known"
 }
 
+# "no communication op, no step" sent people to look for damage
+@test "a rank or step that is not there is named, with those that are" {
+    make --ranks 12 --steps 2 --skip-ranks 3
+    analyze
+    run "$ROLLCALL" export --perfetto - --rank 12 out
+    expect_status 65
+    shows "no rank 12 in" "its ranks: 0, 1, 2, 3, 4, 5, 6, 7 and 4 more"
+    run "$ROLLCALL" export --perfetto - --step step12 out
+    expect_status 65
+    shows "there is no step 12 in this result; its steps: 10, 11"
+    run "$ROLLCALL" export --perfetto - --rank 3 --step 11 out
+    expect_status 65
+    shows "rank 3 is missing: no capture of it was found"
+    sql "UPDATE CommAnalyzerTime SET start_timestamp=NULL; DELETE FROM StepExtra"
+    run "$ROLLCALL" export --perfetto - --rank 2 --step 11 out
+    expect_status 65
+    shows "nothing of rank 2 in step 11 has a time"
+}
+
 @test "names of any kind, ops that overlap, and times that are none" {
     make --ranks 2 --ops 4
     analyze
@@ -145,6 +164,7 @@ apart ()
     expect_status 73
     run "$ROLLCALL" export --perfetto trace.json --rank 77 out
     expect_status 65
+    shows "there is no rank 77 in this result; its ranks: 0, 1, 2, 3"
     is "what was there" old "$(cat trace.json)"
     run "$ROLLCALL" export out
     expect_status 2
