@@ -7,6 +7,7 @@
 #include "intake/root.h"
 #include "model/capture.h"
 #include "model/steps.h"
+#include "report/absent.h"
 #include "report/finished.h"
 #include "report/query.h"
 
@@ -113,11 +114,12 @@ static int read_sql (struct buf *b)
 static int status_of (int rc)
 {
     return rc == -EINVAL ? EXIT_USAGE : rc == -ENOMEM ? EX_OSERR
-           : rc == -EBADMSG ? EX_DATAERR : EX_IOERR;
+           : rc == -EBADMSG || rc == -ENODATA ? EX_DATAERR : EX_IOERR;
 }
 
+/* 'named': it is about ranks and steps of an analysis.db. */
 static int run_query (const struct query_options *opt, sqlite3 *db,
-                      const char *sql)
+                      const char *sql, bool named)
 {
     struct query_values v = { opt->rank, NULL, opt->limit };
     struct finished_limit limit;
@@ -131,6 +133,8 @@ static int run_query (const struct query_options *opt, sqlite3 *db,
         v.step = steps_id (opt->step, strlen (opt->step), &n);
     finished_limit (db, opt->timeout_ns, &limit);
     rc = query_prepare (db, sql, &v, &st, &err);
+    if (rc == 0 && named)
+        rc = absent_check (db, v.rank, v.step, &err);
     if (rc == 0 && !(g = new_grid (opt)))
         rc = err_set (&err, ENOMEM, "no memory for a table");
     if (rc == 0)
@@ -160,7 +164,7 @@ static int ask (const struct query_options *opt, const char *what,
                : finished_open (path, &db, &err);
     if (rc < 0)
         return FAIL (rc == -EBADMSG ? EX_DATAERR : EX_NOINPUT, "%s", err.text);
-    status = run_query (opt, db, sql);
+    status = run_query (opt, db, sql, named != NULL);
     (void)sqlite3_close (db);
     return status;
 }

@@ -109,7 +109,8 @@ apart ()
     run "$ROLLCALL" export --perfetto - --rank 3 --step 11 out
     expect_status 65
     shows "rank 3 is missing: no capture of it was found"
-    sql "UPDATE CommAnalyzerTime SET start_timestamp=NULL; DELETE FROM StepExtra"
+    sql "UPDATE CommAnalyzerTime SET start_timestamp=NULL;
+         DELETE FROM StepExtra"
     run "$ROLLCALL" export --perfetto - --rank 2 --step 11 out
     expect_status 65
     shows "nothing of rank 2 in step 11 has a time"

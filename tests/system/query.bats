@@ -52,6 +52,15 @@ refused ()
     expect_status 0
     is "rows" 2 "${#lines[@]}"
     is "step" 11 "$(cut -d , -f 1 <<<"${lines[1]}")"
+    # not an empty table, as if nothing were slow
+    query --rank 4 steps
+    expect_status 65
+    shows "there is no rank 4 in this result; its ranks: 0, 1, 2, 3"
+    query --step 9 links
+    expect_status 65
+    shows "there is no step 9 in this result; its steps: 10, 11"
+    query --csv --rank 2 steps
+    expect_status 0
     query --rank 3 job
     expect_status 2
     shows "does not depend on a rank"
