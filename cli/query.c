@@ -141,6 +141,9 @@ static int run_query (const struct query_options *opt, sqlite3 *db,
         rc = query_print (st, &v, g, &err);
     (void)sqlite3_finalize (st);
     grid_destroy (g);
+    if (rc == -EINVAL && named && finished_is_older (db))
+        return FAIL (EX_DATAERR, "%s (this result was built by an older "
+                     "rollcall: analyse or build it again)", err.text);
     if (rc == -EINTR)
         return FAIL (EX_TEMPFAIL, "the query was not over in time (--timeout): "
                      "what is printed is not all");
@@ -187,15 +190,25 @@ static int ask_sql (const struct query_options *opt, const char *what)
     return status;
 }
 
+static int no_query (const char *name)
+{
+    char names[1024] = "";
+
+    for (unsigned i = 0, used = 0; i < query_count && used < sizeof (names);
+         i++)
+        used += (unsigned)snprintf (names + used, sizeof (names) - used,
+                                    "%s%s", i ? ", " : "", queries[i].name);
+    return FAIL (EXIT_USAGE, "there is no query \"%s\" but %s; --list says "
+                 "what they ask, --sql takes your own", name, names);
+}
+
 static int ask_named (const struct query_options *opt, const char *name,
                       const char *what)
 {
     const struct query *q = query_find (name);
 
     if (!q)
-        return FAIL (EXIT_USAGE, "there is no query \"%s\": rollcall query "
-                     "--list has those that there are, --sql takes your own",
-                     name);
+        return no_query (name);
     if (opt->print_sql) {
         (void)printf ("%s;\n", q->sql);
         return cli_flush (&query_command, 0);

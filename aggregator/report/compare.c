@@ -361,7 +361,13 @@ static const char settings_sql[] =
 static int read_settings (struct compare *c, sqlite3 *db, struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int rc = db_prepare (db, settings_sql, &st, err), code = SQLITE_DONE;
+    int rc, code = SQLITE_DONE;
+
+    if (db_int (db, "SELECT (SELECT count(*) FROM main.sqlite_schema WHERE "
+                "name='CaptureInfo')+(SELECT count(*) FROM b.sqlite_schema "
+                "WHERE name='CaptureInfo')", 2) < 2)
+        return 0;               // an older rollcall did not read them
+    rc = db_prepare (db, settings_sql, &st, err);
 
     while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
         if (add_setting (c, st) < 0)
@@ -404,7 +410,8 @@ static int read_both (struct compare *c, sqlite3 *const dbs[2],
     int rc = 0;
 
     for (int run = 0; run < 2 && rc == 0; run++) {
-        rc = read_run (&c->runs[run], dbs[run], err);
+        if ((rc = finished_fill_in (dbs[run], err)) == 0)
+            rc = read_run (&c->runs[run], dbs[run], err);
         for (int k = 0; k < KINDS && rc == 0; k++)
             rc = read_kind (c, dbs[run], run, k, err);
     }

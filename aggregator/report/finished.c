@@ -7,6 +7,7 @@
 #include "build/build.h"
 #include "build/publish.h"
 #include "build/tables.h"
+#include "derive/findings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -111,6 +112,42 @@ int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err)
     if (rc < 0) {
         (void)sqlite3_close (*ret);
         *ret = NULL;
+    }
+    return rc;
+}
+
+/* ---- results of older programs ---- */
+
+static const struct {
+    const char *name, *newest;  // a column that came last
+    const char *columns;
+} later[] = {
+    { "Wait", "clock_error_ms", "(step, comm_group, late_rank, waiting_rank,"
+      " ops, wait_ms, clock_error_ms)" },
+    { "Finding", "rule", FINDING_COLUMNS },
+    { "CaptureInfo", "value", "(kind, name, value, rank, capture)" },
+    { "MemoryPeak", "peak", "(deviceId, component, kind, peak, rank)" },
+    { "StepExtra", "host_start",
+      "(deviceId, step, host_start, host_end, rank, capture)" },
+};
+
+bool finished_is_older (sqlite3 *db)
+{
+    return db_int (db, "PRAGMA user_version", 0) < TABLES_SCHEMA_VERSION;
+}
+
+int finished_fill_in (sqlite3 *db, struct err *err)
+{
+    char sql[128];
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof (later) / sizeof (later[0]) && rc == 0; i++) {
+        (void)snprintf (sql, sizeof (sql), "SELECT count(*) FROM "
+                        "pragma_table_info('%s') WHERE name='%s'",
+                        later[i].name, later[i].newest);
+        if (db_int (db, sql, 0) == 0)
+            rc = db_execf (db, err, "CREATE TEMP TABLE %s %s",
+                           later[i].name, later[i].columns);
     }
     return rc;
 }

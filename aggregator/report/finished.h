@@ -34,6 +34,14 @@ int finished_open (const char *path, sqlite3 **ret, struct err *err);
  */
 int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err);
 
+/* Whether an older rollcall has built it. */
+bool finished_is_older (sqlite3 *db);
+
+/* Tables that an older one may lack, or have with other columns: empty ones
+ * that are gone when 'db' is closed.
+ */
+int finished_fill_in (sqlite3 *db, struct err *err);
+
 /* Whether it is one. */
 bool finished_is_analysis (sqlite3 *db);
 

@@ -58,32 +58,6 @@ static const struct {
     { "group_count", "SELECT count(*) AS n FROM CommGroup" },
 };
 
-/* Tables that a result of an older rollcall may be without. */
-static const struct {
-    const char *name, *columns;
-} later[] = {
-    { "Wait", "step, comm_group, late_rank, waiting_rank, ops, wait_ms,"
-      " clock_error_ms" },
-    { "CaptureInfo", "kind, name, value, rank" },
-    { "MemoryPeak", "component, kind, peak, rank" },
-};
-
-/* They are empty then. */
-static int make_up (sqlite3 *db, struct err *err)
-{
-    char sql[128];
-    int rc = 0;
-
-    for (size_t i = 0; i < sizeof (later) / sizeof (later[0]) && rc == 0; i++) {
-        (void)snprintf (sql, sizeof (sql), "SELECT count(*) FROM sqlite_schema"
-                        " WHERE name='%s'", later[i].name);
-        if (db_int (db, sql, 0) == 0)
-            rc = db_execf (db, err, "CREATE TEMP TABLE %s (%s)",
-                           later[i].name, later[i].columns);
-    }
-    return rc;
-}
-
 int page_rows (struct page *p, const char *key, const char *sql,
                struct err *err)
 {
@@ -123,7 +97,7 @@ static int write_data (struct page *p, struct err *err)
     static int (*const parts[]) (struct page *, struct err *) = {
         page_ranks, page_links, page_packets, page_memory,
     };
-    int rc = make_up (p->db, err);
+    int rc = finished_fill_in (p->db, err);
 
     if (rc == 0)
         rc = page_fold_make (p->db, &p->fold, err);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/db.h"
 #include "report/absent.h"
+#include "report/finished.h"
 #include "report/lanes.h"
 #include "report/quote.h"
 
@@ -368,7 +369,8 @@ int trace_write (sqlite3 *db, const struct trace_options *opt, FILE *f,
     int rc;
 
     memset (ret, 0, sizeof (*ret));
-    if ((rc = make_offsets (&t, err)) < 0 || (rc = find_base (&t, err)) < 0)
+    if ((rc = finished_fill_in (db, err)) < 0 ||
+        (rc = make_offsets (&t, err)) < 0 || (rc = find_base (&t, err)) < 0)
         return rc;
     count_offsets (&t);
     (void)fputs ("{\"traceEvents\": [", f);

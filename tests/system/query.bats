@@ -146,7 +146,7 @@ refused ()
     shows "rollcall analyze makes one"
     run "$ROLLCALL" query jobs out
     expect_status 2
-    shows "--list"
+    shows 'no query "jobs" but missing, steps, ' "job, tables; --list"
 }
 
 @test "what is no result is named" {
@@ -159,6 +159,11 @@ refused ()
     sql "PRAGMA user_version = 1"
     query job
     expect_status 0
+    # one of a version without this table
+    sql "DROP TABLE MemoryPeak"
+    query memory
+    expect_status 65
+    shows "MemoryPeak" "built by an older rollcall"
     echo "this is a text, not a database" >text
     sqlite3 other.db "CREATE TABLE t (a); INSERT INTO t VALUES (3)"
     run "$ROLLCALL" query job text
