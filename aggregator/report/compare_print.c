@@ -44,6 +44,26 @@ static void print_percent (double part, double whole, FILE *f)
         (void)fprintf (f, " %+.1f %%", 100 * part / fabs (whole));
 }
 
+/* What stands in the way of an answer. */
+static void print_obstacle (const struct compare *c, FILE *f)
+{
+    bool none = false;
+
+    for (int run = 0; run < 2; run++) {
+        if (c->runs[run].steps == 0)
+            (void)fprintf (f, "%c has no times of steps (table StepTraceTime): "
+                           "they cannot be compared\n", "AB"[run]);
+        none = none || c->runs[run].steps == 0;
+    }
+    if (c->both == 0)
+        (void)fputs ("no rank is in both runs: nothing of them can be "
+                     "compared\n", f);
+    else if (!none && !c->steps_tell)
+        (void)fprintf (f, "too few steps to tell noise from difference: %d in "
+                       "each run are needed, and 8 are better\n",
+                       SPREAD_LEAST);
+}
+
 /* The answer in two lines, for who reads no further. */
 static void print_answer (const struct compare *c, FILE *f)
 {
@@ -68,10 +88,7 @@ static void print_answer (const struct compare *c, FILE *f)
     (void)fprintf (f, "%s\n", n > 0 ? ""
                    : c->steps_tell ? "nothing by more than noise"
                                    : "nothing, as far as can be told");
-    if (!c->steps_tell)
-        (void)fprintf (f, "too few steps to tell noise from difference: %d in "
-                       "each run are needed, and 8 are better\n",
-                       SPREAD_LEAST);
+    print_obstacle (c, f);
 }
 
 /* The rank of each metric that changed most. */

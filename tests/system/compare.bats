@@ -107,6 +107,30 @@ slower ()
         "$(grep ASCEND_GLOBAL <<<"$output" | tr -s ' ')"
 }
 
+# "too few steps" sent people to record more of them.
+@test "runs without times of steps, or a rank in both, or of an older version" {
+    a_run a 10,11
+    cp -r a b
+    sql "DELETE FROM StepTraceTime" b/cluster_analysis_output/analysis.db
+    compare a b
+    expect_status 1
+    shows "B has no times of steps (table StepTraceTime)"
+    compare b b
+    expect_status 65
+    shows "A has no times of steps" "B has no times of steps"
+    [[ "$output" != *"are needed"* ]]
+    cp -r a c
+    sql "UPDATE Roster SET state = 'missing' WHERE rank < 4" \
+        a/cluster_analysis_output/analysis.db
+    sql "UPDATE Roster SET state = 'missing' WHERE rank >= 4;
+         DROP TABLE CaptureInfo; DROP TABLE MemoryPeak; PRAGMA user_version=1" \
+        c/cluster_analysis_output/analysis.db
+    compare a c
+    expect_status 1
+    shows "no rank is in both runs"
+    [[ "$output" != *"are needed"* ]]
+}
+
 @test "two results it must be" {
     a_run a 10-17
     compare a
