@@ -25,6 +25,9 @@ int cli_derive_read (const struct command_spec *c,
         return cli_fail (c, rc == -EINVAL || rc == -EFBIG ? EX_DATAERR
                                                           : EX_NOINPUT,
                          "--topology: %s", err.text);
+    if (opt->topology && ret->topology.n == 0)
+        return cli_fail (c, EX_DATAERR, "--topology: %s names no host",
+                         opt->topology);
     return 0;
 }
 

@@ -129,6 +129,7 @@ static const struct {
     { "MemoryPeak", "peak", "(deviceId, component, kind, peak, rank)" },
     { "StepExtra", "host_start",
       "(deviceId, step, host_start, host_end, rank, capture)" },
+    { "Topology", "rack", "(host, switch, rack)" },
 };
 
 bool finished_is_older (sqlite3 *db)

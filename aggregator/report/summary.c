@@ -2,6 +2,7 @@
 #include "report/summary.h"
 
 #include "base/db.h"
+#include "report/finished.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define HOSTS_NAMED "4"
 #define LINKS_MAX (1u << 20)    // 40 MB; a job of 10,000 ranks has 200,000
 
 /* Transfers that tell of bandwidth: a few microseconds of latency are at most
@@ -97,6 +99,35 @@ static int row_remark (struct summary *s, sqlite3_stmt *st)
     (void)snprintf (text, sizeof (text), "%lld capture(s), e.g. %s: %s",
                     (long long)sqlite3_column_int64 (st, 0), text_of (st, 1),
                     text_of (st, 2));
+    return add_text (&s->remarks, &s->nremarks, text);
+}
+
+/* Sums by switch and rack are without these hosts; only a few are named. */
+static const char topology_sql[] =
+    "SELECT (SELECT count(DISTINCT host) FROM Roster), count(*),"
+    " group_concat(host,', ') FILTER (WHERE n<=" HOSTS_NAMED ")||"
+    " CASE WHEN count(*)>" HOSTS_NAMED " THEN ', ...' ELSE '' END FROM"
+    " (SELECT host, row_number() OVER (ORDER BY length(host), host) AS n FROM"
+    "  (SELECT DISTINCT host FROM Roster WHERE host IS NOT NULL AND"
+    "   host NOT IN (SELECT host FROM Topology)))"
+    " WHERE EXISTS (SELECT 1 FROM Topology)";
+
+static int row_topology (struct summary *s, sqlite3_stmt *st)
+{
+    int64_t hosts = sqlite3_column_int64 (st, 0);
+    int64_t unnamed = sqlite3_column_int64 (st, 1);
+    char text[2048];
+
+    if (unnamed == 0)
+        return 0;
+    if (unnamed == hosts)
+        (void)snprintf (text, sizeof (text), "the topology names none of the "
+                        "hosts, so that nothing is summed by switch: %s",
+                        text_of (st, 2));
+    else
+        (void)snprintf (text, sizeof (text), "the topology does not name %lld "
+                        "of %lld hosts: %s", (long long)unnamed,
+                        (long long)hosts, text_of (st, 2));
     return add_text (&s->remarks, &s->nremarks, text);
 }
 
@@ -281,19 +312,20 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
         { "SELECT count(*), min(name), reason FROM Capture WHERE state IN "
           "('complete','superseded') AND reason IS NOT NULL GROUP BY reason "
           "ORDER BY min(id) LIMIT 16", row_remark },
+        { topology_sql, row_topology },
         { "SELECT value FROM Job WHERE key='roster_known_by'", row_known_by },
         { "SELECT count(DISTINCT step), min(CAST(step AS INTEGER)), "
           "max(CAST(step AS INTEGER)), avg(computing), "
           "avg(communication_not_overlapped), avg(free) FROM StepTraceTime",
           row_steps },
     };
+    int rc = finished_fill_in (db, err);
 
-    for (size_t i = 0; i < sizeof (queries) / sizeof (queries[0]); i++) {
-        int rc = each (db, queries[i].sql, queries[i].row, s, err);
-
-        if (rc < 0)
-            return rc;
-    }
+    for (size_t i = 0; i < sizeof (queries) / sizeof (queries[0]) && rc == 0;
+         i++)
+        rc = each (db, queries[i].sql, queries[i].row, s, err);
+    if (rc < 0)
+        return rc;
     // not max(rowid): rows of captures that newer ones replace were deleted
     s->rows = db_int (db, "SELECT (SELECT count(*) FROM CommAnalyzerTime)+"
                           "(SELECT count(*) FROM CommAnalyzerBandwidth)+"

@@ -34,7 +34,8 @@ struct summary {
     char **captures;                    // captures that are of no rank
     size_t ncaptures;
     char **remarks;                     // reasons of complete captures, and
-                                        // of superseded ones
+                                        // of superseded ones; hosts that the
+                                        // topology lacks
     size_t nremarks;
     int64_t steps;
     char first_step[32], last_step[32];

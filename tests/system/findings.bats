@@ -250,8 +250,32 @@ planted ()
     analyze --topology topology
     expect_status 65
     shows "line 1"
+    printf '# host,switch\n' >topology
+    analyze --topology topology
+    expect_status 65
+    shows "names no host"
     analyze --topology nowhere
     expect_status 66
+}
+
+# Nothing was said, and SwitchStep had one row of NULL.
+@test "hosts that the topology does not name are named" {
+    make --ranks 6 --ranks-per-host 1
+    printf 'node1,s0\nnode4,s0\nother,s1\n' >topology
+    analyze --topology topology
+    expect_status 0
+    shows "note: the topology does not name 4 of 6 hosts: node0, node2, node3,"
+    [[ "$output" != *"..."* ]]
+    printf 'node0.example,s0\n' >topology
+    run "$ROLLCALL" analyze --json -o out --topology topology job
+    expect_status 0
+    shows "the topology names none of the hosts" \
+        "node0, node1, node2, node3, ...\""
+    printf 'node%s,s0\n' 0 1 2 3 4 5 >topology
+    analyze --topology topology
+    [[ "$output" != *"note: the topology"* ]]
+    analyze
+    [[ "$output" != *"note: the topology"* ]]
 }
 
 @test "false alarms over 200 healthy jobs: two at most" {
