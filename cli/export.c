@@ -146,10 +146,9 @@ static int write_csv (const struct export_options *opt, sqlite3 *db)
 int verb_export (int argc, char **argv)
 {
     struct export_options opt = { .rank = -1 };
-    struct err err = { "" };
     char path[PATH_MAX];
     sqlite3 *db = NULL;
-    int rest, status, rc;
+    int rest, status;
 
     if (!cli_options (&export_command, argc, argv, &opt, &rest, &status))
         return status;
@@ -164,10 +163,9 @@ int verb_export (int argc, char **argv)
         return FAIL (EXIT_USAGE, "\"%s\" is too much", argv[rest + 1]);
     if ((status = cli_find_result (&export_command,
                                    rest < argc ? argv[rest] : ".", &opt.place,
-                                   path)))
+                                   path)) ||
+        (status = cli_open_result (&export_command, path, false, &db)))
         return status;
-    if ((rc = finished_open_analysis (path, &db, &err)) < 0)
-        return FAIL (rc == -EBADMSG ? EX_DATAERR : EX_NOINPUT, "%s", err.text);
     if (opt.perfetto)
         status = write_trace (&opt, db, opt.perfetto);
     if (status == 0 && opt.chrome)

@@ -67,3 +67,14 @@ int cli_find_result (const struct command_spec *c, const char *what,
                      "this host that has a result (--state)", what,
                      place->root);
 }
+
+int cli_open_result (const struct command_spec *c, const char *path, bool any,
+                     struct sqlite3 **ret)
+{
+    struct err err = { "" };
+    int rc = any ? finished_open (path, ret, &err)
+                 : finished_open_analysis (path, ret, &err);
+
+    return rc == 0 ? 0 : cli_fail (c, rc == -EBADMSG ? EX_DATAERR : EX_NOINPUT,
+                                   "%s", err.text);
+}

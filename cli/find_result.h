@@ -32,4 +32,11 @@ struct result_place {
 int cli_find_result (const struct command_spec *c, const char *what,
                      const struct result_place *place, char ret[PATH_MAX]);
 
+/* Open what was found: an analysis.db, or 'any' database.  0, or the exit
+ * status after a word to the user.
+ */
+struct sqlite3;
+int cli_open_result (const struct command_spec *c, const char *path, bool any,
+                     struct sqlite3 **ret);
+
 #endif

@@ -156,17 +156,13 @@ static int run_query (const struct query_options *opt, sqlite3 *db,
 static int ask (const struct query_options *opt, const char *what,
                 const struct query *named, const char *sql)
 {
-    struct err err = { "" };
     char path[PATH_MAX];
     sqlite3 *db = NULL;
-    int rc, status;
+    int status;
 
-    if ((status = cli_find_result (&query_command, what, &opt->place, path)))
+    if ((status = cli_find_result (&query_command, what, &opt->place, path)) ||
+        (status = cli_open_result (&query_command, path, !named, &db)))
         return status;
-    rc = named ? finished_open_analysis (path, &db, &err)
-               : finished_open (path, &db, &err);
-    if (rc < 0)
-        return FAIL (rc == -EBADMSG ? EX_DATAERR : EX_NOINPUT, "%s", err.text);
     status = run_query (opt, db, sql, named != NULL);
     (void)sqlite3_close (db);
     return status;

@@ -4,6 +4,7 @@
 
 #include "base/fileio.h"
 #include "intake/root.h"
+#include "report/finished.h"
 #include "report/page.h"
 
 #include <errno.h>
@@ -80,6 +81,7 @@ int verb_report (int argc, char **argv)
 {
     struct report_options opt = { .output = NULL };
     char db[PATH_MAX];
+    sqlite3 *open = NULL;
     int rest, status;
 
     if (!cli_options (&report_command, argc, argv, &opt, &rest, &status))
@@ -88,5 +90,9 @@ int verb_report (int argc, char **argv)
         return FAIL (EXIT_USAGE, "\"%s\" is too much", argv[rest + 1]);
     status = cli_find_result (&report_command, rest < argc ? argv[rest] : ".",
                               &opt.place, db);
+    // else it could not be told from an output that cannot be written
+    if (status == 0 &&
+        (status = cli_open_result (&report_command, db, false, &open)) == 0)
+        (void)sqlite3_close (open);
     return status ? status : make (db, opt.output);
 }

@@ -38,6 +38,8 @@ int finished_find (const char *path, char ret[PATH_MAX], struct err *err)
         if (fileio_join (ret, PATH_MAX, path, names[i]) &&
             access (ret, F_OK) == 0)
             return 0;
+        if (errno != ENOENT)            // it may be there
+            return err_sys (err, errno, "cannot look for %s", ret);
     }
     return err_set (err, ENOENT, "there is no " PUBLISH_OUTPUT_DIR "/"
                     BUILD_DB_NAME " in %s: rollcall analyze makes one", path);

@@ -20,7 +20,7 @@
 #define FINISHED_MEMORY_MAX (INT64_C (256) << 20)
 
 /* The analysis.db that a path means: a file is itself; in a directory it is
- * cluster_analysis_output/analysis.db, or analysis.db.  -ENOENT.
+ * cluster_analysis_output/analysis.db, or analysis.db.  -ENOENT, -EACCES ...
  */
 int finished_find (const char *path, char ret[PATH_MAX], struct err *err);
 

@@ -222,10 +222,10 @@ int page_write (const char *analysis_db, const char *temp_path,
     size_t n = 0;
     int rc = collect (analysis_db, cancel, &json, &n, err);
 
-    if (rc == 0 && cancel && atomic_load (cancel))
-        rc = err_set (err, EINTR, "interrupted");
     if (rc == 0)
         rc = save (temp_path, json, n, err);
+    if (rc == 0 && cancel && atomic_load (cancel))
+        rc = err_set (err, EINTR, "interrupted");
     free (json);
     return rc;
 }

@@ -168,6 +168,22 @@ self_contained ()
     expect_status 2
 }
 
+# The output's directory is made for its owner and group alone.
+@test "a result that may not be read is no output that cannot be written" {
+    make --ranks 2
+    analyze
+    chmod 000 "$DB"
+    run humbly "$ROLLCALL" report -o here.html out
+    expect_status 66
+    shows "cannot read" "Permission denied"
+    chmod 000 "${DB%/*}"
+    run humbly "$ROLLCALL" report out
+    chmod 700 "${DB%/*}"
+    expect_status 66
+    shows "cannot look for out/cluster_analysis_output" "Permission denied"
+    [ ! -e here.html ]
+}
+
 @test "a result without rows is a page as well" {
     make --ranks 1 --break raw:0
     analyze
@@ -206,7 +222,7 @@ self_contained ()
     make --ranks 2
     analyze
     cksum <"$PAGE" >before
-    paused_at analysis.db "$ROLLCALL" report out
+    paused_at 0.report.html "$ROLLCALL" report out
     kill -TERM "$pid"
     go_on
     end_of "$pid"
