@@ -143,6 +143,11 @@ static int write_csv (const struct export_options *opt, sqlite3 *db)
     return cli_flush (&export_command, 0);
 }
 
+static bool is_empty (const char *path)
+{
+    return path && !*path;
+}
+
 int verb_export (int argc, char **argv)
 {
     struct export_options opt = { .rank = -1 };
@@ -155,6 +160,12 @@ int verb_export (int argc, char **argv)
     if (!opt.perfetto && !opt.chrome && !opt.csv)
         return FAIL (EXIT_USAGE, "as what? --perfetto FILE, --chrome FILE or "
                      "--csv DIR");
+    if (is_empty (opt.perfetto) || is_empty (opt.chrome) ||
+        is_empty (opt.csv))
+        return FAIL (EXIT_USAGE, "\"\" is the name of no file");
+    if (opt.csv && strcmp (opt.csv, "-") == 0)
+        return FAIL (EXIT_USAGE, "--csv: standard output takes one file, not "
+                     "one for each table: name a directory");
     if (!opt.perfetto && !opt.chrome &&
         (opt.rank >= 0 || opt.step || opt.raw_clocks))
         return FAIL (EXIT_USAGE, "--rank, --step and --raw-clocks are of a "

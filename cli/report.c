@@ -57,10 +57,15 @@ static int make (const char *db, const char *output)
     struct stat st;
     int rc;
 
+    // what is replaced is kept under another name: not /dev/stdout
     if (split (output ? output : db, dir, name) < 0 ||
-        (output && stat (output, &st) == 0 && S_ISDIR (st.st_mode)))
-        return FAIL (EXIT_USAGE, "%s: --output takes the name of a file",
+        (output && stat (output, &st) == 0 && !S_ISREG (st.st_mode)))
+        return FAIL (EXIT_USAGE, "\"%s\": --output takes the name of a file, "
+                     "not of a directory, device or pipe",
                      output ? output : db);
+    if (stat (dir, &st) == 0 && !S_ISDIR (st.st_mode))
+        return FAIL (EX_CANTCREAT, "cannot write %s: %s is no directory",
+                     output ? output : db, dir);
     cli_catch_signals ();
     if ((rc = publish_open_dir (&p, dir, &err)) == 0)
         rc = page_make (&p, db, output ? name : PAGE_NAME, &cli_cancelled,

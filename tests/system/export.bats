@@ -182,6 +182,12 @@ apart ()
     is "what was there" old "$(cat trace.json)"
     run "$ROLLCALL" export out
     expect_status 2
+    run "$ROLLCALL" export --csv "" out
+    expect_status 2
+    run "$ROLLCALL" export --csv - out
+    expect_status 2
+    shows "name a directory"
+    [ ! -e ./- ]
     is "left behind" "" "$(find . -name '*.tmp')"
 }
 

@@ -146,6 +146,15 @@ self_contained ()
     cmp "$PAGE" y.html
     report -o elsewhere
     expect_status 2
+    # it was renamed, and a page put in its place
+    mkfifo pipe
+    report -o pipe
+    expect_status 2
+    shows "not of a directory, device or pipe"
+    [ -p pipe ]
+    report -o y.html/x.html
+    expect_status 73
+    shows "y.html is no directory"
     report -o no/such/place.html
     expect_status 73
     is "left over" "" "$(find . -name '.rollcall-*')"
