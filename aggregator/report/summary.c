@@ -137,6 +137,27 @@ static int row_known_by (struct summary *s, sqlite3_stmt *st)
     return 0;
 }
 
+/* Who has which place in a group is not known where the world is a guess, so
+ * these ranks cannot be named; but that many there were.
+ */
+static const char places_sql[] =
+    "SELECT max(max(CAST(src_rank AS INTEGER)), max(CAST(dst_rank AS INTEGER)))"
+    "+1 FROM CommAnalyzerMatrix";
+
+static int row_places (struct summary *s, sqlite3_stmt *st)
+{
+    int64_t places = sqlite3_column_int64 (st, 0);
+    char text[256];
+
+    if (places <= s->expected || places > CAPTURE_WORLD_MAX)
+        return 0;
+    (void)snprintf (text, sizeof (text), "links within a group of %lld ranks "
+                    "were recorded: the job had that many at least, and "
+                    "--world-size names those that are missing",
+                    (long long)places);
+    return add_text (&s->remarks, &s->nremarks, text);
+}
+
 static int row_steps (struct summary *s, sqlite3_stmt *st)
 {
     s->steps = sqlite3_column_int64 (st, 0);
@@ -324,6 +345,8 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
     for (size_t i = 0; i < sizeof (queries) / sizeof (queries[0]) && rc == 0;
          i++)
         rc = each (db, queries[i].sql, queries[i].row, s, err);
+    if (rc == 0 && strcmp (s->known_by, "guess") == 0)
+        rc = each (db, places_sql, row_places, s, err);
     if (rc < 0)
         return rc;
     // not max(rowid): rows of captures that newer ones replace were deleted

@@ -35,7 +35,8 @@ struct summary {
     size_t ncaptures;
     char **remarks;                     // reasons of complete captures, and
                                         // of superseded ones; hosts that the
-                                        // topology lacks
+                                        // topology lacks, ranks that a guess
+                                        // overlooks
     size_t nremarks;
     int64_t steps;
     char first_step[32], last_step[32];

@@ -184,7 +184,8 @@ source_of ()
 }
 
 # Without metadata the highest rank is all that is known: a missing last rank
-# goes unnoticed, so the summary must say that it guesses.
+# is not in the roster, so the summary must say that it guesses, and that there
+# were more if links tell that.
 @test "without metadata the number of ranks is a guess, and said to be" {
     make --skip-ranks 1
     rm job/*/profiler_metadata.json
@@ -194,6 +195,14 @@ source_of ()
     is "known by" guess "$(sql "SELECT value FROM Job
                                 WHERE key='roster_known_by'")"
     truth_and_more
+    [[ "$output" != *"links within a group"* ]] || fail "$output"
+    make --skip-ranks 2,3
+    rm job/*/profiler_metadata.json
+    analyze
+    shows "2 of 2 present" "is a guess" "links within a group of 4 ranks"
+    analyze --world-size 4
+    shows "missing     2, 3"
+    [[ "$output" != *"links within a group"* ]] || fail "$output"
 }
 
 @test "--repeat: all captures of a rank are kept" {
