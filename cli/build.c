@@ -117,6 +117,8 @@ static int build (const struct build_options *opt,
         out[0] = '\0';
     job_build_want (b, opt->wanted);
     job_build_set_derive (b, derive);
+    cli_catch_signals ();
+    job_build_obey (b, &cli_cancelled);
     roster_init (&roster);
     rc = world > 0 ? roster_expect_world (&roster, world, opt->world_size > 0
                                                               ? "--world-size"
@@ -127,7 +129,11 @@ static int build (const struct build_options *opt,
                             (unsigned)opt->threads, &roster, &result, &err);
     if (rc == 0 && !opt->out)   // the root is locked
         note_built (a, job, seq);
-    if (rc < 0)
+    if (rc == -EINTR)
+        status = cli_interrupted (&build_command, "%s", !result.path[0]
+                                  ? "nothing was written" : BUILD_DB_NAME
+                                  " is written, not all that is made from it");
+    else if (rc < 0)
         status = FAIL (cli_output_status (rc), "job %s: %s", job, err.text);
     else if ((status = print (opt, &result, job_build_results (b))) == 0)
         status = !job_build_any_rows (b) ? EX_DATAERR

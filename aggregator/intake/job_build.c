@@ -19,7 +19,8 @@ struct job_build {
     size_t n;
     struct raw_tree *raw;               // NULL: no raw files
     size_t left;                        // shipments with rows that do not count
-    atomic_bool cancel;
+    atomic_bool cancelled;
+    const atomic_bool *cancel;          // that, or the caller's own
     unsigned wanted;                    // of enum results_wanted
     struct results results;
 };
@@ -172,6 +173,7 @@ struct job_build *job_build_create (struct ledger *ledger,
         return NULL;
     }
     b->store = store;
+    b->cancel = &b->cancelled;
     b->wanted = RESULTS_DEFAULT;
     (void)snprintf (b->job, sizeof (b->job), "%s", job);
     rc = ledger_each (ledger, job, ITEM_ROWS, add_source, b, err);
@@ -222,9 +224,14 @@ const struct results *job_build_results (const struct job_build *b)
     return &b->results;
 }
 
+void job_build_obey (struct job_build *b, const atomic_bool *cancel)
+{
+    b->cancel = cancel;
+}
+
 void job_build_cancel (struct job_build *b)
 {
-    atomic_store (&b->cancel, true);
+    atomic_store (&b->cancelled, true);
 }
 
 size_t job_build_captures (const struct job_build *b)
@@ -319,7 +326,7 @@ static int put_raw (struct job_build *b, const char *out, struct err *err)
         return rc;
     if (!fileio_join (dir, sizeof (dir), out, "captures"))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", out);
-    return raw_tree_put (b->raw, b->store, dir, &b->cancel, err);
+    return raw_tree_put (b->raw, b->store, dir, b->cancel, err);
 }
 
 size_t job_build_left (const struct job_build *b)
@@ -345,7 +352,7 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
     struct build_job job = {
         .items = b->items, .nitems = b->n, .roster = roster,
         .threads = threads, .feed = feed, .feed_arg = b,
-        .cancel = &b->cancel, .job_id = b->job, .derive = b->derive,
+        .cancel = b->cancel, .job_id = b->job, .derive = b->derive,
     };
     struct publish p;
     int rc = publish_open (&p, out, err);
@@ -354,7 +361,7 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
         return rc;
     rc = build_run (&job, &p, ret, err);
     if (rc == 0)
-        rc = results_make (b->wanted, &p, ret->path, threads, &b->cancel,
+        rc = results_make (b->wanted, &p, ret->path, threads, b->cancel,
                            &b->results, err);
     publish_close (&p);
     return rc < 0 || !b->raw ? rc : put_raw (b, out, err);

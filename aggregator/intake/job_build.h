@@ -43,8 +43,13 @@ size_t job_build_left (const struct job_build *b);
 void job_build_set_derive (struct job_build *b,
                            const struct derive_options *derive);
 
+/* Before job_build_run: stop when *cancel is true, and not at job_build_cancel.
+ */
+void job_build_obey (struct job_build *b, const atomic_bool *cancel);
+
 /* Build into OUT/cluster_analysis_output; may run in a thread of its own.
- * -EINTR: another thread has called job_build_cancel.
+ * -EINTR: another thread has called job_build_cancel; what ret->path names then
+ * is there, "" if nothing is.
  */
 int job_build_run (struct job_build *b, const char *out, unsigned threads,
                    struct roster *roster, struct build_result *ret,

@@ -196,6 +196,18 @@ same_cluster ()
     expect_status 66
 }
 
+@test "build: interrupted, it leaves files that are whole, and no others" {
+    delivered
+    stop_service
+    paused_at 0.report.html "$ROLLCALL" build --only report.html -o again j
+    kill -INT "$pid"
+    go_on
+    end_of "$pid"
+    expect_status 130
+    shows "interrupted, analysis.db is written, not all"
+    is "files" analysis.db "$(ls -A again/cluster_analysis_output)"
+}
+
 @test "what is damaged is named in the result" {
     delivered
     stop_service
