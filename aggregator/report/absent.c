@@ -111,14 +111,14 @@ static bool is_not_present (sqlite3 *db, int64_t rank, struct err *err)
 
 int absent_why (sqlite3 *db, int64_t rank, const char *step, struct err *err)
 {
-    char whose[32] = "it";
+    char whose[32] = "this result";
     int rc = absent_check (db, rank, step, err);
 
     if (rc < 0 || is_not_present (db, rank, err))
         return -ENODATA;
     if (rank >= 0)
         (void)snprintf (whose, sizeof (whose), "rank %lld", (long long)rank);
-    return err_set (err, ENODATA, "nothing of %s%s%.100s has a time: no "
-                    "communication op, no step", whose, step ? " in step " : "",
+    return err_set (err, ENODATA, "no communication op and no step of %s%s"
+                    "%.100s says when it began", whose, step ? ", step " : "",
                     step ? step : "");
 }

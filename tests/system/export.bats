@@ -113,7 +113,10 @@ apart ()
          DELETE FROM StepExtra"
     run "$ROLLCALL" export --perfetto - --rank 2 --step 11 out
     expect_status 65
-    shows "nothing of rank 2 in step 11 has a time"
+    shows "no step of rank 2, step 11 says when it began"
+    run "$ROLLCALL" export --perfetto - out
+    expect_status 65
+    shows "no communication op and no step of this result says when it began"
 }
 
 # As the first version had it: no table of clocks, steps with other columns.
