@@ -31,8 +31,9 @@ bool cli_options (const struct command_spec *c, int argc, char **argv,
     }
 }
 
-static void say (const struct command_spec *c, const char *before,
-                 const char *fmt, va_list ap)
+__attribute__ ((format (printf, 3, 0))) static void
+say (const struct command_spec *c, const char *before, const char *fmt,
+     va_list ap)
 {
     char text[CLI_FAIL_MAX], shown[UTF8_ESCAPED (CLI_FAIL_MAX)];
 
