@@ -2,22 +2,45 @@
 #include "report/results.h"
 
 #include "base/fileio.h"
+#include "base/thread.h"
 #include "build/build.h"
 #include "derive/cluster.h"
 #include "report/cluster_text.h"
 #include "report/page.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-static int make_cluster_db (struct publish *out, const char *analysis_db,
-                            unsigned threads, const atomic_bool *cancel,
-                            struct results *ret, struct err *err)
+// The page is written while cluster_analysis.db is made.
+struct page_task {
+    const char *analysis_db;
+    const atomic_bool *cancel;
+    char temp[PATH_MAX];
+    pthread_t thread;
+    bool started;               // by a thread, which has not been waited for
+    int rc;
+    struct err err;
+};
+
+struct maker {
+    struct publish *out;
+    const char *analysis_db;
+    unsigned threads;
+    const atomic_bool *cancel;
+    struct results *ret;
+    struct page_task page;
+};
+
+static int make_cluster_db (struct maker *m, struct err *err)
 {
+    struct results *ret = m->ret;
     struct result_file *f = &ret->files[ret->n];
     struct cluster_result made;
-    int rc = cluster_make (out, analysis_db, threads, cancel, &made, err);
+    int rc = cluster_make (m->out, m->analysis_db, m->threads, m->cancel,
+                           &made, err);
 
     if (rc < 0)
         return rc;
@@ -32,62 +55,93 @@ static int make_cluster_db (struct publish *out, const char *analysis_db,
     return 0;
 }
 
-static int make_text (struct publish *out, unsigned i, const char *db,
-                      const atomic_bool *cancel, struct result_file *f,
+static int make_text (struct maker *m, unsigned i, struct result_file *f,
                       struct err *err)
 {
     const char *name = cluster_text_name (i);
     char temp[PATH_MAX];
-    int rc = publish_temp (out, name, 0, temp, err);
+    int rc = publish_temp (m->out, name, 0, temp, err);
 
+    // from cluster_analysis.db, which is the first of what is made
     if (rc == 0)
-        rc = cluster_text_write (i, db, temp, cancel, err);
-    if (rc == 0 && !fileio_join (f->path, sizeof (f->path), out->dir, name))
-        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", out->dir);
-    return rc < 0 ? rc : publish_finish (out, temp, name, cluster_text_is_ours,
-                                         f->kept, err);
+        rc = cluster_text_write (i, m->ret->files[0].path, temp, m->cancel,
+                                 err);
+    if (rc == 0 && !fileio_join (f->path, sizeof (f->path), m->out->dir, name))
+        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", m->out->dir);
+    return rc < 0 ? rc : publish_finish (m->out, temp, name,
+                                         cluster_text_is_ours, f->kept, err);
 }
 
-/* From cluster_analysis.db, which is the first of what is made. */
-static int make_texts (struct publish *out, const char *analysis_db,
-                       unsigned threads, const atomic_bool *cancel,
-                       struct results *ret, struct err *err)
+static int make_texts (struct maker *m, struct err *err)
 {
     int rc = 0;
 
-    (void)analysis_db;
-    (void)threads;
     for (unsigned i = 0; i < CLUSTER_TEXTS && rc == 0; i++) {
-        rc = make_text (out, i, ret->files[0].path, cancel,
-                        &ret->files[ret->n], err);
+        rc = make_text (m, i, &m->ret->files[m->ret->n], err);
         if (rc == 0)
-            ret->n++;
+            m->ret->n++;
     }
     return rc;
 }
 
-static int make_page (struct publish *out, const char *analysis_db,
-                      unsigned threads, const atomic_bool *cancel,
-                      struct results *ret, struct err *err)
-{
-    struct result_file *f = &ret->files[ret->n];
-    int rc = page_make (out, analysis_db, PAGE_NAME, cancel, f->kept, err);
+/* ---- the page ---- */
 
-    (void)threads;
-    if (rc == 0 && !fileio_join (f->path, sizeof (f->path), out->dir,
+static void *write_page (void *arg)
+{
+    struct page_task *t = arg;
+
+    t->rc = page_write (t->analysis_db, t->temp, t->cancel, &t->err);
+    return NULL;
+}
+
+static void wait_page (struct page_task *t)
+{
+    if (t->started)
+        (void)pthread_join (t->thread, NULL);
+    t->started = false;
+}
+
+/* It does not matter if there is no thread: the page is written in its turn. */
+static void begin_page (struct maker *m)
+{
+    struct page_task *t = &m->page;
+
+    t->analysis_db = m->analysis_db;
+    t->cancel = m->cancel;
+    t->rc = publish_temp (m->out, PAGE_NAME, 0, t->temp, &t->err);
+    t->started = t->rc == 0 && m->threads > 1 &&
+                 thread_start (&t->thread, write_page, t) == 0;
+}
+
+static int make_page (struct maker *m, struct err *err)
+{
+    struct result_file *f = &m->ret->files[m->ret->n];
+    struct page_task *t = &m->page;
+    int rc;
+
+    if (t->started)
+        wait_page (t);
+    else if (t->rc == 0)
+        (void)write_page (t);
+    if ((rc = t->rc) < 0 && err)
+        *err = t->err;
+    if (rc == 0 && !fileio_join (f->path, sizeof (f->path), m->out->dir,
                                  PAGE_NAME))
-        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", out->dir);
-    ret->n += rc == 0;
+        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", m->out->dir);
+    if (rc == 0)
+        rc = publish_finish (m->out, t->temp, PAGE_NAME, page_is_ours, f->kept,
+                             err);
+    m->ret->n += rc == 0;
     return rc;
 }
+
+/* ---- which are wanted ---- */
 
 static const struct {
     const char *name;
     enum results_wanted bit;
     // beside analysis.db
-    int (*make) (struct publish *out, const char *analysis_db,
-                 unsigned threads, const atomic_bool *cancel,
-                 struct results *ret, struct err *err);
+    int (*make) (struct maker *m, struct err *err);
 } kinds[] = {
     { BUILD_DB_NAME, RESULTS_ANALYSIS_DB, NULL },
     { CLUSTER_DB_NAME, RESULTS_CLUSTER_DB, make_cluster_db },
@@ -145,16 +199,21 @@ int results_make (unsigned wanted, struct publish *out,
                   const atomic_bool *cancel, struct results *ret,
                   struct err *err)
 {
+    struct maker m = { .out = out, .analysis_db = analysis_db,
+                       .threads = threads, .cancel = cancel, .ret = ret };
     int rc = 0;
 
     memset (ret, 0, sizeof (*ret));
+    if (wanted & RESULTS_PAGE)
+        begin_page (&m);
     for (size_t i = 0; i < KINDS && rc == 0; i++) {
         if (!(wanted & kinds[i].bit) || !kinds[i].make)
             continue;
-        rc = kinds[i].make (out, analysis_db, threads, cancel, ret, err);
+        rc = kinds[i].make (&m, err);
         if (rc < 0)
             (void)err_prefix (err, rc, "%s", kinds[i].name);
     }
+    wait_page (&m.page);
     return rc;
 }
 
