@@ -239,9 +239,10 @@ const struct cluster_table cluster_bandwidth = {
              "ClusterCommunicationBandwidth (step, group_name, rank_id, "
              "hccl_op_name, band_type)",
     .insert = "INSERT INTO ClusterCommunicationBandwidth SELECT"
-              " step_taken(), rank, clean(hccl_op_name), group_taken(),"
-              " transport_type, transit_size, transit_time, bandwidth,"
-              " large_packet_ratio, package_size, count, total_duration"
+              " step_taken(), rank, " CLUSTER_CLEAN ("hccl_op_name")
+              ", group_taken(), transport_type, transit_size, transit_time,"
+              " bandwidth, large_packet_ratio, package_size, count,"
+              " total_duration"
               " FROM a.CommAnalyzerBandwidth WHERE rowid BETWEEN ?1 AND ?2"
               " AND take(rank, hccl_op_name, group_name, step, transport_type,"
               " transit_size, transit_time, package_size, count,"

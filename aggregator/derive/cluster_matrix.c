@@ -9,11 +9,17 @@
 #include <string.h>
 
 enum { TAKE_RANK, TAKE_OP, TAKE_GROUP, TAKE_STEP, TAKE_SRC, TAKE_DST,
-       TAKE_TRANSPORT, TAKE_MB, TAKE_MS, TAKE_ARGS };
+       TAKE_TRANSPORT, TAKE_MB, TAKE_MS, TAKE_NAME, TAKE_ARGS };
+
+// viewers draw no others
+static const char *const transports[] = { "HCCS", "PCIE", "RDMA", "LOCAL",
+                                          "SIO" };
+
+#define TRANSPORTS (sizeof (transports) / sizeof (transports[0]))
 
 /* A link in a step and a group: the sum of all that its ops moved. */
 struct link_total {
-    char transport[16];         // the first that is known, "": none
+    const char *transport;      // the first that is known, or NULL
     struct sum mb, ms;
 };
 
@@ -59,6 +65,26 @@ static uint64_t ends (const struct cluster_part *p)
     return (uint64_t)p->src << 32 | (uint64_t)p->dst;
 }
 
+static const char *transport_of (sqlite3_value *transport)
+{
+    const char *text = (const char *)sqlite3_value_text (transport);
+
+    for (unsigned i = 0; text && i < TRANSPORTS; i++) {
+        if (strcmp (text, transports[i]) == 0)
+            return transports[i];
+    }
+    return NULL;
+}
+
+static bool is_soiled (sqlite3_value *name)
+{
+    const char *text = (const char *)sqlite3_value_text (name);
+
+    return text &&
+           !cluster_is_clean (text, (size_t)sqlite3_value_bytes (name),
+                             CLUSTER_NAME_MAX);
+}
+
 /* A rank has one row of a link and op, of links from itself: then nobody else
  * has one, and nothing needs to be put together.
  */
@@ -76,8 +102,6 @@ static bool note_seen (struct cluster_part *p, const char *op)
 
 static bool add_total (struct cluster_part *p, sqlite3_value **row)
 {
-    const char *transport =
-        (const char *)sqlite3_value_text (row[TAKE_TRANSPORT]);
     struct matrix_state *s = p->state;
     struct key key = cluster_part_key (p, ends (p), 0);
     uint32_t n = p->keys.n, at = keys_intern (&p->keys, &key);
@@ -88,8 +112,8 @@ static bool add_total (struct cluster_part *p, sqlite3_value **row)
                                             sizeof (*s->totals))))
         return false;
     t = &s->totals[at];
-    if (transport && !*t->transport && strlen (transport) < 16)
-        memcpy (t->transport, transport, strlen (transport) + 1);
+    if (!t->transport)
+        t->transport = p->transport;
     sum_add (&t->mb, sqlite3_value_double (row[TAKE_MB]));
     sum_add (&t->ms, sqlite3_value_double (row[TAKE_MS]));
     return true;
@@ -102,6 +126,8 @@ static bool take (struct cluster_part *p, sqlite3_value **row)
     if (!cluster_part_take (p, row[TAKE_RANK], row[TAKE_OP], row[TAKE_GROUP],
                             row[TAKE_STEP]) || !set_ends (p, row))
         return false;
+    p->transport = transport_of (row[TAKE_TRANSPORT]);
+    p->soiled = p->soiled || is_soiled (row[TAKE_NAME]);
     if (!note_seen (p, op) || (counts (op) && !add_total (p, row)))
         p->no_memory = true;
     return !p->no_memory;
@@ -115,7 +141,7 @@ static void bind (struct cluster_part *p, uint32_t i)
 
     (void)sqlite3_bind_double (p->total, 4, (double)(both >> 32));
     (void)sqlite3_bind_double (p->total, 5, (double)(uint32_t)both);
-    db_bind_text (p->total, 6, *t->transport ? t->transport : NULL);
+    db_bind_text (p->total, 6, t->transport);
     cluster_part_bind_sum (p, 7, &t->mb);
     cluster_part_bind_sum (p, 8, &t->ms);
 }
@@ -162,11 +188,6 @@ static void fini (void *state)
     texts_fini (&s->ops);
 }
 
-// viewers draw no others
-#define TRANSPORT \
-    "CASE WHEN transport_type IN ('HCCS','PCIE','RDMA','LOCAL','SIO') THEN" \
-    " transport_type END"
-
 const struct cluster_table cluster_matrix = {
     .source = "CommAnalyzerMatrix",
     .name = "ClusterCommunicationMatrix",
@@ -178,12 +199,13 @@ const struct cluster_table cluster_matrix = {
     .index = "CREATE INDEX ClusterCommunicationMatrix_op ON "
              "ClusterCommunicationMatrix (group_name, step, hccl_op_name)",
     .insert = "INSERT INTO ClusterCommunicationMatrix SELECT"
-              " step_taken(), clean(hccl_op_name), group_taken(),"
-              " link_end(0), link_end(1), " TRANSPORT ", clean(op_name),"
-              " transit_size, transit_time, rate(transit_size, transit_time)"
+              " step_taken(), " CLUSTER_CLEAN ("hccl_op_name") ","
+              " group_taken(), link_end(0), link_end(1), link_transport(), "
+              CLUSTER_CLEAN ("op_name") ", transit_size, transit_time,"
+              " rate(transit_size, transit_time)"
               " FROM a.CommAnalyzerMatrix WHERE rowid BETWEEN ?1 AND ?2 AND"
               " take(rank, hccl_op_name, group_name, step, src_rank, dst_rank,"
-              " " TRANSPORT ", transit_size, transit_time)",
+              " transport_type, transit_size, transit_time, op_name)",
     .insert_total = "INSERT INTO ClusterCommunicationMatrix VALUES (?2,"
                     " '" CLUSTER_TOTAL "', ?3, ?4, ?5, ?6, '', ?7, ?8,"
                     " rate(?7, ?8))",

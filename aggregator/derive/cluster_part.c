@@ -56,6 +56,25 @@ static void sql_link_end (sqlite3_context *ctx, int argc, sqlite3_value **argv)
     sqlite3_result_double (ctx, sqlite3_value_int (argv[0]) ? p->dst : p->src);
 }
 
+static void sql_transport (sqlite3_context *ctx, int argc,
+                           sqlite3_value **argv)
+{
+    const struct cluster_part *p = sqlite3_user_data (ctx);
+
+    (void)argc;
+    (void)argv;
+    sqlite3_result_text (ctx, p->transport, -1, SQLITE_STATIC);
+}
+
+static void sql_soiled (sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    const struct cluster_part *p = sqlite3_user_data (ctx);
+
+    (void)argc;
+    (void)argv;
+    sqlite3_result_int (ctx, p->soiled);
+}
+
 /* clean(name), clean_step(name). */
 static void sql_clean (sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
@@ -65,10 +84,8 @@ static void sql_clean (sqlite3_context *ctx, int argc, sqlite3_value **argv)
     char name[CLUSTER_NAME_SIZE];
 
     (void)argc;
-    if (!text || cluster_is_clean (text, n, max)) {
-        sqlite3_result_value (ctx, argv[0]);
+    if (!text)
         return;
-    }
     cluster_clean (text, n, max, name);
     sqlite3_result_text (ctx, name, -1, SQLITE_TRANSIENT);
 }
@@ -105,6 +122,8 @@ static int add_functions (struct cluster_part *p, struct err *err)
         { "group_taken", 0, p, sql_group },
         { "step_taken", 0, p, sql_step },
         { "link_end", 1, p, sql_link_end },
+        { "link_transport", 0, p, sql_transport },
+        { "soiled", 0, p, sql_soiled },
         { "clean", 1, NULL, sql_clean },
         { "clean_step", 1, p, sql_clean },
         { "ratio", 2, NULL, sql_ratio },
@@ -168,6 +187,8 @@ bool cluster_part_take (struct cluster_part *p, sqlite3_value *rank,
     if (sqlite3_value_int64 (rank) != p->rank || !name ||
         strcmp (name, CLUSTER_TOTAL) == 0 || !set_step (p, step))
         return false;
+    p->soiled = !cluster_is_clean (name, (size_t)sqlite3_value_bytes (op),
+                                   CLUSTER_NAME_MAX);
     p->group = group_of (p, group);
     p->used[p->group] = 1;
     if (p->group == CLUSTER_GROUP_NONE)

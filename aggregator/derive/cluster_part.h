@@ -16,6 +16,8 @@
 #include <stdatomic.h>
 
 #define CLUSTER_TOTAL "Total Op Info"   // name of the rows that are sums
+#define CLUSTER_CLEAN(name) \
+    "CASE WHEN soiled() THEN clean(" name ") ELSE " name " END"
 #define CLUSTER_LOOKUPS 64              // groups of a rank that are remembered
 
 struct cluster_part;
@@ -58,7 +60,9 @@ struct cluster_part {
     // what the row has that is being taken
     uint32_t step, group;
     char step_text[64];         // as it was, of 'step'; "": none
+    bool soiled;                // its names have what viewers refuse
     double src, dst;            // of links
+    const char *transport;
     struct {
         char name[32];          // "": none
         uint32_t group;

@@ -76,11 +76,12 @@ const struct cluster_table cluster_time = {
              "ClusterCommunicationTime (step, group_name, rank_id, "
              "hccl_op_name)",
     .insert = "INSERT INTO ClusterCommunicationTime SELECT step_taken(),"
-              " rank, clean(hccl_op_name), group_taken(), start_timestamp,"
-              " elapse_time, transit_time, wait_time, synchronization_time,"
-              " idle_time, ratio(synchronization_time, transit_time),"
-              " ratio(wait_time, transit_time) FROM a.CommAnalyzerTime"
-              " WHERE rowid BETWEEN ?1 AND ?2 AND take(rank, hccl_op_name,"
+              " rank, " CLUSTER_CLEAN ("hccl_op_name") ", group_taken(),"
+              " start_timestamp, elapse_time, transit_time, wait_time,"
+              " synchronization_time, idle_time, ratio(synchronization_time,"
+              " transit_time), ratio(wait_time, transit_time)"
+              " FROM a.CommAnalyzerTime WHERE rowid BETWEEN ?1 AND ?2 AND"
+              " take(rank, hccl_op_name,"
               " group_name, step, elapse_time, transit_time, wait_time,"
               " synchronization_time, idle_time)",
     .insert_total = "INSERT INTO ClusterCommunicationTime VALUES (?2, ?1,"
