@@ -335,13 +335,13 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     if (rc == 0)
         rc = wait_derive (db, job->items, job->nitems, temp, err);
     if (rc == 0)
+        rc = tables_index (db, err);
+    if (rc == 0)
         rc = rollup_derive (db, job->derive ? job->derive->topology : NULL,
                             err);
     if (rc == 0)
         rc = findings_derive (db, job->derive ? job->derive->findings : NULL,
                               err);
-    if (rc == 0)
-        rc = tables_index (db, err);
     return rc < 0 ? rc : db_exec (db, "COMMIT", err);
 }
 

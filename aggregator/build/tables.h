@@ -30,7 +30,7 @@ struct tables_job {
 int tables_write_job (sqlite3 *db, const struct tables_job *job,
                       const struct roster *r, struct err *err);
 
-/* Indexes, after loading. */
+/* Indexes, after loading: when the rows are as they will be. */
 int tables_index (sqlite3 *db, struct err *err);
 
 #endif

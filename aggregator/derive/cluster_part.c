@@ -3,6 +3,7 @@
 
 #include "base/db.h"
 #include "base/units.h"
+#include "derive/rank_rows.h"
 #include "model/capture.h"
 
 #include <ctype.h>
@@ -346,57 +347,39 @@ int cluster_part_open (const char *path, const char *analysis_db,
     return rc < 0 ? rc : db_execf (*ret, err, "ATTACH %Q AS a", uri);
 }
 
-/* Rows of a rank lie together: from the first to the last. */
-static int take_rank (struct cluster_part *p, sqlite3_stmt *ranks,
-                      sqlite3_stmt *insert, struct err *err)
+static int take_rank (void *arg, const struct rank_rows *rows,
+                      struct err *err)
 {
+    struct cluster_part *p = arg;
     int rc;
 
-    p->rank = sqlite3_column_int64 (ranks, 0);
-    if (p->rank < 0 || p->rank >= CAPTURE_WORLD_MAX)
+    if (rows->rank >= CAPTURE_WORLD_MAX)
         return 0;
+    p->rank = rows->rank;
     memset (p->lookups, 0, sizeof (p->lookups));
     keys_clear (&p->keys);
-    (void)sqlite3_bind_int64 (insert, 1, sqlite3_column_int64 (ranks, 1));
-    (void)sqlite3_bind_int64 (insert, 2, sqlite3_column_int64 (ranks, 2));
-    if ((rc = db_run (insert, err)) < 0)
+    (void)sqlite3_bind_int64 (p->insert, 1, rows->first);
+    (void)sqlite3_bind_int64 (p->insert, 2, rows->last);
+    if ((rc = db_run (p->insert, err)) < 0)
         return rc;
     (void)sqlite3_bind_int64 (p->total, 1, p->rank);
     return p->table->finish (p, err);
 }
 
-static int take_ranks (struct cluster_part *p, sqlite3_stmt *insert,
-                       struct err *err)
-{
-    sqlite3_stmt *ranks = NULL;
-    int rc, code = SQLITE_DONE;
-    char sql[160];
-
-    (void)snprintf (sql, sizeof (sql), "SELECT rank, min(rowid), max(rowid) "
-                    "FROM a.%s WHERE rank>=0 GROUP BY rank ORDER BY rank",
-                    p->table->source);
-    rc = db_prepare (p->db, sql, &ranks, err);
-    while (rc == 0 && (code = sqlite3_step (ranks)) == SQLITE_ROW)
-        rc = take_rank (p, ranks, insert, err);
-    if (rc == 0 && code != SQLITE_DONE)
-        rc = db_error (p->db, "cannot read analysis.db", err);
-    (void)sqlite3_finalize (ranks);
-    return rc;
-}
-
 static int fill (struct cluster_part *p, struct err *err)
 {
     const struct cluster_table *t = p->table;
-    sqlite3_stmt *insert = NULL;
-    int rc = db_prepare (p->db, t->insert, &insert, err);
+    char source[64];
+    int rc = db_prepare (p->db, t->insert, &p->insert, err);
 
+    (void)snprintf (source, sizeof (source), "a.%s", t->source);
     if (rc == 0)
         rc = db_prepare (p->db, t->insert_total, &p->total, err);
     if (rc == 0)
-        rc = take_ranks (p, insert, err);
-    (void)sqlite3_finalize (insert);
+        rc = rank_rows_each (p->db, source, take_rank, p, err);
+    (void)sqlite3_finalize (p->insert);
     (void)sqlite3_finalize (p->total);
-    p->total = NULL;
+    p->insert = p->total = NULL;
     return rc;
 }
 

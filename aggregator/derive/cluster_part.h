@@ -47,7 +47,8 @@ struct cluster_part {
     const struct cluster_table *table;
     const struct cluster_groups *groups;
     sqlite3 *db;
-    sqlite3_stmt *total;        // inserts a total row
+    sqlite3_stmt *insert;       // a rank's rows
+    sqlite3_stmt *total;        // a total row
     void *state;                // the table's own
     int64_t rank;
     const struct texts *known_steps;    // of StepTraceTime

@@ -2,6 +2,7 @@
 #include "derive/rollup.h"
 
 #include "base/db.h"
+#include "derive/rank_rows.h"
 
 static const char tables_sql[] =
     "CREATE TABLE Link (step TEXT, comm_group INTEGER, src_rank INTEGER,"
@@ -23,27 +24,37 @@ static const char groups_sql[] =
     " CommGroupMember WHERE group_rank IS NOT NULL;"
     "CREATE INDEX temp.r_member_place ON r_member(comm_group, group_rank);";
 
-static const char fill_sql[] =
-    "INSERT INTO GroupTime SELECT x.step, g.comm_group, x.rank, x.ops,"
-    " x.elapse, x.wait, x.sync, x.transit FROM (SELECT rank, step, group_name,"
-    "  count(*) AS ops, sum(elapse_time) AS elapse, sum(wait_time) AS wait,"
-    "  sum(synchronization_time) AS sync, sum(transit_time) AS transit"
-    "  FROM CommAnalyzerTime"
-    "  GROUP BY rank, step, group_name) x"
-    " CROSS JOIN r_group g ON g.rank=x.rank AND g.group_name=x.group_name;"
-    // MB per ms is GB/s
-    "INSERT INTO Link SELECT x.step, g.comm_group, x.rank, d.rank,"
-    " x.transport_type, x.type, x.mb, x.ms, 1.0*x.mb/nullif(x.ms, 0) FROM"
-    " (SELECT rank, step, group_name, src_rank, dst_rank, transport_type, type,"
-    "  sum(transit_size) AS mb, sum(transit_time) AS ms"
-    "  FROM CommAnalyzerMatrix WHERE src_rank<>dst_rank"
-    "  AND substr(hccl_op_name, -6)='-total' GROUP BY rank, step, group_name,"
-    "  src_rank, dst_rank, transport_type, type) x"
-    " CROSS JOIN r_group g ON g.rank=x.rank AND g.group_name=x.group_name"
-    " CROSS JOIN r_member d ON d.comm_group=g.comm_group"
-    "  AND d.group_rank=CAST(x.dst_rank AS INTEGER);"
+static const char forget_sql[] =
     "DROP TABLE temp.r_group;"
     "DROP TABLE temp.r_member;";
+
+// The rows of a rank: ?1, from rowid ?2 to ?3.
+#define RANK_ROWS "NOT INDEXED WHERE rowid BETWEEN ?2 AND ?3 AND rank=?1"
+
+static const struct {
+    const char *source, *sql;
+} sums[] = {
+    { "CommAnalyzerTime",
+      "INSERT INTO GroupTime SELECT x.step, g.comm_group, ?1, x.ops,"
+      " x.elapse, x.wait, x.sync, x.transit FROM (SELECT step, group_name,"
+      "  count(*) AS ops, sum(elapse_time) AS elapse, sum(wait_time) AS wait,"
+      "  sum(synchronization_time) AS sync, sum(transit_time) AS transit"
+      "  FROM CommAnalyzerTime " RANK_ROWS
+      "  GROUP BY step, group_name) x"
+      " CROSS JOIN r_group g ON g.rank=?1 AND g.group_name=x.group_name" },
+    // MB per ms is GB/s
+    { "CommAnalyzerMatrix",
+      "INSERT INTO Link SELECT x.step, g.comm_group, ?1, d.rank,"
+      " x.transport_type, x.type, x.mb, x.ms, 1.0*x.mb/nullif(x.ms, 0) FROM"
+      " (SELECT step, group_name, src_rank, dst_rank, transport_type, type,"
+      "  sum(transit_size) AS mb, sum(transit_time) AS ms"
+      "  FROM CommAnalyzerMatrix " RANK_ROWS " AND src_rank<>dst_rank"
+      "  AND substr(hccl_op_name, -6)='-total' GROUP BY step, group_name,"
+      "  src_rank, dst_rank, transport_type, type) x"
+      " CROSS JOIN r_group g ON g.rank=?1 AND g.group_name=x.group_name"
+      " CROSS JOIN r_member d ON d.comm_group=g.comm_group"
+      "  AND d.group_rank=CAST(x.dst_rank AS INTEGER)" },
+};
 
 static const char views_sql[] =
     "CREATE VIEW GroupKind AS SELECT id AS comm_group,"
@@ -117,14 +128,39 @@ static int write_topology (sqlite3 *db, const struct topology *t,
     return rc;
 }
 
+static int add_rank (void *arg, const struct rank_rows *rows, struct err *err)
+{
+    sqlite3_stmt *st = arg;
+
+    (void)sqlite3_bind_int64 (st, 1, rows->rank);
+    (void)sqlite3_bind_int64 (st, 2, rows->first);
+    (void)sqlite3_bind_int64 (st, 3, rows->last);
+    return db_run (st, err);
+}
+
+static int write_sums (sqlite3 *db, struct err *err)
+{
+    int rc = db_exec (db, groups_sql, err);
+
+    for (size_t i = 0; i < sizeof (sums) / sizeof (sums[0]) && rc == 0; i++) {
+        sqlite3_stmt *st = NULL;
+
+        rc = db_prepare (db, sums[i].sql, &st, err);
+        if (rc == 0)
+            rc = rank_rows_each (db, sums[i].source, add_rank, st, err);
+        (void)sqlite3_finalize (st);
+    }
+    return rc < 0 ? rc : db_exec (db, forget_sql, err);
+}
+
 int rollup_derive (sqlite3 *db, const struct topology *topology,
                    struct err *err)
 {
-    static const char *const steps[] = { tables_sql, groups_sql, fill_sql,
-                                         views_sql };
-    int rc = 0;
+    int rc = db_exec (db, tables_sql, err);
 
-    for (size_t i = 0; i < sizeof (steps) / sizeof (steps[0]) && rc == 0; i++)
-        rc = db_exec (db, steps[i], err);
+    if (rc == 0)
+        rc = write_sums (db, err);
+    if (rc == 0)
+        rc = db_exec (db, views_sql, err);
     return rc < 0 ? rc : write_topology (db, topology, err);
 }
