@@ -126,6 +126,10 @@ static const struct {
 } later[] = {
     { "Wait", "clock_error_ms", "(step, comm_group, late_rank, waiting_rank,"
       " ops, wait_ms, clock_error_ms)" },
+    { "Link", "bandwidth", "(step, comm_group, src_rank, dst_rank,"
+      " transport_type, type, transit_size, transit_time, bandwidth)" },
+    { "GroupTime", "synchronization_time", "(step, comm_group, rank, ops,"
+      " elapse_time, wait_time, synchronization_time, transit_time)" },
     { "Finding", "rule", FINDING_COLUMNS },
     { "CaptureInfo", "value", "(kind, name, value, rank, capture)" },
     { "MemoryPeak", "peak", "(deviceId, component, kind, peak, rank)" },

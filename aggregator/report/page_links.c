@@ -5,30 +5,11 @@
 
 #define CELLS_MAX "16384"       // four transports of 64 x 64 ends
 
-/* MB per ms is GB/s; a member's rank turns a group's number into ours.  The
- * sums come first, so that there is less to be joined.
- */
+// of all steps and groups
 static const char links_sql[] =
-    "CREATE TEMP TABLE page_member AS SELECT m.rank, g.group_name,"
-    " m.group_rank, min(g.id) AS comm_group FROM CommGroup g JOIN"
-    " CommGroupMember m ON m.comm_group=g.id GROUP BY 1, 2;"
-    "CREATE INDEX temp.page_member_rank ON page_member(rank, group_name);"
-    "CREATE TEMP TABLE page_peer AS SELECT comm_group, group_rank, rank FROM"
-    " CommGroupMember WHERE group_rank IS NOT NULL;"
-    "CREATE INDEX temp.page_peer_place ON page_peer(comm_group, group_rank);"
-    "CREATE TEMP TABLE page_link AS SELECT x.rank AS src, d.rank AS dst,"
-    " x.transport, sum(x.mb) AS mb, sum(x.ms) AS ms FROM"
-    " (SELECT rank, group_name, src_rank, dst_rank,"
-    "  transport_type AS transport, sum(transit_size) AS mb,"
-    "  sum(transit_time) AS ms FROM CommAnalyzerMatrix"
-    "  WHERE src_rank<>dst_rank AND substr(hccl_op_name, -6)='-total'"
-    "  GROUP BY rank, group_name, src_rank, dst_rank, transport_type) x"
-    " CROSS JOIN temp.page_member o ON o.rank=x.rank"
-    "  AND o.group_name=x.group_name"
-    "  AND o.group_rank=CAST(x.src_rank AS INTEGER)"
-    " CROSS JOIN temp.page_peer d ON d.comm_group=o.comm_group"
-    "  AND d.group_rank=CAST(x.dst_rank AS INTEGER)"
-    " GROUP BY x.rank, d.rank, x.transport;";
+    "CREATE TEMP TABLE page_link AS SELECT src_rank AS src, dst_rank AS dst,"
+    " transport_type AS transport, total(transit_size) AS mb,"
+    " total(transit_time) AS ms FROM Link GROUP BY 1, 2, 3;";
 
 /* Of several links that share a cell, the slowest is named: of those that moved
  * 1 MB, because of less latency is most of the time.

@@ -206,10 +206,11 @@ self_contained ()
     make --ranks 2 --extras
     analyze
     sql "DROP TABLE Wait; DROP VIEW IF EXISTS Blame; DROP TABLE MemoryPeak;
-         DROP TABLE CaptureInfo; PRAGMA user_version=1"
+         DROP TABLE CaptureInfo; DROP TABLE Link; PRAGMA user_version=1"
     report
     expect_status 0
     is "waits" 0 "$(data "json_array_length(j, '\$.waits.rows')")"
+    is "links" 0 "$(data "json_array_length(j, '\$.links.rows')")"
     is "ranks" 2 "$(data "json_array_length(j, '\$.roll.rows')")"
     sql "PRAGMA user_version=99"
     report
