@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-enum { ROW_TRANSPORT, ROW_SIZE, ROW_COUNT, ROW_MS, ROW_TRANSIT, ROW_STEP,
-       ROW_RANK, ROW_OP };
+enum { ROW_TRANSPORT, ROW_SIZE, ROW_COUNT, ROW_MS, ROW_TRANSIT, ROW_ID };
 
 enum { HCCS, PCIE, RDMA, SIO, TRANSPORTS };
 
@@ -44,9 +43,7 @@ static int take_retry (struct packet_reader *p, sqlite3_stmt *st,
 {
     if (sqlite3_column_double (st, ROW_TRANSIT) <= p->retry_ms)
         return 0;
-    for (int i = 0; i < 4; i++)
-        (void)sqlite3_bind_value (p->retry, i + 1, sqlite3_column_value (
-            st, (const int[]){ ROW_RANK, ROW_STEP, ROW_OP, ROW_TRANSIT }[i]));
+    (void)sqlite3_bind_int64 (p->retry, 1, sqlite3_column_int64 (st, ROW_ID));
     return db_run (p->retry, err);
 }
 
@@ -115,13 +112,14 @@ int finding_packets (sqlite3 *db, const struct findings_options *opt,
             " ms, UNIQUE (rank, step, op))", err);
 
     if (rc == 0)
-        rc = db_prepare (db, "INSERT OR IGNORE INTO f_retry VALUES (?1, ?2, ?3,"
-                             " ?4)", &p.retry, err);
+        rc = db_prepare (db, "INSERT OR IGNORE INTO f_retry SELECT rank, step,"
+                             " hccl_op_name, transit_time FROM"
+                             " CommAnalyzerBandwidth WHERE rowid=?1", &p.retry,
+                         err);
     if (rc == 0)
         rc = db_prepare (db, "SELECT transport_type, package_size, count,"
-                             " total_duration, transit_time, step, rank,"
-                             " hccl_op_name FROM CommAnalyzerBandwidth", &st,
-                         err);
+                             " total_duration, transit_time, rowid"
+                             " FROM CommAnalyzerBandwidth", &st, err);
     while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE)
         rc = code == SQLITE_ROW ? take (&p, st, err)
                                 : db_error (db, "cannot read packets", err);
