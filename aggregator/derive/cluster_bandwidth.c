@@ -242,11 +242,10 @@ const struct cluster_table cluster_bandwidth = {
               " step_taken(), rank, " CLUSTER_CLEAN ("hccl_op_name")
               ", group_taken(), transport_type, transit_size, transit_time,"
               " bandwidth, large_packet_ratio, package_size, count,"
-              " total_duration"
-              " FROM a.CommAnalyzerBandwidth WHERE rowid BETWEEN ?1 AND ?2"
-              " AND take(rank, hccl_op_name, group_name, step, transport_type,"
-              " transit_size, transit_time, package_size, count,"
-              " total_duration)",
+              " total_duration FROM a.CommAnalyzerBandwidth"
+              " WHERE rowid BETWEEN ?1 AND ?2 AND take(rank, hccl_op_name,"
+              " group_name, step, transport_type, transit_size,"
+              " transit_time, package_size, count, total_duration)",
     .insert_total = "INSERT INTO ClusterCommunicationBandwidth VALUES (?2, ?1,"
                     " '" CLUSTER_TOTAL "', ?3, ?4, ?5, ?6,"
                     " round4(rate(?5, ?6)), 0, ?7, ?8, ?9)",

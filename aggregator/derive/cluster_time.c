@@ -81,9 +81,8 @@ const struct cluster_table cluster_time = {
               " synchronization_time, idle_time, ratio(synchronization_time,"
               " transit_time), ratio(wait_time, transit_time)"
               " FROM a.CommAnalyzerTime WHERE rowid BETWEEN ?1 AND ?2 AND"
-              " take(rank, hccl_op_name,"
-              " group_name, step, elapse_time, transit_time, wait_time,"
-              " synchronization_time, idle_time)",
+              " take(rank, hccl_op_name, group_name, step, elapse_time,"
+              " transit_time, wait_time, synchronization_time, idle_time)",
     .insert_total = "INSERT INTO ClusterCommunicationTime VALUES (?2, ?1,"
                     " '" CLUSTER_TOTAL "', ?3, 0, ?4, ?5, ?6, ?7, ?8,"
                     " ratio(?7, ?5), ratio(?6, ?5))",

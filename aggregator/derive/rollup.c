@@ -2,6 +2,7 @@
 #include "derive/rollup.h"
 
 #include "base/db.h"
+#include "derive/group_sums.h"
 #include "derive/rank_rows.h"
 
 static const char tables_sql[] =
@@ -31,29 +32,25 @@ static const char forget_sql[] =
 // The rows of a rank: ?1, from rowid ?2 to ?3.
 #define RANK_ROWS "NOT INDEXED WHERE rowid BETWEEN ?2 AND ?3 AND rank=?1"
 
+// Of a rank's rows, ?1, what is summed, and what is written of it.
 static const struct {
-    const char *source, *sql;
+    const char *source, *rows, *insert;
+    int nkeys, nvalues;
 } sums[] = {
     { "CommAnalyzerTime",
-      "INSERT INTO GroupTime SELECT x.step, g.comm_group, ?1, x.ops,"
-      " x.elapse, x.wait, x.sync, x.transit FROM (SELECT step, group_name,"
-      "  count(*) AS ops, sum(elapse_time) AS elapse, sum(wait_time) AS wait,"
-      "  sum(synchronization_time) AS sync, sum(transit_time) AS transit"
-      "  FROM CommAnalyzerTime " RANK_ROWS
-      "  GROUP BY step, group_name) x"
-      " CROSS JOIN r_group g ON g.rank=?1 AND g.group_name=x.group_name" },
+      "SELECT step, group_name, elapse_time, wait_time, synchronization_time,"
+      " transit_time FROM CommAnalyzerTime " RANK_ROWS,
+      "INSERT INTO GroupTime SELECT ?2, comm_group, ?1, ?4, ?5, ?6, ?7, ?8"
+      " FROM r_group WHERE rank=?1 AND group_name=?3", 2, 4 },
     // MB per ms is GB/s
     { "CommAnalyzerMatrix",
-      "INSERT INTO Link SELECT x.step, g.comm_group, ?1, d.rank,"
-      " x.transport_type, x.type, x.mb, x.ms, 1.0*x.mb/nullif(x.ms, 0) FROM"
-      " (SELECT step, group_name, src_rank, dst_rank, transport_type, type,"
-      "  sum(transit_size) AS mb, sum(transit_time) AS ms"
-      "  FROM CommAnalyzerMatrix " RANK_ROWS " AND src_rank<>dst_rank"
-      "  AND substr(hccl_op_name, -6)='-total' GROUP BY step, group_name,"
-      "  src_rank, dst_rank, transport_type, type) x"
-      " CROSS JOIN r_group g ON g.rank=?1 AND g.group_name=x.group_name"
-      " CROSS JOIN r_member d ON d.comm_group=g.comm_group"
-      "  AND d.group_rank=CAST(x.dst_rank AS INTEGER)" },
+      "SELECT step, group_name, src_rank, dst_rank, transport_type, type,"
+      " transit_size, transit_time FROM CommAnalyzerMatrix " RANK_ROWS
+      " AND src_rank<>dst_rank AND substr(hccl_op_name, -6)='-total'",
+      "INSERT INTO Link SELECT ?2, g.comm_group, ?1, d.rank, ?6, ?7, ?9, ?10,"
+      " ?9/nullif(?10, 0) FROM r_group g CROSS JOIN r_member d ON"
+      " d.comm_group=g.comm_group AND d.group_rank=CAST(?5 AS INTEGER)"
+      " WHERE g.rank=?1 AND g.group_name=?3", 6, 2 },
 };
 
 static const char views_sql[] =
@@ -128,14 +125,20 @@ static int write_topology (sqlite3 *db, const struct topology *t,
     return rc;
 }
 
+struct summing {
+    struct group_sums groups;
+    sqlite3_stmt *rows, *insert;
+};
+
 static int add_rank (void *arg, const struct rank_rows *rows, struct err *err)
 {
-    sqlite3_stmt *st = arg;
+    struct summing *s = arg;
 
-    (void)sqlite3_bind_int64 (st, 1, rows->rank);
-    (void)sqlite3_bind_int64 (st, 2, rows->first);
-    (void)sqlite3_bind_int64 (st, 3, rows->last);
-    return db_run (st, err);
+    (void)sqlite3_bind_int64 (s->rows, 1, rows->rank);
+    (void)sqlite3_bind_int64 (s->rows, 2, rows->first);
+    (void)sqlite3_bind_int64 (s->rows, 3, rows->last);
+    (void)sqlite3_bind_int64 (s->insert, 1, rows->rank);
+    return group_sums_run (&s->groups, s->rows, s->insert, err);
 }
 
 static int write_sums (sqlite3 *db, struct err *err)
@@ -143,12 +146,17 @@ static int write_sums (sqlite3 *db, struct err *err)
     int rc = db_exec (db, groups_sql, err);
 
     for (size_t i = 0; i < sizeof (sums) / sizeof (sums[0]) && rc == 0; i++) {
-        sqlite3_stmt *st = NULL;
+        struct summing s = { { .nkeys = sums[i].nkeys,
+                               .nvalues = sums[i].nvalues }, NULL, NULL };
 
-        rc = db_prepare (db, sums[i].sql, &st, err);
+        rc = db_prepare (db, sums[i].rows, &s.rows, err);
         if (rc == 0)
-            rc = rank_rows_each (db, sums[i].source, add_rank, st, err);
-        (void)sqlite3_finalize (st);
+            rc = db_prepare (db, sums[i].insert, &s.insert, err);
+        if (rc == 0)
+            rc = rank_rows_each (db, sums[i].source, add_rank, &s, err);
+        (void)sqlite3_finalize (s.rows);
+        (void)sqlite3_finalize (s.insert);
+        group_sums_fini (&s.groups);
     }
     return rc < 0 ? rc : db_exec (db, forget_sql, err);
 }
