@@ -55,6 +55,7 @@ static void finish (struct agent *a, int status)
 static bool nothing_left (struct agent *a)
 {
     return sealer_pending (a->sealer) == 0 && agent_open_count (a) == 0 &&
+           !agent_seals_again (a) &&
            ((a->searched && watch_unsettled (a->watch) == 0) || a->flushed) &&
            spool_undelivered (a->spool) == 0;
 }

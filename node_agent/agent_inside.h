@@ -201,6 +201,11 @@ void agent_release_all (struct agent *a);
 void agent_on_sealed (void *arg, struct sealed *s);
 void agent_close_seals (struct agent *a);
 
+/* Whether the end has to wait for another try of a capture that could not be
+ * sealed: in a run while there is time, elsewhere for the second one.
+ */
+bool agent_seals_again (const struct agent *a);
+
 /* At the end, tell of the captures that could not be sealed; why one below
  * 'dir' could not, or NULL.
  */

@@ -24,6 +24,7 @@
 struct unsealed {               // a capture that is to be sealed again
     char *path;
     struct err why;
+    bool again;                 // it has been tried more than once
     struct unsealed *next;
 };
 
@@ -53,8 +54,19 @@ static void seal_again (void *arg)
 {
     struct agent *a = arg;
 
-    for (const struct unsealed *u = a->unsealed; u; u = u->next)
+    for (struct unsealed *u = a->unsealed; u; u = u->next) {
+        u->again = true;
         watch_again (a->watch, u->path);
+    }
+}
+
+bool agent_seals_again (const struct agent *a)
+{
+    for (const struct unsealed *u = a->unsealed; u; u = u->next) {
+        if (a->opt->run_dir ? !a->flushed : !u->again)
+            return true;
+    }
+    return false;
 }
 
 /* What a summary was told cannot be taken back.  A run has an end at which it

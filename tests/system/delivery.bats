@@ -94,11 +94,36 @@ until grep -q event=seal-failed "$host/agent.log"; do sleep 0.05; done
 ./writer "$ROLLCALL_CAPTURE_DIR/b"
 SCRIPT
     chmod +x unsealable
-    to_service 1 --quiet-period 0.1s -- ./unsealable
+    to_service 1 --quiet-period 0.1s --deadline 8s -- ./unsealable
     expect_status 69
     shows "captures that are not delivered: 1 not put into the spool"
     eventually captures_are 1
     [ -e "$(run_dir)/spool/ledger.db" ]
+    stop_service
+}
+
+@test "--once tries a capture that cannot be put into the spool once more" {
+    make --ranks 2
+    service
+    mkdir -p spool/spool-j/items/0/1-0
+    background agent --once job
+    failed () { grep -q event=seal-failed log; }
+    eventually failed
+    rmdir spool/spool-j/items/0/1-0
+    end_of "$pid"
+    expect_status 0
+    eventually captures_are 2
+    stop_service
+}
+
+@test "--once: a capture that cannot be put into the spool: 73, the rest goes" {
+    make --ranks 2
+    service
+    mkdir -p spool/spool-j/items/0/1-0
+    run agent --once job
+    expect_status 73
+    is "tries" 2 "$(grep -c event=seal-failed <<<"$output")"
+    eventually captures_are 1
     stop_service
 }
 

@@ -599,7 +599,7 @@ SCRIPT
 
 @test "a capture that cannot be put into the spool is named" {
     unsealable true
-    run mpirun_run 1 --quiet-period 0.1s -- ./unsealable
+    run mpirun_run 1 --quiet-period 0.1s --deadline 8s -- ./unsealable
     expect_status 65                # the only one
     shows "rank 0: its capture was not delivered: cannot create" \
         "Is a directory"
@@ -616,10 +616,26 @@ SCRIPT
     nothing_runs
 }
 
+# What fails once must not end a run that has an hour.
+@test "a capture that gets into the spool after the last COMMAND is no loss" {
+    unsealable true
+    background mpirun_run 1 --quiet-period 0.1s --deadline 1h -- ./unsealable
+    failed () { grep -q event=seal-failed state/*/*/agent.log 2>/dev/null; }
+    eventually failed
+    ended () { [ -z "$(processes_named unsealable)" ]; }
+    eventually ended
+    rmdir "$(run_dir)/spool/items/0/1-0"
+    end_of "$pid"
+    expect_status 0
+    shows "1 of 1 present"
+    [[ "$output" != *"not delivered"* ]] || fail "$output"
+    nothing_runs
+}
+
 # 0 would be taken for all of it.
 @test "a rank is present, another capture of it is not: 1, named, all stays" {
     unsealable './writer "$ROLLCALL_CAPTURE_DIR/b"'
-    run mpirun_run 1 --quiet-period 0.1s -- ./unsealable
+    run mpirun_run 1 --quiet-period 0.1s --deadline 8s -- ./unsealable
     expect_status 1
     shows "1 of 1 present" "was not delivered: cannot create" \
         "captures that are not delivered: 1 not put into the spool"
