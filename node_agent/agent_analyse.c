@@ -9,10 +9,12 @@
 
 #include "analyse/process.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/fileio.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "control/orphans.h"
+#include "extract/extract.h"
 #include "model/capture.h"
 
 #include <dirent.h>
@@ -37,6 +39,7 @@ struct analysis {
     char *path;
     enum stage stage;
     bool failed;
+    bool held;                  // STAGE_ENDED, but cannot be sealed now
     char fingerprint[WATCH_FINGERPRINT_MAX];    // of STAGE_KNOWN
     char sealed_as[WATCH_FINGERPRINT_MAX];
     char why[ANALYSER_WHY_MAX];
@@ -82,7 +85,10 @@ static void keep (const struct agent *a, const struct analysis *n)
     text = json_print (j, true);
     json_free (j);
     record_path (a, n->path, path);
-    rc = fileio_mkdirs (a->analyses_dir, FILEIO_DIR_MODE, &err);
+    if ((rc = FAULT ("agent.analysis.keep")) < 0)
+        (void)err_sys (&err, -rc, "cannot write %s", path);
+    else
+        rc = fileio_mkdirs (a->analyses_dir, FILEIO_DIR_MODE, &err);
     if (rc == 0 && text)
         rc = fileio_replace (path, text, strlen (text), FILEIO_FILE_MODE,
                              &err);
@@ -170,6 +176,8 @@ static void load_all (struct agent *a)
 
         if (n > 5 && strcmp (e->d_name + n - 5, ".json") == 0)
             load (a, fd, e->d_name);
+        else if (strstr (e->d_name, ".json.tmp."))
+            (void)unlinkat (fd, e->d_name, 0);  // was being written
     }
     if (dir)
         (void)closedir (dir);
@@ -244,6 +252,7 @@ int agent_recall_analysis (struct agent *a, struct watch_settled *s,
     if (!n || n->stage == STAGE_WAITING)
         return 0;
     if (n->stage == STAGE_ENDED) {
+        n->held = false;
         if (n->ended_ns > 0 && n->ended_ns >= a->scan_began_ns)
             return -EAGAIN;     // its fingerprint is from before the end
         memcpy (n->fingerprint, s->fingerprint, sizeof (n->fingerprint));
@@ -269,18 +278,49 @@ static bool can_analyse (const struct agent *a, const char *name)
            strcmp (framework, "msprof") != 0;
 }
 
-static bool begin (struct agent *a, const struct sealed *s)
+/* Note that the capture is to be analysed; NULL: it is not. */
+static struct analysis *plan (struct agent *a, const char *path,
+                              const char *name)
 {
     struct analysis *n;
 
-    if (!can_analyse (a, s->name) || !(n = add (a, s->what.path)))
-        return false;
-    if (analyser_add (a->analyser, n->path) < 0) {
-        drop (a, n);
-        return false;
-    }
+    if (!can_analyse (a, name) || !(n = add (a, path)))
+        return NULL;
     keep (a, n);
-    return true;
+    return n;
+}
+
+static bool begin (struct agent *a, struct analysis *n)
+{
+    if (analyser_add (a->analyser, n->path) == 0)
+        return true;
+    drop (a, n);
+    return false;
+}
+
+bool agent_plan_analysis (struct agent *a, const struct sealed *s)
+{
+    return strcmp (s->state, capture_state_name (CAPTURE_RAW)) == 0 &&
+           !find (a, s->what.path) && plan (a, s->what.path, s->name);
+}
+
+void agent_forget_analysis (struct agent *a, const char *path)
+{
+    struct analysis *n = find (a, path);
+
+    if (n)
+        drop (a, n);
+}
+
+/* It has been sealed: nothing more is to be done, unless it changes. */
+static void close_analysis (struct agent *a, struct analysis *n, bool tell)
+{
+    if (n->why[0] && tell) {
+        n->stage = STAGE_KNOWN;
+        keep (a, n);
+    } else {
+        drop (a, n);
+    }
 }
 
 bool agent_take_analysis (struct agent *a, const struct sealed *s)
@@ -289,20 +329,57 @@ bool agent_take_analysis (struct agent *a, const struct sealed *s)
     struct analysis *n = find (a, s->what.path);
 
     if (!n)
-        return raw && begin (a, s);
+        return false;
     if (n->stage == STAGE_WAITING) {
         if (raw)
-            return true;
+            return begin (a, n);
         analyser_drop (a->analyser, n->path);   // somebody has analysed it
         if (!analyser_is_running (a->analyser, n->path))
             drop (a, n);
-    } else if (n->why[0] && (raw || n->failed)) {
-        n->stage = STAGE_KNOWN;
-        keep (a, n);
     } else {
-        drop (a, n);
+        close_analysis (a, n, raw || n->failed);
     }
     return false;
+}
+
+/* Whether it is there without results. */
+static bool is_raw (const char *path)
+{
+    struct extract_look look;
+    struct capture c;
+    bool raw;
+
+    capture_init (&c);
+    raw = extract_glance (path, &c, &look, NULL) == 0 &&
+          c.state == CAPTURE_RAW;
+    capture_fini (&c);
+    return raw;
+}
+
+bool agent_resume_analysis (struct agent *a, const char *path)
+{
+    struct analysis *n = find (a, path);
+    const char *slash = strrchr (path, '/');
+    const char *name = slash ? slash + 1 : path;
+
+    if (!n) {
+        n = can_analyse (a, name) && is_raw (path) ? plan (a, path, name)
+                                                   : NULL;
+        return n && begin (a, n);
+    }
+    if (n->stage == STAGE_WAITING)
+        return true;
+    if (n->stage == STAGE_ENDED)
+        close_analysis (a, n, true);
+    return false;
+}
+
+void agent_hold_analysis (struct agent *a, const char *path)
+{
+    struct analysis *n = find (a, path);
+
+    if (n && n->stage == STAGE_ENDED)
+        n->held = true;
 }
 
 size_t agent_open_count (const struct agent *a)
@@ -310,7 +387,7 @@ size_t agent_open_count (const struct agent *a)
     size_t open = 0;
 
     for (const struct analysis *n = a->analyses; n; n = n->next)
-        open += n->stage != STAGE_KNOWN;
+        open += n->stage != STAGE_KNOWN && !n->held;
     return open;
 }
 

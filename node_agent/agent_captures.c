@@ -47,13 +47,19 @@ static int settle (struct agent *a, const struct watch_settled *settled,
                         settled->fingerprint);
     if ((rc = agent_recall_analysis (a, s, &analysis)) < 0)
         return rc;
-    if (spool_knows (a->spool, s->path, s->fingerprint))
-        return 0;               // sealed in a former life of this agent
+    if (spool_knows (a->spool, s->path, s->fingerprint)) {
+        // sealed in a former life of this agent
+        (void)agent_resume_analysis (a, s->path);
+        return 0;
+    }
     if (release_claims (a->spool, s->path)) {
+        agent_hold_analysis (a, s->path);
         note_left (a, s->path);
         return 0;
     }
-    if ((rc = agent_has_room (a, s->path)) <= 0) {
+    if ((rc = agent_has_room (a, s->path, analysis.why != NULL)) == -EDQUOT)
+        agent_hold_analysis (a, s->path);
+    if (rc <= 0) {
         a->waiting = rc == 0;
         return rc == 0 ? -EAGAIN : 0;
     }

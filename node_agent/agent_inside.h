@@ -124,10 +124,26 @@ bool agent_is_analysing (const struct agent *a, const char *path);
 int agent_recall_analysis (struct agent *a, struct watch_settled *s,
                            struct sealer_analysis *ret);
 
+/* A capture is about to be sealed: true if it is to be analysed.  A later life
+ * knows, whether it was sealed or not.
+ */
+bool agent_plan_analysis (struct agent *a, const struct sealed *s);
+
 /* A capture has been sealed: true if it is to be analysed, so that it will be
  * sealed once more.
  */
 bool agent_take_analysis (struct agent *a, const struct sealed *s);
+
+/* A capture has settled that was sealed in a former life: true if it is to be
+ * analysed, because that life could not, or had no program for it.
+ */
+bool agent_resume_analysis (struct agent *a, const char *path);
+
+/* A capture cannot be sealed: what is known of its analysis waits for another
+ * try, and nobody for it.
+ */
+void agent_hold_analysis (struct agent *a, const char *path);
+void agent_forget_analysis (struct agent *a, const char *path);
 
 /* Captures that are to be analysed, or to be sealed after that. */
 size_t agent_open_count (const struct agent *a);
@@ -182,9 +198,10 @@ void agent_add_disk (struct agent *a, const char *dir);
 void agent_give_way (struct agent *a);
 
 /* Whether another capture may be read into the spool now: 1; 0 not yet; -EDQUOT
- * never (--when-full refuse; that has been noted).
+ * never (--when-full refuse; that has been noted).  'again': it was there, and
+ * has been analysed.
  */
-int agent_has_room (struct agent *a, const char *capture);
+int agent_has_room (struct agent *a, const char *capture, bool again);
 
 /* The spool's disk turned out to be full: nothing more for a while. */
 void agent_ran_out (struct agent *a, const struct err *why);

@@ -58,13 +58,14 @@ static void hold (struct agent *a, bool held)
         agent_explain_ranks (a);
 }
 
-static void refuse (struct agent *a, const char *capture)
+static void refuse (struct agent *a, const char *capture, bool again)
 {
     char text[MESSAGE_TEXT_MAX];
 
     counter_add (COUNTER_CAPTURES_REFUSED, 1);
-    (void)snprintf (text, sizeof (text), "%.300s was refused: %.400s",
-                    capture, a->guard.why.text);
+    (void)snprintf (text, sizeof (text), "%.300s was refused%s: %.400s",
+                    capture, again ? " when it had been analysed" : "",
+                    a->guard.why.text);
     log_text (LOG_LEVEL_WARN, "refused", "%s", text);
     say_note (a, text);
 }
@@ -86,13 +87,13 @@ void agent_ran_out (struct agent *a, const struct err *why)
     hold (a, true);
 }
 
-int agent_has_room (struct agent *a, const char *capture)
+int agent_has_room (struct agent *a, const char *capture, bool again)
 {
     unsigned most = admits (a);
 
     hold (a, most == 0);
     if (most == 0 && a->guard.policy == GUARD_REFUSE) {
-        refuse (a, capture);
+        refuse (a, capture, again);
         return -EDQUOT;
     }
     if (most == 0)

@@ -81,6 +81,7 @@ static void keep_unsealed (struct agent *a, const struct sealed *s)
               s->err.text);
     if (s->rc == -ENOSPC)
         agent_ran_out (a, &s->err);
+    agent_hold_analysis (a, s->what.path);
     if (u) {
         u->why = s->err;
     } else if ((u = calloc (1, sizeof (*u))) &&
@@ -234,6 +235,21 @@ static void take_sealed (struct agent *a, struct sealed *s)
     ship_kick (a->ship);
 }
 
+/* That it is to be analysed is noted first: the next life takes a capture that
+ * has been sealed for one that is done.
+ */
+static int enter (struct agent *a, struct sealed *s)
+{
+    const struct spool_left_out left = { s->skipped, s->skipped_why.text };
+    bool planned = agent_plan_analysis (a, s);
+    int rc = spool_seal (a->spool, s->id, s->name, s->rank, s->items,
+                         s->nitems, left, &s->err);
+
+    if (rc < 0 && planned)
+        agent_forget_analysis (a, s->what.path);
+    return rc;
+}
+
 void agent_on_sealed (void *arg, struct sealed *s)
 {
     struct agent *a = arg;
@@ -242,19 +258,12 @@ void agent_on_sealed (void *arg, struct sealed *s)
         fileio_remote_fs (s->what.path)) {
         spool_unsettle (a->spool, s->id);
         forget_unsealed (unsealed_at (a, s->what.path));
+        agent_hold_analysis (a, s->what.path);
+    } else if (s->rc < 0 || (s->rc = enter (a, s)) < 0) {
+        spool_unsettle (a->spool, s->id);
+        keep_unsealed (a, s);
     } else {
-        if (s->rc == 0)
-            s->rc = spool_seal (a->spool, s->id, s->name, s->rank, s->items,
-                                s->nitems,
-                                (struct spool_left_out){ s->skipped,
-                                                         s->skipped_why.text },
-                                &s->err);
-        if (s->rc < 0) {
-            spool_unsettle (a->spool, s->id);
-            keep_unsealed (a, s);
-        } else {
-            take_sealed (a, s);
-        }
+        take_sealed (a, s);
     }
     if (a->waiting)
         agent_hand_on (a);

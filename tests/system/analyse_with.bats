@@ -350,6 +350,83 @@ SCRIPT
     stop_service
 }
 
+# struck FAULT COMMAND: one agent is struck by it, the next one is not
+struck ()
+{
+    rm -rf spool root service.log runs
+    service
+    ROLLCALL_FAULT=$1 run agent --once --raw --analyse-with "$2" job
+    [[ "$1" == *:eio ]] && expect_status 0 || expect_status 137
+    run agent --once --raw --analyse-with "$2" job
+    expect_status 0
+}
+
+# Needs the build with fault points (preset faults).  Three records are kept:
+# that it waits, that the analysis has ended, and that it is raw still.
+@test "agent: whenever it dies around an analysis, the next one ends it" {
+    grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
+    local fault
+
+    raw_job --ranks 1
+    programs
+    program idle <<'SCRIPT'
+echo >>"$TEST_DIR/runs"
+SCRIPT
+    for fault in agent.analysis.keep:{1,2,3}:{kill,eio} \
+        agent.spool.seal.commit:{1,2}:kill; do
+        struck "$fault" "$PWD/idle"
+        [ -s runs ] || fail "$fault: never analysed"
+        eventually states_are raw
+        failed () { [[ "$(reason_of 0)" == *"ended with status 0"* ]]; }
+        eventually failed
+        is "$fault: half records" "" "$(find spool -name '*.tmp.*')"
+        stop_service
+    done
+    for fault in agent.analysis.keep:{1,2}:{kill,eio} \
+        agent.spool.seal.commit:{1,2}:kill; do
+        rm -rf job/*/ASCEND_PROFILER_OUTPUT
+        struck "$fault" "$PWD/good"
+        eventually captures_are 1
+        truth_holds
+        stop_service
+    done
+}
+
+@test "agent: what was delivered when there was no program is analysed later" {
+    raw_job
+    programs
+    service
+    run agent --once --analyse-with none job
+    expect_status 0
+    eventually states_are raw,raw
+    run agent --once --analyse-with "$PWD/good" job
+    expect_status 0
+    eventually captures_are 2
+    truth_holds
+    stop_service
+}
+
+# Nobody may wait for what is not going to be read.
+@test "agent: --when-full refuse, and a capture that has been analysed" {
+    raw_job --ranks 1
+    programs
+    program slow <<'SCRIPT'
+touch "$TEST_DIR/begun"
+sleep 600
+SCRIPT
+    slow_begins
+    ends_with 75
+    run agent --once --when-full refuse --disk-floor 100% \
+        --analyse-with "$PWD/good" job
+    expect_status 1
+    shows "was refused when it had been analysed"
+    is "refusals" 1 "$(grep -c event=refused <<<"$output")"
+    run agent --once --analyse-with none job
+    expect_status 0
+    eventually captures_are 1
+    stop_service
+}
+
 # Nothing to wait for: the agent ends.
 @test "agent: a capture that goes while it waits to be analysed" {
     local last
