@@ -73,6 +73,7 @@ struct agent {
     int64_t collecting_ns;      // since when without a break; 0: it is not
     int64_t full_until_ns;      // a write found no room: wait so long
     int64_t failure_ns;         // when one was logged, 0: never
+    int64_t release_failed_ns;  // as well, of releases
     bool held;                  // for want of room; guard.why says it
     bool room_noted, waiting;   // said once; settled captures wait
     int64_t began_ns, ended_ns;         // all COMMANDs had; 0: not yet

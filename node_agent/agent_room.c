@@ -14,6 +14,7 @@
 #define COLLECTING_NS (3 * NS_PER_S)    // a capture that changed so lately is
                                         // still being written
 #define FULL_NS (30 * NS_PER_S)         // after a write that found no room
+#define FAILED_NS (60 * NS_PER_S)       // one line about a release in so long
 #define RELEASES_MAX 4                  // in one of them: unlinking takes time
 
 struct disk {                   // a file system with captures
@@ -133,6 +134,21 @@ void agent_give_way (struct agent *a)
 
 /* ---- making it ---- */
 
+/* A capture that stays is named.  What may pass is tried again every second,
+ * and said once a minute.
+ */
+static void log_not_released (struct agent *a, int rc, const struct err *err)
+{
+    int64_t now = clock_mono_ns ();
+
+    if (rc != -ESTALE && a->release_failed_ns > 0 &&
+        now - a->release_failed_ns < FAILED_NS)
+        return;
+    if (rc != -ESTALE)
+        a->release_failed_ns = now;
+    log_text (LOG_LEVEL_WARN, "not-released", "%s", err->text);
+}
+
 static int release_one (struct agent *a, bool full)
 {
     struct err err = { "" };
@@ -146,7 +162,7 @@ static int release_one (struct agent *a, bool full)
     if (rc > 0)
         log_text (LOG_LEVEL_INFO, "released", "%s", path);
     else if (rc < 0)
-        log_text (LOG_LEVEL_WARN, "not-released", "%s", err.text);
+        log_not_released (a, rc, &err);
     return rc;
 }
 
@@ -207,7 +223,9 @@ void agent_check_room (void *arg)
             agent_hand_on (a);
     }
     for (int i = 0; i < RELEASES_MAX; i++) {
-        if (release_one (a, full || a->held) == 0)
+        int rc = release_one (a, full || a->held);
+
+        if (rc == 0 || (rc < 0 && rc != -ESTALE))
             break;
     }
     agent_give_way (a);

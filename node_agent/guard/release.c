@@ -151,11 +151,10 @@ int release_next (struct spool *s, const struct release_policy *p, bool full,
         return rc;
     }
     rc = manifest_check (r.path, r.manifest.data, r.manifest.size, err);
-    if (rc == 0)
-        rc = spool_set_release (s, r.id, RELEASE_BEGUN, err);
     if (rc == 0) {
-        rc = remove_begun (s, &r, err);
-    } else if (rc == -ESTALE || rc == -ENOENT || rc == -EACCES) {
+        rc = spool_set_release (s, r.id, RELEASE_BEGUN, err);
+        rc = rc < 0 ? rc : remove_begun (s, &r, err);
+    } else if (rc != -ENOMEM && rc != -EMFILE && rc != -ENFILE) {
         // if that cannot be noted it would be looked at for ever
         rc = spool_set_release (s, r.id, RELEASE_CHANGED, NULL);
         rc = rc < 0 ? rc : -ESTALE;

@@ -41,8 +41,8 @@ bool release_claims (struct spool *s, const char *path);
 
 /* Release the oldest capture that may go.  'full': a disk has no room.  1: one
  * was, its path is in 'path'; 0: none may; negative: it could not be removed,
- * and stays (-ESTALE: it is not what was delivered, and is left alone from now
- * on).
+ * and stays (-ESTALE: it is not what was delivered, or cannot be looked at, and
+ * is left alone from now on).
  */
 int release_next (struct spool *s, const struct release_policy *p, bool full,
                   int64_t wall_ns, char path[PATH_MAX], struct err *err);

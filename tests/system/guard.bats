@@ -217,6 +217,28 @@ SCRIPT
     eventually check
 }
 
+# The first one, which all others come behind, cannot be opened.
+@test "a capture that cannot be looked at holds up no other release" {
+    local first
+
+    make
+    choose_port
+    watching --raw --release shipped --quiet-period 0.1s job
+    sealed () { [ "$(grep -c event=sealed agent.log)" = 4 ]; }
+    eventually sealed
+    kill -STOP "$watcher"
+    first=$(sed -nE 's/.*event=sealed capture=(\S*) .*/\1/p' agent.log |
+        head -n 1)
+    mv "$first" elsewhere
+    ln -s "$PWD/elsewhere" "$first"
+    service
+    kill -CONT "$watcher"
+    released () { [ "$(grep -c event=released agent.log)" = 3 ]; }
+    eventually released
+    is "lines" 1 "$(grep -c event=not-released agent.log)"
+    [ -d elsewhere ]
+}
+
 @test "a release is nothing for captures whose raw files stay here" {
     make --ranks 1
     run agent --once --release shipped job
