@@ -66,7 +66,8 @@ static int settle (struct agent *a, const struct watch_settled *settled,
     if ((rc = spool_settle (a->spool, s->path, s->fingerprint, &id, err)) < 0)
         return rc;
     if ((rc = spool_file (a->spool, id, 0, file, err)) == 0 &&
-        sealer_add (a->sealer, s, id, file, &analysis) < 0)
+        sealer_add (a->sealer, s, id, file, agent_is_unsealed (a, s->path),
+                    &analysis) < 0)
         rc = err_set (err, ENOMEM, "no memory for %s", s->path);
     if (rc < 0)
         spool_unsettle (a->spool, id);

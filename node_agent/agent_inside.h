@@ -228,6 +228,7 @@ bool agent_seals_again (const struct agent *a);
  * 'dir' could not, or NULL.
  */
 void agent_explain_captures (struct agent *a);
+bool agent_is_unsealed (struct agent *a, const char *path);
 const char *agent_why_unsealed (const struct agent *a, const char *dir);
 size_t agent_count_unsealed (const struct agent *a);
 

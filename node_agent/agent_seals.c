@@ -101,6 +101,11 @@ static void keep_unsealed (struct agent *a, const struct sealed *s)
     (void)loop_add_timer (a->loop, SEAL_AGAIN_NS, seal_again, a);
 }
 
+bool agent_is_unsealed (struct agent *a, const char *path)
+{
+    return *unsealed_at (a, path) != NULL;
+}
+
 const char *agent_why_unsealed (const struct agent *a, const char *dir)
 {
     size_t n = strlen (dir);

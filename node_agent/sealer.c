@@ -211,6 +211,24 @@ static void leave_out (const struct raw *r, const char *path, const char *why)
                        *path ? path : "all of it", why);
 }
 
+/* Whether a file's disk cannot read it.  It may be able to another time, so it
+ * is waited for once.
+ */
+static bool is_unreadable (const struct sealed *s, int rc)
+{
+    return s->again && (rc == -EIO || rc == -ESTALE || rc == -ETIMEDOUT);
+}
+
+static void drop_raw (struct sealed *s, const struct spool_new *item)
+{
+    char made[PATH_MAX];
+
+    link_path (s, item->number, made);
+    if (item->own)
+        (void)unlink (made);
+    drop_last (s);
+}
+
 static int hash_raw (const struct raw *r, int fd, int dirfd, const char *name,
                      const char *path, const struct stat *st, struct err *err)
 {
@@ -223,15 +241,14 @@ static int hash_raw (const struct raw *r, int fd, int dirfd, const char *name,
     item->own = link_file (r->s, dirfd, name, st, item->number);
     rc = hash_file (fd, item, r->bulk, err);
     if (rc == -ENODATA) {       // it shrank: it will be seen as changed
-        char made[PATH_MAX];
-
-        link_path (r->s, item->number, made);
-        if (item->own)
-            (void)unlink (made);
-        drop_last (r->s);
+        drop_raw (r->s, item);
+        rc = 0;
+    } else if (is_unreadable (r->s, rc)) {
+        drop_raw (r->s, item);
+        leave_out (r, path, strerror (-rc));
         rc = 0;
     }
-    return rc;
+    return rc < 0 ? err_prefix (err, rc, "%s", path) : 0;
 }
 
 static int seal_file (const struct raw *r, int dirfd, const char *name,
@@ -431,7 +448,7 @@ static void on_ready (void *arg)
 }
 
 int sealer_add (struct sealer *x, const struct watch_settled *what,
-                uint64_t id, const char *file,
+                uint64_t id, const char *file, bool again,
                 const struct sealer_analysis *analysis)
 {
     struct node *n = calloc (1, sizeof (*n));
@@ -443,6 +460,7 @@ int sealer_add (struct sealer *x, const struct watch_settled *what,
     n->added_ns = clock_mono_ns ();
     buf_init (&n->s.manifest, MANIFEST_MAX);
     n->s.id = id;
+    n->s.again = again;
     (void)snprintf (n->s.file, sizeof (n->s.file), "%s", file);
     (void)snprintf (n->s.analysis, sizeof (n->s.analysis), "%s",
                     analysis->why ? analysis->why : "");

@@ -34,6 +34,7 @@ struct sealed {
     struct watch_settled what;          // 'path' is this struct's own
     uint64_t id;                        // in the ledger
     char file[PATH_MAX];                // the shipment, number 0
+    bool again;                         // an earlier try has failed
     char analysis[512];                 // what came of it; "": none is known
     bool analysis_failed;
     char name[MESSAGE_NAME_MAX];        // of the capture
@@ -59,12 +60,13 @@ int sealer_create (struct loop *loop, struct bulk *bulk, bool raw,
                    struct sealer **ret, struct err *err);
 void sealer_destroy (struct sealer *s); // waits for the thread; NULL is fine
 
-/* Queue a settled capture; 'file' is what spool_file says of number 0.
- * 'analysis' becomes the reason of a capture that is raw still; a failure that
- * of a partial one, too.  0 or -ENOMEM.
+/* Queue a settled capture; 'file' is what spool_file says of number 0.  A raw
+ * file that its disk cannot read fails it all, unless it is tried 'again': then
+ * that one is left out.  'analysis' becomes the reason of a capture that is raw
+ * still; a failure that of a partial one, too.  0 or -ENOMEM.
  */
 int sealer_add (struct sealer *s, const struct watch_settled *what,
-                uint64_t id, const char *file,
+                uint64_t id, const char *file, bool again,
                 const struct sealer_analysis *analysis);
 
 /* When the oldest of them was added (monotonic); 0: there is none. */

@@ -1,6 +1,7 @@
 /* tests/unit/node_agent/test_sealer.c - captures sealed in a thread
  *
  * bulk_rest is this file's own: it counts, and tells when the agent ends.
+ * fileio_pread_all, too: it fails for files of one size.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +36,8 @@ struct fixture {
     size_t nitems;
     uint64_t skipped;
     char raw_path[PATH_MAX];    // of the last item
-    struct err why;
+    struct err why, err;
+    bool again;
 };
 
 static atomic_uint rests, end_at;       // end_at 0: never
@@ -50,6 +52,21 @@ int __wrap_bulk_rest (struct bulk *b)
     return end_at > 0 && n >= end_at ? -ECANCELED : 0;
 }
 
+#define BAD_SIZE 4711
+static int bad_with;            // 0: nothing is bad
+
+int __real_fileio_pread_all (int fd, void *data, size_t size, off_t offset);
+int __wrap_fileio_pread_all (int fd, void *data, size_t size, off_t offset);
+
+int __wrap_fileio_pread_all (int fd, void *data, size_t size, off_t offset)
+{
+    struct stat st;
+
+    if (bad_with < 0 && fstat (fd, &st) == 0 && st.st_size == BAD_SIZE)
+        return bad_with;
+    return __real_fileio_pread_all (fd, data, size, offset);
+}
+
 static void on_sealed (void *arg, struct sealed *s)
 {
     struct fixture *f = arg;
@@ -60,6 +77,7 @@ static void on_sealed (void *arg, struct sealed *s)
     (void)snprintf (f->raw_path, sizeof (f->raw_path), "%s",
                     s->nitems > 0 ? s->items[s->nitems - 1].path : "");
     f->why = s->skipped_why;
+    f->err = s->err;
     loop_stop (f->loop, 0);
 }
 
@@ -81,6 +99,7 @@ static int setup (void **state)
     assert_int_equal (sealer_create (f->loop, f->bulk, true, false, on_sealed,
                                      f, &f->sealer, NULL), 0);
     rests = end_at = 0;
+    bad_with = 0;
     *state = f;
     return 0;
 }
@@ -118,6 +137,7 @@ static void seal (struct fixture *f)
     struct watch_settled what = { .path = f->capture, .rank_hint = 0 };
 
     assert_int_equal (sealer_add (f->sealer, &what, 1, f->shipment,
+                                  f->again,
                                   &(struct sealer_analysis){ NULL, false }), 0);
     (void)loop_add_timer (f->loop, LIMIT_NS, timed_out, f->loop);
     assert_int_equal (loop_run (f->loop), 0);
@@ -205,12 +225,52 @@ static void test_one_file (void **state)
     assert_int_equal (f->nitems, 1);
 }
 
+/* A disk that cannot read one file must not keep all others, and the rows, from
+ * being delivered; but what passes is waited for.
+ */
+static void test_unreadable (void **state)
+{
+    static const int bad[] = { -EIO, -ESTALE, -ETIMEDOUT };
+    struct fixture *f = *state;
+    char link[PATH_MAX];
+
+    put (f, "data", 1);
+    put (f, "worn", BAD_SIZE);
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        bad_with = bad[i];
+        f->again = false;
+        seal (f);
+        assert_int_equal (f->rc, bad[i]);
+        assert_non_null (strstr (f->err.text, "worn: "));
+        f->again = true;
+        seal (f);
+        assert_int_equal (f->rc, 0);
+        assert_int_equal (f->nitems, 2);
+        assert_string_equal (f->raw_path, "data");
+        assert_int_equal (f->skipped, 1);
+        assert_non_null (strstr (f->why.text, "worn: "));
+        assert_non_null (strstr (f->why.text, strerror (-bad[i])));
+    }
+    (void)snprintf (link, sizeof (link), "%s/1-2", f->dir);
+    assert_int_equal (access (link, F_OK), -1);
+    // what is not a file's own fault fails it all, again or not
+    bad_with = -ENOMEM;
+    seal (f);
+    assert_int_equal (f->rc, -ENOMEM);
+    // and it is there again
+    bad_with = 0;
+    seal (f);
+    assert_int_equal (f->nitems, 3);
+    assert_int_equal (f->skipped, 0);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_rests_in_a_file), TEST (test_breaks_off),
         TEST (test_leaves_out_aloud), TEST (test_one_file),
+        TEST (test_unreadable),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
