@@ -31,6 +31,28 @@ static void note_left (struct agent *a, const char *path)
                 "delivered: move it, or remove it", a->host, path);
 }
 
+/* It was sealed in a former life of this agent, which may have died before it
+ * was done with it, or have had other options.
+ */
+static void take_known (struct agent *a, const char *path)
+{
+    if (agent_resume_analysis (a, path) ||
+        !release_concerns (&a->release, path) ||
+        spool_has_release (a->spool, path))
+        return;
+    if (a->kept++ == 0)
+        (void)snprintf (a->kept_first, sizeof (a->kept_first), "%s", path);
+}
+
+void agent_tell_kept (struct agent *a)
+{
+    if (a->kept > 0)
+        log_text (LOG_LEVEL_WARN, "kept", "%zu captures will not be released: "
+                  "they were delivered before, and what they were then was "
+                  "not noted; the first is %s", a->kept, a->kept_first);
+    a->kept = 0;
+}
+
 static int settle (struct agent *a, const struct watch_settled *settled,
                    struct err *err)
 {
@@ -48,8 +70,7 @@ static int settle (struct agent *a, const struct watch_settled *settled,
     if ((rc = agent_recall_analysis (a, s, &analysis)) < 0)
         return rc;
     if (spool_knows (a->spool, s->path, s->fingerprint)) {
-        // sealed in a former life of this agent
-        (void)agent_resume_analysis (a, s->path);
+        take_known (a, s->path);
         return 0;
     }
     if (release_claims (a->spool, s->path)) {

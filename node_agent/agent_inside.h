@@ -80,6 +80,8 @@ struct agent {
     unsigned scans_after_end;
     int64_t search_began_ns;    // of the large directories, the latest one
     bool searched;              // one that began after the end has ended
+    size_t kept;                // captures of a former life without a release
+    char kept_first[PATH_MAX];  // to be told of
     uint64_t late;              // captures that were removed but for what came
                                 // later: so often that was met
     bool looked;                // a search has ended: what is there is known
@@ -167,6 +169,11 @@ void agent_close_captures (struct agent *a);    // waits for the thread
  * 0 or -errno.
  */
 int agent_recall_captures (struct agent *a, struct err *err);
+
+/* Say how many captures are not released that a former life has delivered, of
+ * those that have settled since this was called before.
+ */
+void agent_tell_kept (struct agent *a);
 
 /* What is to be done with a capture that has settled: see watch_scan. */
 int agent_on_settled (void *arg, const struct watch_settled *s,

@@ -204,7 +204,10 @@ static void note_files (struct agent *a, const struct sealed *s)
 
     if (!release_concerns (&a->release, s->what.path))
         return;
-    if (!is_safe_to_release (a, s))
+    if (s->manifest.size == 0)
+        log_text (LOG_LEVEL_WARN, "kept", "will not be released: %s",
+                  s->kept_why.text);
+    else if (!is_safe_to_release (a, s))
         log_text (LOG_LEVEL_INFO, "kept", "%s will not be released: it is %s, "
                   "and its raw files stay here (no --raw)", s->what.path,
                   s->state);
@@ -235,7 +238,7 @@ static void take_sealed (struct agent *a, struct sealed *s)
     note_skipped (a, s);
     note_twin (a, s);
     note_shared (a, s->what.path);
-    if (!agent_take_analysis (a, s) && s->manifest.size > 0)
+    if (!agent_take_analysis (a, s))
         note_files (a, s);
     ship_kick (a->ship);
 }

@@ -118,6 +118,7 @@ void agent_scan (void *arg)
     }
     if (rc < 0 && rc != -EAGAIN)
         log_failure (a, "watch-failed", &err);
+    agent_tell_kept (a);
     if (note_seen (a, &err) < 0)
         log_failure (a, "ledger", &err);
     agent_give_way (a);

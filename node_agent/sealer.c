@@ -343,7 +343,7 @@ static size_t take_manifest (struct sealed *s)
 {
     size_t files = 0;
 
-    if (manifest_take (s->what.path, &s->manifest, &files, NULL) < 0)
+    if (manifest_take (s->what.path, &s->manifest, &files, &s->kept_why) < 0)
         buf_clear (&s->manifest);
     return files;
 }
@@ -366,8 +366,11 @@ static void seal (struct sealed *s, struct bulk *bulk, bool raw,
     (void)close (fd);
     if (s->rc == 0 && raw)
         s->rc = seal_tree (&(struct raw){ s, bulk }, s->what.path, &s->err);
-    if (raw && s->nitems != files + 1)
+    if (raw && s->manifest.size > 0 && s->nitems != files + 1) {
         buf_clear (&s->manifest);
+        (void)err_set (&s->kept_why, EIO, "%s: not all of its files are "
+                       "delivered", s->what.path);
+    }
 }
 
 static struct node *take_todo (struct sealer *x)

@@ -40,7 +40,8 @@ struct sealed {
     char name[MESSAGE_NAME_MAX];        // of the capture
     struct spool_new *items;            // rows first, then raw files
     size_t nitems;
-    struct buf manifest;                // empty: is never to be released
+    struct buf manifest;                // empty: is never to be released,
+    struct err kept_why;                // for this reason
     uint64_t skipped;                   // raw files and directories left out
     struct err skipped_why;             // the first of them
     int64_t rank;                       // -1: none

@@ -133,6 +133,20 @@ int spool_set_release (struct spool *s, int64_t id, enum release_state state,
     return rc;
 }
 
+bool spool_has_release (struct spool *s, const char *path)
+{
+    sqlite3_stmt *st = NULL;
+    bool has;
+
+    if (db_prepare (spool_db (s), "SELECT 1 FROM release WHERE path=?1 AND "
+                    "state<>2", &st, NULL) < 0)
+        return false;
+    db_bind_text (st, 1, path);
+    has = sqlite3_step (st) == SQLITE_ROW;
+    (void)sqlite3_finalize (st);
+    return has;
+}
+
 int spool_drop_release (struct spool *s, int64_t id, struct err *err)
 {
     return db_execf (spool_db (s), err, "DELETE FROM release WHERE id=%lld",

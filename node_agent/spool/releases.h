@@ -49,6 +49,9 @@ int spool_next_release (struct spool *s, enum release_state state, int64_t id,
 int spool_set_release (struct spool *s, int64_t id, enum release_state state,
                        struct err *err);
 
+/* Whether it is known what the capture at 'path' was, for its release. */
+bool spool_has_release (struct spool *s, const char *path);
+
 /* Forget a row that is not to be believed: its capture stays. */
 int spool_drop_release (struct spool *s, int64_t id, struct err *err);
 

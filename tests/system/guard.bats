@@ -192,6 +192,7 @@ SCRIPT
     eventually released
     # a link is nothing that was delivered: that capture stays as it was
     is "captures" 1 "$(find job -maxdepth 1 -name '*_ascend_pt' | wc -l)"
+    says agent.log "$(basename "$(capture_of 1)"): link is neither a file"
     [ -L "$(capture_of 1)/link" ]
     [ -s /etc/passwd ]
     eventually captures_are 4
@@ -237,6 +238,18 @@ SCRIPT
     eventually released
     is "lines" 1 "$(grep -c event=not-released agent.log)"
     [ -d elsewhere ]
+}
+
+# Whoever wants room must not wait for it in vain.
+@test "--release says what it leaves that was delivered without it" {
+    make --ranks 2
+    service
+    run agent --once --raw job
+    expect_status 0
+    run agent --once --raw --release shipped job
+    expect_status 0
+    shows "event=kept text=\"2 captures will not be released: they were"
+    is "captures" 2 "$(find job -maxdepth 1 -name '*_ascend_pt' | wc -l)"
 }
 
 @test "a release is nothing for captures whose raw files stay here" {
@@ -374,6 +387,7 @@ SCRIPT
         # what is there is whole; only a release that was never noted stays
         if [ "$point" = add ]; then
             [ -n "$(capture_of 0)" ]
+            shows "1 captures will not be released"
         else
             is "captures" "" "$(find job -name '*_ascend_pt')"
         fi
