@@ -113,8 +113,11 @@ static int find_kept (struct spool *s, const struct release_policy *p,
 {
     int64_t before = p->kind == RELEASE_AFTER ? wall_ns - p->after_ns
                                               : INT64_MAX;
-    int rc;
+    int rc = p->kind == RELEASE_AFTER
+                 ? spool_date_releases (s, kept, wall_ns, err) : 0;
 
+    if (rc < 0)
+        return rc;
     ret->id = 0;
     while ((rc = spool_next_release (s, kept, ret->id, before, ret, err)) > 0 &&
            !release_concerns (p, ret->path))

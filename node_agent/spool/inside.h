@@ -122,8 +122,10 @@ int capture_forget (struct spool *s, uint64_t id, char path[PATH_MAX],
 #define ITEM_SUM(state, at, why) \
     "row_sum('i', id, capture, number, kind, own, path, size, content, " \
     state ", " at ", " why ")"
-#define RELEASE_SUM(state) \
-    "row_sum('r', path, first_item, last_item, sealed_ns, manifest, " state ")"
+#define RELEASE_SUM_AT(sealed_ns, state) \
+    "row_sum('r', path, first_item, last_item, " sealed_ns ", manifest, " \
+    state ")"
+#define RELEASE_SUM(state) RELEASE_SUM_AT ("sealed_ns", state)
 
 /* The path of another directory that had a capture of the same name and rank,
  * but for a copy.

@@ -114,6 +114,36 @@ int spool_next_release (struct spool *s, enum release_state state, int64_t id,
     return rc;
 }
 
+int spool_date_releases (struct spool *s, enum release_state kept,
+                         int64_t now_ns, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    bool ahead;
+    int rc = db_prepare (spool_db (s), "SELECT EXISTS (SELECT 1 FROM (SELECT "
+                         "sealed_ns FROM release WHERE state=?1 ORDER BY id "
+                         "LIMIT " AHEAD ") WHERE sealed_ns>?2)", &st, err);
+
+    if (rc < 0)
+        return rc;
+    (void)sqlite3_bind_int (st, 1, (int)kept);
+    (void)sqlite3_bind_int64 (st, 2, now_ns);
+    ahead = sqlite3_step (st) == SQLITE_ROW && sqlite3_column_int (st, 0);
+    (void)sqlite3_finalize (st);
+    if (!ahead)
+        return 0;
+    // what is damaged stays so
+    if ((rc = db_prepare (spool_db (s), "UPDATE release SET sealed_ns=?2, sum="
+                          RELEASE_SUM_AT ("?2", "state") " WHERE state=?1 AND "
+                          "sealed_ns>?2 AND sum IS " RELEASE_SUM ("state"),
+                          &st, err)) < 0)
+        return rc;
+    (void)sqlite3_bind_int (st, 1, (int)kept);
+    (void)sqlite3_bind_int64 (st, 2, now_ns);
+    rc = db_run (st, err);
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
 int spool_set_release (struct spool *s, int64_t id, enum release_state state,
                        struct err *err)
 {

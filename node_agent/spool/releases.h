@@ -46,6 +46,13 @@ int spool_next_release (struct spool *s, enum release_state state, int64_t id,
                         int64_t before_ns, struct released *ret,
                         struct err *err);
 
+/* Captures that were sealed while the clock was ahead, of those that are 'kept'
+ * so, count as sealed at 'now_ns': or they would hold up all later ones, which
+ * are looked at in the order of sealing, until their date has come.
+ */
+int spool_date_releases (struct spool *s, enum release_state kept,
+                         int64_t now_ns, struct err *err);
+
 int spool_set_release (struct spool *s, int64_t id, enum release_state state,
                        struct err *err);
 

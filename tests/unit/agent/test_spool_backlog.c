@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "guard/manifest.h"
+#include "guard/release.h"
 #include "spool/releases.h"
 
 #include <dirent.h>
@@ -128,6 +129,8 @@ static void test_start (void **state)
 #define SEALED 20               // captures that are offered
 #define WAITING 20000           // more that are not
 #define DELIVERED 17            // with as many on their way before it
+#define AHEAD 40                // sealed by a clock that was, and then these
+#define RIGHT 2
 #define STEPS 100               // of SQLite's machine, counted at once
 
 static const char release_sql[] =
@@ -191,15 +194,60 @@ static void test_release (void **state)
     spool_reopen_new (f);
     sqlite3_progress_handler (spool_db (f->s), STEPS, count_steps, &steps);
     assert_int_equal (next_release (f, &r), 0);
+    assert_int_equal (spool_date_releases (f->s, RELEASE_KEPT, 1, NULL), 0);
     sqlite3_progress_handler (spool_db (f->s), 0, NULL, NULL);
     print_message ("%u00 steps to find none of %d\n", steps, WAITING);
     assert_true (steps < 50);
+}
+
+static int release_after (struct fixture *f, int64_t wall_ns,
+                          char path[PATH_MAX])
+{
+    const struct release_policy p = { .kind = RELEASE_AFTER, .after_ns = 100 };
+
+    return release_next (f->s, &p, false, wall_ns, path, NULL);
+}
+
+/* A clock that was ahead, and was put right, must not hold up releases until the
+ * date that it had.  Nothing of this is there: whatever may go "stays".
+ */
+static void test_clock (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_item got = { .id = 0 };
+    struct buf manifest;
+    char path[PATH_MAX];
+
+    buf_init (&manifest, MANIFEST_MAX);
+    buf_printf (&manifest, "of a test");
+    for (int i = 0; i < AHEAD + RIGHT; i++) {
+        (void)snprintf (path, sizeof (path), "/capture%d", i);
+        (void)spool_put (f, path, "v1", "0123456789", NULL, false);
+        assert_int_equal (spool_next (f->s, ITEM_ROWS, got.id, &got, NULL), 1);
+        assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
+        assert_int_equal (spool_add_release (f->s, path, RELEASE_KEPT, 1,
+                                             &manifest, i < AHEAD ? 100000 : 10,
+                                             NULL), 0);
+    }
+    buf_fini (&manifest);
+    // they were sealed by now, as far as anybody knows
+    assert_int_equal (release_after (f, 200, path), 0);
+    for (int i = 0; i < AHEAD + RIGHT; i++) {
+        char expected[32];
+
+        (void)snprintf (expected, sizeof (expected), "/capture%d", i);
+        assert_int_equal (release_after (f, 301, path), -ESTALE);
+        assert_string_equal (path, expected);
+    }
+    assert_int_equal (release_after (f, 301, path), 0);
 }
 
 int main (int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (test_release, spool_setup,
+                                         spool_teardown),
+        cmocka_unit_test_setup_teardown (test_clock, spool_setup,
                                          spool_teardown),
         cmocka_unit_test_setup_teardown (test_start, spool_setup,
                                          spool_teardown),
