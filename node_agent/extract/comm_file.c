@@ -6,6 +6,7 @@
 #include "extract/watched.h"
 
 #include <errno.h>
+#include <string.h>
 #include <strings.h>
 
 bool comm_is_p2p (const char *name)
@@ -63,9 +64,12 @@ static bool walk_category (struct comm_file *f, const struct comm_reader *r)
     return !f->s.failed && (!r->category_end || r->category_end (r->arg));
 }
 
+/* The profiler writes both categories, if empty. */
 static bool walk_step (struct comm_file *f, const struct comm_reader *r)
 {
-    if (!steps_wanted (f->src->steps, f->s.key, f->s.key_size))
+    bool p2p = false, collective = false;
+
+    if (!source_wants (f->src, f->tables, f->s.key, f->s.key_size))
         return scan_skip (&f->s);
     if (!comm_file_key (f, f->step, sizeof (f->step), "a step") ||
         !source_note_step (f->src, f->step, strlen (f->step), f->err) ||
@@ -75,7 +79,12 @@ static bool walk_step (struct comm_file *f, const struct comm_reader *r)
     for (bool first = true; scan_member (&f->s, &first);) {
         if (!walk_category (f, r))
             return false;
+        p2p = p2p || strcmp (f->type, "p2p") == 0;
+        collective = collective || strcmp (f->type, "collective") == 0;
     }
+    if (!f->s.failed && !(p2p && collective))
+        return scan_fail (&f->s, "step \"%.40s\" has no \"%s\"", f->step,
+                          p2p ? "collective" : "p2p");
     return !f->s.failed;
 }
 
@@ -84,7 +93,7 @@ static void walk_flat (struct comm_file *f, const struct comm_reader *r)
 {
     size_t n = strlen (COMM_NO_STEP);
 
-    if (!steps_wanted (f->src->steps, COMM_NO_STEP, n)) {
+    if (!source_wants (f->src, f->tables, COMM_NO_STEP, n)) {
         (void)scan_skip (&f->s);
         scan_end (&f->s);
         return;
@@ -103,6 +112,8 @@ static void walk_flat (struct comm_file *f, const struct comm_reader *r)
 
 static void walk (struct comm_file *f, const struct comm_reader *r)
 {
+    bool any = false;
+
     if (f->flat) {
         walk_flat (f, r);
         return;
@@ -112,8 +123,12 @@ static void walk (struct comm_file *f, const struct comm_reader *r)
     for (bool first = true; scan_member (&f->s, &first);) {
         if (!walk_step (f, r))
             return;
+        any = true;
     }
-    scan_end (&f->s);
+    if (any || f->s.failed)
+        scan_end (&f->s);
+    else
+        (void)scan_fail (&f->s, "it has no step");
 }
 
 enum reading comm_file_read (struct comm_file *f, struct source *src,

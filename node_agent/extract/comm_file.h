@@ -21,6 +21,7 @@ struct comm_file {
     char step[COMM_NAME_MAX], type[64];         // where the walk is
     struct batch_repeat rep_step, rep_type;
     bool flat;                  // no steps and no categories
+    unsigned tables;            // that are read of it: 1 << table_id
 };
 
 /* Whether an op is "p2p" by its name, or "collective", in captures that have no

@@ -33,6 +33,9 @@ struct extractor {
      */
     void (*read) (struct source *src, unsigned want, struct verdict *v,
                   struct err *err);
+
+    bool made;                  // its tables are the profiler's own, and not
+                                // computed here of what happened
 };
 
 /* The same for all tables of 'want'. */

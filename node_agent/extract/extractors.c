@@ -8,6 +8,7 @@
 #include "extract/extras.h"
 #include "extract/other_files.h"
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
@@ -35,44 +36,45 @@ static bool has_event_db (const struct source *src, uint64_t *size)
  */
 static const struct extractor extractors[] = {
     { "analysis.db", "analysis.db", "analysis.db", PROFILER_TABLES, NULL,
-      read_analysis_db },
+      read_analysis_db, true },
     { "text", "the text export", "communication.json",
       SET (TABLE_TIME) | SET (TABLE_BANDWIDTH), communication_is_there,
-      read_communication },
+      read_communication, true },
     { "text", "the text export", "communication_matrix.json",
-      SET (TABLE_MATRIX), matrix_is_there, read_matrix },
+      SET (TABLE_MATRIX), matrix_is_there, read_matrix, true },
     { "text", "the text export", "step_trace_time.csv", SET (TABLE_STEP), NULL,
-      read_step_csv },
+      read_step_csv, true },
     { "communication_analyzer.db", "communication_analyzer.db",
       "communication_analyzer.db", COMM_TABLES, analyzer_db_is_there,
-      read_analyzer_db },
+      read_analyzer_db, true },
     { "text", "the text export", "op_statistic.csv", SET (TABLE_OPERATOR),
-      NULL, read_op_statistic },
+      NULL, read_op_statistic, true },
     { "text", "the text export", "api_statistic.csv", SET (TABLE_API), NULL,
-      read_api_statistic },
+      read_api_statistic, true },
     { "event_db", "the event database", "*_profiler*.db",
       PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
           SET (TABLE_MEMORY) | SET (TABLE_OPERATOR) | SET (TABLE_API) |
-          SET (TABLE_LINK) | SET (TABLE_RANGE), has_event_db, read_event_db },
+          SET (TABLE_LINK) | SET (TABLE_RANGE),
+      has_event_db, read_event_db, false },
     { "text", "the text export", "memory_record.csv", SET (TABLE_MEMORY), NULL,
-      read_memory_record },
+      read_memory_record, true },
     { "text", "the text export", "npu_module_mem.csv", SET (TABLE_MEMORY),
-      NULL, read_module_memory },
+      NULL, read_module_memory, true },
     { "text", "the text export", "hccs.csv and others", SET (TABLE_LINK),
-      link_csv_is_there, read_link_csv },
+      link_csv_is_there, read_link_csv, true },
     { "timeline", "a memory timeline", "a memory timeline", SET (TABLE_MEMORY),
-      memory_timeline_is_there, read_memory_timeline },
+      memory_timeline_is_there, read_memory_timeline, false },
     { "timeline", "the timeline", "trace_view.json",
       PROFILER_TABLES | SET (TABLE_STEP_EXTRA), timeline_is_there,
-      read_timeline },
+      read_timeline, false },
     { "kernel_details", "kernel_details.csv", "kernel_details.csv",
-      SET (TABLE_TIME) | SET (TABLE_STEP), NULL, read_kernels },
+      SET (TABLE_TIME) | SET (TABLE_STEP), NULL, read_kernels, false },
     { "kineto", "the trace", "*.pt.trace.json*",
       PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
           SET (TABLE_OPERATOR) | SET (TABLE_RANGE),
-      is_kineto, read_kineto },
+      is_kineto, read_kineto, false },
     { "mstx", "the marks in the event database", "msprof_*.db",
-      PROFILER_TABLES, has_event_db, read_marks },
+      PROFILER_TABLES, has_event_db, read_marks, false },
 };
 
 #define EXTRACTORS (sizeof (extractors) / sizeof (extractors[0]))
@@ -192,7 +194,7 @@ static void ask (struct source *src, const struct extractor *e, unsigned want,
             continue;
         if (v[t].how == READING_WHOLE)
             (void)source_forget (src, t, err);      // it is whole, and empty
-        if (t == TABLE_STEP && v[t].how != READING_ABSENT &&
+        if (t == TABLE_STEP && v[t].how == READING_WHOLE &&
             isnan (src->communication_us))
             src->communication_us = 0;
         if (EXTRAS_TABLES & SET (t))
@@ -210,6 +212,72 @@ static unsigned not_whole (const struct outcome *o)
     for (unsigned t = 0; t < TABLE_COUNT; t++) {
         if (o->tables[t].how != READING_WHOLE)
             set |= SET (t);
+    }
+    return set;
+}
+
+/* ---- tables that are whole, but hollow ---- */
+
+/* Whether a table that the profiler made has no row, though the capture says
+ * that it has to have some.  Of steps that are not wanted nothing is known.
+ */
+static bool is_hollow (const struct source *src, const struct outcome *o,
+                       unsigned t, struct err *why)
+{
+    const struct extractor *by = o->by[t];
+    const char *name = schema_table (t)->name;
+
+    if (o->tables[t].how != READING_WHOLE || !by->made || src->rows[t] > 0 ||
+        src->filtered >> t & 1)
+        return false;
+    if (t == TABLE_STEP)        // it has one of each step, if all 0
+        (void)err_set (why, EBADMSG, "%s: %s has no rows", by->file, name);
+    else if (!(COMM_TABLES & SET (t)))
+        return false;
+    else if (t != TABLE_TIME)   // there need be none, if nothing was moved
+        return is_hollow (src, o, TABLE_TIME, why);
+    else if (src->communication_us > 0)
+        (void)err_set (why, EBADMSG, "%s: %s has no rows, but the steps "
+                       "communicate for %.0f us", by->file, name,
+                       src->communication_us);
+    else if (src->rows[TABLE_BANDWIDTH] + src->rows[TABLE_MATRIX] > 0)
+        (void)err_set (why, EBADMSG, "%s: %s has no rows, but %s has",
+                       by->file, name,
+                       schema_table (src->rows[TABLE_BANDWIDTH] > 0
+                                         ? TABLE_BANDWIDTH
+                                         : TABLE_MATRIX)->name);
+    else
+        return false;
+    return true;
+}
+
+/* The hollow tables of the first form that has some; 0: there are none.  They
+ * are damaged from now on, and the forms behind '*by' may have them.
+ */
+static unsigned find_hollow (struct source *src, struct outcome *o,
+                             size_t *by)
+{
+    struct err why[TABLE_COUNT];
+    unsigned set = 0;
+
+    *by = EXTRACTORS;
+    for (unsigned t = 0; t < TABLE_PROFILER_COUNT; t++) {
+        if (!is_hollow (src, o, t, &why[t]))
+            continue;
+        set |= SET (t);
+        if ((size_t)(o->by[t] - extractors) < *by)
+            *by = (size_t)(o->by[t] - extractors);
+    }
+    for (unsigned t = 0; t < TABLE_PROFILER_COUNT; t++) {
+        if (!(set >> t & 1))
+            continue;
+        if (o->by[t] != &extractors[*by]) {
+            set &= ~SET (t);    // later
+            continue;
+        }
+        o->tables[t] = (struct verdict){ READING_DAMAGED, why[t] };
+        if (t == TABLE_STEP)
+            src->communication_us = NAN;
     }
     return set;
 }
@@ -351,20 +419,33 @@ static void judge (struct source *src, const struct outcome *o)
                         "tables; Level1 has");
 }
 
+/* Ask for the tables of 'want', as far as they are not whole yet, from one form
+ * on.
+ */
+static void ask_all (struct source *src, size_t from, unsigned want,
+                     struct outcome *o, struct err *err)
+{
+    for (size_t i = from; i < EXTRACTORS && !src->stopped; i++) {
+        unsigned left = extractors[i].tables & want & not_whole (o);
+
+        if (left && is_there (&extractors[i], src, NULL))
+            ask (src, &extractors[i], left, o, err);
+    }
+}
+
 int extractors_run (struct source *src, struct err *err)
 {
+    unsigned want = SET (TABLE_COUNT) - 1;
     struct outcome o;
+    size_t by;
 
     memset (&o, 0, sizeof (o));
     for (unsigned t = 0; t < TABLE_COUNT; t++)
         o.tables[t].how = o.before[t].how = READING_ABSENT;
     other_files_note (src);
-    for (size_t i = 0; i < EXTRACTORS && !src->stopped; i++) {
-        unsigned want = extractors[i].tables & not_whole (&o);
-
-        if (want && is_there (&extractors[i], src, NULL))
-            ask (src, &extractors[i], want, &o, err);
-    }
+    ask_all (src, 0, want, &o, err);
+    while (!src->stopped && (want = find_hollow (src, &o, &by)))
+        ask_all (src, by + 1, want, &o, err);
     if (src->stopped || !extras_send (src, err))
         return src->stopped;
     name_sources (src->capture, &o);

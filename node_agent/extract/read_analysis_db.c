@@ -22,7 +22,7 @@ static enum reading keep_row (void *arg, struct batch *b, struct err *err)
     size_t n = 0;
     const char *step = batch_text_at (b, refs[b->nrows], &n);
 
-    if (!steps_wanted (src->steps, step, n))
+    if (!source_wants (src, 1u << b->table, step, n))
         return READING_WHOLE;
     b->nrows++;
     return !batch_full (b) || source_flush (src, b, err) ? READING_WHOLE

@@ -165,7 +165,8 @@ static enum reading read_table (struct reader *r, enum table_id table,
     r->db->bad_utf8 = r->db->long_texts = 0;
     how = db_table_prepare (r->db, table, optional_columns (table), &st, err);
     if (how == READING_WHOLE &&
-        steps_wanted (r->src->steps, COMM_NO_STEP, strlen (COMM_NO_STEP)))
+        source_wants (r->src, 1u << table, COMM_NO_STEP,
+                      strlen (COMM_NO_STEP)))
         how = db_table_rows (r->db, r->src, st, &b, &keep, err);
     if (table == TABLE_MATRIX && how != READING_ABSENT)
         how = put_links (r, &b, how, err);

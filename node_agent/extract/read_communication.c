@@ -304,6 +304,7 @@ static enum reading read_file (struct source *src, unsigned want,
         src->stopped = err_set (err, ENOMEM, "no memory to read " FILE_NAME);
     } else {
         r->want = want;
+        r->f.tables = 1u << TABLE_TIME | 1u << TABLE_BANDWIDTH;
         r->retype = source_retypes (src);
         how = comm_file_read (&r->f, src, FILE_NAME, &functions, err);
     }

@@ -247,6 +247,7 @@ static enum reading read_file (struct source *src, struct err *err)
         r->fold = matrix_fold_create ();
         r->fold_p2p = matrix_fold_create ();
         r->retype = source_retypes (src);
+        r->f.tables = 1u << TABLE_MATRIX;
     }
     if (!r || !r->fold || !r->fold_p2p ||
         batch_init (&r->batch, TABLE_MATRIX, err) < 0)

@@ -69,7 +69,7 @@ static bool read_row (struct steps *s, struct err *err)
         if ((unsigned char)step.s[i] <= ' ' || (unsigned char)step.s[i] > 126)
             return csv_fail (&s->csv, "not a step:", step);
     }
-    if (!steps_wanted (src->steps, step.s, step.n))
+    if (!source_wants (src, 1u << TABLE_STEP, step.s, step.n))
         return true;
     b->text[STEP_STEP][b->nrows] = step.n ? batch_text (b, step.s, step.n)
                                           : BATCH_NULL_TEXT;

@@ -24,6 +24,15 @@ bool source_has (int dir, const char *name, uint64_t *size)
     return true;
 }
 
+bool source_wants (struct source *src, unsigned tables, const char *step,
+                   size_t n)
+{
+    if (steps_wanted (src->steps, step, n))
+        return true;
+    src->filtered |= tables;
+    return false;
+}
+
 static bool note_steps (struct source *src, const struct batch *b,
                         struct err *err)
 {

@@ -53,6 +53,7 @@ struct source {
     struct extras *extras;      // collected by many (extras.h); may be NULL
     double communication_us;    // sum over StepTraceTime; NaN: not read
     uint64_t rows[TABLE_COUNT]; // given to the sink and not forgotten
+    unsigned filtered;          // tables of which steps were not wanted
     unsigned stale;             // tables of which an earlier source gave rows
                                 // and then was damaged: 1 << table_id
     int stopped;                // the error behind READING_STOPPED
@@ -80,6 +81,12 @@ bool source_retypes (const struct source *src);
 
 /* Whether there is such a file, and its size.  'dir' may be -1. */
 bool source_has (int dir, const char *name, uint64_t *size);
+
+/* Whether rows of a step are wanted; if not, it is noted for these tables (a
+ * set of 1 << table_id).
+ */
+bool source_wants (struct source *src, unsigned tables, const char *step,
+                   size_t n);
 
 /* Give the rows to the sink, in place of what an earlier source gave of this
  * table, and note what they say of the capture: its device, its steps, its
