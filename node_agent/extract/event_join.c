@@ -152,6 +152,7 @@ struct by_task {
     struct event_db *e;
     struct event_rows *compute; // NULL: behind its last row
     int64_t id, op_type, core;  // of its row
+    bool met;                   // its task is there
     int64_t next[5];            // of the infos
     int more;                   // 1: 'next' is one
     int64_t (*same)[5];         // infos of the task id that is met
@@ -163,11 +164,26 @@ struct by_task {
 
 enum { COMPUTE_ID, COMPUTE_OP, COMPUTE_CORE, COMPUTE_COLUMNS };
 
+/* Rows that tell of tasks which TASK does not have. */
+static void lost_compute (struct by_task *j)
+{
+    if (!j->met)
+        event_bad (j->e, "COMPUTE_TASK_INFO", "a task is not in TASK", j->id);
+}
+
+static void lost_info (struct by_task *j)
+{
+    if ((uint32_t)j->next[1] != EVENT_NO_PLANE)     // it tells something
+        event_bad (j->e, "COMMUNICATION_TASK_INFO", "a task is not in TASK",
+                   j->next[0]);
+}
+
 static bool next_compute (struct by_task *j)
 {
     const struct db_row *row;
     int rc = event_rows_next (j->e, j->compute, &row);
 
+    j->met = j->met && rc == 1 && row->value[COMPUTE_ID] == j->id;
     if (rc == 1) {
         j->id = row->value[COMPUTE_ID];
         j->op_type = row->value[COMPUTE_OP];
@@ -179,6 +195,17 @@ static bool next_compute (struct by_task *j)
     return rc == 0;
 }
 
+/* On to the row of a task, or behind where it would be. */
+static bool skip_compute (struct by_task *j, int64_t id)
+{
+    while (j->compute && j->id < id) {
+        lost_compute (j);
+        if (!next_compute (j))
+            return false;
+    }
+    return true;
+}
+
 static bool meet_compute (struct by_task *j, const int64_t *task)
 {
     const int64_t span[4] = { task[3], task[1], task[2], 0 };
@@ -186,12 +213,11 @@ static bool meet_compute (struct by_task *j, const int64_t *task)
     struct err err = { "" };
     int rc;
 
-    while (j->compute && j->id < task[0]) {
-        if (!next_compute (j))
-            return false;
-    }
+    if (!skip_compute (j, task[0]))
+        return false;
     if (!j->compute || j->id != task[0])
         return true;
+    j->met = true;
     if ((rc = sorter_add (e->spans, span, &err)) < 0)
         return event_sorter_failed (e, rc, &err);
     return !e->want_operators ||
@@ -243,8 +269,10 @@ static bool collect (struct by_task *j, int64_t id)
     struct event_db *e = j->e;
     struct err err = { "" };
 
-    while (j->more == 1 && j->next[0] < id)
+    while (j->more == 1 && j->next[0] < id) {
+        lost_info (j);
         j->more = sorter_next (e->infos, j->next, &err);
+    }
     j->nsame = 0;
     j->same_id = id;
     j->several = false;
@@ -276,6 +304,25 @@ static bool meet_info (struct by_task *j, const int64_t *task)
     return give_held (j, task);
 }
 
+/* Behind the last task: what is left has none. */
+static bool end_all (struct by_task *j)
+{
+    struct err err = { "" };
+
+    while (j->more == 1) {
+        lost_info (j);
+        j->more = sorter_next (j->e->infos, j->next, &err);
+    }
+    if (j->more < 0)
+        return event_sorter_failed (j->e, j->more, &err);
+    while (j->compute) {
+        lost_compute (j);
+        if (!next_compute (j))
+            return false;
+    }
+    return true;
+}
+
 static bool join_all (struct by_task *j)
 {
     struct event_db *e = j->e;
@@ -294,7 +341,8 @@ static bool join_all (struct by_task *j)
                                         !meet_info (j, task)))
             return false;
     }
-    return rc < 0 ? event_sorter_failed (e, rc, &err) : end_held (j);
+    return rc < 0 ? event_sorter_failed (e, rc, &err)
+                  : end_held (j) && end_all (j);
 }
 
 bool event_join_tasks (struct event_db *e)

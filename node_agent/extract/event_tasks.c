@@ -95,6 +95,9 @@ static bool take_infos (struct event_db *e, struct event_rows *rows,
         last_id = id;
         if (op >= 0 && !take_info (e, row, op))
             return false;
+        if (op < 0 && small (row, INFO_PLANE) != EVENT_NO_PLANE)
+            event_bad (e, "COMMUNICATION_TASK_INFO", "a task is of an op that "
+                       "is not there", id);
     }
     return rc == 0;
 }
@@ -178,7 +181,7 @@ static bool take_task (struct event_db *e, const struct db_row *row,
     }
     if (!event_note_device (e, device))
         return false;
-    if (e->by_task && row->integers >> TASK_ID & 1 &&
+    if (e->by_task && row->numbers >> TASK_ID & 1 &&
         (rc = sorter_add (e->by_task, task, &err)) < 0)
         return event_sorter_failed (e, rc, &err);
     task[0] = connection;

@@ -222,7 +222,7 @@ static void judge_tables (struct event_db *e, unsigned tables,
         err = e->why;
     else if (how == READING_WHOLE && e->bad_rows > 0) {
         how = READING_DAMAGED;
-        (void)err_set (&err, 0, "%s, %llu such rows left out", e->bad.text,
+        (void)err_set (&err, 0, "%s; bad rows in all: %llu", e->bad.text,
                        (unsigned long long)e->bad_rows);
     } else if (how == READING_WHOLE) {
         how = profiler_db_verdict (e->db, e->src, "STRING_IDS", &err);

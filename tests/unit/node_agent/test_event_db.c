@@ -132,6 +132,11 @@ static void test_wrong_values (void **state)
         "ALTER TABLE STEP_TIME DROP COLUMN id",
         "ALTER TABLE COMMUNICATION_OP DROP COLUMN groupName",
         "ALTER TABLE COMMUNICATION_TASK_INFO DROP COLUMN planeId",
+        // ids that lead nowhere: what they lead to is lost
+        "UPDATE COMMUNICATION_TASK_INFO SET opId=77",
+        "DELETE FROM TASK WHERE globalTaskId=1",
+        "DELETE FROM TASK WHERE globalTaskId=2",
+        "DELETE FROM TASK WHERE globalTaskId=7",
         "DROP TABLE STRING_IDS",
         ("DROP TABLE STRING_IDS;"
          "CREATE VIEW STRING_IDS AS SELECT 1 id, 'x' value"),
@@ -154,7 +159,9 @@ static void test_odd_values (void **state)
     static const char *const sql[] = {
         "UPDATE COMMUNICATION_TASK_INFO SET size=-1, planeId=NULL, srcRank=-4",
         "UPDATE COMMUNICATION_TASK_INFO SET size=9223372036854775807",
-        "UPDATE COMMUNICATION_TASK_INFO SET opId=77",
+        "UPDATE COMMUNICATION_TASK_INFO SET opId=77, planeId=4294967295",
+        ("UPDATE COMMUNICATION_TASK_INFO SET globalTaskId=77, "
+         "planeId=4294967295"),
         "UPDATE TASK SET connectionId=NULL",
         "UPDATE COMMUNICATION_OP SET count=9e999",
         "DROP TABLE RANK_DEVICE_MAP",
@@ -170,6 +177,57 @@ static void test_odd_values (void **state)
         event_read (NULL);
         event_is_complete ();
     }
+}
+
+/* Sums without them would pass for true ones. */
+static void test_lost_rows (void **state)
+{
+    static const struct {
+        const char *sql, *reason;
+    } lost[] = {
+        { "UPDATE COMMUNICATION_TASK_INFO SET opId=77",
+          "COMMUNICATION_TASK_INFO: a task is of an op that is not there (row "
+          "77); bad rows in all: 1" },
+        { "DELETE FROM TASK WHERE globalTaskId=7",
+          "COMMUNICATION_TASK_INFO: a task is not in TASK (row 7); bad rows in "
+          "all: 1" },
+        { "DELETE FROM TASK WHERE globalTaskId<=2",
+          "COMPUTE_TASK_INFO: a task is not in TASK (row 1); bad rows in all: "
+          "2" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (lost) / sizeof (lost[0]); i++) {
+        make_whole ();
+        event_run (lost[i].sql);
+        event_read (NULL);
+        assert_int_equal (event_capture ()->state, CAPTURE_PARTIAL);
+        if (!strstr (event_capture ()->reason, lost[i].reason))
+            fail_msg ("%s", event_capture ()->reason);
+    }
+}
+
+/* An id is one, whatever the column's type says. */
+static void test_text_ids (void **state)
+{
+    char *steps, *times;
+
+    (void)state;
+    make_whole ();
+    event_read (NULL);
+    steps = strdup (event_rows (TABLE_STEP));
+    times = strdup (event_rows (TABLE_TIME));
+    event_run ("CREATE TABLE t (startNs INTEGER, endNs INTEGER, deviceId "
+               "INTEGER, connectionId INTEGER, globalTaskId TEXT);"
+               "INSERT INTO t SELECT startNs, endNs, deviceId, connectionId, "
+               "globalTaskId FROM TASK;"
+               "DROP TABLE TASK; ALTER TABLE t RENAME TO TASK");
+    event_read (NULL);
+    event_is_complete ();
+    assert_string_equal (event_rows (TABLE_STEP), steps);
+    assert_string_equal (event_rows (TABLE_TIME), times);
+    free (steps);
+    free (times);
 }
 
 /* A page that nothing is read of may be anything: then all rows are right. */
@@ -237,6 +295,8 @@ int main (void)
         cmocka_unit_test (test_query_takes_over),
         cmocka_unit_test (test_wrong_values),
         cmocka_unit_test (test_odd_values),
+        cmocka_unit_test (test_lost_rows),
+        cmocka_unit_test (test_text_ids),
         cmocka_unit_test (test_broken_file),
         cmocka_unit_test (test_overlapping_steps),
     };
