@@ -108,7 +108,7 @@ struct event_db {
 
     bool tasks;                 // they are read: a table that nothing else
                                 // had comes of them
-    bool has_tasks, has_compute, has_ops, has_infos, has_masters, has_marks;
+    bool has_calls, has_tasks, has_compute, has_ops, has_infos, has_masters, has_marks;
     bool levels;                // some task of an op is known by its plane
     int64_t began;              // collecting, ns; 0: not known
     int64_t devices[EVENT_DEVICES_MAX];
@@ -185,6 +185,7 @@ void event_text (struct event_db *e, sqlite3_value *v, char *out, size_t max);
 
 bool event_load_enums (struct event_db *e);
 int event_code (const struct event_db *e, enum event_enum which, int64_t id);
+bool event_enum_has (const struct event_db *e, enum event_enum which, int code);
 const char *event_enum_name (const struct event_db *e, enum event_enum which,
                              int64_t id);
 bool event_task_kind (struct event_db *e, int64_t id, uint8_t *ret);

@@ -309,6 +309,17 @@ int event_code (const struct event_db *e, enum event_enum which, int64_t id)
     return c ? c->code : 0;
 }
 
+bool event_enum_has (const struct event_db *e, enum event_enum which, int code)
+{
+    const struct event_codes *c = &e->enums[which];
+
+    for (unsigned i = 0; i < c->n; i++) {
+        if (c->values[i].code == code)
+            return true;
+    }
+    return false;
+}
+
 const char *event_enum_name (const struct event_db *e, enum event_enum which,
                              int64_t id)
 {

@@ -219,7 +219,7 @@ bool event_load_api (struct event_db *e)
                                   false)))
         return false;
     while ((rc = event_rows_next (e, rows, &row)) == 1 && take_call (e, row))
-        continue;
+        e->has_calls = true;
     event_rows_close (rows);
     return rc == 0;
 }

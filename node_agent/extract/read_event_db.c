@@ -102,6 +102,9 @@ static bool has_rows_of_tasks (struct event_db *e)
         { ENUM_RDMA, "ENUM_HCCL_RDMA_TYPE" },
     };
 
+    if (e->has_calls && !event_enum_has (e, ENUM_API, API_NODE))
+        return event_damage (e, "CANN_API has rows, but ENUM_API_TYPE has no "
+                             "\"node\"");
     if (!e->levels && !e->has_compute)
         return true;
     if (!any_row (e, "TASK", "SELECT 1 FROM TASK LIMIT 1"))

@@ -113,6 +113,8 @@ static void test_wrong_values (void **state)
         "DELETE FROM TASK",
         "DROP TABLE COMMUNICATION_OP",
         "DROP TABLE ENUM_HCCL_LINK_TYPE",
+        "DROP TABLE ENUM_API_TYPE",
+        "DELETE FROM ENUM_API_TYPE",
         "DROP TABLE ENUM_HCCL_RDMA_TYPE",
         "DELETE FROM ENUM_HCCL_TRANSPORT_TYPE",
         "UPDATE TASK SET startNs='x'",
