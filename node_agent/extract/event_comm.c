@@ -193,6 +193,18 @@ static bool put_bands (struct comm *c)
     return true;
 }
 
+/* Whether tasks of it are known: what it moved, if not on which plane. */
+static bool is_known (const struct comm *c)
+{
+    if (!isnan (c->figures.transit))
+        return true;
+    for (uint32_t i = 0; i < c->ntasks; i++) {
+        if (c->tasks[i].plane != EVENT_NO_PLANE)
+            return true;
+    }
+    return false;
+}
+
 /* Where no task is known, the call still says what it was to move. */
 static bool put_payload (struct comm *c)
 {
@@ -393,8 +405,11 @@ static bool figure (struct comm *c)
                           .elapse = (double)(c->op->end - c->op->start),
                           .masters = c->e->has_masters };
 
-    return comm_figures (c->work, &op, c->tasks, c->ntasks, &c->figures) == 0 ||
-           event_no_memory (c->e);
+    if (comm_figures (c->work, &op, c->tasks, c->ntasks, &c->figures) < 0)
+        return event_no_memory (c->e);
+    if (isnan (c->figures.transit) && is_known (c))
+        c->e->no_master++;
+    return true;
 }
 
 static bool give_op (struct comm *c, uint32_t i)
@@ -419,7 +434,7 @@ static bool give_op (struct comm *c, uint32_t i)
         put_time (c);
     if (!flush_full (c, &c->times) ||
         (WANTS (c, TABLE_BANDWIDTH) &&
-         !(isnan (c->figures.transit) ? put_payload (c) : put_bands (c))) ||
+         !(is_known (c) ? put_bands (c) : put_payload (c))) ||
         (WANTS (c, TABLE_MATRIX) && !fold_links (c)) || !give_peer (c))
         return false;
     return true;

@@ -281,6 +281,9 @@ static void tell_limits (struct event_db *e, unsigned want)
     else if (!e->levels)
         capture_reason (c, "of communication only elapsed times and payloads "
                         "were recorded; Level1 has waiting and links");
+    else if (e->no_master > 0)
+        capture_reason (c, "%u ops have no task that is marked as master: "
+                        "their waiting is not known", e->no_master);
 }
 
 static void event_fini (struct event_db *e)

@@ -163,6 +163,19 @@ static void test_masters (void **state)
     event_has_line (TABLE_BANDWIDTH,
                     "hcom_allGather__1_1_1|12345|SDMA|8|0.00075|10666.6667|0|0|"
                     "0|0|step|collective");
+    // without a master nothing is known of waiting, but of links it is
+    event_run ("UPDATE COMMUNICATION_TASK_INFO SET isMaster=0");
+    event_read (NULL);
+    event_is_complete ();
+    assert_string_equal (event_rows (TABLE_TIME),
+                         "hcom_allGather__1_1_1|12345|0.9|0.0011|||||step|"
+                         "collective\n");
+    event_has_line (TABLE_BANDWIDTH,
+                    "hcom_allGather__1_1_1|12345|SIO|4|5e-05|80000|0|4|1|5e-05|"
+                    "step|collective");
+    assert_null (strstr (event_rows (TABLE_BANDWIDTH), "12345||"));
+    assert_non_null (strstr (event_capture ()->reason,
+                             "1 ops have no task that is marked as master"));
     event_has_line (TABLE_MATRIX, "allgather-total|12345|0|2|HCCS|4|0.0007|"
                     "5714.2857|step|collective|");
     assert_string_equal (event_rows (TABLE_STEP),
