@@ -384,18 +384,22 @@ static bool give_peer (struct comm *c)
     return fold (c, &l);
 }
 
-static bool name_op (struct comm *c)
+/* 1, 0 if it has no name or no group, -1 when reading must end. */
+static int name_op (struct comm *c)
 {
     struct event_db *e = c->e;
     char group[EVENT_NAME_MAX];
+    int rc;
 
     if (e->marks)
-        return event_mark_names (e, c->op, c->name, c->key);
-    if (!event_string (e, c->op->name, c->name) ||
-        !event_string (e, c->op->group, group))
-        return false;
+        return event_mark_names (e, c->op, c->name, c->key) ? 1 : -1;
+    rc = event_find_string (e, c->op->name, c->name);
+    if (rc <= 0)
+        return rc;              // it was noted when the op was read
+    if ((rc = event_find_string (e, c->op->group, group)) == 0)
+        event_bad (e, "COMMUNICATION_OP", "an op has no group", c->op->id);
     event_group_key (group, c->key);
-    return true;
+    return rc;
 }
 
 /* What its tasks come to. */
@@ -415,13 +419,16 @@ static bool figure (struct comm *c)
 static bool give_op (struct comm *c, uint32_t i)
 {
     struct event_db *e = c->e;
+    int rc = 1;
 
     c->op = &e->ops[i];
     if (!take_tasks (c, i))
         return false;
     // marks are named by their number: each is counted, wanted or not
-    if ((e->marks || (c->op->step >= 0 && !c->op->again)) && !name_op (c))
-        return false;
+    if (e->marks || (c->op->step >= 0 && !c->op->again))
+        rc = name_op (c);
+    if (rc <= 0)
+        return rc == 0;
     if (c->op->step < 0 || c->op->again ||
         (e->marks && c->op->device < 0) ||
         !event_step_wanted (e, (uint32_t)c->op->step))
@@ -479,7 +486,7 @@ bool event_give_comm (struct event_db *e, unsigned want)
              batch_init (&c->matrix, TABLE_MATRIX, &err) < 0)
         good = event_no_memory (e);
     else
-        good = find_steps (c) && give_ops (c);
+        good = event_mark_again (e) && find_steps (c) && give_ops (c);
     if (!good && e->how == READING_DAMAGED)     // what came before counts
         (void)(flush (c, &c->times) && flush (c, &c->bands) &&
                flush (c, &c->matrix));

@@ -71,7 +71,9 @@ struct event_op {
     int32_t device;             // or EVENT_NO_DEVICE, EVENT_DEVICES_SEVERAL
     int32_t step;               // -1: in none
     bool receives;              // "hcom_receive..."
-    bool again;                 // its name and group were there before
+    bool again;                 // its name and group were there before, on
+                                // this device
+    bool own_device;            // it says itself on which one it is
     int32_t peer;               // of a mark: rank in its group, or -1
 };
 
@@ -108,7 +110,8 @@ struct event_db {
 
     bool tasks;                 // they are read: a table that nothing else
                                 // had comes of them
-    bool has_calls, has_tasks, has_compute, has_ops, has_infos, has_masters, has_marks;
+    bool has_calls, has_tasks, has_compute, has_ops, has_infos, has_masters;
+    bool has_marks;
     bool levels;                // some task of an op is known by its plane
     int64_t began;              // collecting, ns; 0: not known
     int64_t devices[EVENT_DEVICES_MAX];
@@ -178,7 +181,13 @@ bool event_is_number (sqlite3_value *v);
 /* A time in ns since 1970; false if the value cannot be one. */
 bool event_time (sqlite3_stmt *st, int column, int64_t *ret);
 
-/* The string of an id.  "" and a note when there is none. */
+/* The string of an id: 1, 0 without a note when there is none, which gives "",
+ * -1 when reading must end.
+ */
+int event_find_string (struct event_db *e, int64_t id,
+                       char out[EVENT_NAME_MAX]);
+
+/* The same; a note when there is none. */
 bool event_string (struct event_db *e, int64_t id, char out[EVENT_NAME_MAX]);
 
 /* A value as valid UTF-8, cut to fit. */
@@ -244,7 +253,12 @@ bool event_give_steps (struct event_db *e, bool times, bool extra);
 bool event_load_ops (struct event_db *e);
 
 /* Put the ops in order of start, once all are there. */
-bool event_order_ops (struct event_db *e);
+void event_order_ops (struct event_db *e);
+
+/* Of ops with one name and group on a device, iterations of a graph, the first
+ * counts.  Their devices are known, and they are in order.
+ */
+bool event_mark_again (struct event_db *e);
 struct event_op *event_add_op (struct event_db *e);
 
 /* Indexes of all ops in some order, to be freed; NULL without memory. */

@@ -36,6 +36,8 @@ static void meet_op (struct event_db *e, struct event_op *op,
 {
     int32_t device = (int32_t)task[3];
 
+    if (op->own_device)
+        return;
     if (e->marks) {             // its times are those of the tasks
         if (op->device == EVENT_NO_DEVICE) {
             op->start = task[1];
@@ -131,8 +133,11 @@ static void end_steps (struct event_db *e)
 bool event_join_connections (struct event_db *e)
 {
     struct by_connection j = { .e = e };
-    bool own = !e->marks && e->nops > 0 && e->ops[0].device >= 0, good;
+    bool own = true, good;
     int rc;
+
+    for (uint32_t i = 0; i < e->nops && own; i++)
+        own = e->ops[i].own_device;
 
     if ((rc = sorter_finish (e->api, &j.err)) < 0 ||
         (rc = sorter_finish (e->by_connection, &j.err)) < 0 ||

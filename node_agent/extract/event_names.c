@@ -174,7 +174,8 @@ void event_text (struct event_db *e, sqlite3_value *v, char *out, size_t max)
     free (fixed);
 }
 
-bool event_string (struct event_db *e, int64_t id, char out[EVENT_NAME_MAX])
+int event_find_string (struct event_db *e, int64_t id,
+                       char out[EVENT_NAME_MAX])
 {
     int rc;
 
@@ -182,17 +183,26 @@ bool event_string (struct event_db *e, int64_t id, char out[EVENT_NAME_MAX])
     if (!e->text &&
         !(e->text = event_query (e, "SELECT value FROM STRING_IDS "
                                     "WHERE id=?1")))
-        return false;
+        return -1;
     (void)sqlite3_reset (e->text);
     (void)sqlite3_bind_int64 (e->text, 1, id);
     rc = event_row (e, e->text);
-    if (rc == 0)
-        event_bad (e, "STRING_IDS", "a string is missing", id);
+    if (rc == 1 && sqlite3_column_type (e->text, 0) == SQLITE_NULL)
+        rc = 0;
     if (rc == 1)
         event_text (e, sqlite3_column_value (e->text, 0), out,
                     EVENT_NAME_MAX);
     (void)sqlite3_reset (e->text);
-    return e->how == READING_WHOLE;
+    return e->how == READING_WHOLE ? rc : -1;
+}
+
+bool event_string (struct event_db *e, int64_t id, char out[EVENT_NAME_MAX])
+{
+    int rc = event_find_string (e, id, out);
+
+    if (rc == 0)
+        event_bad (e, "STRING_IDS", "a string is missing", id);
+    return rc >= 0;
 }
 
 void event_group_key (const char *name, char out[CAPTURE_HASH_MAX])

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define NO_STRING (-1)
+
 struct event_op *event_add_op (struct event_db *e)
 {
     if (e->nops == e->ops_cap) {
@@ -47,14 +49,22 @@ void event_select (char *sql, size_t max, const char *const *names,
 enum { OP_ID, OP_NAME, OP_START, OP_END, OP_CONNECTION, OP_GROUP, OP_COUNT,
        OP_DATA, OP_DEVICE, OP_COLUMNS };
 
-static bool receives (struct event_db *e, int64_t name, bool *ret)
+static bool look_at_name (struct event_db *e, struct event_op *op)
 {
     char text[EVENT_NAME_MAX];
+    int rc = event_find_string (e, op->name, text);
 
-    if (!event_string (e, name, text))
-        return false;
-    *ret = strncmp (text, "hcom_receive", 12) == 0;
-    return true;
+    if (rc == 0)
+        event_bad (e, "COMMUNICATION_OP", "an op has no name", op->id);
+    op->receives = strncmp (text, "hcom_receive", 12) == 0;
+    return rc >= 0;
+}
+
+static int64_t string_id (sqlite3_stmt *st, int column)
+{
+    sqlite3_value *v = sqlite3_column_value (st, column);
+
+    return event_is_number (v) ? sqlite3_value_int64 (v) : NO_STRING;
 }
 
 static bool take_op (struct event_db *e, sqlite3_stmt *st)
@@ -75,16 +85,17 @@ static bool take_op (struct event_db *e, sqlite3_stmt *st)
     op->id = id;
     op->start = start;
     op->end = end;
-    op->name = sqlite3_column_int64 (st, OP_NAME);
-    op->group = sqlite3_column_int64 (st, OP_GROUP);
+    op->name = string_id (st, OP_NAME);
+    op->group = string_id (st, OP_GROUP);
     op->connection = sqlite3_column_int64 (st, OP_CONNECTION);
     if (bytes > 0 && count > 0 && count < 1e18)
         op->payload = count * bytes;
     if (sqlite3_column_type (st, OP_DEVICE) == SQLITE_INTEGER && device >= 0 &&
         device <= INT32_MAX)
         op->device = (int32_t)device;
+    op->own_device = op->device >= 0;
     return (op->device < 0 || event_note_device (e, device)) &&
-           receives (e, op->name, &op->receives);
+           look_at_name (e, op);
 }
 
 bool event_load_ops (struct event_db *e)
@@ -132,6 +143,8 @@ static int by_name (const void *pa, const void *pb, void *arg)
         return a->name < b->name ? -1 : 1;
     if (a->group != b->group)
         return a->group < b->group ? -1 : 1;
+    if (a->device != b->device)
+        return a->device < b->device ? -1 : 1;
     return i < j ? -1 : i > j;
 }
 
@@ -171,13 +184,16 @@ uint32_t *event_index_ops (struct event_db *e,
     return index;
 }
 
-/* Of ops with one name and group, iterations of a graph, the first counts. */
-bool event_order_ops (struct event_db *e)
+void event_order_ops (struct event_db *e)
+{
+    if (e->nops > 1)
+        qsort (e->ops, e->nops, sizeof (*e->ops), by_start);
+}
+
+bool event_mark_again (struct event_db *e)
 {
     uint32_t *index;
 
-    if (e->nops > 1)
-        qsort (e->ops, e->nops, sizeof (*e->ops), by_start);
     if (e->marks)
         return true;            // they get names by their order
     if (!(index = event_index_ops (e, by_name)))
@@ -186,7 +202,8 @@ bool event_order_ops (struct event_db *e)
         const struct event_op *before = &e->ops[index[i - 1]];
         struct event_op *op = &e->ops[index[i]];
 
-        op->again = op->name == before->name && op->group == before->group;
+        op->again = op->name == before->name && op->group == before->group &&
+                    op->device == before->device;
     }
     free (index);
     return true;

@@ -143,7 +143,8 @@ static bool load_sources (struct event_db *e, unsigned want)
     e->tasks = want & SET (TABLE_STEP) ||
                (want & COMM_TABLES && (e->has_ops || e->marks)) ||
                (want & SET (TABLE_OPERATOR) && e->has_compute);
-    return event_order_ops (e);
+    event_order_ops (e);
+    return true;
 }
 
 static bool make_sorters (struct event_db *e, bool tasks)

@@ -220,6 +220,35 @@ static void test_level0 (void **state)
     assert_non_null (strstr (event_capture ()->reason, "Level1"));
 }
 
+/* A process may use several devices, each of which has its ops. */
+static void test_devices (void **state)
+{
+    const struct task first[] = { OTHER (1, WAIT, 1000, 100) };
+    const struct task second[] = { OTHER (1, WAIT, 5000, 100) };
+
+    (void)state;
+    event_make ("");
+    event_put_op (1, "hcom_allReduce__612_0_1", 1000, 1200);
+    event_put_op (2, "hcom_allGather__612_1_1", 5000, 5300);
+    ADD (1, 1, first);
+    ADD (2, 2, second);
+    // an op that does not say where it is is where its tasks are
+    event_run ("ALTER TABLE COMMUNICATION_OP ADD COLUMN deviceId;"
+               "UPDATE COMMUNICATION_OP SET deviceId=3 WHERE opId=1");
+    event_read (NULL);
+    event_is_complete ();
+    event_has_line (TABLE_STEP, "3||0|0.5|0|0.5|3.8|4.3|0|0.5|0");
+    event_run ("UPDATE COMMUNICATION_OP SET deviceId=opId, opName=101");
+    event_read (NULL);
+    event_is_complete ();
+    assert_string_equal (
+        event_rows (TABLE_TIME),
+        "hcom_allReduce__612_0_1|" KEY "|1|0.0002|0|0.0001|0.0001|0.0001|step|"
+        "collective\n"
+        "hcom_allReduce__612_0_1|" KEY "|5|0.0003|0|0.0001|0.0001|0.0002|step|"
+        "collective\n");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +257,7 @@ int main (void)
         cmocka_unit_test (test_rdma_send),
         cmocka_unit_test (test_rdma_incomplete),
         cmocka_unit_test (test_masters),
+        cmocka_unit_test (test_devices),
         cmocka_unit_test (test_replay),
         cmocka_unit_test (test_level0),
     };

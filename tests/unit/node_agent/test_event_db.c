@@ -209,6 +209,36 @@ static void test_lost_rows (void **state)
     }
 }
 
+/* An op that nobody can name is none, and not one with a made up name. */
+static void test_lost_names (void **state)
+{
+    static const struct {
+        const char *sql, *reason;
+    } lost[] = {
+        { "UPDATE COMMUNICATION_OP SET opName=555",
+          "an op has no name (row 1); bad rows in all: 1" },
+        { "UPDATE STRING_IDS SET value=NULL WHERE id=101",
+          "an op has no name (row 1); bad rows in all: 1" },
+        { "INSERT INTO STRING_IDS VALUES (0, 'x');"
+          "UPDATE COMMUNICATION_OP SET opName=NULL",
+          "an op has no name (row 1); bad rows in all: 1" },
+        { "UPDATE COMMUNICATION_OP SET groupName=555",
+          "an op has no group (row 1); bad rows in all: 1" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (lost) / sizeof (lost[0]); i++) {
+        make_whole ();
+        event_run ("DELETE FROM STEP_TIME");    // all that happens is in one
+        event_run (lost[i].sql);
+        event_read (NULL);
+        assert_int_equal (event_capture ()->state, CAPTURE_PARTIAL);
+        assert_string_equal (event_rows (TABLE_TIME), "");
+        if (!strstr (event_capture ()->reason, lost[i].reason))
+            fail_msg ("%s", event_capture ()->reason);
+    }
+}
+
 /* An id is one, whatever the column's type says. */
 static void test_text_ids (void **state)
 {
@@ -298,6 +328,7 @@ int main (void)
         cmocka_unit_test (test_wrong_values),
         cmocka_unit_test (test_odd_values),
         cmocka_unit_test (test_lost_rows),
+        cmocka_unit_test (test_lost_names),
         cmocka_unit_test (test_text_ids),
         cmocka_unit_test (test_broken_file),
         cmocka_unit_test (test_overlapping_steps),

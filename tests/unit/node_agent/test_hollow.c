@@ -11,8 +11,8 @@
 #define STEPS(communication) \
     "INSERT INTO StepTraceTime VALUES (0, '7', 10, " communication ", 0, " \
     communication ", 1, 30, 0, 5, 1);"
-#define OP "INSERT INTO CommAnalyzerTime VALUES ('hcom_x__1_1_1', '1', 1, 2, 3," \
-    " 4, 5, 6, 'step7', 'collective');"
+#define OP "INSERT INTO CommAnalyzerTime VALUES ('hcom_x__1_1_1', '1', 1, 2," \
+    " 3, 4, 5, 6, 'step7', 'collective');"
 #define BAND "INSERT INTO CommAnalyzerBandwidth VALUES ('hcom_x__1_1_1', '1'," \
     " 'HCCS', 1, 2, 3, 0, 1, 1, 2, 'step7', 'collective');"
 
@@ -23,8 +23,8 @@
     "\"Communication Bandwidth Info\": {}}"
 #define CSV \
     "Device_id,Step,Computing,Communication(Not Overlapped),Overlapped," \
-    "Communication,Free,Stage,Bubble,Communication(Not Overlapped and Exclude " \
-    "Receive),Preparing\n0,7,10,20,0,20,1,30,0,20,1\n"
+    "Communication,Free,Stage,Bubble,Communication(Not Overlapped and " \
+    "Exclude Receive),Preparing\n0,7,10,20,0,20,1,30,0,20,1\n"
 
 static int setup (void **state)
 {
@@ -193,7 +193,8 @@ static void test_text (void **state)
     } bad[] = {
         { "{}", "it has no step" },
         { "{\"step7\": {}}", "step \"step7\" has no \"p2p\"" },
-        { "{\"step7\": {\"p2p\": {}}}", "step \"step7\" has no \"collective\"" },
+        { "{\"step7\": {\"p2p\": {}}}",
+          "step \"step7\" has no \"collective\"" },
         { "{\"step7\": {\"p2p\": {}, \"collective\": {}}}",
           "CommAnalyzerTime has no rows, but the steps communicate for 20 us" },
     };
