@@ -114,6 +114,8 @@ bool event_load_steps (struct event_db *e)
     }
     if (rc < 0 || e->how != READING_WHOLE)
         return false;
+    if (e->nsteps == 0 && e->bad_rows > 0)      // there is a schedule
+        return event_damage (e, "STEP_TIME has no step with proper times");
     e->nameless = e->nsteps == 0;
     if (e->nameless) {
         step = (struct event_step){ .host_start = INTERVALS_MIN,

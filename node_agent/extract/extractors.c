@@ -168,7 +168,10 @@ static void take_verdict (struct source *src, struct outcome *o, unsigned t,
     struct verdict *known = &o->tables[t];
 
     if (v->how == READING_ABSENT ||
-        (v->how == READING_DAMAGED && src->stale >> t & 1))
+        (v->how == READING_DAMAGED &&
+         (src->stale >> t & 1 ||
+          (known->how == READING_DAMAGED &&
+           strcmp (known->why.text, v->why.text) == 0))))
         return;                 // it gave nothing: keep what there is
     if (known->how == READING_DAMAGED && v->how == READING_WHOLE)
         o->before[t] = *known;

@@ -184,6 +184,29 @@ static void given (struct event_db *e, struct verdict *v, enum table_id table,
                                                 : READING_ABSENT;
 }
 
+/* At Level1 the tasks of ops are recorded, unless one rank has only itself. */
+static bool lost_levels (const struct event_db *e)
+{
+    const struct capture *c = e->src->capture;
+
+    return e->has_ops && !e->levels && c->world_size != 1 &&
+           (strcmp (c->level, "Level1") == 0 ||
+            strcmp (c->level, "Level2") == 0);
+}
+
+/* The verdict of what was computed of ops. */
+static struct verdict comm_verdict (const struct event_db *e)
+{
+    struct verdict v = { READING_WHOLE, { "" } };
+
+    if (lost_levels (e)) {
+        v.how = READING_DAMAGED;
+        (void)err_set (&v.why, EBADMSG, "%s: profiled at %s, but no task of an "
+                       "op is there", e->db->file.name, e->src->capture->level);
+    }
+    return v;
+}
+
 /* The tables that come of tasks. */
 static void give_tasks (struct event_db *e, unsigned want, struct verdict *v)
 {
@@ -204,7 +227,7 @@ static void give_tasks (struct event_db *e, unsigned want, struct verdict *v)
             return;
         for (unsigned t = 0; t < TABLE_COUNT; t++) {
             if (COMM_TABLES & want & SET (t))
-                v[t].how = READING_WHOLE;
+                v[t] = comm_verdict (e);
         }
     }
     if (e->want_operators && event_give_operators (e))
@@ -279,7 +302,7 @@ static void tell_limits (struct event_db *e, unsigned want)
         capture_reason (c, "of communication there are only marks: elapsed "
                         "times and payloads are known, waiting and links are "
                         "not");
-    else if (!e->levels)
+    else if (!e->levels && !lost_levels (e))
         capture_reason (c, "of communication only elapsed times and payloads "
                         "were recorded; Level1 has waiting and links");
     else if (e->no_master > 0)

@@ -239,6 +239,76 @@ static void test_lost_names (void **state)
     }
 }
 
+/* The file that says at which level it was profiled, "" to remove it. */
+static void put_level (const char *level)
+{
+    char path[512];
+    FILE *f;
+
+    (void)snprintf (path, sizeof (path), "%.*s/../profiler_info_0.json",
+                    (int)(strrchr (event_path (), '/') - event_path ()),
+                    event_path ());
+    if (!*level) {
+        assert_int_equal (unlink (path), 0);
+        return;
+    }
+    assert_non_null (f = fopen (path, "w"));
+    (void)fprintf (f, "{\"config\": {\"experimental_config\": "
+                   "{\"_profiler_level\": \"%s\"}}}", level);
+    assert_int_equal (fclose (f), 0);
+}
+
+/* Level0 has no tasks of ops; Level1 has, and lost them. */
+static void test_lost_levels (void **state)
+{
+    (void)state;
+    make_whole ();
+    event_run ("DELETE FROM STEP_TIME; DELETE FROM COMMUNICATION_TASK_INFO");
+    put_level ("Level0");
+    event_read (NULL);
+    event_is_complete ();
+    assert_non_null (strstr (event_capture ()->reason, "Level1 has waiting"));
+    put_level ("Level1");
+    event_read (NULL);
+    put_level ("");
+    assert_int_equal (event_capture ()->state, CAPTURE_PARTIAL);
+    assert_null (strstr (event_capture ()->reason, "Level1 has waiting"));
+    assert_non_null (strstr (event_capture ()->reason, "profiled at Level1, "
+                             "but no task of an op is there "
+                             "(CommAnalyzerTime, CommAnalyzerBandwidth, "
+                             "CommAnalyzerMatrix)"));
+    event_has_line (TABLE_TIME, "hcom_broadcast__1_1_1|" KEY "|1|0.0002|||||"
+                    "step|collective");
+}
+
+/* A schedule that makes no sense is no capture without one. */
+static void test_lost_steps (void **state)
+{
+    (void)state;
+    make_whole ();
+    event_run ("UPDATE STEP_TIME SET endNs=-1");
+    event_read (NULL);
+    assert_string_equal (event_rows (TABLE_STEP), "");
+    assert_string_equal (event_rows (TABLE_TIME), "");
+    assert_non_null (strstr (event_capture ()->reason,
+                             "STEP_TIME has no step with proper times"));
+}
+
+/* What two readers of one file say is the first one's. */
+static void test_garbage (void **state)
+{
+    FILE *f;
+
+    (void)state;
+    make_whole ();
+    assert_non_null (f = fopen (event_path (), "w"));
+    assert_true (fputs ("this is no database at all", f) >= 0);
+    assert_int_equal (fclose (f), 0);
+    event_read (NULL);
+    is_named ();
+    assert_string_equal (event_capture ()->source, "event_db");
+}
+
 /* An id is one, whatever the column's type says. */
 static void test_text_ids (void **state)
 {
@@ -329,6 +399,9 @@ int main (void)
         cmocka_unit_test (test_odd_values),
         cmocka_unit_test (test_lost_rows),
         cmocka_unit_test (test_lost_names),
+        cmocka_unit_test (test_lost_levels),
+        cmocka_unit_test (test_lost_steps),
+        cmocka_unit_test (test_garbage),
         cmocka_unit_test (test_text_ids),
         cmocka_unit_test (test_broken_file),
         cmocka_unit_test (test_overlapping_steps),
