@@ -13,7 +13,7 @@
 
 #define CAPTURE_NAME_MAX 256            // a directory's name
 #define CAPTURE_TEXT_MAX 64             // level, framework
-#define CAPTURE_SOURCE_MAX 128
+#define CAPTURE_SOURCE_MAX 256
 #define CAPTURE_REASON_MAX 768
 #define CAPTURE_HASH_MAX 24             // decimal digits of 64 bits
 #define CAPTURE_GROUPS_MAX 4096         // groups of one rank

@@ -431,7 +431,7 @@ static bool give_op (struct comm *c, uint32_t i)
         return rc == 0;
     if (c->op->step < 0 || c->op->again ||
         (e->marks && c->op->device < 0) ||
-        !event_step_wanted (e, (uint32_t)c->op->step))
+        !event_step_wanted (e, (uint32_t)c->op->step, c->want))
         return true;
     c->kind = kind_of (c->name);
     (void)event_step_name (e, (uint32_t)c->op->step, c->step);

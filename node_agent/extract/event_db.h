@@ -243,7 +243,8 @@ const char *event_step_name (const struct event_db *e, uint32_t step,
                              char out[32]);
 const char *event_step_id (const struct event_db *e, uint32_t step,
                            char out[32]);
-bool event_step_wanted (const struct event_db *e, uint32_t step);
+bool event_step_wanted (const struct event_db *e, uint32_t step,
+                        unsigned tables);
 
 /* StepTraceTime and StepExtra. */
 bool event_give_steps (struct event_db *e, bool times, bool extra);

@@ -146,12 +146,13 @@ const char *event_step_name (const struct event_db *e, uint32_t step,
     return out;
 }
 
-bool event_step_wanted (const struct event_db *e, uint32_t step)
+bool event_step_wanted (const struct event_db *e, uint32_t step,
+                        unsigned tables)
 {
     char text[32];
     const char *id = event_step_id (e, step, text);
 
-    return steps_wanted (e->src->steps, id, id ? strlen (id) : 0);
+    return source_wants (e->src, tables, id, id ? strlen (id) : 0);
 }
 
 /* ---- the host's calls in them ---- */
@@ -355,7 +356,7 @@ static bool give_row (struct sweep *w, uint32_t step, int64_t device)
     char text[32];
     const char *id = event_step_id (e, step, text);
 
-    if (!event_step_wanted (e, step))
+    if (!event_step_wanted (e, step, 1u << TABLE_STEP))
         return true;
     if (w->want_times) {
         put_times (e, s, &w->sums[step], &w->times);

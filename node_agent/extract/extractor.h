@@ -98,4 +98,13 @@ void read_marks (struct source *src, unsigned want, struct verdict *v,
 void read_analyzer_db (struct source *src, unsigned want, struct verdict *v,
                        struct err *err);
 
+/* The same, unless the event database has steps, of which this one tells
+ * nothing.
+ */
+void read_analyzer_first (struct source *src, unsigned want, struct verdict *v,
+                          struct err *err);
+
+/* Whether there is an event database that names steps. */
+bool event_db_has_steps (struct source *src);
+
 #endif

@@ -46,7 +46,7 @@ static const struct extractor extractors[] = {
       read_step_csv, true },
     { "communication_analyzer.db", "communication_analyzer.db",
       "communication_analyzer.db", COMM_TABLES, analyzer_db_is_there,
-      read_analyzer_db, true },
+      read_analyzer_first, true },
     { "text", "the text export", "op_statistic.csv", SET (TABLE_OPERATOR),
       NULL, read_op_statistic, true },
     { "text", "the text export", "api_statistic.csv", SET (TABLE_API), NULL,
@@ -56,6 +56,9 @@ static const struct extractor extractors[] = {
           SET (TABLE_MEMORY) | SET (TABLE_OPERATOR) | SET (TABLE_API) |
           SET (TABLE_LINK) | SET (TABLE_RANGE),
       has_event_db, read_event_db, false },
+    { "communication_analyzer.db", "communication_analyzer.db",
+      "communication_analyzer.db", COMM_TABLES, analyzer_db_is_there,
+      read_analyzer_db, true },
     { "text", "the text export", "memory_record.csv", SET (TABLE_MEMORY), NULL,
       read_memory_record, true },
     { "text", "the text export", "npu_module_mem.csv", SET (TABLE_MEMORY),
@@ -390,6 +393,24 @@ static void tell_missing (const struct source *src, unsigned table)
                         text_file (table));
 }
 
+/* Tables that have no steps, of which some were asked for. */
+static void tell_nameless (struct source *src)
+{
+    char names[128] = "";
+    size_t used = 0;
+
+    for (unsigned t = 0; t < TABLE_PROFILER_COUNT && used < sizeof (names);
+         t++) {
+        if (src->nameless >> t & 1 && src->rows[t] == 0)
+            used += (size_t)snprintf (names + used, sizeof (names) - used,
+                                      "%s%s", used ? ", " : "",
+                                      schema_table (t)->name);
+    }
+    if (used > 0)
+        capture_reason (src->capture, "its rows name no step, so none of them "
+                        "is of those that are wanted (%s)", names);
+}
+
 static void judge (struct source *src, const struct outcome *o)
 {
     struct capture *c = src->capture;
@@ -454,5 +475,6 @@ int extractors_run (struct source *src, struct err *err)
     name_sources (src->capture, &o);
     judge (src, &o);
     tell_detours (src->capture, &o);
+    tell_nameless (src);
     return 0;
 }

@@ -180,6 +180,13 @@ bool analyzer_db_is_there (const struct source *src, uint64_t *size)
     return source_has (comm_file_dir (src), FILE_NAME, size);
 }
 
+void read_analyzer_first (struct source *src, unsigned want, struct verdict *v,
+                          struct err *err)
+{
+    if (!event_db_has_steps (src))
+        read_analyzer_db (src, want, v, err);
+}
+
 void read_analyzer_db (struct source *src, unsigned want, struct verdict *v,
                        struct err *err)
 {

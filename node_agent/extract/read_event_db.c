@@ -378,6 +378,20 @@ static void read_tables (struct source *src, unsigned want, bool marks,
     event_fini (&e);
 }
 
+bool event_db_has_steps (struct source *src)
+{
+    struct event_db e = { .src = src, .how = READING_WHOLE };
+    bool any;
+
+    if (!src->event_db[0] || src->foreign_db ||
+        profiler_db_open (src, src->event_dir, src->event_db, &e.db, NULL) !=
+            READING_WHOLE)
+        return false;
+    any = any_row (&e, "STEP_TIME", "SELECT 1 FROM STEP_TIME LIMIT 1");
+    profiler_db_close (e.db);
+    return any;
+}
+
 void read_event_db (struct source *src, unsigned want, struct verdict *v,
                     struct err *err)
 {

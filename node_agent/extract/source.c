@@ -27,9 +27,13 @@ bool source_has (int dir, const char *name, uint64_t *size)
 bool source_wants (struct source *src, unsigned tables, const char *step,
                    size_t n)
 {
+    size_t size;
+
     if (steps_wanted (src->steps, step, n))
         return true;
+    (void)steps_id (step, n, &size);
     src->filtered |= tables;
+    src->nameless |= size == 0 ? tables : 0;
     return false;
 }
 

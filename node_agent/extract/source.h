@@ -54,6 +54,7 @@ struct source {
     double communication_us;    // sum over StepTraceTime; NaN: not read
     uint64_t rows[TABLE_COUNT]; // given to the sink and not forgotten
     unsigned filtered;          // tables of which steps were not wanted
+    unsigned nameless;          // those of them with rows of no step
     unsigned stale;             // tables of which an earlier source gave rows
                                 // and then was damaged: 1 << table_id
     int stopped;                // the error behind READING_STOPPED

@@ -2,6 +2,7 @@
  * msprof program, where they differ from torch_npu's
  */
 #include "capture_check.h"
+#include "../../maker/event_schema.h"
 
 #include <math.h>
 #include <sqlite3.h>
@@ -244,6 +245,50 @@ static void test_analyzer_steps (void **state)
     capture_fini (&k.c);
 }
 
+/* Beside it the event database of MindSpore has the steps that it lacks. */
+static void test_analyzer_and_events (void **state)
+{
+    static const char events[] =
+        EVENT_SCHEMA
+        "INSERT INTO STRING_IDS VALUES (101, 'hcom_broadcast__1_1_1');"
+        "INSERT INTO COMMUNICATION_OP VALUES (101, 1000, 1200, 1, 9, 1, 0, 0, "
+        "41, 0, 1000, 0);"
+        "INSERT INTO COMMUNICATION_TASK_INFO VALUES (0, 7, 3, 1, 9, 0, 99, 0, "
+        "4294967295, 99, 0, 99, 99, 1);"
+        "INSERT INTO TASK VALUES (1000, 1100, 3, 1, 7, 0, 0, 0, 0, 0, 0);";
+    static const char step[] = "INSERT INTO STEP_TIME VALUES (2, 500, 50000);";
+    struct steps_filter steps = { .nranges = 0 };
+    char sql[sizeof (events) + sizeof (step)];
+    struct kept k;
+
+    (void)state;
+    assert_int_equal (steps_parse ("2", &steps, NULL), 0);
+    put (MS, "profiler_info_0.json", "{\"ms_profiler_info\":{}}");
+    put_db (MS, OUT "communication_analyzer.db", analyzer_sql);
+    put_db (MS, OUT "ascend_mindspore_profiler_0.db", events);
+    read_it (&k, MS);
+    check_analyzer (&k);
+    assert_int_equal (k.c.state, CAPTURE_COMPLETE);
+    assert_string_equal (
+        k.c.source,
+        "CommAnalyzerTime=communication_analyzer.db,CommAnalyzerBandwidth="
+        "communication_analyzer.db,CommAnalyzerMatrix=communication_analyzer.db"
+        ",StepTraceTime=event_db");
+    capture_fini (&k.c);
+    read_steps (&k, MS, &steps);
+    assert_string_equal (k.text, "");
+    has (k.c.reason, "its rows name no step");
+    capture_fini (&k.c);
+    (void)snprintf (sql, sizeof (sql), "%s%s", events, step);
+    put_db (MS, OUT "ascend_mindspore_profiler_0.db", sql);
+    read_steps (&k, MS, &steps);
+    has (k.text, "0|hcom_broadcast__1_1_1|12345|1|");
+    has (k.text, "|step2|collective\n");
+    assert_string_equal (k.c.source, "event_db");
+    assert_string_equal (k.c.reason, "");
+    capture_fini (&k.c);
+}
+
 static void test_analyzer_damaged (void **state)
 {
     struct kept k;
@@ -414,6 +459,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         IN_TOP (test_mindspore),     IN_TOP (test_mindspore_renamed),
         IN_TOP (test_analyzer_db),   IN_TOP (test_analyzer_steps),
+        IN_TOP (test_analyzer_and_events),
         IN_TOP (test_analyzer_damaged), IN_TOP (test_msprof_text),
         IN_TOP (test_msprof_db),     IN_TOP (test_msprof_info),
         IN_TOP (test_msprof_devices), IN_TOP (test_cut),
