@@ -50,8 +50,9 @@ bool comm_tables_init (struct comm_tables *t, struct source *src,
     t->want = want;
     t->err = err;
     t->work = comm_work_create ();
-    t->folds[0] = matrix_fold_create ();
-    t->folds[1] = matrix_fold_create ();
+    t->room.left = MATRIX_ROOM;
+    t->folds[0] = matrix_fold_create (&t->room);
+    t->folds[1] = matrix_fold_create (&t->room);
     if (!t->work || !t->folds[0] || !t->folds[1] ||
         batch_init (&t->time, TABLE_TIME, err) < 0 ||
         batch_init (&t->bandwidth, TABLE_BANDWIDTH, err) < 0 ||

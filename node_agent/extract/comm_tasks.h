@@ -125,6 +125,7 @@ struct comm_tables {
     struct source *src;
     unsigned want;              // 1 << TABLE_TIME, _BANDWIDTH, _MATRIX
     struct batch time, bandwidth, matrix;
+    struct matrix_room room;
     struct matrix_fold *folds[2];       // p2p, collective
     struct comm_work *work;
     char step[64];              // of the links that are not folded yet

@@ -19,6 +19,7 @@
 
 #define MB 1e6                  // bytes of a MB
 #define US 1e3                  // ns of a us
+#define ROOM_LEAST (8u << 20)   // for folds, whatever room the ops take
 
 enum { KIND_P2P, KIND_COLLECTIVE, KINDS };      // in the profiler's order
 
@@ -31,6 +32,7 @@ struct comm {
     uint32_t ntasks, tasks_cap;
     struct comm_figures figures;        // what they come to
     struct batch times, bands, matrix;
+    struct matrix_room room;    // of the folds
     struct matrix_fold **folds; // of each step, two; NULL: none yet
     uint32_t *last;             // of each step: its last op
     int64_t task[6];            // of the sorter
@@ -227,15 +229,16 @@ static bool fold (struct comm *c, const struct comm_item *l)
 
     if (l->time > 0)
         r.bandwidth = units_round4 (l->size / l->time);
-    if (!*f && !(*f = matrix_fold_create ()))
+    if (c->e->many_links)
+        return true;
+    if (!*f && !(*f = matrix_fold_create (&c->room)))
         return event_no_memory (c->e);
     (void)snprintf (op, sizeof (op), "%s@%s", c->name, c->key);
     (void)snprintf (link, sizeof (link), "%" PRIu32 "-%" PRIu32,
                     (uint32_t)(l->key >> 32), (uint32_t)l->key);
-    if ((rc = matrix_fold_add (*f, &r)) == -E2BIG)
-        return event_damage (c->e, "more than %u links in one step",
-                             MATRIX_FOLD_RECORDS_MAX);
-    return rc == 0 || event_no_memory (c->e);
+    rc = matrix_fold_add (*f, &r);
+    c->e->many_links = rc == -E2BIG;
+    return rc == 0 || rc == -E2BIG || event_no_memory (c->e);
 }
 
 static bool fold_links (struct comm *c)
@@ -273,7 +276,7 @@ static bool end_step (struct comm *c, uint32_t step)
     for (c->kind = 0; c->kind < KINDS; c->kind++) {
         struct matrix_fold **f = &c->folds[step * KINDS + (uint32_t)c->kind];
 
-        if (*f && good)
+        if (*f && good && !c->e->many_links)
             good = matrix_fold_rows (*f, put_link, c) == 0;
         matrix_fold_destroy (*f);
         *f = NULL;
@@ -466,6 +469,14 @@ static bool give_ops (struct comm *c)
            flush (c, &c->matrix);
 }
 
+/* Ops and folds have their room together. */
+static size_t room_beside (const struct event_db *e)
+{
+    size_t ops = e->nops * sizeof (*e->ops);
+
+    return ops + ROOM_LEAST < MATRIX_ROOM ? MATRIX_ROOM - ops : ROOM_LEAST;
+}
+
 bool event_give_comm (struct event_db *e, unsigned want)
 {
     struct comm *c = calloc (1, sizeof (*c));
@@ -477,6 +488,7 @@ bool event_give_comm (struct event_db *e, unsigned want)
         return event_no_memory (e);
     c->e = e;
     c->want = want;
+    c->room.left = room_beside (e);
     if (!(c->work = comm_work_create ()))
         good = event_no_memory (e);
     else if ((rc = sorter_finish (e->op_tasks, &err)) < 0)

@@ -184,9 +184,14 @@ uint32_t *event_index_ops (struct event_db *e,
     return index;
 }
 
+/* Most databases have them in order; sorting takes room for each. */
 void event_order_ops (struct event_db *e)
 {
-    if (e->nops > 1)
+    uint32_t i = 1;
+
+    while (i < e->nops && by_start (&e->ops[i - 1], &e->ops[i]) <= 0)
+        i++;
+    if (i < e->nops)
         qsort (e->ops, e->nops, sizeof (*e->ops), by_start);
 }
 

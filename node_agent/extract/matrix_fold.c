@@ -13,7 +13,10 @@
 #include <strings.h>
 
 #define KIND_MAX 256            // bytes of an op's kind
-#define TEXT_BYTES_MAX (128u << 20)     // of all texts
+#define SLOTS_OF_TEXT 16u       // bytes, where half of them are free
+#define SORT_OF_RECORD 16u      // what qsort takes besides
+#define KEY_BYTES 32u           // of a new kind and group, or link of them
+#define BYTES_KEPT (1u << 20)   // for the records of the next step
 #define NEARLY_ZERO 1e-15       // the producer's limit for a time of 0
 
 /* Texts are kept once each: what repeats is all but the ops' names. */
@@ -26,6 +29,8 @@ struct record {
 };
 
 struct matrix_fold {
+    struct matrix_room *room;
+    size_t taken;               // of it
     struct record *records;
     size_t n, cap;
     char *bytes;                // of all texts, each with its NUL
@@ -35,7 +40,7 @@ struct matrix_fold {
     struct keymap keys, links;
 };
 
-struct matrix_fold *matrix_fold_create (void)
+struct matrix_fold *matrix_fold_create (struct matrix_room *room)
 {
     struct matrix_fold *f = calloc (1, sizeof (*f));
 
@@ -44,15 +49,42 @@ struct matrix_fold *matrix_fold_create (void)
     keymap_clear (&f->keys);
     keymap_clear (&f->links);
     f->used = 1;                // text 0 is none
+    f->room = room;
     return f;
+}
+
+static bool take_room (struct matrix_fold *f, size_t bytes)
+{
+    if (bytes > f->room->left)
+        return false;
+    f->room->left -= bytes;
+    f->taken += bytes;
+    return true;
+}
+
+/* Give all of it back. */
+static void give_room (struct matrix_fold *f)
+{
+    free (f->records);
+    free (f->bytes);
+    free (f->slots);
+    f->records = NULL;
+    f->bytes = NULL;
+    f->slots = NULL;
+    f->cap = f->bytes_cap = 0;
+    f->nslots = 0;
 }
 
 static void forget (struct matrix_fold *f)
 {
     keymap_clear (&f->keys);
     keymap_clear (&f->links);
-    if (f->ntexts > 0)
+    if (f->taken > BYTES_KEPT)
+        give_room (f);
+    else if (f->ntexts > 0)
         memset (f->slots, 0, f->nslots * sizeof (*f->slots));
+    f->room->left += f->taken;
+    f->taken = 0;
     f->ntexts = 0;
     f->used = 1;
     f->n = 0;
@@ -64,9 +96,8 @@ void matrix_fold_destroy (struct matrix_fold *f)
         return;
     keymap_fini (&f->keys);
     keymap_fini (&f->links);
-    free (f->records);
-    free (f->bytes);
-    free (f->slots);
+    give_room (f);
+    f->room->left += f->taken;
     free (f);
 }
 
@@ -125,8 +156,6 @@ static int add_text (struct matrix_fold *f, const char *s, size_t n,
 
     if (2 * f->ntexts >= f->nslots && more_slots (f) < 0)
         return -ENOMEM;
-    if (f->used + n + 1 > TEXT_BYTES_MAX)
-        return -E2BIG;
     if (f->used + n + 1 > f->bytes_cap) {
         size_t cap = f->bytes_cap ? 2 * f->bytes_cap : 16384;
         char *p;
@@ -140,6 +169,8 @@ static int add_text (struct matrix_fold *f, const char *s, size_t n,
     }
     at = slot_of (f, s, n);
     if (!f->slots[at]) {
+        if (!take_room (f, n + 1 + SLOTS_OF_TEXT))
+            return -E2BIG;
         memcpy (f->bytes + f->used, s, n);
         f->bytes[f->used + n] = '\0';
         f->slots[at] = (uint32_t)f->used;
@@ -203,7 +234,8 @@ static int take_op (struct matrix_fold *f, const char *op, struct record *r)
         (rc = add_text (f, group, ngroup, &r->group)) < 0 ||
         (rc = add_text (f, op, n, &r->op)) < 0)
         return rc;
-    return keymap_find (&f->keys, r->kind, r->group, &r->key_number, &is_new);
+    rc = keymap_find (&f->keys, r->kind, r->group, &r->key_number, &is_new);
+    return rc == 0 && is_new && !take_room (f, KEY_BYTES) ? -E2BIG : rc;
 }
 
 /* The texts of a record, and its place among kinds, groups and links. */
@@ -219,8 +251,9 @@ static int take_texts (struct matrix_fold *f, const struct matrix_record *in,
                                           strlen (in->transport),
                                           &r->transport)) < 0))
         return rc;
-    return keymap_find (&f->links, r->key_number, r->link, &r->link_number,
-                        &is_new);
+    rc = keymap_find (&f->links, r->key_number, r->link, &r->link_number,
+                      &is_new);
+    return rc == 0 && is_new && !take_room (f, KEY_BYTES) ? -E2BIG : rc;
 }
 
 int matrix_fold_add (struct matrix_fold *f, const struct matrix_record *in)
@@ -230,7 +263,8 @@ int matrix_fold_add (struct matrix_fold *f, const struct matrix_record *in)
                         .index = (uint32_t)f->n };
     int rc;
 
-    if (f->n == MATRIX_FOLD_RECORDS_MAX)
+    if (f->n == MATRIX_FOLD_RECORDS_MAX ||
+        !take_room (f, sizeof (r) + SORT_OF_RECORD))
         return -E2BIG;
     if (f->n == f->cap) {
         size_t cap = f->cap ? 2 * f->cap : 256;

@@ -41,11 +41,19 @@ bool matrix_row_put (struct batch *b, const struct matrix_row *m);
 
 struct matrix_fold;
 
-struct matrix_fold *matrix_fold_create (void);          // NULL: no memory
+/* Bytes that the folds of one reader may still take, about. */
+struct matrix_room {
+    size_t left;
+};
+
+#define MATRIX_ROOM (64u << 20)
+
+/* 'room' must outlive it.  NULL: no memory. */
+struct matrix_fold *matrix_fold_create (struct matrix_room *room);
 void matrix_fold_destroy (struct matrix_fold *f);       // f may be NULL
 
-/* Take a copy of the record.  0, -ENOMEM, or -E2BIG above the limit, or above
- * 128 MiB of texts, each of which is kept once.
+/* Take a copy of the record.  0, -ENOMEM, or -E2BIG above the limit, or without
+ * room; each text is kept once.
  */
 int matrix_fold_add (struct matrix_fold *f, const struct matrix_record *r);
 

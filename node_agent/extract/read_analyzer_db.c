@@ -21,6 +21,7 @@
 struct reader {
     struct source *src;
     struct profiler_db *db;
+    struct matrix_room room;
     struct matrix_fold *folds[2];       // p2p, and the others
     const char *type;                   // of the rows that are folded
 };
@@ -190,13 +191,13 @@ void read_analyzer_first (struct source *src, unsigned want, struct verdict *v,
 void read_analyzer_db (struct source *src, unsigned want, struct verdict *v,
                        struct err *err)
 {
-    struct reader r = { .src = src };
+    struct reader r = { .src = src, .room = { MATRIX_ROOM } };
     struct err why = { "" };
     enum reading how = profiler_db_open (src, comm_file_dir (src), FILE_NAME,
                                          &r.db, &why);
 
-    r.folds[0] = matrix_fold_create ();
-    r.folds[1] = matrix_fold_create ();
+    r.folds[0] = matrix_fold_create (&r.room);
+    r.folds[1] = matrix_fold_create (&r.room);
     if (how == READING_WHOLE && (!r.folds[0] || !r.folds[1])) {
         src->stopped = err_set (&why, ENOMEM, "no memory to read " FILE_NAME);
         how = READING_STOPPED;

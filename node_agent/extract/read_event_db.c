@@ -194,12 +194,16 @@ static bool lost_levels (const struct event_db *e)
             strcmp (c->level, "Level2") == 0);
 }
 
-/* The verdict of what was computed of ops. */
-static struct verdict comm_verdict (const struct event_db *e)
+/* The verdict of a table that was computed of ops. */
+static struct verdict comm_verdict (const struct event_db *e, unsigned table)
 {
     struct verdict v = { READING_WHOLE, { "" } };
 
-    if (lost_levels (e)) {
+    if (table == TABLE_MATRIX && e->many_links) {
+        v.how = READING_DAMAGED;
+        (void)err_set (&v.why, EBADMSG, "%s: more links in one step than can "
+                       "be folded", e->db->file.name);
+    } else if (lost_levels (e)) {
         v.how = READING_DAMAGED;
         (void)err_set (&v.why, EBADMSG, "%s: profiled at %s, but no task of an "
                        "op is there", e->db->file.name, e->src->capture->level);
@@ -227,7 +231,7 @@ static void give_tasks (struct event_db *e, unsigned want, struct verdict *v)
             return;
         for (unsigned t = 0; t < TABLE_COUNT; t++) {
             if (COMM_TABLES & want & SET (t))
-                v[t] = comm_verdict (e);
+                v[t] = comm_verdict (e, t);
         }
     }
     if (e->want_operators && event_give_operators (e))

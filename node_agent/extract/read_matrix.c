@@ -22,6 +22,7 @@
 struct reader {
     struct comm_file f;
     struct batch batch;
+    struct matrix_room room;
     struct matrix_fold *fold;
     struct matrix_fold *fold_p2p;       // of these ops, if types go by names
     bool retype;
@@ -134,8 +135,8 @@ static bool fold_link (struct reader *r, const struct matrix_row *m)
     int rc = matrix_fold_add (p2p ? r->fold_p2p : r->fold, &rec);
 
     if (rc == -E2BIG)
-        return scan_fail (&r->f.s, "more than %u links in one step",
-                          MATRIX_FOLD_RECORDS_MAX);
+        return scan_fail (&r->f.s, "more links in one step than can be "
+                          "folded");
     if (rc < 0)
         r->f.src->stopped = err_set (r->f.err, -rc, "no memory to read "
                                    FILE_NAME);
@@ -244,8 +245,9 @@ static enum reading read_file (struct source *src, struct err *err)
     enum reading how = READING_STOPPED;
 
     if (r) {
-        r->fold = matrix_fold_create ();
-        r->fold_p2p = matrix_fold_create ();
+        r->room.left = MATRIX_ROOM;
+        r->fold = matrix_fold_create (&r->room);
+        r->fold_p2p = matrix_fold_create (&r->room);
         r->retype = source_retypes (src);
         r->f.tables = 1u << TABLE_MATRIX;
     }

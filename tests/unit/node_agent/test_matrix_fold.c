@@ -8,6 +8,7 @@
 
 #include "extract/matrix_fold.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -84,7 +85,8 @@ static void test_worked_example (void **state)
         "hcom_batchSendRecv__128_3_1\n"
         "batchsendrecv-bottom3 1-1 LOCAL 8.388616 0.02484 337.706 "
         "hcom_batchSendRecv__128_5_1\n";
-    struct matrix_fold *f = matrix_fold_create ();
+    struct matrix_room room = { MATRIX_ROOM };
+    struct matrix_fold *f = matrix_fold_create (&room);
     char text[4096] = "";
 
     (void)state;
@@ -110,7 +112,8 @@ static void test_order (void **state)
         { "hcom_allReduce__1_1@" GROUP, "0-1", "SIO", 1, 1, 5 },
         { "hcom_allReduce__1_2@" GROUP, "0-1", "SIO", 2, 1, 5 },
     };
-    struct matrix_fold *f = matrix_fold_create ();
+    struct matrix_room room = { MATRIX_ROOM };
+    struct matrix_fold *f = matrix_fold_create (&room);
     char text[4096] = "";
 
     (void)state;
@@ -145,7 +148,8 @@ static void test_stop (void **state)
 {
     const struct matrix_record r = { "hcom_send__1_1@" GROUP, "0-1", "SIO",
                                      1, 1, 1 };
-    struct matrix_fold *f = matrix_fold_create ();
+    struct matrix_room room = { MATRIX_ROOM };
+    struct matrix_fold *f = matrix_fold_create (&room);
     int calls = 0;
 
     (void)state;
@@ -156,6 +160,40 @@ static void test_stop (void **state)
     matrix_fold_destroy (NULL);
 }
 
+static int skip_row (void *arg, const struct matrix_row *r)
+{
+    (void)arg;
+    (void)r;
+    return 0;
+}
+
+/* Folds share their room, so that memory has a bound: without any nothing is
+ * taken, and what is forgotten or destroyed gives it back.
+ */
+static void test_room (void **state)
+{
+    struct matrix_room room = { 1u << 16 };
+    struct matrix_fold *f = matrix_fold_create (&room);
+    struct matrix_fold *g = matrix_fold_create (&room);
+    struct matrix_record r = { .link = "0-1", .transport = "SIO" };
+    char op[64];
+    int rc = 0, n = 0;
+
+    (void)state;
+    r.op = op;
+    for (; rc == 0 && n < 5000; n++) {
+        (void)snprintf (op, sizeof (op), "hcom_send__1_%d@" GROUP, n);
+        rc = matrix_fold_add (n % 2 ? f : g, &r);
+    }
+    assert_int_equal (rc, -E2BIG);
+    assert_in_range (n, 300, 900);
+    assert_int_equal (matrix_fold_rows (f, skip_row, NULL), 0);
+    assert_int_equal (matrix_fold_add (f, &r), 0);
+    matrix_fold_destroy (f);
+    matrix_fold_destroy (g);
+    assert_int_equal (room.left, 1u << 16);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +201,7 @@ int main (void)
         cmocka_unit_test (test_worked_example),
         cmocka_unit_test (test_order),
         cmocka_unit_test (test_stop),
+        cmocka_unit_test (test_room),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
