@@ -66,7 +66,7 @@ struct event_op {
     int64_t start, end;         // of a mark: on the device, once joined
     int64_t began;              // first task of its masters; INT64_MAX: none
     int64_t connection;
-    int64_t name, group;        // ids of strings; of a mark: of 'marks'
+    uint32_t name, group;       // ids of strings; of a mark: of 'marks'
     double payload;             // bytes; NaN: not known
     int32_t device;             // or EVENT_NO_DEVICE, EVENT_DEVICES_SEVERAL
     int32_t step;               // -1: in none

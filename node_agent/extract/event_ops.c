@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define NO_STRING (-1)
+#define NO_STRING UINT32_MAX    // ids have 32 bits
 
 struct event_op *event_add_op (struct event_db *e)
 {
@@ -60,11 +60,12 @@ static bool look_at_name (struct event_db *e, struct event_op *op)
     return rc >= 0;
 }
 
-static int64_t string_id (sqlite3_stmt *st, int column)
+static uint32_t string_id (sqlite3_stmt *st, int column)
 {
     sqlite3_value *v = sqlite3_column_value (st, column);
+    int64_t id = event_is_number (v) ? sqlite3_value_int64 (v) : -1;
 
-    return event_is_number (v) ? sqlite3_value_int64 (v) : NO_STRING;
+    return id >= 0 && id < NO_STRING ? (uint32_t)id : NO_STRING;
 }
 
 static bool take_op (struct event_db *e, sqlite3_stmt *st)
