@@ -224,6 +224,12 @@ static unsigned not_whole (const struct outcome *o)
 
 /* ---- tables that are whole, but hollow ---- */
 
+/* It records no communication tables. */
+static bool is_level0 (const struct capture *c)
+{
+    return strcmp (c->level, "Level0") == 0;
+}
+
 /* Whether a table that the profiler made has no row, though the capture says
  * that it has to have some.  Of steps that are not wanted nothing is known.
  */
@@ -242,7 +248,7 @@ static bool is_hollow (const struct source *src, const struct outcome *o,
         return false;
     else if (t != TABLE_TIME)   // there need be none, if nothing was moved
         return is_hollow (src, o, TABLE_TIME, why);
-    else if (src->communication_us > 0)
+    else if (src->communication_us > 0 && !is_level0 (src->capture))
         (void)err_set (why, EBADMSG, "%s: %s has no rows, but the steps "
                        "communicate for %.0f us", by->file, name,
                        src->communication_us);
@@ -321,7 +327,7 @@ static bool expects_communication (const struct source *src,
 {
     const struct capture *c = src->capture;
 
-    if (strcmp (c->level, "Level0") == 0)
+    if (is_level0 (c))
         return false;           // its timeline has ops, but no tasks
     for (unsigned t = 0; t < TABLE_COUNT; t++) {
         if (COMM_TABLES & SET (t) && o->tables[t].how != READING_ABSENT)
@@ -438,7 +444,7 @@ static void judge (struct source *src, const struct outcome *o)
         c->state = CAPTURE_COMPLETE;
     else
         c->state = any ? CAPTURE_PARTIAL : CAPTURE_FAILED;
-    if (good && !comm && c->world_size != 1 && strcmp (c->level, "Level0") == 0)
+    if (good && !comm && c->world_size != 1 && is_level0 (c))
         capture_reason (c, "profiled at Level0, which has no communication "
                         "tables; Level1 has");
 }

@@ -183,6 +183,12 @@ static void test_truly_empty (void **state)
     capture_put (OUT "analysis.db", "");        // anew
     put_database (STEPS ("20") OP BAND);
     reads ("9", CAPTURE_COMPLETE, "0 0 0 0", "analysis.db", "");
+    capture_put (OUT "analysis.db", "");        // anew
+    put_database (STEPS ("20"));
+    capture_put ("profiler_info_0.json", "{\"config\": "
+                 "{\"experimental_config\": "
+                 "{\"_profiler_level\": \"Level0\"}}}");
+    reads (NULL, CAPTURE_COMPLETE, "0 0 0 1", "analysis.db", "at Level0");
 }
 
 /* The profiler writes both categories of a step, and no file without steps. */
