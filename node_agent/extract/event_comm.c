@@ -65,45 +65,6 @@ static bool flush_full (struct comm *c, struct batch *b)
 
 /* ---- steps ---- */
 
-/* The time as the profiler compares it: printed as a double of us, and read as
- * whole ns again.
- */
-static int64_t printed_ns (int64_t ns)
-{
-    double us = (double)ns / US, back = 0;
-    int64_t ret = ns;
-    char text[40];
-
-    for (int places = 0; places <= 3; places++) {
-        int n = snprintf (text, sizeof (text), "%.*f", places, us);
-
-        if (units_real (text, (size_t)n, &back) == 0 && back == us) {
-            (void)units_us_to_ns (text, (size_t)n, &ret);
-            break;
-        }
-    }
-    return ret;
-}
-
-/* When the op began: its masters' first task, where tasks say who they are. */
-static int64_t began (const struct event_db *e, const struct event_op *op)
-{
-    return e->has_masters && op->began != INT64_MAX ? op->began : op->start;
-}
-
-/* The first step, in the file's order, that holds the op's start. */
-static bool find_step (struct event_db *e, struct event_op *op)
-{
-    int64_t at = printed_ns (began (e, op));
-    uint32_t i = 0;
-
-    while (!e->nameless && i < e->nsteps &&
-           (e->steps[i].start > at || e->steps[i].end < at))
-        i++;
-    op->step = i < e->nsteps ? (int32_t)i : -1;
-    return event_charge (e, i / 16);
-}
-
 static bool find_steps (struct comm *c)
 {
     struct event_db *e = c->e;
@@ -115,7 +76,7 @@ static bool find_steps (struct comm *c)
     for (uint32_t i = 0; i < e->nops; i++) {
         struct event_op *op = &e->ops[i];
 
-        if (!find_step (e, op))
+        if (!event_find_step (e, op))
             return false;
         if (op->step >= 0)
             c->last[op->step] = i;
@@ -134,7 +95,7 @@ static void put_time (struct comm *c)
 
     b->text[TIME_OP][n] = batch_string (b, c->name);
     b->text[TIME_GROUP][n] = batch_string (b, c->key);
-    b->real[TIME_START][n] = (double)began (c->e, c->op) / US;
+    b->real[TIME_START][n] = (double)event_op_began (c->e, c->op) / US;
     b->real[TIME_ELAPSE][n] = f->elapse;
     b->real[TIME_TRANSIT][n] = known ? f->transit : NAN;
     b->real[TIME_WAIT][n] = known ? f->wait : NAN;

@@ -261,6 +261,12 @@ void event_order_ops (struct event_db *e);
  * counts.  Their devices are known, and they are in order.
  */
 bool event_mark_again (struct event_db *e);
+
+/* When the op began: its masters' first task, where tasks say who they are. */
+int64_t event_op_began (const struct event_db *e, const struct event_op *op);
+
+/* Its step: the first one, in the file's order, that holds the op's start. */
+bool event_find_step (struct event_db *e, struct event_op *op);
 struct event_op *event_add_op (struct event_db *e);
 
 /* Indexes of all ops in some order, to be freed; NULL without memory. */

@@ -1,12 +1,15 @@
 /* node_agent/extract/event_ops.c - communication ops of an event database */
 #include "extract/event_db.h"
 
+#include "base/units.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#define US 1e3                  // ns of a us
 #define NO_STRING UINT32_MAX    // ids have 32 bits
 
 struct event_op *event_add_op (struct event_db *e)
@@ -213,4 +216,43 @@ bool event_mark_again (struct event_db *e)
     }
     free (index);
     return true;
+}
+
+/* ---- their steps ---- */
+
+/* The time as the profiler compares it: printed as a double of us, and read as
+ * whole ns again.
+ */
+static int64_t printed_ns (int64_t ns)
+{
+    double us = (double)ns / US, back = 0;
+    int64_t ret = ns;
+    char text[40];
+
+    for (int places = 0; places <= 3; places++) {
+        int n = snprintf (text, sizeof (text), "%.*f", places, us);
+
+        if (units_real (text, (size_t)n, &back) == 0 && back == us) {
+            (void)units_us_to_ns (text, (size_t)n, &ret);
+            break;
+        }
+    }
+    return ret;
+}
+
+int64_t event_op_began (const struct event_db *e, const struct event_op *op)
+{
+    return e->has_masters && op->began != INT64_MAX ? op->began : op->start;
+}
+
+bool event_find_step (struct event_db *e, struct event_op *op)
+{
+    int64_t at = printed_ns (event_op_began (e, op));
+    uint32_t i = 0;
+
+    while (!e->nameless && i < e->nsteps &&
+           (e->steps[i].start > at || e->steps[i].end < at))
+        i++;
+    op->step = i < e->nsteps ? (int32_t)i : -1;
+    return event_charge (e, i / 16);
 }
