@@ -39,14 +39,16 @@ static void incoming_path (const struct store *s, const struct digest *id,
 int store_open_segment (struct store *s, int64_t n, struct err *err)
 {
     char path[PATH_MAX];
+    int fd;
 
+    store_segment_path (s->root, n, path);
+    fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+               FILEIO_FILE_MODE);
+    if (fd < 0)
+        return err_sys (err, errno, "cannot open %s", path);
     if (s->segment_fd >= 0)
         (void)close (s->segment_fd);
-    store_segment_path (s->root, n, path);
-    s->segment_fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
-                          FILEIO_FILE_MODE);
-    if (s->segment_fd < 0)
-        return err_sys (err, errno, "cannot open %s", path);
+    s->segment_fd = fd;
     s->segment = n;
     s->names_dirty = true;
     return 0;
@@ -54,9 +56,35 @@ int store_open_segment (struct store *s, int64_t n, struct err *err)
 
 /* ---- appending ---- */
 
+/* An empty one behind the one that is open, which stays if there is none. */
+static int open_next (struct store *s, struct err *err)
+{
+    int rc = FAULT ("aggregator.store.segment.open");
+
+    if (rc < 0)
+        return err_sys (err, -rc, "cannot open segment %" PRId64,
+                        s->segment + 1);
+    if ((rc = store_open_segment (s, s->segment + 1, err)) < 0)
+        return rc;
+    s->end = s->committed = 0;
+    s->distrusted = false;
+    return 0;
+}
+
+/* What was appended and not committed is cut off. */
+static void cut_off (struct store *s)
+{
+    if (s->end == s->committed)
+        return;
+    s->end = s->committed;
+    if (ftruncate (s->segment_fd, (off_t)s->end) < 0)
+        s->distrusted = true;
+}
+
 /* The one that is full counts as far as it was written. */
 static int next_segment (struct store *s, struct err *err)
 {
+    uint64_t end = s->end;
     int rc;
 
     if (s->nfull == STORE_FULL_MAX)
@@ -64,13 +92,17 @@ static int next_segment (struct store *s, struct err *err)
                         "ledger");
     if ((rc = FAULT ("aggregator.store.segment.full")) < 0 ||
         (rc = ftruncate (s->segment_fd, (off_t)s->end) < 0 ? -errno : 0) < 0 ||
-        (rc = fdatasync (s->segment_fd) < 0 ? -errno : 0) < 0)
+        (rc = fdatasync (s->segment_fd) < 0 ? -errno : 0) < 0) {
+        // it would succeed if it was tried again: an error is told only once
+        s->distrusted = true;
+        s->doomed = s->end != s->committed;
+        cut_off (s);
         return err_sys (err, -rc, "cannot fsync segment %" PRId64, s->segment);
-    if ((rc = store_open_segment (s, s->segment + 1, err)) < 0)
+    }
+    if ((rc = open_next (s, err)) < 0)
         return rc;
     s->full[s->nfull].segment = s->segment - 1;
-    s->full[s->nfull++].end = s->end;
-    s->end = s->committed = 0;
+    s->full[s->nfull++].end = end;
     return 0;
 }
 
@@ -85,8 +117,8 @@ static int write_record (struct store *s, struct record *r, const void *data,
         buf_fini (&head);
         return err_set (err, ENOMEM, "no memory for a record");
     }
-    rc = 0;
-    if (s->end > 0 && s->end + head.size + size > STORE_SEGMENT_MAX)
+    rc = s->distrusted ? open_next (s, err) : 0;
+    if (rc == 0 && s->end > 0 && s->end + head.size + size > STORE_SEGMENT_MAX)
         rc = next_segment (s, err);
     if (rc == 0) {
         if ((rc = FAULT ("aggregator.store.append.write")) == 0)
@@ -233,6 +265,9 @@ int store_sync (struct store *s, struct err *err)
     char path[PATH_MAX];
     int rc = 0;
 
+    if (s->doomed)
+        return err_set (err, EIO, "a segment of %s could not be fsynced: what "
+                        "was in it has to come again", s->root);
     if (s->segment_dirty) {
         if ((rc = FAULT ("aggregator.store.segment.fsync")) == 0 &&
             fdatasync (s->segment_fd) < 0)
@@ -274,23 +309,15 @@ void store_committed (struct store *s)
 }
 
 /* What was appended is cut off: a next life would take it for delivered.  A
- * segment whose fsync failed is not written to again: what the kernel has of
- * it in memory need not be what is on the disk.
+ * segment whose fsync failed is not written to again, the next write opens
+ * another one: what the kernel has of it in memory need not be what is on the
+ * disk.
  */
 void store_revert (struct store *s)
 {
     s->nfull = 0;
-    s->segment_dirty = false;
-    if (s->end == s->committed && !s->distrusted)
-        return;
-    s->end = s->committed;
-    if (ftruncate (s->segment_fd, (off_t)s->end) < 0)
-        s->distrusted = true;
-    // if there is no other one now, the next write says why
-    if (s->distrusted && store_open_segment (s, s->segment + 1, NULL) == 0) {
-        s->end = s->committed = 0;
-        s->distrusted = false;
-    }
+    s->segment_dirty = s->doomed = false;
+    cut_off (s);
 }
 
 int store_read (struct store *s, const struct digest *id,

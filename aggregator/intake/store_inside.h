@@ -19,9 +19,13 @@ struct store {
     size_t nfull;
     bool segment_dirty;         // written since the last store_sync
     bool names_dirty;           // a file was made or renamed
-    bool distrusted;            // an fsync of the segment failed
+    bool distrusted;            // an fsync of the segment failed: it is never
+                                // written to again
+    bool doomed;                // what was in it cannot be committed, whatever
+                                // is appended to another one
 };
 
+/* Open or make a segment; if that fails the one that is open stays so. */
 int store_open_segment (struct store *s, int64_t n, struct err *err);
 
 /* store_recover.c: what a former life left behind. */

@@ -1,4 +1,5 @@
 /* tests/unit/intake/test_store.c - where an aggregator's bytes are */
+#include "intake/store_inside.h"
 #include "ledger_check.h"
 
 static off_t segment_size (struct root *r)
@@ -62,6 +63,100 @@ static void test_revert (void **state)
     root_close (r);
     root_open (r);
     assert_int_equal (count_all (r).n, 1);
+}
+
+/* No segment 2 can be made while this is there. */
+static void block_segment (struct root *r, bool blocked)
+{
+    char path[PATH_MAX];
+
+    store_segment_path (r->dir, 2, path);
+    assert_int_equal (blocked ? mkdir (path, 0700) : rmdir (path), 0);
+}
+
+/* As if the segment had been filled and committed. */
+static void fill_segment (struct root *r)
+{
+    off_t size = STORE_SEGMENT_MAX - 8;
+
+    assert_int_equal (ftruncate (r->s->segment_fd, size), 0);
+    r->s->end = r->s->committed = (uint64_t)size;
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    assert_int_equal (ledger_set_segment (r->l, 1, (uint64_t)size, NULL), 0);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+}
+
+/* What failed once is tried again with every record: a store that had closed
+ * its segment before there was another one would take nothing any more.
+ */
+static void test_no_next_segment (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = true_item ("a", "waits");
+
+    fill_segment (r);
+    block_segment (r, true);
+    assert_int_equal (store_append (r->s, &a, "waits", 5, NULL), -EISDIR);
+    assert_int_equal (store_append (r->s, &a, "waits", 5, NULL), -EISDIR);
+    store_revert (r->s);
+    assert_int_equal (store_append (r->s, &a, "waits", 5, NULL), -EISDIR);
+    block_segment (r, false);
+    (void)enter (r, a, "waits");
+    root_close (r);
+    root_open (r);
+    assert_int_equal (count_all (r).n, 1);
+    check_bytes (r, &a.content, "waits");
+}
+
+/* A segment whose fsync failed takes nothing more, also if there is no other
+ * one at first.
+ */
+static void test_distrusted (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = true_item ("a", "first"), b = a;
+
+    assert_int_equal (store_append (r->s, &b, "first", 5, NULL), 0);
+    r->s->distrusted = true;
+    block_segment (r, true);
+    store_revert (r->s);
+    assert_int_equal (segment_size (r), 0);
+    assert_int_equal (store_append (r->s, &b, "first", 5, NULL), -EISDIR);
+    assert_int_equal (segment_size (r), 0);
+    block_segment (r, false);
+    (void)enter (r, a, "first");
+    assert_int_equal (segment_size (r), 0);
+    root_close (r);
+    root_open (r);
+    assert_int_equal (count_all (r).n, 1);
+    check_bytes (r, &a.content, "first");
+}
+
+/* An fsync that failed while a segment was filled dooms what was in it, though
+ * one that is tried again would succeed and the next record finds room.
+ */
+static void test_doomed (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = true_item ("a", "first");
+    int good, bad[2];
+
+    fill_segment (r);
+    r->s->end = r->s->committed - 100;      // of which 100 bytes are new
+    r->s->committed = r->s->end;
+    r->s->end += 100;
+    good = r->s->segment_fd;
+    assert_int_equal (pipe (bad), 0);       // can be neither cut nor synced
+    r->s->segment_fd = bad[1];
+    assert_true (store_append (r->s, &a, "first", 5, NULL) < 0);
+    (void)close (bad[0]);
+    (void)close (good);
+    assert_int_equal (store_append (r->s, &a, "first", 5, NULL), 0);
+    assert_int_equal (store_sync (r->s, NULL), -EIO);
+    store_revert (r->s);
+    assert_int_equal (store_append (r->s, &a, "first", 5, NULL), 0);
+    assert_int_equal (store_sync (r->s, NULL), 0);
+    assert_int_equal (r->s->segment, 2);
 }
 
 /* A segment that is shorter than the ledger knows: said, nothing is cut. */
@@ -147,6 +242,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_unacknowledged), ROOT_TEST (test_revert),
+        ROOT_TEST (test_no_next_segment), ROOT_TEST (test_distrusted),
+        ROOT_TEST (test_doomed),
         ROOT_TEST (test_short_segment), ROOT_TEST (test_ledger_gone),
         ROOT_TEST (test_incoming),
     };
