@@ -282,8 +282,9 @@ static void stop (struct aggregator *a)
 
 int aggregator_serve (const struct aggregator_options *opt)
 {
+    int64_t now = clock_mono_ns ();
     struct aggregator a = { .opt = opt, .build_fd = -1, .root_fd = -1,
-                            .began_ns = clock_mono_ns (),
+                            .began_ns = now, .alone_ns = now,
                             .floor = { .limit = opt->disk_floor } };
     struct err err = { "" };
     int rc;

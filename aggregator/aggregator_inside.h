@@ -66,6 +66,7 @@ struct aggregator {
     int build_rc;
     struct err build_err;
     // the end of a run
+    int64_t alone_ns;           // when somebody was last there, or to come
     struct served *over;        // the job whose result has been written
     bool resumed;               // a former life had agents
     bool closed;                // nothing more is taken in

@@ -67,6 +67,10 @@ static const struct option_spec options[] = {
     { "listen-fd", 0, OPTION_INT,
       offsetof (struct aggregator_options, listen_fd), "N", "-1", NULL, -1,
       65535, "A descriptor that is bound to the address and listening." },
+    { "launch-fd", 0, OPTION_INT,
+      offsetof (struct aggregator_options, launch_fd), "N", "-1", NULL, -1,
+      65535, "A pipe: while its other end is open, ranks may still be started, "
+      "however long a queue they wait in." },
 };
 
 static const struct command_spec command = {

@@ -6,6 +6,7 @@
 #include "result.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,6 +52,38 @@ static bool run_is_over (struct aggregator *a, struct served *s, int64_t now)
            waited >= (a->resumed ? REJOIN_NS : STRAGGLER_NS);
 }
 
+/* Whether there is a launcher, which may start ranks yet. */
+static bool is_launching (const struct aggregator *a)
+{
+    struct pollfd p = { .fd = (int)a->opt->launch_fd };
+
+    return p.fd >= 0 && poll (&p, 1, 0) == 0;
+}
+
+/* Whether no rank has reported, and for so long there was nobody who could: no
+ * launcher, and no agent that is not silent, or done.
+ */
+static bool nobody_comes (struct aggregator *a, const struct job *j,
+                          int64_t now)
+{
+    if (j->nranks > 0 || (j->nagents > 0 && !job_delivered (j)) ||
+        is_launching (a))
+        a->alone_ns = now;
+    return now - a->alone_ns > HELLO_LIMIT_NS;
+}
+
+static void log_nobody (const struct aggregator *a, const struct job *j)
+{
+    if (j->nagents == 0)
+        log_text (LOG_LEVEL_ERROR, "nobody", "no agent has said hello for "
+                  "%d s on %s: is a firewall in between?",
+                  (int)(HELLO_LIMIT_NS / NS_PER_S), a->opt->listen);
+    else
+        log_text (LOG_LEVEL_ERROR, "nobody", "no rank has reported, and the "
+                  "agents have been gone for %d s: have the wrappers died at "
+                  "once?", (int)(HELLO_LIMIT_NS / NS_PER_S));
+}
+
 void aggregator_check_run (struct aggregator *a, int64_t now)
 {
     struct served *s = aggregator_job (a, a->opt->job);
@@ -62,10 +95,8 @@ void aggregator_check_run (struct aggregator *a, int64_t now)
                   "%d s", (int)(SILENCE_LIMIT_NS / NS_PER_S));
     if (run_is_over (a, s, now)) {
         aggregator_start_build (a, s);
-    } else if (s->job.nagents == 0 && now - a->began_ns > HELLO_LIMIT_NS) {
-        log_text (LOG_LEVEL_ERROR, "nobody", "no agent has said hello for "
-                  "%d s on %s: is a firewall in between?",
-                  (int)(HELLO_LIMIT_NS / NS_PER_S), a->opt->listen);
+    } else if (nobody_comes (a, &s->job, now)) {
+        log_nobody (a, &s->job);
         aggregator_start_build (a, s);     // an empty roll, that says so
     }
 }

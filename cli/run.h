@@ -71,6 +71,8 @@ struct run {
     char server_secret[WORLD_KEY_SIZE];         // where the aggregator is
     pid_t parent;               // the launcher
     int listener;               // bound descriptor, -1: not ours
+    int launch[2];              // pipe to the aggregator, open while the
+                                // launcher runs; -1: there is none
     bool all_interfaces;        // other hosts may connect
     bool owns_aggregator;       // started here: waits for it and tells
     bool mpi_child;             // COMMAND calls MPI_Init itself

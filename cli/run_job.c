@@ -25,6 +25,7 @@
 #define START_AGAIN_NS (2 * NS_PER_S)   // it may have met one that was dying
 #define LINE_MAX_BYTES 512              // of a log's last line
 #define LISTEN_FD 3                     // where the aggregator finds its socket
+#define LAUNCH_FD 4                     // and the pipe that says who may come
 
 void run_new_job (char out[WORLD_TEXT_MAX])
 {
@@ -165,26 +166,24 @@ static char **clean_environment (void)
     return env;
 }
 
-/* In the grandchild: nothing of the wrapper's is kept but 'fd'. */
+/* In the grandchild: nothing of the wrapper's is kept but fds[0], as LISTEN_FD,
+ * and fds[1], as LAUNCH_FD; -1: none.
+ */
 static void become_daemon (const char *program, char **argv, char **env,
-                           int log, int fd)
+                           int log, const int fds[2])
 {
-    int null = open ("/dev/null", O_RDONLY);
+    int at[] = { open ("/dev/null", O_RDONLY), log, log, fds[0], fds[1] };
     sigset_t none;
 
     (void)sigemptyset (&none);
     (void)sigprocmask (SIG_SETMASK, &none, NULL);
-    if (fd >= 0) {
-        // out of the way of the numbers below
-        log = fcntl (log, F_DUPFD, 10);
-        null = fcntl (null, F_DUPFD, 10);
-        (void)dup2 (fd, LISTEN_FD);
-        (void)fcntl (LISTEN_FD, F_SETFD, 0);    // also if it was that one
-    }
-    (void)dup2 (null, STDIN_FILENO);
-    (void)dup2 (log, STDOUT_FILENO);
-    (void)dup2 (log, STDERR_FILENO);
-    (void)close_range (fd >= 0 ? LISTEN_FD + 1 : LISTEN_FD, ~0u, 0);
+    // out of the way of the numbers that they are to have
+    for (int i = 0; i <= LAUNCH_FD; i++)
+        at[i] = fcntl (at[i], F_DUPFD, 10);
+    (void)close_range (LISTEN_FD, 9, 0);
+    for (int i = 0; i <= LAUNCH_FD; i++)
+        (void)dup2 (at[i], i);
+    (void)close_range (LAUNCH_FD + 1, ~0u, 0);
     if (chdir ("/") == 0)
         (void)execve (program, argv, env);
     _exit (127);
@@ -192,7 +191,8 @@ static void become_daemon (const char *program, char **argv, char **env,
 
 /* Fork twice, so that nobody waits for it; its pid, or -errno. */
 static pid_t start_daemon (struct run *r, const char *program, char **argv,
-                           const char *logname, int fd, struct err *err)
+                           const char *logname, const int fds[2],
+                           struct err *err)
 {
     char path[PATH_MAX], **env = clean_environment ();
     int log, pipes[2];
@@ -210,7 +210,7 @@ static pid_t start_daemon (struct run *r, const char *program, char **argv,
         (void)setsid ();
         pid = fork ();
         if (pid == 0)
-            become_daemon (program, argv, env, log, fd);
+            become_daemon (program, argv, env, log, fds);
         _exit (write (pipes[1], &pid, sizeof (pid)) == sizeof (pid) ? 0 : 1);
     }
     (void)close (pipes[1]);
@@ -244,8 +244,9 @@ static void write_pid (const struct run *r)
 int run_start_aggregator (struct run *r, struct err *err)
 {
     char program[PATH_MAX], root[PATH_MAX], deadline[32], world[32], fd[16];
-    char listen[64], keys[PATH_MAX];
-    char *argv[24];
+    char listen[64], keys[PATH_MAX], launch[16];
+    const int fds[2] = { r->listener, r->launch[0] };
+    char *argv[26];
     int n = 0, rc = run_program ("rollcall-aggregator", program, err);
 
     if (rc < 0)
@@ -278,6 +279,11 @@ int run_start_aggregator (struct run *r, struct err *err)
     argv[n++] = world;
     argv[n++] = (char *)"--deadline";
     argv[n++] = deadline;
+    if (r->launch[0] >= 0) {
+        (void)snprintf (launch, sizeof (launch), "%d", LAUNCH_FD);
+        argv[n++] = (char *)"--launch-fd";
+        argv[n++] = launch;
+    }
     if (r->opt->raw)
         argv[n++] = (char *)"--raw";
     if (r->opt->only) {
@@ -294,7 +300,7 @@ int run_start_aggregator (struct run *r, struct err *err)
     }
     argv[n] = NULL;
     r->aggregator = start_daemon (r, program, argv, "aggregator.log",
-                                  r->listener, err);
+                                  fds, err);
     if (r->aggregator < 0)
         return r->aggregator;
     r->owns_aggregator = true;
@@ -376,7 +382,7 @@ int run_start_agent (struct run *r, struct err *err)
         argv[n++] = (char *)"--insecure";
     }
     argv[n] = NULL;
-    pid = start_daemon (r, program, argv, "agent.log", -1, err);
+    pid = start_daemon (r, program, argv, "agent.log", (int[]){ -1, -1 }, err);
     return pid < 0 ? (int)pid : 0;
 }
 

@@ -135,6 +135,7 @@ static void on_signal (struct launch *l)
     }
     if (l->launcher > 0 && waitpid (l->launcher, &status, WNOHANG) > 0) {
         l->launcher = 0;
+        (void)close (l->r->launch[1]);
         l->ended_ns = clock_mono_ns ();
         l->status = WIFSIGNALED (status) ? 128 + WTERMSIG (status)
                                          : WEXITSTATUS (status);

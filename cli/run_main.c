@@ -11,6 +11,8 @@
 #include "guard/release.h"
 #include "report/results.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -126,6 +128,8 @@ static int front_end (struct run *r)
     run_fill_bulletin (r, &b);
     if (!b.ok)
         return RUN_FAIL (EX_CANTCREAT, "%s", b.why);
+    if (pipe2 (r->launch, O_CLOEXEC) < 0)
+        return RUN_FAIL (EX_OSERR, "cannot make a pipe: %s", strerror (errno));
     if ((status = start_collection (r)) != 0)
         return status;
     print_job (r);
@@ -208,7 +212,8 @@ static int check_options (const struct run_options *opt)
 int main (int argc, char **argv)
 {
     struct run_options opt = { .out = NULL };
-    struct run r = { .opt = &opt, .listener = -1, .parent = getppid () };
+    struct run r = { .opt = &opt, .listener = -1, .launch = { -1, -1 },
+                     .parent = getppid () };
     struct err err = { "" };
     int rest, status;
 

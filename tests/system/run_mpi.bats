@@ -160,6 +160,35 @@ SCRIPT
     nothing_runs
 }
 
+# It would end after a minute without anybody, and what is delivered later would
+# come too late: test_aggregator_run shows that it waits for this pipe.
+@test "--launcher: its end is told to the aggregator, also to a second one" {
+    local first=none
+
+    # another aggregator than the first, with a pipe
+    waits_for_launcher ()
+    {
+        another=$(processes_named rollcall-aggregator)
+        [ "$another" != "$first" ] &&
+            [[ $(readlink "/proc/$another/fd/4") == pipe:* ]]
+    }
+    printf '#!/bin/sh\nuntil [ -e go ]; do sleep 0.05; done\nexec "$@"\n' \
+        >queue
+    chmod +x queue
+    "$ROLLCALL" run --text -o out --launcher "./queue mpirun -np 2" -- \
+        ./writer >log 2>&1 3>&- &
+    pid=$!
+    eventually waits_for_launcher
+    first=$another
+    kill -KILL "$first"
+    eventually waits_for_launcher
+    touch go
+    end_of "$pid"
+    expect_status 0
+    shows "2 of 2 present"
+    nothing_runs
+}
+
 @test "--launcher: the aggregator is killed, another goes on" {
     setup_mpi
     printf '#!/bin/sh\n>began.$MPI_RANK\n

@@ -47,7 +47,7 @@ void service_open (struct service *s)
     memset (a, 0, sizeof (*a));
     a->opt = &s->opt;
     a->root_fd = -1;
-    a->began_ns = clock_mono_ns ();
+    a->began_ns = a->alone_ns = clock_mono_ns ();
     a->build_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     a->loop = loop_create ();
     (void)snprintf (path, sizeof (path), "%s/ledger.db", s->root);
@@ -90,7 +90,7 @@ int service_setup (void **state)
     assert_int_equal (fileio_mkdirs (s->root, FILEIO_DIR_MODE, NULL), 0);
     s->opt = (struct aggregator_options){
         .root = s->root, .listen = "tcp://127.0.0.1:1", .listen_fd = -1,
-        .threads = 1, .deadline_ns = 3600 * NS_PER_S,
+        .launch_fd = -1, .threads = 1, .deadline_ns = 3600 * NS_PER_S,
     };
     now = s;
     service_open (s);

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static void rank_ended (struct service *s, unsigned peer, int64_t rank)
 {
@@ -36,13 +37,18 @@ static void deliver (struct service *s, unsigned peer, uint64_t item,
     assert_int_equal (service_said (s, MESSAGE_ACK), 1);
 }
 
-/* A run of one rank, which has delivered one capture. */
-static void begin_run (struct service *s)
+static void be_run (struct service *s)
 {
     s->opt.job = "j";
     s->opt.out = s->out;
     s->opt.run_dir = s->dir;
     s->opt.world_size = 1;
+}
+
+/* A run of one rank, which has delivered one capture. */
+static void begin_run (struct service *s)
+{
+    be_run (s);
     service_hello (s, 1, "j", 1);
     rank_ended (s, 1, 0);
     deliver (s, 1, 1, "first");
@@ -273,6 +279,78 @@ static void test_resumed (void **state)
     assert_false (job_is_whole (&s->a.over->job));
 }
 
+/* As if so many seconds of the run had passed. */
+static void turn_at (struct service *s, int64_t seconds)
+{
+    aggregator_check_run (&s->a, s->a.began_ns + seconds * NS_PER_S);
+}
+
+/* Nobody waits for a launcher, so it ends, with words. */
+static void test_nobody (void **state)
+{
+    struct service *s = *state;
+
+    be_run (s);
+    turn_at (s, 59);
+    assert_null (s->a.building);
+    turn_at (s, 61);
+    assert_non_null (s->a.building);
+    service_built (s);
+    assert_false (s->a.complete);
+}
+
+/* A job that waits in a queue for a day is not over: nothing that it delivers
+ * later would be taken in.  It is when nobody is to be started any more.
+ */
+static void test_queue (void **state)
+{
+    struct service *s = *state;
+    int launch[2];
+
+    be_run (s);
+    assert_int_equal (pipe (launch), 0);
+    s->opt.launch_fd = launch[0];
+    turn_at (s, 61);
+    turn_at (s, 86400);
+    assert_null (s->a.building);
+    (void)close (launch[1]);
+    turn_at (s, 86401);
+    turn_at (s, 86460);
+    assert_null (s->a.building);
+    turn_at (s, 86461);
+    assert_non_null (s->a.building);
+    service_built (s);
+    (void)close (launch[0]);
+}
+
+/* Its wrappers died before they had said what ranks they are: an agent that
+ * has no rank never says that it is done.
+ */
+static void test_no_ranks (void **state)
+{
+    struct service *s = *state;
+
+    be_run (s);
+    service_hello (s, 1, "j", 1);
+    turn_at (s, 59);
+    turn_at (s, 65);            // it is lost
+    assert_null (s->a.building);
+    turn_at (s, 90);
+    service_hello (s, 2, "j", 1);
+    s->a.jobs->job.agents[1].heard_ns = s->a.began_ns + 90 * NS_PER_S;
+    turn_at (s, 125);
+    turn_at (s, 149);
+    assert_null (s->a.building);
+    turn_at (s, 151);           // this one, too
+    turn_at (s, 209);
+    assert_null (s->a.building);
+    turn_at (s, 211);
+    assert_non_null (s->a.building);
+    service_built (s);
+    assert_non_null (s->a.over);
+    result_is (s, false, "its agent fell silent");
+}
+
 int main (void)
 {
 #define TEST(name) \
@@ -282,7 +360,8 @@ int main (void)
         TEST (test_raw_missing), TEST (test_all_there),
         TEST (test_offered_at_deadline), TEST (test_lost_agent),
         TEST (test_given_up), TEST (test_not_given_up),
-        TEST (test_last_notes), TEST (test_resumed),
+        TEST (test_last_notes), TEST (test_resumed), TEST (test_nobody),
+        TEST (test_queue), TEST (test_no_ranks),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
