@@ -323,13 +323,26 @@ int keyring_security (const char *dir, struct keyring *k,
 
 /* ---- changing ---- */
 
+/* Only public keys are there, and whoever serves need not be the one who says
+ * who may connect, who may be root: whatever the umask, all can read it that
+ * can enter 'dir'.
+ */
 static int make_place (const char *dir, const char *place, struct err *err)
 {
     char path[PATH_MAX];
+    struct stat st;
+    int rc;
 
     if (!fileio_join (path, sizeof (path), dir, place))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
-    return fileio_mkdirs (path, 0700, err);
+    if ((rc = fileio_mkdirs (dir, 0700, err)) < 0 ||
+        (rc = fileio_mkdirs (path, 0755, err)) < 0)
+        return rc;
+    if (stat (path, &st) == 0 && st.st_uid == geteuid () &&
+        (st.st_mode & 0055) != 0055 &&
+        chmod (path, (st.st_mode & 07777) | 0055) < 0)
+        return err_sys (err, errno, "cannot let others read %s", path);
+    return 0;
 }
 
 static int write_public (const char *path, const struct key_file *k,

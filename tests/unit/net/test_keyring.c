@@ -191,6 +191,70 @@ static void test_damaged (void **state)
     assert_int_equal (allowed (k.public_key, "n"), 0);
 }
 
+/* What the service that runs as another user than root makes of it. */
+static int allowed_to (uid_t user, const char *key)
+{
+    struct keyring *k;
+    char who[NET_WHO_MAX];
+    int rc;
+
+    assert_int_equal (seteuid (user), 0);
+    k = keyring_open ("keys");
+    assert_non_null (k);
+    rc = keyring_allow (k, key, who, NULL);
+    keyring_close (k);
+    assert_int_equal (seteuid (0), 0);
+    return rc;
+}
+
+/* root enrols and revokes for a service of another user: if that could not read
+ * what was made for it, it would have to refuse everybody.
+ */
+static void test_other_user (void **state)
+{
+    const uid_t user = 65534;
+    struct key_file kept, gone;
+    mode_t mask;
+
+    (void)state;
+    if (geteuid () != 0) {
+        print_message ("SKIPPED: only root can be another user\n");
+        skip ();
+    }
+    mask = umask (077);
+    assert_int_equal (chmod (dir, 0755), 0);
+    assert_int_equal (mkdir ("keys", 0700), 0);
+    assert_int_equal (chown ("keys", user, (gid_t)-1), 0);
+    assert_int_equal (key_make ("kept", &kept, NULL), 0);
+    assert_int_equal (key_make ("gone", &gone, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "kept", kept.public_key, -1,
+                                     NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "gone", gone.public_key, -1,
+                                     NULL), 0);
+    assert_int_equal (allowed_to (user, gone.public_key), 0);
+    // as a version made it that let only root read it
+    assert_int_equal (mkdir ("keys/revoked", 0700), 0);
+    assert_int_equal (keyring_revoke ("keys", "gone", NULL), 0);
+    assert_int_equal (allowed_to (user, gone.public_key), -EKEYREVOKED);
+    assert_int_equal (allowed_to (user, kept.public_key), 0);
+    (void)umask (mask);
+}
+
+/* But the directory, which has secrets, is its owner's. */
+static void test_modes (void **state)
+{
+    struct key_file k;
+    struct stat st;
+
+    (void)state;
+    assert_int_equal (key_make ("x", &k, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", k.public_key, -1, NULL), 0);
+    assert_int_equal (stat ("keys", &st), 0);
+    assert_int_equal (st.st_mode & 07777, 0700);
+    assert_int_equal (stat ("keys/enrolled", &st), 0);
+    assert_int_equal (st.st_mode & 07777, 0755);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +263,8 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_rotate_again, setup, teardown),
         cmocka_unit_test_setup_teardown (test_names, setup, teardown),
         cmocka_unit_test_setup_teardown (test_damaged, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_other_user, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_modes, setup, teardown),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
