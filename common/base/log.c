@@ -2,6 +2,7 @@
 #include "base/log.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -25,8 +26,10 @@ void log_setup (const char *prog, enum log_level least)
 
 static void put (struct logline *l, const char *s, size_t n)
 {
-    if (n > sizeof (l->text) - 1 - l->size)     // one byte for the newline
-        n = sizeof (l->text) - 1 - l->size;
+    // one byte is for the newline; no character is cut in two
+    l->full = l->full || n > sizeof (l->text) - 1 - l->size;
+    if (l->full)
+        return;
     memcpy (l->text + l->size, s, n);
     l->size += n;
 }
@@ -35,43 +38,43 @@ static bool needs_quotes (const char *s)
 {
     if (*s == '\0')
         return true;
-    for (; *s; s++) {
-        if ((unsigned char)*s <= ' ' || *s == '"' || *s == '=' || *s == '\\')
+    for (; *s; s += utf8_shown (s)) {
+        if (utf8_shown (s) == 0 || strchr (" \"=\\", *s))
             return true;
     }
     return false;
 }
 
-static void put_quoted (struct logline *l, const char *s)
+static void put_value (struct logline *l, const char *s)
 {
     char hex[5];
 
-    put (l, "\"", 1);
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\') {
+    for (size_t n; *s; s += n) {
+        if (*s == '"' || *s == '\\')
             put (l, "\\", 1);
-            put (l, s, 1);
-        } else if ((unsigned char)*s < ' ') {
-            (void)snprintf (hex, sizeof (hex), "\\x%02x", (unsigned char)*s);
-            put (l, hex, 4);
-        } else {
-            put (l, s, 1);
+        if ((n = utf8_shown (s)) > 0) {
+            put (l, s, n);
+            continue;
         }
+        (void)snprintf (hex, sizeof (hex), "\\x%02x", (unsigned char)*s);
+        put (l, hex, 4);
+        n = 1;
     }
-    put (l, "\"", 1);
 }
 
 void log_str (struct logline *l, const char *key, const char *value)
 {
+    const char *quote;
+
     if (!value)
         return;
+    quote = needs_quotes (value) ? "\"" : "";
     put (l, " ", 1);
     put (l, key, strlen (key));
     put (l, "=", 1);
-    if (needs_quotes (value))
-        put_quoted (l, value);
-    else
-        put (l, value, strlen (value));
+    put (l, quote, strlen (quote));
+    put_value (l, value);
+    put (l, quote, strlen (quote));
 }
 
 void log_int (struct logline *l, const char *key, int64_t value)

@@ -7,11 +7,13 @@
  *
  * writes  ts=2026-11-21T06:20:00.123Z level=info prog=rollcall-agent
  *         event=shipped capture=n0_7 rank=3
- * Only programs log; libraries return a 'struct err'.
+ * A value is quoted if it has to be; control characters, and bytes that are no
+ * UTF-8, are \xNN in it.  Only programs log; libraries return a 'struct err'.
  */
 #ifndef ROLLCALL_BASE_LOG_H
 #define ROLLCALL_BASE_LOG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stddef.h>
 
@@ -27,6 +29,7 @@ enum log_level {
 struct logline {
     enum log_level level;
     size_t size;
+    bool full;                  // the rest is left out
     char text[LOG_LINE_MAX];
 };
 

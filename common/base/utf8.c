@@ -81,13 +81,14 @@ size_t utf8_repair (const char *s, size_t n, char *out, uint64_t *bad)
     return used;
 }
 
-/* Whether the sequence of 'n' bytes is a control character: C0, DEL or C1. */
-static bool is_control (const char *p, size_t n)
+size_t utf8_shown (const char *p)
 {
     unsigned char c = (unsigned char)p[0];
+    size_t n = utf8_size (p);
+    bool control = (n == 1 && (c < 0x20 || c == 0x7f)) ||
+                   (n == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0);
 
-    return (n == 1 && (c < 0x20 || c == 0x7f)) ||
-           (n == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0);
+    return control ? 0 : n;
 }
 
 char *utf8_escape (const char *s, enum utf8_escape how, char *out)
@@ -95,17 +96,14 @@ char *utf8_escape (const char *s, enum utf8_escape how, char *out)
     char *to = out;
 
     while (*s) {
-        size_t n = utf8_size (s);
+        size_t n = utf8_shown (s);
 
         if (how == UTF8_LINES ? *s == '\n' : *s == '\\')
             to += sprintf (to, "%s", *s == '\n' ? "\n" : "\\\\");
-        else if (n > 0 && !is_control (s, n))
+        else if (n > 0)
             to = (char *)memcpy (to, s, n) + n;
         else if (*s == '\t' || *s == '\n')
             to += sprintf (to, "%s", *s == '\t' ? "\\t" : "\\n");
-        else if (n == 2)
-            to += sprintf (to, "\\x%02x\\x%02x", (unsigned char)s[0],
-                           (unsigned char)s[1]);
         else
             to += sprintf (to, "\\x%02x", (unsigned char)*s);
         s += n > 0 ? n : 1;

@@ -13,6 +13,9 @@
  */
 size_t utf8_size (const char *p);
 
+/* The same, but 0 for control characters (C0, DEL, C1), too. */
+size_t utf8_shown (const char *p);
+
 /* Write the code point; the number of bytes, at most 4. */
 size_t utf8_put (char *out, unsigned code);
 

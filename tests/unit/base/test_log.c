@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
+#include "base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +78,48 @@ static void test_quotes (void **state)
                          "f=\"\\x1b[2J\" g=caf\xc3\xa9\n");
 }
 
+/* A file name may have any bytes; a log is UTF-8, and no terminal is commanded:
+ * U+009B begins an escape sequence of its own.
+ */
+static void test_no_utf8 (void **state)
+{
+    struct logline l = log_line (LOG_LEVEL_INFO, "e");
+
+    (void)state;
+    log_str (&l, "a", "caf\xe9");
+    log_str (&l, "b", "\xc3");
+    log_str (&l, "c", "\xed\xa0\x80");      // half of a pair
+    log_str (&l, "d", "\x7f");
+    log_str (&l, "e", "\xc2\x9b\x32J");
+    assert_string_equal (written (&l),
+                         "level=info prog=unit event=e a=\"caf\\xe9\" "
+                         "b=\"\\xc3\" c=\"\\xed\\xa0\\x80\" d=\"\\x7f\" "
+                         "e=\"\\xc2\\x9b2J\"\n");
+}
+
+/* No character is cut in two at the end of a long line. */
+static void test_long_utf8 (void **state)
+{
+    char big[2 * LOG_LINE_MAX];
+    uint64_t bad = 0;
+
+    (void)state;
+    for (size_t i = 0; i + 3 < sizeof (big); i += 3)
+        memcpy (big + i, "\xe2\x82\xac", 4);
+    for (size_t skip = 0; skip < 3; skip++) {
+        char key[] = "abc", repaired[3 * LOG_LINE_MAX];
+        struct logline l = log_line (LOG_LEVEL_ERROR, "e");
+        const char *text;
+
+        key[skip + 1] = '\0';
+        log_str (&l, key, big);
+        text = written (&l);
+        (void)utf8_repair (text, strlen (text), repaired, &bad);
+        assert_true (strlen (text) > LOG_LINE_MAX - 100);
+        assert_int_equal (bad, 0);
+    }
+}
+
 static void test_level (void **state)
 {
     struct logline l;
@@ -120,6 +163,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_line),
         cmocka_unit_test (test_quotes),
+        cmocka_unit_test (test_no_utf8),
+        cmocka_unit_test (test_long_utf8),
         cmocka_unit_test (test_level),
         cmocka_unit_test (test_long),
     };
