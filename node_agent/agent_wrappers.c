@@ -73,6 +73,23 @@ int64_t agent_count_ranks (const struct agent *a)
     return n;
 }
 
+/* What is there, but not taken, may be what somebody looks for: if the clock was
+ * set back it is this job's.
+ */
+static void say_no_capture (struct agent *a, const struct local_rank *r,
+                            char *out, size_t size)
+{
+    size_t older = watch_count_older (a->watch);
+    int n = snprintf (out, size, "%.500s%sit wrote no capture below %.360s",
+                      r->text, r->text[0] ? "; " : "",
+                      r->dirs ? r->dirs : "its directories");
+
+    if (older > 0 && n > 0 && (size_t)n < size)
+        (void)snprintf (out + n, size - (size_t)n, " (captures that this "
+                        "host's clock says were last touched before COMMAND "
+                        "began, and that are left out: %zu)", older);
+}
+
 static void explain_rank (struct agent *a, struct local_rank *r)
 {
     const char *unsealed = r->capture_dir
@@ -91,9 +108,7 @@ static void explain_rank (struct agent *a, struct local_rank *r)
                         "its node for room: %.400s", r->text,
                         r->text[0] ? "; " : "", a->guard.why.text);
     else
-        (void)snprintf (text, sizeof (text), "%.500s%sit wrote no capture "
-                        "below %.400s", r->text, r->text[0] ? "; " : "",
-                        r->dirs ? r->dirs : "its directories");
+        say_no_capture (a, r, text, sizeof (text));
     (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_ENDED, r->status,
                      text);
 }

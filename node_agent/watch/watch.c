@@ -16,6 +16,7 @@ struct dir {
     bool large;
     int64_t since_ns;
     int64_t rank_hint;
+    size_t older;               // captures of the last search, left out
 };
 
 struct tracked {
@@ -82,6 +83,7 @@ int watch_add (struct watch *w, const char *path, bool large,
     d->large = large;
     d->since_ns = since_ns;
     d->rank_hint = rank_hint;
+    d->older = 0;
     w->ndirs++;
     return 0;
 }
@@ -209,7 +211,7 @@ static bool touched_since (const char *path, int64_t since_ns)
     return st.st_ctim.tv_sec * NS_PER_S + st.st_ctim.tv_nsec >= since_ns;
 }
 
-static int take_found (struct watch *w, const struct dir *d,
+static int take_found (struct watch *w, struct dir *d,
                        const struct found_list *list, int rc,
                        const struct err *why, int64_t mono_ns, struct err *err)
 {
@@ -219,12 +221,17 @@ static int take_found (struct watch *w, const struct dir *d,
         rc = note_problem (w, why->text);
     for (size_t i = 0; i < list->nproblems && rc == 0; i++)
         rc = note_problem (w, list->problems[i]);
+    d->older = 0;
     for (size_t i = 0; i < list->n && rc == 0; i++) {
         const char *path = list->items[i].path;
         struct tracked *t;
 
-        if (is_excluded (w, path) || !touched_since (path, d->since_ns))
+        if (is_excluded (w, path))
             continue;
+        if (!touched_since (path, d->since_ns)) {
+            d->older++;
+            continue;
+        }
         if (!(t = track (w, path)))
             return err_set (err, ENOMEM, "no memory to watch %s", path);
         if (t->rank_hint < 0)
@@ -239,7 +246,16 @@ static int take_found (struct watch *w, const struct dir *d,
     return rc;
 }
 
-static int scan_dir (struct watch *w, const struct dir *d, int64_t mono_ns,
+size_t watch_count_older (const struct watch *w)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->ndirs; i++)
+        n += w->dirs[i].older;
+    return n;
+}
+
+static int scan_dir (struct watch *w, struct dir *d, int64_t mono_ns,
                      struct err *err)
 {
     struct found_list list = { .n = 0 };

@@ -98,6 +98,12 @@ bool watch_is_collecting (const struct watch *w, int64_t since_ns);
 /* Captures below this directory, settled or not. */
 size_t watch_count_below (const struct watch *w, const char *dir);
 
+/* How many captures the last searches left out, since they were not touched
+ * since the 'since' of their directory: of another job, or the clock was set
+ * back.
+ */
+size_t watch_count_older (const struct watch *w);
+
 /* Hand this capture on again though it has not changed; NULL: all of them. */
 void watch_again (struct watch *w, const char *path);
 

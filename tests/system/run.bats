@@ -175,6 +175,11 @@ SCRIPT
     made=$(stat -c %Z rank_0_ascend_pt rank_1_ascend_pt | sort -n | tail -1)
     older () { printf -v now '%(%s)T' -1 && [ "$now" -gt $((made + 2)) ]; }
     eventually older
+    # if the clock was set back they are of this one, so they are told of
+    run mpirun_run 2 -- true
+    expect_status 65
+    roster_says 0 missing "last touched before COMMAND began"
+    roster_says 1 missing "and that are left out: 2)"
     run mpirun_run 2 -- ./writer .
     expect_status 0
     is "captures" 2 "$(sql "SELECT count(*) FROM Capture")"

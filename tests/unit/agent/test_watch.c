@@ -162,6 +162,9 @@ static void test_since (void **state)
     assert_int_equal (scan_at (f, 1, WALL), 0);
     assert_int_equal (f->settled, 0);
     assert_int_equal (watch_unsettled (f->w), 0);
+    // each search counts anew
+    assert_int_equal (scan_at (f, 2, WALL), 0);
+    assert_int_equal (watch_count_older (f->w), 1);
 }
 
 /* A directory that does not exist yet is no problem; one below it that cannot
