@@ -185,8 +185,9 @@ static int check_options (const struct run_options *opt)
     if (run_check_net (opt, &err) < 0)
         return RUN_FAIL (EXIT_USAGE, "%s", err.text);
     if (opt->job && !is_job_id (opt->job))
-        return RUN_FAIL (EXIT_USAGE, "--job: \"%s\" is not an id of letters, "
-                         "digits, '.', '_' and '-'", opt->job);
+        return RUN_FAIL (EXIT_USAGE, "--job: \"%s\" is not an id of less than "
+                         "%d letters, digits, '.', '_' and '-', the first no "
+                         "'.'", opt->job, WORLD_TEXT_MAX / 2);
     if (opt->release && !release_parse (opt->release,
                                         &(struct release_policy){ 0 }))
         return RUN_FAIL (EXIT_USAGE, "--release: one of never, shipped, "

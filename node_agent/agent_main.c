@@ -149,7 +149,8 @@ int main (int argc, char **argv)
         opt.watch.items[opt.watch.n++] = argv[rest];
     }
     if (!message_valid_name (opt.job))
-        return usage ("--job: a job's id has no slash in it");
+        return usage ("--job: a job's id has 1 to 255 bytes, no slash in it, "
+                      "and is not . or ..");
     if (!opt.key != !opt.server_key && !opt.insecure)
         return usage ("--key and --server-key belong together");
     if (opt.analyse_with && analyser_check_command (opt.analyse_with))

@@ -445,6 +445,20 @@ raw_captures ()
     nothing_runs
 }
 
+@test "a job's id that cannot be one is refused, for what is wrong with it" {
+    local job long
+
+    long=$(printf '%0300d' 0)
+    for job in a/b "$long" . .. ""; do
+        run "$AGENT" --once --state spool --job "$job" .
+        expect_status 2
+        shows "1 to 255 bytes, no slash in it, and is not . or .."
+    done
+    run "$ROLLCALL" run --job "$long" -- true
+    expect_status 2
+    shows "less than 128 letters"
+}
+
 @test "addresses that other hosts reach need --insecure, on both sides" {
     choose_port
     run timeout 20 "$AGGREGATOR" --root root --listen "tcp://*:$PORT"
