@@ -10,6 +10,7 @@
 #include "base/counter.h"
 #include "base/fileio.h"
 #include "base/log.h"
+#include "life.h"
 #include "net/keys.h"
 
 #include <errno.h>
@@ -23,9 +24,6 @@
 
 #define EX_GIVEN_UP 1                   // beside those of sysexits.h
 #define NICE 19                         // never in the job's way
-#define ALONE_LIMIT_NS (60 * NS_PER_S)  // a run's agent that no wrapper joins
-#define UNHEARD_LIMIT_NS (60 * NS_PER_S)        // of the aggregator, at first
-#define SILENT_LIMIT_NS (20 * NS_PER_S) // of it, when all is delivered
 #define CLOSED_LIMIT_NS (30 * NS_PER_S) // a backend that starts again, too,
                                         // closes what is there for a while
 #define STRAGGLER_NS (10 * NS_PER_S)    // for wrappers that start late
@@ -109,22 +107,14 @@ void agent_check_done (struct agent *a)
 /* Why this process has no purpose any more, or NULL. */
 static const char *useless (const struct agent *a, int64_t now)
 {
-    int64_t heard = ship_heard_ns (a->ship);
-    int64_t silent = now - (heard ? heard : a->began_ns);
-    bool waiting = a->ended_ns > 0 || a->opt->once;
+    const struct life l = {
+        .now_ns = now, .began_ns = a->began_ns,
+        .heard_ns = ship_heard_ns (a->ship), .ended_ns = a->ended_ns,
+        .deadline_ns = a->opt->deadline_ns, .run = a->opt->run_dir,
+        .once = a->opt->once, .joined = a->ranks, .done = a->done_said,
+    };
 
-    if (a->opt->run_dir && !a->ranks && now - a->began_ns > ALONE_LIMIT_NS)
-        return "no wrapper has joined";
-    if (waiting && heard == 0 && silent > UNHEARD_LIMIT_NS)
-        return "the aggregator cannot be reached: is a firewall in between?";
-    if (a->opt->once && silent > UNHEARD_LIMIT_NS)
-        return "the aggregator is gone; what was not delivered stays on disk";
-    if (a->done_said && silent > SILENT_LIMIT_NS)
-        return "everything is delivered and the aggregator is gone";
-    if (a->ended_ns > 0 && silent > SILENT_LIMIT_NS &&
-        now - a->ended_ns > a->opt->deadline_ns + SILENT_LIMIT_NS)
-        return "the aggregator is gone; what was not delivered stays on disk";
-    return NULL;
+    return life_useless (&l);
 }
 
 /* ---- the aggregator ---- */
