@@ -155,12 +155,13 @@ bool run_stays_here (const struct run_options *opt);
  */
 int run_bind (struct run *r, struct err *err);
 
-/* The first announced endpoint that answers into r->endpoint. */
+/* The first announced endpoint that answers into r->endpoint.  Behind
+ * --launcher an aggregator has to speak there: COMMAND may begin long after the
+ * one that was started for it.
+ */
 int run_probe (struct run *r, struct err *err);
 
-/* Whether the aggregator that was started here answers: it speaks first.  That
- * it can be connected to says nothing, the kernel does that for it.
- */
+/* Whether the aggregator that was started here answers. */
 bool run_answers (const struct run *r);
 
 /* An address and a port for the COMMANDs' own rendezvous. */

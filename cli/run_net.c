@@ -19,6 +19,7 @@
 #define BACKLOG 1024
 #define PROBE_MS 3000           // for one address to answer
 #define ANSWER_MS 1000          // for the first byte of an aggregator
+#define START_MS 20000          // the same, if it may be starting again
 #define PREFIX "tcp://"
 
 /* A listening socket on the port (0: any); -errno. */
@@ -211,26 +212,39 @@ void run_choose_master (struct run *r)
         (void)close (fd);
 }
 
-/* Whether something listens there: "tcp://ADDRESS:PORT". */
-static bool answers (const char *endpoint)
+/* An aggregator speaks first; that it can be connected to says nothing, the
+ * kernel does that for one that is gone, while others have its socket.
+ */
+static bool speaks (int fd, int ms)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    char byte;
+
+    return poll (&p, 1, ms) == 1 && recv (fd, &byte, 1, 0) == 1;
+}
+
+/* Whether something listens there: "tcp://ADDRESS:PORT", and speaks within this
+ * time (0: it need not).  -EHOSTUNREACH, or -ETIMEDOUT: it only listens.
+ */
+static int answers (const char *endpoint, int speak_ms)
 {
     char host[256];
     const char *at = endpoint + strlen (PREFIX), *port = strrchr (at, ':');
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list = NULL;
     struct pollfd p = { .events = POLLOUT };
     socklen_t size = sizeof (int);
-    int error = 1;
+    int error = EHOSTUNREACH;
 
     if (strncmp (endpoint, PREFIX, strlen (PREFIX)) != 0 || !port ||
         (size_t)(port - at) >= sizeof (host))
-        return false;
+        return -EHOSTUNREACH;
     (void)snprintf (host, sizeof (host), "%.*s", (int)(port - at), at);
     if (host[0] == '[') {
         memmove (host, host + 1, strlen (host));
         host[strcspn (host, "]")] = '\0';
     }
     if (getaddrinfo (host, port + 1, &hints, &list) != 0)
-        return false;
+        return -EHOSTUNREACH;
     p.fd = socket (list->ai_family,
                    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (p.fd >= 0) {
@@ -238,25 +252,38 @@ static bool answers (const char *endpoint)
             error = 0;
         else if (errno == EINPROGRESS && poll (&p, 1, PROBE_MS) == 1)
             (void)getsockopt (p.fd, SOL_SOCKET, SO_ERROR, &error, &size);
+        if (error == 0 && speak_ms > 0 && !speaks (p.fd, speak_ms))
+            error = ETIMEDOUT;
+        else if (error != 0)
+            error = EHOSTUNREACH;
         (void)close (p.fd);
     }
     freeaddrinfo (list);
-    return error == 0;
+    return -error;
 }
 
 int run_probe (struct run *r, struct err *err)
 {
+    // that of a front end began long before; a service may be busy
+    int speak_ms = r->opt->launched ? START_MS : 0, rc;
+    bool silent = false;
+
     for (const char *p = r->endpoints; *p;) {
         size_t n = strcspn (p, ",");
 
         if (n < sizeof (r->endpoint)) {
             memcpy (r->endpoint, p, n);
             r->endpoint[n] = '\0';
-            if (answers (r->endpoint))
+            if ((rc = answers (r->endpoint, speak_ms)) == 0)
                 return 0;
+            silent = silent || rc == -ETIMEDOUT;
         }
         p += n + (p[n] == ',');
     }
+    if (silent)
+        return err_set (err, ETIMEDOUT, "host %s can connect to %s, but no "
+                        "aggregator speaks there: has it died, or was it "
+                        "stopped?", r->host, r->endpoints);
     return err_set (err, EHOSTUNREACH, "host %s cannot reach the aggregator at "
                     "%s: is it on another host that listens on loopback only "
                     "(--interface), or is a firewall in between "
@@ -285,13 +312,10 @@ static int reach_own (const struct run *r)
 
 bool run_answers (const struct run *r)
 {
-    struct pollfd p = { .fd = reach_own (r), .events = POLLIN };
-    char byte;
-    bool yes;
+    int fd = reach_own (r);
+    bool yes = fd >= 0 && speaks (fd, ANSWER_MS);
 
-    if (p.fd < 0)
-        return false;
-    yes = poll (&p, 1, ANSWER_MS) == 1 && recv (p.fd, &byte, 1, 0) == 1;
-    (void)close (p.fd);
+    if (fd >= 0)
+        (void)close (fd);
     return yes;
 }

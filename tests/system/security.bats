@@ -444,6 +444,23 @@ stop_service_and ()                 # PID
     stop_service
 }
 
+# The front end keeps the socket of an aggregator that is gone, so that one can be
+# connected to: COMMAND would run, and nobody would collect anything.
+@test "behind --launcher a COMMAND does not begin where no aggregator speaks" {
+    local peer
+
+    setup_keys
+    "$WIRE_PEER" closer "$PORT" 1 >peer.log 2>&1 3>&- &
+    peer=$!
+    eventually listens "$PORT"
+    run timeout 60 "$ROLLCALL" run --launched --insecure --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" -- touch began
+    expect_status 69
+    shows "no aggregator speaks there"
+    [ ! -e began ]
+    wait "$peer"
+}
+
 # ---- limits ----
 
 @test "too few descriptors for the agents that may come: a warning" {
