@@ -61,15 +61,19 @@ static bool is_launching (const struct aggregator *a)
 }
 
 /* Whether no rank has reported, and for so long there was nobody who could: no
- * launcher, and no agent that is not silent, or done.
+ * launcher, and no agent that was heard.
  */
 static bool nobody_comes (struct aggregator *a, const struct job *j,
                           int64_t now)
 {
-    if (j->nranks > 0 || (j->nagents > 0 && !job_delivered (j)) ||
-        is_launching (a))
+    if (is_launching (a))
         a->alone_ns = now;
-    return now - a->alone_ns > HELLO_LIMIT_NS;
+    for (size_t i = 0; i < j->nagents; i++) {
+        if (j->agents[i].heard_ns > a->alone_ns)
+            a->alone_ns = j->agents[i].heard_ns;
+    }
+    return j->nranks == 0 && now - a->alone_ns > HELLO_LIMIT_NS &&
+           (j->nagents == 0 || job_delivered (j));
 }
 
 static void log_nobody (const struct aggregator *a, const struct job *j)

@@ -332,19 +332,12 @@ static void test_no_ranks (void **state)
 
     be_run (s);
     service_hello (s, 1, "j", 1);
-    turn_at (s, 59);
-    turn_at (s, 65);            // it is lost
-    assert_null (s->a.building);
-    turn_at (s, 90);
     service_hello (s, 2, "j", 1);
-    s->a.jobs->job.agents[1].heard_ns = s->a.began_ns + 90 * NS_PER_S;
-    turn_at (s, 125);
-    turn_at (s, 149);
+    s->a.jobs->job.agents[1].heard_ns = s->a.began_ns + 50 * NS_PER_S;
+    turn_at (s, 65);            // the first is lost
+    turn_at (s, 109);
     assert_null (s->a.building);
-    turn_at (s, 151);           // this one, too
-    turn_at (s, 209);
-    assert_null (s->a.building);
-    turn_at (s, 211);
+    turn_at (s, 111);           // the other one, too
     assert_non_null (s->a.building);
     service_built (s);
     assert_non_null (s->a.over);
