@@ -345,7 +345,9 @@ void analyser_tell (struct capture *c, const char *why, bool failed)
         capture_reason (c, failed ? "never analysed: %s"
                                   : "never analysed: there is no result, "
                                     "though %s", why);
-    } else if (failed && c->state != CAPTURE_COMPLETE) {
+    } else if (failed) {
+        if (c->state == CAPTURE_COMPLETE)
+            c->state = CAPTURE_PARTIAL; // what it has not written is missing
         capture_reason (c, "%s", why);
     }
 }

@@ -83,7 +83,7 @@ size_t analyser_room (size_t jobs, size_t running, uint64_t need,
 
 /* Put what came of its analysis into a capture that has been looked at: one
  * without results is raw for this reason; one that has some is told of a
- * failure.
+ * failure, and is partial then: nobody knows what else there would have been.
  */
 void analyser_tell (struct capture *c, const char *why, bool failed);
 

@@ -81,6 +81,22 @@ reason_of ()                        # RANK
     grep -q "^one$" out/cluster_analysis_output/analyses/*.log
 }
 
+# What a failed analysis has left may look whole, and lack half of the ops.
+@test "one that fails behind its results: they count, and are not whole" {
+    raw_job
+    programs
+    program late <<'SCRIPT'
+"$TEST_DIR/good" "$1"
+[ ! -e "$1/profiler_info_1.json" ] || { echo disk full; exit 3; }
+SCRIPT
+    analyze --analyse-with "$PWD/late"
+    expect_status 1
+    state_is 0 complete
+    state_is 1 partial
+    reason_has 1 "status 3" "disk full"
+    [ "$(sql "SELECT count(*) FROM StepTraceTime WHERE rank=1")" -gt 0 ]
+}
+
 @test "a program that ends well and does nothing; one that is not there" {
     raw_job
     analyze --analyse-with true

@@ -407,7 +407,9 @@ static void test_tell (void **state)
                 "never analysed: there is no result, though it ended");
     check_told (CAPTURE_PARTIAL, true, CAPTURE_PARTIAL, "first; it ended");
     check_told (CAPTURE_PARTIAL, false, CAPTURE_PARTIAL, "first");
-    check_told (CAPTURE_COMPLETE, true, CAPTURE_COMPLETE, "first");
+    check_told (CAPTURE_COMPLETE, true, CAPTURE_PARTIAL, "first; it ended");
+    check_told (CAPTURE_COMPLETE, false, CAPTURE_COMPLETE, "first");
+    check_told (CAPTURE_FAILED, true, CAPTURE_FAILED, "first; it ended");
 }
 
 int main (void)
