@@ -78,11 +78,14 @@ static int look_again (struct analysis *a)
 
     for (size_t i = 0; i < a->nraw && status == 0; i++) {
         size_t k = a->raw[i].index;
+        struct capture *c = &a->items[k].capture, before = *c;
 
-        capture_fini (&a->items[k].capture);
         status = look_at (a, k);
+        analyser_keep (c, &before);
+        a->items[k].skip = c->state != CAPTURE_COMPLETE;
         if (a->items[k].skip)
-            analyze_tell_raw (a, k, &a->items[k].capture);
+            analyze_tell_raw (a, k, c);
+        capture_fini (&before);
     }
     return status;
 }

@@ -345,10 +345,29 @@ void analyser_tell (struct capture *c, const char *why, bool failed)
         capture_reason (c, failed ? "never analysed: %s"
                                   : "never analysed: there is no result, "
                                     "though %s", why);
-    } else if (failed) {
+    } else if (failed || c->state == CAPTURE_FAILED) {
         if (c->state == CAPTURE_COMPLETE)
             c->state = CAPTURE_PARTIAL; // what it has not written is missing
         capture_reason (c, "%s", why);
+    }
+}
+
+void analyser_keep (struct capture *c, const struct capture *before)
+{
+    bool other = c->rank != CAPTURE_NO_RANK &&
+                 before->rank != CAPTURE_NO_RANK && c->rank != before->rank;
+
+    if (other) {
+        c->state = CAPTURE_FAILED;
+        capture_reason (c, "its analysis has put a capture of rank %lld in "
+                        "its place", (long long)c->rank);
+    }
+    if (c->rank == CAPTURE_NO_RANK || other) {
+        c->rank = before->rank;
+        c->device_id = before->device_id;
+        c->world_size = before->world_size;
+        memcpy (c->host, before->host, sizeof (c->host));
+        memcpy (c->host_uid, before->host_uid, sizeof (c->host_uid));
     }
 }
 

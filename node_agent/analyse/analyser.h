@@ -84,8 +84,15 @@ size_t analyser_room (size_t jobs, size_t running, uint64_t need,
 /* Put what came of its analysis into a capture that has been looked at: one
  * without results is raw for this reason; one that has some is told of a
  * failure, and is partial then: nobody knows what else there would have been.
+ * One that cannot be read is told in any case.
  */
 void analyser_tell (struct capture *c, const char *why, bool failed);
+
+/* An analysis may remove its capture, or put another in its place: of what was
+ * looked at again, 'c', let the rank and the host be those that it had before.
+ * What is of another rank now is a failed one.
+ */
+void analyser_keep (struct capture *c, const struct capture *before);
 
 /* The rows of the options that say how, for a struct with these members. */
 #define ANALYSER_OPTIONS(type) \

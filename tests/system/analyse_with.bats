@@ -97,6 +97,25 @@ SCRIPT
     [ "$(sql "SELECT count(*) FROM StepTraceTime WHERE rank=1")" -gt 0 ]
 }
 
+@test "one that removes, renames or replaces the capture: its rank is known" {
+    local what
+
+    for what in 'rm -r "$1"' 'mv "$1" "$1.moved"' \
+        'rm -r "$1"; ln -s "$TEST_DIR" "$1"' \
+        'rm -r "$1"; cp -r "${1%/*}"/node0_20003_* "$1"'; do
+        rm -rf job prepared
+        raw_job
+        programs
+        { echo '[ -e "$1/profiler_info_1.json" ] || exec "$TEST_DIR/good" "$1"'
+          echo "$what"; } | program takes
+        analyze --analyse-with "$PWD/takes"
+        expect_status 1
+        roster_is 0 present
+        roster_is 1 failed
+        reason_has 1 "its analysis ended with status"
+    done
+}
+
 @test "a program that ends well and does nothing; one that is not there" {
     raw_job
     analyze --analyse-with true

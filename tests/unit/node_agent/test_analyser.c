@@ -410,6 +410,37 @@ static void test_tell (void **state)
     check_told (CAPTURE_COMPLETE, true, CAPTURE_PARTIAL, "first; it ended");
     check_told (CAPTURE_COMPLETE, false, CAPTURE_COMPLETE, "first");
     check_told (CAPTURE_FAILED, true, CAPTURE_FAILED, "first; it ended");
+    check_told (CAPTURE_FAILED, false, CAPTURE_FAILED, "first; it ended");
+}
+
+static void check_kept (int64_t before, int64_t after, int64_t rank,
+                        const char *host, enum capture_state state)
+{
+    struct capture b, c;
+
+    capture_init (&b);
+    capture_init (&c);
+    c.state = CAPTURE_COMPLETE;
+    b.rank = before;
+    c.rank = after;
+    (void)snprintf (b.host, sizeof (b.host), "old");
+    (void)snprintf (c.host, sizeof (c.host), "new");
+    analyser_keep (&c, &b);
+    assert_int_equal (c.rank, rank);
+    assert_string_equal (c.host, host);
+    assert_int_equal (c.state, state);
+    capture_fini (&b);
+    capture_fini (&c);
+}
+
+/* A rank whose capture is gone is not lost, nor is it another one's. */
+static void test_keep (void **state)
+{
+    (void)state;
+    check_kept (3, 3, 3, "new", CAPTURE_COMPLETE);
+    check_kept (CAPTURE_NO_RANK, 3, 3, "new", CAPTURE_COMPLETE);
+    check_kept (3, CAPTURE_NO_RANK, 3, "old", CAPTURE_COMPLETE);
+    check_kept (3, 4, 3, "old", CAPTURE_FAILED);
 }
 
 int main (void)
@@ -421,7 +452,7 @@ int main (void)
         IN_TOP (test_reasons),             IN_TOP (test_locked),
         IN_TOP (test_destroy),             IN_TOP (test_none),
         IN_TOP (test_probe),               cmocka_unit_test (test_last_line),
-        cmocka_unit_test (test_tell),
+        cmocka_unit_test (test_tell),      cmocka_unit_test (test_keep),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
