@@ -123,6 +123,7 @@ struct kineto_header {
     struct kineto_group *groups;
     uint32_t ngroups;
     bool seen;                  // distributedInfo was there
+    bool devices;               // deviceProperties names one
     bool no_memory;
     char why[160];              // what is wrong with it, or ""
 };
@@ -164,6 +165,7 @@ struct kineto {
     uint64_t bad_at;            // byte of the first bad one
     bool full;                  // KINETO_KEPT_MAX was reached
     bool many_stretches;        // so was KINETO_STRETCHES
+    bool host_only;             // all was read, and there is no device
 };
 
 /* Room for one more element of 'size' bytes; NULL without memory (which stops

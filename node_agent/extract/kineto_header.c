@@ -172,6 +172,7 @@ static void take_devices (struct kineto_header *h, struct span value)
 
     if (value.n > INFO_MAX || !(j = json_parse (value.s, value.n, NULL)))
         return;                 // a name that is nice to have
+    h->devices = json_first (j) != NULL;
     copy_text (h->device, sizeof (h->device),
                json_get (json_first (j), "name"));
     json_free (j);

@@ -131,7 +131,7 @@ static bool whole_step (const struct kineto *k, const struct step *s,
 
 bool kineto_sum_steps (struct kineto *k)
 {
-    if (k->ngpu == 0)
+    if (k->host_only)
         return sum_host (k);
     for (size_t i = 0; i < k->ngpu; i++) {
         if (k->gpu[i].step != KINETO_NO_STEP)
@@ -168,7 +168,7 @@ static void put_step (const struct kineto *k, struct batch *b,
     int64_t alone = communication - overlapped;
     int64_t e2e = whole.end - whole.start;
     bool host = s->end != INT64_MIN && s->end != INT64_MAX;
-    double unknown = k->ngpu == 0 && k->many_stretches ? NAN : 0;
+    double unknown = k->host_only && k->many_stretches ? NAN : 0;
 
     b->real[STEP_DEVICE][row] = device_of (k);
     b->text[STEP_STEP][row] = step_text (b, s);
@@ -223,6 +223,8 @@ static bool emit (struct kineto *k, enum table_id table)
 
 bool kineto_emit_steps (struct kineto *k)
 {
+    if (k->ngpu == 0 && !k->host_only)
+        return true;            // there is a device of which nothing is known
     return emit (k, TABLE_STEP);
 }
 

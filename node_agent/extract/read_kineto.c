@@ -252,7 +252,7 @@ static bool emit (struct kineto *k)
            (!(k->want >> TABLE_RANGE & 1) || kineto_emit_ranges (k));
 }
 
-static void tell_doubts (const struct kineto *k)
+static void tell_doubts (const struct kineto *k, bool whole)
 {
     struct capture *c = k->src->capture;
 
@@ -261,11 +261,15 @@ static void tell_doubts (const struct kineto *k)
                         "than seven days, or have a time that is none, are "
                         "left out",
                         (unsigned long long)k->absurd);
-    if (k->ngpu == 0)
+    if (k->host_only)
         capture_reason (c, "no device was recorded: computing is the time of "
                         "host ops");
-    if (k->ngpu == 0 && k->many_stretches)
+    if (k->host_only && k->many_stretches)
         capture_reason (c, "and there are too many host ops to tell it");
+    if (k->ngpu == 0 && !k->host_only && k->events > 0)
+        capture_reason (c, "what the device did was not %s: nothing is known "
+                        "of what the steps are made of",
+                        whole ? "recorded" : "reached");
 }
 
 /* After the whole file, or what there is of it: 'whole' says which. */
@@ -280,6 +284,11 @@ static enum reading verdict (struct kineto *k, struct watched *file,
         err_set (k->err, EBADMSG, "%s: %llu events are malformed and left "
                  "out, the first at byte %llu", k->src->file,
                  (unsigned long long)k->bad, (unsigned long long)k->bad_at);
+        return READING_DAMAGED;
+    }
+    if (k->ngpu == 0 && k->nlaunches > 0) {
+        err_set (k->err, EBADMSG, "%s: there are %zu launches, and no event "
+                 "of the device", k->src->file, k->nlaunches);
         return READING_DAMAGED;
     }
     if (k->lost > 0) {
@@ -322,13 +331,15 @@ static enum reading read_open (struct kineto *k, struct watched *file)
         return READING_STOPPED;
     }
     whole = read_document (k);
+    k->host_only = whole && k->ngpu == 0 && k->nlaunches == 0 &&
+                   !k->header.devices;
     if (k->header.no_memory)
         k->src->stopped = err_set (k->err, ENOMEM, "no memory for groups");
     if (!k->src->stopped)
         (void)emit (k);
     how = verdict (k, file, whole);
     if (how != READING_STOPPED)
-        tell_doubts (k);
+        tell_doubts (k, whole);
     inflate_close (z);
     return how;
 }

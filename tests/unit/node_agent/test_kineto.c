@@ -263,9 +263,45 @@ static void test_truncated (void **state)
         partial += seen.capture.state == CAPTURE_PARTIAL;
         trace_seen_fini (&seen);
     }
-    assert_true (partial > sizeof (text) / 2);
+    assert_true (partial > sizeof (text) / 4);
     trace_read_bytes (NAME, text, sizeof (text) - 30, &seen);
     trace_has (&seen, "StepTraceTime|3|3|10.25|");
+    trace_seen_fini (&seen);
+}
+
+static void check_no_device (const char *text, enum capture_state state,
+                             const char *reason)
+{
+    read_text (text);
+    assert_int_equal (seen.capture.state, state);
+    trace_has (&seen, "StepExtra|NULL|3|1711964646000100|");
+    trace_has_not (&seen, "StepTraceTime");
+    trace_reason (&seen, reason);
+    assert_null (strstr (seen.capture.reason, "no device"));
+    trace_seen_fini (&seen);
+}
+
+#define BASE "\"baseTimeNanoseconds\": 1711964646000000000"
+#define HOST_STEP "\"traceEvents\": [" STEP ("3", "100", "50") "," \
+    EVENT ("cpu_op", "aten::mm", "1", "110", "10", "")
+
+/* A job with a device is none of gloo's, though none of the device's events is
+ * there: computing is not the time of host ops.
+ */
+static void test_no_device (void **state)
+{
+    (void)state;
+    check_no_device ("{" BASE "," HOST_STEP, CAPTURE_FAILED, "was not reached");
+    check_no_device ("{" BASE "," HOST_STEP "," LAUNCH ("101", "1") "]}",
+                     CAPTURE_FAILED, "1 launches, and no event");
+    check_no_device ("{" BASE "," HOST_STEP "], \"deviceProperties\": "
+                     "[{\"id\": 0}]}", CAPTURE_COMPLETE, "was not recorded");
+    read_text ("{" BASE "," HOST_STEP "], \"deviceProperties\": []}");
+    trace_has (&seen, "StepTraceTime|NULL|3|10|");
+    trace_reason (&seen, "no device was recorded");
+    trace_seen_fini (&seen);
+    read_text ("\xef\xbb\xbf{" BASE "," HOST_STEP "]}");
+    assert_null (strstr (seen.capture.reason, "device"));
     trace_seen_fini (&seen);
 }
 
@@ -449,6 +485,7 @@ int main (void)
         cmocka_unit_test (test_bad_header),
         cmocka_unit_test (test_quotes),
         cmocka_unit_test (test_truncated),
+        cmocka_unit_test (test_no_device),
         cmocka_unit_test (test_odd),
         cmocka_unit_test (test_no_trace),
         cmocka_unit_test (test_gzip),
