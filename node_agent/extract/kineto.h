@@ -55,7 +55,8 @@ struct gpu_event {
     uint32_t correlation, external;
     uint32_t record;            // index, or KINETO_NONE
     uint16_t step;              // index, or KINETO_NO_STEP
-    uint8_t kind, coll;         // enum gpu_kind, enum coll by its name
+    uint8_t kind, coll;         // enum gpu_kind, enum coll by its name, and
+                                // by its record behind kineto_resolve
 };
 
 struct launch {
@@ -217,6 +218,11 @@ bool kineto_emit_ranges (struct kineto *k);
 bool kineto_assign (struct kineto *k);
 const struct launch *kineto_launch (const struct kineto *k, uint32_t corr);
 uint16_t kineto_host_step (const struct kineto *k, int64_t ts);
+
+/* kineto_records.c: find the arguments of each kernel that communicates, and
+ * let its kind be theirs.  Behind kineto_assign.
+ */
+bool kineto_resolve (struct kineto *k);
 
 /* kineto_steps.c: what the steps are made of. */
 bool kineto_sum_steps (struct kineto *k);

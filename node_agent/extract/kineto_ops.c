@@ -1,120 +1,9 @@
-/* node_agent/extract/kineto_ops.c - the communication of a trace, op by op
- *
- * A trace says when an op ran and, mostly, what it moved, but in two places:
- * the device's kernel, and the host's record of what was asked for.
- */
+/* node_agent/extract/kineto_ops.c - the communication of a trace, op by op */
 #include "extract/kineto_ops.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-
-#define LOOK_BACK 64            // host ranges before a launch
-
-/* ---- which record is whose ---- */
-
-// qsort has no argument; a trace is read by one thread
-static _Thread_local const struct comm_record *sorted;
-
-static int by_external (const void *pa, const void *pb)
-{
-    uint32_t a = sorted[*(const uint32_t *)pa].external;
-    uint32_t b = sorted[*(const uint32_t *)pb].external;
-
-    return (a > b) - (a < b);
-}
-
-static int by_thread (const void *pa, const void *pb)
-{
-    const struct comm_record *a = &sorted[*(const uint32_t *)pa];
-    const struct comm_record *b = &sorted[*(const uint32_t *)pb];
-
-    if (a->tid != b->tid)
-        return a->tid < b->tid ? -1 : 1;
-    return (a->start > b->start) - (a->start < b->start);
-}
-
-static bool index_records (struct ops *o)
-{
-    const struct kineto *k = o->k;
-    size_t size = (k->nrecords + 1) * sizeof (uint32_t);
-
-    o->by_external = malloc (size);
-    o->by_thread = malloc (size);
-    if (!o->by_external || !o->by_thread) {
-        k->src->stopped = err_set (k->err, ENOMEM, "no memory for the "
-                                   "communication of a trace");
-        return false;
-    }
-    for (size_t i = 0; i < k->nrecords; i++) {
-        const struct comm_record *r = &k->records[i];
-
-        if (r->end == 0 || r->gloo)
-            continue;           // not of the host
-        o->by_thread[o->nthread++] = (uint32_t)i;
-        if (r->args && r->external > 0)
-            o->by_external[o->nexternal++] = (uint32_t)i;
-    }
-    sorted = k->records;
-    if (o->nthread > 1)
-        qsort (o->by_thread, o->nthread, sizeof (uint32_t), by_thread);
-    if (o->nexternal > 1)
-        qsort (o->by_external, o->nexternal, sizeof (uint32_t), by_external);
-    return true;
-}
-
-static const struct comm_record *find_external (const struct ops *o,
-                                                uint32_t external)
-{
-    const struct comm_record *r = o->k->records;
-    size_t low = 0, high = o->nexternal;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (r[o->by_external[middle]].external < external)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return external > 0 && low < o->nexternal &&
-                   r[o->by_external[low]].external == external
-               ? &r[o->by_external[low]] : NULL;
-}
-
-/* How much a host range tells. */
-static unsigned telling (const struct comm_record *r)
-{
-    return (r->args ? 4u : 0) + (r->in >= 0 ? 2u : 0) +
-           (r->coll != COLL_NONE && r->coll != COLL_OTHER ? 1u : 0);
-}
-
-/* The host range around a launch that tells most. */
-static const struct comm_record *find_around (const struct ops *o,
-                                              const struct launch *l)
-{
-    const struct comm_record *records = o->k->records, *best = NULL;
-    size_t low = 0, high = o->nthread;
-
-    while (low < high) {        // the first that begins later
-        size_t middle = low + (high - low) / 2;
-        const struct comm_record *r = &records[o->by_thread[middle]];
-
-        if (r->tid < l->tid || (r->tid == l->tid && r->start <= l->ts))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (unsigned i = 0; low > 0 && i < LOOK_BACK; i++) {
-        const struct comm_record *r = &records[o->by_thread[--low]];
-
-        if (r->tid != l->tid)
-            break;
-        if (r->end >= l->ts && (!best || telling (r) > telling (best)))
-            best = r;
-    }
-    return best;
-}
 
 /* ---- collecting ---- */
 
@@ -146,11 +35,6 @@ static void add_kernel (struct ops *o, const struct gpu_event *e)
 
     if (e->record != KINETO_NONE)
         op.record = &k->records[e->record];
-    else if (!(op.record = find_external (o, e->external)) && l)
-        op.record = find_around (o, l);
-    if (op.record && op.record->coll != COLL_NONE &&
-        op.record->coll != COLL_OTHER)
-        op.coll = op.record->coll;
     add_op (o, op);
 }
 
@@ -257,8 +141,6 @@ static bool emit (struct ops *o)
 {
     struct kineto *k = o->k;
 
-    if (!index_records (o))
-        return false;
     collect (o);
     if (o->n > 1)
         qsort (o->v, o->n, sizeof (*o->v), by_kind);
@@ -291,8 +173,6 @@ bool kineto_emit_ops (struct kineto *k)
     batch_fini (&o.time);
     batch_fini (&o.bandwidth);
     batch_fini (&o.matrix);
-    free (o.by_external);
-    free (o.by_thread);
     free (o.v);
     return !k->src->stopped;
 }

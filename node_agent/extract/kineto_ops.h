@@ -24,8 +24,6 @@ struct ops {
     struct kineto *k;
     struct op *v;
     size_t n, cap;
-    uint32_t *by_external, *by_thread;      // indices of records
-    size_t nexternal, nthread;
     uint64_t outside;           // of any step
     uint64_t ungrouped, unsized;
     struct batch time, bandwidth, matrix;

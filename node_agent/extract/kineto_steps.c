@@ -18,8 +18,7 @@ static void add_bubble (struct step *s, int64_t dur)
     s->bubble = s->bubble > INT64_MAX / 2 ? s->bubble : s->bubble + dur;
 }
 
-static void add_gpu (struct step *s, const struct gpu_event *e,
-                     const struct kineto *k)
+static void add_gpu (struct step *s, const struct gpu_event *e)
 {
     int64_t end = e->start + e->dur;
 
@@ -30,8 +29,7 @@ static void add_gpu (struct step *s, const struct gpu_event *e,
         interval_union_add (&s->communication, e->start, end);
     if (e->kind == GPU_COMPUTING || e->kind == GPU_COMMUNICATION)
         interval_union_add (&s->both, e->start, end);
-    if (e->record != KINETO_NONE &&
-        k->records[e->record].coll == COLL_RECEIVE)
+    if (e->kind == GPU_COMMUNICATION && e->coll == COLL_RECEIVE)
         add_bubble (s, e->dur);
 }
 
@@ -135,7 +133,7 @@ bool kineto_sum_steps (struct kineto *k)
         return sum_host (k);
     for (size_t i = 0; i < k->ngpu; i++) {
         if (k->gpu[i].step != KINETO_NO_STEP)
-            add_gpu (&k->steps[k->gpu[i].step], &k->gpu[i], k);
+            add_gpu (&k->steps[k->gpu[i].step], &k->gpu[i]);
     }
     return true;
 }
@@ -279,7 +277,7 @@ static void put_breakdown (const struct kineto *k, struct batch *b)
         uint16_t s = k->gpu[i].step;
 
         if (!filtered || (s != KINETO_NO_STEP && k->steps[s].wanted))
-            add_gpu (&all, &k->gpu[i], k);
+            add_gpu (&all, &k->gpu[i]);
     }
     if (!all.all.any)
         return;

@@ -243,8 +243,8 @@ static void take_header (struct kineto *k)
 static bool emit (struct kineto *k)
 {
     take_header (k);
-    return kineto_groups (k) && kineto_assign (k) && kineto_sum_steps (k) &&
-           kineto_emit_ops (k) &&
+    return kineto_groups (k) && kineto_assign (k) && kineto_resolve (k) &&
+           kineto_sum_steps (k) && kineto_emit_ops (k) &&
            (!(k->want >> TABLE_STEP & 1) || kineto_emit_steps (k)) &&
            (!(k->want >> TABLE_STEP_EXTRA & 1) || kineto_emit_extras (k)) &&
            (!(k->want >> TABLE_INFO & 1) || kineto_emit_info (k)) &&

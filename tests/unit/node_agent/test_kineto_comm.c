@@ -224,6 +224,22 @@ static void test_links (void **state)
     trace_seen_fini (&seen);
 }
 
+/* A receive is one wherever its arguments are. */
+static void test_host_receive (void **state)
+{
+    (void)state;
+    read_text (TRACE_HEAD (RANK1) STEP ("4", "100", "500") ","
+               HOST ("record_param_comms", "1", "100", "5",
+                     "\"External id\": 1" P2P ("recv", "Src Rank", "0")) ","
+               LAUNCH ("101", "1") "," LAUNCH ("102", "2") ","
+               KERNEL ("gemm", "150", "10", "2") ","
+               GPU_COMM ("ncclDevKernel_SendRecv", "200", "300", "1", "")
+               TRACE_TAIL);
+    trace_has (&seen, "CommAnalyzerTime|nccl_receive__227_0_1|");
+    trace_has (&seen, "StepTraceTime|3|4|10|300|0|300|40|50|300|0|50\n");
+    trace_seen_fini (&seen);
+}
+
 #define LIST30 "[0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, " \
     "32, 34, 36, 38, 40, 42, 44, 46, 48, 50, 52, 54, 56, 58, ...]"
 
@@ -327,6 +343,7 @@ int main (void)
         cmocka_unit_test (test_allreduce),
         cmocka_unit_test (test_seq),
         cmocka_unit_test (test_host_args),
+        cmocka_unit_test (test_host_receive),
         cmocka_unit_test (test_old),
         cmocka_unit_test (test_links),
         cmocka_unit_test (test_cut),

@@ -1,0 +1,160 @@
+/* node_agent/extract/kineto_records.c - which arguments are whose
+ *
+ * A trace says when a communication ran and, mostly, what it moved, but in two
+ * places: the device's kernel, and the host's record of what was asked for.
+ */
+#include "extract/kineto.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define LOOK_BACK 64            // host ranges before a launch
+
+struct records {
+    const struct kineto *k;
+    uint32_t *by_external, *by_thread;      // indices of those of the host
+    size_t nexternal, nthread;
+};
+
+// qsort has no argument; a trace is read by one thread
+static _Thread_local const struct comm_record *sorted;
+
+static int by_external (const void *pa, const void *pb)
+{
+    uint32_t a = sorted[*(const uint32_t *)pa].external;
+    uint32_t b = sorted[*(const uint32_t *)pb].external;
+
+    return (a > b) - (a < b);
+}
+
+static int by_thread (const void *pa, const void *pb)
+{
+    const struct comm_record *a = &sorted[*(const uint32_t *)pa];
+    const struct comm_record *b = &sorted[*(const uint32_t *)pb];
+
+    if (a->tid != b->tid)
+        return a->tid < b->tid ? -1 : 1;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+static bool of_host (const struct comm_record *r)
+{
+    return r->end != 0 && !r->gloo;
+}
+
+static bool index_records (struct records *o)
+{
+    const struct kineto *k = o->k;
+    size_t n = 1;
+
+    for (size_t i = 0; i < k->nrecords; i++)
+        n += of_host (&k->records[i]);
+    o->by_external = malloc (n * sizeof (uint32_t));
+    o->by_thread = malloc (n * sizeof (uint32_t));
+    if (!o->by_external || !o->by_thread) {
+        k->src->stopped = err_set (k->err, ENOMEM, "no memory for the "
+                                   "communication of a trace");
+        return false;
+    }
+    for (size_t i = 0; i < k->nrecords; i++) {
+        const struct comm_record *r = &k->records[i];
+
+        if (!of_host (r))
+            continue;
+        o->by_thread[o->nthread++] = (uint32_t)i;
+        if (r->args && r->external > 0)
+            o->by_external[o->nexternal++] = (uint32_t)i;
+    }
+    sorted = k->records;
+    if (o->nthread > 1)
+        qsort (o->by_thread, o->nthread, sizeof (uint32_t), by_thread);
+    if (o->nexternal > 1)
+        qsort (o->by_external, o->nexternal, sizeof (uint32_t), by_external);
+    return true;
+}
+
+static const struct comm_record *find_external (const struct records *o,
+                                                uint32_t external)
+{
+    const struct comm_record *r = o->k->records;
+    size_t low = 0, high = o->nexternal;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (r[o->by_external[middle]].external < external)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return external > 0 && low < o->nexternal &&
+                   r[o->by_external[low]].external == external
+               ? &r[o->by_external[low]] : NULL;
+}
+
+/* How much a host range tells. */
+static unsigned telling (const struct comm_record *r)
+{
+    return (r->args ? 4u : 0) + (r->in >= 0 ? 2u : 0) +
+           (r->coll != COLL_NONE && r->coll != COLL_OTHER ? 1u : 0);
+}
+
+/* The host range around a launch that tells most. */
+static const struct comm_record *find_around (const struct records *o,
+                                              const struct launch *l)
+{
+    const struct comm_record *records = o->k->records, *best = NULL;
+    size_t low = 0, high = o->nthread;
+
+    while (low < high) {        // the first that begins later
+        size_t middle = low + (high - low) / 2;
+        const struct comm_record *r = &records[o->by_thread[middle]];
+
+        if (r->tid < l->tid || (r->tid == l->tid && r->start <= l->ts))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (unsigned i = 0; low > 0 && i < LOOK_BACK; i++) {
+        const struct comm_record *r = &records[o->by_thread[--low]];
+
+        if (r->tid != l->tid)
+            break;
+        if (r->end >= l->ts && (!best || telling (r) > telling (best)))
+            best = r;
+    }
+    return best;
+}
+
+/* The record of a kernel, and what that says it is. */
+static void resolve (const struct records *o, struct gpu_event *e)
+{
+    const struct comm_record *r, *all = o->k->records;
+    const struct launch *l;
+
+    if (e->record == KINETO_NONE) {
+        r = find_external (o, e->external);
+        if (!r && (l = kineto_launch (o->k, e->correlation)))
+            r = find_around (o, l);
+        if (!r)
+            return;
+        e->record = (uint32_t)(r - all);
+    }
+    r = &all[e->record];
+    if (r->coll != COLL_NONE && r->coll != COLL_OTHER)
+        e->coll = r->coll;
+}
+
+bool kineto_resolve (struct kineto *k)
+{
+    struct records o = { .k = k };
+    bool good = index_records (&o);
+
+    for (size_t i = 0; i < k->ngpu && good; i++) {
+        if (k->gpu[i].kind == GPU_COMMUNICATION)
+            resolve (&o, &k->gpu[i]);
+    }
+    free (o.by_external);
+    free (o.by_thread);
+    return good;
+}
