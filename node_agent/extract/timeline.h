@@ -121,6 +121,7 @@ struct timeline {
     size_t names_used, names_cap;
     struct timeline_kernel *kernels;
     struct timeline_range *ranges;
+    uint32_t nranges;
     uint64_t rows, tasks;
     struct sorter *log;         // of tasks above those that are kept, or NULL
     struct err why;             // what it said when it failed

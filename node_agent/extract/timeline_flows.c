@@ -34,6 +34,7 @@ void flows_clear (struct flows *f)
 {
     memset (f->slots, 0, f->cap * sizeof (*f->slots));
     f->used = 0;
+    f->any = false;
     for (uint32_t i = 0; i < f->nsteps; i++)
         f->steps[i].launched = false;
 }
@@ -217,6 +218,7 @@ static void complete (struct flows *f, uint64_t id)
     uint64_t old[4] = { 0 };
     unsigned nold = 0;
 
+    f->any = true;
     // steps follow each other: at most two touch
     for (uint32_t i = n; i > 0 && i + 2 > n; i--) {
         struct flow_step *s = &f->steps[i - 1];

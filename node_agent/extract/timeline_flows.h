@@ -42,6 +42,7 @@ struct flows {
     uint32_t nsteps, step_cap;
     struct flow *slots;
     uint32_t cap, used;
+    bool any;                   // there was a whole one, in a step or not
 };
 
 int flows_init (struct flows *f);       // 0 or -ENOMEM
@@ -60,7 +61,14 @@ void flows_extend (struct flows *f, uint64_t id, int64_t end);
 /* Forget all but the steps' host ranges. */
 void flows_clear (struct flows *f);
 
-/* Set start and end of all steps: of the host where nothing was launched. */
+/* Set start and end of all steps: of the host if there are no flows at all. */
 void flows_ranges (struct flows *f);
+
+/* Whether the device has the step: not, if others have flows and it has none.
+ */
+static inline bool flows_has (const struct flows *f, uint32_t step)
+{
+    return f->steps[step].launched || !f->any;
+}
 
 #endif

@@ -19,17 +19,20 @@ static int by_start (const void *pa, const void *pb)
 
 static int make_ranges (struct timeline *t)
 {
-    uint32_t n = t->flows.nsteps;
+    uint32_t n = 0;
     struct timeline_range *r;
 
     flows_ranges (&t->flows);
     free (t->ranges);
-    r = t->ranges = calloc ((size_t)n + 1, sizeof (*r));
+    r = t->ranges = calloc ((size_t)t->flows.nsteps + 1, sizeof (*r));
     if (!r)
         return -ENOMEM;
-    for (uint32_t i = 0; i < n; i++)
-        r[i] = (struct timeline_range){ t->flows.steps[i].start,
-                                        t->flows.steps[i].end, 0, i };
+    for (uint32_t i = 0; i < t->flows.nsteps; i++) {
+        if (flows_has (&t->flows, i))
+            r[n++] = (struct timeline_range){ t->flows.steps[i].start,
+                                              t->flows.steps[i].end, 0, i };
+    }
+    t->nranges = n;
     qsort (r, n, sizeof (*r), by_start);
     for (uint32_t i = 0; i < n; i++)
         r[i].latest = i > 0 && r[i - 1].latest > r[i].end ? r[i - 1].latest
@@ -40,7 +43,7 @@ static int make_ranges (struct timeline *t)
 /* How many ranges begin at or before 'at'. */
 static uint32_t begun (const struct timeline *t, int64_t at)
 {
-    uint32_t low = 0, high = t->flows.nsteps;
+    uint32_t low = 0, high = t->nranges;
 
     while (low < high) {
         uint32_t mid = (low + high) / 2;

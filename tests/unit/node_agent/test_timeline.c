@@ -136,6 +136,29 @@ static void test_steps (void **state)
            CAPTURE_COMPLETE, "");
 }
 
+/* A step in which nothing was launched has no rows, and takes none from those
+ * beside it; only where there are no flows at all its host's range counts.
+ */
+static void test_step_without_launch (void **state)
+{
+    (void)state;
+    new_capture ("a_1_20251127123437386_ascend_pt");
+    put_trace (
+        "[" STEP ("7", "1000", "100") STEP ("8", "1100", "100")
+        STEP ("9", "1200", "100") PROCESSES ("HCCL", "NPU")
+        FLOW ("s", "91", "40", "1", "1010") FLOW ("s", "93", "40", "1", "1250")
+        X ("30", "2", "k", "1030", "5", "") FLOW ("f", "91", "30", "2", "1030")
+        X ("30", "2", "k", "1260", "5", "") FLOW ("f", "93", "30", "2", "1260")
+        ROW ("10", "Computing", "1030", "10") ROW ("10", "Computing", "1150", "9")
+        ROW ("10", "Computing", "1260", "4")
+        X ("20", "0", "hcom_allReduce__612_0_1", "1160", "5", "") END "]");
+    check (TABLE_STEP, "nan 7 10 0 0 0 0 10 0 0 30\n"
+                       "nan 9 4 0 0 0 0 4 0 0 60\n", INCOMPLETE, "");
+    check (TABLE_TIME, "", INCOMPLETE, "");
+    check (TABLE_STEP_EXTRA, "nan 7 1000 1100 nan\nnan 8 1100 1200 nan\n"
+                             "nan 9 1200 1300 nan\n", INCOMPLETE, "");
+}
+
 /* The same events in the reverse order: what was not known when its events
  * came needs a second pass, and the kernel's flow comes before its launch.
  */
@@ -477,7 +500,9 @@ static void test_escapes (void **state)
 int main (void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_steps),      cmocka_unit_test (test_any_order),
+        cmocka_unit_test (test_steps),
+        cmocka_unit_test (test_step_without_launch),
+        cmocka_unit_test (test_any_order),
         cmocka_unit_test (test_no_flows),   cmocka_unit_test (test_devices),
         cmocka_unit_test (test_level0),     cmocka_unit_test (test_ops),
         cmocka_unit_test (test_planes),     cmocka_unit_test (test_many_tasks),
