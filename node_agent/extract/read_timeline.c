@@ -89,11 +89,18 @@ static enum reading read_all (struct timeline *t,
                               const struct timeline_files *f, struct err *err)
 {
     enum reading how = read_files (t, f, err);
+    int rc;
 
     if (how != READING_STOPPED && t->late) {
         timeline_again (t);
         how = read_files (t, f, err);
     }
+    for (int i = 0; i < 2 && how != READING_STOPPED && (rc = timeline_seek (t));
+         i++)
+        how = rc < 0 ? READING_STOPPED : read_files (t, f, err);
+    t->seeking = false;
+    if (how == READING_STOPPED && !t->src->stopped)
+        t->src->stopped = err_set (err, ENOMEM, "no memory for kernels");
     if (how == READING_STOPPED)
         return how;
     if (timeline_add_up (t) < 0) {

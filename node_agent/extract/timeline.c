@@ -39,6 +39,7 @@ void timeline_fini (struct timeline *t)
     free (t->threads);
     free (t->thread_slots);
     free (t->kernels);
+    free (t->sought);
     free (t->ops);
     free (t->names);
     free (t->ranges);
@@ -61,10 +62,10 @@ void timeline_again (struct timeline *t)
     t->rows = t->tasks = t->impossible = 0;
     sorter_destroy (t->log);
     t->log = NULL;
-    t->late = t->overflow = t->launches = false;
+    t->late = t->overflow = t->launches = t->evicted = false;
 }
 
-static int too_much (struct timeline *t, const char *what)
+int timeline_too_much (struct timeline *t, const char *what)
 {
     if (!t->limit) {
         t->limit = what;
@@ -88,7 +89,7 @@ static struct timeline_process *process (struct timeline *t, uint64_t pid)
         }
     }
     if (t->nprocesses == TIMELINE_PROCESSES_MAX) {
-        (void)too_much (t, "processes");
+        (void)timeline_too_much (t, "processes");
         return NULL;
     }
     p = &t->processes[t->last_process = t->nprocesses++];
@@ -131,7 +132,7 @@ static struct timeline_thread *thread (struct timeline *t, uint64_t pid,
     if (*slot)
         return &t->threads[*slot - 1];
     if (t->nthreads == TIMELINE_THREADS_MAX) {
-        (void)too_much (t, "threads");
+        (void)timeline_too_much (t, "threads");
         return NULL;
     }
     if (t->nthreads == t->thread_cap) {
@@ -205,61 +206,10 @@ static int metadata (struct timeline *t, struct timeline_process *p)
     return rc;
 }
 
-/* ---- launches and kernels ---- */
-
-static struct timeline_kernel *kernel_slot (struct timeline *t, int64_t start)
-{
-    const struct trace_event *e = &t->event;
-    uint64_t h = ((uint64_t)start + e->pid * 31 + e->tid) *
-                 UINT64_C (0x9e3779b97f4a7c15);
-
-    return &t->kernels[(h >> 40) & (TIMELINE_KERNELS - 1)];
-}
-
-static bool same_kernel (const struct timeline *t,
-                         const struct timeline_kernel *k, int64_t start)
-{
-    return k->pid == t->event.pid && k->tid == t->event.tid &&
-           k->start == start;
-}
-
-/* A kernel or op: its flow, which has only its start, comes next to it. */
-static void note_kernel (struct timeline *t, int64_t start, int64_t dur)
-{
-    struct timeline_kernel *k = kernel_slot (t, start);
-
-    if (k->flow && same_kernel (t, k, start))
-        flows_extend (&t->flows, k->flow, start + dur);
-    *k = (struct timeline_kernel){ t->event.pid, t->event.tid, 0, start, dur };
-}
-
-static int note_flow (struct timeline *t)
-{
-    const struct trace_event *e = &t->event;
-    struct timeline_kernel *k;
-    int64_t at, dur = 0;
-    int rc;
-
-    if (t->summing || !trace_time_ns (&e->ts, &at))
-        return 0;
-    if (e->ph == 's') {
-        t->launches = true;
-        rc = flows_launch (&t->flows, e->id, at);
-    } else {
-        k = kernel_slot (t, at);
-        if (!k->flow && same_kernel (t, k, at))
-            dur = k->dur;
-        else
-            *k = (struct timeline_kernel){ e->pid, e->tid, e->id, at, 0 };
-        rc = flows_kernel (&t->flows, e->id, at, at + dur);
-    }
-    return rc == -E2BIG ? too_much (t, "launches without their kernels") : rc;
-}
-
 /* ---- complete events ---- */
 
-/* Both times of an event; false if it has none that can be. */
-static bool times (const struct trace_event *e, int64_t *start, int64_t *dur)
+bool timeline_times (const struct trace_event *e, int64_t *start,
+                     int64_t *dur)
 {
     return trace_time_ns (&e->ts, start) && trace_time_ns (&e->dur, dur) &&
            *start <= TIMELINE_NS_MAX && *dur <= TIMELINE_NS_MAX / 4;
@@ -270,7 +220,7 @@ static bool needed_times (struct timeline *t, int64_t *start, int64_t *dur)
 {
     const struct trace_event *e = &t->event;
 
-    if (times (e, start, dur))
+    if (timeline_times (e, start, dur))
         return true;
     if (!t->summing && e->ts.n > 0 && e->dur.n > 0)
         t->impossible++;
@@ -301,7 +251,7 @@ static int host_event (struct timeline *t)
     rc = flows_step (&t->flows, id, start, start + dur);
     if (rc == 1)
         t->late = t->late || t->launches;
-    return rc == -E2BIG ? too_much (t, "steps") : rc < 0 ? rc : 0;
+    return rc == -E2BIG ? timeline_too_much (t, "steps") : rc < 0 ? rc : 0;
 }
 
 static int overlap_event (struct timeline *t, struct timeline_process *p)
@@ -357,7 +307,7 @@ static int add_task (struct timeline *t, struct timeline_thread *th,
     };
 
     if (t->tasks == TIMELINE_TASKS_MAX)
-        return too_much (t, "communication tasks");
+        return timeline_too_much (t, "communication tasks");
     return timeline_keep_task (t, th, &task);
 }
 
@@ -368,7 +318,7 @@ static int add_op (struct timeline *t, const struct timeline_thread *th,
     size_t need = t->names_used + e->name_size + 1;
 
     if (t->nops == TIMELINE_OPS_MAX || need > TIMELINE_NAMES_MAX)
-        return too_much (t, "communication ops");
+        return timeline_too_much (t, "communication ops");
     if (t->nops == t->op_cap) {
         uint32_t cap = t->op_cap ? 2 * t->op_cap : 256;
         struct timeline_op *ops = realloc (t->ops, cap * sizeof (*ops));
@@ -411,7 +361,7 @@ static int comm_event (struct timeline *t)
         return rc;
     if (t->event.task.known)
         return add_task (t, th, start, exact);
-    note_kernel (t, start, dur);
+    timeline_note_kernel (t, start, dur);
     return add_op (t, th, start, exact);
 }
 
@@ -423,10 +373,12 @@ int timeline_event (struct timeline *t)
 
     if (!e->has_pid || !(p = process (t, e->pid)))
         return 0;
+    if (t->seeking)
+        return timeline_seek_event (t, p);
     if (e->ph == 'M')
         return metadata (t, p);
     if (e->cat == TRACE_CAT_FLOW && (e->ph == 's' || e->ph == 'f'))
-        return note_flow (t);
+        return t->summing ? 0 : timeline_note_flow (t);
     if (e->ph != 'X')
         return 0;
     p->seen = true;
@@ -436,8 +388,8 @@ int timeline_event (struct timeline *t)
     case PROCESS_COMM:
         return comm_event (t);
     case PROCESS_DEVICE:
-        if (!t->summing && times (e, &start, &dur))
-            note_kernel (t, start, dur);
+        if (!t->summing && timeline_times (e, &start, &dur))
+            timeline_note_kernel (t, start, dur);
         return 0;
     case PROCESS_OTHER:
     default:

@@ -5,6 +5,9 @@
  *
  *     steps        host and device range; at most TIMELINE_STEPS_MAX
  *     launches     those whose kernel has not come yet (timeline_flows.h)
+ *     kernels      the last ones, some 4,096, to meet the flows that lead to
+ *                  them; if one is missed that decides where a step ends, the
+ *                  files are read again for those that do, at most twice
  *     rows         16 bytes for each overlap row, at most TIMELINE_ROWS_MAX;
  *                  with more the files are read once more, and rows are added
  *                  to their steps as they come
@@ -88,13 +91,14 @@ struct timeline_thread {
     uint32_t begun;             // where a search among them ended
 };
 
-/* A kernel that was seen lately, for the flow that leads to it; or a flow that
- * was seen lately, for its kernel.  The profiler writes them side by side.
- */
+/* A kernel or a flow to one, that waits for the other (timeline_kernels.c). */
 struct timeline_kernel {
     uint64_t pid, tid;
-    uint64_t flow;              // 0: it is a kernel
+    uint64_t flow;              // of a flow: its id
     int64_t start, dur;
+    enum {
+        KERNEL_NONE, KERNEL_WAITS, KERNEL_FLOW, KERNEL_MET
+    } what;
 };
 
 #define TIMELINE_KERNELS 4096u  // slots, a power of two
@@ -119,7 +123,9 @@ struct timeline {
     uint32_t nops, op_cap;
     char *names;
     size_t names_used, names_cap;
-    struct timeline_kernel *kernels;
+    struct timeline_kernel *kernels;        // seen lately
+    struct timeline_kernel *sought;         // of launches that decide
+    uint32_t nsought, sought_cap;
     struct timeline_range *ranges;
     uint32_t nranges;
     uint64_t rows, tasks;
@@ -131,6 +137,8 @@ struct timeline {
     bool overflow;              // rows were left out
     bool summing;               // second pass: ranges are known
     bool launches;              // there were flows
+    bool evicted;               // a kernel or its flow came too late to meet
+    bool seeking;               // another pass: for those that matter
     const char *limit;          // what there was too much of, or NULL
     uint64_t limit_at;          // where
 };
@@ -146,6 +154,28 @@ int timeline_event (struct timeline *t);
 
 /* Whether a process' arguments are wanted (struct trace_scan). */
 bool timeline_wanted (void *arg, uint64_t pid);
+
+/* Both times of an event; false if it has none that can be. */
+bool timeline_times (const struct trace_event *e, int64_t *start,
+                     int64_t *dur);
+
+/* Note what there was too much of, and where; 0. */
+int timeline_too_much (struct timeline *t, const char *what);
+
+/* ---- kernels and the flows to them (timeline_kernels.c) ---- */
+
+/* A kernel, or an op; t->event is it. */
+void timeline_note_kernel (struct timeline *t, int64_t start, int64_t dur);
+
+/* Either end of a flow; 0 or -ENOMEM. */
+int timeline_note_flow (struct timeline *t);
+
+/* Behind a pass: 1 if another one is needed, in which timeline_event only looks
+ * for the kernels of launches that decide where a step ends; 0 or -ENOMEM.  To
+ * be asked at most twice.
+ */
+int timeline_seek (struct timeline *t);
+int timeline_seek_event (struct timeline *t, const struct timeline_process *p);
 
 /* ---- steps (timeline_steps.c) ---- */
 

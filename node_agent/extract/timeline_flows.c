@@ -12,7 +12,9 @@ struct flow {
     uint64_t id;                // 0: the slot is free
     int64_t launch;             // NONE: has not come
     int64_t start, end;         // of its kernels; NONE
-    uint32_t refs;              // first or last of so many steps
+    uint32_t open;              // kernels whose end is not known
+    uint16_t refs;              // first or last of so many steps
+    bool sought;
 };
 
 int flows_init (struct flows *f)
@@ -202,8 +204,10 @@ static bool settle (struct flow_end *end, bool have, const struct flow *flow,
         end->at = at;
         return false;
     }
-    if (have && (first ? flow->launch >= end->launch
-                       : flow->launch <= end->launch))
+    // of two at the same time the same one, whichever comes first
+    if (have && flow->launch == end->launch ? flow->id > end->id
+        : have && first                     ? flow->launch > end->launch
+                                    : have && flow->launch < end->launch)
         return false;
     if (have)
         *old = end->id;
@@ -214,7 +218,8 @@ static bool settle (struct flow_end *end, bool have, const struct flow *flow,
 static void complete (struct flows *f, uint64_t id)
 {
     const struct flow flow = *find (f, id);
-    uint32_t n = begun (f, flow.launch), refs = flow.refs;
+    uint32_t n = begun (f, flow.launch);
+    uint16_t refs = flow.refs;
     uint64_t old[4] = { 0 };
     unsigned nold = 0;
 
@@ -253,13 +258,15 @@ int flows_launch (struct flows *f, uint64_t id, int64_t at)
     return 0;
 }
 
-int flows_kernel (struct flows *f, uint64_t id, int64_t start, int64_t end)
+int flows_kernel (struct flows *f, uint64_t id, int64_t start, int64_t end,
+                  bool known)
 {
     struct flow *flow = NULL;
     int rc = take (f, id ? id : UINT64_MAX, &flow);
 
     if (rc < 0)
         return rc;
+    flow->open += !known;
     if (flow->start == NONE || start < flow->start)
         flow->start = start;
     if (flow->end == NONE || end > flow->end)
@@ -273,9 +280,35 @@ void flows_extend (struct flows *f, uint64_t id, int64_t end)
 {
     struct flow *flow = find (f, id ? id : UINT64_MAX);
 
-    if (flow->id == 0 || flow->end >= end)
+    if (flow->id == 0)
         return;                 // it was forgotten: it counts for no step
+    flow->open -= flow->open > 0;
+    if (flow->end >= end)
+        return;
     flow->end = end;
     if (flow->launch != NONE && flow->start != NONE)
         complete (f, flow->id);
+}
+
+uint32_t flows_seek (struct flows *f)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < f->nsteps; i++) {
+        struct flow *flow = f->steps[i].launched
+                                ? find (f, f->steps[i].last.id) : NULL;
+
+        if (!flow || flow->id == 0 || flow->open == 0)
+            continue;
+        flow->sought = true;
+        n++;
+    }
+    return n;
+}
+
+bool flows_sought (const struct flows *f, uint64_t id)
+{
+    const struct flow *flow = find (f, id ? id : UINT64_MAX);
+
+    return flow->id && flow->sought;
 }

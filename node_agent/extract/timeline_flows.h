@@ -51,12 +51,21 @@ void flows_fini (struct flows *f);      // also of a zeroed one
 /* Note a step once; 1 when it is new, 0, -ENOMEM, or -E2BIG. */
 int flows_step (struct flows *f, const char *id, int64_t start, int64_t end);
 
-/* One half of a flow; 0, -ENOMEM, or -E2BIG above FLOWS_MAX. */
+/* One half of a flow; 0, -ENOMEM, or -E2BIG above FLOWS_MAX.  Of a kernel the
+ * end may not be known yet: then it is its start.
+ */
 int flows_launch (struct flows *f, uint64_t id, int64_t at);
-int flows_kernel (struct flows *f, uint64_t id, int64_t start, int64_t end);
+int flows_kernel (struct flows *f, uint64_t id, int64_t start, int64_t end,
+                  bool known);
 
-/* A kernel of this flow ends later than was known. */
+/* A kernel of this flow ends there. */
 void flows_extend (struct flows *f, uint64_t id, int64_t end);
+
+/* How many flows that are the last of a step have a kernel whose end is not
+ * known; from now on these are sought.
+ */
+uint32_t flows_seek (struct flows *f);
+bool flows_sought (const struct flows *f, uint64_t id);
 
 /* Forget all but the steps' host ranges. */
 void flows_clear (struct flows *f);

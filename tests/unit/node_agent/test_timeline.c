@@ -184,6 +184,50 @@ static void test_any_order (void **state)
 }
 
 /* Pruned of its flows: the host's range stands for the device's. */
+#define FAR 6000                // kernels: more than are kept at a time
+
+/* Kernels far from their flows, 'first' of these: the end of the step is where
+ * that of its last launch ends, and of no other one.
+ */
+static void check_far (const char *first, const char *last)
+{
+    size_t used, max = 400 * FAR;
+    char *text = malloc (max);
+
+    assert_non_null (text);
+    used = (size_t)snprintf (text, max, "[" STEP ("7", "10000", "9000")
+                             STEP ("8", "19000", "1000")
+                             PROCESSES ("HCCL", "NPU")
+                             FLOW ("s", "9", "40", "1", "18999")
+                             FLOW ("s", "8", "40", "1", "19500") "%s", first);
+    for (int i = 0; i < FAR; i++)
+        used += (size_t)snprintf (
+            text + used, max - used, FLOW ("s", "%d", "40", "1", "%d")
+            FLOW ("f", "%d", "30", "2", "%d") X ("30", "2", "k", "%d", "1", ""),
+            100 + i, 100 + i, 11000 + i, 100 + i, 100 + i, 11001 + i,
+            11001 + i);
+    (void)snprintf (text + used, max - used, "%s"
+                    ROW ("10", "Computing", "19400", "10")
+                    ROW ("10", "Computing", "20500", "7") END "]", last);
+    put_trace (text);
+    free (text);
+    check (TABLE_STEP, "nan 7 10 0 0 0 0 10 0 0 9400\n"
+                       "nan 8 7 0 0 0 0 7 0 0 1500\n", CAPTURE_COMPLETE, "");
+}
+
+static void test_far (void **state)
+{
+    static const char flows[] =
+        FLOW ("f", "9", "30", "2", "19100") FLOW ("f", "8", "30", "2", "20100");
+    static const char kernels[] = X ("30", "2", "k", "19100", "350", "")
+        X ("30", "2", "k", "20100", "500", "");
+
+    (void)state;
+    new_capture ("a_1_20251127123437386_ascend_pt");
+    check_far (flows, kernels);
+    check_far (kernels, flows);
+}
+
 static void test_no_flows (void **state)
 {
     (void)state;
@@ -502,7 +546,7 @@ int main (void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_steps),
         cmocka_unit_test (test_step_without_launch),
-        cmocka_unit_test (test_any_order),
+        cmocka_unit_test (test_any_order),  cmocka_unit_test (test_far),
         cmocka_unit_test (test_no_flows),   cmocka_unit_test (test_devices),
         cmocka_unit_test (test_level0),     cmocka_unit_test (test_ops),
         cmocka_unit_test (test_planes),     cmocka_unit_test (test_many_tasks),
