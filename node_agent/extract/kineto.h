@@ -4,21 +4,25 @@
  * keeps what the tables need, in few bytes for each event; what it means is
  * worked out behind the last event, because the header may come there.
  *
- * What is kept: 32 bytes for each event of the device, 16 for each call that
- * launched one, 88 for each record of a communication, 16 for each stretch of
- * host ops (at most KINETO_STRETCHES); names once, at most KINETO_NAMES.  In
- * all at most KINETO_KEPT_MAX.
+ * Events of the device and the calls that launched them go through sorters,
+ * and beyond their memory into files.  In memory are kept: 88 bytes for each
+ * record of a communication, at most KINETO_RECORDS; some 100 for each op of
+ * it; 16 for each stretch of host ops, at most KINETO_STRETCHES; names once, at
+ * most KINETO_NAMES.  In all at most KINETO_KEPT_MAX.
  */
 #ifndef ROLLCALL_EXTRACT_KINETO_H
 #define ROLLCALL_EXTRACT_KINETO_H
 
 #include "extract/extractor.h"
 #include "extract/intervals.h"
+#include "extract/sorter.h"
 #include "extract/trace_text.h"
 
 #include "base/buf.h"
 
-#define KINETO_KEPT_MAX (512u << 20)    // bytes: a trace of some 10 GB
+#define KINETO_KEPT_MAX (64u << 20)     // bytes
+#define KINETO_RECORDS 250000u          // and so many kernels that communicate:
+                                        // of a trace of some 10 GB
 #define KINETO_DUR_MAX (INT64_C (7) * 86400 * 1000000000)       // ns
 #define KINETO_NAMES 8192u              // different ones of a kind
 #define KINETO_STRETCHES (1u << 18)
@@ -57,6 +61,14 @@ struct gpu_event {
     uint16_t step;              // index, or KINETO_NO_STEP
     uint8_t kind, coll;         // enum gpu_kind, enum coll by its name, and
                                 // by its record behind kineto_resolve
+};
+
+/* One of those that communicates, in its step. */
+struct comm_kernel {
+    int64_t start, dur, order;  // ns; 'order' is that of launching
+    uint32_t record;
+    uint16_t step;
+    uint8_t coll;
 };
 
 struct launch {
@@ -147,17 +159,19 @@ struct kineto {
     unsigned want;              // tables
     struct trace_text text;
     struct kineto_header header;
-    struct gpu_event *gpu;
-    struct launch *launches;
+    struct sorter *events_by_call;      // launches, too; see kineto_assign.c
+    struct sorter *events_by_start;
+    struct comm_kernel *comms;  // by start
     struct comm_record *records;
     struct step *steps;
     struct interval *stretches; // in which host ops ran
     struct kineto_group *groups;
     int64_t *splits;            // elements for each rank
-    size_t ngpu, nlaunches, nrecords, nsteps, nstretches, ngroups, nsplits;
-    size_t gpu_cap, launches_cap, records_cap, steps_cap, stretches_cap,
+    size_t ngpu, nlaunches, ncomms, nrecords, nsteps, nstretches, ngroups, nsplits;
+    size_t comms_cap, records_cap, steps_cap, stretches_cap,
         groups_cap, splits_cap;
     size_t kept;                // bytes
+    struct step all_steps;      // sums over all that are wanted
     struct named_table kernels, ranges;
     uint16_t step_slots[KINETO_STEP_SLOTS]; // by hash of the id: index + 1
     int64_t device;             // -1: not known
@@ -212,17 +226,25 @@ void kineto_names_fini (struct named_table *t);
 bool kineto_emit_kernels (struct kineto *k);
 bool kineto_emit_ranges (struct kineto *k);
 
-/* kineto_assign.c: which event is of which step.  Sorts steps, launches and
- * events of the device.
+/* kineto_assign.c: which event is of which step.  Keep an event of the device
+ * or a launch; behind the last of them kineto_assign sorts the steps, and then
+ * kineto_next_event gives the events by their starts: 1, 0 behind the last one,
+ * negative when the capture is stopped.  '*order' is that of launching.
  */
+void kineto_keep_event (struct kineto *k, const struct gpu_event *e);
+void kineto_keep_launch (struct kineto *k, const struct launch *l);
 bool kineto_assign (struct kineto *k);
-const struct launch *kineto_launch (const struct kineto *k, uint32_t corr);
+int kineto_next_event (struct kineto *k, struct gpu_event *e, int64_t *order);
 uint16_t kineto_host_step (const struct kineto *k, int64_t ts);
 
-/* kineto_records.c: find the arguments of each kernel that communicates, and
- * let its kind be theirs.  Behind kineto_assign.
+/* kineto_records.c: find the arguments of a kernel that communicates, and let
+ * its kind be theirs; 'l' has launched it, or NULL.  NULL without memory, which
+ * stops the capture.
  */
-bool kineto_resolve (struct kineto *k);
+struct kineto_records *kineto_records_open (const struct kineto *k);
+void kineto_resolve (const struct kineto_records *o, struct gpu_event *e,
+                     const struct launch *l);
+void kineto_records_close (struct kineto_records *o);
 
 /* kineto_steps.c: what the steps are made of. */
 bool kineto_sum_steps (struct kineto *k);

@@ -10,23 +10,94 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int by_correlation (const void *pa, const void *pb)
-{
-    const struct launch *a = pa, *b = pb;
+#define CALL_WORDS 6u           // correlation, which, time; and the rest
+#define CALL_KEYS 3u
+#define START_WORDS 5u          // start, duration; and the rest
+#define START_KEYS 2u
 
-    if (a->correlation != b->correlation)
-        return a->correlation < b->correlation ? -1 : 1;
-    return (a->ts > b->ts) - (a->ts < b->ts);
+enum { A_LAUNCH, AN_EVENT };    // launches before what they launch
+
+/* ---- sorted by their calls ---- */
+
+static void keep (struct kineto *k, struct sorter **s, unsigned words,
+                  unsigned keys, const int64_t *record)
+{
+    int rc;
+
+    if (k->src->stopped)
+        return;
+    if (!*s && !(*s = sorter_create (words, keys)))
+        rc = err_set (k->err, ENOMEM, "no memory for the events of a trace");
+    else
+        rc = sorter_add (*s, record, k->err);
+    k->src->stopped = rc;
 }
 
-static int by_event_start (const void *pa, const void *pb)
+void kineto_keep_event (struct kineto *k, const struct gpu_event *e)
 {
-    const struct gpu_event *a = pa, *b = pb;
+    const int64_t record[CALL_WORDS] = {
+        e->correlation, AN_EVENT, e->start, e->dur,
+        (int64_t)((uint64_t)e->external << 32 | e->record),
+        e->kind << 8 | e->coll,
+    };
 
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    return (a->dur > b->dur) - (a->dur < b->dur);
+    keep (k, &k->events_by_call, CALL_WORDS, CALL_KEYS, record);
+    k->ngpu++;
 }
+
+void kineto_keep_launch (struct kineto *k, const struct launch *l)
+{
+    const int64_t record[CALL_WORDS] = { l->correlation, A_LAUNCH, l->ts,
+                                         l->tid };
+
+    keep (k, &k->events_by_call, CALL_WORDS, CALL_KEYS, record);
+    k->nlaunches++;
+}
+
+static struct gpu_event event_of (const int64_t record[CALL_WORDS])
+{
+    return (struct gpu_event){
+        .correlation = (uint32_t)record[0], .start = record[2],
+        .dur = record[3], .external = (uint32_t)((uint64_t)record[4] >> 32),
+        .record = (uint32_t)record[4], .step = KINETO_NO_STEP,
+        .kind = (uint8_t)(record[5] >> 8), .coll = (uint8_t)record[5],
+    };
+}
+
+/* ---- sorted by their starts ---- */
+
+static void keep_assigned (struct kineto *k, const struct gpu_event *e,
+                           int64_t order)
+{
+    const int64_t record[START_WORDS] = {
+        e->start, e->dur, order, e->record,
+        (int64_t)e->step << 16 | e->kind << 8 | e->coll,
+    };
+
+    keep (k, &k->events_by_start, START_WORDS, START_KEYS, record);
+}
+
+int kineto_next_event (struct kineto *k, struct gpu_event *e, int64_t *order)
+{
+    int64_t record[START_WORDS];
+    int rc = k->src->stopped;
+
+    if (rc == 0 && k->events_by_start)
+        rc = sorter_next (k->events_by_start, record, k->err);
+    if (rc < 0)
+        k->src->stopped = rc;
+    if (rc != 1)
+        return rc;
+    *e = (struct gpu_event){
+        .start = record[0], .dur = record[1], .record = (uint32_t)record[3],
+        .step = (uint16_t)(record[4] >> 16), .kind = (uint8_t)(record[4] >> 8),
+        .coll = (uint8_t)record[4],
+    };
+    *order = record[2];
+    return 1;
+}
+
+/* ---- steps ---- */
 
 static int64_t start_of (const struct step *s)
 {
@@ -38,34 +109,6 @@ static int by_step_start (const void *pa, const void *pb)
     int64_t a = start_of (pa), b = start_of (pb);
 
     return (a > b) - (a < b);
-}
-
-/* Most traces have them in order already. */
-static void sort_launches (struct kineto *k)
-{
-    for (size_t i = 1; i < k->nlaunches; i++) {
-        if (by_correlation (&k->launches[i - 1], &k->launches[i]) > 0) {
-            qsort (k->launches, k->nlaunches, sizeof (*k->launches),
-                   by_correlation);
-            return;
-        }
-    }
-}
-
-const struct launch *kineto_launch (const struct kineto *k, uint32_t corr)
-{
-    size_t low = 0, high = k->nlaunches;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (k->launches[middle].correlation < corr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < k->nlaunches && k->launches[low].correlation == corr
-               ? &k->launches[low] : NULL;
 }
 
 uint16_t kineto_host_step (const struct kineto *k, int64_t ts)
@@ -156,46 +199,76 @@ static bool add_nameless (struct kineto *k)
     return true;
 }
 
-static void assign_events (struct kineto *k, const struct spans *spans,
-                           bool nameless)
+/* An event of the device to its step; 'l' has launched it, or NULL. */
+static void assign (struct kineto *k, const struct kineto_records *records,
+                    const struct spans *spans, struct gpu_event e,
+                    const struct launch *l)
 {
-    for (size_t i = 0; i < k->ngpu; i++) {
-        struct gpu_event *e = &k->gpu[i];
-        const struct launch *l = kineto_launch (k, e->correlation);
+    if (k->steps[0].end == INT64_MAX)   // the nameless one
+        e.step = 0;
+    else if (l)
+        e.step = kineto_host_step (k, l->ts);
+    else
+        e.step = spans->n > 0 ? device_step (spans, e.start)
+                              : kineto_host_step (k, e.start);
+    if (e.kind == GPU_COMMUNICATION)
+        kineto_resolve (records, &e, l);
+    keep_assigned (k, &e, l ? l->ts : e.start);
+}
 
-        if (nameless)
-            e->step = 0;
-        else if (l)
-            e->step = kineto_host_step (k, l->ts);
-        else
-            e->step = spans->n > 0 ? device_step (spans, e->start)
-                                   : kineto_host_step (k, e->start);
+/* Each event behind its launch, of several the first. */
+static bool assign_events (struct kineto *k, const struct spans *spans,
+                           const struct kineto_records *records)
+{
+    struct sorter *s = k->events_by_call;
+    int64_t record[CALL_WORDS];
+    struct launch l = { 0, 0, 0 };
+    int rc = sorter_finish (s, k->err);
+
+    while (rc >= 0 && !k->src->stopped &&
+           (rc = sorter_next (s, record, k->err)) == 1) {
+        bool same = l.correlation == (uint32_t)record[0] && l.correlation > 0;
+
+        if (record[1] == AN_EVENT)
+            assign (k, records, spans, event_of (record), same ? &l : NULL);
+        else if (!same)
+            l = (struct launch){ record[2], (uint32_t)record[0],
+                                 (uint32_t)record[3] };
     }
-    if (k->ngpu > 1)
-        qsort (k->gpu, k->ngpu, sizeof (*k->gpu), by_event_start);
+    sorter_destroy (s);
+    k->events_by_call = NULL;
+    if (rc >= 0 && !k->src->stopped && k->events_by_start)
+        rc = sorter_finish (k->events_by_start, k->err);
+    if (rc < 0)
+        k->src->stopped = rc;
+    return !k->src->stopped;
 }
 
 bool kineto_assign (struct kineto *k)
 {
-    bool nameless = k->nsteps == 0;
+    struct kineto_records *records;
     struct spans *spans;
 
-    if (nameless && !add_nameless (k))
+    if (k->nsteps == 0 && !add_nameless (k))
         return false;
-    if (!(spans = malloc (sizeof (*spans)))) {
-        k->src->stopped = err_set (k->err, ENOMEM, "no memory for steps");
-        return false;
-    }
     if (k->nsteps > 1)
         qsort (k->steps, k->nsteps, sizeof (*k->steps), by_step_start);
-    sort_launches (k);
     for (size_t i = 0; i < k->nsteps; i++) {
         struct step *s = &k->steps[i];
 
         s->wanted = steps_wanted (k->src->steps, s->id, strlen (s->id));
     }
-    collect_spans (k, spans);
-    assign_events (k, spans, nameless);
+    if (!k->events_by_call)
+        return true;
+    spans = malloc (sizeof (*spans));
+    records = kineto_records_open (k);
+    if (spans && records) {
+        collect_spans (k, spans);
+        (void)assign_events (k, spans, records);
+    } else {
+        k->src->stopped = err_set (k->err, ENOMEM, "no memory for steps");
+    }
     free (spans);
-    return true;
+    kineto_records_close (records);
+    return !k->src->stopped;
 }

@@ -134,9 +134,14 @@ static struct comm_record empty_record (void)
 
 static uint32_t add_record (struct kineto *k, const struct comm_record *r)
 {
-    struct comm_record *room = kineto_room (k, &k->records, &k->nrecords,
-                                            &k->records_cap, sizeof (*room));
+    struct comm_record *room;
 
+    if (k->nrecords == KINETO_RECORDS) {
+        k->lost++;
+        return KINETO_NONE;
+    }
+    room = kineto_room (k, &k->records, &k->nrecords, &k->records_cap,
+                        sizeof (*room));
     if (!room)
         return KINETO_NONE;
     *room = *r;
@@ -175,42 +180,38 @@ static void take_gpu (struct kineto *k, const struct event *e)
 {
     enum gpu_kind kind = kind_of (e);
     struct comm_record r = empty_record ();
-    struct gpu_event *g;
+    struct gpu_event g;
     struct gpu_args a;
 
     read_gpu_args (e, &a);
     if (a.stream < 0 || (a.correlation < 0 && kind != GPU_SYNC))
         return;                 // the host waits: no work of the device
     kineto_name_add (k, &k->kernels, e->name, (uint8_t)kind, e->ts, e->dur);
-    if (!(g = kineto_room (k, &k->gpu, &k->ngpu, &k->gpu_cap, sizeof (*g))))
-        return;
-    *g = (struct gpu_event){ .start = e->ts, .dur = e->dur,
-                             .correlation = (uint32_t)a.correlation,
-                             .external = (uint32_t)a.external,
-                             .record = KINETO_NONE, .step = KINETO_NO_STEP,
-                             .kind = (uint8_t)kind };
+    g = (struct gpu_event){ .start = e->ts, .dur = e->dur,
+                            .correlation = (uint32_t)a.correlation,
+                            .external = (uint32_t)a.external,
+                            .record = KINETO_NONE, .step = KINETO_NO_STEP,
+                            .kind = (uint8_t)kind };
     if (k->device < 0 && a.device >= 0 && a.device < INT32_MAX)
         k->device = a.device;
-    if (kind != GPU_COMMUNICATION)
-        return;
-    g->coll = (uint8_t)kineto_coll (e->name);
-    if (e->args.n > 0 &&
-        kineto_comm_args (k, e->args.s + 1, e->args.s + e->args.n, &r))
-        g->record = add_record (k, &r);
+    if (kind == GPU_COMMUNICATION) {
+        g.coll = (uint8_t)kineto_coll (e->name);
+        if (e->args.n > 0 &&
+            kineto_comm_args (k, e->args.s + 1, e->args.s + e->args.n, &r))
+            g.record = add_record (k, &r);
+    }
+    kineto_keep_event (k, &g);
 }
 
 static void take_launch (struct kineto *k, const struct event *e)
 {
     struct gpu_args a;
-    struct launch *l;
 
     read_gpu_args (e, &a);
-    if (a.correlation <= 0 ||
-        !(l = kineto_room (k, &k->launches, &k->nlaunches, &k->launches_cap,
-                           sizeof (*l))))
-        return;
-    *l = (struct launch){ e->ts, (uint32_t)a.correlation,
-                          hash_text (e->tid) };
+    if (a.correlation > 0)
+        kineto_keep_launch (k, &(struct launch){ e->ts,
+                                                 (uint32_t)a.correlation,
+                                                 hash_text (e->tid) });
 }
 
 /* ---- events of the host ---- */

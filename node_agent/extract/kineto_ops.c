@@ -26,15 +26,13 @@ static void add_op (struct ops *o, struct op op)
         *room = op;
 }
 
-static void add_kernel (struct ops *o, const struct gpu_event *e)
+static void add_kernel (struct ops *o, const struct comm_kernel *e)
 {
-    const struct kineto *k = o->k;
-    const struct launch *l = kineto_launch (k, e->correlation);
     struct op op = { .start = e->start, .dur = e->dur, .step = e->step,
-                     .order = l ? l->ts : e->start, .coll = e->coll };
+                     .order = e->order, .coll = e->coll };
 
     if (e->record != KINETO_NONE)
-        op.record = &k->records[e->record];
+        op.record = &o->k->records[e->record];
     add_op (o, op);
 }
 
@@ -42,10 +40,8 @@ static void collect (struct ops *o)
 {
     const struct kineto *k = o->k;
 
-    for (size_t i = 0; i < k->ngpu; i++) {
-        if (k->gpu[i].kind == GPU_COMMUNICATION)
-            add_kernel (o, &k->gpu[i]);
-    }
+    for (size_t i = 0; i < k->ncomms; i++)
+        add_kernel (o, &k->comms[i]);
     for (size_t i = 0; i < k->nrecords; i++) {
         const struct comm_record *r = &k->records[i];
 

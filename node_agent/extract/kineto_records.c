@@ -10,7 +10,7 @@
 
 #define LOOK_BACK 64            // host ranges before a launch
 
-struct records {
+struct kineto_records {
     const struct kineto *k;
     uint32_t *by_external, *by_thread;      // indices of those of the host
     size_t nexternal, nthread;
@@ -42,7 +42,7 @@ static bool of_host (const struct comm_record *r)
     return r->end != 0 && !r->gloo;
 }
 
-static bool index_records (struct records *o)
+static bool index_records (struct kineto_records *o)
 {
     const struct kineto *k = o->k;
     size_t n = 1;
@@ -51,11 +51,8 @@ static bool index_records (struct records *o)
         n += of_host (&k->records[i]);
     o->by_external = malloc (n * sizeof (uint32_t));
     o->by_thread = malloc (n * sizeof (uint32_t));
-    if (!o->by_external || !o->by_thread) {
-        k->src->stopped = err_set (k->err, ENOMEM, "no memory for the "
-                                   "communication of a trace");
+    if (!o->by_external || !o->by_thread)
         return false;
-    }
     for (size_t i = 0; i < k->nrecords; i++) {
         const struct comm_record *r = &k->records[i];
 
@@ -73,7 +70,7 @@ static bool index_records (struct records *o)
     return true;
 }
 
-static const struct comm_record *find_external (const struct records *o,
+static const struct comm_record *find_external (const struct kineto_records *o,
                                                 uint32_t external)
 {
     const struct comm_record *r = o->k->records;
@@ -100,7 +97,7 @@ static unsigned telling (const struct comm_record *r)
 }
 
 /* The host range around a launch that tells most. */
-static const struct comm_record *find_around (const struct records *o,
+static const struct comm_record *find_around (const struct kineto_records *o,
                                               const struct launch *l)
 {
     const struct comm_record *records = o->k->records, *best = NULL;
@@ -126,15 +123,14 @@ static const struct comm_record *find_around (const struct records *o,
     return best;
 }
 
-/* The record of a kernel, and what that says it is. */
-static void resolve (const struct records *o, struct gpu_event *e)
+void kineto_resolve (const struct kineto_records *o, struct gpu_event *e,
+                     const struct launch *l)
 {
     const struct comm_record *r, *all = o->k->records;
-    const struct launch *l;
 
     if (e->record == KINETO_NONE) {
         r = find_external (o, e->external);
-        if (!r && (l = kineto_launch (o->k, e->correlation)))
+        if (!r && l)
             r = find_around (o, l);
         if (!r)
             return;
@@ -145,16 +141,24 @@ static void resolve (const struct records *o, struct gpu_event *e)
         e->coll = r->coll;
 }
 
-bool kineto_resolve (struct kineto *k)
+struct kineto_records *kineto_records_open (const struct kineto *k)
 {
-    struct records o = { .k = k };
-    bool good = index_records (&o);
+    struct kineto_records *o = calloc (1, sizeof (*o));
 
-    for (size_t i = 0; i < k->ngpu && good; i++) {
-        if (k->gpu[i].kind == GPU_COMMUNICATION)
-            resolve (&o, &k->gpu[i]);
+    if (!o || (o->k = k, !index_records (o))) {
+        k->src->stopped = err_set (k->err, ENOMEM, "no memory for the "
+                                   "communication of a trace");
+        kineto_records_close (o);
+        return NULL;
     }
-    free (o.by_external);
-    free (o.by_thread);
-    return good;
+    return o;
+}
+
+void kineto_records_close (struct kineto_records *o)
+{
+    if (!o)
+        return;
+    free (o->by_external);
+    free (o->by_thread);
+    free (o);
 }

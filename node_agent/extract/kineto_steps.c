@@ -127,15 +127,41 @@ static bool whole_step (const struct kineto *k, const struct step *s,
     return s->end != INT64_MIN && (s->both.any || s->end != INT64_MAX);
 }
 
+static void keep_comm (struct kineto *k, const struct gpu_event *e,
+                       int64_t order)
+{
+    struct comm_kernel *room;
+
+    if (k->ncomms == KINETO_RECORDS) {
+        k->lost++;
+        return;
+    }
+    room = kineto_room (k, &k->comms, &k->ncomms, &k->comms_cap,
+                        sizeof (*room));
+    if (room)
+        *room = (struct comm_kernel){ e->start, e->dur, order, e->record,
+                                      e->step, e->coll };
+}
+
 bool kineto_sum_steps (struct kineto *k)
 {
+    bool filtered = k->src->steps && k->src->steps->nranges > 0;
+    struct gpu_event e;
+    int64_t order;
+
     if (k->host_only)
         return sum_host (k);
-    for (size_t i = 0; i < k->ngpu; i++) {
-        if (k->gpu[i].step != KINETO_NO_STEP)
-            add_gpu (&k->steps[k->gpu[i].step], &k->gpu[i]);
+    while (kineto_next_event (k, &e, &order) == 1) {
+        bool in_step = e.step != KINETO_NO_STEP;
+
+        if (in_step)
+            add_gpu (&k->steps[e.step], &e);
+        if (!filtered || (in_step && k->steps[e.step].wanted))
+            add_gpu (&k->all_steps, &e);
+        if (e.kind == GPU_COMMUNICATION)
+            keep_comm (k, &e, order);
     }
-    return true;
+    return !k->src->stopped;
 }
 
 /* ---- rows ---- */
@@ -269,28 +295,21 @@ static void put_time (struct batch *b, const char *name, int64_t ns)
  */
 static void put_breakdown (const struct kineto *k, struct batch *b)
 {
-    struct step all = { .end = INT64_MIN };
+    const struct step *all = &k->all_steps;
     int64_t busy, computing, communication;
-    bool filtered = k->src->steps && k->src->steps->nranges > 0;
 
-    for (size_t i = 0; i < k->ngpu; i++) {
-        uint16_t s = k->gpu[i].step;
-
-        if (!filtered || (s != KINETO_NO_STEP && k->steps[s].wanted))
-            add_gpu (&all, &k->gpu[i]);
-    }
-    if (!all.all.any)
+    if (!all->all.any)
         return;
-    busy = interval_union_length (&all.all);
-    computing = interval_union_length (&all.computing);
-    communication = interval_union_length (&all.communication);
-    put_time (b, "total", all.all.last - all.all.first);
-    put_time (b, "idle", all.all.last - all.all.first - busy);
+    busy = interval_union_length (&all->all);
+    computing = interval_union_length (&all->computing);
+    communication = interval_union_length (&all->communication);
+    put_time (b, "total", all->all.last - all->all.first);
+    put_time (b, "idle", all->all.last - all->all.first - busy);
     put_time (b, "computing", computing);
     put_time (b, "other", busy - computing);
     put_time (b, "communication", communication);
     put_time (b, "overlapped", computing + communication -
-                                   interval_union_length (&all.both));
+                                   interval_union_length (&all->both));
 }
 
 bool kineto_emit_info (struct kineto *k)

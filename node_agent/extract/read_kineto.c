@@ -243,8 +243,8 @@ static void take_header (struct kineto *k)
 static bool emit (struct kineto *k)
 {
     take_header (k);
-    return kineto_groups (k) && kineto_assign (k) && kineto_resolve (k) &&
-           kineto_sum_steps (k) && kineto_emit_ops (k) &&
+    return kineto_groups (k) && kineto_assign (k) && kineto_sum_steps (k) &&
+           kineto_emit_ops (k) &&
            (!(k->want >> TABLE_STEP & 1) || kineto_emit_steps (k)) &&
            (!(k->want >> TABLE_STEP_EXTRA & 1) || kineto_emit_extras (k)) &&
            (!(k->want >> TABLE_INFO & 1) || kineto_emit_info (k)) &&
@@ -292,8 +292,8 @@ static enum reading verdict (struct kineto *k, struct watched *file,
         return READING_DAMAGED;
     }
     if (k->lost > 0) {
-        err_set (k->err, E2BIG, "%s: there are too many events: %llu are "
-                 "left out", k->src->file, (unsigned long long)k->lost);
+        err_set (k->err, E2BIG, "%s: there is too much communication, or too "
+                 "many steps: %llu records of them are left out", k->src->file, (unsigned long long)k->lost);
         return READING_DAMAGED;
     }
     return watched_verdict (file, k->src, NULL, k->err);
@@ -303,8 +303,9 @@ static void fini (struct kineto *k)
 {
     for (size_t i = 0; i < k->ngroups; i++)
         free (k->groups[i].members);
-    free (k->gpu);
-    free (k->launches);
+    sorter_destroy (k->events_by_call);
+    sorter_destroy (k->events_by_start);
+    free (k->comms);
     free (k->records);
     free (k->steps);
     free (k->stretches);

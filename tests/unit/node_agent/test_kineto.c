@@ -269,6 +269,39 @@ static void test_truncated (void **state)
     trace_seen_fini (&seen);
 }
 
+#define MANY 200000             // kernels: more than a sorter keeps in memory
+
+/* Launches far from their kernels, and these against the order of time. */
+static void test_many (void **state)
+{
+    static const char head[] = TRACE_HEAD (RANK1) STEP ("3", "0", "1000000")
+        "," STEP ("4", "1000000", "1000000");
+    const size_t max = (size_t)MANY * 400;
+    char *text = malloc (max);
+    size_t used;
+
+    (void)state;
+    assert_non_null (text);
+    used = (size_t)snprintf (text, max, "%s", head);
+    for (int i = 1; i <= MANY; i++)
+        used += (size_t)snprintf (text + used, max - used, "," LAUNCH ("%d",
+                                  "%d"), i > MANY / 2 ? 1000000 + i : i, i);
+    for (int i = MANY; i > 0; i--)
+        used += (size_t)snprintf (text + used, max - used, ","
+                                  KERNEL ("a", "%d", "1.5", "%d"),
+                                  1000000 + 2 * i, i, i);
+    (void)snprintf (text + used, max - used, "%s", TRACE_TAIL);
+    read_text (text);
+    free (text);
+    assert_int_equal (seen.capture.state, CAPTURE_COMPLETE);
+    trace_has (&seen, "StepTraceTime|3|3|150000|0|0|0|49999.5|199999.5|0|0|"
+               "1000002\n");
+    trace_has (&seen, "StepTraceTime|3|4|150000|0|0|0|49999.5|199999.5|0|0|"
+               "200002\n");
+    trace_has (&seen, "OperatorStatistic|3|a|kernel|200000|300000|");
+    trace_seen_fini (&seen);
+}
+
 static void check_no_device (const char *text, enum capture_state state,
                              const char *reason)
 {
@@ -485,6 +518,7 @@ int main (void)
         cmocka_unit_test (test_bad_header),
         cmocka_unit_test (test_quotes),
         cmocka_unit_test (test_truncated),
+        cmocka_unit_test (test_many),
         cmocka_unit_test (test_no_device),
         cmocka_unit_test (test_odd),
         cmocka_unit_test (test_no_trace),
