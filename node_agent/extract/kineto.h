@@ -167,7 +167,8 @@ struct kineto {
     struct interval *stretches; // in which host ops ran
     struct kineto_group *groups;
     int64_t *splits;            // elements for each rank
-    size_t ngpu, nlaunches, ncomms, nrecords, nsteps, nstretches, ngroups, nsplits;
+    size_t ngpu, nlaunches, ncomms, nrecords, nsteps, nstretches, ngroups,
+        nsplits;
     size_t comms_cap, records_cap, steps_cap, stretches_cap,
         groups_cap, splits_cap;
     size_t kept;                // bytes

@@ -26,11 +26,11 @@
 #define TIMELINE_PROCESSES_MAX 4096u
 #define TIMELINE_THREADS_MAX 65536u     // of communication
 #define TIMELINE_ROWS_MAX (1u << 21)    // 32 MiB
-#define TIMELINE_OPS_MAX (1u << 20)
+#define TIMELINE_OPS_MAX (1u << 18)     // real files of 2 GB have 10,000
 #define TIMELINE_TASKS_MAX (1u << 24)   // two sorters' files of 768 MiB
 #define TIMELINE_TASKS_KEPT (1u << 18)  // 10 MiB
 #define TIMELINE_OP_TASKS_MAX (1u << 18)        // of one op
-#define TIMELINE_NAMES_MAX (64u << 20)  // bytes of the ops' names
+#define TIMELINE_NAMES_MAX (16u << 20)  // bytes of the ops' names
 #define TIMELINE_NS_MAX INT64_C (4000000000000000000)   // year 2096
 
 enum timeline_class {

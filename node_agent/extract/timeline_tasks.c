@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define FIRST_ROOM 4u           // of a thread: there may be 65536
+
 void timeline_pack (int64_t record[TIMELINE_WORDS], int64_t key,
                     const struct timeline_task *k)
 {
@@ -55,7 +57,7 @@ int timeline_keep_task (struct timeline *t, struct timeline_thread *th,
             return rc;
     } else {
         if (th->ntasks == th->cap) {
-            uint32_t cap = th->cap ? 2 * th->cap : 64;
+            uint32_t cap = th->cap ? 2 * th->cap : FIRST_ROOM;
             struct timeline_task *p = realloc (th->tasks, cap * sizeof (*p));
 
             if (!p)

@@ -149,7 +149,8 @@ static void test_step_without_launch (void **state)
         FLOW ("s", "91", "40", "1", "1010") FLOW ("s", "93", "40", "1", "1250")
         X ("30", "2", "k", "1030", "5", "") FLOW ("f", "91", "30", "2", "1030")
         X ("30", "2", "k", "1260", "5", "") FLOW ("f", "93", "30", "2", "1260")
-        ROW ("10", "Computing", "1030", "10") ROW ("10", "Computing", "1150", "9")
+        ROW ("10", "Computing", "1030", "10")
+        ROW ("10", "Computing", "1150", "9")
         ROW ("10", "Computing", "1260", "4")
         X ("20", "0", "hcom_allReduce__612_0_1", "1160", "5", "") END "]");
     check (TABLE_STEP, "nan 7 10 0 0 0 0 10 0 0 30\n"
