@@ -343,7 +343,7 @@ static int list_dir (const char *path, DIR *dir, struct found_list *list,
         type = type_of (dir, e);
         shown = shown || is_evidence (e->d_name, type);
         parent = parent || (named && type == DT_DIR);
-        if (type == DT_LNK && named &&
+        if (type == DT_LNK && (named || find_is_trace (e->d_name)) &&
             add_problem (list, "%s/%s is a symbolic link, which is not "
                          "followed", path, e->d_name) < 0) {
             names_free (names, n);

@@ -517,9 +517,11 @@ json ()
     ln -s .. job/up
     mv "$(capture_of 1)" away_ascend_pt
     ln -s ../away_ascend_pt job/away_ascend_pt
+    ln -s ../away.json.gz job/rank1.pt.trace.json.gz
     analyze
     expect_status 1
-    shows "job/away_ascend_pt is a symbolic link" "missing     1"
+    shows "job/away_ascend_pt is a symbolic link" "missing     1" \
+        "job/rank1.pt.trace.json.gz is a symbolic link"
     is "captures" 3 "$(sql "SELECT count(*) FROM Capture")"
 }
 
