@@ -387,7 +387,10 @@ static void tell_missing (const struct source *src, unsigned table)
 {
     const char *name = schema_table (table)->name;
 
-    if (src->form == FORM_MSPROF && table == TABLE_STEP)
+    if (src->form == FORM_TRACE)
+        capture_reason (src->capture, "%s is missing: nothing in the trace "
+                        "gives it", name);
+    else if (src->form == FORM_MSPROF && table == TABLE_STEP)
         capture_reason (src->capture, "%s is missing: neither an event "
                         "database (msprof_*.db) nor a timeline "
                         "(msprof_*.json) gives it", name);

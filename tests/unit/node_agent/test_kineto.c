@@ -481,6 +481,18 @@ static void test_torch_npu (void **state)
     }
 }
 
+/* A trace alone has no other files that could be missing. */
+static void test_nothing_in_it (void **state)
+{
+    (void)state;
+    trace_read ("rank0.json", "[{\"name\":\"ProfilerStep#5\",\"cat\":\"cpu_op\","
+                "\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":\"1000.000\","
+                "\"dur\":90}]", NULL, &seen);
+    assert_int_equal (seen.capture.state, CAPTURE_FAILED);
+    trace_reason (&seen, "StepTraceTime is missing: nothing in the trace");
+    trace_seen_fini (&seen);
+}
+
 /* An event that is longer than what is read at a time. */
 static void test_long (void **state)
 {
@@ -524,6 +536,7 @@ int main (void)
         cmocka_unit_test (test_no_trace),
         cmocka_unit_test (test_gzip),
         cmocka_unit_test (test_torch_npu),
+        cmocka_unit_test (test_nothing_in_it),
         cmocka_unit_test (test_long),
     };
 
