@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define EVEN_MAX 1024u          // ranks that an all-to-all has links for
+
 static size_t name_op (const struct op *op, char out[128])
 {
     const char *key = kineto_op_key (op);
@@ -140,6 +142,12 @@ static int64_t place (const struct kineto_group *g, int64_t rank)
     return -1;
 }
 
+/* Without any, all members get the same; with too many, they are taken to. */
+static bool has_splits (const struct comm_record *r)
+{
+    return r->nsplits > 0 && r->nsplits != KINETO_CUT;
+}
+
 /* Add what an op sent to, or got from, each member.  False: not known. */
 static bool add_links (const struct kineto *k, const struct op *op,
                        double *mb)
@@ -156,11 +164,11 @@ static bool add_links (const struct kineto *k, const struct op *op,
         mb[peer] += megabytes (op);
         return true;
     }
-    if (op->coll != COLL_ALL_TO_ALL || n > KINETO_LISTED ||
-        (r->nsplits > 0 && r->nsplits != n))
+    if (op->coll != COLL_ALL_TO_ALL || n > EVEN_MAX ||
+        (r->nsplits > 0 && r->nsplits != KINETO_CUT && r->nsplits != n))
         return false;
     for (uint32_t i = 0; i < n; i++)
-        mb[i] += (r->nsplits > 0 ? (double)k->splits[r->splits + i]
+        mb[i] += (has_splits (r) ? (double)k->splits[r->splits + i]
                                  : (double)r->in / n) * r->size / 1e6;
     return true;
 }
@@ -200,16 +208,24 @@ static bool put_links (struct ops *o, const struct op *v, size_t n)
     bool known = true, ok = true;
     double *mb;
 
-    if (me < 0 || !(v->coll == COLL_SEND || v->coll == COLL_RECEIVE ||
-                    v->coll == COLL_ALL_TO_ALL))
+    if (!(v->coll == COLL_SEND || v->coll == COLL_RECEIVE ||
+          v->coll == COLL_ALL_TO_ALL))
         return true;
+    if (me < 0) {
+        o->unlinked += g ? n : 0;       // of no group: that is told
+        return true;
+    }
     if (!(mb = calloc (g->nmembers, sizeof (*mb)))) {
         o->k->src->stopped = err_set (o->k->err, ENOMEM, "no memory for "
                                       "links");
         return false;
     }
-    for (size_t i = 0; i < n && known; i++)
-        known = add_links (o->k, &v[i], mb);
+    for (size_t i = 0; i < n; i++) {
+        known = add_links (o->k, &v[i], mb) && known;
+        o->even += v->coll == COLL_ALL_TO_ALL && v[i].record &&
+                   v[i].record->nsplits == KINETO_CUT;
+    }
+    o->unlinked += known ? 0 : n;
     for (uint32_t i = 0; i < g->nmembers && known && ok; i++) {
         if (mb[i] > 0 && i != me)
             ok = v->coll == COLL_RECEIVE ? put_link (o, v, i, me, mb[i])

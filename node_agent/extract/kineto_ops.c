@@ -131,6 +131,14 @@ static void tell_unknown (const struct ops *o)
         capture_reason (c, "the trace does not say the size of %" PRIu64
                         " of %zu communication ops: they have no "
                         "transit_size and no bandwidth", o->unsized, o->n);
+    if (o->unlinked > 0)
+        capture_reason (c, "%" PRIu64 " sends, receives and all-to-alls are "
+                        "of steps and groups in which the trace does not say "
+                        "of each whom it was with, and how much: these have "
+                        "no links", o->unlinked);
+    if (o->even > 0)
+        capture_reason (c, "the splits of %" PRIu64 " all-to-alls are cut: "
+                        "their links have even shares", o->even);
 }
 
 static bool emit (struct ops *o)

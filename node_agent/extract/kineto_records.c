@@ -145,7 +145,9 @@ struct kineto_records *kineto_records_open (const struct kineto *k)
 {
     struct kineto_records *o = calloc (1, sizeof (*o));
 
-    if (!o || (o->k = k, !index_records (o))) {
+    if (o)
+        o->k = k;
+    if (!o || !index_records (o)) {
         k->src->stopped = err_set (k->err, ENOMEM, "no memory for the "
                                    "communication of a trace");
         kineto_records_close (o);

@@ -240,16 +240,35 @@ static void test_host_receive (void **state)
     trace_seen_fini (&seen);
 }
 
+/* One end that is not known: the sums of that kind and step would be too low,
+ * but nobody is to wonder where they are.
+ */
+static void test_unlinked (void **state)
+{
+    (void)state;
+    read_text (TRACE_HEAD (RANK1) STEP ("4", "100", "50") ","
+               LAUNCH ("101", "1") "," LAUNCH ("102", "2") ","
+               GPU_COMM ("ncclDevKernel_SendRecv", "110", "1", "1",
+                         P2P ("send", "Dst Rank", "0")) ","
+               GPU_COMM ("ncclDevKernel_SendRecv", "120", "1", "2",
+                         P2P ("send", "Dst Rink", "0")) TRACE_TAIL);
+    trace_has (&seen, "CommAnalyzerTime|nccl_send__227_0_1|");
+    trace_has_not (&seen, "CommAnalyzerMatrix");
+    trace_reason (&seen, "2 sends, receives and all-to-alls");
+    trace_seen_fini (&seen);
+}
+
 #define LIST30 "[0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, " \
     "32, 34, 36, 38, 40, 42, 44, 46, 48, 50, 52, 54, 56, 58, ...]"
 
 /* torch cuts lists behind 30: the ranks come from start and stride, or from the
- * header; the splits are not known.
+ * header; the splits are taken to be even.
  */
 static void test_cut (void **state)
 {
     static const char args[] =
-        TRACE_HEAD (RANK1) STEP ("4", "100", "50") "," LAUNCH ("101", "1") ","
+        TRACE_HEAD ("\"rank\": 2, \"world_size\": 64")
+        STEP ("4", "100", "50") "," LAUNCH ("101", "1") ","
         GPU_COMM ("ncclDevKernel_SendRecv", "110", "1", "1",
                   COMM ("all_to_all", "32000000", "9", "Byte", "9", LIST30)
                   ", \"Group size\": 32, \"Global rank start\": 0, "
@@ -263,7 +282,10 @@ static void test_cut (void **state)
     assert_int_equal (seen.capture.groups[0].nmembers, 32);
     assert_int_equal (seen.capture.groups[0].members[31], 62);
     trace_has (&seen, "CommAnalyzerBandwidth|nccl_allToAll__");
-    trace_has_not (&seen, "CommAnalyzerMatrix");
+    // an even share of 32 MB
+    trace_has (&seen, "CommAnalyzerMatrix|alltoall-total|"
+               "5452468326800667152|1|31|NULL|1|NULL|NULL|step4|collective|");
+    trace_reason (&seen, "splits of 1 all-to-alls are cut");
     trace_seen_fini (&seen);
     memcpy (without, args, sizeof (args));
     assert_non_null (p = strstr (without, "rank stride"));
@@ -343,6 +365,7 @@ int main (void)
         cmocka_unit_test (test_allreduce),
         cmocka_unit_test (test_seq),
         cmocka_unit_test (test_host_args),
+        cmocka_unit_test (test_unlinked),
         cmocka_unit_test (test_host_receive),
         cmocka_unit_test (test_old),
         cmocka_unit_test (test_links),
