@@ -6,6 +6,7 @@
 #include "base/units.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define WANTED(t, table) ((t)->want >> (table) & 1)
@@ -27,19 +28,57 @@ bool comm_group_fits (const char *key, const char *op, bool *tagged)
            memcmp (key + n - COMM_TAG_DIGITS, tag + 2, COMM_TAG_DIGITS) == 0;
 }
 
-const char *comm_group_of (const struct capture *c, const char *op)
+/* Whether it is the only one so far. */
+static bool take_key (const char *key, const char *op, const char **found)
 {
-    const char *found = NULL;
     bool tagged;
 
+    if (!comm_group_fits (key, op, &tagged))
+        return true;
+    if (*found && strcmp (*found, key) != 0)
+        return false;
+    *found = key;
+    return true;
+}
+
+const char *comm_group_of (const struct source *src, const char *op)
+{
+    const struct capture *c = src->capture;
+    const char *found = NULL;
+
     for (uint32_t i = 0; i < c->ngroups; i++) {
-        if (!comm_group_fits (c->groups[i].name, op, &tagged))
-            continue;
-        if (found && strcmp (found, c->groups[i].name) != 0)
+        if (!take_key (c->groups[i].name, op, &found))
             return NULL;
-        found = c->groups[i].name;
+    }
+    for (uint32_t i = 0; i < src->ngroup_keys; i++) {
+        if (!take_key (src->group_keys[i], op, &found))
+            return NULL;
     }
     return found;
+}
+
+bool comm_note_key (struct source *src, const char *key, struct err *err)
+{
+    char (*more)[CAPTURE_HASH_MAX];
+    uint32_t n = src->ngroup_keys;
+    size_t size = strlen (key);
+
+    if (size >= CAPTURE_HASH_MAX || strspn (key, "0123456789") != size ||
+        n == CAPTURE_GROUPS_MAX)
+        return true;
+    for (uint32_t i = n; i-- > 0;) {
+        if (strcmp (src->group_keys[i], key) == 0)
+            return true;
+    }
+    more = realloc (src->group_keys, (n + 1) * sizeof (*more));
+    if (!more) {
+        src->stopped = err_set (err, ENOMEM, "no memory for groups");
+        return false;
+    }
+    src->group_keys = more;
+    memcpy (more[n], key, size + 1);
+    src->ngroup_keys = n + 1;
+    return true;
 }
 
 bool comm_tables_init (struct comm_tables *t, struct source *src,

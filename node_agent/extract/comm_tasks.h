@@ -117,8 +117,15 @@ bool comm_op_is_p2p (const char *name);
  */
 bool comm_group_fits (const char *key, const char *op, bool *tagged);
 
-/* The key of the only group of the capture that fits, or NULL. */
-const char *comm_group_of (const struct capture *c, const char *op);
+/* The key of the only group of the capture that fits, or NULL: of those that
+ * its metadata names, and those of comm_note_key.
+ */
+const char *comm_group_of (const struct source *src, const char *op);
+
+/* Note a key that a file of the results names; false when the source has
+ * stopped.
+ */
+bool comm_note_key (struct source *src, const char *key, struct err *err);
 
 /* The rows. */
 struct comm_tables {

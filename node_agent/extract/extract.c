@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -306,6 +307,7 @@ int extract_capture (const char *path, const struct steps_filter *steps,
     if (rc == 0 && c->state == CAPTURE_COMPLETE)
         rc = extractors_run (&src, err);
     extras_free (src.extras);
+    free (src.group_keys);
     source_close (&src);
     tidy_reason (c);
     return rc;

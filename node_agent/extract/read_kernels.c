@@ -146,7 +146,7 @@ static bool put_time (struct reader *r, const char *id, int64_t start,
     (void)snprintf (step, sizeof (step), "step%s", id);
     if (!steps_wanted (r->src->steps, step, strlen (step)))
         return true;
-    group = comm_group_of (r->src->capture, op);
+    group = comm_group_of (r->src, op);
     b->nrows++;
     b->text[TIME_OP][n] = batch_text (b, op, name.n);
     b->text[TIME_GROUP][n] = group ? batch_text (b, group, strlen (group))

@@ -7,6 +7,7 @@
  * "communication_matrix.json".
  */
 #include "extract/comm_file.h"
+#include "extract/comm_tasks.h"
 #include "extract/extractor.h"
 #include "extract/matrix_fold.h"
 
@@ -202,6 +203,8 @@ static bool read_links (void *arg)
     memcpy (kind, r->key, (size_t)(at - r->key));
     kind[at - r->key] = '\0';
     m.group = at + 1;
+    if (!comm_note_key (r->f.src, m.group, r->f.err))
+        return false;
     if (!scan_object (s))
         return false;
     for (bool first = true; scan_member (s, &first);) {

@@ -51,6 +51,8 @@ struct source {
     const struct row_sink *sink;
     const struct steps_filter *steps;
     struct extras *extras;      // collected by many (extras.h); may be NULL
+    char (*group_keys)[CAPTURE_HASH_MAX];       // that the results named, at
+    uint32_t ngroup_keys;                       // most CAPTURE_GROUPS_MAX
     double communication_us;    // sum over StepTraceTime; NaN: not read
     uint64_t rows[TABLE_COUNT]; // given to the sink and not forgotten
     unsigned filtered;          // tables of which steps were not wanted

@@ -162,7 +162,7 @@ static const char *group_of (const struct maker *m, const struct role *r,
     if (number && n > COMM_TAG_DIGITS && n < CAPTURE_HASH_MAX &&
         (!any || comm_group_fits (r->label, op, &any)))
         return r->label;        // it is the key already
-    return comm_group_of (m->t->src->capture, op);
+    return comm_group_of (m->t->src, op);
 }
 
 /* ---- ops ---- */

@@ -50,6 +50,16 @@ static void put_trace (const char *text)
     capture_put (TRACE, text);
 }
 
+/* communication_matrix.json with these links of step 7. */
+static void put_matrix (const char *links)
+{
+    char text[256];
+
+    (void)snprintf (text, sizeof (text), "{\"step7\": {\"p2p\": {%s}, "
+                    "\"collective\": {}}}", links);
+    capture_put ("ASCEND_PROFILER_OUTPUT/communication_matrix.json", text);
+}
+
 /* Rows as text: each with the first letter of its table. */
 struct kept {
     char text[8192];
@@ -394,6 +404,13 @@ static void test_ops_of_steps (void **state)
     put_trace ("[" STEP ("7", "1000", "10") LABEL ("20", "HCCL", "NPU")
                THREAD ("20", "0", "Group 0 Communication")
                X ("20", "0", "hcom_send__612_0_1", "1112", "1", "") END "]");
+    check (TABLE_TIME, "hcom_send__612_0_1 NULL 1112 0.001 nan nan nan nan "
+                       "step7 p2p\n", CAPTURE_PARTIAL, "");
+    // unless the matrix beside it names the only one that it can be
+    put_matrix ("\"send-top1@" GROUP "\": {}, \"send-top1@5\": {}");
+    check (TABLE_TIME, "hcom_send__612_0_1 " GROUP " 1112 0.001 nan nan nan "
+                       "nan step7 p2p\n", CAPTURE_PARTIAL, "");
+    put_matrix ("\"send-top1@" GROUP "\": {}, \"send-top1@1612\": {}");
     check (TABLE_TIME, "hcom_send__612_0_1 NULL 1112 0.001 nan nan nan nan "
                        "step7 p2p\n", CAPTURE_PARTIAL, "");
 }
