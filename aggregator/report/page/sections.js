@@ -66,17 +66,17 @@ function findings() {
     {key: 'gravity', label: 'Severity', text: true,
       show: f => severityBadge(f.severity)},
     {key: 'text', label: 'What', text: true, wide: true, show: findingText},
-    {key: 'kind', label: 'Kind', text: true,
-      show: f => String(f.kind || '').replace(/_/g, ' ')},
     {key: 'rank', label: 'Rank', show: f => isNumber(f.peer)
       ? (f.rank ?? '–') + ' → ' + f.peer : f.rank},
-    {key: 'step', label: 'Step', show: f => String(f.step ?? '–')
-      .replace(/^step/, '')},
     {key: 'effect_ms', label: 'Effect', unit: 'ms',
       show: f => short(f.effect_ms)},
     {key: 'effect_percent', label: 'Of step', unit: '%',
       show: f => isNumber(f.effect_percent) ? decimals(f.effect_percent, 1)
         : '–'},
+    {key: 'step', label: 'Step', show: f => String(f.step ?? '–')
+      .replace(/^step/, '')},
+    {key: 'kind', label: 'Kind', text: true,
+      show: f => String(f.kind || '').replace(/_/g, ' ')},
   ], list);
   s.append(t.element);
 }
