@@ -3,7 +3,9 @@
 
 #include "base/fileio.h"
 #include "base/log.h"
+#include "base/utf8.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,6 +42,7 @@ static const struct verb verbs[] = {
 };
 
 #define VERBS (sizeof (verbs) / sizeof (verbs[0]))
+#define VERB_MAX 15             // letters of one
 
 static void print_help (FILE *f)
 {
@@ -53,43 +56,118 @@ static void print_help (FILE *f)
                    "\n");
 }
 
+static const struct verb *find_verb (const char *name)
+{
+    for (size_t i = 0; i < VERBS; i++) {
+        if (strcmp (name, verbs[i].name) == 0)
+            return &verbs[i];
+    }
+    return NULL;
+}
+
 /* For shell completion: the verbs, or the options of one. */
 static int complete (const char *verb)
 {
     char argv0[] = "rollcall", names[] = "--help-names";
 
-    for (size_t i = 0; i < VERBS; i++) {
-        if (!verb)
-            (void)puts (verbs[i].name);
-        else if (strcmp (verb, verbs[i].name) == 0)
-            return verbs[i].run (2, (char *[]){ argv0, names, NULL });
+    const struct verb *v = verb ? find_verb (verb) : NULL;
+
+    for (size_t i = 0; i < VERBS && !verb; i++)
+        (void)puts (verbs[i].name);
+    return v ? v->run (2, (char *[]){ argv0, names, NULL }) : 0;
+}
+
+/* How many letters must be changed, put in or left out to make b of a. */
+static size_t distance (const char *a, const char *b)
+{
+    size_t row[VERB_MAX + 1], n = strlen (b);
+
+    for (size_t k = 0; k <= n; k++)
+        row[k] = k;
+    for (size_t i = 1; *a; a++, i++) {
+        size_t corner = row[0];
+
+        row[0] = i;
+        for (size_t k = 1; k <= n; k++) {
+            size_t least = corner + (*a != b[k - 1]);
+
+            corner = row[k];
+            if (row[k] + 1 < least)
+                least = row[k] + 1;
+            if (row[k - 1] + 1 < least)
+                least = row[k - 1] + 1;
+            row[k] = least;
+        }
     }
+    return row[n];
+}
+
+/* The verb that may have been meant: of three letters two are right. */
+static const struct verb *nearest_verb (const char *name)
+{
+    const struct verb *best = NULL;
+    size_t least = SIZE_MAX;
+
+    for (size_t i = 0; i < VERBS; i++) {
+        size_t d = distance (name, verbs[i].name);
+
+        if (d < least && 3 * d <= strlen (verbs[i].name)) {
+            least = d;
+            best = &verbs[i];
+        }
+    }
+    return best;
+}
+
+static int no_verb (const char *name)
+{
+    const struct verb *near = nearest_verb (name);
+    char shown[UTF8_ESCAPED (64)], text[64];
+
+    (void)snprintf (text, sizeof (text), "%s", name);
+    (void)fprintf (stderr, "rollcall: there is no verb \"%s\"%s%s%s rollcall "
+                   "--help lists all verbs\n",
+                   utf8_escape (text, UTF8_LINES, shown),
+                   near ? ": did you mean " : "", near ? near->name : "",
+                   near ? "?" : ";");
+    return EXIT_USAGE;
+}
+
+/* rollcall help VERB is rollcall VERB --help. */
+static int help (const char *name)
+{
+    char option[] = "--help", argv0[] = "rollcall";
+    const struct verb *v = name ? find_verb (name) : NULL;
+
+    if (name && !v)
+        return no_verb (name);
+    if (v)
+        return v->run (2, (char *[]){ argv0, option, NULL });
+    print_help (stdout);
     return 0;
 }
 
 int main (int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
+    const struct verb *v = find_verb (name);
 
     fileio_open_std ();
     log_setup ("rollcall", LOG_LEVEL_INFO);
-    if (strcmp (name, "--help") == 0 || strcmp (name, "-h") == 0 ||
-        strcmp (name, "help") == 0) {
-        print_help (stdout);
-        return 0;
-    }
-    if (strcmp (name, "--version") == 0) {
+    if (v)
+        return v->run (argc - 1, argv + 1);
+    if (strcmp (name, "--help") == 0 || strcmp (name, "-h") == 0)
+        return help (NULL);
+    if (strcmp (name, "help") == 0)
+        return help (argv[2]);
+    if (strcmp (name, "--version") == 0 || strcmp (name, "-V") == 0) {
         (void)puts ("rollcall " ROLLCALL_VERSION);
         return 0;
     }
     if (strcmp (name, "__complete") == 0)
         return complete (argv[2]);
-    for (size_t i = 0; i < VERBS; i++) {
-        if (strcmp (name, verbs[i].name) == 0)
-            return verbs[i].run (argc - 1, argv + 1);
-    }
     if (*name)
-        (void)fprintf (stderr, "rollcall: there is no verb \"%s\"\n\n", name);
+        return no_verb (name);
     print_help (stderr);
     return EXIT_USAGE;
 }

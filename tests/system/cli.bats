@@ -9,8 +9,8 @@ load helper
         expect_status 0
         shows "usage: rollcall VERB" "analyze"
     done
-    for option in --help -h; do
-        run "$ROLLCALL" analyze $option
+    for option in "analyze --help" "analyze -h" "help analyze"; do
+        run "$ROLLCALL" $option
         expect_status 0
         shows "usage: rollcall analyze" "--world-size" "--steps" "--help"
     done
@@ -22,18 +22,27 @@ load helper
 }
 
 @test "--version" {
-    run "$ROLLCALL" --version
-    expect_status 0
-    [[ "$output" =~ ^rollcall\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+    for option in --version -V; do
+        run "$ROLLCALL" $option
+        expect_status 0
+        [[ "$output" =~ ^rollcall\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+    done
 }
 
 @test "no verb, or one that there is not" {
     run "$ROLLCALL"
     expect_status 2
     shows "usage: rollcall VERB"
-    run "$ROLLCALL" analyse job
+    for verb in "analyse job" "help analyse"; do
+        run "$ROLLCALL" $verb
+        expect_status 2
+        is "what is said" "rollcall: there is no verb \"analyse\": did you mean\
+ analyze? rollcall --help lists all verbs" "$output"
+    done
+    run "$ROLLCALL" frobnicate
     expect_status 2
-    shows "there is no verb \"analyse\""
+    is "what is said" "rollcall: there is no verb \"frobnicate\"; rollcall\
+ --help lists all verbs" "$output"
 }
 
 # bad_usage TEXT ARGUMENT...: exit status 2, a message, nothing on standard
