@@ -64,6 +64,15 @@ static void print_obstacle (const struct compare *c, FILE *f)
                        SPREAD_LEAST);
 }
 
+/* What no metric shows and makes two runs differ all the same. */
+static const char *other_difference (const struct compare *c)
+{
+    if (c->nonly[0] > 0 || c->nonly[1] > 0)
+        return "in their ranks; else ";
+    return c->runs[0].world != c->runs[1].world
+               ? "in the sizes of their worlds; else " : "";
+}
+
 /* The answer in two lines, for who reads no further. */
 static void print_answer (const struct compare *c, FILE *f)
 {
@@ -85,9 +94,11 @@ static void print_answer (const struct compare *c, FILE *f)
     }
     if (n > named)
         (void)fprintf (f, ", and %zu more", n - named);
-    (void)fprintf (f, "%s\n", n > 0 ? ""
-                   : c->steps_tell ? "nothing by more than noise"
-                                   : "nothing, as far as can be told");
+    if (n == 0)
+        (void)fprintf (f, "%s%s", other_difference (c), c->steps_tell
+                       ? "nothing by more than noise"
+                       : "nothing, as far as can be told");
+    (void)fputc ('\n', f);
     print_obstacle (c, f);
 }
 
