@@ -195,24 +195,24 @@ static int finish (struct launch *l)
 {
     struct run *r = l->r;
     int command = 0, roll;
+    // 0 and 1 would say that there are results
+    int missing = l->status > EXIT_NOT_ALL ? l->status : EX_UNAVAILABLE;
 
     if (!somebody_joined (r)) {
         struct pollfd p = { .fd = l->aggregator, .events = POLLIN };
 
         (void)kill (r->aggregator, SIGTERM);
         (void)poll (&p, 1, GOODBYE_MS);
-        return RUN_FAIL (l->status ? l->status : EX_UNAVAILABLE,
-                         "no rank has reported; the launcher (%s) ended with "
-                         "status %d", r->opt->launcher, l->status);
+        return RUN_FAIL (missing, "no rank has reported; the launcher (%s) "
+                         "ended with status %d", r->opt->launcher, l->status);
     }
     roll = run_print_result (&run_command, r->dir, r->job,
                              cli_format (r->opt->json, r->opt->text),
                              &command);
     if (roll == -ENOENT)
-        return RUN_FAIL (l->status ? l->status : EX_UNAVAILABLE,
-                         "job %s has no result yet: captures are safe on the "
-                         "nodes' disks; rollcall wait %s looks again", r->job,
-                         r->job);
+        return RUN_FAIL (missing, "job %s has no result yet: captures are safe "
+                         "on the nodes' disks; rollcall wait %s looks again",
+                         r->job, r->job);
     return command > 0 ? command : l->status ? l->status : roll;
 }
 

@@ -153,11 +153,13 @@ SCRIPT
     expect_status 9
     shows "no rank has reported"
     nothing_runs
-    # one that ends well without having started anything
-    run "$ROLLCALL" run -o out --launcher true -- true
-    expect_status 69
-    shows "no rank has reported"
-    nothing_runs
+    # without results neither "all are present" nor "some are not" is true
+    for launcher in true false; do
+        run "$ROLLCALL" run -o out --launcher "$launcher" -- true
+        expect_status 69
+        shows "no rank has reported"
+        nothing_runs
+    done
 }
 
 # It would end after a minute without anybody, and what is delivered later would
