@@ -24,6 +24,9 @@ struct check {
  */
 #define CHECK_RAW_FACTOR 20
 
+/* Whether 'dir' is there itself; if not, what the others look at. */
+struct check check_exists (const char *dir);
+
 /* Whether captures can be written to 'dir', which need not be there yet: room
  * ('expect_bytes' of raw data, 0: not known), inodes, and a local disk.
  */

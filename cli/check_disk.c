@@ -25,6 +25,22 @@ static void existing (const char *dir, char out[PATH_MAX])
         (void)strcpy (out, ".");
 }
 
+struct check check_exists (const char *dir)
+{
+    struct check c = { .name = "exists" };
+    char at[PATH_MAX];
+
+    existing (dir, at);
+    if (access (dir, F_OK) < 0) {
+        c.state = CHECK_WARNING;
+        (void)snprintf (c.text, sizeof (c.text), "%.230s is not there: its "
+                        "file system (of %.230s) was looked at", dir, at);
+    } else {
+        (void)snprintf (c.text, sizeof (c.text), "%.250s is there", dir);
+    }
+    return c;
+}
+
 struct check check_room (const char *dir, int64_t expect_bytes)
 {
     struct check c = { .name = "room" };

@@ -29,6 +29,8 @@
 #define MEMLOCK_MIN (UINT64_C (64) << 20)       // for RDMA
 #define DATE_MIN INT64_C (1704067200)   // 2024: before that it is not set
 
+#define START_ELSEWHERE "start it on another with rollcall-aggregator --listen"
+
 #define SAY(c, ...) (void)snprintf ((c).text, sizeof ((c).text), __VA_ARGS__)
 
 /* ---- ports ---- */
@@ -116,9 +118,9 @@ struct check check_port (int64_t port)
             inode = listening_inode ("/proc/net/tcp6", port);
         if (saved == EADDRINUSE && owner_of (inode, who, sizeof (who)))
             SAY (c, "%lld is taken by %s: fine if that is an aggregator; else "
-                 "choose another with --listen", (long long)port, who);
+                 START_ELSEWHERE, (long long)port, who);
         else
-            SAY (c, "%lld cannot be used (%s): choose another with --listen",
+            SAY (c, "%lld cannot be used (%s): " START_ELSEWHERE,
                  (long long)port, strerror (saved));
     }
     if (fd >= 0)
@@ -144,7 +146,8 @@ struct check check_clock (void)
 }
 
 static struct check check_limit (const char *name, __rlimit_resource_t which,
-                                 rlim_t least, const char *advice)
+                                 rlim_t least, const char *unit,
+                                 const char *advice)
 {
     struct check c = { .name = name };
     struct rlimit r;
@@ -156,7 +159,7 @@ static struct check check_limit (const char *name, __rlimit_resource_t which,
         SAY (c, "unlimited");
     } else {
         c.state = r.rlim_cur < least ? CHECK_WARNING : CHECK_OK;
-        SAY (c, "%llu%s%s", (unsigned long long)r.rlim_cur,
+        SAY (c, "%llu%s%s%s", (unsigned long long)r.rlim_cur, unit,
              c.state ? ": " : "", c.state ? advice : "");
     }
     return c;
@@ -164,16 +167,15 @@ static struct check check_limit (const char *name, __rlimit_resource_t which,
 
 struct check check_files (void)
 {
-    return check_limit ("open-files", RLIMIT_NOFILE, FILES_MIN,
+    return check_limit ("open-files", RLIMIT_NOFILE, FILES_MIN, "",
                         "an aggregator of many agents needs more, see "
                         "ulimit -n");
 }
 
 struct check check_memlock (void)
 {
-    return check_limit ("memlock", RLIMIT_MEMLOCK, MEMLOCK_MIN,
-                        "bytes; too little for jobs that use RDMA, see "
-                        "ulimit -l");
+    return check_limit ("memlock", RLIMIT_MEMLOCK, MEMLOCK_MIN, " bytes",
+                        "too little for jobs that use RDMA, see ulimit -l");
 }
 
 struct check check_core (void)
@@ -182,8 +184,8 @@ struct check check_core (void)
     struct rlimit r = { .rlim_cur = 0 };
 
     (void)getrlimit (RLIMIT_CORE, &r);
-    SAY (c, r.rlim_cur == 0 ? "none are written: a crash leaves no trace; see "
-                              "ulimit -c"
+    SAY (c, r.rlim_cur == 0 ? "none are written; with ulimit -c unlimited a "
+                              "crash would leave one"
                             : "are written");
     return c;
 }

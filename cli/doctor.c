@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define CHECKS_MAX (20 + 4 * OPTION_LIST_MAX)
+#define CHECKS_MAX (21 + 4 * OPTION_LIST_MAX)
 
 struct doctor_options {
     int64_t expect_bytes;
@@ -75,6 +75,10 @@ static void add (struct report *r, struct check c)
 
 static void look_at_dir (struct report *r, const char *dir, int64_t expect)
 {
+    struct check exists = check_exists (dir);
+
+    if (exists.state != CHECK_OK)
+        add (r, exists);
     add (r, check_room (dir, expect));
     add (r, check_inodes (dir));
     add (r, check_local (dir));

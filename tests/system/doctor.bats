@@ -29,10 +29,28 @@ check ()
     [[ "$(check room)" == ok* ]] || fail "$output"
 }
 
+# A name that was mistyped had room, inodes and a local disk.
+@test "doctor says when a directory is not there" {
+    run "$ROLLCALL" doctor ./nosuch
+    expect_status 0
+    [[ "$(check exists)" == warning*"./nosuch is not there"*"(of .)"* ]] ||
+        fail "$output"
+    run "$ROLLCALL" doctor .
+    is "the check" "" "$(check exists)"
+}
+
+@test "doctor gives limits with their unit" {
+    ulimit -l 64
+    run "$ROLLCALL" doctor .
+    [[ "$(check memlock)" == warning*" 65536 bytes: too little "* ]] ||
+        fail "$output"
+}
+
 @test "doctor says who has the port" {
     service
     run "$ROLLCALL" doctor --port "$PORT" .
     expect_status 0
+    shows "rollcall-aggregator --listen"
     [[ "$(check port)" == "warning"*"taken by process $service"* ]] ||
         fail "$output"
 }
