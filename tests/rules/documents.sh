@@ -7,6 +7,7 @@ set -euo pipefail
 cd "${1:-$(dirname "$0")/../..}"
 export LC_ALL=C.UTF-8
 
+shopt -s nullglob
 bad=0
 documents=(README.md CONTRIBUTING.md NEWS doc/*.md tests/*/README.md)
 
