@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define SQL_MAX (1u << 20)      // bytes of --sql -
+#define NO_TABLE "no such table"        // as SQLite says it
 
 struct query_options {
     struct result_place place;
@@ -148,7 +149,11 @@ static int run_query (const struct query_options *opt, sqlite3 *db,
         return FAIL (EX_TEMPFAIL, "the query was not over in time (--timeout): "
                      "what is printed is not all");
     if (rc < 0)
-        return FAIL (status_of (rc), "%s", err.text);
+        return FAIL (status_of (rc), "%s%s", err.text,
+                     !named && strncmp (err.text, NO_TABLE,
+                                        strlen (NO_TABLE)) == 0
+                         ? "; rollcall query tables lists those of an "
+                           "analysis.db" : "");
     return cli_flush (&query_command, 0);
 }
 

@@ -89,6 +89,8 @@ refused ()
 @test "nothing is written, attached or loaded, whatever is asked" {
     make
     analyze
+    refused "SELECT a FROM NoSuchTable"
+    shows "no such table: NoSuchTable; rollcall query tables lists"
     refused "DELETE FROM Job"
     refused "CREATE TEMP TABLE x (a)"
     refused "ATTACH 'other.db' AS o"
