@@ -280,21 +280,37 @@ static int get (const struct archive_options *opt, struct archive *a,
 static int dispatch (const struct archive_options *opt, struct archive *a,
                      int argc, char **argv)
 {
-    const char *what = argc > 0 ? argv[0] : "";
-
-    if (strcmp (what, "ls") == 0 && argc <= 2)
+    if (strcmp (argv[0], "ls") == 0)
         return list (opt, a, argc == 2 ? argv[1] : NULL);
-    if (strcmp (what, "verify") == 0 && argc <= 2)
+    if (strcmp (argv[0], "verify") == 0)
         return verify (opt, a, argc == 2 ? argv[1] : NULL);
     return get (opt, a, argv[1], argv[2], argv[3]);
 }
 
+/* If not, the user has been told what is missing or too much. */
 static bool is_understood (int argc, char **argv)
 {
-    if (argc == 4)
-        return strcmp (argv[0], "get") == 0;
-    return argc >= 1 && argc <= 2 && (strcmp (argv[0], "ls") == 0 ||
-                                      strcmp (argv[0], "verify") == 0);
+    static const char *const missing[] = {
+        "which job, which capture or rank, and to which directory",
+        "which capture or rank of that job, and to which directory",
+        "to which directory",
+    };
+    const char *what = argc > 0 ? argv[0] : "";
+    bool gets = strcmp (what, "get") == 0;
+    int most = gets ? 4 : 2;
+
+    if (!gets && strcmp (what, "ls") != 0 && strcmp (what, "verify") != 0)
+        (void)FAIL (0, "%s%s%s ls, get, verify (%s --help says more)",
+                    *what ? "there is no archive " : "what is to be done",
+                    what, *what ? ":" : "?", archive_command.name);
+    else if (argc > most)
+        (void)FAIL (0, "\"%s\" is too much", argv[most]);
+    else if (gets && argc < most)
+        (void)FAIL (0, "get: %s? (usage: %s get JOB CAPTURE|RANK DIR)",
+                    missing[argc - 1], archive_command.name);
+    else
+        return true;
+    return false;
 }
 
 int verb_archive (int argc, char **argv)
@@ -306,8 +322,7 @@ int verb_archive (int argc, char **argv)
     if (!cli_options (&archive_command, argc, argv, &opt, &rest, &status))
         return status;
     if (!is_understood (argc - rest, argv + rest))
-        return FAIL (EXIT_USAGE, "usage: %s %s", archive_command.name,
-                     archive_command.usage);
+        return EXIT_USAGE;
     if ((status = cli_open_archive (&archive_command, opt.root, &a)) != 0)
         return status;
     status = dispatch (&opt, &a, argc - rest, argv + rest);

@@ -45,6 +45,7 @@ const struct command_spec key_command = {
 struct action {
     const char *name;
     int operands;
+    const char *wanted;         // the operands, as a question
     int (*run) (const struct key_options *o, const char *dir, char **args,
                 struct err *err);
 };
@@ -218,10 +219,32 @@ static int run_list (const struct key_options *o, const char *dir, char **args,
 /* ---- the verb ---- */
 
 static const struct action actions[] = {
-    { "new", 1, run_new },       { "enrol", 2, run_enrol },
-    { "list", 0, run_list },     { "rotate", 1, run_rotate },
-    { "revoke", 1, run_revoke },
+    { "new", 1, "which NAME", run_new },
+    { "enrol", 2, "which key (FILE|KEY), and which NAME", run_enrol },
+    { "list", 0, "", run_list },
+    { "rotate", 1, "which NAME", run_rotate },
+    { "revoke", 1, "which NAME", run_revoke },
 };
+
+/* The action of the words, NULL after a word to the user. */
+static const struct action *action_of (int argc, char **argv)
+{
+    const struct action *a = NULL;
+
+    for (size_t i = 0; i < sizeof (actions) / sizeof (actions[0]); i++) {
+        if (argc > 0 && strcmp (argv[0], actions[i].name) == 0)
+            a = &actions[i];
+    }
+    if (!a)
+        (void)FAIL (0, "what is to be done? (usage: %s %s)", key_command.name,
+                    key_command.usage);
+    else if (argc - 1 < a->operands)
+        (void)FAIL (0, "%s: %s?", a->name, a->wanted);
+    else if (argc - 1 > a->operands)
+        (void)FAIL (0, "%s: \"%s\" is too much", a->name,
+                    argv[a->operands + 1]);
+    return a && argc - 1 == a->operands ? a : NULL;
+}
 
 static int status_of (int rc)
 {
@@ -243,20 +266,15 @@ static int status_of (int rc)
 int verb_key (int argc, char **argv)
 {
     struct key_options opt = { .dir = NULL };
-    const struct action *a = NULL;
+    const struct action *a;
     struct err err = { "" };
     char dir[PATH_MAX];
     int rest, status, rc = 0;
 
     if (!cli_options (&key_command, argc, argv, &opt, &rest, &status))
         return status;
-    for (size_t i = 0; i < sizeof (actions) / sizeof (actions[0]); i++) {
-        if (rest < argc && strcmp (argv[rest], actions[i].name) == 0)
-            a = &actions[i];
-    }
-    if (!a || argc - rest - 1 != a->operands)
-        return FAIL (EXIT_USAGE, "what is to be done? (usage: %s %s)",
-                     key_command.name, key_command.usage);
+    if (!(a = action_of (argc - rest, argv + rest)))
+        return EXIT_USAGE;
     (void)umask (077);
     if (opt.dir && snprintf (dir, sizeof (dir), "%s", opt.dir) >= PATH_MAX)
         rc = err_set (&err, ENAMETOOLONG, "--dir is too long");

@@ -282,10 +282,19 @@ same_cluster ()
 @test "wrong command lines" {
     run "$ROLLCALL" archive
     expect_status 2
+    shows "what is to be done? ls, get, verify"
     run "$ROLLCALL" archive get j 1
     expect_status 2
+    shows "get: to which directory?"
+    run "$ROLLCALL" archive get j
+    expect_status 2
+    shows "get: which capture or rank of that job"
+    run "$ROLLCALL" archive ls j k
+    expect_status 2
+    shows "\"k\" is too much"
     run "$ROLLCALL" archive put j
     expect_status 2
+    shows "there is no archive put: ls, get, verify"
     run "$ROLLCALL" jobs j
     expect_status 2
     run "$ROLLCALL" build

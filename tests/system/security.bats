@@ -251,6 +251,12 @@ stop_service_and ()                 # PID
     [ ! -e keys ]
     run "$ROLLCALL" key
     expect_status 2
+    run "$ROLLCALL" key rotate --dir keys
+    expect_status 2
+    shows "rotate: which NAME?"
+    run "$ROLLCALL" key new a b --dir keys
+    expect_status 2
+    shows "new: \"b\" is too much"
     run "$ROLLCALL" key revoke nobody --dir keys
     expect_status 66
     run "$ROLLCALL" key enrol "no such file" x --dir keys
