@@ -3,8 +3,11 @@
 
 #include "archive/check.h"
 #include "base/json.h"
+#include "intake/root.h"
 #include "spool/check.h"
+#include "spool/spool.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,6 +17,7 @@
 #define EXIT_FAULTS 1           // some were found, repaired or not
 
 struct fsck_options {
+    const char *root;
     bool repair, json;
 };
 
@@ -23,10 +27,11 @@ static const struct option_spec options[] = {
       "Set aside what is damaged, so that it is made or sent again." },
     { "json", 0, OPTION_FLAG, offsetof (struct fsck_options, json), NULL, NULL,
       NULL, 0, 0, "Print each fault as one JSON object in a line." },
+    CLI_ROOT_OPTION (struct fsck_options),
 };
 
 const struct command_spec fsck_command = {
-    "rollcall fsck", "[OPTION]... agent|aggregator DIR",
+    "rollcall fsck", "[OPTION]... agent DIR | aggregator [DIR]",
     "Read all of an agent's spool or an aggregator's root, while none has it, "
     "and compare every row and every file with its checksum.",
     options, sizeof (options) / sizeof (options[0]),
@@ -103,26 +108,63 @@ static int check_root (const struct fsck_options *opt, const char *root)
     return rc ? rc : r.damaged > 0 ? EXIT_FAULTS : 0;
 }
 
-int verb_fsck (int argc, char **argv)
-{
-    struct fsck_options opt = { .repair = false };
-    struct err err = { "" };
-    int rest, status, n;
+/* ---- an agent's spool ---- */
 
-    if (!cli_options (&fsck_command, argc, argv, &opt, &rest, &status))
-        return status;
-    if (rest + 2 == argc && strcmp (argv[rest], "aggregator") == 0)
-        return check_root (&opt, argv[rest + 1]);
-    if (rest + 2 != argc || strcmp (argv[rest], "agent") != 0)
-        return FAIL (EXIT_USAGE, "whose directory? (usage: %s %s)",
-                     fsck_command.name, fsck_command.usage);
-    n = spool_check (argv[rest + 1], opt.repair, on_fault, &opt, &err);
+/* "; STATE/spool-JOB is one" in 'out', if 'dir' is the state of an agent. */
+static void name_spool (const char *dir, char out[PATH_MAX])
+{
+    DIR *d = opendir (dir);
+    struct dirent *e;
+
+    out[0] = '\0';
+    while (d && !out[0] && (e = readdir (d))) {
+        if (strncmp (e->d_name, SPOOL_PREFIX, strlen (SPOOL_PREFIX)) == 0)
+            (void)snprintf (out, PATH_MAX, "; %.2000s/%s is one", dir,
+                            e->d_name);
+    }
+    if (d)
+        (void)closedir (d);
+}
+
+static int check_spool (const struct fsck_options *opt, const char *dir)
+{
+    struct fsck_options copy = *opt;
+    struct err err = { "" };
+    char near[PATH_MAX] = "";
+    int n = spool_check (dir, opt->repair, on_fault, &copy, &err), status;
+
+    if (n == -ENOENT)
+        name_spool (dir, near);
     if (n < 0)
-        return FAIL (fail_status (n), "%s", err.text);
-    if (!opt.json)
+        return FAIL (fail_status (n), "%s%s", err.text, near);
+    if (!opt->json)
         (void)printf ("%d fault%s found%s\n", n, n == 1 ? "" : "s",
-                      n == 0 ? "" : opt.repair ? ", and repaired"
+                      n == 0 ? "" : opt->repair ? ", and repaired"
                              : "; --repair sets aside what is damaged");
     status = cli_flush (&fsck_command, 0);
     return status ? status : n > 0 ? EXIT_FAULTS : 0;
+}
+
+int verb_fsck (int argc, char **argv)
+{
+    struct fsck_options opt = { .root = NULL };
+    const char *whose, *dir;
+    int rest, status;
+
+    if (!cli_options (&fsck_command, argc, argv, &opt, &rest, &status))
+        return status;
+    whose = rest < argc ? argv[rest] : "";
+    dir = rest + 1 < argc ? argv[rest + 1] : NULL;
+    if (!*whose)
+        return FAIL (EXIT_USAGE, "whose directory? (usage: %s %s)",
+                     fsck_command.name, fsck_command.usage);
+    if (strcmp (whose, "agent") != 0 && strcmp (whose, "aggregator") != 0)
+        return FAIL (EXIT_USAGE, "%s is neither agent nor aggregator", whose);
+    if (rest + 2 < argc)
+        return FAIL (EXIT_USAGE, "\"%s\" is too much", argv[rest + 2]);
+    if (strcmp (whose, "aggregator") == 0)
+        return check_root (&opt, dir ? dir : opt.root);
+    if (!dir)
+        return FAIL (EXIT_USAGE, "agent: which spool? (STATE/spool-JOB)");
+    return check_spool (&opt, dir);
 }

@@ -332,7 +332,7 @@ static int open_spool (struct agent *a, struct err *err)
     const size_t size = sizeof (a->spool_dir);
     int n = a->opt->run_dir
                 ? snprintf (dir, size, "%s/spool", a->opt->run_dir)
-                : snprintf (dir, size, "%s/spool-%s", a->opt->state,
+                : snprintf (dir, size, "%s/" SPOOL_PREFIX "%s", a->opt->state,
                             a->opt->job);
 
     if (n < 0 || (size_t)n >= size)

@@ -22,7 +22,7 @@ static const struct option_spec options[] = {
     { "job", 'J', OPTION_TEXT, offsetof (struct agent_options, job), "ID",
       "default", "ROLLCALL_JOB", 0, 0, "The job that the captures are of." },
     { "state", 0, OPTION_TEXT, offsetof (struct agent_options, state), "DIR",
-      "/var/lib/rollcall-agent", "ROLLCALL_STATE", 0, 0,
+      SPOOL_STATE_DEFAULT, SPOOL_STATE_VARIABLE, 0, 0,
       "Where the spool is kept; must be on a local disk." },
     { "once", '1', OPTION_FLAG, offsetof (struct agent_options, once), NULL,
       NULL, NULL, 0, 0, "Ship the captures that are there, and end." },

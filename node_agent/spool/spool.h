@@ -18,6 +18,11 @@
 
 #include <limits.h>
 
+/* Where an agent that is a service keeps them: STATE/spool-JOB. */
+#define SPOOL_STATE_DEFAULT "/var/lib/rollcall-agent"
+#define SPOOL_STATE_VARIABLE "ROLLCALL_STATE"
+#define SPOOL_PREFIX "spool-"
+
 #define SPOOL_SEGMENT 1024              // chunk hashes that are read at once
 
 /* Of captures and items, in the ledger as these numbers. */

@@ -227,7 +227,7 @@ same_cluster ()
     expect_status 75
     shows "process $service has it"
     stop_service
-    run "$ROLLCALL" fsck aggregator root
+    run "$ROLLCALL" fsck aggregator             # ROLLCALL_ROOT
     expect_status 0
     rm root/ledger.db
     spoiled=$(grep -c . <<<"$output")

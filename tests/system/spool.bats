@@ -40,8 +40,14 @@ flip ()
     shows "0 faults"
     run "$ROLLCALL" fsck agent job
     expect_status 66
+    run "$ROLLCALL" fsck agent spool
+    expect_status 66
+    shows "spool/spool-j is one"
     run "$ROLLCALL" fsck agent
     expect_status 2
+    run "$ROLLCALL" fsck agnt spool
+    expect_status 2
+    shows "agnt is neither agent nor aggregator"
     run flock spool/spool-j/lock "$ROLLCALL" fsck agent spool/spool-j
     expect_status 75
 }
