@@ -1,13 +1,16 @@
 /* cli/status.c - rollcall status: what the daemons of this machine do now
  *
  * Each writes status.json into its spool or root (doc/architecture.md); those
- * files are looked for below the directory of runs, or where one is told.
+ * files are looked for below the directory of runs and where services keep
+ * theirs, or where one is told.
  */
 #include "run.h"
 
 #include "base/fileio.h"
 #include "base/json.h"
 #include "base/status.h"
+#include "intake/root.h"
+#include "spool/spool.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +25,7 @@
 #define STATUS_NAME "status.json"
 
 struct status_options {
-    const char *state;
+    const char *state, *root, *agents;
     bool json;
 };
 
@@ -30,6 +33,10 @@ static const struct option_spec options[] = {
     { "state", 0, OPTION_TEXT, offsetof (struct status_options, state), "DIR",
       NULL, "ROLLCALL_STATE_DIR", 0, 0,
       "Local directory of runs, as in rollcall run." },
+    CLI_ROOT_OPTION (struct status_options),
+    { "agents", 0, OPTION_TEXT, offsetof (struct status_options, agents),
+      "DIR", SPOOL_STATE_DEFAULT, SPOOL_STATE_VARIABLE, 0, 0,
+      "The --state of agents that are services." },
     { "json", 0, OPTION_FLAG, offsetof (struct status_options, json), NULL,
       NULL, NULL, 0, 0,
       "Print one JSON object, with every counter of each daemon." },
@@ -38,7 +45,8 @@ static const struct option_spec options[] = {
 const struct command_spec status_command = {
     "rollcall status", "[OPTION]... [JOB|DIR]...",
     "Tell what the agents and aggregators of this machine do now: those of "
-    "runs, of one run, or those that keep their spool or root below DIR.",
+    "runs and services, of one run, or those that keep their spool or root "
+    "below DIR.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -151,6 +159,21 @@ static int search_for (struct found *f, const char *state, const char *what)
     return 0;
 }
 
+/* A service's root and spools, unless they were found below 'state'. */
+static void search_services (struct found *f, const struct status_options *opt,
+                             const char *state)
+{
+    const char *const dirs[] = { opt->root, opt->agents };
+    size_t n = strlen (state);
+    char path[PATH_MAX];
+
+    for (unsigned i = 0; i < 2; i++) {
+        if (realpath (dirs[i], path) &&
+            (strncmp (path, state, n) != 0 || (path[n] && path[n] != '/')))
+            search (f, path, i);        // ROOT/, STATE/spool-JOB/
+    }
+}
+
 int verb_status (int argc, char **argv)
 {
     struct status_options opt = { .state = NULL };
@@ -158,21 +181,28 @@ int verb_status (int argc, char **argv)
     char state[PATH_MAX];
     struct err err = { "" };
     int rest, status;
+    bool all;
 
     if (!cli_options (&status_command, argc, argv, &opt, &rest, &status))
         return status;
     f.json = opt.json;
+    all = rest == argc;
     if (run_state_dir (opt.state, state, &err) < 0)
         return FAIL (EX_NOINPUT, "%s", err.text);
     if (opt.json)
         (void)printf ("{\"daemons\": [");
-    if (rest == argc)
+    if (all) {
         search (&f, state, DEPTH_MAX);
+        search_services (&f, &opt, state);
+    }
     for (status = 0; rest < argc && status == 0; rest++)
         status = search_for (&f, state, argv[rest]);
     if (opt.json)
         (void)printf ("]}\n");
     else if (f.n == 0 && status == 0)
-        (void)printf ("no daemon is at work below %s\n", state);
+        (void)printf (all ? "no daemon is at work below %s, nor in %s (--root)"
+                            " or %s (--agents)\n"
+                          : "no daemon is at work there\n",
+                      state, opt.root, opt.agents);
     return cli_flush (&status_command, 0) != 0 ? EX_IOERR : status;
 }

@@ -25,8 +25,8 @@ _rollcall_value ()
     --when-full)
         _rollcall_offer -W "block drop-oldest-shipped refuse"
         ;;
-    -o | --out | -w | --watch | --state | --root | -r | --run-dir | --dir | \
-        --keys)
+    -o | --out | -w | --watch | --state | --agents | --root | -r | \
+        --run-dir | --dir | --keys)
         _rollcall_offer -d
         ;;
     *)

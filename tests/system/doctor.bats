@@ -114,10 +114,11 @@ check ()
 }
 
 @test "status shows the daemons, and which of them was killed" {
+    export ROLLCALL_ROOT=$TEST_DIR/none ROLLCALL_STATE=$TEST_DIR/none
     make --ranks 1
     run "$ROLLCALL" status
     expect_status 0
-    shows "no daemon is at work"
+    shows "no daemon is at work" "--root" "--agents"
     run "$ROLLCALL" status nosuchjob
     expect_status 66
     service
@@ -126,6 +127,9 @@ check ()
     shown () { run "$ROLLCALL" status .; [[ "$output" == *"$1"* ]]; }
     eventually shown " serving "
     eventually shown " watching "
+    # who has told the daemons need not tell it again
+    ROLLCALL_ROOT=root ROLLCALL_STATE=spool run "$ROLLCALL" status
+    shows " serving " " watching "
     delivered () { run "$ROLLCALL" status --json .
                    [[ "$output" == *'"items_entered":'*1* ]]; }
     eventually delivered
