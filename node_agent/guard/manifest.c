@@ -297,6 +297,17 @@ static int open_parent (const char *path, const char **name, struct err *err)
     return fd < 0 ? err_sys (err, errno, "cannot open %s", parent) : fd;
 }
 
+/* A manifest of one file lists its root; no directory is in itself. */
+static bool is_of_file (const char *root, const char *at, const char *end)
+{
+    const char *name = next_text (&at, end);
+    const char *facts = name ? next_text (&at, end) : NULL;
+    const char *inode = strrchr (root, ' ');
+
+    facts = facts ? strrchr (facts, ' ') : NULL;
+    return inode && facts && strcmp (inode, facts) == 0;
+}
+
 static int remove_below (struct walk *w, int parent, const char *name,
                          struct err *err)
 {
@@ -310,7 +321,9 @@ static int remove_below (struct walk *w, int parent, const char *name,
     if (fd < 0)
         return fd == -ENOENT ? 0 : fd;
     rc = print_root (fd, now, err);
-    if (rc == 0 && (!root || strcmp (root, now) != 0))
+    // the number of an inode is used again, also for another kind of thing
+    if (rc == 0 && (!root || strcmp (root, now) != 0 ||
+                    one != is_of_file (root, w->at, w->end)))
         rc = err_set (err, ESTALE, "it is another %s now",
                       one ? "file" : "directory");
     else if (rc == 0 && !one)

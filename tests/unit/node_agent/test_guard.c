@@ -354,6 +354,39 @@ static void test_one_file_changed (void **state)
     buf_fini (&b);
 }
 
+/* The number of the file's inode is that of a directory by now, or the other
+ * way round: neither is removed.
+ */
+static void test_one_inode (void **state)
+{
+    const char *path = in_dir ("t.pt.trace.json");
+    char inside[160], made[256];
+    struct stat st;
+    int n;
+
+    (void)state;
+    (void)snprintf (inside, sizeof (inside), "%s/t.pt.trace.json/x", dir);
+    assert_int_equal (mkdir (path, 0700), 0);
+    assert_int_equal (mkdir (inside, 0700), 0);
+    assert_int_equal (stat (path, &st), 0);
+    n = snprintf (made, sizeof (made), "%ju %ju%ct.pt.trace.json%c2 1 %ju",
+                  (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, '\0', '\0',
+                  (uintmax_t)st.st_ino);
+    assert_int_equal (manifest_remove (path, made, (size_t)n + 1, NULL),
+                      -ESTALE);
+    assert_int_equal (access (inside, F_OK), 0);
+    assert_int_equal (rmdir (inside), 0);
+    assert_int_equal (rmdir (path), 0);
+    put ("t.pt.trace.json", "{}");
+    assert_int_equal (stat (path, &st), 0);
+    n = snprintf (made, sizeof (made), "%ju %ju", (uintmax_t)st.st_dev,
+                  (uintmax_t)st.st_ino);
+    assert_int_equal (manifest_remove (path, made, (size_t)n + 1, NULL),
+                      -ESTALE);
+    assert_int_equal (access (path, F_OK), 0);
+    assert_int_equal (unlink (path), 0);
+}
+
 /* The directory of a capture's name is a file by now. */
 static void test_file_for_directory (void **state)
 {
@@ -388,6 +421,7 @@ int main (void)
         ON_CAPTURE (test_damaged),
         ON_CAPTURE (test_one_file),
         ON_CAPTURE (test_one_file_changed),
+        ON_CAPTURE (test_one_inode),
         ON_CAPTURE (test_file_for_directory),
     };
 
