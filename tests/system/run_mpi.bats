@@ -174,8 +174,8 @@ SCRIPT
         [ "$another" != "$first" ] &&
             [[ $(readlink "/proc/$another/fd/4") == pipe:* ]]
     }
-    printf '#!/bin/sh\nuntil [ -e go ]; do sleep 0.05; done\nexec "$@"\n' \
-        >queue
+    mkfifo go
+    printf '#!/bin/sh\nread -r _ <go\nexec "$@"\n' >queue
     chmod +x queue
     "$ROLLCALL" run --text -o out --launcher "./queue mpirun -np 2" -- \
         ./writer >log 2>&1 3>&- &
@@ -184,7 +184,7 @@ SCRIPT
     first=$another
     kill -KILL "$first"
     eventually waits_for_launcher
-    touch go
+    echo >go
     end_of "$pid"
     expect_status 0
     shows "2 of 2 present"
