@@ -94,6 +94,15 @@ static void note_unsearched (struct agent *a)
     }
 }
 
+/* Call 'fn' again, which took so long. */
+static void later (struct agent *a, int64_t took, loop_fn *fn)
+{
+    int64_t share = took * SCAN_SHARE;
+
+    (void)loop_add_timer (a->loop, share > a->scan_ns ? share : a->scan_ns, fn,
+                          a);
+}
+
 void agent_scan (void *arg)
 {
     struct agent *a = arg;
@@ -104,6 +113,8 @@ void agent_scan (void *arg)
     a->waiting = false;
     a->scan_began_ns = began;
     agent_check_analyses (a);
+    if (a->ended_ns > 0 || a->opt->once)
+        watch_look_at_all (a->watch);
     rc = watch_scan (a->watch, quiet_ns (a), began, clock_wall_ns (),
                      agent_on_settled, a, &err);
     if (rc == 0 && a->ended_ns > 0 && !a->flushed &&
@@ -135,9 +146,7 @@ void agent_scan (void *arg)
     else
         a->scan_ns = a->scan_ns < SCAN_MAX_NS / 2 ? 2 * a->scan_ns + SCAN_NS
                                                   : SCAN_MAX_NS;
-    (void)loop_add_timer (a->loop, took * SCAN_SHARE > a->scan_ns
-                                       ? took * SCAN_SHARE : a->scan_ns,
-                          agent_scan, a);
+    later (a, took, agent_scan);
     agent_check_done (a);
 }
 
@@ -170,12 +179,11 @@ void agent_on_searched (void *arg, struct finder_result *results, size_t n)
         log_failure (a, "watch-failed", &err);
     a->searched = a->searched || last;
     a->looked = true;
-    if (a->ended_ns > 0 && !a->searched)
-        took = 0;               // begin the last one now
-    (void)loop_add_timer (a->loop, took * SCAN_SHARE > SCAN_NS
-                                       ? took * SCAN_SHARE : SCAN_NS,
-                          agent_search, a);
     agent_scan (a);
+    if (a->ended_ns > 0 && !a->searched)
+        (void)loop_add_timer (a->loop, 0, agent_search, a);     // the last
+    else
+        later (a, took, agent_search);
 }
 
 void agent_search (void *arg)

@@ -6,10 +6,16 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+// how often to look at what was handed on: after a 16th of the time for which it
+// has not changed, but that
+#define AGE_SHARE 16
+#define AGAIN_MAX_NS (30 * NS_PER_S)
 
 struct dir {
     char *path;
@@ -20,10 +26,11 @@ struct dir {
 };
 
 struct tracked {
-    char *path;
+    const char *path;           // malloced
     int64_t rank_hint;
     char fingerprint[WATCH_FINGERPRINT_MAX];
     int64_t changed_mono_ns;    // when the fingerprint was first seen
+    int64_t looked_mono_ns;     // when it was looked at last
     int64_t newest_ns;          // latest mtime in it
     bool done_marker;
     bool handed;                // this fingerprint has been handed on
@@ -33,8 +40,10 @@ struct tracked {
 struct watch {
     struct dir *dirs;
     size_t ndirs;
-    struct tracked *items;
+    struct tracked **items;     // in the order in which they were found
     size_t nitems, next_seen;   // those before it have been told
+    void *by_path;              // the same, for tsearch(3)
+    bool look_at_all;
     char **problems;
     size_t nproblems, next_problem;
     char *excluded, *included;  // included is below excluded
@@ -47,6 +56,20 @@ struct watch *watch_create (void)
     return calloc (1, sizeof (struct watch));
 }
 
+static int by_path (const void *a, const void *b)
+{
+    const struct tracked *x = a, *y = b;
+
+    return strcmp (x->path, y->path);
+}
+
+static void forget (struct watch *w, struct tracked *t)
+{
+    (void)tdelete (t, &w->by_path, by_path);
+    free ((char *)t->path);
+    free (t);
+}
+
 void watch_destroy (struct watch *w)
 {
     if (!w)
@@ -54,7 +77,7 @@ void watch_destroy (struct watch *w)
     for (size_t i = 0; i < w->ndirs; i++)
         free (w->dirs[i].path);
     for (size_t i = 0; i < w->nitems; i++)
-        free (w->items[i].path);
+        forget (w, w->items[i]);
     for (size_t i = 0; i < w->nproblems; i++)
         free (w->problems[i]);
     free (w->excluded);
@@ -135,22 +158,31 @@ const char *watch_next_problem (struct watch *w)
                                           : NULL;
 }
 
-static struct tracked *track (struct watch *w, const char *path)
+static struct tracked *find (const struct watch *w, const char *path)
 {
-    struct tracked *t;
+    struct tracked key = { .path = path };
+    struct tracked **t = tfind (&key, &w->by_path, by_path);
 
-    for (size_t i = 0; i < w->nitems; i++) {
-        if (strcmp (w->items[i].path, path) == 0)
-            return &w->items[i];
+    return t ? *t : NULL;
+}
+
+static struct tracked *add (struct watch *w, const char *path)
+{
+    struct tracked **items = realloc (w->items, (w->nitems + 1) *
+                                                    sizeof (struct tracked *));
+    struct tracked *t = calloc (1, sizeof (*t));
+
+    if (items)
+        w->items = items;
+    if (!items || !t || !(t->path = strdup (path)) ||
+        !tsearch (t, &w->by_path, by_path)) {
+        if (t)
+            free ((char *)t->path);
+        free (t);
+        return NULL;
     }
-    if (!(t = realloc (w->items, (w->nitems + 1) * sizeof (*t))))
-        return NULL;
-    w->items = t;
-    t += w->nitems;
-    *t = (struct tracked){ .path = strdup (path), .rank_hint = -1 };
-    if (!t->path)
-        return NULL;
-    w->nitems++;
+    t->rank_hint = -1;
+    w->items[w->nitems++] = t;
     return t;
 }
 
@@ -174,6 +206,7 @@ static void observe (struct tracked *t, int64_t mono_ns)
     struct extract_look look;
 
     extract_measure (t->path, &look);
+    t->looked_mono_ns = mono_ns;
     (void)snprintf (fingerprint, sizeof (fingerprint),
                     "%" PRIu64 "/%" PRIu64 "/%" PRId64 "/%d",
                     look.tree_files, look.tree_bytes, look.newest_ns,
@@ -232,7 +265,7 @@ static int take_found (struct watch *w, struct dir *d,
             d->older++;
             continue;
         }
-        if (!(t = track (w, path)))
+        if (!(t = find (w, path)) && !(t = add (w, path)))
             return err_set (err, ENOMEM, "no memory to watch %s", path);
         if (t->rank_hint < 0)
             t->rank_hint = d->rank_hint;
@@ -287,26 +320,42 @@ int watch_found (struct watch *w, const char *dir,
     return 0;
 }
 
+void watch_look_at_all (struct watch *w)
+{
+    w->look_at_all = true;
+}
+
+/* A tree is walked to look at it, and there may be thousands of old ones. */
+static bool is_due (const struct tracked *t, int64_t mono_ns)
+{
+    int64_t again_ns = (mono_ns - t->changed_mono_ns) / AGE_SHARE;
+
+    if (again_ns > AGAIN_MAX_NS)
+        again_ns = AGAIN_MAX_NS;
+    return waits (t) || mono_ns - t->looked_mono_ns >= again_ns;
+}
+
 /* Look again at what is known; forget what is not there any more. */
 static void look_again (struct watch *w, int64_t mono_ns)
 {
     size_t kept = 0, told = 0;          // of those that stay
 
     for (size_t i = 0; i < w->nitems; i++) {
-        struct tracked *t = &w->items[i];
+        struct tracked *t = w->items[i];
         struct stat st;
 
         if (lstat (t->path, &st) < 0 && errno == ENOENT) {
-            free (t->path);
+            forget (w, t);
             continue;
         }
-        if (!t->foreign)
+        if (!t->foreign && (w->look_at_all || is_due (t, mono_ns)))
             observe (t, mono_ns);
         told += i < w->next_seen;
-        w->items[kept++] = *t;
+        w->items[kept++] = t;
     }
     w->nitems = kept;
     w->next_seen = told;
+    w->look_at_all = false;
 }
 
 static int hand_on (struct tracked *t, bool finished, watch_fn *fn, void *arg,
@@ -342,7 +391,7 @@ int watch_hand_on (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
     int rc = 0;
 
     for (size_t i = 0; i < w->nitems && rc == 0; i++) {
-        struct tracked *t = &w->items[i];
+        struct tracked *t = w->items[i];
         // quiet by our own watching, or by its dates when first seen so
         bool quiet = mono_ns - t->changed_mono_ns >= quiet_ns ||
                      wall_ns - t->newest_ns >= quiet_ns;
@@ -358,8 +407,8 @@ int watch_flush (struct watch *w, watch_fn *fn, void *arg, struct err *err)
     int rc = 0;
 
     for (size_t i = 0; i < w->nitems && rc == 0; i++) {
-        if (waits (&w->items[i]))
-            rc = hand_on (&w->items[i], false, fn, arg, err);
+        if (waits (w->items[i]))
+            rc = hand_on (w->items[i], false, fn, arg, err);
     }
     return rc;
 }
@@ -369,15 +418,16 @@ size_t watch_unsettled (const struct watch *w)
     size_t n = 0;
 
     for (size_t i = 0; i < w->nitems; i++)
-        n += waits (&w->items[i]);
+        n += waits (w->items[i]);
     return n;
 }
 
 bool watch_is_collecting (const struct watch *w, int64_t since_ns)
 {
     for (size_t i = 0; i < w->nitems; i++) {
-        if (waits (&w->items[i]) && !w->items[i].done_marker &&
-            w->items[i].changed_mono_ns >= since_ns)
+        const struct tracked *t = w->items[i];
+
+        if (waits (t) && !t->done_marker && t->changed_mono_ns >= since_ns)
             return true;
     }
     return false;
@@ -388,22 +438,22 @@ size_t watch_count_below (const struct watch *w, const char *dir)
     size_t n = 0;
 
     for (size_t i = 0; i < w->nitems; i++)
-        n += is_below (w->items[i].path, dir);
+        n += is_below (w->items[i]->path, dir);
     return n;
 }
 
 void watch_again (struct watch *w, const char *path)
 {
     for (size_t i = 0; i < w->nitems; i++) {
-        if (!path || strcmp (w->items[i].path, path) == 0)
-            w->items[i].handed = false;
+        if (!path || strcmp (w->items[i]->path, path) == 0)
+            w->items[i]->handed = false;
     }
 }
 
 const char *watch_next_seen (struct watch *w)
 {
     while (w->next_seen < w->nitems) {
-        const struct tracked *t = &w->items[w->next_seen++];
+        const struct tracked *t = w->items[w->next_seen++];
 
         if (!t->foreign)
             return t->path;

@@ -69,14 +69,19 @@ int watch_found (struct watch *w, const char *dir,
 int watch_exclude (struct watch *w, const char *dir, const char *but,
                    struct err *err);
 
-/* Search the directories that are not large, look again at every capture that
- * is known, and hand on what is settled.  One that is not there any more is
- * forgotten: profilers remove those of warm-up steps.
+/* Search the directories that are not large, look again at the captures that are
+ * known, and hand on what is settled.  One that is not there any more is
+ * forgotten: profilers remove those of warm-up steps.  One that was handed on
+ * is looked at the more seldom the longer it has not changed, at least each 30 s
+ * (and whenever this is called, if it is called more seldom).
  * 'quiet_ns' is how long a capture must be unchanged;
  * 'mono_ns' and 'wall_ns' are now.
  */
 int watch_scan (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
                 int64_t wall_ns, watch_fn *fn, void *arg, struct err *err);
+
+/* The next watch_scan looks at every capture: the job has ended. */
+void watch_look_at_all (struct watch *w);
 
 /* Only hand on what is settled by the last search: for what was refused then
  * (by a negative result of 'fn', which ends either).

@@ -152,6 +152,37 @@ static void test_changed (void **state)
     assert_int_equal (f->settled, 2);
 }
 
+/* To look at a capture is to walk it.  One that has not changed for 160 s is
+ * looked at after 10 s again, an old one after 30 s, but all of them when the
+ * job has ended: else its last change would be left behind.
+ */
+static void test_look_seldom (void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
+    put (f, "a_ascend_pt/profiler_info_0.json", "{}");
+    assert_int_equal (scan_at (f, 0, WALL), 0);
+    assert_int_equal (scan_at (f, 160, WALL), 0);
+    assert_int_equal (f->settled, 1);
+    put (f, "a_ascend_pt/x", "new");
+    assert_int_equal (scan_at (f, 169, WALL), 0);
+    assert_int_equal (f->settled, 1);
+    assert_int_equal (scan_at (f, 171, WALL), 0);
+    assert_int_equal (f->settled, 2);
+    assert_int_equal (scan_at (f, 9000, WALL), 0);
+    put (f, "a_ascend_pt/x", "newer");
+    assert_int_equal (scan_at (f, 9029, WALL), 0);
+    assert_int_equal (f->settled, 2);
+    assert_int_equal (scan_at (f, 9031, WALL), 0);
+    assert_int_equal (f->settled, 3);
+    assert_int_equal (scan_at (f, 20000, WALL), 0);
+    put (f, "a_ascend_pt/x", "newest");
+    watch_look_at_all (f->w);
+    assert_int_equal (scan_at (f, 20000, WALL), 0);
+    assert_int_equal (f->settled, 4);
+}
+
 /* What is older than the job is not of the job. */
 static void test_since (void **state)
 {
@@ -336,9 +367,10 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_quiet), TEST (test_marker), TEST (test_old),
-        TEST (test_changed), TEST (test_since), TEST (test_absent),
-        TEST (test_flush), TEST (test_refused), TEST (test_vanished),
-        TEST (test_large), TEST (test_seen), TEST (test_foreign),
+        TEST (test_changed), TEST (test_look_seldom), TEST (test_since),
+        TEST (test_absent), TEST (test_flush), TEST (test_refused),
+        TEST (test_vanished), TEST (test_large), TEST (test_seen),
+        TEST (test_foreign),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
