@@ -18,6 +18,7 @@
 #define PPM 1000000
 #define BURST_S 2               // of budget that may gather: the extraction
                                 // of a small capture need not be cut
+#define REST_NS (50 * NS_PER_MS)    // at least: to wake up costs, too
 
 struct bulk {
     pthread_mutex_t lock;       // over all below
@@ -152,7 +153,7 @@ void bulk_attach (struct bulk *b)
 
 int64_t bulk_pause_ns (struct bulk *b, int64_t now_ns, int64_t cpu_ns)
 {
-    int64_t used = cpu_ns - b->cpu_ns;
+    int64_t used = cpu_ns - b->cpu_ns, wait;
 
     b->cpu_ns = cpu_ns;
     if (b->ending)
@@ -161,7 +162,8 @@ int64_t bulk_pause_ns (struct bulk *b, int64_t now_ns, int64_t cpu_ns)
         bucket_spend (&b->budget, used, now_ns);
     if (b->decision.hold)
         return -1;
-    return b->decision.budgeted ? bucket_wait_ns (&b->budget, now_ns) : 0;
+    wait = b->decision.budgeted ? bucket_wait_ns (&b->budget, now_ns) : 0;
+    return wait > 0 ? wait + REST_NS : 0;
 }
 
 static void wait_changed (struct bulk *b, int64_t until_ns)

@@ -126,6 +126,8 @@ static void test_budget (void **state)
     cpu += second;
     assert_in_range (bulk_pause_ns (b, now, cpu), NS_PER_S * 9 / 10,
                      NS_PER_S * 11 / 10);
+    now += NS_PER_S - 1;        // a millisecond's wait would be mostly waking
+    assert_true (bulk_pause_ns (b, now, cpu) >= 50 * NS_PER_MS);
     d.hold = true;
     bulk_set (b, &d);
     assert_int_equal (bulk_pause_ns (b, now, cpu), -1);
