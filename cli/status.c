@@ -147,7 +147,7 @@ static int search_for (struct found *f, const char *state, const char *what)
 {
     char path[PATH_MAX];
 
-    if (!strchr (what, '/') && what[0] != '.' &&
+    if (*state && !strchr (what, '/') && what[0] != '.' &&
         fileio_join (path, sizeof (path), state, what) &&
         access (path, F_OK) == 0)
         search (f, path, DEPTH_MAX - 1);
@@ -155,11 +155,13 @@ static int search_for (struct found *f, const char *state, const char *what)
         search (f, what, DEPTH_MAX);
     else
         return FAIL (EX_NOINPUT, "%s is neither a job below %s nor a directory",
-                     what, state);
+                     what, *state ? state : "that of runs");
     return 0;
 }
 
-/* A service's root and spools, unless they were found below 'state'. */
+/* A service's root and spools, unless they were found below 'state'; that is
+ * empty if it cannot be used.
+ */
 static void search_services (struct found *f, const struct status_options *opt,
                              const char *state)
 {
@@ -169,7 +171,8 @@ static void search_services (struct found *f, const struct status_options *opt,
 
     for (unsigned i = 0; i < 2; i++) {
         if (realpath (dirs[i], path) &&
-            (strncmp (path, state, n) != 0 || (path[n] && path[n] != '/')))
+            (n == 0 || strncmp (path, state, n) != 0 ||
+             (path[n] && path[n] != '/')))
             search (f, path, i);        // ROOT/, STATE/spool-JOB/
     }
 }
@@ -180,15 +183,17 @@ int verb_status (int argc, char **argv)
     struct found f = { .n = 0 };
     char state[PATH_MAX];
     struct err err = { "" };
-    int rest, status;
+    int rest, status, runs = 0;
     bool all;
 
     if (!cli_options (&status_command, argc, argv, &opt, &rest, &status))
         return status;
     f.json = opt.json;
     all = rest == argc;
-    if (run_state_dir (opt.state, state, &err) < 0)
-        return FAIL (EX_NOINPUT, "%s", err.text);
+    if (run_state_dir (opt.state, state, &err) < 0) {
+        runs = FAIL (EX_NOINPUT, "%s", err.text);   // services may be there
+        state[0] = '\0';
+    }
     if (opt.json)
         (void)printf ("{\"daemons\": [");
     if (all) {
@@ -203,6 +208,8 @@ int verb_status (int argc, char **argv)
         (void)printf (all ? "no daemon is at work below %s, nor in %s (--root)"
                             " or %s (--agents)\n"
                           : "no daemon is at work there\n",
-                      state, opt.root, opt.agents);
-    return cli_flush (&status_command, 0) != 0 ? EX_IOERR : status;
+                      *state ? state : "(see above)", opt.root, opt.agents);
+    if (cli_flush (&status_command, 0) != 0)
+        return EX_IOERR;
+    return status != 0 ? status : runs;
 }

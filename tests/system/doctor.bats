@@ -130,6 +130,12 @@ check ()
     # who has told the daemons need not tell it again
     ROLLCALL_ROOT=root ROLLCALL_STATE=spool run "$ROLLCALL" status
     shows " serving " " watching "
+    # nor does a directory of runs that cannot be used hide services
+    mkdir open
+    chmod 777 open
+    ROLLCALL_ROOT=root ROLLCALL_STATE=spool run "$ROLLCALL" status --state open
+    expect_status 66
+    shows " serving " " watching " "only you can"
     delivered () { run "$ROLLCALL" status --json .
                    [[ "$output" == *'"items_entered":'*1* ]]; }
     eventually delivered
