@@ -14,9 +14,7 @@ KIT=$ROLLCALL_BUILD/tests/kit
 MAKER=$ROLLCALL_BUILD/tests/maker/capture_maker
 TABLES="CommAnalyzerTime CommAnalyzerBandwidth CommAnalyzerMatrix StepTraceTime"
 PATIENCE=${PATIENCE:-120}           # seconds for anything to happen
-# a locked file for each port in use; $UID is another one in a namespace
-export SOAK_PORTS=${SOAK_PORTS:-${TMPDIR:-/tmp}/rollcall-ports-$UID}
-port_locks=()
+held_ports=()                       # a pipe for each: tests/kit/hold_port.c
 DIED=128                            # exit statuses above are signals
 NO_FAULTS=(-u ROLLCALL_FAULT -u ROLLCALL_FAULT_ONCE -u ROLLCALL_FAULT_TRACE
     -u LD_PRELOAD)
@@ -61,29 +59,21 @@ listens ()                          # PORT: whether anything does, on this host
 # there.  Those of tests/system, and those that the system gives out, are above.
 choose_port ()
 {
-    local i lock
+    local held
 
-    mkdir -p "$SOAK_PORTS" || return
-    for ((i = 0; i < 100; i++)); do
-        PORT=$((10000 + SRANDOM % 5000))
-        exec {lock}>>"$SOAK_PORTS/$PORT" || return
-        if flock -n "$lock" && ! listens "$PORT"; then
-            port_locks+=("$lock")
-            return 0
-        fi
-        exec {lock}>&-
-    done
-    complain "no free port"
+    exec {held}< <(exec "$KIT/hold_port" 10000 14999) || return
+    read -r PORT <&"$held" || complain "no free port" || return
+    held_ports+=("$held")
 }
 
 free_ports ()
 {
-    local lock
+    local held
 
-    for lock in "${port_locks[@]}"; do
-        exec {lock}>&-
+    for held in "${held_ports[@]}"; do
+        exec {held}<&-
     done
-    port_locks=()
+    held_ports=()
 }
 
 # ---- a case ----
