@@ -206,6 +206,7 @@ struct raw {
 /* Something cannot be delivered; the first reason stands for all. */
 static void leave_out (const struct raw *r, const char *path, const char *why)
 {
+    r->s->missed = true;
     if (r->s->skipped++ == 0)
         (void)err_set (&r->s->skipped_why, EIO, "%s: %s",
                        *path ? path : "all of it", why);
@@ -242,6 +243,7 @@ static int hash_raw (const struct raw *r, int fd, int dirfd, const char *name,
     rc = hash_file (fd, item, r->bulk, err);
     if (rc == -ENODATA) {       // it shrank: it will be seen as changed
         drop_raw (r->s, item);
+        r->s->missed = true;
         rc = 0;
     } else if (is_unreadable (r->s, rc)) {
         drop_raw (r->s, item);
@@ -262,6 +264,7 @@ static int seal_file (const struct raw *r, int dirfd, const char *name,
         return 0;
     }
     if ((fd = fileio_open_at (dirfd, name, NULL)) < 0) {
+        r->s->missed = true;
         if (fd != -ENOENT)      // it was just removed
             leave_out (r, path, strerror (-fd));
         return 0;
@@ -291,6 +294,7 @@ static int seal_entry (const struct raw *r, int dirfd, const char *name,
     if (n < 0 || (size_t)n >= sizeof (path)) {
         leave_out (r, path, strerror (ENAMETOOLONG));
     } else if (fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+        r->s->missed = true;
         if (errno != ENOENT)
             leave_out (r, path, strerror (errno));
     } else if (S_ISREG (st.st_mode)) {
@@ -311,6 +315,7 @@ static int seal_dir (const struct raw *r, int parent, const char *name,
     struct dirent *e;
 
     if (!dir) {
+        r->s->missed = true;
         if (fd != -ENOENT)
             leave_out (r, path, strerror (fd < 0 ? -fd : errno));
         if (fd >= 0)
@@ -337,7 +342,8 @@ static int seal_tree (const struct raw *r, const char *path, struct err *err)
 }
 
 /* What a capture has before it is read.  A capture that cannot be described,
- * or of which not every file was sealed, is never released.
+ * or of which not every file was sealed, is never released.  Their number alone
+ * does not tell: a file that comes and goes makes up for one that is left out.
  */
 static size_t take_manifest (struct sealed *s)
 {
@@ -366,7 +372,8 @@ static void seal (struct sealed *s, struct bulk *bulk, bool raw,
     (void)close (fd);
     if (s->rc == 0 && raw)
         s->rc = seal_tree (&(struct raw){ s, bulk }, s->what.path, &s->err);
-    if (raw && s->manifest.size > 0 && s->nitems != files + 1) {
+    if (raw && s->manifest.size > 0 &&
+        (s->missed || s->nitems != files + 1)) {
         buf_clear (&s->manifest);
         (void)err_set (&s->kept_why, EIO, "%s: not all of its files are "
                        "delivered", s->what.path);
