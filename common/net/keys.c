@@ -303,7 +303,8 @@ int key_read_public (const char *file_or_key, char ret[NET_KEY_SIZE],
     struct key_file k;
     int rc;
 
-    if (key_valid (file_or_key)) {
+    // a path may look like a key: a file that is there is meant
+    if (key_valid (file_or_key) && access (file_or_key, F_OK) < 0) {
         memcpy (ret, file_or_key, NET_KEY_SIZE);
         return 0;
     }

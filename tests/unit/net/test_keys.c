@@ -155,11 +155,31 @@ static void test_valid (void **state)
     assert_int_equal (key_read_public (k.public_key, key, NULL), -ENOENT);
 }
 
+/* A path of 40 characters could be a key: it must not be enrolled as one. */
+static void test_path_like_key (void **state)
+{
+    static const char path[] = "./././././././././././././././././.n.pub";
+    char key[NET_KEY_SIZE];
+    struct key_file k;
+
+    (void)state;
+    assert_true (key_valid (path));
+    assert_int_equal (key_read_public (path, key, NULL), 0);
+    assert_string_equal (key, path);
+    assert_int_equal (key_make ("n", &k, NULL), 0);
+    k.secret_key[0] = '\0';
+    assert_int_equal (key_write (path, &k, NULL), 0);
+    assert_int_equal (key_read_public (path, key, NULL), 0);
+    assert_int_equal (unlink (path), 0);
+    assert_string_equal (key, k.public_key);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_round_trip), cmocka_unit_test (test_private),
         cmocka_unit_test (test_text),       cmocka_unit_test (test_valid),
+        cmocka_unit_test (test_path_like_key),
     };
 
     return cmocka_run_group_tests (tests, make_dir, remove_dir);
