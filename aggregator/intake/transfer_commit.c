@@ -53,9 +53,16 @@ static int for_each_to_note (struct transfers *t, size_t least,
     return rc;
 }
 
+/* An error is told only once: what was not on the disk then may never be. */
 static int sync_body (struct transfers *t, struct body *b, struct err *err)
 {
-    return store_incoming_sync (t->store, &b->id, err);
+    int rc = store_incoming_sync (t->store, &b->id, err);
+
+    if (rc < 0 && !b->whole) {
+        transfer_restart (t, b);
+        transfer_queue (t, b);
+    }
+    return rc;
 }
 
 static int note_body (struct transfers *t, struct body *b, struct err *err)

@@ -1,5 +1,8 @@
 /* tests/unit/intake/test_transfer_commit.c - which items a commit speaks of */
+#include "intake/transfer_inside.h"
 #include "transfer_check.h"
+
+#include <sys/stat.h>
 
 /* Content that is here already, so that an offer is all that it takes. */
 static void have_content (struct fixture *f, uint8_t content)
@@ -62,6 +65,38 @@ static void test_whole_before_commit (void **state)
     free (d.bytes);
 }
 
+/* A file on its way whose fsync failed: the kernel says so once, and takes what
+ * it could not write for written.  All of it has to come again.
+ */
+static void test_lost_pages (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (20 * MIB, 31);
+    char hex[DIGEST_HEX_SIZE], path[PATH_MAX];
+    struct err err = { "" };
+
+    offer_data (f, 1, 1, &d);
+    for (size_t i = 0; i < f->nsent && f->sent[i].offset < 17 * MIB; i++) {
+        struct message get = f->sent[i];
+
+        assert_int_equal (answer (f, &get, 1, &d, CODEC_PLAIN, 0), 0);
+    }
+    digest_hex (&d.id, hex);
+    (void)snprintf (path, sizeof (path), "%s/incoming/%s", f->root.dir, hex);
+    assert_int_equal (unlink (path), 0);
+    assert_int_equal (mkdir (path, 0700), 0);   // what no fsync opens
+    assert_true (transfers_pending (f->transfers));
+    assert_true (transfers_commit (f->transfers, NULL, NULL, &err) < 0);
+    assert_int_equal (rmdir (path), 0);
+    f->transfers->paused_until_ns = 0;
+    f->nsent = 0;
+    offer_data (f, 1, 1, &d);
+    assert_int_equal (f->sent[0].offset, 0);
+    assert_int_equal (answer_all (f, 0, 1, &d, CODEC_PLAIN), 20);
+    check_whole (f, "j c1, ", &d);
+    free (d.bytes);
+}
+
 /* What a check has set aside is asked for again, and its job built again. */
 static void test_again (void **state)
 {
@@ -83,7 +118,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         TRANSFER_TEST (test_entered), TRANSFER_TEST (test_whole_before_commit),
-        TRANSFER_TEST (test_again),
+        TRANSFER_TEST (test_lost_pages), TRANSFER_TEST (test_again),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
