@@ -170,15 +170,30 @@ static bool segment_exists (const struct store *s, int64_t n)
     return access (path, F_OK) == 0;
 }
 
+/* Whether there is anything in a segment; the first is empty if it could not
+ * be fsynced.
+ */
+static bool has_segments (const struct store *s)
+{
+    char path[PATH_MAX];
+    struct stat st = { .st_size = 0 };
+
+    for (int64_t n = 1; st.st_size == 0; n++) {
+        store_segment_path (s->root, n, path);
+        if (stat (path, &st) < 0)
+            return false;
+    }
+    return true;
+}
+
 /* Before anything is appended the ledger knows of a segment: so that one that
  * knows of none, and finds some, has been lost.
  */
 static int begin (struct store *s, struct ledger *ledger, struct err *err)
 {
-    struct stat st;
     int rc = store_open_segment (s, 1, err);
 
-    if (rc == 0 && fstat (s->segment_fd, &st) == 0 && st.st_size > 0)
+    if (rc == 0 && has_segments (s))
         return err_set (err, EBADMSG, "%s has segments, but its ledger.db is "
                         "empty or gone: rollcall fsck aggregator --repair "
                         "makes it again", s->root);

@@ -2,6 +2,8 @@
 #include "intake/store_inside.h"
 #include "ledger_check.h"
 
+#include <fcntl.h>
+
 static off_t segment_size (struct root *r)
 {
     char path[PATH_MAX];
@@ -194,6 +196,28 @@ static void test_ledger_gone (void **state)
     assert_int_equal (segment_size (r), size);
 }
 
+/* The same when the first segment is empty, since it could not be fsynced: the
+ * next one would be written over.
+ */
+static void test_ledger_gone_later (void **state)
+{
+    struct root *r = *state;
+    char from[PATH_MAX], to[PATH_MAX];
+    int fd;
+
+    (void)enter (r, true_item ("a", "bytes"), "bytes");
+    root_close (r);
+    store_segment_path (r->dir, 1, from);
+    store_segment_path (r->dir, 2, to);
+    assert_int_equal (rename (from, to), 0);
+    assert_true ((fd = creat (from, 0600)) >= 0);
+    (void)close (fd);
+    assert_int_equal (unlink (r->db), 0);
+    assert_int_equal (ledger_open (r->db, &r->l, NULL), 0);
+    r->s = NULL;
+    assert_int_equal (store_open (r->dir, r->l, &r->s, NULL), -EBADMSG);
+}
+
 /* Larger content gets a file named by its hash; an unfinished one is kept as
  * far as the ledger knows of it.
  */
@@ -245,6 +269,7 @@ int main (void)
         ROOT_TEST (test_no_next_segment), ROOT_TEST (test_distrusted),
         ROOT_TEST (test_doomed),
         ROOT_TEST (test_short_segment), ROOT_TEST (test_ledger_gone),
+        ROOT_TEST (test_ledger_gone_later),
         ROOT_TEST (test_incoming),
     };
 
