@@ -171,7 +171,7 @@ void ship_destroy (struct ship *s)
     if (!s)
         return;
     if (s->loop) {
-        loop_del_timer (s->loop, ship_repeat, s);
+        ship_stop_words (s);
         ship_stop_offers (s);
         ship_stop_answers (s);
     }

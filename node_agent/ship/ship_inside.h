@@ -32,6 +32,7 @@ struct ship {
     struct message done;
     struct message left;        // PING
     bool is_done, welcomed, over;
+    bool done_due;              // to be said in this round
     bool recounted;             // once is enough
     bool failing;               // the spool has, since it was last tried
     int64_t failure_ns;         // when that was logged, 0: never
@@ -44,6 +45,7 @@ struct ship {
     uint64_t last[ITEM_RAW + 1];        // ids offered, by kind
     struct message **said;      // RANKs and NOTEs, repeated
     size_t nsaid, nnotes;
+    size_t next_said;           // those before it were said in this round
     struct get *queue;          // GETs to be answered
     size_t nqueue;
     void *chunk;
@@ -59,6 +61,7 @@ struct ship {
 int ship_say (struct ship *s, const struct message *m);
 void ship_say_offer (struct ship *s, struct offer *o);
 void ship_repeat (void *arg);
+void ship_stop_words (struct ship *s);
 
 // ship_offers.c
 struct offer *ship_find_offer (struct ship *s, uint64_t id);

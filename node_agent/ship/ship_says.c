@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define REPEAT_NS (2 * NS_PER_S)        // what may be lost is said again
+#define ROOM_NS (10 * NS_PER_MS)        // when the socket has no room
 
 int ship_say (struct ship *s, const struct message *m)
 {
@@ -44,11 +45,37 @@ static void say_hello (struct ship *s)
     (void)ship_say (s, &s->hello);
 }
 
-static void say_done (struct ship *s)
+/* The hello's answer says that all of what is before it has come. */
+static int say_done (struct ship *s)
 {
-    (void)ship_say (s, &s->done);
-    if (s->done_ns == 0)
+    int rc = ship_say (s, &s->done);
+
+    if (rc == 0 && s->done_ns == 0) {
         s->done_ns = clock_mono_ns ();
+        say_hello (s);
+    }
+    return rc;
+}
+
+/* Say what has not been said in this round, as the socket has room: it takes
+ * few messages at a time, and a node has many ranks.  DONE comes behind them.
+ */
+static void say_rest (void *arg)
+{
+    struct ship *s = arg;
+    int rc = 0;
+
+    if (!s->welcomed)
+        return;
+    while (s->next_said < s->nsaid &&
+           (rc = ship_say (s, s->said[s->next_said])) == 0)
+        s->next_said++;
+    // not before what was found later
+    if (rc == 0 && s->done_due && spool_undelivered (s->spool) == 0 &&
+        (rc = say_done (s)) == 0)
+        s->done_due = false;
+    if (rc < 0)
+        (void)loop_add_timer (s->loop, ROOM_NS, say_rest, s);
 }
 
 /* An aggregator whose disk is full answers, but asks for nothing. */
@@ -72,17 +99,17 @@ void ship_repeat (void *arg)
         return;
     tell_ignored (s);
     say_hello (s);
-    for (size_t i = 0; i < s->nsaid && s->welcomed; i++)
-        (void)ship_say (s, s->said[i]);
     for (size_t i = 0; i < OFFERS_MAX && s->welcomed; i++) {
         if (s->offers[i].used && !s->offers[i].durable)
             ship_say_offer (s, &s->offers[i]);
     }
-    if (s->is_done && s->welcomed && spool_undelivered (s->spool) == 0)
-        say_done (s);           // not before what was found later
     s->left.left_items = spool_undelivered (s->spool);
     if (s->left.type == MESSAGE_PING && s->welcomed && s->peer_version >= 2)
         (void)ship_say (s, &s->left);
+    if (s->next_said == s->nsaid)       // the last round is over
+        s->next_said = 0;
+    s->done_due = s->is_done;
+    say_rest (s);               // behind what delivery needs
     if (s->welcomed)
         s->hello_ns = REPEAT_NS;
     (void)loop_add_timer (s->loop, jittered (s, s->hello_ns), ship_repeat, s);
@@ -91,6 +118,7 @@ void ship_repeat (void *arg)
                                                   : REPEAT_NS;
 }
 
+/* Said now, if nothing waits before it, and in each round from now on. */
 static int keep (struct ship *s, const struct message *m)
 {
     struct message **said, *one;
@@ -103,6 +131,9 @@ static int keep (struct ship *s, const struct message *m)
         if (m->type == MESSAGE_RANK ? old->rank == m->rank
                                     : strcmp (old->text, m->text) == 0) {
             *old = *m;
+            if (i < s->next_said && ship_say (s, m) < 0)
+                s->next_said = i;
+            say_rest (s);
             return 0;
         }
     }
@@ -121,6 +152,7 @@ static int keep (struct ship *s, const struct message *m)
     s->said = said;
     said[s->nsaid++] = one;
     s->nnotes += m->type == MESSAGE_NOTE;
+    say_rest (s);
     return 0;
 }
 
@@ -131,11 +163,9 @@ int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
                          .local_rank = local_rank, .phase = phase,
                          .status = status };
 
-    if (phase == RANK_RUNNING)
-        s->is_done = false;     // it joined after the others' ends
+    if (phase == RANK_RUNNING)          // it joined after the others' ends
+        s->is_done = s->done_due = false;
     (void)snprintf (m.text, sizeof (m.text), "%s", text);
-    if (s->welcomed)
-        (void)ship_say (s, &m);
     return keep (s, &m);
 }
 
@@ -144,18 +174,19 @@ int ship_note (struct ship *s, const char *text)
     struct message m = { .type = MESSAGE_NOTE };
 
     (void)snprintf (m.text, sizeof (m.text), "%s", text);
-    if (s->welcomed)
-        (void)ship_say (s, &m);
     return keep (s, &m);
+}
+
+void ship_stop_words (struct ship *s)
+{
+    loop_del_timer (s->loop, ship_repeat, s);
+    loop_del_timer (s->loop, say_rest, s);
 }
 
 void ship_done (struct ship *s, const char *text)
 {
-    s->is_done = true;
+    s->is_done = s->done_due = true;
     s->done_ns = 0;
     (void)snprintf (s->done.text, sizeof (s->done.text), "%s", text);
-    if (!s->welcomed)
-        return;
-    say_done (s);
-    say_hello (s);              // its answer says that all of it has come
+    say_rest (s);
 }

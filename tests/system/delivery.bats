@@ -387,6 +387,27 @@ raw_captures ()
 }
 
 # A mistyped path must not look like a delivery.
+# A socket takes 24 messages at once: what was lost at a node is more words than
+# that, and once they stood in the way of all that was to be delivered.
+@test "a node that has much to say delivers all the same" {
+    local captures
+
+    make --ranks 40 --ops 1
+    service
+    watching --quiet-period 600s job
+    sees_all () { run "$ROLLCALL" status --json spool
+                  [[ "$output" == *'"unsettled":'*40* ]]; }
+    eventually sees_all
+    kill -KILL "$watcher"
+    wait "$watcher" || true
+    captures=(job/*_ascend_pt)
+    rm -r "${captures[@]:2}"
+    run agent --once --quiet-period 0s job
+    expect_status 1                 # 38 of them are lost, and named
+    eventually captures_are 2
+    stop_service
+}
+
 @test "a directory that is not there: 66 with --once, else a warning" {
     make
     service

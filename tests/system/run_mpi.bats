@@ -39,6 +39,16 @@ one_world ()
     nothing_runs
 }
 
+# A socket takes 24 messages at once: a host of more ranks than that was waited
+# for until the deadline.
+@test "a host of 30 ranks: all of them report, and the run is over at once" {
+    run mpirun_run 30 --deadline 50s -- true
+    expect_status 65
+    shows "0 of 30 present"
+    ! [[ "$output" == *"deadline"* ]] || fail "$output"
+    nothing_runs
+}
+
 @test "--child mpi: a script that runs an MPI program" {
     setup_mpi
     printf '#!/bin/sh\nexec "$MPI_WRITER" said ./mpi_capture\n' >script
