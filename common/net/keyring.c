@@ -16,10 +16,12 @@
 #include <unistd.h>
 
 #define ENTRIES_MAX 65536               // keys in one directory
-/* A directory that was changed so lately is read again: its date has the
- * grain of a clock tick, so a later change might not show.
+/* A directory that was changed so lately when it was read is read again, some
+ * time later: its date has the grain of a clock tick, so a later change might
+ * not show.
  */
 #define RACY_NS NS_PER_S
+#define AGAIN_NS (50 * NS_PER_MS)
 
 static const struct {
     enum key_state state;
@@ -137,18 +139,20 @@ static int add_dir (const char *dir, const char *end, enum key_state state,
 {
     DIR *d = opendir (dir);
     struct dirent *e;
-    int rc = 0;
+    int rc = 0, listed = 0;
 
     if (!d)
         return errno == ENOENT ? 0 : err_sys (err, errno, "cannot read %s",
                                               dir);
-    while (rc == 0 && (e = readdir (d))) {
+    while (rc == 0 && (e = fileio_next_entry (d, &listed))) {
         if (e->d_name[0] == '.' || !ends (e->d_name, end))
             continue;
         rc = add_file (dir, e->d_name, state, entries, count, err);
         if (lenient && (rc == -EBADMSG || rc == -EPERM))
             rc = 0;
     }
+    if (rc == 0 && listed < 0)
+        rc = err_sys (err, -listed, "cannot read %s", dir);
     (void)closedir (d);
     return rc;
 }
@@ -225,7 +229,8 @@ void keyring_close (struct keyring *k)
 static void refresh (struct keyring *k)
 {
     int64_t now = clock_wall_ns ();
-    bool fresh = k->read_ns > 0;
+    bool fresh = k->read_ns > 0, late = now - k->read_ns > AGAIN_NS ||
+                                        now < k->read_ns;
 
     for (size_t i = 0; i < PLACES; i++) {
         char path[PATH_MAX];
@@ -235,7 +240,9 @@ static void refresh (struct keyring *k)
         if (fileio_join (path, sizeof (path), k->dir, places[i].name) &&
             stat (path, &st) == 0)
             changed = st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
-        if (changed != k->changed_ns[i] || k->read_ns - changed < RACY_NS)
+        // dates ahead of the clock are as good as others
+        if (changed != k->changed_ns[i] ||
+            (late && llabs (k->read_ns - changed) < RACY_NS))
             fresh = false;
         k->changed_ns[i] = changed;
     }
