@@ -299,7 +299,10 @@ int aggregator_serve (const struct aggregator_options *opt)
         check_room (&a);
         write_status (&a);
         tick (&a);
-        (void)loop_run (a.loop);
+        if ((rc = loop_run (a.loop)) < 0) {
+            log_text (LOG_LEVEL_ERROR, "loop-failed", "%s", strerror (-rc));
+            a.status = EX_OSERR;
+        }
     }
     stop (&a);
     return a.status;

@@ -493,7 +493,7 @@ static void on_known (struct aggregator *a, struct served *s,
         counter_add (COUNTER_MESSAGES_REFUSED, 1);
         break;
     }
-    if (rc < 0)
+    if (rc < 0 && door_may_tell (&a->door))
         log_text (LOG_LEVEL_ERROR, "intake-failed", "%s from %s: %s",
                   message_name (m->type), agent->host,
                   err.text[0] ? err.text : strerror (-rc));
@@ -509,8 +509,9 @@ void aggregator_on_message (void *arg, const struct net_peer *from,
     struct served *s;
 
     if (!m) {
-        log_text (LOG_LEVEL_WARN, "refused", "a message was refused: %s",
-                  err->text);
+        if (door_may_tell (&a->door))
+            log_text (LOG_LEVEL_WARN, "refused", "a message was refused: %s",
+                      err->text);
         if (bad == -EPROTONOSUPPORT)
             refuse (a, from, REFUSAL_VERSION, err->text);
         else

@@ -23,8 +23,10 @@ static bool find_keys (const struct aggregator_options *opt,
 
     if (opt->insecure)
         return false;
-    if (opt->keys)
-        return snprintf (dir, PATH_MAX, "%s", opt->keys) < PATH_MAX;
+    if (opt->keys) {
+        (void)snprintf (dir, PATH_MAX, "%s", opt->keys);
+        return true;            // one that is too long is not there
+    }
     return !net_is_loopback (opt->listen) &&
            keyring_default (dir, NULL) == 0 &&
            fileio_join (own, sizeof (own), dir, KEYRING_SERVER ".key") &&
@@ -52,10 +54,8 @@ static int open_keys (struct door *d, const struct aggregator_options *opt,
     return 0;
 }
 
-/* A line for each, but not for each of thousands. */
-static void on_problem (void *arg, enum net_problem what, const char *text)
+bool door_may_tell (struct door *d)
 {
-    struct door *d = arg;
     int64_t now = clock_mono_ns ();
 
     if (now - d->problems_ns > PROBLEMS_NS) {
@@ -65,7 +65,12 @@ static void on_problem (void *arg, enum net_problem what, const char *text)
         d->problems_ns = now;
         d->problems = 0;
     }
-    if (d->problems++ < PROBLEMS_MAX)
+    return d->problems++ < PROBLEMS_MAX;
+}
+
+static void on_problem (void *arg, enum net_problem what, const char *text)
+{
+    if (door_may_tell (arg))
         log_text (what == NET_PEER_LEFT ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
                   what == NET_ACCEPT_FAILED ? "accept-failed"
                   : what == NET_PEER_LEFT   ? "peer-left"

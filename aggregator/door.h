@@ -21,6 +21,11 @@ int door_open (struct door *d, const struct aggregator_options *opt,
                struct net **ret, struct err *err);
 void door_close (struct door *d);        // forgets the keys of a run
 
+/* Whether another line may be logged about peers: one for each problem, but not
+ * for each of thousands.
+ */
+bool door_may_tell (struct door *d);
+
 /* The exit status for a start that failed with 'rc'. */
 int door_status (int rc);
 
