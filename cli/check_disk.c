@@ -48,7 +48,9 @@ struct check check_room (const char *dir, int64_t expect_bytes)
     char free_text[16], allows[16], wanted[16];
     struct err err = { "" };
     struct space s;
-    uint64_t want = (uint64_t)expect_bytes * CHECK_RAW_FACTOR;
+    uint64_t want = expect_bytes < INT64_MAX / CHECK_RAW_FACTOR
+                        ? (uint64_t)expect_bytes * CHECK_RAW_FACTOR
+                        : INT64_MAX;
 
     if (space_of (dir, &s, &err) < 0) {
         c.state = CHECK_PROBLEM;
@@ -74,8 +76,8 @@ struct check check_room (const char *dir, int64_t expect_bytes)
         (void)snprintf (c.text, sizeof (c.text), "%.250s has %s free, enough "
                         "for %s of raw data (Ascend profilers want %d times "
                         "as much while they analyse; a trace of "
-                        "torch.profiler takes its own size)", dir, free_text, allows,
-                        CHECK_RAW_FACTOR);
+                        "torch.profiler takes its own size)", dir, free_text,
+                        allows, CHECK_RAW_FACTOR);
     }
     return c;
 }
@@ -83,9 +85,13 @@ struct check check_room (const char *dir, int64_t expect_bytes)
 struct check check_inodes (const char *dir)
 {
     struct check c = { .name = "inodes" };
+    struct err err = { "" };
     struct space s;
 
-    if (space_of (dir, &s, NULL) < 0 || s.free_inodes == UINT64_MAX) {
+    if (space_of (dir, &s, &err) < 0) {
+        c.state = CHECK_PROBLEM;
+        (void)snprintf (c.text, sizeof (c.text), "%.400s", err.text);
+    } else if (s.free_inodes == UINT64_MAX) {
         (void)snprintf (c.text, sizeof (c.text), "%.250s does not limit them",
                         dir);
     } else {

@@ -106,7 +106,8 @@ struct check check_port (int64_t port)
     unsigned long inode;
     char who[64];
 
-    (void)setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof (one));
+    if (fd >= 0)
+        (void)setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof (one));
     if (fd >= 0 && bind (fd, (struct sockaddr *)&a, sizeof (a)) == 0) {
         SAY (c, "%lld is free", (long long)port);
     } else {

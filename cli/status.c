@@ -52,10 +52,11 @@ const struct command_spec status_command = {
 
 #define FAIL(status, ...) cli_fail (&status_command, status, __VA_ARGS__)
 
-/* What is printed, and how much there was. */
+/* What is printed, how much there was, and what could not be looked at. */
 struct found {
     bool json;
     size_t n;
+    int status;
 };
 
 static int64_t number (const struct json *j, const char *key)
@@ -129,6 +130,9 @@ static void search (struct found *f, const char *dir, unsigned depth)
     struct dirent *e;
     DIR *d = opendir (dir);
 
+    if (!d && errno == EACCES)
+        f->status = FAIL (EX_NOINPUT, "%s may be read by others only: "
+                          "what is at work there is not shown", dir);
     while (d && (e = readdir (d))) {
         if (e->d_name[0] == '.' ||
             !fileio_join (path, sizeof (path), dir, e->d_name))
@@ -211,5 +215,7 @@ int verb_status (int argc, char **argv)
                       *state ? state : "(see above)", opt.root, opt.agents);
     if (cli_flush (&status_command, 0) != 0)
         return EX_IOERR;
-    return status != 0 ? status : runs;
+    if (all)                    // other users' services are not amiss
+        f.status = runs;
+    return status != 0 ? status : f.status;
 }
