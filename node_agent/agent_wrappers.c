@@ -329,11 +329,27 @@ static void on_client (void *arg)
     json_free (j);
 }
 
+static void on_connection (void *arg);
+
+static void listen_again (void *arg)
+{
+    struct agent *a = arg;
+
+    (void)loop_add_fd (a->loop, a->listener, on_connection, a);
+}
+
 static void on_connection (void *arg)
 {
     struct agent *a = arg;
     int fd = control_accept (a->listener);
     struct client *c = fd < 0 ? NULL : calloc (1, sizeof (*c));
+
+    if (fd < 0 && fd != -EAGAIN) {      // it stays readable: no turning round
+        log_text (LOG_LEVEL_WARN, "accept-failed", "a wrapper waits: %s",
+                  strerror (-fd));
+        loop_del_fd (a->loop, a->listener);
+        (void)loop_add_timer (a->loop, NS_PER_S, listen_again, a);
+    }
 
     if (!c || loop_add_fd (a->loop, fd, on_client, c) < 0) {
         if (fd >= 0)
