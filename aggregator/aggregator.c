@@ -143,6 +143,27 @@ static void on_signal (void *arg, int signo)
 
 /* ---- life ---- */
 
+/* An older ledger (of a backup) looks as if all that came since had not been
+ * acknowledged: whoever put it there sees what became of it.
+ */
+static void tell_recovered (const struct aggregator *a)
+{
+    struct store_recovered r = store_recovered (a->store);
+    enum log_level level = r.between > 0 ? LOG_LEVEL_WARN : LOG_LEVEL_INFO;
+
+    if (r.records + r.between + r.cut == 0)
+        return;
+    log_text (level, "recovered", "what the ledger did not know of the "
+              "segments: %llu records (%llu bytes) were entered, %llu bytes at "
+              "the end, which are no whole record, were cut off",
+              (unsigned long long)r.records, (unsigned long long)r.entered,
+              (unsigned long long)r.cut);
+    if (r.between > 0)
+        log_text (level, "damaged", "%llu bytes before some of these records "
+                  "are no whole ones; they stay: rollcall fsck aggregator "
+                  "tells what they are", (unsigned long long)r.between);
+}
+
 static int open_disk (struct aggregator *a, struct err *err)
 {
     char path[PATH_MAX];
@@ -160,8 +181,11 @@ static int open_disk (struct aggregator *a, struct err *err)
                         a->opt->root);
     if ((a->root_fd = root_lock (a->opt->root, true, err)) < 0)
         return a->root_fd;
-    rc = ledger_open (path, &a->ledger, err);
-    return rc < 0 ? rc : store_open (a->opt->root, a->ledger, &a->store, err);
+    if ((rc = ledger_open (path, &a->ledger, err)) < 0 ||
+        (rc = store_open (a->opt->root, a->ledger, &a->store, err)) < 0)
+        return rc;
+    tell_recovered (a);
+    return 0;
 }
 
 static int open_loop (struct aggregator *a, struct err *err)

@@ -22,13 +22,23 @@
 
 struct store;
 
-/* Open or make the store in 'root', for the one that has its lock.  What a
- * former life wrote into a segment and did not commit is entered into the
- * ledger if it is whole, and cut off otherwise; unfinished files are kept as
- * far as the ledger knows them.  -ENOTSUP on a shared file system.
+/* Bytes of segments that the ledger had not accounted for. */
+struct store_recovered {
+    uint64_t records, entered;  // whole ones, and how many bytes they are
+    uint64_t between;           // no whole records, but such are behind them:
+                                // they stay, and a check names them
+    uint64_t cut;               // none, and nothing whole behind them
+};
+
+/* Open or make the store in 'root', for the one that has its lock.  What
+ * stands in a segment and not in the ledger, since a former life did not
+ * commit it or the ledger is an older one, is entered if it is whole; what is
+ * not, and has nothing whole behind it, is cut off.  Unfinished files are kept
+ * as far as the ledger knows them.  -ENOTSUP on a shared file system.
  */
 int store_open (const char *root, struct ledger *ledger, struct store **ret,
                 struct err *err);
+struct store_recovered store_recovered (const struct store *s);
 
 /* Open one that is there, only for store_read. */
 int store_open_read (const char *root, struct store **ret, struct err *err);

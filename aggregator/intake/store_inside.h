@@ -23,6 +23,7 @@ struct store {
                                 // written to again
     bool doomed;                // what was in it cannot be committed, whatever
                                 // is appended to another one
+    struct store_recovered recovered;   // when it was opened
 };
 
 /* Open or make a segment; if that fails the one that is open stays so. */

@@ -3,7 +3,9 @@
  * The ledger says how far each segment is accounted for.  Behind that there
  * may be records of the last commit, which was not finished: whole ones are
  * entered (nobody was told, but it was what an agent had offered), the rest is
- * cut off.
+ * cut off.  If the ledger is an older one (of a backup) there is much more
+ * behind it, all of which was acknowledged: so nothing is cut off that has
+ * anything whole behind it.
  */
 #include "intake/store_inside.h"
 
@@ -41,6 +43,7 @@ struct tail {
     struct store *store;
     struct ledger *ledger;
     struct err *err;
+    uint64_t at;                // behind what was looked at
     uint64_t end;               // behind the last whole record
 };
 
@@ -56,34 +59,57 @@ static int has_blob (struct tail *t, const struct ledger_item *item)
     return rc == 0;
 }
 
-#define STOP (-ECANCELED)               // ends a scan without being a failure
+static int enter_record (struct tail *t, const struct record *r)
+{
+    const struct ledger_item *i = &r->item;
+    int rc;
+
+    if (r->kind == RECORD_JOB)
+        return ledger_set_world_size (t->ledger, i->job, r->world_size,
+                                      t->err);
+    rc = ledger_add_content (t->ledger, &i->content, &i->place, t->err);
+    return rc < 0 ? rc : ledger_add_item (t->ledger, i, t->err);
+}
 
 static int enter (void *arg, const struct record *r, int bad,
                   const struct ledger_place *gap)
 {
     struct tail *t = arg;
-    const struct ledger_item *i = r ? &r->item : NULL;
+    uint64_t size = !r ? gap->size
+                       : r->size + (r->kind == RECORD_CONTENT
+                                        ? r->item.place.size : 0);
     int rc;
 
-    (void)gap;
-    if (!r || bad < 0)
-        return STOP;
-    if (r->kind == RECORD_JOB)
-        rc = ledger_set_world_size (t->ledger, i->job, r->world_size, t->err);
-    else if (r->kind == RECORD_REFER && !has_blob (t, i))
-        return STOP;
-    else if ((rc = ledger_add_content (t->ledger, &i->content, &i->place,
-                                       t->err)) == 0)
-        rc = ledger_add_item (t->ledger, i, t->err);
-    t->end += r->size + (r->kind == RECORD_CONTENT ? i->place.size : 0);
-    return rc;
+    t->at += size;
+    if (!r || bad < 0 || (r->kind == RECORD_REFER && !has_blob (t, &r->item)))
+        return 0;
+    if ((rc = enter_record (t, r)) < 0)
+        return rc;
+    t->store->recovered.records++;
+    t->store->recovered.entered += size;
+    t->store->recovered.between += t->at - size - t->end;
+    t->end = t->at;
+    return 0;
+}
+
+/* So much of the open segment is whole, and the ledger knows it. */
+static int cut_behind (struct tail *t)
+{
+    struct store *s = t->store;
+
+    if (ftruncate (s->segment_fd, (off_t)t->end) < 0 ||
+        fdatasync (s->segment_fd) < 0)
+        return err_sys (t->err, errno, "cannot cut segment %" PRId64,
+                        s->segment);
+    return t->end == s->committed ? 0
+               : ledger_set_segment (t->ledger, s->segment, t->end, t->err);
 }
 
 /* The open segment from 'committed' on. */
 static int roll_forward (struct store *s, struct ledger *ledger,
                          struct err *err)
 {
-    struct tail t = { s, ledger, err, s->committed };
+    struct tail t = { s, ledger, err, s->committed, s->committed };
     struct stat st;
     int rc;
 
@@ -98,19 +124,22 @@ static int roll_forward (struct store *s, struct ledger *ledger,
         return rc;
     rc = record_scan (s->segment_fd, s->segment, s->committed,
                       (uint64_t)st.st_size, enter, &t, err);
-    rc = rc == STOP ? 0 : rc;
-    if (rc == 0 && (ftruncate (s->segment_fd, (off_t)t.end) < 0 ||
-                    fdatasync (s->segment_fd) < 0))
-        rc = err_sys (err, errno, "cannot cut segment %" PRId64, s->segment);
-    if (rc == 0 && t.end != s->committed)
-        rc = ledger_set_segment (ledger, s->segment, t.end, err);
+    if (rc == 0)
+        rc = cut_behind (&t);
     if (rc == 0)
         rc = ledger_commit (ledger, err);
-    if (rc < 0)
+    if (rc < 0) {
         ledger_rollback (ledger);
-    else
-        s->end = s->committed = t.end;
-    return rc;
+        return rc;
+    }
+    s->recovered.cut += (uint64_t)st.st_size - t.end;
+    s->end = s->committed = t.end;
+    return 0;
+}
+
+struct store_recovered store_recovered (const struct store *s)
+{
+    return s->recovered;
 }
 
 /* ---- a store of version 1 ---- */
@@ -136,7 +165,7 @@ static int refer_job (void *arg, const struct ledger_job *job)
  */
 int store_describe (struct store *s, struct ledger *ledger, struct err *err)
 {
-    struct tail t = { s, ledger, err, 0 };
+    struct tail t = { s, ledger, err, 0, 0 };
     int64_t last = ledger_last_used (ledger);
     int rc = store_open_segment (s, (s->segment > last ? s->segment : last) +
                                         1, err);

@@ -257,6 +257,24 @@ same_cluster ()
     expect_status 0
 }
 
+@test "a ledger of a backup: all that came since is there, and it is said" {
+    service
+    stop_service
+    cp root/ledger.db backup.db
+    delivered
+    stop_service
+    cp backup.db root/ledger.db
+    items=$(($(find job -type f | wc -l) + 3))
+    service
+    eventually captures_are 3
+    grep -q "event=recovered text=.*: $items records" service.log ||
+        fail "$items items: $(cat service.log)"
+    stop_service
+    run "$ROLLCALL" fsck aggregator
+    expect_status 0
+    shows "$items items"
+}
+
 @test "a root that is none, and a ledger that is damaged" {
     local verb
 

@@ -40,6 +40,9 @@ static void test_unacknowledged (void **state)
     cut_segment (r, segment_size (r) - 1);
     root_close (r);
     root_open (r);
+    assert_int_equal (store_recovered (r->s).records, 1);
+    assert_true (store_recovered (r->s).cut > 3);
+    assert_int_equal (store_recovered (r->s).between, 0);
     assert_int_equal (count_all (r).n, 2);
     check_bytes (r, &a.content, "first");
     check_bytes (r, &b.content, "whole");
@@ -50,6 +53,74 @@ static void test_unacknowledged (void **state)
     root_open (r);
     assert_int_equal (count_all (r).n, 3);
     check_bytes (r, &d.content, "new");
+}
+
+static void flip_segment (struct root *r, off_t at)
+{
+    char path[PATH_MAX];
+    uint8_t byte;
+    int fd;
+
+    store_segment_path (r->dir, 1, path);
+    fd = open (path, O_RDWR);
+    assert_int_equal (pread (fd, &byte, 1, at), 1);
+    byte ^= 1;
+    assert_int_equal (pwrite (fd, &byte, 1, at), 1);
+    (void)close (fd);
+}
+
+/* The ledger of a backup, as it was when the first item was there. */
+static void put_back (struct root *r, bool back)
+{
+    char command[3 * PATH_MAX];
+
+    (void)snprintf (command, sizeof (command), back ? "cp '%s.old' '%s'"
+                                                    : "cp '%s' '%s.old'",
+                    r->db, r->db);
+    root_close (r);
+    assert_int_equal (system (command), 0);
+    if (!back)
+        root_open (r);
+}
+
+/* An older ledger does not know of items that were acknowledged: those that
+ * are whole are there again, also behind one that is damaged, and of its bytes
+ * none are cut off.
+ */
+static void test_older_ledger (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = true_item ("a", "first");
+    struct ledger_item b = true_item ("b", "spoiled");
+    struct ledger_item c = true_item ("c", "later");
+    off_t first, second, size;
+    struct store_recovered did;
+
+    (void)enter (r, a, "first");
+    put_back (r, false);
+    first = segment_size (r);
+    (void)enter (r, b, "spoiled");
+    second = segment_size (r);
+    (void)enter (r, c, "later");
+    size = segment_size (r);
+    for (int i = 0; i < 2; i++) {       // its content, and its record, too
+        put_back (r, true);
+        flip_segment (r, i == 0 ? second - 1 : first + 9);
+        root_open (r);
+        did = store_recovered (r->s);
+        assert_int_equal (did.records, 1);
+        assert_int_equal (did.entered, size - second);
+        assert_int_equal (did.between, second - first);
+        assert_int_equal (did.cut, 0);
+        assert_int_equal (segment_size (r), size);
+        assert_int_equal (count_all (r).n, 2);
+        check_bytes (r, &a.content, "first");
+        check_bytes (r, &c.content, "later");
+    }
+    root_close (r);
+    root_open (r);
+    assert_int_equal (store_recovered (r->s).records, 0);
+    assert_int_equal (count_all (r).n, 2);
 }
 
 /* What a commit that failed had appended is not found by the next life. */
@@ -266,6 +337,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_unacknowledged), ROOT_TEST (test_revert),
+        ROOT_TEST (test_older_ledger),
         ROOT_TEST (test_no_next_segment), ROOT_TEST (test_distrusted),
         ROOT_TEST (test_doomed),
         ROOT_TEST (test_short_segment), ROOT_TEST (test_ledger_gone),
