@@ -146,7 +146,9 @@ struct store_recovered store_recovered (const struct store *s)
 
 static int refer_item (void *arg, const struct ledger_item *item)
 {
-    return store_refer (arg, item, NULL);
+    struct tail *t = arg;
+
+    return store_refer (t->store, item, t->err);
 }
 
 static int refer_job (void *arg, const struct ledger_job *job)
@@ -156,7 +158,7 @@ static int refer_job (void *arg, const struct ledger_job *job)
     int rc = size > 0 ? store_note_job (t->store, job->id, size, t->err) : 0;
 
     for (enum item_kind k = ITEM_ROWS; k <= ITEM_RAW && rc == 0; k++)
-        rc = ledger_each (t->ledger, job->id, k, refer_item, t->store, t->err);
+        rc = ledger_each (t->ledger, job->id, k, refer_item, t, t->err);
     return rc;
 }
 

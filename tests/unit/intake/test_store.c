@@ -3,6 +3,8 @@
 #include "ledger_check.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 static off_t segment_size (struct root *r)
 {
@@ -289,6 +291,25 @@ static void test_ledger_gone_later (void **state)
     assert_int_equal (store_open (r->dir, r->l, &r->s, NULL), -EBADMSG);
 }
 
+/* A disk that is full when a repair writes records again: it is said. */
+static void test_describe_full (void **state)
+{
+    struct root *r = *state;
+    struct rlimit none = { 20, RLIM_INFINITY }, old;
+    struct err err = { "" };
+    int rc;
+
+    (void)enter (r, true_item ("a", "bytes"), "bytes");
+    assert_int_equal (getrlimit (RLIMIT_FSIZE, &old), 0);
+    none.rlim_max = old.rlim_max;
+    (void)signal (SIGXFSZ, SIG_IGN);
+    assert_int_equal (setrlimit (RLIMIT_FSIZE, &none), 0);
+    rc = store_describe (r->s, r->l, &err);
+    assert_int_equal (setrlimit (RLIMIT_FSIZE, &old), 0);
+    assert_int_equal (rc, -EFBIG);
+    assert_non_null (strstr (err.text, "cannot write segment 2"));
+}
+
 /* Larger content gets a file named by its hash; an unfinished one is kept as
  * far as the ledger knows of it.
  */
@@ -337,7 +358,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_unacknowledged), ROOT_TEST (test_revert),
-        ROOT_TEST (test_older_ledger),
+        ROOT_TEST (test_older_ledger), ROOT_TEST (test_describe_full),
         ROOT_TEST (test_no_next_segment), ROOT_TEST (test_distrusted),
         ROOT_TEST (test_doomed),
         ROOT_TEST (test_short_segment), ROOT_TEST (test_ledger_gone),
