@@ -263,32 +263,35 @@ static int choose_aside (struct check *c, char name[PATH_MAX])
     return rc;
 }
 
-/* What is in the journal goes into the file, if SQLite can read both; as a
- * person who looks into the quarantine would have it.
+/* What is in the journal goes into the file, if SQLite can read both, and the
+ * journal is gone then.
  */
-static void fold_journal (struct check *c)
+static int fold_journal (struct check *c)
 {
     sqlite3 *db = NULL;
     char path[PATH_MAX];
+    int code;
 
     old_path (c, "", path);
-    if (sqlite3_open_v2 (path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK)
-        (void)sqlite3_exec (db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL,
-                            NULL);
+    code = sqlite3_open_v2 (path, &db, SQLITE_OPEN_READWRITE, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_exec (db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL,
+                             NULL);
     (void)sqlite3_close (db);
+    return code == SQLITE_FULL ? err_sys (c->err, ENOSPC, "cannot write %s",
+                                          path) : 0;
 }
 
 /* The old one, and then its journal, which must not meet the new one.  Without
  * its journal the old one would be taken for good, as it was some time ago;
  * without a ledger nobody serves the root until the repair is repeated.
  */
-static int set_old_aside (struct check *c, char aside[PATH_MAX])
+static int move_aside (struct check *c, const char *aside)
 {
     static const char *const ends[] = { "", "-wal", "-shm" };
     char from[PATH_MAX], to[PATH_MAX];
-    int rc = choose_aside (c, aside);
+    int rc = 0;
 
-    fold_journal (c);
     for (size_t i = 0; i < sizeof (ends) / sizeof (ends[0]) && rc == 0; i++) {
         old_path (c, ends[i], from);
         (void)snprintf (to, sizeof (to), "%.*s%s", PATH_MAX - 5, aside,
@@ -297,6 +300,29 @@ static int set_old_aside (struct check *c, char aside[PATH_MAX])
             rc = fileio_rename (from, to, c->err);
     }
     return rc;
+}
+
+/* The old one gets another name, and keeps its own until the new one takes
+ * that: whenever this is killed there is a ledger, and the next repair finds in
+ * it what no record tells.  Only one whose journal stays has to go first.
+ */
+static int set_old_aside (struct check *c, char aside[PATH_MAX])
+{
+    char from[PATH_MAX], wal[PATH_MAX];
+    int rc = choose_aside (c, aside);
+
+    if (rc == 0)
+        rc = fold_journal (c);
+    if (rc < 0)
+        return rc;
+    if ((rc = FAULT ("aggregator.check.aside")) < 0)
+        return err_sys (c->err, -rc, "cannot set the ledger aside");
+    old_path (c, "", from);
+    old_path (c, "-wal", wal);
+    if (access (wal, F_OK) == 0 || link (from, aside) < 0)
+        return move_aside (c, aside);
+    (void)snprintf (wal, sizeof (wal), "%s/" CHECK_QUARANTINE, c->root);
+    return fileio_sync_dir (wal, c->err);
 }
 
 /* Records for items that have none, or whose content moved. */
@@ -330,9 +356,26 @@ static int set_unfinished_aside (struct check *c)
     return rc;
 }
 
+/* From here on it is the new one that counts. */
+static int put_in_place (struct check *c)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    int rc = FAULT ("aggregator.check.replace");
+
+    if (rc < 0)
+        return err_sys (c->err, -rc, "cannot replace the ledger");
+    old_path (c, ".check", from);
+    old_path (c, "", to);
+    if ((rc = fileio_rename (from, to, c->err)) < 0)
+        return rc;
+    if ((rc = FAULT ("aggregator.check.describe")) < 0)
+        return err_sys (c->err, -rc, "cannot write records");
+    return describe_again (c);
+}
+
 int check_replace_ledger (struct check *c)
 {
-    char from[PATH_MAX], to[PATH_MAX], aside[PATH_MAX];
+    char aside[PATH_MAX];
     size_t damaged = c->report->damaged;
     int rc = ledger_commit (c->fresh, c->err);
 
@@ -342,12 +385,8 @@ int check_replace_ledger (struct check *c)
         rc = set_unfinished_aside (c);
     if (rc == 0)
         rc = set_old_aside (c, aside);
-    old_path (c, "", to);
-    (void)snprintf (from, sizeof (from), "%s/ledger.db.check", c->root);
     if (rc == 0)
-        rc = fileio_rename (from, to, c->err);
-    if (rc == 0)
-        rc = describe_again (c);
+        rc = put_in_place (c);
     if (rc == 0) {
         c->report->repaired = damaged;
         check_say (c, "the ledger was made again from the segments%s%s",

@@ -12,12 +12,13 @@
 # shown: an older ledger's migration in test_spool_migrate and test_ledger; a
 # raw file that has changed in test_spool; tallies that are wrong in
 # test_spool_damage; what wrappers said in system.run_death; what is kept of
-# analyses in system.analyse_with; advice and the end in peace, on which nothing
-# depends, in test_spool.
+# analyses in system.analyse_with; a repair of a root in system.archive; advice
+# and the end in peace, on which nothing depends, in test_spool.
 ELSEWHERE=(agent.spool.migrate.link agent.spool.migrate.unlink
     agent.spool.migrate.commit aggregator.ledger.migrate.commit
     agent.spool.gone.unlink agent.spool.gone.commit
     agent.spool.recount.commit agent.spool.said.commit agent.analysis.keep
+    aggregator.check.aside aggregator.check.replace aggregator.check.describe
     agent.spool.advice.commit agent.spool.close.commit)
 
 # Every name of a point in the sources, whether it stands in FAULT itself or is

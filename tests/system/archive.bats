@@ -257,6 +257,44 @@ same_cluster ()
     expect_status 0
 }
 
+# The record of a raw file of rank 2 is damaged, its content is not: only the
+# ledger knows what it is.
+spoil_record ()
+{
+    local place
+
+    place=$(sqlite3 root/ledger.db "SELECT printf('root/segments/%08d %d',
+        segment, offset - 1) FROM content JOIN item ON id=content WHERE rank=2
+        AND kind=2 LIMIT 1")
+    printf '\377' | dd of="${place% *}" bs=1 seek="${place#* }" conv=notrunc \
+        status=none
+}
+
+@test "fsck --repair aggregator: killed anywhere, the next one repairs all" {
+    local point
+
+    grep -q ROLLCALL_FAULT_ONCE "$AGGREGATOR" || skip "no fault points in this build"
+    delivered
+    stop_service
+    spoil_record
+    "$ROLLCALL" archive ls | sort >before
+    mv root spoiled
+    for point in aside replace describe; do
+        rm -rf root
+        cp -r spoiled root
+        ROLLCALL_FAULT=aggregator.check.$point \
+            run "$ROLLCALL" fsck --repair aggregator
+        expect_status 137
+        run "$ROLLCALL" fsck --repair aggregator
+        expect_status 1
+        run "$ROLLCALL" fsck aggregator
+        expect_status 0
+        "$ROLLCALL" archive ls | sort | diff before -
+        run "$ROLLCALL" archive verify
+        expect_status 0
+    done
+}
+
 @test "a ledger of a backup: all that came since is there, and it is said" {
     service
     stop_service
