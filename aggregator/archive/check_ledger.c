@@ -19,51 +19,86 @@ static void old_path (const struct check *c, const char *end,
 
 /* ---- what only the old ledger knows ---- */
 
-/* An item whose record is damaged, if its content is there. */
-static int take_over (struct check *c, const struct ledger_item *i)
+/* What is there of the content of an item that is taken over. */
+static int take_content (struct check *c, const struct ledger_item *i)
 {
     struct ledger_place place;
     struct err why = { "" };
-    int rc = ledger_has_item (c->fresh, i, c->err), fd;
+    int rc = ledger_find_content (c->fresh, &i->content, &place, c->err), fd;
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    if (i->lost)
+        return c->repair && !check_has_reason (c, &i->content)
+                   ? check_quarantine (c, i, "the ledger does not say where "
+                                             "it is") : 0;
+    fd = store_read (c->store, &i->content, &i->place, &why);
+    rc = fd < 0 ? fd : record_check_content (fd, &i->content, &i->place, &why);
+    if (fd >= 0)
+        (void)close (fd);
+    if (rc == 0)
+        return ledger_add_content (c->fresh, &i->content, &i->place, c->err);
+    return c->repair ? check_quarantine (c, i, why.text) : 0;
+}
+
+/* Whether the records have a version that was superseded.  It is *late when
+ * it could not be told from the one that counts: a record that is written now
+ * stands behind that, and it is not older by its date.
+ */
+static int has_superseded (struct check *c, const struct ledger_item *i,
+                           bool *late)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (c->fresh->db, "SELECT ifnull(max(content=?6), 0), "
+                                       "count(*) FROM item WHERE job=?1 AND "
+                                       "kind=?2 AND rank=?3 AND capture=?4 AND"
+                                       " path=?5 AND (content=?6 OR (superseded"
+                                       "=0 AND newest_ns<=?7))", &st, c->err);
+
+    if (rc < 0)
+        return rc;
+    ledger_bind_identity (st, i);
+    ledger_bind_digest (st, 6, &i->content);
+    (void)sqlite3_bind_int64 (st, 7, i->newest_ns);
+    if ((rc = ledger_has_row (c->fresh, st, c->err)) == 1) {
+        rc = sqlite3_column_int (st, 0);
+        *late = rc == 0 && sqlite3_column_int (st, 1) > 0;
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* An item whose record is damaged, if its content is there. */
+static int take_over (struct check *c, const struct ledger_item *i)
+{
+    bool late = false;
+    int rc = i->superseded ? has_superseded (c, i, &late)
+                           : ledger_has_item (c->fresh, i, c->err);
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
     c->differs = true;
-    check_damage (c, "job %s rank %lld %s%s%s: its record is damaged or "
-                  "missing%s", i->job, (long long)i->rank, i->capture,
+    check_damage (c, "job %s rank %lld %s%s%s: %s is damaged or missing%s",
+                  i->job, (long long)i->rank, i->capture,
                   *i->path ? "/" : "", i->path,
-                  c->repair ? "; it is written again" : "");
-    rc = ledger_find_content (c->fresh, &i->content, &place, c->err);
-    if (rc < 0)
-        return rc;
-    if (rc == 0 && !i->lost) {
-        fd = store_read (c->store, &i->content, &i->place, &why);
-        rc = fd < 0 ? fd : record_check_content (fd, &i->content, &i->place,
-                                                 &why);
-        if (fd >= 0)
-            (void)close (fd);
-        if (rc == 0)
-            rc = ledger_add_content (c->fresh, &i->content, &i->place,
-                                     c->err);
-        else if (c->repair)
-            rc = check_quarantine (c, i, why.text);
-        else
-            rc = 0;
-        if (rc < 0)
-            return rc;
-    } else if (rc == 0 && c->repair &&
-               !check_has_reason (c, &i->content)) {
-        rc = check_quarantine (c, i, "the ledger does not say where it is");
-        if (rc < 0)
-            return rc;
-    }
-    rc = ledger_add_item (c->fresh, i, c->err);
+                  i->superseded ? "the record of a superseded version"
+                                : "its record",
+                  !c->repair ? "" : late ? "; it is forgotten, since no date "
+                                           "tells it from the one that counts"
+                                         : "; it is written again");
+    if (late)
+        return 0;
+    rc = take_content (c, i);
+    if (rc == 0)
+        rc = ledger_add_item (c->fresh, i, c->err);
     return rc < 0 ? rc : 0;
 }
 
 /* Rows are believed by their own checksum, whatever the rest is like. */
 static bool read_row (sqlite3_stmt *st, struct ledger_item *i)
 {
+    int64_t sum;
+
     memset (i, 0, sizeof (*i));
     ledger_copy_column (i->job, sizeof (i->job), st, 0);
     i->kind = (unsigned)sqlite3_column_int (st, 1);
@@ -77,9 +112,12 @@ static bool read_row (sqlite3_stmt *st, struct ledger_item *i)
     i->place.offset = (uint64_t)sqlite3_column_int64 (st, 11);
     i->place.size = (uint64_t)sqlite3_column_int64 (st, 12);
     i->newest_ns = sqlite3_column_int64 (st, 13);
-    return ledger_digest_column (&i->content, st, 6) &&
-           ledger_valid_item (i) && ledger_valid_place (&i->place) &&
-           sqlite3_column_int64 (st, 8) == ledger_item_sum (i);
+    i->superseded = sqlite3_column_int (st, 14) != 0;
+    if (!ledger_digest_column (&i->content, st, 6) || !ledger_valid_item (i) ||
+        !ledger_valid_place (&i->place))
+        return false;
+    sum = ledger_item_sum (i);
+    return sqlite3_column_int64 (st, 8) == (i->superseded ? ~sum : sum);
 }
 
 static int take_over_items (struct check *c, sqlite3 *db)
@@ -89,9 +127,9 @@ static int take_over_items (struct check *c, sqlite3 *db)
     int rc = db_prepare (db, "SELECT i.job, i.kind, i.rank, i.capture, i.path,"
                              " i.host, i.content, i.received_ns, i.sum, c.id "
                              "IS NULL, c.segment, c.offset, c.size, "
-                             "i.newest_ns FROM item i"
-                             " LEFT JOIN content c ON c.id=i.content WHERE "
-                             "i.superseded=0 ORDER BY i.seq", &st, NULL);
+                             "i.newest_ns, i.superseded FROM item i"
+                             " LEFT JOIN content c ON c.id=i.content ORDER BY "
+                             "i.seq", &st, NULL);
     struct ledger_item i;
 
     while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {

@@ -272,7 +272,7 @@ int ledger_drop_content (struct ledger *l, const struct digest *content,
 
 /* ---- items ---- */
 
-static void bind_identity (sqlite3_stmt *st, const struct ledger_item *item)
+void ledger_bind_identity (sqlite3_stmt *st, const struct ledger_item *item)
 {
     db_bind_text (st, 1, item->job);
     (void)sqlite3_bind_int (st, 2, (int)item->kind);
@@ -295,7 +295,7 @@ static int find_item (struct ledger *l, const struct ledger_item *item,
     int rc;
 
     k->seq = 0;
-    bind_identity (st, item);
+    ledger_bind_identity (st, item);
     ledger_bind_digest (st, 6, &item->content);
     if ((rc = ledger_has_row (l, st, err)) == 1) {
         k->item = *item;
@@ -355,13 +355,13 @@ static int supersede (struct ledger *l, const struct ledger_item *item,
     sqlite3_stmt *newer = l->st[FIND_NEWER];
     int rc;
 
-    bind_identity (newer, item);
+    ledger_bind_identity (newer, item);
     (void)sqlite3_bind_int64 (newer, 6, item->newest_ns);
     rc = ledger_has_row (l, newer, err);
     (void)sqlite3_reset (newer);
     if (rc != 0)
         return rc;
-    bind_identity (l->st[SUPERSEDE], item);
+    ledger_bind_identity (l->st[SUPERSEDE], item);
     return db_run (l->st[SUPERSEDE], err);
 }
 
@@ -372,7 +372,7 @@ static int insert_item (struct ledger *l, const struct ledger_item *item,
     int64_t sum = ledger_item_sum (item);
     int rc;
 
-    bind_identity (add, item);
+    ledger_bind_identity (add, item);
     ledger_bind_digest (add, 6, &item->content);
     db_bind_text (add, 7, item->host);
     (void)sqlite3_bind_int64 (add, 8, item->received_ns);

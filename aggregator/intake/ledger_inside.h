@@ -50,6 +50,8 @@ int ledger_verify (struct ledger *l, const char *path, struct err *err);
 /* ledger.c: whether a prepared statement gives a row; it stays on that row. */
 int ledger_has_row (struct ledger *l, sqlite3_stmt *st, struct err *err);
 void ledger_bind_digest (sqlite3_stmt *st, int i, const struct digest *d);
+/* What an item is called: parameters 1 to 5. */
+void ledger_bind_identity (sqlite3_stmt *st, const struct ledger_item *item);
 void ledger_copy_column (char *out, size_t max, sqlite3_stmt *st, int column);
 bool ledger_digest_column (struct digest *out, sqlite3_stmt *st, int column);
 

@@ -224,13 +224,14 @@ static void test_good (void **state)
     check_mended (f, "0123");
 }
 
-/* Item 0 once more, into the root that a check has mended. */
-static void deliver_again (const char *root)
+/* Rows of rank 0 come, into a root that is there. */
+static void deliver (const char *root, const char *capture, const char *bytes,
+                     int64_t newest_ns)
 {
-    static const char bytes[] = "the bytes of item 0";
     struct ledger *l = NULL;
     struct store *s = NULL;
-    struct ledger_item item = { .kind = ITEM_ROWS, .received_ns = 6 };
+    struct ledger_item item = { .kind = ITEM_ROWS, .received_ns = 6,
+                                .newest_ns = newest_ns };
     struct ledger_place place;
     struct content_hash h;
     char path[PATH_MAX];
@@ -239,7 +240,7 @@ static void deliver_again (const char *root)
     assert_int_equal (ledger_open (path, &l, NULL), 0);
     assert_int_equal (store_open (root, l, &s, NULL), 0);
     (void)snprintf (item.job, sizeof (item.job), "j");
-    (void)snprintf (item.capture, sizeof (item.capture), "c0");
+    (void)snprintf (item.capture, sizeof (item.capture), "%s", capture);
     content_hash_init (&h);
     assert_int_equal (content_hash_add (&h, bytes, strlen (bytes)), 0);
     assert_int_equal (content_hash_end (&h, &item.content), 0);
@@ -252,11 +253,18 @@ static void deliver_again (const char *root)
     assert_int_equal (ledger_begin (l, NULL), 0);
     assert_int_equal (ledger_add_content (l, &item.content, &item.place,
                                           NULL), 0);
+    assert_true (ledger_add_item (l, &item, NULL) >= 0);
     assert_int_equal (store_account (s, l, NULL), 0);
     assert_int_equal (ledger_commit (l, NULL), 0);
     store_committed (s);
     store_close (s);
     ledger_close (l);
+}
+
+/* Item 0 once more, into the root that a check has mended. */
+static void deliver_again (const char *root)
+{
+    deliver (root, "c0", "the bytes of item 0", 0);
 }
 
 /* The last place in a file where a text stands. */
@@ -303,6 +311,76 @@ static void test_damaged_twice (void **state)
     check_mended (f, "123");
     deliver_again (f->copy);
     check_mended (f, "0123");
+}
+
+/* The dates of all versions of a capture that are whole, in the order in which
+ * they are listed, and with a * what counts.
+ */
+static void check_versions (struct fixture *f, const char *capture,
+                            const char *want)
+{
+    struct archive a;
+    struct archive_items list;
+    char got[64] = "";
+
+    assert_int_equal (archive_open (f->copy, &a, NULL), 0);
+    assert_int_equal (archive_list (&a, "j", &list, NULL), 0);
+    for (size_t i = 0; i < list.n; i++) {
+        size_t used = strlen (got);
+
+        if (strcmp (list.items[i].capture, capture) == 0 &&
+            archive_check (&a, &list.items[i], NULL) == 0)
+            (void)snprintf (got + used, sizeof (got) - used, "%lld%s",
+                            (long long)list.items[i].newest_ns,
+                            list.items[i].superseded ? " " : "* ");
+    }
+    assert_string_equal (got, want);
+    free (list.items);
+    archive_close (&a);
+}
+
+/* The record of a version that was superseded is damaged: it stays, and stays
+ * superseded, also when the ledger is made of nothing but the records.
+ */
+static void test_superseded (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX], db[PATH_MAX];
+
+    copy_root (f);
+    deliver (f->copy, "v", "the oldest version", 2);
+    deliver (f->copy, "v", "an older version", 3);
+    deliver (f->copy, "v", "the newest version", 4);
+    check_versions (f, "v", "2 3 4* ");
+    store_segment_path (f->copy, 1, path);
+    flip (path, last_of (path, "an older version") - 1);
+    (void)check (f, f->copy, false);
+    assert_non_null (strstr (f->said, "superseded version is damaged"));
+    check_mended (f, NULL);
+    check_versions (f, "v", "2 4* 3 ");
+    (void)snprintf (db, sizeof (db), "%s/ledger.db", f->copy);
+    assert_int_equal (unlink (db), 0);
+    check_mended (f, NULL);
+    check_versions (f, "v", "2 4* 3 ");
+}
+
+/* The same of agents that gave no dates: it would be taken for the one that
+ * counts.  That it is forgotten is said.
+ */
+static void test_superseded_undated (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+
+    copy_root (f);
+    deliver (f->copy, "c0", "another version", 0);
+    check_versions (f, "c0", "0 0* ");
+    store_segment_path (f->copy, 1, path);
+    flip (path, last_of (path, "bytes of item 0") - 5);
+    check_mended (f, NULL);
+    check_versions (f, "c0", "0* ");
+    (void)check (f, f->copy, false);
+    assert_string_equal (f->said, "");
 }
 
 /* A copy of the root as a crash leaves it: what was noted last is in the
@@ -516,6 +594,7 @@ int main (void)
         TEST (test_flip_ledger), TEST (test_ledger_gone), TEST (test_orphan),
         TEST (test_locked), TEST (test_damaged_twice),
         TEST (test_repair_cut_short), TEST (test_aside_twice),
+        TEST (test_superseded), TEST (test_superseded_undated),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
