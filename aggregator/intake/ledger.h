@@ -114,6 +114,12 @@ int ledger_has_item (struct ledger *l, const struct ledger_item *item,
 int ledger_add_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err);
 
+/* The content of an item that was entered was lost, and is here again: the item
+ * becomes the newest one, so that a result without it is known to be behind.
+ */
+int ledger_came_again (struct ledger *l, const struct ledger_item *item,
+                       struct err *err);
+
 /* All items of a job and kind, oldest first.  Stops when 'fn' is negative. */
 int ledger_each (struct ledger *l, const char *job, enum item_kind kind,
                  int (*fn) (void *arg, const struct ledger_item *item),

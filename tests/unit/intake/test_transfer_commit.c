@@ -97,20 +97,38 @@ static void test_lost_pages (void **state)
     free (d.bytes);
 }
 
-/* What a check has set aside is asked for again, and its job built again. */
+static int take_job (void *arg, const struct ledger_job *job)
+{
+    *(struct ledger_job *)arg = *job;
+    return 0;
+}
+
+/* What a check has set aside is asked for again, and its job built again: also
+ * by the next life, if this one dies before it has built.
+ */
 static void test_again (void **state)
 {
     struct fixture *f = *state;
     struct data d = data_of (3000, 70);
+    struct ledger_job job;
 
     offer_data (f, 1, 1, &d);
     assert_int_equal (answer_all (f, 0, 1, &d, CODEC_LZ4), 1);
     check_commit (f, "j c1, ");
+    assert_int_equal (ledger_set_built (f->root.l, "j",
+                                        ledger_newest (f->root.l, "j",
+                                                       ITEM_RAW), NULL), 0);
     assert_int_equal (ledger_drop_content (f->root.l, &d.id, NULL), 0);
     f->nsent = 0;
     offer_data (f, 1, 1, &d);
     assert_int_equal (answer_all (f, 0, 1, &d, CODEC_LZ4), 1);
     check_whole (f, "j c1, ", &d);
+    close_all (f);
+    open_all (f);
+    assert_int_equal (ledger_each_job (f->root.l, ITEM_RAW, take_job, &job,
+                                       NULL), 0);
+    assert_true (job.built > 0);
+    assert_true (job.newest > job.built);
     free (d.bytes);
 }
 
