@@ -249,9 +249,8 @@ int store_keep (struct store *s, const struct digest *id, struct err *err)
     slash = strrchr (to, '/');
     *slash = '\0';
     if ((rc = fileio_mkdirs (to, FILEIO_DIR_MODE, err)) < 0)
-        return rc;
+        return rc;              // it synced blobs/, or made nothing
     *slash = '/';
-    s->names_dirty = true;
     if ((rc = FAULT ("aggregator.store.blob.rename")) < 0)
         return err_sys (err, -rc, "cannot rename %s", from);
     return fileio_rename (from, to, err);       // syncs blobs/ab
@@ -259,10 +258,24 @@ int store_keep (struct store *s, const struct digest *id, struct err *err)
 
 /* ---- committing ---- */
 
+/* Tried again it would succeed, and the name could still be lost: what comes
+ * then goes into a segment with another one.
+ */
+static int sync_names (struct store *s, struct err *err)
+{
+    char path[PATH_MAX];
+    int rc = FAULT ("aggregator.store.names.fsync");
+
+    (void)snprintf (path, sizeof (path), "%s/segments", s->root);
+    rc = rc < 0 ? err_sys (err, -rc, "cannot fsync %s", path)
+                : fileio_sync_dir (path, err);
+    s->names_dirty = rc < 0;
+    s->distrusted = s->distrusted || rc < 0;
+    return rc;
+}
+
 int store_sync (struct store *s, struct err *err)
 {
-    static const char *const names[] = { "segments", "blobs" };
-    char path[PATH_MAX];
     int rc = 0;
 
     if (s->doomed)
@@ -279,15 +292,7 @@ int store_sync (struct store *s, struct err *err)
         }
     }
     s->segment_dirty = false;
-    for (size_t i = 0; s->names_dirty && i < 2 && rc == 0; i++) {
-        (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
-        if ((rc = FAULT ("aggregator.store.names.fsync")) < 0)
-            rc = err_sys (err, -rc, "cannot fsync %s", path);
-        else
-            rc = fileio_sync_dir (path, err);
-    }
-    s->names_dirty = s->names_dirty && rc < 0;
-    return rc;
+    return s->names_dirty ? sync_names (s, err) : 0;
 }
 
 int store_account (struct store *s, struct ledger *ledger, struct err *err)

@@ -18,8 +18,8 @@ struct store {
     } full[STORE_FULL_MAX];     // that the ledger is to know
     size_t nfull;
     bool segment_dirty;         // written since the last store_sync
-    bool names_dirty;           // a file was made or renamed
-    bool distrusted;            // an fsync of the segment failed: it is never
+    bool names_dirty;           // a segment was made
+    bool distrusted;            // an fsync of it or its name failed: it is never
                                 // written to again
     bool doomed;                // what was in it cannot be committed, whatever
                                 // is appended to another one

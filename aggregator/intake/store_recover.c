@@ -34,6 +34,11 @@ static int make_dirs (const struct store *s, struct err *err)
         (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
         rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
     }
+    // names that a former life made and had no time to sync
+    for (size_t i = 0; i < 2 && rc == 0; i++) {
+        (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
+        rc = fileio_sync_dir (path, err);
+    }
     return rc < 0 ? rc : fileio_sync_dir (s->root, err);
 }
 

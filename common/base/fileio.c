@@ -185,7 +185,11 @@ static int sync_made (const char *path, struct err *err)
 {
     int rc = sync_parent (path, err);
 
-    return rc == -EACCES ? 0 : rc;
+    if (rc == -EACCES)
+        return 0;
+    if (rc < 0)                 // told only once: it has to be made again
+        (void)rmdir (path);
+    return rc;
 }
 
 int fileio_mkdirs (const char *path, mode_t mode, struct err *err)

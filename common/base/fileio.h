@@ -45,7 +45,9 @@ int fileio_pwrite_all (int fd, const void *data, size_t size, off_t offset);
 /* Read exactly 'size' bytes at 'offset'; -ENODATA if the file is shorter. */
 int fileio_pread_all (int fd, void *data, size_t size, off_t offset);
 
-/* Make the directory and the ones above it; names that are new are durable. */
+/* Make the directory and the ones above it; names that are new are durable, or
+ * not there.
+ */
 int fileio_mkdirs (const char *path, mode_t mode, struct err *err);
 
 /* fsync a directory, so that names made in it last. */

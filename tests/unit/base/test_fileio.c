@@ -407,6 +407,22 @@ static void test_mkdirs (void **state)
     free (huge);
 }
 
+/* A directory whose name could not be synced is not there: else the next one
+ * who makes it would take it for durable.
+ */
+static void test_mkdirs_sync (void **state)
+{
+    (void)state;
+    fault.fsync_fails = true;
+    assert_int_equal (fileio_mkdirs ("new/below", 0750, NULL), -EIO);
+    assert_false (exists ("new"));
+    fault.fsync_fails = false;
+    assert_int_equal (fileio_mkdirs ("new", 0750, NULL), 0);
+    fault.fsync_fails = true;
+    assert_int_equal (fileio_mkdirs ("new/below", 0750, NULL), -EIO);
+    assert_false (exists ("new/below"));
+}
+
 static void test_sync_dir (void **state)
 {
     struct err err = { "" };
@@ -625,7 +641,7 @@ int main (void)
         TEST (test_read_short),
         TEST (test_read_fails),
         TEST (test_write_all),
-        TEST (test_mkdirs),
+        TEST (test_mkdirs), TEST (test_mkdirs_sync),
         TEST (test_sync_dir),
         TEST (test_rename),
         TEST (test_replace),

@@ -6,6 +6,17 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+static int syncs_fail;          // so many of directories
+
+int __real_fileio_sync_dir (const char *path, struct err *err);
+int __wrap_fileio_sync_dir (const char *path, struct err *err);
+
+int __wrap_fileio_sync_dir (const char *path, struct err *err)
+{
+    return syncs_fail > 0 && syncs_fail-- ? -EIO
+                                          : __real_fileio_sync_dir (path, err);
+}
+
 static off_t segment_size (struct root *r)
 {
     char path[PATH_MAX];
@@ -207,6 +218,26 @@ static void test_distrusted (void **state)
     check_bytes (r, &a.content, "first");
 }
 
+/* The name of a segment could not be fsynced: that succeeds when it is tried
+ * again, and the name is lost with the power all the same.
+ */
+static void test_distrusted_name (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = true_item ("a", "first"), b = a;
+
+    assert_int_equal (store_append (r->s, &b, "first", 5, NULL), 0);
+    syncs_fail = 1;
+    assert_int_equal (store_sync (r->s, NULL), -EIO);
+    store_revert (r->s);
+    (void)enter (r, a, "first");
+    assert_int_equal (segment_size (r), 0);
+    assert_int_equal (r->s->segment, 2);
+    root_close (r);
+    root_open (r);
+    check_bytes (r, &a.content, "first");
+}
+
 /* An fsync that failed while a segment was filled dooms what was in it, though
  * one that is tried again would succeed and the next record finds room.
  */
@@ -360,6 +391,7 @@ int main (void)
         ROOT_TEST (test_unacknowledged), ROOT_TEST (test_revert),
         ROOT_TEST (test_older_ledger), ROOT_TEST (test_describe_full),
         ROOT_TEST (test_no_next_segment), ROOT_TEST (test_distrusted),
+        ROOT_TEST (test_distrusted_name),
         ROOT_TEST (test_doomed),
         ROOT_TEST (test_short_segment), ROOT_TEST (test_ledger_gone),
         ROOT_TEST (test_ledger_gone_later),
