@@ -10,8 +10,8 @@
 #include "guard/bulk.h"
 #include "guard/manifest.h"
 #include "model/shipment.h"
+#include "seal_items.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,8 +20,6 @@
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define RAW_DEPTH_MAX 32
 
 struct node {
     struct sealed s;
@@ -48,56 +46,6 @@ struct sealer {
 
 /* ---- in the thread ---- */
 
-static struct spool_new *add_item (struct sealed *s, enum item_kind kind,
-                                   const char *path)
-{
-    struct spool_new *p;
-
-    if ((s->nitems & (s->nitems - 1)) == 0) {   // full at powers of two
-        p = realloc (s->items, (s->nitems ? 2 * s->nitems : 1) * sizeof (*p));
-        if (!p)
-            return NULL;
-        s->items = p;
-    }
-    p = &s->items[s->nitems];
-    memset (p, 0, sizeof (*p));
-    p->kind = kind;
-    p->number = (unsigned)s->nitems;
-    content_hash_init (&p->hash);
-    if (!(p->path = strdup (path)))
-        return NULL;
-    s->nitems++;
-    return p;
-}
-
-static void drop_last (struct sealed *s)
-{
-    struct spool_new *p = &s->items[--s->nitems];
-
-    content_hash_fini (&p->hash);
-    free (p->path);
-}
-
-static int rest (struct bulk *bulk, struct err *err)
-{
-    int rc = bulk_rest (bulk);
-
-    return rc < 0 ? err_set (err, -rc, "the agent is ending") : 0;
-}
-
-static int rest_chunk (void *bulk)
-{
-    return bulk_rest (bulk);
-}
-
-/* A file's hash, with a rest between chunks. */
-static int hash_file (int fd, struct spool_new *item, struct bulk *bulk,
-                      struct err *err)
-{
-    return content_hash_file (fd, item->size, &item->hash, rest_chunk, bulk,
-                              err);
-}
-
 /* Rows on their way into the shipment, with a rest between batches. */
 struct resting {
     const struct row_sink *to;
@@ -107,7 +55,7 @@ struct resting {
 static int rest_rows (void *arg, const struct batch *b, struct err *err)
 {
     struct resting *r = arg;
-    int rc = rest (r->bulk, err);
+    int rc = seal_rest (r->bulk, err);
 
     return rc < 0 ? rc : r->to->rows (r->to->arg, b, err);
 }
@@ -150,7 +98,7 @@ static int seal_rows (struct sealed *s, int fd, struct bulk *bulk,
                       struct err *err)
 {
     struct shipment_writer *w = shipment_writer_create (fd);
-    struct spool_new *item = add_item (s, ITEM_ROWS, "");
+    struct spool_new *item = seal_add_item (s, ITEM_ROWS, "");
     int rc;
 
     if (!w || !item) {
@@ -164,181 +112,7 @@ static int seal_rows (struct sealed *s, int fd, struct bulk *bulk,
         rc = err_sys (err, -rc, "cannot fsync %s", s->file);
     if (rc == 0 && fsync (fd) < 0)
         rc = err_sys (err, errno, "cannot fsync %s", s->file);
-    return rc < 0 ? rc : hash_file (fd, item, bulk, err);
-}
-
-static void link_path (const struct sealed *s, unsigned number,
-                       char out[PATH_MAX])
-{
-    size_t n = strlen (s->file) - 1;    // without the 0 of the shipment
-
-    (void)snprintf (out, PATH_MAX, "%.*s%u", (int)n, s->file, number);
-}
-
-/* A link in the spool keeps a file that its owner deletes.  Without one (it is
- * on another file system, or belongs to somebody else) the file is read where
- * it lies.
- */
-static bool link_file (const struct sealed *s, int dirfd, const char *name,
-                       const struct stat *st, unsigned number)
-{
-    char path[PATH_MAX];
-    struct stat made;
-
-    link_path (s, number, path);
-    (void)unlink (path);        // of a file that was left out after all
-    if (FAULT ("agent.seal.link") < 0 ||
-        linkat (dirfd, name, AT_FDCWD, path, 0) < 0)
-        return false;
-    if (lstat (path, &made) == 0 && made.st_ino == st->st_ino &&
-        made.st_dev == st->st_dev)
-        return true;
-    (void)unlink (path);        // exchanged for another file meanwhile
-    return false;
-}
-
-/* Raw files on their way into the items. */
-struct raw {
-    struct sealed *s;
-    struct bulk *bulk;
-};
-
-/* Something cannot be delivered; the first reason stands for all. */
-static void leave_out (const struct raw *r, const char *path, const char *why)
-{
-    r->s->missed = true;
-    if (r->s->skipped++ == 0)
-        (void)err_set (&r->s->skipped_why, EIO, "%s: %s",
-                       *path ? path : "all of it", why);
-}
-
-/* Whether a file's disk cannot read it.  It may be able to another time, so it
- * is waited for once.
- */
-static bool is_unreadable (const struct sealed *s, int rc)
-{
-    return s->again && (rc == -EIO || rc == -ESTALE || rc == -ETIMEDOUT);
-}
-
-static void drop_raw (struct sealed *s, const struct spool_new *item)
-{
-    char made[PATH_MAX];
-
-    link_path (s, item->number, made);
-    if (item->own)
-        (void)unlink (made);
-    drop_last (s);
-}
-
-static int hash_raw (const struct raw *r, int fd, int dirfd, const char *name,
-                     const char *path, const struct stat *st, struct err *err)
-{
-    struct spool_new *item = add_item (r->s, ITEM_RAW, path);
-    int rc;
-
-    if (!item)
-        return err_set (err, ENOMEM, "no memory for raw files");
-    item->size = (uint64_t)st->st_size;
-    item->own = link_file (r->s, dirfd, name, st, item->number);
-    rc = hash_file (fd, item, r->bulk, err);
-    if (rc == -ENODATA) {       // it shrank: it will be seen as changed
-        drop_raw (r->s, item);
-        r->s->missed = true;
-        rc = 0;
-    } else if (is_unreadable (r->s, rc)) {
-        drop_raw (r->s, item);
-        leave_out (r, path, strerror (-rc));
-        rc = 0;
-    }
-    return rc < 0 ? err_prefix (err, rc, "%s", path) : 0;
-}
-
-static int seal_file (const struct raw *r, int dirfd, const char *name,
-                      const char *path, struct err *err)
-{
-    struct stat st;
-    int fd, rc = 0;
-
-    if (r->s->nitems > SEALER_RAW_MAX) {
-        leave_out (r, path, "it has more files than are shipped");
-        return 0;
-    }
-    if ((fd = fileio_open_at (dirfd, name, NULL)) < 0) {
-        r->s->missed = true;
-        if (fd != -ENOENT)      // it was just removed
-            leave_out (r, path, strerror (-fd));
-        return 0;
-    }
-    if (fstat (fd, &st) < 0)
-        leave_out (r, path, strerror (errno));
-    else
-        rc = hash_raw (r, fd, dirfd, name, path, &st, err);
-    (void)close (fd);
-    return rc;
-}
-
-static int seal_dir (const struct raw *r, int parent, const char *name,
-                     const char *path, unsigned depth, struct err *err);
-
-static int seal_entry (const struct raw *r, int dirfd, const char *name,
-                       const char *prefix, unsigned depth, struct err *err)
-{
-    char path[MESSAGE_PATH_MAX];
-    struct stat st;
-    int n = snprintf (path, sizeof (path), "%s%s%s", prefix,
-                      *prefix ? "/" : "", name);
-    int rc = rest (r->bulk, err);
-
-    if (rc < 0)
-        return rc;
-    if (n < 0 || (size_t)n >= sizeof (path)) {
-        leave_out (r, path, strerror (ENAMETOOLONG));
-    } else if (fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-        r->s->missed = true;
-        if (errno != ENOENT)
-            leave_out (r, path, strerror (errno));
-    } else if (S_ISREG (st.st_mode)) {
-        rc = seal_file (r, dirfd, name, path, err);
-    } else if (S_ISDIR (st.st_mode) && depth == 0) {
-        leave_out (r, path, "directories are not read any deeper");
-    } else if (S_ISDIR (st.st_mode)) {
-        rc = seal_dir (r, dirfd, name, path, depth - 1, err);
-    }
-    return rc;
-}
-
-static int seal_dir (const struct raw *r, int parent, const char *name,
-                     const char *path, unsigned depth, struct err *err)
-{
-    int fd = fileio_open_dir_at (parent, name, NULL), rc = 0, listed = 0;
-    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
-    struct dirent *e;
-
-    if (!dir) {
-        r->s->missed = true;
-        if (fd != -ENOENT)
-            leave_out (r, path, strerror (fd < 0 ? -fd : errno));
-        if (fd >= 0)
-            (void)close (fd);
-        return 0;
-    }
-    while (rc == 0 && (e = fileio_next_entry (dir, &listed)))
-        rc = seal_entry (r, dirfd (dir), e->d_name, path, depth, err);
-    if (rc == 0 && listed < 0)
-        leave_out (r, path, strerror (-listed));
-    (void)closedir (dir);
-    return rc;
-}
-
-/* A capture that is one file is its own raw file. */
-static int seal_tree (const struct raw *r, const char *path, struct err *err)
-{
-    const char *slash = strrchr (path, '/');
-    struct stat st;
-
-    if (lstat (path, &st) == 0 && S_ISREG (st.st_mode))
-        return seal_file (r, AT_FDCWD, path, slash ? slash + 1 : path, err);
-    return seal_dir (r, AT_FDCWD, path, "", RAW_DEPTH_MAX, err);
+    return rc < 0 ? rc : seal_hash (fd, item, bulk, err);
 }
 
 /* What a capture has before it is read.  A capture that cannot be described,
@@ -360,7 +134,7 @@ static void seal (struct sealed *s, struct bulk *bulk, bool raw,
     size_t files;
     int fd;
 
-    if ((s->rc = rest (bulk, &s->err)) < 0)
+    if ((s->rc = seal_rest (bulk, &s->err)) < 0)
         return;                 // not begun: it waits for the next life
     fd = open (s->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     files = manifest ? take_manifest (s) : 0;
@@ -371,7 +145,7 @@ static void seal (struct sealed *s, struct bulk *bulk, bool raw,
     s->rc = seal_rows (s, fd, bulk, &s->err);
     (void)close (fd);
     if (s->rc == 0 && raw)
-        s->rc = seal_tree (&(struct raw){ s, bulk }, s->what.path, &s->err);
+        s->rc = seal_raw (s, bulk, &s->err);
     if (raw && s->manifest.size > 0 &&
         (s->missed || s->nitems != files + 1)) {
         buf_clear (&s->manifest);
@@ -429,7 +203,7 @@ static void node_free (struct node *n)
 {
     free ((char *)n->s.what.path);
     while (n->s.nitems > 0)
-        drop_last (&n->s);
+        seal_drop_item (&n->s);
     free (n->s.items);
     buf_fini (&n->s.manifest);
     free (n);
