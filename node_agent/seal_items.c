@@ -107,7 +107,6 @@ struct raw {
 /* Something cannot be delivered; the first reason stands for all. */
 static void leave_out (const struct raw *r, const char *path, const char *why)
 {
-    r->s->missed = true;
     if (r->s->skipped++ == 0)
         (void)err_set (&r->s->skipped_why, EIO, "%s: %s",
                        *path ? path : "all of it", why);
@@ -144,7 +143,6 @@ static int hash_raw (const struct raw *r, int fd, int dirfd, const char *name,
     rc = seal_hash (fd, item, r->bulk, err);
     if (rc == -ENODATA) {       // it shrank: it will be seen as changed
         drop_raw (r->s, item);
-        r->s->missed = true;
         rc = 0;
     } else if (is_unreadable (r->s, rc)) {
         drop_raw (r->s, item);
@@ -165,7 +163,6 @@ static int seal_file (const struct raw *r, int dirfd, const char *name,
         return 0;
     }
     if ((fd = fileio_open_at (dirfd, name, NULL)) < 0) {
-        r->s->missed = true;
         if (fd != -ENOENT)      // it was just removed
             leave_out (r, path, strerror (-fd));
         return 0;
@@ -195,7 +192,6 @@ static int seal_entry (const struct raw *r, int dirfd, const char *name,
     if (n < 0 || (size_t)n >= sizeof (path)) {
         leave_out (r, path, strerror (ENAMETOOLONG));
     } else if (fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-        r->s->missed = true;
         if (errno != ENOENT)
             leave_out (r, path, strerror (errno));
     } else if (S_ISREG (st.st_mode)) {
@@ -216,7 +212,6 @@ static int seal_dir (const struct raw *r, int parent, const char *name,
     struct dirent *e;
 
     if (!dir) {
-        r->s->missed = true;
         if (fd != -ENOENT)
             leave_out (r, path, strerror (fd < 0 ? -fd : errno));
         if (fd >= 0)

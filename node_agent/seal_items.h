@@ -20,7 +20,7 @@ int seal_hash (int fd, struct spool_new *item, struct bulk *bulk,
                struct err *err);
 
 /* Add the raw files of the capture.  Those that are left out are counted, with
- * the reason; whatever is missing sets 'missed'.
+ * the reason.
  */
 int seal_raw (struct sealed *s, struct bulk *bulk, struct err *err);
 

@@ -115,29 +115,43 @@ static int seal_rows (struct sealed *s, int fd, struct bulk *bulk,
     return rc < 0 ? rc : seal_hash (fd, item, bulk, err);
 }
 
-/* What a capture has before it is read.  A capture that cannot be described,
- * or of which not every file was sealed, is never released.  Their number alone
- * does not tell: a file that comes and goes makes up for one that is left out.
- */
-static size_t take_manifest (struct sealed *s)
+/* What a capture has before it is read. */
+static void take_manifest (struct sealed *s)
 {
-    size_t files = 0;
-
-    if (manifest_take (s->what.path, &s->manifest, &files, &s->kept_why) < 0)
+    if (manifest_take (s->what.path, &s->manifest, NULL, &s->kept_why) < 0)
         buf_clear (&s->manifest);
-    return files;
 }
 
+/* Whether its raw files are those of the manifest.  Their number does not tell:
+ * a file that comes and goes makes up for one that is left out.
+ */
+static bool is_whole (const struct sealed *s)
+{
+    size_t n = s->nitems - 1;
+    const char **paths = malloc ((n + 1) * sizeof (*paths));
+    bool whole;
+
+    for (size_t i = 0; paths && i < n; i++)
+        paths[i] = s->items[i + 1].path;
+    whole = paths && manifest_lists (s->manifest.data, s->manifest.size, paths,
+                                     n);
+    free (paths);
+    return whole;
+}
+
+/* A capture that cannot be described, or of which not every file was sealed, is
+ * never released.
+ */
 static void seal (struct sealed *s, struct bulk *bulk, bool raw,
                   bool manifest)
 {
-    size_t files;
     int fd;
 
     if ((s->rc = seal_rest (bulk, &s->err)) < 0)
         return;                 // not begun: it waits for the next life
     fd = open (s->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    files = manifest ? take_manifest (s) : 0;
+    if (manifest)
+        take_manifest (s);
     if (fd < 0) {
         s->rc = err_sys (&s->err, errno, "cannot create %s", s->file);
         return;
@@ -146,8 +160,7 @@ static void seal (struct sealed *s, struct bulk *bulk, bool raw,
     (void)close (fd);
     if (s->rc == 0 && raw)
         s->rc = seal_raw (s, bulk, &s->err);
-    if (raw && s->manifest.size > 0 &&
-        (s->missed || s->nitems != files + 1)) {
+    if (s->rc == 0 && raw && s->manifest.size > 0 && !is_whole (s)) {
         buf_clear (&s->manifest);
         (void)err_set (&s->kept_why, EIO, "%s: not all of its files are "
                        "delivered", s->what.path);

@@ -44,7 +44,6 @@ struct sealed {
     struct err kept_why;                // for this reason
     uint64_t skipped;                   // raw files and directories left out
     struct err skipped_why;             // the first of them
-    bool missed;                        // or was gone when its turn came
     int64_t rank;                       // -1: none
     char state[16];                     // of the capture
     int rc;                             // negative: 'err' says why

@@ -173,7 +173,8 @@ int manifest_take (const char *path, struct buf *out, size_t *ret_files,
                  : walk_dir (&w, fd, "", DEPTH_MAX, err);
     }
     (void)close (fd);
-    *ret_files = w.files;
+    if (ret_files)
+        *ret_files = w.files;
     return rc < 0 ? err_prefix (err, rc, "%s", path) : 0;
 }
 
@@ -181,11 +182,10 @@ int manifest_check (const char *path, const void *manifest, size_t size,
                     struct err *err)
 {
     struct buf now;
-    size_t files;
     int rc;
 
     buf_init (&now, MANIFEST_MAX);
-    rc = manifest_take (path, &now, &files, err);
+    rc = manifest_take (path, &now, NULL, err);
     if (rc == 0 && (now.size != size || memcmp (now.data, manifest, size) != 0))
         rc = err_set (err, ESTALE, "%s has changed since it was read", path);
     else if (rc == -ENOTSUP)
@@ -194,7 +194,7 @@ int manifest_check (const char *path, const void *manifest, size_t size,
     return rc;
 }
 
-/* ---- removing ---- */
+/* ---- reading it ---- */
 
 /* The next text at *at, or NULL at the end or when it has none. */
 static const char *next_text (const char **at, const char *end)
@@ -207,6 +207,31 @@ static const char *next_text (const char **at, const char *end)
     *at = nul + 1;
     return text;
 }
+
+static int by_name (const void *a, const void *b)
+{
+    return strcmp (*(const char *const *)a, *(const char *const *)b);
+}
+
+bool manifest_lists (const void *manifest, size_t size, const char **paths,
+                     size_t n)
+{
+    const char *at = manifest, *end = at + size, *name;
+    size_t listed = 0;
+
+    if (n > 0)
+        qsort (paths, n, sizeof (*paths), by_name);
+    if (!next_text (&at, end))          // whose it is
+        return false;
+    while ((name = next_text (&at, end)) && next_text (&at, end)) {
+        if (n == 0 || !bsearch (&name, paths, n, sizeof (*paths), by_name))
+            return false;
+        listed++;
+    }
+    return listed == n;
+}
+
+/* ---- removing ---- */
 
 /* The number of an inode is used again: its birth, where the file system knows
  * it, tells the two apart.

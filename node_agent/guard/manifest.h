@@ -10,17 +10,23 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define MANIFEST_MAX (64u << 20)        // bytes of one; 100 a file are usual
 
-/* Write the manifest of the capture 'path', a directory or one file, to 'out', and the number of its
- * files to *ret_files.  -ENOTSUP if it holds anything but regular files and
+/* Write the manifest of the capture 'path', a directory or one file, to 'out',
+ * and the number of its files to *ret_files, which may be NULL.  -ENOTSUP if it holds anything but regular files and
  * directories (then it is never to be removed), -EFBIG if 'out' may not be so
  * large, else what the file system said.
  */
 int manifest_take (const char *path, struct buf *out, size_t *ret_files,
                    struct err *err);
+
+/* Whether its files have just these 'n' paths, which are sorted on the way. */
+bool manifest_lists (const void *manifest, size_t size, const char **paths,
+                     size_t n);
 
 /* 0 if 'path' holds exactly what the manifest says; -ESTALE if not. */
 int manifest_check (const char *path, const void *manifest, size_t size,

@@ -147,6 +147,22 @@ static struct buf take (void)
     return b;
 }
 
+/* Their number alone does not tell which they are. */
+static void test_lists (void **state)
+{
+    const char *all[] = { "z", "sub/b", "a" }, *other[] = { "z", "b", "a" };
+    const char *more[] = { "z", "sub/b", "a", "c" };
+    struct buf b = take ();
+
+    (void)state;
+    assert_true (manifest_lists (b.data, b.size, all, 3));
+    assert_false (manifest_lists (b.data, b.size, all, 2));
+    assert_false (manifest_lists (b.data, b.size, all, 0));
+    assert_false (manifest_lists (b.data, b.size, other, 3));
+    assert_false (manifest_lists (b.data, b.size, more, 4));
+    buf_fini (&b);
+}
+
 static int check (const struct buf *b)
 {
     return manifest_check (in_dir ("c"), b->data, b->size, NULL);
@@ -410,6 +426,7 @@ int main (void)
         cmocka_unit_test (test_admits),
         cmocka_unit_test (test_words),
         cmocka_unit_test (test_concerns),
+        ON_CAPTURE (test_lists),
         ON_CAPTURE (test_remove),
         ON_CAPTURE (test_remove_rest),
         ON_CAPTURE (test_changed),

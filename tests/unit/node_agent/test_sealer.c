@@ -56,6 +56,7 @@ int __wrap_bulk_rest (struct bulk *b)
 #define BAD_SIZE 4711
 static int bad_with;            // 0: nothing is bad
 static char made_at_read[PATH_MAX];     // this file, at the first one
+static char renamed_at_read[PATH_MAX];  // from this one, if that is not ""
 
 int __real_fileio_pread_all (int fd, void *data, size_t size, off_t offset);
 int __wrap_fileio_pread_all (int fd, void *data, size_t size, off_t offset);
@@ -64,9 +65,11 @@ int __wrap_fileio_pread_all (int fd, void *data, size_t size, off_t offset)
 {
     struct stat st;
 
-    if (made_at_read[0])
+    if (renamed_at_read[0])
+        assert_int_equal (rename (renamed_at_read, made_at_read), 0);
+    else if (made_at_read[0])
         (void)fileio_replace (made_at_read, "", 0, 0600, NULL);
-    made_at_read[0] = '\0';
+    made_at_read[0] = renamed_at_read[0] = '\0';
     if (bad_with < 0 && fstat (fd, &st) == 0 && st.st_size == BAD_SIZE)
         return bad_with;
     return __real_fileio_pread_all (fd, data, size, offset);
@@ -298,6 +301,15 @@ static void test_one_comes_one_is_left_out (void **state)
         assert_int_equal (f->manifest, 0);
         assert_int_equal (unlink (made), 0);
     }
+    // nothing is left out, but it is another one
+    bad_with = 0;
+    (void)strcpy (made_at_read, made);
+    assert_true (fileio_join (renamed_at_read, sizeof (renamed_at_read),
+                              f->capture, "data"));
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 3);
+    assert_int_equal (f->manifest, 0);
 }
 
 int main (void)
