@@ -197,13 +197,12 @@ static bool is_safe_to_release (const struct agent *a, const struct sealed *s)
            strcmp (s->state, capture_state_name (CAPTURE_COMPLETE)) == 0;
 }
 
-/* What the capture was, so that it can be released one day. */
-static void note_files (struct agent *a, const struct sealed *s)
+/* Whether what the capture was is known from now on, for its release. */
+static bool add_release (struct agent *a, const struct sealed *s)
 {
+    enum release_state kept = a->opt->raw ? RELEASE_KEPT : RELEASE_KEPT_ROWS;
     struct err err = { "" };
 
-    if (!release_concerns (&a->release, s->what.path))
-        return;
     if (s->manifest.size == 0)
         log_text (LOG_LEVEL_WARN, "kept", "will not be released: %s",
                   s->kept_why.text);
@@ -211,12 +210,24 @@ static void note_files (struct agent *a, const struct sealed *s)
         log_text (LOG_LEVEL_INFO, "kept", "%s will not be released: it is %s, "
                   "and its raw files stay here (no --raw)", s->what.path,
                   s->state);
-    else if (spool_add_release (a->spool, s->what.path,
-                                a->opt->raw ? RELEASE_KEPT : RELEASE_KEPT_ROWS,
-                                s->nitems, &s->manifest, clock_wall_ns (),
-                                &err) < 0)
+    else if (spool_add_release (a->spool, s->what.path, kept, s->nitems,
+                                &s->manifest, clock_wall_ns (), &err) < 0)
         log_text (LOG_LEVEL_WARN, "release", "%s will not be released: %s",
                   s->what.path, err.text);
+    else
+        return true;
+    return false;
+}
+
+/* Of what is not to be released an older version is not, either. */
+static void note_files (struct agent *a, const struct sealed *s)
+{
+    struct err err = { "" };
+
+    if (release_concerns (&a->release, s->what.path) && !add_release (a, s) &&
+        spool_forget_release (a->spool, s->what.path, &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "release", "%s: what an older version of "
+                  "it was could not be forgotten: %s", s->what.path, err.text);
 }
 
 /* A profiler's names have host, process and time in them, others have not. */

@@ -177,6 +177,20 @@ bool spool_has_release (struct spool *s, const char *path)
     return has;
 }
 
+int spool_forget_release (struct spool *s, const char *path, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (spool_db (s), "DELETE FROM release WHERE path=?1 AND "
+                         "state IN (0, 5)", &st, err);
+
+    if (rc == 0) {
+        db_bind_text (st, 1, path);
+        rc = db_run (st, err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
 int spool_drop_release (struct spool *s, int64_t id, struct err *err)
 {
     return db_execf (spool_db (s), err, "DELETE FROM release WHERE id=%lld",

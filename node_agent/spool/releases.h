@@ -59,6 +59,9 @@ int spool_set_release (struct spool *s, int64_t id, enum release_state state,
 /* Whether it is known what the capture at 'path' was, for its release. */
 bool spool_has_release (struct spool *s, const char *path);
 
+/* Forget what an older version of the capture at 'path' was, if it is kept. */
+int spool_forget_release (struct spool *s, const char *path, struct err *err);
+
 /* Forget a row that is not to be believed: its capture stays. */
 int spool_drop_release (struct spool *s, int64_t id, struct err *err);
 

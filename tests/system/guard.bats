@@ -301,6 +301,22 @@ SCRIPT
         "$(basename "$cut") will not be released: it is partial"
 }
 
+# The older version must not stand for the one that is to stay.
+@test "a capture that will not be released is not released as it was before" {
+    make --ranks 2
+    service
+    run agent --once --release after=1h --release-rows-only job
+    expect_status 0
+    is "releases" 2 "$(sql "SELECT count(*) FROM release" \
+        spool/spool-j/ledger.db)"
+    truncate -s 100 "$(output_of 1)/communication.json"
+    run agent --once --release after=1h --release-rows-only job
+    expect_status 0
+    shows "$(basename "$(capture_of 1)") will not be released: it is partial"
+    is "releases" "$PWD/$(capture_of 0)" "$(sql "SELECT path FROM release" \
+        spool/spool-j/ledger.db)"
+}
+
 @test "on a busy node bulk work still finishes" {
     make
     service
