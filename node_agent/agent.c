@@ -50,11 +50,17 @@ static void finish (struct agent *a, int status)
     loop_stop (a->loop, 0);
 }
 
+/* What was changed or moved while it was sealed is seen by a later scan. */
+static bool all_settled (const struct agent *a)
+{
+    return a->searched && a->scan_began_ns > a->sealed_ns &&
+           watch_unsettled (a->watch) == 0;
+}
+
 static bool nothing_left (struct agent *a)
 {
     return sealer_pending (a->sealer) == 0 && agent_open_count (a) == 0 &&
-           !agent_seals_again (a) &&
-           ((a->searched && watch_unsettled (a->watch) == 0) || a->flushed) &&
+           !agent_seals_again (a) && (all_settled (a) || a->flushed) &&
            spool_undelivered (a->spool) == 0;
 }
 

@@ -70,6 +70,7 @@ struct agent {
     char *status_text;          // that was written last
     int64_t scan_ns;            // between searches
     int64_t scan_began_ns;      // the latest one
+    int64_t sealed_ns;          // when the sealer gave back the last one
     int64_t collecting_ns;      // since when without a break; 0: it is not
     int64_t full_until_ns;      // a write found no room: wait so long
     int64_t failure_ns;         // when one was logged, 0: never
@@ -79,7 +80,9 @@ struct agent {
     int64_t began_ns, ended_ns;         // all COMMANDs had; 0: not yet
     unsigned scans_after_end;
     int64_t search_began_ns;    // of the large directories, the latest one
-    bool searched;              // one that began after the end has ended
+    int64_t moved_ns;           // when a capture was not where it had been
+    bool searched;              // one that began after both, and after the end
+                                // of COMMANDs, has ended
     size_t kept;                // captures of a former life without a release
     char kept_first[PATH_MAX];  // to be told of
     uint64_t late;              // captures that were removed but for what came
@@ -97,7 +100,7 @@ struct agent {
 
 /* ---- agent.c ---- */
 
-/* Something was delivered, sealed or searched: if that was the last there is,
+/* Something was delivered or searched: if that was the last there is,
  * end (--once), or tell the aggregator (a run).
  */
 void agent_check_done (struct agent *a);

@@ -269,11 +269,29 @@ static int enter (struct agent *a, struct sealed *s)
     return rc;
 }
 
+/* It is not where it was.  Where it is now a search finds it; if it is nowhere
+ * the next scan notices that.
+ */
+static void take_moved (struct agent *a, const struct sealed *s)
+{
+    log_text (LOG_LEVEL_INFO, "moved", "%s", s->err.text);
+    spool_unsettle (a->spool, s->id);
+    forget_unsealed (unsealed_at (a, s->what.path));
+    agent_hold_analysis (a, s->what.path);
+    watch_again (a->watch, s->what.path);
+    a->searched = false;
+    a->moved_ns = a->sealed_ns;
+    (void)loop_add_timer (a->loop, 0, agent_search, a);
+}
+
 void agent_on_sealed (void *arg, struct sealed *s)
 {
     struct agent *a = arg;
 
-    if (s->rc == 0 && !is_ours (a, s->rank) &&
+    a->sealed_ns = clock_mono_ns ();
+    if (s->moved) {
+        take_moved (a, s);
+    } else if (s->rc == 0 && !is_ours (a, s->rank) &&
         fileio_remote_fs (s->what.path)) {
         spool_unsettle (a->spool, s->id);
         forget_unsealed (unsealed_at (a, s->what.path));
@@ -286,7 +304,8 @@ void agent_on_sealed (void *arg, struct sealed *s)
     }
     if (a->waiting)
         agent_hand_on (a);
-    agent_check_done (a);
+    if (a->opt->once && sealer_pending (a->sealer) == 0)
+        (void)loop_add_timer (a->loop, 0, agent_scan, a);
 }
 
 void agent_close_seals (struct agent *a)

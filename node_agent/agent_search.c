@@ -169,8 +169,9 @@ void agent_on_searched (void *arg, struct finder_result *results, size_t n)
     struct agent *a = arg;
     struct err err = { "" };
     int64_t now = clock_mono_ns (), took = now - a->search_began_ns;
-    bool last = a->opt->once ||
-                (a->ended_ns > 0 && a->search_began_ns >= a->ended_ns);
+    bool ending = a->opt->once || a->ended_ns > 0;
+    bool last = ending && a->search_began_ns >= a->ended_ns &&
+                a->search_began_ns >= a->moved_ns;
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++)
@@ -180,7 +181,7 @@ void agent_on_searched (void *arg, struct finder_result *results, size_t n)
     a->searched = a->searched || last;
     a->looked = true;
     agent_scan (a);
-    if (a->ended_ns > 0 && !a->searched)
+    if (ending && !a->searched)
         (void)loop_add_timer (a->loop, 0, agent_search, a);     // the last
     else
         later (a, took, agent_search);

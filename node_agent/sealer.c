@@ -139,25 +139,41 @@ static bool is_whole (const struct sealed *s)
     return whole;
 }
 
-/* A capture that cannot be described, or of which not every file was sealed, is
- * never released.
+/* Hold on to the capture: the number of its inode is not used again meanwhile.
+ * -1: nobody may look at it.
  */
-static void seal (struct sealed *s, struct bulk *bulk, bool raw,
-                  bool manifest)
+static int hold (const struct sealed *s, struct err *err)
 {
-    int fd;
+    int fd = open (s->what.path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
-    if ((s->rc = seal_rest (bulk, &s->err)) < 0)
-        return;                 // not begun: it waits for the next life
-    fd = open (s->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (manifest)
-        take_manifest (s);
-    if (fd < 0) {
-        s->rc = err_sys (&s->err, errno, "cannot create %s", s->file);
-        return;
-    }
+    if (fd < 0 && errno != EACCES)
+        return err_sys (err, errno, "cannot open %s", s->what.path);
+    return fd;
+}
+
+/* -ENOENT if it is not what is at its path any more: then neither all that was
+ * read needs to be of it, nor what was missing be missing from it.
+ */
+static int check_place (const struct sealed *s, int held, struct err *err)
+{
+    struct stat was, now;
+
+    if (held < 0)
+        return 0;
+    errno = 0;
+    if (fstat (held, &was) < 0 ||
+        (lstat (s->what.path, &now) < 0 && errno != ENOENT))
+        return err_sys (err, errno, "cannot look at %s", s->what.path);
+    if (errno == ENOENT || was.st_dev != now.st_dev ||
+        was.st_ino != now.st_ino)
+        return err_set (err, ENOENT, "%s was moved, removed or exchanged while "
+                        "it was read", s->what.path);
+    return 0;
+}
+
+static void seal_all (struct sealed *s, int fd, struct bulk *bulk, bool raw)
+{
     s->rc = seal_rows (s, fd, bulk, &s->err);
-    (void)close (fd);
     if (s->rc == 0 && raw)
         s->rc = seal_raw (s, bulk, &s->err);
     if (s->rc == 0 && raw && s->manifest.size > 0 && !is_whole (s)) {
@@ -165,6 +181,38 @@ static void seal (struct sealed *s, struct bulk *bulk, bool raw,
         (void)err_set (&s->kept_why, EIO, "%s: not all of its files are "
                        "delivered", s->what.path);
     }
+}
+
+/* A capture that cannot be described, or of which not every file was sealed, is
+ * never released.
+ */
+static void seal (struct sealed *s, struct bulk *bulk, bool raw,
+                  bool manifest)
+{
+    int fd, held, rc;
+
+    if ((s->rc = seal_rest (bulk, &s->err)) < 0)
+        return;                 // not begun: it waits for the next life
+    if ((held = hold (s, &s->err)) < -1) {
+        s->rc = held;
+        s->moved = held == -ENOENT;
+        return;
+    }
+    fd = open (s->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (manifest)
+        take_manifest (s);
+    if (fd < 0)
+        s->rc = err_sys (&s->err, errno, "cannot create %s", s->file);
+    else
+        seal_all (s, fd, bulk, raw);
+    if (s->rc != -ECANCELED && (rc = check_place (s, held, &s->err)) < 0) {
+        s->rc = rc;
+        s->moved = rc == -ENOENT;
+    }
+    if (fd >= 0)
+        (void)close (fd);
+    if (held >= 0)
+        (void)close (held);
 }
 
 static struct node *take_todo (struct sealer *x)

@@ -47,6 +47,7 @@ struct sealed {
     int64_t rank;                       // -1: none
     char state[16];                     // of the capture
     int rc;                             // negative: 'err' says why
+    bool moved;                         // -ENOENT: it, not a part of it
     struct err err;
 };
 
@@ -63,7 +64,8 @@ void sealer_destroy (struct sealer *s); // waits for the thread; NULL is fine
 
 /* Queue a settled capture; 'file' is what spool_file says of number 0.  A raw
  * file that its disk cannot read fails it all, unless it is tried 'again': then
- * that one is left out.  'analysis' becomes the reason of a capture that is raw
+ * that one is left out.  One that is not there any more at the end, or another
+ * one, fails with -ENOENT, however much of it was read.  'analysis' becomes the reason of a capture that is raw
  * still; a failure that of a partial one, too.  0 or -ENOMEM.
  */
 int sealer_add (struct sealer *s, const struct watch_settled *what,

@@ -15,6 +15,52 @@ load service_helper
     stop_service
 }
 
+# once_paused_at FILE: an agent with --once --raw, as paused_at
+once_paused_at ()
+{
+    paused_at "$1" "$AGENT" --state "$TEST_DIR/spool" --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" --once --raw job
+}
+
+# It would be sealed as one without files, and the place where it is now never
+# be looked at.
+@test "--once: a capture that is moved while it is read is delivered whole" {
+    local c
+
+    make --ranks 1
+    service
+    c=$(basename "$(capture_of 0)")
+    once_paused_at profiler_info_0.json
+    mkdir job/sub
+    mv "job/$c" job/sub/
+    go_on
+    end_of "$pid"
+    shows "job/$c was moved, removed or exchanged while it was read" \
+        "event=sealed capture=$PWD/job/sub/$c rank=0 state=complete"
+    [[ $output != *"event=sealed capture=$PWD/job/$c "* ]]
+    run "$ROLLCALL" archive get --root root j 0 back
+    expect_status 0
+    diff -r -x rollcall.shipment job/sub back
+}
+
+# What had been left out was on nobody's list when all else was acknowledged.
+@test "--once: a raw file that is cut while it is read is delivered" {
+    local c
+
+    make --ranks 1
+    service
+    c=$(capture_of 0)
+    truncate -s 3M "$c/zz.bin"
+    once_paused_at zz.bin
+    truncate -s 2M "$c/zz.bin"
+    go_on
+    end_of "$pid"
+    expect_status 0
+    run "$ROLLCALL" archive get --root root j 0 back
+    expect_status 0
+    diff -r -x rollcall.shipment job back
+}
+
 # to_service N [OPTION]... -- COMMAND...: a run that delivers to the service
 to_service ()
 {

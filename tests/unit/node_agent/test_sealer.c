@@ -38,7 +38,7 @@ struct fixture {
     size_t manifest;            // bytes of it
     char raw_path[PATH_MAX];    // of the last item
     struct err why, err;
-    bool again;
+    bool again, moved;
 };
 
 static atomic_uint rests, end_at;       // end_at 0: never
@@ -80,6 +80,7 @@ static void on_sealed (void *arg, struct sealed *s)
     struct fixture *f = arg;
 
     f->rc = s->rc;
+    f->moved = s->moved;
     f->nitems = s->nitems;
     f->skipped = s->skipped;
     f->manifest = s->manifest.size;
@@ -231,7 +232,36 @@ static void test_one_file (void **state)
     // removed before it could be read
     assert_int_equal (unlink (f->capture), 0);
     seal (f);
-    assert_int_equal (f->nitems, 1);
+    assert_int_equal (f->rc, -ENOENT);
+    assert_true (f->moved);
+}
+
+/* Sealed, it would count as one that has no files. */
+static void test_moved (void **state)
+{
+    struct fixture *f = *state;
+    char other[PATH_MAX];
+
+    put (f, "data", 1);
+    (void)snprintf (other, sizeof (other), "%s/b_ascend_pt", f->dir);
+    for (int again = 0; again < 2; again++) {
+        f->again = again;
+        (void)strcpy (made_at_read, other);
+        (void)strcpy (renamed_at_read, f->capture);
+        seal (f);
+        assert_int_equal (f->rc, -ENOENT);
+        assert_true (f->moved);
+        assert_int_equal (rename (other, f->capture), 0);
+    }
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_false (f->moved);
+    assert_int_equal (f->nitems, 2);
+    // the spool's directory is another thing
+    (void)strcpy (f->shipment, "/nonexistent/1-0");
+    seal (f);
+    assert_int_equal (f->rc, -ENOENT);
+    assert_false (f->moved);
 }
 
 /* A disk that cannot read one file must not keep all others, and the rows, from
@@ -318,6 +348,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_rests_in_a_file), TEST (test_breaks_off),
         TEST (test_leaves_out_aloud), TEST (test_one_file),
+        TEST (test_moved),
         TEST (test_unreadable), TEST (test_one_comes_one_is_left_out),
     };
 
