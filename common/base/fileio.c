@@ -10,6 +10,22 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+enum fileio_trouble fileio_trouble (int rc)
+{
+    switch (rc) {
+    case -EMFILE:
+    case -ENFILE:
+    case -ENOMEM:
+        return FILEIO_SHORTAGE;
+    case -EIO:
+    case -ESTALE:
+    case -ETIMEDOUT:
+        return FILEIO_DISK;
+    default:
+        return FILEIO_LASTING;
+    }
+}
+
 int fileio_open_at (int dirfd, const char *name, struct err *err)
 {
     int fd = openat (dirfd, name,

@@ -16,6 +16,15 @@
 #define FILEIO_DIR_MODE 0750
 #define FILEIO_FILE_MODE 0640
 
+/* What stands behind a failure, 0 or -errno. */
+enum fileio_trouble {
+    FILEIO_LASTING,             // the file itself, or nothing
+    FILEIO_DISK,                // what it is on, which may be better later
+    FILEIO_SHORTAGE,            // want of descriptors or memory: no file at all
+};
+
+enum fileio_trouble fileio_trouble (int rc);
+
 /* Open for reading relative to 'dirfd'.  Symbolic links are not followed and
  * only regular files are opened.  Returns the descriptor, or -ENOENT (absent;
  * 'err' untouched, so that asking is cheap), -ELOOP (a symbolic link),

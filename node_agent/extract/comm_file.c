@@ -136,21 +136,22 @@ enum reading comm_file_read (struct comm_file *f, struct source *src,
                              struct err *err)
 {
     struct watched file;
-    enum reading how = watched_open (&file, comm_file_dir (src), name, err);
+    enum reading how = watched_open (&file, src, comm_file_dir (src), name,
+                                     err);
 
     if (how != READING_WHOLE)
         return how;
     f->flat = src->form == FORM_MSPROF;
     f->src = src;
     f->err = err;
-    if (scan_init (&f->s, scan_read_fd, &file.fd) < 0) {
+    if (scan_init (&f->s, watched_read, &file) < 0) {
         src->stopped = err_set (err, ENOMEM, "no memory to read %s", name);
         how = READING_STOPPED;
     } else {
         walk (f, r);
         if (!src->stopped)
             (void)r->flush (r->arg);
-        how = watched_verdict (&file, src, &f->s, err);
+        how = watched_verdict (&file, &f->s, err);
     }
     scan_fini (&f->s);
     watched_close (&file);

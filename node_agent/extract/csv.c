@@ -21,7 +21,8 @@ enum reading csv_open (struct csv *c, struct source *src, int dir,
     enum reading how;
 
     *c = (struct csv){ .src = src };
-    if ((how = watched_open (&c->file, dir, name, err)) != READING_WHOLE)
+    if ((how = watched_open (&c->file, src, dir, name, err)) !=
+        READING_WHOLE)
         return how;
     if (!(c->buf = malloc (BUFFER + PAD + 3 * TEXT_MAX + 1))) {
         src->stopped = err_set (err, ENOMEM, "no memory to read %s", name);
@@ -43,7 +44,7 @@ enum reading csv_close (struct csv *c, struct err *err)
         (void)csv_fail (c, "not valid UTF-8 (stored as U+FFFD)", none);
     }
     if (c->src->stopped || !c->failed)
-        how = watched_verdict (&c->file, c->src, NULL, err);
+        how = watched_verdict (&c->file, NULL, err);
     else
         *err = c->why;
     watched_close (&c->file);
@@ -82,7 +83,7 @@ static bool fill (struct csv *c)
     memmove (c->buf, c->at, have);
     c->at = c->buf;
     c->end = c->buf + have;
-    n = scan_read_fd (&c->file.fd, c->end, BUFFER - have);
+    n = watched_read (&c->file, c->end, BUFFER - have);
     if (n < 0) {
         c->line = c->next_line;
         return csv_fail (c, strerror ((int)-n), none);

@@ -97,5 +97,5 @@ enum reading db_table_rows (struct profiler_db *db, struct source *src,
         return READING_STOPPED;
     if (rc != SQLITE_DONE)
         return READING_DAMAGED;
-    return profiler_db_verdict (db, src, t->name, err);
+    return profiler_db_verdict (db, t->name, err);
 }

@@ -42,6 +42,7 @@ static bool is_link (int dir, const char *name)
 
 static int cannot_open (struct source *src)
 {
+    source_hindered (src, -errno);
     capture_reason (src->capture, "cannot open it: %s", strerror (errno));
     return -EACCES;
 }
@@ -52,6 +53,7 @@ static int open_results (struct source *src, const char *name)
     struct err err = { "" };
 
     src->out = fileio_open_dir_at (src->dir, name, &err);
+    source_hindered (src, src->out);
     if (src->out >= 0 || src->out == -ENOENT) {
         src->out = src->out < 0 ? -1 : src->out;
         return 0;
@@ -99,10 +101,11 @@ static int source_open (struct source *src)
         return open_results (src, OUTPUT_DIR);
     src->form = FORM_MSPROF;
     src->analyze = fileio_open_dir_at (src->dir, "analyze", NULL);
+    source_hindered (src, src->analyze);
     return open_results (src, "mindstudio_profiler_output");
 }
 
-/* 'src' is there at the top, where what is found is noted. */
+/* At the top what is found is noted. */
 static void add_tree (struct source *src, int dirfd, unsigned depth,
                       struct extract_look *look)
 {
@@ -112,6 +115,7 @@ static void add_tree (struct source *src, int dirfd, unsigned depth,
     int rc;
 
     if (!dir) {
+        source_hindered (src, -errno);
         (void)close (dirfd);
         return;
     }
@@ -119,24 +123,29 @@ static void add_tree (struct source *src, int dirfd, unsigned depth,
         uint64_t before = look->tree_bytes;
         int64_t mtime;
 
-        if (fstatat (dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        if (fstatat (dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+            source_hindered (src, -errno);
             continue;
+        }
         mtime = st.st_mtim.tv_sec * INT64_C (1000000000) + st.st_mtim.tv_nsec;
         if (mtime > look->newest_ns)
             look->newest_ns = mtime;
         if (S_ISDIR (st.st_mode) && depth > 0) {
             int fd = fileio_open_dir_at (dirfd, e->d_name, NULL);
 
+            source_hindered (src, fd);
             if (fd >= 0)
-                add_tree (NULL, fd, depth - 1, look);
+                add_tree (src, fd, depth - 1, look);
         } else if (S_ISREG (st.st_mode)) {
             look->tree_files++;
             look->tree_bytes += (uint64_t)st.st_size;
         }
-        if (src && (S_ISDIR (st.st_mode) || S_ISREG (st.st_mode)))
+        if (depth == TREE_DEPTH_MAX &&
+            (S_ISDIR (st.st_mode) || S_ISREG (st.st_mode)))
             other_files_top (src, e->d_name, S_ISDIR (st.st_mode),
                              look->tree_bytes - before);
     }
+    source_hindered (src, rc);
     (void)closedir (dir);
 }
 
@@ -146,8 +155,10 @@ static void measure (struct source *src, struct extract_look *look)
     int fd;
 
     if (src->form == FORM_TRACE) {
-        if (fstatat (src->dir, src->file, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        if (fstatat (src->dir, src->file, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+            source_hindered (src, -errno);
             return;
+        }
         look->tree_files = 1;
         look->tree_bytes = (uint64_t)st.st_size;
         look->newest_ns = st.st_mtim.tv_sec * INT64_C (1000000000) +
@@ -155,6 +166,7 @@ static void measure (struct source *src, struct extract_look *look)
         return;
     }
     fd = fileio_open_dir_at (src->dir, ".", NULL);
+    source_hindered (src, fd);
     if (fstat (src->dir, &st) == 0)
         look->newest_ns = st.st_mtim.tv_sec * INT64_C (1000000000) +
                           st.st_mtim.tv_nsec;
@@ -212,6 +224,7 @@ static int look_at (struct source *src, struct extract_look *look,
         struct err why = { "" };
         int found = source_identify (src, &why);
 
+        source_hindered (src, found);
         if (found == -ENOMEM)
             return err_set (err, ENOMEM, "%s", why.text);
         if (found < 0)
@@ -263,10 +276,11 @@ int extract_glance (const char *path, struct capture *c,
     return rc;
 }
 
-void extract_measure (const char *path, struct extract_look *look)
+int extract_measure (const char *path, struct extract_look *look)
 {
     struct capture c;
     struct source src;
+    int rc;
 
     capture_init (&c);
     source_init (&src, path, &c);
@@ -274,7 +288,9 @@ void extract_measure (const char *path, struct extract_look *look)
     if (source_open (&src) == 0)
         measure (&src, look);
     source_close (&src);
+    rc = c.hindered;
     capture_fini (&c);
+    return rc;
 }
 
 int extract_look (const char *path, struct capture *c,

@@ -38,14 +38,16 @@ int extract_glance (const char *path, struct capture *c,
                     struct extract_look *look, struct err *err);
 
 /* Only sizes and dates: tree_*, newest_ns and done_marker.  A capture that
- * cannot be opened gives zeros.
+ * cannot be opened gives zeros.  Negative if they are not to be trusted, since
+ * something could not be looked at that may be another time (fileio_trouble).
  */
-void extract_measure (const char *path, struct extract_look *look);
+int extract_measure (const char *path, struct extract_look *look);
 
 /* extract_look, then the rows: 'c' is filled in (state, reason, source, steps).
  * Returns 0 when the sink took everything, whatever the state.  Otherwise the
  * sink's error or -ENOMEM: the capture was not delivered.  'steps' may be
- * NULL.
+ * NULL.  What could not be read, and may be another time, is in the state and
+ * the reason, too; c->hindered tells.
  */
 int extract_capture (const char *path, const struct steps_filter *steps,
                      const struct row_sink *sink, struct capture *c,

@@ -287,9 +287,13 @@ void source_name (struct source *src)
 
 static void identify_trace (struct source *src)
 {
+    int fd = fileio_open_at (src->dir, src->file, NULL);
     struct capture *c = src->capture;
 
-    src->trace = trace_kind_at (src->dir, src->file);
+    source_hindered (src, fd);
+    src->trace = fd < 0 ? TRACE_OTHER : trace_kind_of (fd);
+    if (fd >= 0)
+        (void)close (fd);
     (void)snprintf (c->framework, sizeof (c->framework), "%s",
                     src->trace == TRACE_TORCH_NPU ? "ascend_pt" : "kineto");
     if (!src->sink)             // else its reader says whose it is

@@ -7,6 +7,7 @@
 #include "watch/find.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,10 +74,12 @@ static void walk_entry (struct walk *w, int dirfd, const char *name,
         w->bytes += (uint64_t)st.st_size;
         if (!w->sum && (depth < DEPTH_MAX || !is_read (w->src, name)))
             extras_file (w->src, w->path, (uint64_t)st.st_size);
-    } else if (S_ISDIR (st.st_mode) && depth > 0 &&
-               (fd = fileio_open_dir_at (dirfd, name, NULL)) >= 0) {
+    } else if (S_ISDIR (st.st_mode) && depth > 0) {
+        fd = fileio_open_dir_at (dirfd, name, NULL);
+        source_hindered (w->src, fd);
         memcpy (w->path + n + size, "/", 2);
-        walk_dir (w, fd, depth - 1);
+        if (fd >= 0)
+            walk_dir (w, fd, depth - 1);
     }
     w->path[n] = '\0';
 }
@@ -102,6 +105,7 @@ static void note_results (struct source *src, int dir, const char *name)
     struct walk w = { .src = src };
     int fd = fileio_open_dir_at (dir, ".", NULL);
 
+    source_hindered (src, fd);
     (void)snprintf (w.path, sizeof (w.path), "%s/", name);
     if (fd >= 0)
         walk_dir (&w, fd, DEPTH_MAX);
@@ -159,6 +163,7 @@ static void note_beside (struct source *src)
     int rc;
 
     if (!dir) {
+        source_hindered (src, fd < 0 ? fd : -errno);
         if (fd >= 0)
             (void)close (fd);
         return;

@@ -121,6 +121,17 @@ static int count_steps (void *arg)
     return db->steps > STEPS_LEAST + db->steps_of_byte * db->size;
 }
 
+/* What SQLite met may be the disk's or the process's trouble. */
+static void note_hindered (const struct profiler_db *db)
+{
+    int code = db->sql ? sqlite3_errcode (db->sql) & 0xff : SQLITE_NOMEM;
+
+    if (code == SQLITE_NOMEM)
+        source_hindered (db->file.src, -ENOMEM);
+    else if (code == SQLITE_IOERR || code == SQLITE_CANTOPEN)
+        source_hindered (db->file.src, -sqlite3_system_errno (db->sql));
+}
+
 /* file:<path>?mode=ro&immutable=1, with what a URI cannot hold escaped. */
 static int open_uri (struct profiler_db *db, const char *path, bool immutable,
                      struct err *err)
@@ -143,6 +154,7 @@ static int open_uri (struct profiler_db *db, const char *path, bool immutable,
                                      : SQLITE_OPEN_READWRITE) |
                               SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
                           NULL);
+    note_hindered (db);
     if (rc != SQLITE_OK)
         return err_set (err, EBADMSG, "%s: cannot open: %s", db->file.name,
                         db->sql ? sqlite3_errmsg (db->sql) : "no memory");
@@ -244,15 +256,18 @@ enum reading profiler_db_open (struct source *src, int dir, const char *name,
 {
     struct profiler_db *db = calloc (1, sizeof (*db));
     enum reading how;
+    int rc;
 
     if (!db) {
         src->stopped = err_set (err, ENOMEM, "no memory to read %s", name);
         return READING_STOPPED;
     }
     db->steps_of_byte = STEPS_OF_BYTE;
-    how = watched_open (&db->file, dir, name, err);
-    if (how == READING_WHOLE && open_here (db, err) < 0)
+    how = watched_open (&db->file, src, dir, name, err);
+    if (how == READING_WHOLE && (rc = open_here (db, err)) < 0) {
+        source_hindered (src, rc);
         how = READING_DAMAGED;
+    }
     if (how != READING_WHOLE) {
         profiler_db_close (db);
         return how;
@@ -283,6 +298,7 @@ enum reading profiler_db_damaged (struct profiler_db *db, struct err *err)
 {
     if (sqlite3_errcode (db->sql) == SQLITE_INTERRUPT)
         return profiler_db_endless (db, err);
+    note_hindered (db);
     (void)err_set (err, EBADMSG, "%s: %s", db->file.name,
                    sqlite3_errmsg (db->sql));
     return READING_DAMAGED;
@@ -354,8 +370,8 @@ uint32_t profiler_db_text (struct profiler_db *db, sqlite3_value *v,
     return ref;
 }
 
-enum reading profiler_db_verdict (struct profiler_db *db, struct source *src,
-                                  const char *table, struct err *err)
+enum reading profiler_db_verdict (struct profiler_db *db, const char *table,
+                                  struct err *err)
 {
     if (db->bad_utf8 > 0) {
         err_set (err, EBADMSG, "%s: not valid UTF-8 (%llu bytes stored as "
@@ -368,5 +384,5 @@ enum reading profiler_db_verdict (struct profiler_db *db, struct source *src,
                  (unsigned long long)db->long_texts, table, TEXT_MAX);
         return READING_DAMAGED;
     }
-    return watched_verdict (&db->file, src, NULL, err);
+    return watched_verdict (&db->file, NULL, err);
 }

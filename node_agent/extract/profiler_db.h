@@ -52,7 +52,7 @@ uint32_t profiler_db_text (struct profiler_db *db, sqlite3_value *v,
 /* After the last row of a table: damage by bytes that were repaired or cut, or
  * by a file that changed.
  */
-enum reading profiler_db_verdict (struct profiler_db *db, struct source *src,
-                                  const char *table, struct err *err);
+enum reading profiler_db_verdict (struct profiler_db *db, const char *table,
+                                  struct err *err);
 
 #endif

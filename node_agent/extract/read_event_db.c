@@ -256,7 +256,7 @@ static void judge_tables (struct event_db *e, unsigned tables,
         (void)err_set (&err, 0, "%s; bad rows in all: %llu", e->bad.text,
                        (unsigned long long)e->bad_rows);
     } else if (how == READING_WHOLE) {
-        how = profiler_db_verdict (e->db, e->src, "STRING_IDS", &err);
+        how = profiler_db_verdict (e->db, "STRING_IDS", &err);
     }
     for (unsigned t = 0; t < TABLE_COUNT && how == READING_DAMAGED; t++) {
         // what had been given before the reading ended is as good as it was

@@ -296,7 +296,7 @@ static enum reading verdict (struct kineto *k, struct watched *file,
                  "many steps: %llu records of them are left out", k->src->file, (unsigned long long)k->lost);
         return READING_DAMAGED;
     }
-    return watched_verdict (file, k->src, NULL, k->err);
+    return watched_verdict (file, NULL, k->err);
 }
 
 static void fini (struct kineto *k)
@@ -319,14 +319,12 @@ static void fini (struct kineto *k)
 
 static enum reading read_open (struct kineto *k, struct watched *file)
 {
-    struct inflate *z = NULL;
     bool gz = trace_is_gzip (file->fd), whole;
     enum reading how;
 
-    if ((gz && !(z = inflate_open (file->fd))) ||
-        trace_text_init (&k->text, gz ? inflate_read : scan_read_fd,
-                         gz ? (void *)z : (void *)&file->fd) < 0) {
-        inflate_close (z);
+    if ((gz && !(file->gz = inflate_open (file->fd))) ||
+        trace_text_init (&k->text, watched_read, file) < 0) {
+        inflate_close (file->gz);
         k->src->stopped = err_set (k->err, ENOMEM, "no memory to read a "
                                    "trace");
         return READING_STOPPED;
@@ -341,7 +339,7 @@ static enum reading read_open (struct kineto *k, struct watched *file)
     how = verdict (k, file, whole);
     if (how != READING_STOPPED)
         tell_doubts (k, whole);
-    inflate_close (z);
+    inflate_close (file->gz);
     return how;
 }
 
@@ -352,7 +350,7 @@ void read_kineto (struct source *src, unsigned want, struct verdict *v,
     struct kineto k = { .src = src, .err = &why, .want = want, .device = -1,
                         .first = 1 };
     struct watched file;
-    enum reading how = watched_open (&file, src->dir, src->file, &why);
+    enum reading how = watched_open (&file, src, src->dir, src->file, &why);
 
     kineto_header_init (&k.header);
     if (how == READING_WHOLE)

@@ -32,8 +32,7 @@ static const char *const categories[] = {
 struct timeline {
     struct scan s;
     struct source *src;
-    int fd;
-    struct inflate *gz;         // NULL: it is not compressed
+    struct watched *file;
     int64_t left;               // of CONTENT_MAX
     double *times;              // us, of the samples
     size_t ntimes, cap;
@@ -45,8 +44,7 @@ struct timeline {
 static ssize_t read_content (void *arg, void *buf, size_t size)
 {
     struct timeline *t = arg;
-    ssize_t n = t->gz ? inflate_read (t->gz, buf, size)
-                      : scan_read_fd (&t->fd, buf, size);
+    ssize_t n = watched_read (t->file, buf, size);
 
     if (n > 0 && (t->left -= n) < 0)
         return -EFBIG;
@@ -283,10 +281,10 @@ static enum reading read_open (struct timeline *t, struct watched *file,
     enum reading how;
     char head[2];
 
-    t->fd = file->fd;
+    t->file = file;
     t->left = CONTENT_MAX;
     if (pread (file->fd, head, 2, 0) == 2 && inflate_is_gzip (head, 2) &&
-        !(t->gz = inflate_open (file->fd)))
+        !(file->gz = inflate_open (file->fd)))
         return no_memory (t->src, err);
     if (scan_init (&t->s, read_content, t) < 0) {
         how = no_memory (t->src, err);
@@ -295,10 +293,10 @@ static enum reading read_open (struct timeline *t, struct watched *file,
             (void)scan_end (&t->s);
         give_peaks (t);
         how = t->no_memory ? no_memory (t->src, err)
-                           : watched_verdict (file, t->src, &t->s, err);
+                           : watched_verdict (file, &t->s, err);
     }
     scan_fini (&t->s);
-    inflate_close (t->gz);
+    inflate_close (file->gz);
     free (t->times);
     return how;
 }
@@ -319,7 +317,8 @@ static bool read_one (void *arg, const char *path, bool *read)
     enum reading how;
 
     if (!may_be (path) ||
-        watched_open (&file, all->src->dir, path, NULL) != READING_WHOLE)
+        watched_open (&file, all->src, all->src->dir, path, NULL) !=
+            READING_WHOLE)
         return true;            // it is listed like any other file
     if (begins_so (file.fd)) {
         *read = true;

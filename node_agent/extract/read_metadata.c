@@ -290,12 +290,12 @@ static enum reading read_whole (struct metadata *m, struct watched *file)
 {
     enum reading how = READING_STOPPED;
 
-    if (scan_init (&m->s, scan_read_fd, &file->fd) < 0) {
+    if (scan_init (&m->s, watched_read, file) < 0) {
         m->src->stopped = err_set (m->err, ENOMEM, "no memory to read "
                                    FILE_NAME);
     } else {
         walk (m);
-        how = watched_verdict (file, m->src, &m->s, m->err);
+        how = watched_verdict (file, &m->s, m->err);
     }
     scan_fini (&m->s);
     free (m->g.members);
@@ -359,7 +359,7 @@ int read_metadata (struct source *src, struct err *err)
                           .rank = CAPTURE_NO_RANK };
     struct capture *c = src->capture;
     struct watched file;
-    enum reading how = watched_open (&file, src->dir, FILE_NAME, err);
+    enum reading how = watched_open (&file, src, src->dir, FILE_NAME, err);
 
     if (how == READING_WHOLE)
         how = read_whole (&m, &file);

@@ -23,17 +23,15 @@ static enum reading read_file (struct timeline *t, const char *name,
                                struct err *err)
 {
     struct watched file;
-    enum reading how = watched_open (&file, timeline_dir (t->src), name, err);
-    struct inflate *z = NULL;
-    bool gz;
+    enum reading how = watched_open (&file, t->src, timeline_dir (t->src), name,
+                                     err);
     int rc = 0;
 
     if (how != READING_WHOLE)
         return how;
-    gz = trace_is_gzip (file.fd);
-    if ((gz && !(z = inflate_open (file.fd))) ||
-        scan_init (&t->scan.s, gz ? inflate_read : scan_read_fd,
-                   gz ? (void *)z : (void *)&file.fd) < 0) {
+    if ((trace_is_gzip (file.fd) &&
+         !(file.gz = inflate_open (file.fd))) ||
+        scan_init (&t->scan.s, watched_read, &file) < 0) {
         rc = -ENOMEM;
     } else {
         trace_scan_begin (&t->scan, timeline_wanted, t);
@@ -44,14 +42,14 @@ static enum reading read_file (struct timeline *t, const char *name,
         t->src->stopped = err_set (err, -rc, "%s%s", t->why.text[0]
                                    ? t->why.text : "no memory to read ",
                                    t->why.text[0] ? "" : name);
-    how = watched_verdict (&file, t->src, &t->scan.s, err);
+    how = watched_verdict (&file, &t->scan.s, err);
     if (how == READING_WHOLE && t->limit) {
         err_set (err, EBADMSG, "%s: byte %llu: more %s than can be kept", name,
                  (unsigned long long)t->limit_at, t->limit);
         how = READING_DAMAGED;
     }
     scan_fini (&t->scan.s);
-    inflate_close (z);
+    inflate_close (file.gz);
     watched_close (&file);
     return how;
 }

@@ -1,6 +1,8 @@
 /* node_agent/extract/source.c - what readers tell about an open capture */
 #include "extract/source.h"
 
+#include "base/fileio.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -11,6 +13,14 @@ bool source_retypes (const struct source *src)
 {
     return src->form == FORM_MSPROF ||
            strcmp (src->capture->framework, "ascend_ms") == 0;
+}
+
+void source_hindered (const struct source *src, int rc)
+{
+    struct capture *c = src->capture;
+
+    if (fileio_trouble (rc) > fileio_trouble (c->hindered))
+        c->hindered = rc;
 }
 
 bool source_has (int dir, const char *name, uint64_t *size)

@@ -82,6 +82,12 @@ int read_metadata (struct source *src, struct err *err);
  */
 bool source_retypes (const struct source *src);
 
+/* Note that something was not opened or read: 'rc' is why, or 0.  Only what may
+ * be over another time counts (fileio_trouble), want of descriptors or memory
+ * before a disk's trouble.
+ */
+void source_hindered (const struct source *src, int rc);
+
 /* Whether there is such a file, and its size.  'dir' may be -1. */
 bool source_has (int dir, const char *name, uint64_t *size);
 

@@ -85,14 +85,15 @@ static void find_gap (struct timeline_files *f)
     }
 }
 
-static int list_msprof (int dirfd, struct timeline_files *f)
+static int list_msprof (const struct source *src, struct timeline_files *f)
 {
-    int fd = fileio_open_dir_at (dirfd, ".", NULL), rc = 0;
+    int fd = fileio_open_dir_at (src->out, ".", NULL), rc = 0;
     DIR *dir = fd < 0 ? NULL : fdopendir (fd);
     int64_t latest = -1, time, slice;
     struct dirent *e;
 
     if (!dir) {
+        source_hindered (src, fd < 0 ? fd : -errno);
         if (fd >= 0)
             (void)close (fd);
         return 0;
@@ -105,6 +106,7 @@ static int list_msprof (int dirfd, struct timeline_files *f)
         latest = time;
         rc = add_name (f, e->d_name);
     }
+    source_hindered (src, rc);
     (void)closedir (dir);
     if (f->n > 1)
         qsort (f->names, f->n, NAME_SIZE, by_slice);
@@ -120,7 +122,7 @@ int timeline_list (const struct source *src, struct timeline_files *ret)
     if (src->out < 0)
         return 0;
     if (src->form == FORM_MSPROF)
-        return list_msprof (src->out, ret);
+        return list_msprof (src, ret);
     if (src->form == FORM_ASCEND && source_has (src->out, "trace_view.json",
                                                 NULL))
         return add_name (ret, "trace_view.json");

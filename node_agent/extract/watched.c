@@ -2,20 +2,22 @@
 #include "extract/watched.h"
 
 #include "base/fileio.h"
+#include "base/inflate.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-enum reading watched_open (struct watched *w, int dir, const char *name,
-                           struct err *err)
+enum reading watched_open (struct watched *w, const struct source *src,
+                           int dir, const char *name, struct err *err)
 {
-    *w = (struct watched){ .dir = dir, .name = name, .fd = -1 };
+    *w = (struct watched){ .dir = dir, .name = name, .src = src, .fd = -1 };
     if (dir < 0)
         return READING_ABSENT;
     w->fd = fileio_open_at (dir, name, err);
     if (w->fd == -ENOENT)
         return READING_ABSENT;
+    source_hindered (src, w->fd);
     if (w->fd < 0)
         return READING_DAMAGED;
     if (fstat (w->fd, &w->st) < 0) {
@@ -28,6 +30,17 @@ enum reading watched_open (struct watched *w, int dir, const char *name,
     }
     watched_close (w);
     return READING_DAMAGED;
+}
+
+ssize_t watched_read (void *arg, void *buf, size_t size)
+{
+    struct watched *w = arg;
+    ssize_t n = w->gz ? inflate_read (w->gz, buf, size)
+                      : scan_read_fd (&w->fd, buf, size);
+
+    if (n < 0)
+        source_hindered (w->src, (int)n);
+    return n;
 }
 
 static bool same (const struct stat *a, const struct stat *b)
@@ -47,10 +60,10 @@ bool watched_changed (const struct watched *w)
            !same (&st, &w->st);
 }
 
-enum reading watched_verdict (struct watched *w, struct source *src,
-                              const struct scan *s, struct err *err)
+enum reading watched_verdict (struct watched *w, const struct scan *s,
+                              struct err *err)
 {
-    if (src->stopped)
+    if (w->src->stopped)
         return READING_STOPPED;
     if (watched_changed (w)) {
         err_set (err, EBADMSG, "%s changed while it was read", w->name);
