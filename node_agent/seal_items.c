@@ -54,6 +54,14 @@ int seal_rest (struct bulk *bulk, struct err *err)
     return rc < 0 ? err_set (err, -rc, "the agent is ending") : 0;
 }
 
+bool seal_may_pass (const struct sealed *s, int rc)
+{
+    enum fileio_trouble trouble = fileio_trouble (rc);
+
+    return trouble == FILEIO_SHORTAGE ||
+           (trouble == FILEIO_DISK && !s->again);
+}
+
 static int rest_chunk (void *bulk)
 {
     return bulk_rest (bulk);
@@ -112,12 +120,21 @@ static void leave_out (const struct raw *r, const char *path, const char *why)
                        *path ? path : "all of it", why);
 }
 
-/* Whether a file's disk cannot read it.  It may be able to another time, so it
- * is waited for once.
- */
+/* What cannot be opened: tried another time, left out, or just removed. */
+static int pass_over (const struct raw *r, const char *path, int rc,
+                      struct err *err)
+{
+    if (seal_may_pass (r->s, rc))
+        return err_sys (err, -rc, "%s", *path ? path : r->s->what.path);
+    if (rc < 0 && rc != -ENOENT)
+        leave_out (r, path, strerror (-rc));
+    return 0;
+}
+
+/* Whether its disk cannot read a file, also not the second time. */
 static bool is_unreadable (const struct sealed *s, int rc)
 {
-    return s->again && (rc == -EIO || rc == -ESTALE || rc == -ETIMEDOUT);
+    return fileio_trouble (rc) == FILEIO_DISK && !seal_may_pass (s, rc);
 }
 
 static void drop_raw (struct sealed *s, const struct spool_new *item)
@@ -162,13 +179,10 @@ static int seal_file (const struct raw *r, int dirfd, const char *name,
         leave_out (r, path, "it has more files than are shipped");
         return 0;
     }
-    if ((fd = fileio_open_at (dirfd, name, NULL)) < 0) {
-        if (fd != -ENOENT)      // it was just removed
-            leave_out (r, path, strerror (-fd));
-        return 0;
-    }
+    if ((fd = fileio_open_at (dirfd, name, NULL)) < 0)
+        return pass_over (r, path, fd, err);
     if (fstat (fd, &st) < 0)
-        leave_out (r, path, strerror (errno));
+        rc = pass_over (r, path, -errno, err);
     else
         rc = hash_raw (r, fd, dirfd, name, path, &st, err);
     (void)close (fd);
@@ -192,8 +206,7 @@ static int seal_entry (const struct raw *r, int dirfd, const char *name,
     if (n < 0 || (size_t)n >= sizeof (path)) {
         leave_out (r, path, strerror (ENAMETOOLONG));
     } else if (fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-        if (errno != ENOENT)
-            leave_out (r, path, strerror (errno));
+        rc = pass_over (r, path, -errno, err);
     } else if (S_ISREG (st.st_mode)) {
         rc = seal_file (r, dirfd, name, path, err);
     } else if (S_ISDIR (st.st_mode) && depth == 0) {
@@ -212,16 +225,15 @@ static int seal_dir (const struct raw *r, int parent, const char *name,
     struct dirent *e;
 
     if (!dir) {
-        if (fd != -ENOENT)
-            leave_out (r, path, strerror (fd < 0 ? -fd : errno));
+        rc = pass_over (r, path, fd < 0 ? fd : -errno, err);
         if (fd >= 0)
             (void)close (fd);
-        return 0;
+        return rc;
     }
     while (rc == 0 && (e = fileio_next_entry (dir, &listed)))
         rc = seal_entry (r, dirfd (dir), e->d_name, path, depth, err);
     if (rc == 0 && listed < 0)
-        leave_out (r, path, strerror (-listed));
+        rc = pass_over (r, path, listed, err);
     (void)closedir (dir);
     return rc;
 }

@@ -19,6 +19,11 @@ int seal_rest (struct bulk *bulk, struct err *err);
 int seal_hash (int fd, struct spool_new *item, struct bulk *bulk,
                struct err *err);
 
+/* Whether a capture is to be sealed another time for this failure: want of
+ * descriptors or memory is of no file, a disk's trouble is waited for once.
+ */
+bool seal_may_pass (const struct sealed *s, int rc);
+
 /* Add the raw files of the capture.  Those that are left out are counted, with
  * the reason.
  */

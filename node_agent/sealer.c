@@ -80,6 +80,9 @@ static int write_rows (struct sealed *s, struct shipment_writer *w,
     rc = extract_capture (s->what.path, NULL, &sink, &c, err);
     if (c.rank == CAPTURE_NO_RANK && s->what.rank_hint >= 0)
         c.rank = s->what.rank_hint;
+    if (rc == 0 && seal_may_pass (s, c.hindered))
+        rc = c.reason[0] ? err_set (err, -c.hindered, "%s", c.reason)
+                         : err_sys (err, -c.hindered, "cannot read it");
     if (s->analysis[0])
         analyser_tell (&c, s->analysis, s->analysis_failed);
     s->rank = c.rank;
@@ -140,15 +143,15 @@ static bool is_whole (const struct sealed *s)
 }
 
 /* Hold on to the capture: the number of its inode is not used again meanwhile.
- * -1: nobody may look at it.
+ * -1: it cannot be held.
  */
 static int hold (const struct sealed *s, struct err *err)
 {
     int fd = open (s->what.path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
-    if (fd < 0 && errno != EACCES)
+    if (fd < 0 && (errno == ENOENT || seal_may_pass (s, -errno)))
         return err_sys (err, errno, "cannot open %s", s->what.path);
-    return fd;
+    return fd < 0 ? -1 : fd;
 }
 
 /* -ENOENT if it is not what is at its path any more: then neither all that was
@@ -160,15 +163,16 @@ static int check_place (const struct sealed *s, int held, struct err *err)
 
     if (held < 0)
         return 0;
-    errno = 0;
-    if (fstat (held, &was) < 0 ||
-        (lstat (s->what.path, &now) < 0 && errno != ENOENT))
-        return err_sys (err, errno, "cannot look at %s", s->what.path);
-    if (errno == ENOENT || was.st_dev != now.st_dev ||
-        was.st_ino != now.st_ino)
-        return err_set (err, ENOENT, "%s was moved, removed or exchanged while "
-                        "it was read", s->what.path);
-    return 0;
+    if (fstat (held, &was) < 0 || lstat (s->what.path, &now) < 0) {
+        if (errno != ENOENT)
+            return seal_may_pass (s, -errno)
+                       ? err_sys (err, errno, "cannot look at %s",
+                                  s->what.path) : 0;
+    } else if (was.st_dev == now.st_dev && was.st_ino == now.st_ino) {
+        return 0;
+    }
+    return err_set (err, ENOENT, "%s was moved, removed or exchanged while it "
+                    "was read", s->what.path);
 }
 
 static void seal_all (struct sealed *s, int fd, struct bulk *bulk, bool raw)

@@ -62,11 +62,13 @@ int sealer_create (struct loop *loop, struct bulk *bulk, bool raw,
                    struct sealer **ret, struct err *err);
 void sealer_destroy (struct sealer *s); // waits for the thread; NULL is fine
 
-/* Queue a settled capture; 'file' is what spool_file says of number 0.  A raw
- * file that its disk cannot read fails it all, unless it is tried 'again': then
- * that one is left out.  One that is not there any more at the end, or another
- * one, fails with -ENOENT, however much of it was read.  'analysis' becomes the reason of a capture that is raw
- * still; a failure that of a partial one, too.  0 or -ENOMEM.
+/* Queue a settled capture; 'file' is what spool_file says of number 0.  What
+ * its disk cannot read fails it all, unless it is tried 'again': then the rows
+ * are what could be read, and a raw file is left out.  Want of descriptors or
+ * memory fails it always.  One that is not there any more at the end, or
+ * another one, fails with -ENOENT, however much of it was read.  'analysis'
+ * becomes the reason of a capture that is raw still; a failure that of a
+ * partial one, too.  0 or -ENOMEM.
  */
 int sealer_add (struct sealer *s, const struct watch_settled *what,
                 uint64_t id, const char *file, bool again,

@@ -2,6 +2,7 @@
 #include "watch/watch.h"
 
 #include "base/clock.h"
+#include "base/fileio.h"
 #include "extract/extract.h"
 
 #include <errno.h>
@@ -33,6 +34,7 @@ struct tracked {
     int64_t looked_mono_ns;     // when it was looked at last
     int64_t newest_ns;          // latest mtime in it
     bool done_marker;
+    bool unmeasured;            // it could not be looked at the last time
     bool handed;                // this fingerprint has been handed on
     bool foreign;               // another job's: never handed on
 };
@@ -199,14 +201,27 @@ static bool waits (const struct tracked *t)
     return !t->handed && !t->foreign;
 }
 
+/* What cannot be looked at would be handed on as another version. */
+static bool is_ready (const struct tracked *t)
+{
+    return waits (t) && !t->unmeasured;
+}
+
 /* Look at a capture; its clock starts again if it has changed. */
-static void observe (struct tracked *t, int64_t mono_ns)
+static void observe (struct watch *w, struct tracked *t, int64_t mono_ns)
 {
     char fingerprint[WATCH_FINGERPRINT_MAX];
     struct extract_look look;
+    struct err why;
+    int rc = extract_measure (t->path, &look);
 
-    extract_measure (t->path, &look);
     t->looked_mono_ns = mono_ns;
+    t->unmeasured = fileio_trouble (rc) == FILEIO_SHORTAGE;
+    if (t->unmeasured) {
+        (void)err_sys (&why, -rc, "captures could not be looked at");
+        (void)note_problem (w, why.text);
+        return;
+    }
     (void)snprintf (fingerprint, sizeof (fingerprint),
                     "%" PRIu64 "/%" PRIu64 "/%" PRId64 "/%d",
                     look.tree_files, look.tree_bytes, look.newest_ns,
@@ -274,7 +289,7 @@ static int take_found (struct watch *w, struct dir *d,
         t->foreign = d->large && d->since_ns > 0 && w->foreign &&
                      w->foreign (w->foreign_arg, path);
         if (!t->foreign)
-            observe (t, mono_ns);
+            observe (w, t, mono_ns);
     }
     return rc;
 }
@@ -349,7 +364,7 @@ static void look_again (struct watch *w, int64_t mono_ns)
             continue;
         }
         if (!t->foreign && (w->look_at_all || is_due (t, mono_ns)))
-            observe (t, mono_ns);
+            observe (w, t, mono_ns);
         told += i < w->next_seen;
         w->items[kept++] = t;
     }
@@ -396,7 +411,7 @@ int watch_hand_on (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
         bool quiet = mono_ns - t->changed_mono_ns >= quiet_ns ||
                      wall_ns - t->newest_ns >= quiet_ns;
 
-        if (waits (t) && (quiet || t->done_marker))
+        if (is_ready (t) && (quiet || t->done_marker))
             rc = hand_on (t, true, fn, arg, err);
     }
     return rc;
@@ -407,7 +422,7 @@ int watch_flush (struct watch *w, watch_fn *fn, void *arg, struct err *err)
     int rc = 0;
 
     for (size_t i = 0; i < w->nitems && rc == 0; i++) {
-        if (waits (w->items[i]))
+        if (is_ready (w->items[i]))
             rc = hand_on (w->items[i], false, fn, arg, err);
     }
     return rc;

@@ -74,6 +74,7 @@ int watch_exclude (struct watch *w, const char *dir, const char *but,
  * forgotten: profilers remove those of warm-up steps.  One that was handed on
  * is looked at the more seldom the longer it has not changed, at least each 30 s
  * (and whenever this is called, if it is called more seldom).
+ * One that cannot be looked at for want of descriptors or memory waits.
  * 'quiet_ns' is how long a capture must be unchanged;
  * 'mono_ns' and 'wall_ns' are now.
  */

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define QUIET (60 * NS_PER_S)
 #define WALL (INT64_C (1) << 61)        // in 2043, after any date on this disk
@@ -362,6 +363,36 @@ static void test_large (void **state)
     assert_non_null (watch_next_problem (f->w));
 }
 
+/* What is told of a capture without descriptors is nothing: handed on, that
+ * would be a version of its own, and a capture of no rank.
+ */
+static void test_no_descriptors (void **state)
+{
+    struct fixture *f = *state;
+    struct found_list list = { .n = 0 };
+    struct rlimit was, none;
+    const char *problem;
+
+    put (f, "x_ascend_pt/FRAMEWORK/data", "1");
+    assert_int_equal (watch_add (f->w, f->dir, true, 0, -1, NULL), 0);
+    assert_int_equal (find_captures (f->dir, &list, NULL), 0);
+    assert_int_equal (getrlimit (RLIMIT_NOFILE, &was), 0);
+    none = was;
+    none.rlim_cur = 0;
+    assert_int_equal (setrlimit (RLIMIT_NOFILE, &none), 0);
+    assert_int_equal (watch_found (f->w, f->dir, &list, 0, NULL, 1, NULL), 0);
+    find_free (&list);
+    assert_int_equal (watch_scan (f->w, 0, 2, WALL, on_settled, f, NULL), 0);
+    assert_int_equal (watch_flush (f->w, on_settled, f, NULL), 0);
+    assert_int_equal (setrlimit (RLIMIT_NOFILE, &was), 0);
+    assert_int_equal (f->settled, 0);
+    assert_int_equal (watch_unsettled (f->w), 1);
+    assert_non_null (problem = watch_next_problem (f->w));
+    assert_non_null (strstr (problem, strerror (EMFILE)));
+    assert_int_equal (watch_scan (f->w, 0, 3, WALL, on_settled, f, NULL), 0);
+    assert_int_equal (f->settled, 1);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
@@ -370,7 +401,7 @@ int main (void)
         TEST (test_changed), TEST (test_look_seldom), TEST (test_since),
         TEST (test_absent), TEST (test_flush), TEST (test_refused),
         TEST (test_vanished), TEST (test_large), TEST (test_seen),
-        TEST (test_foreign),
+        TEST (test_foreign), TEST (test_no_descriptors),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* tests/unit/node_agent/test_sealer.c - captures sealed in a thread
  *
  * bulk_rest is this file's own: it counts, and tells when the agent ends.
- * fileio_pread_all, too: it fails for files of one size.
+ * fileio_pread_all, too: it fails for files of one size; and what opens files
+ * and directories: it fails for one name.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,6 +76,27 @@ int __wrap_fileio_pread_all (int fd, void *data, size_t size, off_t offset)
     return __real_fileio_pread_all (fd, data, size, offset);
 }
 
+static const char *bad_name;    // NULL: none; fails with 'bad_with'
+
+int __real_fileio_open_at (int dirfd, const char *name, struct err *err);
+int __wrap_fileio_open_at (int dirfd, const char *name, struct err *err);
+int __real_fileio_open_dir_at (int dirfd, const char *name, struct err *err);
+int __wrap_fileio_open_dir_at (int dirfd, const char *name, struct err *err);
+
+int __wrap_fileio_open_at (int dirfd, const char *name, struct err *err)
+{
+    return bad_name && strcmp (name, bad_name) == 0
+               ? err_sys (err, -bad_with, "cannot open %s", name)
+               : __real_fileio_open_at (dirfd, name, err);
+}
+
+int __wrap_fileio_open_dir_at (int dirfd, const char *name, struct err *err)
+{
+    return bad_name && strcmp (name, bad_name) == 0
+               ? err_sys (err, -bad_with, "cannot open %s", name)
+               : __real_fileio_open_dir_at (dirfd, name, err);
+}
+
 static void on_sealed (void *arg, struct sealed *s)
 {
     struct fixture *f = arg;
@@ -110,6 +132,7 @@ static int setup (void **state)
                                      f, &f->sealer, NULL), 0);
     rests = end_at = 0;
     bad_with = 0;
+    bad_name = NULL;
     *state = f;
     return 0;
 }
@@ -135,6 +158,14 @@ static void put (struct fixture *f, const char *name, off_t size)
     assert_true (fileio_join (path, sizeof (path), f->capture, name));
     assert_int_equal (fileio_replace (path, "", 0, 0600, NULL), 0);
     assert_int_equal (truncate (path, size), 0);
+}
+
+static const char *in (const struct fixture *f, const char *name)
+{
+    static char path[PATH_MAX];
+
+    assert_true (fileio_join (path, sizeof (path), f->capture, name));
+    return path;
 }
 
 static void timed_out (void *arg)
@@ -303,6 +334,45 @@ static void test_unreadable (void **state)
     assert_int_equal (f->skipped, 0);
 }
 
+/* Once it was sealed as it was read then, nobody would read it again: what has
+ * nothing to do with the capture must not make it a damaged one.
+ */
+static void test_waits (void **state)
+{
+    static const char *const names[] = { "ASCEND_PROFILER_OUTPUT",
+                                         "step_trace_time.csv", "analysis.db",
+                                         "profiler_info_0.json", "data",
+                                         "profiler_metadata.json" };
+    static const int waited[] = { -EIO, -ESTALE, -ETIMEDOUT };
+    static const int never[] = { -EMFILE, -ENFILE, -ENOMEM };
+    struct fixture *f = *state;
+
+    put (f, "data", 1);
+    put (f, "profiler_info_0.json", 1);
+    put (f, "profiler_metadata.json", 1);
+    assert_int_equal (fileio_mkdirs (in (f, names[0]), 0700, NULL), 0);
+    put (f, "ASCEND_PROFILER_OUTPUT/step_trace_time.csv", 1);
+    put (f, "ASCEND_PROFILER_OUTPUT/analysis.db", 1);
+    for (size_t n = 0; n < sizeof (names) / sizeof (names[0]); n++) {
+        bad_name = names[n];
+        for (int i = 0; i < 6; i++) {
+            bad_with = i < 3 ? waited[i] : never[i - 3];
+            f->again = false;
+            seal (f);
+            assert_int_equal (f->rc, bad_with);
+            assert_non_null (strstr (f->err.text, strerror (-bad_with)));
+            f->again = true;
+            seal (f);
+            assert_int_equal (f->rc, i < 3 ? 0 : bad_with);
+        }
+    }
+    // the file itself is another thing
+    bad_with = -EACCES;
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->skipped, 1);
+}
+
 /* As many files as before are not the same files: released, the one that was
  * left out would be lost.
  */
@@ -348,7 +418,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_rests_in_a_file), TEST (test_breaks_off),
         TEST (test_leaves_out_aloud), TEST (test_one_file),
-        TEST (test_moved),
+        TEST (test_moved), TEST (test_waits),
         TEST (test_unreadable), TEST (test_one_comes_one_is_left_out),
     };
 
