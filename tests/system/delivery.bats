@@ -30,7 +30,7 @@ once_paused_at ()
     make --ranks 1
     service
     c=$(basename "$(capture_of 0)")
-    once_paused_at profiler_info_0.json
+    once_paused_at communication.json
     mkdir job/sub
     mv "job/$c" job/sub/
     go_on
