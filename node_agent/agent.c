@@ -297,17 +297,6 @@ static void on_delivered (void *arg)
     agent_check_done (arg);
 }
 
-/* The next start is a wrapper's affair, in a run: to them this is a death. */
-static void on_failed (void *arg, const char *why)
-{
-    struct agent *a = arg;
-
-    log_text (LOG_LEVEL_ERROR, "ledger-damaged", "%s: it is set aside at the "
-              "next start", why);
-    spool_condemn (a->spool, why);
-    finish (a, EX_IOERR);
-}
-
 static void on_clock (void *arg, const struct clock_sync *c)
 {
     struct agent *a = arg;
@@ -332,6 +321,38 @@ static void on_signal (void *arg, int signo)
     finish (a, status_unless_all (a, EX_TEMPFAIL));
 }
 
+/* ---- the ledger is damaged ---- */
+
+static bool is_damaged (void *arg)
+{
+    const struct agent *a = arg;
+
+    return spool_damage (a->spool) != NULL;
+}
+
+static void end_damaged (void *arg)
+{
+    struct agent *a = arg;
+
+    loop_stop (a->loop, 0);     // say_damaged has the status
+}
+
+/* Whoever met it, and whatever the end was going to be.  The next start is a
+ * wrapper's affair, in a run: to them this is a death.
+ */
+static void say_damaged (struct agent *a)
+{
+    const char *why = a->spool ? spool_damage (a->spool) : NULL;
+
+    if (!why)
+        return;
+    log_text (LOG_LEVEL_ERROR, "ledger-damaged", "%s: it is set aside at the "
+              "next start", why);
+    a->status = EX_IOERR;
+}
+
+/* ---- start and end ---- */
+
 static int open_spool (struct agent *a, struct err *err)
 {
     char *dir = a->spool_dir;
@@ -344,7 +365,11 @@ static int open_spool (struct agent *a, struct err *err)
     if (n < 0 || (size_t)n >= size)
         return err_set (err, ENAMETOOLONG, "path is too long: %s",
                         a->opt->state);
-    return spool_open (dir, &a->spool, err);
+    if ((n = spool_open (dir, &a->spool, err)) < 0)
+        return n;
+    if (loop_add_source (a->loop, is_damaged, end_damaged, a) < 0)
+        return err_set (err, ENOMEM, "no memory for the spool");
+    return 0;
 }
 
 /* A run's own key is in a file of the run's directory for as long as it takes
@@ -380,7 +405,7 @@ static int start (struct agent *a, struct err *err)
 {
     const struct ship_events events = { on_welcome, on_stop, on_roll,
                                         on_refused, on_problem, on_delivered,
-                                        on_failed, on_clock, on_said, a };
+                                        on_clock, on_said, a };
     struct ship_identity who = { a->opt->job, a->host, a->key,
                                  a->opt->world_size,
                                  a->opt->key || a->opt->insecure
@@ -435,6 +460,17 @@ static void stop (struct agent *a)
     explicit_bzero (&a->security, sizeof (a->security));
 }
 
+static void run (struct agent *a)
+{
+    if (a->opt->run_dir || a->opt->once)
+        check_life (a);
+    agent_check_room (a);
+    agent_write_status (a);
+    agent_search (a);
+    agent_scan (a);
+    (void)loop_run (a->loop);
+}
+
 int agent_run (const struct agent_options *opt)
 {
     struct agent a = { .opt = opt, .listener = -1,
@@ -452,14 +488,9 @@ int agent_run (const struct agent_options *opt)
         log_text (LOG_LEVEL_ERROR, "start-failed", "%s", err.text);
         a.status = rc == -ENOKEY ? EX_CONFIG : EX_CANTCREAT;
     } else {
-        if (opt->run_dir || opt->once)
-            check_life (&a);
-        agent_check_room (&a);
-        agent_write_status (&a);
-        agent_search (&a);
-        agent_scan (&a);
-        (void)loop_run (a.loop);
+        run (&a);
     }
+    say_damaged (&a);
     stop (&a);
     return a.status;
 }

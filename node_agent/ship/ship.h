@@ -26,7 +26,6 @@ struct ship_events {
     void (*refused) (void *arg, enum refusal reason, const char *why);
     void (*problem) (void *arg, enum net_problem what, const char *text);
     void (*delivered) (void *arg);                      // spool is empty now
-    void (*failed) (void *arg, const char *why);        // the spool is: final
     void (*clock) (void *arg, const struct clock_sync *c);      // first known,
                                         // or it began or ceased to be off
     void (*said) (void *arg);   // what was said before ship_done has arrived

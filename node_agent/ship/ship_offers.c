@@ -34,14 +34,13 @@ struct offer *ship_find_offer (struct ship *s, uint64_t id)
     return NULL;
 }
 
-/* What it was to do is to be done later; a damaged ledger is the end. */
+/* What it was to do is to be done later; a damaged ledger is the end, of which
+ * the agent learns from spool_damage.
+ */
 void ship_spool_failed (struct ship *s, int rc, const struct err *err)
 {
-    if (rc == -EBADMSG) {
-        if (s->events.failed)
-            s->events.failed (s->events.arg, err->text);
+    if (rc == -EBADMSG)
         return;
-    }
     s->failing = true;
     (void)loop_add_timer (s->loop, SPOOL_NS, retry_spool, s);
     if (s->failure_ns > 0 && clock_mono_ns () - s->failure_ns < FAILURE_NS)

@@ -38,7 +38,7 @@ static uint64_t find (struct spool *s, const char *path,
     (void)sqlite3_bind_int (st, 4, (int)most);
     if (st && sqlite3_step (st) == SQLITE_ROW)
         id = (uint64_t)sqlite3_column_int64 (st, 0);
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     return id;
 }
 
@@ -112,13 +112,16 @@ int spool_find_vanished (struct spool *s,
         CAPTURE_IS_GOOD " ORDER BY id LIMIT 1", err);
     int rc = st ? spool_ledger_begin (s, err) : ledger_error (s, NULL);
     uint64_t id = 0;
+    int code;
 
     while (rc == 0) {
         char path[PATH_MAX], text[SPOOL_LOSS_MAX];
 
         (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
-        if (sqlite3_step (st) != SQLITE_ROW)
+        if ((code = sqlite3_step (st)) != SQLITE_ROW) {
+            rc = code == SQLITE_DONE ? 0 : ledger_error (s, err);
             break;
+        }
         id = (uint64_t)sqlite3_column_int64 (st, 0);
         (void)snprintf (path, sizeof (path), "%s",
                         (const char *)sqlite3_column_text (st, 1));
@@ -133,7 +136,7 @@ int spool_find_vanished (struct spool *s,
         if (rc == 0)
             fn (arg, path);
     }
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     if (rc < 0) {
         spool_ledger_rollback (s);
         return rc;
@@ -281,7 +284,7 @@ static int date_after_others (struct spool *s, uint64_t id, const char *name,
             later = ns - own + 1;
         }
     }
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     n = strlen (fingerprint);
     if (own > 0 && later > 0)
         (void)snprintf (fingerprint + n, FINGERPRINT_MAX - n, "+%d",
@@ -370,7 +373,7 @@ int spool_find_twin (struct spool *s, uint64_t id, char path[PATH_MAX],
         sqlite3_column_type (st, 0) != SQLITE_NULL)
         (void)snprintf (path, PATH_MAX, "%s",
                         (const char *)sqlite3_column_text (st, 0));
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     return code == SQLITE_ROW ? *path != '\0' : ledger_error (s, err);
 }
 
@@ -391,7 +394,7 @@ int capture_forget (struct spool *s, uint64_t id, char path[PATH_MAX],
     if (sqlite3_step (st) == SQLITE_ROW)
         (void)snprintf (path, PATH_MAX, "%s",
                         (const char *)sqlite3_column_text (st, 0));
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     // a damaged row keeps its wrong sum, so that it is never believed again
     if (!*path)
         return 0;

@@ -48,7 +48,7 @@ static bool integrity_is_ok (struct spool *s, char *text, size_t size)
         ok = said && strcmp (said, "ok") == 0;
         (void)snprintf (text, size, "%s", said ? said : "");
     }
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     return ok;
 }
 
@@ -123,7 +123,7 @@ static int check_rows (struct check *c, const char *sql, const char *what,
     }
     if (rc == 0 && code != SQLITE_DONE)
         rc = ledger_error (c->s, err);
-    spool_ledger_end (st);
+    spool_ledger_end (c->s, st);
     return rc;
 }
 
@@ -271,7 +271,7 @@ static bool is_known (struct spool *s, const char *name)
 
     db_bind_text (st, 1, name);
     known = st && sqlite3_step (st) == SQLITE_ROW;
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     return known;
 }
 

@@ -45,6 +45,8 @@ struct spool {
     spool_again_fn *again;
     void *again_arg;
     char set_aside[ERR_TEXT_MAX];
+    bool in_use;                // spool_open is done with it
+    char damage[ERR_TEXT_MAX];  // that was met; "" is none
 };
 
 /* ---- ledger.c ---- */
@@ -70,13 +72,25 @@ void spool_ledger_rollback (struct spool *s);
  */
 int ledger_error (struct spool *s, struct err *err);
 
+/* As ledger_error, for what SQLite does not know of: 'rc' and 'why'.  Damage is
+ * remembered for spool_damage by both, and where a statement is prepared and
+ * where it ends: so also of those whose failure nobody asks for.
+ */
+int ledger_fail (struct spool *s, int rc, const char *why, struct err *err);
+
+/* The next spool_open sets the ledger aside, whatever it looks like then. */
+void spool_condemn (struct spool *s, const char *why);
+
 /* A statement, to be ended; NULL after an error.  The same one may be given out
  * again once it has ended, and before it is first stepped: bind and step it
  * before preparing the next.  It lives as long as the connection.
  */
 sqlite3_stmt *spool_ledger_prepare (struct spool *s, const char *sql,
                                     struct err *err);
-void spool_ledger_end (sqlite3_stmt *st);           // NULL is fine
+void spool_ledger_end (struct spool *s, sqlite3_stmt *st);           // NULL is fine
+
+/* As db_int. */
+int64_t ledger_int (struct spool *s, const char *sql, int64_t fallback);
 
 /* Run and end: 0 or as ledger_error.  Takes the result of preparing. */
 int ledger_run (struct spool *s, sqlite3_stmt *st, struct err *err);

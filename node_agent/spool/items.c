@@ -85,7 +85,7 @@ int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
     int code, rc = FAULT ("agent.spool.next");
 
     if (rc < 0)
-        return err_set (err, -rc, "cannot read the ledger of %s", s->dir);
+        return ledger_fail (s, rc, "cannot read the ledger", err);
     if (!(st = spool_ledger_prepare (s, next_sql, err)))
         return ledger_error (s, NULL);
     (void)sqlite3_bind_int (st, 1, (int)kind);
@@ -93,7 +93,7 @@ int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
     code = sqlite3_step (st);
     if (code == SQLITE_ROW &&
         sqlite3_column_int64 (st, 0) <= (int64_t)id) {
-        rc = err_set (err, EBADMSG, "%s: an index is out of order", s->dir);
+        rc = ledger_fail (s, -EBADMSG, "an index is out of order", err);
     } else if (code == SQLITE_ROW) {    // else it would never end
         rc = 1;
         if ((*why = take_row (s, st, ret)))
@@ -103,7 +103,7 @@ int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
     } else if (code != SQLITE_DONE) {
         rc = ledger_error (s, err);
     }
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     return rc;
 }
 
@@ -144,7 +144,7 @@ int spool_hashes (struct spool *s, uint64_t id, uint64_t first,
             memcpy (out, sqlite3_column_blob (st, 0),
                     (size_t)n * DIGEST_SIZE);
     }
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     if (n <= 0 || n > SPOOL_SEGMENT)
         return err_set (err, EBADMSG, "the ledger's list of its chunks is "
                         "damaged");
@@ -213,7 +213,7 @@ static int find_row (struct spool *s, uint64_t id, struct row *r,
         r->number = (unsigned)sqlite3_column_int (st, 4);
         r->own = sqlite3_column_int (st, 5) != 0;
     }
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     if (code != SQLITE_ROW && code != SQLITE_DONE)
         return ledger_error (s, err);
     return code == SQLITE_ROW;
@@ -460,7 +460,7 @@ static int find_doubtful (struct spool *s, uint64_t *id, uint64_t *capture,
         *id = (uint64_t)sqlite3_column_int64 (st, 0);
         *capture = (uint64_t)sqlite3_column_int64 (st, 1);
     }
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     if (code != SQLITE_ROW && code != SQLITE_DONE)
         return ledger_error (s, err);
     return code == SQLITE_ROW;
@@ -510,7 +510,7 @@ bool spool_has_rank (struct spool *s, int64_t rank)
 
     (void)sqlite3_bind_int64 (st, 1, rank);
     has = st && sqlite3_step (st) == SQLITE_ROW;
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     return has;
 }
 

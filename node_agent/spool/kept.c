@@ -12,7 +12,7 @@ static int write_one (struct spool *s, sqlite3_stmt *st, const char *point,
     int rc = st ? spool_ledger_begin (s, err) : ledger_error (s, NULL);
 
     if (rc < 0) {
-        spool_ledger_end (st);
+        spool_ledger_end (s, st);
         return rc;
     }
     if ((rc = ledger_run (s, st, err)) < 0) {
@@ -50,7 +50,7 @@ int spool_each_said (struct spool *s,
     while ((code = sqlite3_step (st)) == SQLITE_ROW)
         fn (arg, sqlite3_column_int64 (st, 0),
             (const char *)sqlite3_column_text (st, 1));
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     return code == SQLITE_DONE ? 0 : ledger_error (s, err);
 }
 
@@ -91,6 +91,6 @@ bool spool_note (struct spool *s, const char *name, char *out, size_t size)
                         (const char *)sqlite3_column_text (st, 0));
         found = true;
     }
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     return found;
 }

@@ -87,15 +87,53 @@ static void row_sum (sqlite3_context *c, int n, sqlite3_value **v)
     buf_fini (&b);
 }
 
+/* ---- damage ---- */
+
+/* Our statements are right, and our tables were. */
+static bool is_damage (int code)
+{
+    return code == SQLITE_CORRUPT || code == SQLITE_NOTADB ||
+           code == SQLITE_ERROR || code == SQLITE_MISMATCH ||
+           code == SQLITE_CONSTRAINT || code == SQLITE_TOOBIG;
+}
+
+/* Whoever meets damage first says so: it is remembered, and a ledger that is in
+ * use is condemned.
+ */
+static void remember_damage (struct spool *s, const char *why)
+{
+    if (*s->damage)
+        return;
+    (void)snprintf (s->damage, sizeof (s->damage), "%.200s: %.300s", s->dir,
+                    why);
+    if (s->in_use)
+        spool_condemn (s, why);
+}
+
+int ledger_fail (struct spool *s, int rc, const char *why, struct err *err)
+{
+    if (rc == -EBADMSG)
+        remember_damage (s, why);
+    return err_sys (err, -rc, "%s: %s", s->dir, why);
+}
+
+/* The result of a statement, of which the caller may not say how it ended. */
+static void look_for_damage (struct spool *s, int code)
+{
+    if (is_damage (code & 0xff))
+        remember_damage (s, sqlite3_errmsg (s->db));
+}
+
 int ledger_error (struct spool *s, struct err *err)
 {
     int code = sqlite3_errcode (s->db);
     int rc = db_error (s->db, s->dir, err);
 
-    return code == SQLITE_CORRUPT || code == SQLITE_NOTADB ||
-           code == SQLITE_ERROR || code == SQLITE_MISMATCH ||
-           code == SQLITE_CONSTRAINT || code == SQLITE_TOOBIG ? -EBADMSG : rc;
+    look_for_damage (s, code);
+    return is_damage (code) ? -EBADMSG : rc;
 }
+
+/* ---- statements ---- */
 
 /* Parsing SQL would be a fifth of the agent's work: what has ended stays with
  * the connection, and is found there by its text.
@@ -111,14 +149,14 @@ sqlite3_stmt *spool_ledger_prepare (struct spool *s, const char *sql,
     }
     if (sqlite3_prepare_v3 (s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &st,
                             NULL) != SQLITE_OK)
-        (void)db_error (s->db, s->dir, err);
+        (void)ledger_error (s, err);
     return st;
 }
 
-void spool_ledger_end (sqlite3_stmt *st)
+void spool_ledger_end (struct spool *s, sqlite3_stmt *st)
 {
     if (st) {
-        (void)sqlite3_reset (st);
+        look_for_damage (s, sqlite3_reset (st));
         (void)sqlite3_clear_bindings (st);
     }
 }
@@ -131,8 +169,19 @@ int ledger_run (struct spool *s, sqlite3_stmt *st, struct err *err)
         return ledger_error (s, NULL);  // of preparing; 'err' has it
     while ((code = sqlite3_step (st)) == SQLITE_ROW)
         ;
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     return code == SQLITE_DONE ? 0 : ledger_error (s, err);
+}
+
+int64_t ledger_int (struct spool *s, const char *sql, int64_t fallback)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s, sql, NULL);
+    int64_t v = fallback;
+
+    if (st && sqlite3_step (st) == SQLITE_ROW)
+        v = sqlite3_column_int64 (st, 0);
+    spool_ledger_end (s, st);
+    return v;
 }
 
 /* ---- tallies ---- */
@@ -185,14 +234,14 @@ static int tally_read (struct spool *s, const char *sql, struct err *err)
         s->tally[kind][state].items = (uint64_t)sqlite3_column_int64 (st, 2);
         s->tally[kind][state].bytes = (uint64_t)sqlite3_column_int64 (st, 3);
     }
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     return code == SQLITE_DONE ? 0 : ledger_error (s, err);
 }
 
 int tally_load (struct spool *s, struct err *err)
 {
-    int64_t bad = db_int (s->db, "SELECT count(*) FROM tally WHERE sum IS "
-                          "NOT row_sum('t', kind, state, items, bytes)", 1);
+    int64_t bad = ledger_int (s, "SELECT count(*) FROM tally WHERE sum IS NOT "
+                              "row_sum('t', kind, state, items, bytes)", 1);
     int rc = bad ? tally_count (s, err)
                  : tally_read (s, "SELECT kind, state, items, bytes, 1 FROM "
                                   "tally", err);
@@ -240,8 +289,7 @@ int spool_ledger_commit (struct spool *s, const char *point, struct err *err)
     if (rc == 0)
         rc = tally_save (s, err);
     if (rc == 0 && (rc = FAULT (point)) < 0)
-        rc = err_sys (err, -rc, "cannot commit to %s/%s", s->dir,
-                      SPOOL_LEDGER);
+        rc = ledger_fail (s, rc, "cannot commit to the ledger", err);
     if (rc == 0 &&
         sqlite3_exec (s->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
         rc = ledger_error (s, err);

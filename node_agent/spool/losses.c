@@ -29,7 +29,7 @@ static bool is_superseded (struct spool *s, uint64_t capture)
 
     (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
     yes = st && sqlite3_step (st) == SQLITE_ROW;
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     return yes;
 }
 
@@ -58,7 +58,7 @@ int loss_left_out (struct spool *s, uint64_t capture, uint64_t n,
         path = (const char *)sqlite3_column_text (st, 0);
     (void)snprintf (text, sizeof (text), raw_text, (unsigned long long)n,
                     path ? path : "a capture", first);
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     return loss_write (s, capture, text, err);
 }
 
@@ -84,7 +84,7 @@ int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
     if (st && sqlite3_step (st) == SQLITE_ROW)
         (void)snprintf (first, sizeof (first), "%.200s: %.90s",
                         (const char *)sqlite3_column_text (st, 0), why);
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     return loss_left_out (s, capture, 1, first, err);
 }
 
@@ -122,6 +122,6 @@ int spool_each_lost (struct spool *s, spool_lost_fn *fn, void *arg,
             fn (arg, path ? path : "", again, text);
         n++;
     }
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     return code == SQLITE_DONE ? n : ledger_error (s, err);
 }

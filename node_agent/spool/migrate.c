@@ -47,7 +47,7 @@ static int64_t capture_of (struct spool *s, const char *name, int64_t rank,
     (void)sqlite3_bind_int64 (st, 2, rank);
     if (st && sqlite3_step (st) == SQLITE_ROW)
         id = sqlite3_column_int64 (st, 0);
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     if (id > 0)
         return id;
     st = spool_ledger_prepare (s,
@@ -144,7 +144,7 @@ static int take_items (struct spool *s, struct err *err)
         rc = take_item (s, st, err);
     if (rc == 0 && code != SQLITE_DONE)
         rc = ledger_error (s, err);
-    spool_ledger_end (st);
+    spool_ledger_end (s, st);
     return rc;
 }
 

@@ -14,27 +14,23 @@ int spool_add_release (struct spool *s, const char *path,
                        const struct buf *manifest, int64_t now_ns,
                        struct err *err)
 {
-    sqlite3_stmt *st = NULL;
+    sqlite3_stmt *st;
     int rc = FAULT ("agent.release.add");
 
     if (rc < 0)
         return err_sys (err, -rc, "cannot note the files of %s", path);
-    rc = db_prepare (spool_db (s), "INSERT OR REPLACE INTO release (path, "
-                     "first_item, last_item, sealed_ns, manifest, state, sum) "
-                     "SELECT ?1, a, b, ?3, ?4, ?5, row_sum('r', ?1, a, b, ?3, "
-                     "?4, ?5) FROM (SELECT max(id)-?2+1 AS a, max(id) AS b "
-                     "FROM item)", &st, err);
-    if (rc == 0) {
-        db_bind_text (st, 1, path);
-        (void)sqlite3_bind_int64 (st, 2, (int64_t)nitems);
-        (void)sqlite3_bind_int64 (st, 3, now_ns);
-        (void)sqlite3_bind_blob64 (st, 4, manifest->data, manifest->size,
-                                   SQLITE_STATIC);
-        (void)sqlite3_bind_int (st, 5, (int)kept);
-        rc = db_run (st, err);
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    st = spool_ledger_prepare (s,
+        "INSERT OR REPLACE INTO release (path, first_item, last_item, "
+        "sealed_ns, manifest, state, sum) SELECT ?1, a, b, ?3, ?4, ?5, "
+        "row_sum('r', ?1, a, b, ?3, ?4, ?5) FROM (SELECT max(id)-?2+1 AS a, "
+        "max(id) AS b FROM item)", err);
+    db_bind_text (st, 1, path);
+    (void)sqlite3_bind_int64 (st, 2, (int64_t)nitems);
+    (void)sqlite3_bind_int64 (st, 3, now_ns);
+    (void)sqlite3_bind_blob64 (st, 4, manifest->data, manifest->size,
+                               SQLITE_STATIC);
+    (void)sqlite3_bind_int (st, 5, (int)kept);
+    return ledger_run (s, st, err);
 }
 
 /* Every item that was sealed is there, is as it was entered, and durable. */
@@ -80,100 +76,88 @@ static int take_row (sqlite3_stmt *st, struct released *ret)
     return ret->manifest.failed ? -1 : 1;
 }
 
+/* Run and end: the row, if there is one. */
 static int step_row (struct spool *s, sqlite3_stmt *st, struct released *ret,
                      struct err *err)
 {
-    switch (sqlite3_step (st)) {
-    case SQLITE_ROW:
-        return take_row (st, ret) < 0
-                   ? err_set (err, ENOMEM, "no memory for a manifest") : 1;
-    case SQLITE_DONE:
-        return 0;
-    default:
-        return db_error (spool_db (s), "spool", err);
-    }
+    int code, rc = 0;
+
+    if (!st)
+        return ledger_error (s, NULL);
+    if ((code = sqlite3_step (st)) == SQLITE_ROW)
+        rc = take_row (st, ret) < 0
+                 ? err_set (err, ENOMEM, "no memory for a manifest") : 1;
+    else if (code != SQLITE_DONE)
+        rc = ledger_error (s, err);
+    spool_ledger_end (s, st);
+    return rc;
 }
 
 int spool_next_release (struct spool *s, enum release_state state, int64_t id,
                         int64_t before_ns, struct released *ret,
                         struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (spool_db (s), "SELECT id, path, sealed_ns, manifest, "
-                         "sum IS " RELEASE_SUM ("state") ", " ALL_DELIVERED
-                         ", CASE WHEN state IN (0, 5) THEN (" TWIN_OF (ITS_ID)
-                         ") END FROM release WHERE id=(" OLDEST ")", &st, err);
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT id, path, sealed_ns, manifest, sum IS " RELEASE_SUM ("state")
+        ", " ALL_DELIVERED ", CASE WHEN state IN (0, 5) THEN ("
+        TWIN_OF (ITS_ID) ") END FROM release WHERE id=(" OLDEST ")", err);
 
-    if (rc < 0)
-        return rc;
     (void)sqlite3_bind_int (st, 1, (int)state);
     (void)sqlite3_bind_int64 (st, 2, id);
     (void)sqlite3_bind_int64 (st, 3, before_ns);
-    rc = step_row (s, st, ret, err);
-    (void)sqlite3_finalize (st);
-    return rc;
+    return step_row (s, st, ret, err);
 }
 
 int spool_date_releases (struct spool *s, enum release_state kept,
                          int64_t now_ns, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT EXISTS (SELECT 1 FROM (SELECT sealed_ns FROM release WHERE "
+        "state=?1 ORDER BY id LIMIT " AHEAD ") WHERE sealed_ns>?2)", err);
     bool ahead;
-    int rc = db_prepare (spool_db (s), "SELECT EXISTS (SELECT 1 FROM (SELECT "
-                         "sealed_ns FROM release WHERE state=?1 ORDER BY id "
-                         "LIMIT " AHEAD ") WHERE sealed_ns>?2)", &st, err);
 
-    if (rc < 0)
-        return rc;
+    if (!st)
+        return ledger_error (s, NULL);
     (void)sqlite3_bind_int (st, 1, (int)kept);
     (void)sqlite3_bind_int64 (st, 2, now_ns);
     ahead = sqlite3_step (st) == SQLITE_ROW && sqlite3_column_int (st, 0);
-    (void)sqlite3_finalize (st);
+    spool_ledger_end (s, st);
     if (!ahead)
         return 0;
     // what is damaged stays so
-    if ((rc = db_prepare (spool_db (s), "UPDATE release SET sealed_ns=?2, sum="
-                          RELEASE_SUM_AT ("?2", "state") " WHERE state=?1 AND "
-                          "sealed_ns>?2 AND sum IS " RELEASE_SUM ("state"),
-                          &st, err)) < 0)
-        return rc;
+    st = spool_ledger_prepare (s,
+        "UPDATE release SET sealed_ns=?2, sum="
+        RELEASE_SUM_AT ("?2", "state") " WHERE state=?1 AND sealed_ns>?2 AND "
+        "sum IS " RELEASE_SUM ("state"), err);
     (void)sqlite3_bind_int (st, 1, (int)kept);
     (void)sqlite3_bind_int64 (st, 2, now_ns);
-    rc = db_run (st, err);
-    (void)sqlite3_finalize (st);
-    return rc;
+    return ledger_run (s, st, err);
 }
 
 int spool_set_release (struct spool *s, int64_t id, enum release_state state,
                        struct err *err)
 {
-    sqlite3_stmt *st = NULL;
+    sqlite3_stmt *st;
     int rc = FAULT ("agent.release.commit");
 
     if (rc < 0)
         return err_sys (err, -rc, "cannot note a release");
-    rc = db_prepare (spool_db (s), "UPDATE release SET state=?2, sum="
-                     RELEASE_SUM ("?2") " WHERE id=?1", &st, err);
-    if (rc == 0) {
-        (void)sqlite3_bind_int64 (st, 1, id);
-        (void)sqlite3_bind_int (st, 2, (int)state);
-        rc = db_run (st, err);
-    }
-    (void)sqlite3_finalize (st);
-    return rc;
+    st = spool_ledger_prepare (s, "UPDATE release SET state=?2, sum="
+                               RELEASE_SUM ("?2") " WHERE id=?1", err);
+    (void)sqlite3_bind_int64 (st, 1, id);
+    (void)sqlite3_bind_int (st, 2, (int)state);
+    return ledger_run (s, st, err);
 }
 
 bool spool_has_release (struct spool *s, const char *path)
 {
-    sqlite3_stmt *st = NULL;
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT 1 FROM release WHERE path=?1 AND state<>2", NULL);
     bool has;
 
-    if (db_prepare (spool_db (s), "SELECT 1 FROM release WHERE path=?1 AND "
-                    "state<>2", &st, NULL) < 0)
-        return false;
     db_bind_text (st, 1, path);
-    has = sqlite3_step (st) == SQLITE_ROW;
-    (void)sqlite3_finalize (st);
+    has = st && sqlite3_step (st) == SQLITE_ROW;
+    spool_ledger_end (s, st);
     return has;
 }
 
@@ -193,22 +177,20 @@ int spool_forget_release (struct spool *s, const char *path, struct err *err)
 
 int spool_drop_release (struct spool *s, int64_t id, struct err *err)
 {
-    return db_execf (spool_db (s), err, "DELETE FROM release WHERE id=%lld",
-                     (long long)id);
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "DELETE FROM release WHERE id=?1", err);
+
+    (void)sqlite3_bind_int64 (st, 1, id);
+    return ledger_run (s, st, err);
 }
 
 int spool_find_releasing (struct spool *s, const char *path,
                           struct released *ret, struct err *err)
 {
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (spool_db (s), "SELECT id, path, sealed_ns, manifest, "
-                         "sum IS " RELEASE_SUM ("state") ", 1, NULL FROM release "
-                         "WHERE path=?1 AND state IN (1, 4)", &st, err);
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT id, path, sealed_ns, manifest, sum IS " RELEASE_SUM ("state")
+        ", 1, NULL FROM release WHERE path=?1 AND state IN (1, 4)", err);
 
-    if (rc < 0)
-        return rc;
     db_bind_text (st, 1, path);
-    rc = step_row (s, st, ret, err);
-    (void)sqlite3_finalize (st);
-    return rc;
+    return step_row (s, st, ret, err);
 }

@@ -163,6 +163,7 @@ static int set_ledger_aside (struct spool *s, const char *why,
     memset (s->tally, 0, sizeof (s->tally));
     memset (s->saved, 0, sizeof (s->saved));
     s->made_dir = 0;
+    s->damage[0] = '\0';
     (void)snprintf (s->set_aside, sizeof (s->set_aside), "the ledger of %.200s "
                     "was damaged (%.200s) and is in quarantine: all captures "
                     "are read again", s->dir, why);
@@ -173,6 +174,11 @@ static int set_ledger_aside (struct spool *s, const char *why,
 const char *spool_set_aside (const struct spool *s)
 {
     return *s->set_aside ? s->set_aside : NULL;
+}
+
+const char *spool_damage (const struct spool *s)
+{
+    return *s->damage ? s->damage : NULL;
 }
 
 static void condemned_path (const struct spool *s, char out[PATH_MAX])
@@ -195,13 +201,13 @@ void spool_condemn (struct spool *s, const char *why)
  */
 static int undo_settled (struct spool *s, struct err *err)
 {
+    static const char next[] = "SELECT id FROM capture WHERE state<3 AND "
+        "state=2 LIMIT 1";
     int64_t id;
 
-    while ((id = db_int (s->db, "SELECT id FROM capture WHERE state<3 AND "
-                         "state=2 LIMIT 1", 0)) > 0) {
+    while ((id = ledger_int (s, next, 0)) > 0) {
         spool_unsettle (s, (uint64_t)id);
-        if (db_int (s->db, "SELECT id FROM capture WHERE state<3 AND state=2 "
-                    "LIMIT 1", 0) == id)
+        if (ledger_int (s, next, 0) == id)
             return err_set (err, EIO, "cannot write to the spool %s", s->dir);
     }
     return 0;
@@ -217,7 +223,7 @@ static int finish_durable (struct spool *s, struct err *err)
         " LIMIT 1";
 
     for (;;) {
-        uint64_t id = (uint64_t)db_int (s->db, next, 0);
+        uint64_t id = (uint64_t)ledger_int (s, next, 0);
         int rc;
 
         if (id == 0)
@@ -228,7 +234,7 @@ static int finish_durable (struct spool *s, struct err *err)
             (rc = spool_ledger_commit (s, "agent.spool.released.commit",
                                        err)) < 0)
             return rc;
-        if (db_int (s->db, next, 0) == (int64_t)id)
+        if (ledger_int (s, next, 0) == (int64_t)id)
             return err_set (err, EIO, "cannot remove files of the spool %s",
                             s->dir);
     }
@@ -280,7 +286,9 @@ static int recover (struct spool *s, struct err *err)
     rc = spool_ledger_open (s, err);
     if (rc == 0)
         rc = undo_settled (s, err);
-    return rc < 0 ? rc : finish_durable (s, err);
+    if (rc == 0)
+        rc = finish_durable (s, err);
+    return *s->damage ? err_set (err, EBADMSG, "%s", s->damage) : rc;
 }
 
 static int open_spool (struct spool *s, struct err *err)
@@ -298,10 +306,11 @@ static int open_spool (struct spool *s, struct err *err)
         return rc;
     rc = recover (s, &why);
     if (rc == -EBADMSG && (rc = set_ledger_aside (s, why.text, err)) == 0)
-        return recover (s, err);
+        rc = recover (s, &why);
     if (rc < 0)
         return err_set (err, -rc, "%s", why.text);
     remove_old_names (s);
+    s->in_use = true;
     return 0;
 }
 

@@ -9,7 +9,7 @@
  * Not for several threads; but files that spool_file names may be written by
  * any.  Unless said otherwise functions return 0 or a negative errno, and then
  * nothing has changed: -ENOSPC and -EIO of the disk, -EBADMSG when the ledger
- * is damaged (the next spool_open sets it aside and begins a new one).
+ * is damaged: see spool_damage.
  */
 #ifndef ROLLCALL_SPOOL_SPOOL_H
 #define ROLLCALL_SPOOL_SPOOL_H
@@ -74,10 +74,12 @@ void spool_close (struct spool *s);     // s may be NULL
 /* Why spool_open had to begin a new ledger, or NULL. */
 const char *spool_set_aside (const struct spool *s);
 
-/* The ledger turned out to be damaged (-EBADMSG) while in use: the next
- * spool_open sets it aside, whatever it looks like then.
+/* What damage of the ledger any function has met since spool_open, those that
+ * have no error to return included; NULL: none.  Then this spool is to be closed:
+ * the next spool_open sets the ledger aside, whatever it looks like then, and
+ * begins a new one.
  */
-void spool_condemn (struct spool *s, const char *why);
+const char *spool_damage (const struct spool *s);
 
 /* Called when a capture is to be sealed again because what was sealed of it is
  * damaged; 'why' names the file.  An empty path: nobody knows which capture,

@@ -7,6 +7,7 @@
 
 #include "guard/manifest.h"
 #include "guard/release.h"
+#include "spool/inside.h"
 #include "spool/releases.h"
 
 #include <fcntl.h>
