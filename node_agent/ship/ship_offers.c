@@ -144,8 +144,9 @@ void ship_commit_acks (void *arg)
 {
     struct ship *s = arg;
     uint64_t ids[OFFERS_MAX];
+    struct err err = { "" };
     size_t n = 0;
-    bool failed;
+    int rc;
 
     for (size_t i = 0; i < OFFERS_MAX; i++) {
         if (s->offers[i].used && s->offers[i].durable)
@@ -153,14 +154,16 @@ void ship_commit_acks (void *arg)
     }
     if (n == 0)
         return;
-    if ((failed = spool_durable (s->spool, ids, n, NULL) < 0))
+    if ((rc = spool_durable (s->spool, ids, n, &err)) < 0) {
         counter_add (COUNTER_COMMITS_FAILED, 1);
+        ship_spool_failed (s, rc, &err);
+    }
     for (size_t i = 0; i < OFFERS_MAX; i++) {
         struct offer *o = &s->offers[i];
 
         if (!o->used || !o->durable)
             continue;
-        if (failed)             // offered again, acknowledged again
+        if (rc < 0)             // offered again, acknowledged again
             o->durable = false;
         else
             offer_end (o);

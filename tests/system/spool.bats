@@ -250,6 +250,23 @@ damage_page ()
     stop_service
 }
 
+# Needs the build with fault points.  Silently, it would offer them for ever.
+@test "ACKs that cannot be written down: it says so, and tries again" {
+    grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
+    make --ranks 2
+    service
+    ROLLCALL_FAULT=agent.spool.durable.commit:1:eio run agent --once job
+    expect_status 0
+    shows "event=spool-failed" "Input/output error" "tried again"
+    rm -r spool
+    ROLLCALL_FAULT=agent.spool.durable.commit:1:damaged run agent --once job
+    expect_status 74
+    run agent --once job
+    expect_status 0
+    shows "is in quarantine"
+    stop_service
+}
+
 # Forgotten, it would be open for ever: --once would not end.
 @test "what cannot be set aside is tried again, and holds up nothing" {
     make
