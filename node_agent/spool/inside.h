@@ -167,6 +167,11 @@ int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
 int item_set (struct spool *s, uint64_t id, enum spool_state state,
               const char *why, struct err *err);
 
+/* Remove the file of a durable item from the spool; that it is released is
+ * advice.  What cannot be removed stays durable.
+ */
+void item_release (struct spool *s, uint64_t id);
+
 /* What 'advice' says, within a transaction. */
 int item_advise (struct spool *s, struct err *err);
 

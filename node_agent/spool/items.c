@@ -306,8 +306,7 @@ void spool_transferring (struct spool *s, uint64_t id, uint64_t offset)
 
 /* ---- the ends ---- */
 
-/* Remove an item's file from the spool and say so. */
-static void release (struct spool *s, uint64_t id)
+void item_release (struct spool *s, uint64_t id)
 {
     char path[PATH_MAX];
     struct row r;
@@ -340,7 +339,7 @@ int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
         return rc;
     counter_add (COUNTER_ITEMS_DURABLE, n);
     for (size_t i = 0; i < n; i++)
-        release (s, ids[i]);
+        item_release (s, ids[i]);
     return 0;
 }
 

@@ -213,31 +213,38 @@ static int undo_settled (struct spool *s, struct err *err)
     return 0;
 }
 
-/* Files of items that were acknowledged just before the end.  A row that only
- * seems to say so keeps its wrong sum.
+/* The first item after 'id' that is durable and not released; 0: none. */
+static uint64_t next_durable (struct spool *s, uint64_t id)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT id FROM item INDEXED BY item_durable WHERE state=6 AND id>?1 "
+        "AND sum IS " ITEM_SUM ("state", "at", "why") " ORDER BY id LIMIT 1",
+        NULL);
+    uint64_t next = 0;
+
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
+    if (st && sqlite3_step (st) == SQLITE_ROW)
+        next = (uint64_t)sqlite3_column_int64 (st, 0);
+    spool_ledger_end (s, st);
+    return next > id ? next : 0;        // else an index is out of order
+}
+
+/* Files of items that were acknowledged just before the end; one that cannot
+ * be removed now is left for the next start.  A row that only seems to say so
+ * keeps its wrong sum.
  */
 static int finish_durable (struct spool *s, struct err *err)
 {
-    static const char next[] = "SELECT id FROM item INDEXED BY item_durable "
-        "WHERE state=6 AND sum IS " ITEM_SUM ("state", "at", "why")
-        " LIMIT 1";
+    uint64_t id = 0;
+    int rc;
 
-    for (;;) {
-        uint64_t id = (uint64_t)ledger_int (s, next, 0);
-        int rc;
-
-        if (id == 0)
-            return 0;
-        // released with the commit, since it is advice by then
-        if ((rc = spool_durable (s, &id, 1, err)) < 0 ||
-            (rc = spool_ledger_begin (s, err)) < 0 ||
-            (rc = spool_ledger_commit (s, "agent.spool.released.commit",
-                                       err)) < 0)
-            return rc;
-        if (ledger_int (s, next, 0) == (int64_t)id)
-            return err_set (err, EIO, "cannot remove files of the spool %s",
-                            s->dir);
-    }
+    while ((id = next_durable (s, id)) > 0)
+        item_release (s, id);
+    if (s->nadvice == 0)
+        return 0;
+    rc = spool_ledger_begin (s, err);
+    return rc < 0 ? rc : spool_ledger_commit (s, "agent.spool.released.commit",
+                                              err);
 }
 
 /* What a migration from version 1 has linked to new names. */

@@ -437,6 +437,37 @@ static void test_kept (void **state)
     assert_false (spool_note (f->s, "other", text, sizeof (text)));
 }
 
+/* A file of a delivered item that nothing can remove (here: a directory) is
+ * left where it is; the next start neither refuses, nor forgets those behind it.
+ */
+static void test_stays (void **state)
+{
+    struct fixture *f = *state;
+    char path[2][PATH_MAX];
+    struct spool_item got = { .id = 0 };
+
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t id = spool_put (f, i ? f->raw : "/b", "v1", "rows", NULL,
+                                 false);
+
+        spool_path_of (f, id, 0, path[i]);
+        assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &got, NULL), 1);
+        assert_int_equal (unlink (path[i]), 0);
+        assert_int_equal (mkdir (path[i], 0700), 0);
+        assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
+    }
+    assert_int_equal (spool_tally (f->s, ITEM_ROWS, SPOOL_DURABLE).items, 2);
+    assert_int_equal (rmdir (path[1]), 0);
+    spool_reopen (f);
+    assert_null (spool_set_aside (f->s));
+    assert_int_equal (spool_tally (f->s, ITEM_ROWS, SPOOL_DURABLE).items, 1);
+    assert_int_equal (spool_tally (f->s, ITEM_ROWS, SPOOL_RELEASED).items, 1);
+    assert_int_equal (access (path[0], F_OK), 0);
+    assert_int_equal (rmdir (path[0]), 0);
+    spool_reopen (f);
+    assert_int_equal (spool_tally (f->s, ITEM_ROWS, SPOOL_DURABLE).items, 0);
+}
+
 /* Two agents on one spool would give one number to two items. */
 static void test_locked (void **state)
 {
@@ -460,7 +491,8 @@ int main (void)
         TEST (test_missing), TEST (test_left_behind), TEST (test_vanished),
         TEST (test_lost), TEST (test_lost_raw),
         TEST (test_lost_older),
-        TEST (test_hashes), TEST (test_kept), TEST (test_locked),
+        TEST (test_hashes), TEST (test_kept), TEST (test_stays),
+        TEST (test_locked),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
