@@ -33,7 +33,8 @@ static int note_seen (struct agent *a, struct err *err)
             if (!(paths[n] = watch_next_seen (a->watch)))
                 break;
         }
-        rc = spool_seen (a->spool, paths, n, err);
+        if ((rc = spool_seen (a->spool, paths, n, err)) < 0)
+            watch_see_again (a->watch);
     } while (rc == 0 && n == SEEN_BATCH);
     return rc;
 }

@@ -465,6 +465,11 @@ void watch_again (struct watch *w, const char *path)
     }
 }
 
+void watch_see_again (struct watch *w)
+{
+    w->next_seen = 0;
+}
+
 const char *watch_next_seen (struct watch *w)
 {
     while (w->next_seen < w->nitems) {

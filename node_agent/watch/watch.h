@@ -113,8 +113,11 @@ size_t watch_count_older (const struct watch *w);
 /* Hand this capture on again though it has not changed; NULL: all of them. */
 void watch_again (struct watch *w, const char *path);
 
-/* A capture that was seen for the first time, each once; NULL: no more now. */
+/* A capture that was seen for the first time, each once; NULL: no more now.
+ * All of them once more.
+ */
 const char *watch_next_seen (struct watch *w);
+void watch_see_again (struct watch *w);
 
 /* A directory of a problem that was met, in words, each once; NULL: no more. */
 const char *watch_next_problem (struct watch *w);

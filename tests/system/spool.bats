@@ -250,6 +250,25 @@ damage_page ()
     stop_service
 }
 
+# Needs the build with fault points (preset faults).
+@test "what was seen and could not be written down is, with the next search" {
+    grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
+    make --ranks 1
+    choose_port
+    ROLLCALL_FAULT=agent.spool.seen.commit:1:enospc \
+        watching --quiet-period 1h job
+    eventually grep -qas "$(basename "$(capture_of 0)")" \
+        spool/spool-j/ledger.db-wal
+    ends_with 75
+    grep -q "event=ledger .*No space left" agent.log
+    rm -r job/*_ascend_pt
+    service
+    run agent --once job
+    expect_status 1
+    shows "vanished before it was read"
+    stop_service
+}
+
 # Needs the build with fault points.  Silently, it would offer them for ever.
 @test "ACKs that cannot be written down: it says so, and tries again" {
     grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"

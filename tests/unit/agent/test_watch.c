@@ -291,6 +291,10 @@ static void test_seen (void **state)
     assert_int_equal (scan_at (f, 2, 0), 0);
     assert_non_null (strstr (watch_next_seen (f->w), "c_ascend_pt"));
     assert_null (watch_next_seen (f->w));
+    watch_see_again (f->w);     // it could not be written down
+    assert_non_null (strstr (watch_next_seen (f->w), "b_ascend_pt"));
+    assert_non_null (strstr (watch_next_seen (f->w), "c_ascend_pt"));
+    assert_null (watch_next_seen (f->w));
 }
 
 static bool say_foreign (void *arg, const char *path)
