@@ -462,13 +462,19 @@ static void stop (struct agent *a)
 
 static void run (struct agent *a)
 {
+    int rc;
+
     if (a->opt->run_dir || a->opt->once)
         check_life (a);
     agent_check_room (a);
     agent_write_status (a);
     agent_search (a);
     agent_scan (a);
-    (void)loop_run (a->loop);
+    if ((rc = loop_run (a->loop)) == 0)
+        return;
+    log_text (LOG_LEVEL_ERROR, "ending", "cannot wait for anything: %s",
+              strerror (-rc));
+    a->status = EX_OSERR;
 }
 
 int agent_run (const struct agent_options *opt)

@@ -286,6 +286,19 @@ damage_page ()
     stop_service
 }
 
+# Else who starts it would take it for done.
+@test "an agent that cannot wait for anything ends with 71" {
+    make --ranks 1
+    choose_port
+    watching --quiet-period 1h job
+    eventually test -e spool/spool-j/ledger.db
+    prlimit --pid "$watcher" --nofile=2:2
+    over () { ! kill -0 "$watcher" 2>/dev/null; }
+    eventually over
+    ends_with 71
+    grep -q "event=ending.*cannot wait" agent.log
+}
+
 # Forgotten, it would be open for ever: --once would not end.
 @test "what cannot be set aside is tried again, and holds up nothing" {
     make
