@@ -131,6 +131,28 @@ static void on_vanished (void *arg, const char *path)
                 "before it was read", a->host, path);
 }
 
+void agent_lose_capture (struct agent *a, const char *path)
+{
+    struct err err = { "" };
+    int rc = spool_vanished (a->spool, path, &err);
+
+    if (rc > 0)
+        on_vanished (a, path);
+    else if (rc < 0)            // the next start will find it
+        log_text (LOG_LEVEL_ERROR, "ledger", "%s", err.text);
+    agent_forget_unsealed (a, path);
+}
+
+void agent_lose_gone (struct agent *a)
+{
+    char *path;
+
+    while ((path = watch_next_gone (a->watch))) {
+        agent_lose_capture (a, path);
+        free (path);
+    }
+}
+
 int agent_recall_captures (struct agent *a, struct err *err)
 {
     const char *why = spool_set_aside (a->spool);

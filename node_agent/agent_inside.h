@@ -173,6 +173,12 @@ void agent_close_captures (struct agent *a);    // waits for the thread
  */
 int agent_recall_captures (struct agent *a, struct err *err);
 
+/* A capture is not there any more, and was not read: note it as vanished.  The
+ * second: all that the watch says so of.
+ */
+void agent_lose_capture (struct agent *a, const char *path);
+void agent_lose_gone (struct agent *a);
+
 /* Say how many captures are not released that a former life has delivered, of
  * those that have settled since this was called before.
  */
@@ -239,6 +245,7 @@ bool agent_seals_again (const struct agent *a);
  */
 void agent_explain_captures (struct agent *a);
 bool agent_is_unsealed (struct agent *a, const char *path);
+void agent_forget_unsealed (struct agent *a, const char *path);
 const char *agent_why_unsealed (const struct agent *a, const char *dir);
 size_t agent_count_unsealed (const struct agent *a);
 

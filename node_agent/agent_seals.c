@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SEAL_AGAIN_NS (10 * NS_PER_S)   // after a failure, a full disk say
 
@@ -49,15 +50,21 @@ static void forget_unsealed (struct unsealed **at)
     free (u);
 }
 
-/* A disk that was full may have room now. */
+/* A disk that was full may have room now.  What is gone is not waited for. */
 static void seal_again (void *arg)
 {
     struct agent *a = arg;
+    struct unsealed *next;
 
-    for (struct unsealed *u = a->unsealed; u; u = u->next) {
+    for (struct unsealed *u = a->unsealed; u; u = next) {
+        next = u->next;
         u->again = true;
-        watch_again (a->watch, u->path);
+        if (access (u->path, F_OK) < 0 && errno == ENOENT)
+            agent_lose_capture (a, u->path);    // and 'u' with it
+        else
+            watch_again (a->watch, u->path);
     }
+    agent_check_done (a);
 }
 
 bool agent_seals_again (const struct agent *a)
@@ -99,6 +106,11 @@ static void keep_unsealed (struct agent *a, const struct sealed *s)
         return;
     }
     (void)loop_add_timer (a->loop, SEAL_AGAIN_NS, seal_again, a);
+}
+
+void agent_forget_unsealed (struct agent *a, const char *path)
+{
+    forget_unsealed (unsealed_at (a, path));
 }
 
 bool agent_is_unsealed (struct agent *a, const char *path)

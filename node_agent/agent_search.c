@@ -133,6 +133,7 @@ void agent_scan (void *arg)
     agent_tell_kept (a);
     if (note_seen (a, &err) < 0)
         log_failure (a, "ledger", &err);
+    agent_lose_gone (a);
     agent_give_way (a);
     report_problems (a);
     if (a->opt->run_dir && !a->opt->no_roll)

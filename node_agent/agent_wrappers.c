@@ -90,18 +90,49 @@ static void say_no_capture (struct agent *a, const struct local_rank *r,
                         "began, and that are left out: %zu)", older);
 }
 
+struct loss {                   // of a capture below 'dir'
+    const char *dir;
+    char text[SPOOL_LOSS_MAX];
+};
+
+static void take_loss (void *arg, const char *path, bool again,
+                       const char *text)
+{
+    struct loss *l = arg;
+    size_t n = strlen (l->dir);
+
+    (void)again;
+    if (strncmp (path, l->dir, n) == 0 && path[n] == '/')
+        (void)snprintf (l->text, sizeof (l->text), "%s", text);
+}
+
+/* Why a capture of this rank is not delivered, or will not be; "". */
+static void find_loss (struct agent *a, const struct local_rank *r,
+                       struct loss *ret)
+{
+    const char *unsealed;
+
+    *ret = (struct loss){ .dir = r->capture_dir };
+    if (!ret->dir)
+        return;
+    if ((unsealed = agent_why_unsealed (a, ret->dir)))
+        (void)snprintf (ret->text, sizeof (ret->text), "%s", unsealed);
+    else
+        (void)spool_each_lost (a->spool, take_loss, ret, NULL);
+}
+
 static void explain_rank (struct agent *a, struct local_rank *r)
 {
-    const char *unsealed = r->capture_dir
-                               ? agent_why_unsealed (a, r->capture_dir) : NULL;
     char text[MESSAGE_TEXT_MAX];
+    struct loss loss;
 
+    find_loss (a, r, &loss);
     if (spool_has_rank (a->spool, r->rank))
         (void)snprintf (text, sizeof (text), "%s", r->text);
-    else if (unsealed)
+    else if (loss.text[0])
         (void)snprintf (text, sizeof (text), "%.500s%sits capture was not "
                         "delivered: %.400s", r->text, r->text[0] ? "; " : "",
-                        unsealed);
+                        loss.text);
     else if (a->held && r->capture_dir &&
              watch_count_below (a->watch, r->capture_dir) > 0)
         (void)snprintf (text, sizeof (text), "%.500s%sits capture waits on "

@@ -103,6 +103,38 @@ int spool_seen (struct spool *s, const char *const *paths, size_t n,
     return spool_ledger_commit (s, "agent.spool.seen.commit", err);
 }
 
+/* In a transaction. */
+static int vanish (struct spool *s, uint64_t id, const char *path,
+                   struct err *err)
+{
+    char text[SPOOL_LOSS_MAX];
+    int rc;
+
+    (void)snprintf (text, sizeof (text), "%.600s vanished before it was read",
+                    path);
+    rc = update (s, id, "", SPOOL_VANISHED, err);
+    return rc < 0 ? rc : loss_write (s, id, text, err);
+}
+
+int spool_vanished (struct spool *s, const char *path, struct err *err)
+{
+    uint64_t id = find (s, path, "", SPOOL_SEEN, SPOOL_SEEN);
+    int rc;
+
+    if (id == 0 && find (s, path, NULL, SPOOL_SEEN, SPOOL_RELEASED) > 0)
+        return 0;
+    if ((rc = spool_ledger_begin (s, err)) < 0)
+        return rc;
+    if ((rc = see (s, path, &id, err)) == 0)
+        rc = vanish (s, id, path, err);
+    if (rc < 0) {
+        spool_ledger_rollback (s);
+        return rc;
+    }
+    rc = spool_ledger_commit (s, "agent.spool.vanished.commit", err);
+    return rc < 0 ? rc : 1;
+}
+
 int spool_find_vanished (struct spool *s,
                          void (*fn) (void *arg, const char *capture_path),
                          void *arg, struct err *err)
@@ -115,7 +147,7 @@ int spool_find_vanished (struct spool *s,
     int code;
 
     while (rc == 0) {
-        char path[PATH_MAX], text[SPOOL_LOSS_MAX];
+        char path[PATH_MAX];
 
         (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
         if ((code = sqlite3_step (st)) != SQLITE_ROW) {
@@ -128,12 +160,7 @@ int spool_find_vanished (struct spool *s,
         (void)sqlite3_reset (st);
         if (access (path, F_OK) == 0 || errno != ENOENT)
             continue;
-        (void)snprintf (text, sizeof (text), "%.600s vanished before it was "
-                        "read", path);
-        rc = update (s, id, "", SPOOL_VANISHED, err);
-        if (rc == 0)
-            rc = loss_write (s, id, text, err);
-        if (rc == 0)
+        if ((rc = vanish (s, id, path, err)) == 0)
             fn (arg, path);
     }
     spool_ledger_end (s, st);

@@ -102,6 +102,12 @@ int spool_find_vanished (struct spool *s,
                          void (*fn) (void *arg, const char *capture_path),
                          void *arg, struct err *err);
 
+/* This capture is not there any more: 1, it was only seen, and is vanished now;
+ * 0, it was read, or is being read; or negative.
+ */
+int spool_vanished (struct spool *s, const char *capture_path,
+                    struct err *err);
+
 /* Whether this version of a capture has been sealed before. */
 bool spool_knows (struct spool *s, const char *capture_path,
                   const char *fingerprint);

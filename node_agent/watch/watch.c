@@ -37,6 +37,8 @@ struct tracked {
     bool unmeasured;            // it could not be looked at the last time
     bool handed;                // this fingerprint has been handed on
     bool foreign;               // another job's: never handed on
+    bool ripe;                  // its profiler was done with it, or it settled
+    struct tracked *next;       // of those that are gone
 };
 
 struct watch {
@@ -45,6 +47,7 @@ struct watch {
     struct tracked **items;     // in the order in which they were found
     size_t nitems, next_seen;   // those before it have been told
     void *by_path;              // the same, for tsearch(3)
+    struct tracked *gone;       // were not handed on, to be told
     bool look_at_all;
     char **problems;
     size_t nproblems, next_problem;
@@ -65,11 +68,29 @@ static int by_path (const void *a, const void *b)
     return strcmp (x->path, y->path);
 }
 
+static void free_tracked (struct tracked *t)
+{
+    free ((char *)t->path);
+    free (t);
+}
+
 static void forget (struct watch *w, struct tracked *t)
 {
     (void)tdelete (t, &w->by_path, by_path);
-    free ((char *)t->path);
+    free_tracked (t);
+}
+
+char *watch_next_gone (struct watch *w)
+{
+    struct tracked *t = w->gone;
+    char *path;
+
+    if (!t)
+        return NULL;
+    path = (char *)t->path;
+    w->gone = t->next;
     free (t);
+    return path;
 }
 
 void watch_destroy (struct watch *w)
@@ -80,6 +101,8 @@ void watch_destroy (struct watch *w)
         free (w->dirs[i].path);
     for (size_t i = 0; i < w->nitems; i++)
         forget (w, w->items[i]);
+    while (w->gone)
+        free (watch_next_gone (w));
     for (size_t i = 0; i < w->nproblems; i++)
         free (w->problems[i]);
     free (w->excluded);
@@ -235,6 +258,30 @@ static void observe (struct watch *w, struct tracked *t, int64_t mono_ns)
     t->handed = false;
 }
 
+/* Whether its profiler was done with it: one that is stopped before removes
+ * what it has written.
+ */
+static bool is_collected (const char *path)
+{
+    struct extract_look look;
+    struct capture c;
+    bool collected;
+
+    capture_init (&c);
+    collected = extract_glance (path, &c, &look, NULL) == 0 &&
+                c.state != CAPTURE_COLLECTING && c.state != CAPTURE_FAILED;
+    capture_fini (&c);
+    return collected;
+}
+
+/* Look at one that may be new; those that were handed on are known well. */
+static void look_at (struct watch *w, struct tracked *t, int64_t mono_ns)
+{
+    observe (w, t, mono_ns);
+    if (!t->ripe && t->changed_mono_ns == mono_ns)
+        t->ripe = is_collected (t->path);
+}
+
 int64_t watch_newest_ns (const char *fingerprint)
 {
     const char *plus = strchr (fingerprint, '+');
@@ -289,7 +336,7 @@ static int take_found (struct watch *w, struct dir *d,
         t->foreign = d->large && d->since_ns > 0 && w->foreign &&
                      w->foreign (w->foreign_arg, path);
         if (!t->foreign)
-            observe (w, t, mono_ns);
+            look_at (w, t, mono_ns);
     }
     return rc;
 }
@@ -350,6 +397,20 @@ static bool is_due (const struct tracked *t, int64_t mono_ns)
     return waits (t) || mono_ns - t->looked_mono_ns >= again_ns;
 }
 
+/* It is not there any more. */
+static void lose (struct watch *w, struct tracked *t)
+{
+    bool loss = waits (t) && t->ripe;
+
+    if (!loss) {
+        forget (w, t);
+        return;
+    }
+    (void)tdelete (t, &w->by_path, by_path);
+    t->next = w->gone;
+    w->gone = t;
+}
+
 /* Look again at what is known; forget what is not there any more. */
 static void look_again (struct watch *w, int64_t mono_ns)
 {
@@ -360,11 +421,11 @@ static void look_again (struct watch *w, int64_t mono_ns)
         struct stat st;
 
         if (lstat (t->path, &st) < 0 && errno == ENOENT) {
-            forget (w, t);
+            lose (w, t);
             continue;
         }
         if (!t->foreign && (w->look_at_all || is_due (t, mono_ns)))
-            observe (w, t, mono_ns);
+            look_at (w, t, mono_ns);
         told += i < w->next_seen;
         w->items[kept++] = t;
     }
@@ -381,6 +442,7 @@ static int hand_on (struct tracked *t, bool finished, watch_fn *fn, void *arg,
     int rc;
 
     memcpy (s.fingerprint, t->fingerprint, sizeof (s.fingerprint));
+    t->ripe = true;
     if ((rc = fn (arg, &s, err)) == 0)
         t->handed = true;
     return rc;

@@ -71,7 +71,8 @@ int watch_exclude (struct watch *w, const char *dir, const char *but,
 
 /* Search the directories that are not large, look again at the captures that are
  * known, and hand on what is settled.  One that is not there any more is
- * forgotten: profilers remove those of warm-up steps.  One that was handed on
+ * forgotten: profilers remove those of warm-up steps; what is lost with it is
+ * told by watch_next_gone.  One that was handed on
  * is looked at the more seldom the longer it has not changed, at least each 30 s
  * (and whenever this is called, if it is called more seldom).
  * One that cannot be looked at for want of descriptors or memory waits.
@@ -118,6 +119,12 @@ void watch_again (struct watch *w, const char *path);
  */
 const char *watch_next_seen (struct watch *w);
 void watch_see_again (struct watch *w);
+
+/* The path of a capture that is not there any more, each once, of those that
+ * waited to be handed on: its profiler was done with it, or it had settled and
+ * was refused.  Malloced, the caller's; NULL: no more now.
+ */
+char *watch_next_gone (struct watch *w);
 
 /* A directory of a problem that was met, in words, each once; NULL: no more. */
 const char *watch_next_problem (struct watch *w);

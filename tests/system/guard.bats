@@ -170,6 +170,26 @@ SCRIPT
     eventually captures_are 4
 }
 
+# Nobody would know of it but the next start.
+@test "a capture that goes while it waits for room is named at once: 1" {
+    make --ranks 2
+    choose_port                     # nobody listens: nothing is delivered
+    background agent --once --spool-quota 1B job
+    eventually says log "captures stay where they are"
+    eventually says log event=sealed
+    if says log "$(basename "$(capture_of 0)")"; then
+        rm -r "$(capture_of 1)"
+    else
+        rm -r "$(capture_of 0)"
+    fi
+    service
+    end_of "$pid"
+    expect_status 1
+    shows event=vanished "vanished before it was read"
+    eventually captures_are 1
+    stop_service
+}
+
 @test "an agent that ends while captures wait for room: 75" {
     make
     choose_port

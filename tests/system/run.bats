@@ -765,6 +765,29 @@ SCRIPT
     nothing_runs
 }
 
+# It was written: somebody would look for what kept the profiler from it.
+@test "a capture that goes before it is read is named, for its rank, too" {
+    run "$ROLLCALL" run --text -o out -- sh -c './writer
+        until grep -qas _ascend_pt "$ROLLCALL_STATE_DIR"/*/*/spool/ledger.db-wal
+        do
+            sleep 0.05
+        done
+        rm -r "$ROLLCALL_CAPTURE_DIR"/*_ascend_pt'
+    expect_status 65                # the only one
+    shows "rank 0: its capture was not delivered:" "vanished before it was read"
+    grep -q event=vanished state/*/*/agent.log
+    nothing_runs
+}
+
+@test "a capture that goes before it could be put into the spool is not waited for" {
+    unsealable 'rm -r "$ROLLCALL_CAPTURE_DIR"/*_ascend_pt
+        ./writer "$ROLLCALL_CAPTURE_DIR/b"'
+    run mpirun_run 1 --quiet-period 0.1s --deadline 1h -- ./unsealable
+    expect_status 1
+    shows "1 of 1 present" "vanished before it was read"
+    nothing_runs
+}
+
 # Each job's captures lie in the working directory of both.  The writer keeps
 # its name's process alive until the other job has looked.
 @test "two jobs in one working directory: each takes its own captures" {

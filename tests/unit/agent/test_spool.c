@@ -298,6 +298,26 @@ static void test_vanished (void **state)
     assert_int_equal (calls, 1);
 }
 
+/* Told by name, while it goes on: the same. */
+static void test_vanished_now (void **state)
+{
+    struct fixture *f = *state;
+    const char *paths[] = { "/no/such", "/sealed/and/gone" };
+    unsigned calls = 0;
+
+    (void)spool_put (f, paths[1], "v1", "1", NULL, false);
+    assert_int_equal (spool_seen (f->s, paths, 2, NULL), 0);
+    assert_int_equal (spool_vanished (f->s, paths[0], NULL), 1);
+    assert_int_equal (spool_vanished (f->s, paths[1], NULL), 0);
+    assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 1);
+    // one that went before it could be noted
+    assert_int_equal (spool_vanished (f->s, "/never/noted", NULL), 1);
+    assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 2);
+    spool_reopen (f);
+    assert_int_equal (spool_find_vanished (f->s, count_call, &calls, NULL), 0);
+    assert_int_equal (calls, 0);
+}
+
 struct lost {
     unsigned n, again;
     char text[SPOOL_LOSS_MAX];
@@ -489,7 +509,7 @@ int main (void)
         TEST (test_states), TEST (test_advice), TEST (test_twins),
         TEST (test_half_sealed),
         TEST (test_missing), TEST (test_left_behind), TEST (test_vanished),
-        TEST (test_lost), TEST (test_lost_raw),
+        TEST (test_vanished_now), TEST (test_lost), TEST (test_lost_raw),
         TEST (test_lost_older),
         TEST (test_hashes), TEST (test_kept), TEST (test_stays),
         TEST (test_locked),

@@ -270,6 +270,59 @@ static void test_vanished (void **state)
     assert_int_equal (f->settled, 1);
 }
 
+static void gone_is (struct fixture *f, const char *name)
+{
+    char *path = watch_next_gone (f->w), *none;
+
+    assert_non_null (path);
+    assert_non_null (strstr (path, name));
+    free (path);
+    none = watch_next_gone (f->w);
+    assert_null (none);
+}
+
+static void remove_tree (struct fixture *f, const char *name)
+{
+    char path[PATH_MAX];
+
+    (void)snprintf (path, sizeof (path), "%s/%s", f->dir, name);
+    assert_int_equal (fileio_remove_tree (path, NULL), 0);
+}
+
+/* What nobody has read is lost: it is told; what was handed on is not, nor is
+ * what a profiler that was stopped in its warm-up removes.
+ */
+static void test_gone (void **state)
+{
+    struct fixture *f = *state;
+
+    put (f, "warm_ascend_pt/FRAMEWORK/data", "1");
+    put (f, "late_ascend_pt/FRAMEWORK/data", "1");
+    put (f, "read_ascend_pt/profiler_info_1.json", "{}");
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
+    assert_int_equal (scan_at (f, 1, 0), 0);
+    remove_tree (f, "warm_ascend_pt");
+    put (f, "late_ascend_pt/profiler_info_0.json", "{}");
+    assert_int_equal (scan_at (f, 2, 0), 0);
+    assert_null (watch_next_gone (f->w));
+    remove_tree (f, "late_ascend_pt");
+    assert_int_equal (scan_at (f, 3, 0), 0);
+    gone_is (f, "late_ascend_pt");
+    assert_int_equal (watch_flush (f->w, on_settled, f, NULL), 0);
+    assert_int_equal (f->settled, 1);
+    remove_tree (f, "read_ascend_pt");
+    assert_int_equal (scan_at (f, 4, 0), 0);
+    assert_null (watch_next_gone (f->w));
+    // refused when it had settled: for want of room
+    put (f, "wait_ascend_pt/FRAMEWORK/data", "1");
+    f->rc = -EAGAIN;
+    assert_int_equal (scan_at (f, 5, 0), 0);
+    assert_int_equal (watch_flush (f->w, on_settled, f, NULL), -EAGAIN);
+    remove_tree (f, "wait_ascend_pt");
+    assert_int_equal (scan_at (f, 6, 0), 0);
+    gone_is (f, "wait_ascend_pt");
+}
+
 /* One is forgotten while another is seen for the first time: should that
  * vanish before it is read, nobody would know unless it is told here.
  */
@@ -405,7 +458,7 @@ int main (void)
         TEST (test_changed), TEST (test_look_seldom), TEST (test_since),
         TEST (test_absent), TEST (test_flush), TEST (test_refused),
         TEST (test_vanished), TEST (test_large), TEST (test_seen),
-        TEST (test_foreign), TEST (test_no_descriptors),
+        TEST (test_foreign), TEST (test_no_descriptors), TEST (test_gone),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
