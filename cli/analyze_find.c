@@ -68,7 +68,7 @@ void analyze_tell_raw (const struct analysis *a, size_t source,
     for (size_t i = 0; i < a->nraw; i++) {
         if (a->raw[i].index == source && a->raw[i].how != ANALYSED_NOT)
             analyser_tell (c, a->raw[i].why,
-                           a->raw[i].how == ANALYSED_BADLY);
+                           a->raw[i].how != ANALYSED_WELL);
     }
 }
 

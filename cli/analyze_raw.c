@@ -8,6 +8,7 @@
 #include "watch/find.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,15 @@ static void on_found (void *arg, bool torch_npu)
                     a->opt->log_dir);
     if (torch_npu)
         a->tell (text);
+}
+
+static void on_put_off (void *arg, const char *path, const char *why)
+{
+    const struct analyses *a = arg;
+    char text[PATH_MAX + ANALYSER_WHY_MAX];
+
+    (void)snprintf (text, sizeof (text), "%s waits: %s", path, why);
+    a->tell (text);
 }
 
 static void look (void *arg)
@@ -99,6 +109,8 @@ int analyze_raw (struct raw_capture *captures, size_t n,
     if (!a.loop)
         return err_set (err, ENOMEM, "no memory to analyse captures");
     opt.found = on_found;
+    opt.put_off = on_put_off;
+    opt.once = true;
     (void)snprintf (text, sizeof (text), "analysing %zu captures that never "
                     "were; logs are in %.100s", n, opt.log_dir);
     if (opt.command)

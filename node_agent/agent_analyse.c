@@ -193,6 +193,12 @@ static void load_all (struct agent *a)
 
 /* ---- analysed ---- */
 
+static void on_put_off (void *arg, const char *path, const char *why)
+{
+    (void)arg;
+    log_text (LOG_LEVEL_WARN, "analyse", "%s waits: %s", path, why);
+}
+
 static void on_found (void *arg, bool torch_npu)
 {
     struct agent *a = arg;
@@ -215,7 +221,11 @@ static void on_analysed (void *arg, const char *path, enum analysed how,
 
     if (!n)
         return;
-    if (how == ANALYSED_NOT && !release_concerns (&a->release, path)) {
+    if (how == ANALYSED_LATER)
+        agent_note (a, LOG_LEVEL_WARN, "analyse", "host %s: %.300s stays raw "
+                    "until the next start: %.300s", a->host, path, why);
+    if (how == ANALYSED_LATER ||
+        (how == ANALYSED_NOT && !release_concerns (&a->release, path))) {
         drop (a, n);
         agent_check_done (a);
         return;
@@ -441,6 +451,7 @@ int agent_open_analyses (struct agent *a, struct err *err)
         .command = opt->analyse_with, .jobs = opt->analyse_jobs,
         .timeout_ns = opt->analyse_timeout_ns, .memory = opt->analyse_memory,
         .idle = !opt->once, .log_dir = a->analyses_dir, .found = on_found,
+        .put_off = on_put_off, .once = opt->once,
     };
     int n = opt->run_dir
                 ? snprintf (a->analyses_dir, sizeof (a->analyses_dir),

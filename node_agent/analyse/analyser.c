@@ -1,6 +1,7 @@
 /* node_agent/analyse/analyser.c - captures that were never analysed, queued */
 #include "analyse/analyser.h"
 
+#include "analyse/lock.h"
 #include "analyse/memory.h"
 #include "analyse/process.h"
 #include "base/clock.h"
@@ -9,14 +10,12 @@
 #include "base/units.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +25,7 @@
     "python3 -c 'import sys; from torch_npu.profiler.profiler import " \
     "analyse; analyse(profiler_path=sys.argv[1])'"
 #define AGAIN_NS (5 * NS_PER_S)         // memory, or another analyser
+#define PATIENCE_NS (60 * NS_PER_S)
 #define NEED_BYTES (UINT64_C (2) << 30) // assumed for one, unless its limit
                                         // is lower
 #define HEAR_AT_ONCE (256u << 10)       // bytes, in one turn of the loop
@@ -38,6 +38,7 @@ struct job {
     int lock;
     bool timed_out;
     int64_t not_before_ns;
+    int64_t put_off_ns;         // since when it cannot be begun, 0: it can
     struct job *next;
 };
 
@@ -225,28 +226,9 @@ static int start (struct job *j, const struct process_spec *spec,
     return rc;
 }
 
-/* Nobody else analyses it, and it can be written: 0; -EWOULDBLOCK somebody
- * does.
+/* -EWOULDBLOCK: not now.  Whatever keeps its program from being started is not
+ * the capture's doing.
  */
-static int lock_capture (struct job *j, struct err *err)
-{
-    j->lock = open (j->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (j->lock < 0)
-        return err_sys (err, errno, "it was not analysed: cannot open it");
-    if (flock (j->lock, LOCK_EX | LOCK_NB) < 0) {
-        int rc = -errno;
-
-        unlock (j);
-        return rc == -EWOULDBLOCK
-                   ? rc : err_sys (err, -rc, "it was not analysed: cannot "
-                                   "lock it");
-    }
-    if (faccessat (j->lock, ".", W_OK, AT_EACCESS) < 0)
-        return err_sys (err, errno, "it was not analysed: an analysis writes "
-                        "into the capture, which it must not here");
-    return 0;
-}
-
 static int begin (struct job *j, struct err *err)
 {
     const struct analyser *x = j->x;
@@ -255,13 +237,43 @@ static int begin (struct job *j, struct err *err)
         .command = x->command, .argument = j->path, .log = log,
         .memory = x->memory, .idle = x->opt.idle,
     };
-    int rc = lock_capture (j, err);
 
-    if (rc < 0)
-        return rc;
+    if ((j->lock = lock_capture (j->path, err)) < 0)
+        return j->lock;
     analyser_log (x, j->path, log, sizeof (log));
     spec.lock = j->lock;
-    return start (j, &spec, x->opt.timeout_ns, on_ended, err);
+    return start (j, &spec, x->opt.timeout_ns, on_ended, err) < 0
+               ? -EWOULDBLOCK : 0;
+}
+
+/* How long to try one that cannot be begun: no analysis takes longer. */
+static int64_t patience_ns (const struct analyser *x)
+{
+    if (!x->opt.once)
+        return INT64_MAX;
+    return x->opt.timeout_ns < PATIENCE_NS ? x->opt.timeout_ns : PATIENCE_NS;
+}
+
+static int64_t again_ns (const struct analyser *x)
+{
+    int64_t ns = patience_ns (x);
+
+    return ns < AGAIN_NS ? ns : AGAIN_NS;
+}
+
+static void put_off (struct job *j, int64_t now, const char *why)
+{
+    const struct analyser *x = j->x;
+
+    unlock (j);
+    if (j->put_off_ns == 0) {
+        j->put_off_ns = now;
+        if (x->opt.put_off)
+            x->opt.put_off (x->arg, j->path, why);
+    }
+    j->not_before_ns = now + again_ns (x);
+    if (now - j->put_off_ns >= patience_ns (x))
+        end_job (j, ANALYSED_LATER, why);
 }
 
 static struct job *next_waiting (struct analyser *x, int64_t now)
@@ -286,17 +298,15 @@ static void kick (void *arg)
         struct err err = { "" };
         int rc = begin (j, &err);
 
-        if (rc == -EWOULDBLOCK) {       // or no process could be made
-            unlock (j);
-            j->not_before_ns = now + AGAIN_NS;
-        } else if (rc < 0) {
+        if (rc == -EWOULDBLOCK)
+            put_off (j, now, err.text);
+        else if (rc < 0)
             end_job (j, ANALYSED_BADLY, err.text);
-        }
     }
     for (j = x->jobs; j && j->process; j = j->next)
         ;
     if (j && x->known)
-        (void)loop_add_timer (x->loop, AGAIN_NS, kick, x);
+        (void)loop_add_timer (x->loop, again_ns (x), kick, x);
 }
 
 /* ---- which program ---- */

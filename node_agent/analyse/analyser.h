@@ -28,14 +28,20 @@ struct analyser_options {
     int64_t timeout_ns;         // of one
     int64_t memory;             // bytes, of each process; 0: half of all
     bool idle;                  // run them in the idle class
+    bool once;                  // give one up that cannot be begun, after 60 s
+                                // or timeout_ns: nobody waits for ever
     const char *log_dir;        // made when it is needed
     void (*found) (void *arg, bool torch_npu);  // told of it; may be NULL
+    // once for each that cannot be begun now: another analysis has locked it,
+    // or there is no room for a log or a process; may be NULL
+    void (*put_off) (void *arg, const char *path, const char *why);
 };
 
 enum analysed {
     ANALYSED_WELL,              // its program has ended with 0
     ANALYSED_BADLY,             // 'why' says how it ended
     ANALYSED_NOT,               // there is no program for it
+    ANALYSED_LATER,             // given up; 'why' as for put_off
 };
 
 typedef void analysed_fn (void *arg, const char *path, enum analysed how,

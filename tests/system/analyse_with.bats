@@ -492,6 +492,30 @@ SCRIPT
 }
 
 # What is to be analysed is not removed before that.
+# For ever, and without a word, is what it must not wait for.
+@test "agent: --once gives up what somebody has locked; the next start does it" {
+    local dir
+
+    raw_job
+    programs
+    service
+    dir=$(capture_of 0)
+    flock "$dir" sleep 600 3>&- &
+    held () { ! flock -n "$dir" true; }
+    eventually held
+    run agent --once --analyse-with "$PWD/good" --analyse-timeout 3s job
+    expect_status 0
+    shows "waits: process" "has locked it" "stays raw until the next start"
+    eventually captures_are 1
+    kill "$(processes_named sleep)"
+    free () { flock -n "$dir" true; }
+    eventually free
+    run agent --once --analyse-with "$PWD/good" job
+    expect_status 0
+    eventually captures_are 2
+    stop_service
+}
+
 @test "agent: --release waits for the analysis" {
     raw_job
     programs

@@ -36,6 +36,7 @@ struct watcher {
     size_t n;
     const char *add_then;       // a capture to be added when one is told
     int found;                  // what was found; -1: nothing was looked for
+    size_t put_off;             // so often that was told
 };
 
 static int make_top (void **state)
@@ -92,6 +93,17 @@ static void found (void *arg, bool yes)
     w->found = yes;
 }
 
+/* The log's directory can be made now, if something was in its way. */
+static void put_off (void *arg, const char *path, const char *why)
+{
+    struct watcher *w = arg;
+
+    (void)path;
+    w->put_off++;
+    (void)snprintf (w->why, sizeof (w->why), "%s", why);
+    (void)unlink (logs);
+}
+
 /* A test that hangs is one that fails. */
 static void too_late (void *arg)
 {
@@ -100,18 +112,25 @@ static void too_late (void *arg)
     loop_stop (w->loop, -ETIMEDOUT);
 }
 
-static void open_watcher (struct watcher *w, const char *command, int64_t jobs,
-                          int64_t timeout_ns)
+static void open_one (struct watcher *w, const char *command, int64_t jobs,
+                      int64_t timeout_ns, bool once)
 {
     const struct analyser_options opt = {
         .command = command, .jobs = jobs, .timeout_ns = timeout_ns,
         .memory = MEMORY, .log_dir = logs, .found = found,
+        .put_off = put_off, .once = once,
     };
 
     *w = (struct watcher){ .loop = loop_create (), .found = -1 };
     assert_non_null (w->loop);
     assert_non_null (w->x = analyser_create (w->loop, &opt, done, w));
     assert_int_equal (loop_add_timer (w->loop, 60 * NS_PER_S, too_late, w), 0);
+}
+
+static void open_watcher (struct watcher *w, const char *command, int64_t jobs,
+                          int64_t timeout_ns)
+{
+    open_one (w, command, jobs, timeout_ns, false);
 }
 
 static void until (struct watcher *w, size_t expected)
@@ -265,6 +284,46 @@ static void test_locked (void **state)
     analyser_drop (w.x, path);
     assert_int_equal (analyser_pending (w.x), 0);
     (void)close (fd);
+    close_watcher (&w);
+}
+
+/* With --once nobody comes back: it is told who has it, and given up. */
+static void test_given_up (void **state)
+{
+    struct watcher w;
+    char path[128], who[64];
+    int fd;
+
+    (void)state;
+    open_one (&w, "true", 1, NS_PER_S / 5, true);
+    fd = open (capture (path, "mine"), O_RDONLY | O_DIRECTORY);
+    assert_true (fd >= 0);
+    assert_int_equal (flock (fd, LOCK_EX), 0);
+    add (&w, "mine");
+    until (&w, 1);
+    assert_string_equal (w.told, "mine:3 ");
+    assert_int_equal (w.put_off, 1);
+    (void)snprintf (who, sizeof (who), "process %d (test_analyser)",
+                    (int)getpid ());
+    has (w.why, "has locked it");
+    if (!strstr (w.why, "somebody else"))       // file systems of parts
+        has (w.why, who);
+    (void)close (fd);
+    close_watcher (&w);
+}
+
+/* A full disk is not the capture's doing: it would never be analysed. */
+static void test_own_trouble (void **state)
+{
+    struct watcher w;
+
+    (void)state;
+    put ("logs", "in the way of the directory");
+    open_one (&w, "true", 1, 2 * NS_PER_S, true);
+    add (&w, "mine");
+    until (&w, 1);
+    assert_string_equal (w.told, "mine:0 ");
+    assert_int_equal (w.put_off, 1);
     close_watcher (&w);
 }
 
@@ -450,6 +509,7 @@ int main (void)
         cmocka_unit_test (test_room),      IN_TOP (test_memory),
         IN_TOP (test_order),
         IN_TOP (test_reasons),             IN_TOP (test_locked),
+        IN_TOP (test_given_up),            IN_TOP (test_own_trouble),
         IN_TOP (test_destroy),             IN_TOP (test_none),
         IN_TOP (test_probe),               cmocka_unit_test (test_last_line),
         cmocka_unit_test (test_tell),      cmocka_unit_test (test_keep),
