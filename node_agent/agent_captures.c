@@ -21,9 +21,18 @@
 
 /* ---- settled ---- */
 
-/* There is no telling what of it was delivered, and what came later. */
-static void note_left (struct agent *a, const char *path)
+/* There is no telling what of it was delivered, and what came later; but if its
+ * removal has not come to an end all of it was.
+ */
+static void note_left (struct agent *a, const char *path,
+                       enum release_state state)
 {
+    if (state == RELEASE_BEGUN) {
+        log_text (LOG_LEVEL_WARN, "not-released", "%s was delivered, and could "
+                  "be removed in part only: the next start tries it again",
+                  path);
+        return;
+    }
     counter_add (COUNTER_RAW_SKIPPED, 1);
     a->late++;
     agent_note (a, LOG_LEVEL_WARN, "left-out", "host %s: %.600s was delivered "
@@ -58,6 +67,7 @@ static int settle (struct agent *a, const struct watch_settled *settled,
 {
     struct watch_settled version = *settled, *s = &version;
     struct sealer_analysis analysis = { NULL, false };
+    enum release_state claim;
     char file[PATH_MAX];
     uint64_t id;
     int rc;
@@ -73,9 +83,9 @@ static int settle (struct agent *a, const struct watch_settled *settled,
         take_known (a, s->path);
         return 0;
     }
-    if (release_claims (a->spool, s->path)) {
+    if ((claim = release_claims (a->spool, s->path)) != RELEASE_KEPT) {
         agent_hold_analysis (a, s->path);
-        note_left (a, s->path);
+        note_left (a, s->path, claim);
         return 0;
     }
     if ((rc = agent_has_room (a, s->path, analysis.why != NULL)) == -EDQUOT)

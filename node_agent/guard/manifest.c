@@ -31,6 +31,7 @@ struct walk {
     int (*leave) (struct walk *w, int parent, const char *name,
                   struct err *err);     // a directory; may be NULL
     struct buf *out;            // of a manifest that is written
+    bool to_remove;             // directories that cannot be written end it
     size_t files;
     const char *at, *end;       // of one that is read
     bool left;                  // something was not removed
@@ -75,12 +76,24 @@ static int by_bytes (const struct dirent **a, const struct dirent **b)
     return strcmp ((*a)->d_name, (*b)->d_name);
 }
 
+/* Whether names can be removed from a directory. */
+static int check_writable (int fd, const char *name, struct err *err)
+{
+    return faccessat (fd, ".", W_OK | X_OK, AT_EACCESS) < 0
+               ? err_sys (err, errno, "cannot remove what is in the directory "
+                          "\"%s\"", name)
+               : 0;
+}
+
 static int walk_dir (struct walk *w, int fd, const char *prefix,
                      unsigned depth, struct err *err)
 {
     struct dirent **names;
-    int n = scandirat (fd, ".", &names, is_entry, by_bytes), rc = 0;
+    int rc = w->to_remove ? check_writable (fd, prefix, err) : 0;
+    int n = rc < 0 ? 0 : scandirat (fd, ".", &names, is_entry, by_bytes);
 
+    if (rc < 0)
+        return rc;
     if (n < 0)
         return err_sys (err, errno, "cannot read the directory \"%s\"",
                         prefix);
@@ -154,10 +167,8 @@ static int take_one (struct walk *w, int fd, const char *path, struct err *err)
     return take_file (w, fd, name, name, &st, err);
 }
 
-int manifest_take (const char *path, struct buf *out, size_t *ret_files,
-                   struct err *err)
+static int take_all (const char *path, struct walk *w, struct err *err)
 {
-    struct walk w = { .file = take_file, .out = out };
     bool one = is_file (AT_FDCWD, path);
     int fd = one ? fileio_open_at (AT_FDCWD, path, err)
                  : fileio_open_dir_at (AT_FDCWD, path, err);
@@ -168,13 +179,49 @@ int manifest_take (const char *path, struct buf *out, size_t *ret_files,
         return fd;
     rc = print_root (fd, root, err);
     if (rc == 0) {
-        buf_put (out, root, strlen (root) + 1);
-        rc = one ? take_one (&w, fd, path, err)
-                 : walk_dir (&w, fd, "", DEPTH_MAX, err);
+        buf_put (w->out, root, strlen (root) + 1);
+        rc = one ? take_one (w, fd, path, err)
+                 : walk_dir (w, fd, "", DEPTH_MAX, err);
     }
     (void)close (fd);
+    return rc < 0 ? err_prefix (err, rc, "%s", path) : 0;
+}
+
+int manifest_take (const char *path, struct buf *out, size_t *ret_files,
+                   struct err *err)
+{
+    struct walk w = { .file = take_file, .out = out };
+    int rc = take_all (path, &w, err);
+
     if (ret_files)
         *ret_files = w.files;
+    return rc;
+}
+
+/* The directory that holds the capture, and the capture's name in it. */
+static int open_parent (const char *path, const char **name, struct err *err)
+{
+    char parent[PATH_MAX];
+    const char *slash = strrchr (path, '/');
+    int fd;
+
+    *name = slash ? slash + 1 : path;
+    (void)snprintf (parent, sizeof (parent), "%.*s",
+                    slash ? (int)(slash - path) + (slash == path) : 1,
+                    slash ? path : ".");
+    fd = open (parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? err_sys (err, errno, "cannot open %s", parent) : fd;
+}
+
+static int check_parent (const char *path, struct err *err)
+{
+    const char *name;
+    int fd = open_parent (path, &name, err), rc;
+
+    if (fd < 0)
+        return fd;
+    rc = check_writable (fd, "..", err);
+    (void)close (fd);
     return rc < 0 ? err_prefix (err, rc, "%s", path) : 0;
 }
 
@@ -182,14 +229,17 @@ int manifest_check (const char *path, const void *manifest, size_t size,
                     struct err *err)
 {
     struct buf now;
+    struct walk w = { .file = take_file, .out = &now, .to_remove = true };
     int rc;
 
     buf_init (&now, MANIFEST_MAX);
-    rc = manifest_take (path, &now, NULL, err);
+    rc = take_all (path, &w, err);
     if (rc == 0 && (now.size != size || memcmp (now.data, manifest, size) != 0))
         rc = err_set (err, ESTALE, "%s has changed since it was read", path);
     else if (rc == -ENOTSUP)
         rc = -ESTALE;
+    else if (rc == 0)
+        rc = check_parent (path, err);
     buf_fini (&now);
     return rc;
 }
@@ -305,21 +355,6 @@ static int remove_dir (struct walk *w, int parent, const char *name,
     }
     return rc < 0 && rc != -ENOENT
                ? err_sys (err, -rc, "cannot remove %s", name) : 0;
-}
-
-/* The directory that holds the capture, and the capture's name in it. */
-static int open_parent (const char *path, const char **name, struct err *err)
-{
-    char parent[PATH_MAX];
-    const char *slash = strrchr (path, '/');
-    int fd;
-
-    *name = slash ? slash + 1 : path;
-    (void)snprintf (parent, sizeof (parent), "%.*s",
-                    slash ? (int)(slash - path) + (slash == path) : 1,
-                    slash ? path : ".");
-    fd = open (parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? err_sys (err, errno, "cannot open %s", parent) : fd;
 }
 
 /* A manifest of one file lists its root; no directory is in itself. */

@@ -17,9 +17,10 @@
 #define MANIFEST_MAX (64u << 20)        // bytes of one; 100 a file are usual
 
 /* Write the manifest of the capture 'path', a directory or one file, to 'out',
- * and the number of its files to *ret_files, which may be NULL.  -ENOTSUP if it holds anything but regular files and
- * directories (then it is never to be removed), -EFBIG if 'out' may not be so
- * large, else what the file system said.
+ * and the number of its files to *ret_files, which may be NULL.  -ENOTSUP if it
+ * holds anything but regular files and directories (then it is never to be
+ * removed), -EFBIG if 'out' may not be so large, else what the file system
+ * said.
  */
 int manifest_take (const char *path, struct buf *out, size_t *ret_files,
                    struct err *err);
@@ -28,7 +29,9 @@ int manifest_take (const char *path, struct buf *out, size_t *ret_files,
 bool manifest_lists (const void *manifest, size_t size, const char **paths,
                      size_t n);
 
-/* 0 if 'path' holds exactly what the manifest says; -ESTALE if not. */
+/* 0 if 'path' holds exactly what the manifest says, and all of it can be
+ * removed; -ESTALE if it does not; -EACCES, -EROFS, ... if it cannot.
+ */
 int manifest_check (const char *path, const void *manifest, size_t size,
                     struct err *err);
 

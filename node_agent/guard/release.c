@@ -4,7 +4,6 @@
 #include "base/counter.h"
 #include "base/units.h"
 #include "guard/manifest.h"
-#include "spool/releases.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,19 +63,19 @@ static int distrust (struct spool *s, const struct released *r,
                                   r->why);
 }
 
-bool release_claims (struct spool *s, const char *path)
+enum release_state release_claims (struct spool *s, const char *path)
 {
     struct released r;
     int rc;
 
     if (spool_find_releasing (s, path, &r, NULL) <= 0)
-        return false;
+        return RELEASE_KEPT;
     rc = r.why ? 0 : manifest_is_of (path, r.manifest.data, r.manifest.size,
                                      r.sealed_ns);
     if (rc == 0 || rc == -ENOENT)
         (void)spool_drop_release (s, r.id, NULL);
     buf_fini (&r.manifest);
-    return rc != 0;
+    return rc == 0 ? RELEASE_KEPT : r.state;
 }
 
 /* What had stayed of captures that are not there any more. */

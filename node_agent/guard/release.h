@@ -8,7 +8,7 @@
 #ifndef ROLLCALL_GUARD_RELEASE_H
 #define ROLLCALL_GUARD_RELEASE_H
 
-#include "spool/spool.h"
+#include "spool/releases.h"
 
 enum release_kind { RELEASE_NEVER, RELEASE_SHIPPED, RELEASE_AFTER,
                     RELEASE_WHEN_FULL };
@@ -33,11 +33,12 @@ bool release_concerns (const struct release_policy *p, const char *path);
  */
 int release_repair (struct spool *s, struct err *err);
 
-/* Whether what is at 'path' is the rest of a capture that is being removed, or
- * was: it is not to be taken for a newer version.  Another directory in its
- * place is a capture again.
+/* Whether what is at 'path' is the rest of a capture that is being removed
+ * (RELEASE_BEGUN: something cannot be) or was (RELEASE_LEFT): it is not to be
+ * taken for a newer version.  Another directory in its place is a capture again,
+ * as is all else: RELEASE_KEPT.
  */
-bool release_claims (struct spool *s, const char *path);
+enum release_state release_claims (struct spool *s, const char *path);
 
 /* Release the oldest capture that may go.  'full': a disk has no room.  1: one
  * was, its path is in 'path'; 0: none may; negative: it could not be removed,

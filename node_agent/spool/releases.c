@@ -59,6 +59,7 @@ int spool_add_release (struct spool *s, const char *path,
 static int take_row (sqlite3_stmt *st, struct released *ret)
 {
     ret->id = sqlite3_column_int64 (st, 0);
+    ret->state = (enum release_state)sqlite3_column_int (st, 7);
     (void)snprintf (ret->path, sizeof (ret->path), "%s",
                     (const char *)sqlite3_column_text (st, 1));
     ret->sealed_ns = sqlite3_column_int64 (st, 2);
@@ -100,7 +101,7 @@ int spool_next_release (struct spool *s, enum release_state state, int64_t id,
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT id, path, sealed_ns, manifest, sum IS " RELEASE_SUM ("state")
         ", " ALL_DELIVERED ", CASE WHEN state IN (0, 5) THEN ("
-        TWIN_OF (ITS_ID) ") END FROM release WHERE id=(" OLDEST ")", err);
+        TWIN_OF (ITS_ID) ") END, state FROM release WHERE id=(" OLDEST ")", err);
 
     (void)sqlite3_bind_int (st, 1, (int)state);
     (void)sqlite3_bind_int64 (st, 2, id);
@@ -189,7 +190,8 @@ int spool_find_releasing (struct spool *s, const char *path,
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT id, path, sealed_ns, manifest, sum IS " RELEASE_SUM ("state")
-        ", 1, NULL FROM release WHERE path=?1 AND state IN (1, 4)", err);
+        ", 1, NULL, state FROM release "
+        "WHERE path=?1 AND state IN (1, 4)", err);
 
     db_bind_text (st, 1, path);
     return step_row (s, st, ret, err);

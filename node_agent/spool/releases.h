@@ -21,6 +21,7 @@ enum release_state {
 
 struct released {
     int64_t id;                 // in the order of sealing
+    enum release_state state;
     char path[PATH_MAX];
     int64_t sealed_ns;          // wall clock
     struct buf manifest;        // to be freed by the caller (buf_fini)

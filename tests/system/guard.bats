@@ -379,6 +379,48 @@ SCRIPT
                              state IN (6, 7)" spool/spool-j/ledger.db)"
 }
 
+# Half of it would be gone.
+@test "a capture of which not all may be removed stays as it is" {
+    [ "$(id -u)" -ne 0 ] || command -v setpriv >/dev/null || skip "needs setpriv"
+    local dir
+
+    make --ranks 2
+    dir=$(capture_of 0)
+    mkdir "$dir/sub"
+    echo 1 >"$dir/sub/f"
+    chmod 555 "$dir/sub"
+    cp -a "$dir" whole
+    service
+    for _ in 1 2; do
+        run humbly timeout 60 "$AGENT" --state "$TEST_DIR/spool" --job j \
+            --aggregator "tcp://127.0.0.1:$PORT" --once --raw \
+            --release shipped job
+        expect_status 0
+        [[ "$output" != *"what came later"* ]] || fail "$output"
+        diff -r "$dir" whole
+    done
+    [ -z "$(capture_of 1)" ]
+    stop_service
+}
+
+# Needs the build with fault points (preset faults).
+@test "a release that broke off is no loss, and is tried at each start" {
+    grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
+    make --ranks 1
+    service
+    for _ in 1 2; do
+        ROLLCALL_FAULT=agent.release.unlink:3:eio \
+            run agent --once --raw --release shipped job
+        expect_status 0
+        shows event=not-released "cannot remove"
+    done
+    shows "could be removed in part only"
+    run agent --once --raw --release shipped job
+    expect_status 0
+    is "captures" "" "$(find job -name '*_ascend_pt')"
+    stop_service
+}
+
 # Needs the build with fault points (preset faults).
 @test "what came into a capture while it was removed is named; a new one goes" {
     grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
