@@ -8,6 +8,7 @@
 #include "intake/root.h"
 #include "report/results.h"
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -87,6 +88,7 @@ int main (int argc, char **argv)
     int rest;
 
     fileio_open_std ();
+    (void)signal (SIGPIPE, SIG_IGN);    // whoever reads the log may go
     (void)umask (027);
     log_setup ("rollcall-aggregator", LOG_LEVEL_INFO);
     switch (options_parse (&command, argc, argv, false, &opt, &rest, &err)) {

@@ -9,6 +9,7 @@
 #include "model/capture.h"
 #include "net/message.h"
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -133,6 +134,7 @@ int main (int argc, char **argv)
     int rest;
 
     fileio_open_std ();
+    (void)signal (SIGPIPE, SIG_IGN);    // whoever reads the log may go
     (void)umask (027);
     log_setup ("rollcall-agent", LOG_LEVEL_INFO);
     switch (options_parse (&command, argc, argv, false, &opt, &rest, &err)) {

@@ -158,6 +158,8 @@ void agent_scan (void *arg)
 static int take_search (struct agent *a, const struct finder_result *r,
                         int64_t now, struct err *err)
 {
+    if (a->opt->once && r->list.unread)
+        a->unsearched = true;   // it is said as any problem is
     if (a->opt->once && r->rc < 0) {
         log_text (LOG_LEVEL_ERROR, "unsearched", "%s", r->err.text);
         a->unsearched = true;

@@ -246,6 +246,7 @@ static int add_problem (struct found_list *list, const char *fmt, ...)
 
 static int cannot_read (struct found_list *list, const char *path, int errnum)
 {
+    list->unread = true;
     return add_problem (list, "cannot read directory %s: %s", path,
                         strerror (errnum));
 }

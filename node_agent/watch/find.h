@@ -32,6 +32,7 @@ struct found_list {
     size_t n;
     char **problems;                    // what was not searched, and why
     size_t nproblems;
+    bool unread;                        // of them: a directory cannot be read
     size_t nearlier;                    // items that earlier roots gave
     bool names_only;                    // files are not opened to see what
                                         // they are

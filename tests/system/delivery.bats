@@ -467,6 +467,47 @@ raw_captures ()
     stop_service
 }
 
+# Captures may be in it: 0 would be taken for all of them.
+@test "--once: a directory below that cannot be read: 66, the rest goes" {
+    [ "$(id -u)" -ne 0 ] || command -v setpriv >/dev/null || skip "needs setpriv"
+    make --ranks 2
+    mkdir job/private
+    mv "$(capture_of 1)" job/private
+    chmod 0 job/private
+    service
+    run humbly timeout 60 "$AGENT" --state "$TEST_DIR/spool" --job j --once \
+        --aggregator "tcp://127.0.0.1:$PORT" job
+    expect_status 66
+    shows "cannot read directory" "job/private"
+    chmod 700 job/private
+    eventually captures_are 1
+    stop_service
+}
+
+# A terminal that is closed, a pipe whose reader is killed: data goes on.
+@test "whoever reads the log goes away: agent and aggregator go on" {
+    local status=0
+
+    make --ranks 2
+    choose_port
+    mkfifo lines
+    "$AGGREGATOR" --root "$TEST_DIR/root" --listen "tcp://127.0.0.1:$PORT" \
+        >lines 2>&1 3>&- &
+    service=$!
+    head -c 1 lines >first
+    DB=root/jobs/j/cluster_analysis_output/analysis.db
+    eventually listens "$PORT"
+    "$AGENT" --state "$TEST_DIR/spool" --job j --once \
+        --aggregator "tcp://127.0.0.1:$PORT" job >lines 2>&1 3>&- &
+    watcher=$!
+    head -c 1 lines >first
+    wait "$watcher" || status=$?
+    is "status" 0 "$status"
+    eventually captures_are 2
+    kill "$service"
+    wait "$service"
+}
+
 @test "two agents with one state directory: the second says so" {
     make
     mkdir empty
