@@ -20,6 +20,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,13 +50,19 @@ struct analysis {
 
 /* ---- what is remembered ---- */
 
+static int by_path (const void *a, const void *b)
+{
+    const struct analysis *x = a, *y = b;
+
+    return strcmp (x->path, y->path);
+}
+
 static struct analysis *find (const struct agent *a, const char *path)
 {
-    struct analysis *n = a->analyses;
+    struct analysis key = { .path = (char *)path };
+    struct analysis **n = tfind (&key, &a->analyses_by_path, by_path);
 
-    while (n && strcmp (n->path, path) != 0)
-        n = n->next;
-    return n;
+    return n ? *n : NULL;
 }
 
 /* The file beside its log: "....log" is "....json". */
@@ -108,6 +115,7 @@ static void drop (struct agent *a, struct analysis *n)
     *at = n->next;
     record_path (a, n->path, path);
     (void)unlink (path);
+    (void)tdelete (n, &a->analyses_by_path, by_path);
     free (n->path);
     free (n);
 }
@@ -116,7 +124,10 @@ static struct analysis *add (struct agent *a, const char *path)
 {
     struct analysis *n = calloc (1, sizeof (*n));
 
-    if (!n || !(n->path = strdup (path))) {
+    if (!n || !(n->path = strdup (path)) ||
+        !tsearch (n, &a->analyses_by_path, by_path)) {
+        if (n)
+            free (n->path);
         free (n);
         return NULL;
     }
@@ -475,6 +486,7 @@ void agent_close_analyses (struct agent *a)
         struct analysis *n = a->analyses;
 
         a->analyses = n->next;
+        (void)tdelete (n, &a->analyses_by_path, by_path);
         free (n->path);
         free (n);
     }

@@ -51,6 +51,7 @@ struct agent {
     struct ship *ship;
     struct analyser *analyser;
     struct analysis *analyses;  // to come, or over
+    void *analyses_by_path;     // the same, for tsearch(3)
     char analyses_dir[PATH_MAX];        // their logs
     bool no_analysis;           // torch_npu is not there
     bool memory_noted;          // that they wait for it was logged
