@@ -94,6 +94,7 @@ struct agent {
     bool flushed;               // what had not settled was taken as it was
     bool unsearched;            // a directory could not be (--once)
     struct unsealed *unsealed;  // captures that could not be sealed
+    bool sealing_again;         // a timer is set for them
     bool over;                  // the job is: the aggregator has said so
     bool complete;              // every rank is present, nothing is left here
     int status;                 // to exit with

@@ -56,6 +56,7 @@ static void seal_again (void *arg)
     struct agent *a = arg;
     struct unsealed *next;
 
+    a->sealing_again = false;
     for (struct unsealed *u = a->unsealed; u; u = next) {
         next = u->next;
         u->again = true;
@@ -105,7 +106,10 @@ static void keep_unsealed (struct agent *a, const struct sealed *s)
         watch_again (a->watch, s->what.path);
         return;
     }
-    (void)loop_add_timer (a->loop, SEAL_AGAIN_NS, seal_again, a);
+    // one that fails every few seconds does not put off the others
+    if (!a->sealing_again)
+        (void)loop_add_timer (a->loop, SEAL_AGAIN_NS, seal_again, a);
+    a->sealing_again = true;
 }
 
 void agent_forget_unsealed (struct agent *a, const char *path)
@@ -291,6 +295,8 @@ static void take_moved (struct agent *a, const struct sealed *s)
     forget_unsealed (unsealed_at (a, s->what.path));
     agent_hold_analysis (a, s->what.path);
     watch_again (a->watch, s->what.path);
+    if (access (s->what.path, F_OK) < 0 && errno == ENOENT)
+        agent_lose_capture (a, s->what.path);   // a scan may have been before
     a->searched = false;
     a->moved_ns = a->sealed_ns;
     (void)loop_add_timer (a->loop, 0, agent_search, a);
