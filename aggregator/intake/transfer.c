@@ -32,9 +32,10 @@ struct transfers *transfers_create (transfer_send_fn *send, void *arg,
     t->arg = arg;
     t->ledger = ledger;
     t->store = store;
-    t->credits = TRANSFER_CREDITS;
-    for (unsigned i = 0; i < TURNS; i++)
-        TAILQ_INIT (&t->turns[i]);
+    for (unsigned i = 0; i < PACES; i++) {
+        TAILQ_INIT (&t->turns[i][0]);
+        TAILQ_INIT (&t->turns[i][1]);
+    }
     TAILQ_INIT (&t->complete);
     return t;
 }
@@ -258,7 +259,7 @@ static bool is_idle (const struct body *b)
     const struct transfer *x;
 
     TAILQ_FOREACH (x, &b->offers, of_body) {
-        if (!x->sender->stalled && !x->sender->wrong)
+        if (x->sender->pace != PACE_STALLED && !x->sender->wrong)
             return false;
     }
     return !b->whole;

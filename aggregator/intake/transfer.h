@@ -11,15 +11,24 @@
 #include "intake/store.h"
 #include "net/net.h"
 
-// chunks of 1 MiB, asked for at once: what is in flight takes that much memory
+// chunks of 1 MiB, asked for at once: what is in flight takes that much memory.
+// Agents of one pace (see below) have some of them for themselves: they are
+// asked for so many whatever all others hold, which may be all of them
 #define TRANSFER_CREDITS 64
+#define TRANSFER_NEW_CREDITS 16         // who has sent nothing yet
+#define TRANSFER_QUICK_CREDITS 16
+#define TRANSFER_SLOW_CREDITS 16
 // of them, for one item: more does not make one connection faster
 #define TRANSFER_WINDOW 4
 // of them, for one agent, once it has shown that it answers: each chunk that
 // comes raises its limit by one, so that silent agents hold one credit each
 #define TRANSFER_AGENT_CREDITS 8
-// of them, for all agents together that did not answer the last time
+// of them, for all agents together that did not answer the last time, and no
+// more
 #define TRANSFER_PROBES 8
+// an agent whose chunk takes longer than this is slow, until one comes sooner:
+// it is asked for one at a time
+#define TRANSFER_SLOW_NS (1 * INT64_C (1000000000))
 // an agent that has been asked and sends no chunk for so long does not answer:
 // its credits go to others.  One MiB in this time is 0.8 Mbit/s
 #define TRANSFER_STALL_NS (10 * INT64_C (1000000000))
@@ -70,11 +79,13 @@ void transfers_forget (struct transfers *t, const struct net_peer *from);
 
 /* While it is held, nothing more is asked for and offers are not answered: the
  * agents keep what they have, and offer it again.  What was asked for before
- * (TRANSFER_CREDITS chunks at most) is still taken.
+ * (some TRANSFER_CREDITS chunks) is still taken.
  */
 void transfers_hold (struct transfers *t, bool hold);
 
-/* From time to time: credits of agents that do not answer go to others. */
+/* From time to time: agents that are slow, or do not answer, are taken for such,
+ * and credits of the latter go to others.
+ */
 void transfers_tick (struct transfers *t, int64_t now_ns);
 
 /* Whether a commit is due, and the commit: bytes are synced, rows committed,

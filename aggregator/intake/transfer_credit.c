@@ -1,9 +1,10 @@
 /* aggregator/intake/transfer_credit.c - who is asked for chunks, and when
  *
- * Bodies that can be asked for wait in three queues: what agents have that did
- * not answer the last time (few credits, but some at any time), rows, and raw
- * files.  Credits go to the first of each queue in this order, one chunk at a
- * time.
+ * Bodies that can be asked for wait in queues: by how their agents answer, and
+ * in each of these rows before raw files.  Credits go to the first of a queue,
+ * one chunk at a time: first in the queues of a pace whose agents hold less
+ * than is theirs, so that nobody waits for who is slower; then to rows, raw
+ * files, and among these to who is slow last.
  */
 #include "intake/transfer_inside.h"
 
@@ -38,6 +39,7 @@ struct sender *transfer_sender (struct transfers *t,
         return NULL;
     s->peer = *peer;
     s->limit = 1;
+    s->pace = PACE_NEW;
     LIST_INSERT_HEAD (&t->senders[at], s, same_bucket);
     LIST_INSERT_HEAD (&t->all_senders, s, all);
     return s;
@@ -55,7 +57,6 @@ struct body *transfer_body (struct transfers *t, const struct digest *id)
     if (!(b = calloc (1, sizeof (*b))))
         return NULL;
     b->id = *id;
-    b->turn = TURN_NONE;
     TAILQ_INIT (&b->offers);
     content_hash_init (&b->hash);
     LIST_INSERT_HEAD (&t->bodies[bucket_of (id->bytes, DIGEST_SIZE)], b,
@@ -73,9 +74,7 @@ static unsigned in_flight (const struct body *b)
 static void give_back (struct transfers *t, struct sender *s, unsigned n)
 {
     s->credits -= n;
-    t->credits += n;
-    if (s->stalled)
-        t->probes -= n;
+    t->held[s->pace] -= n;
 }
 
 void transfer_release (struct transfers *t, struct body *b)
@@ -87,43 +86,57 @@ void transfer_release (struct transfers *t, struct body *b)
     b->asked = b->received;
 }
 
-/* It answers: what it has waits with the others'. */
-static void recovered (struct transfers *t, struct sender *s)
+/* What it has waits with what others of that pace have. */
+static void set_pace (struct transfers *t, struct sender *s,
+                      enum transfer_pace pace)
 {
     struct transfer *x;
 
-    t->probes -= s->credits;
-    s->stalled = false;
+    if (s->pace == pace)
+        return;
+    t->held[s->pace] -= s->credits;
+    t->held[pace] += s->credits;
+    s->pace = pace;
     LIST_FOREACH (x, &s->items, of_sender) {
-        if (!x->body || x->body->turn != TURN_PROBE ||
-            TAILQ_FIRST (&x->body->offers) != x)
+        if (!x->body || !x->body->waits || TAILQ_FIRST (&x->body->offers) != x)
             continue;
         transfer_unqueue (t, x->body);
         transfer_queue (t, x->body);
     }
 }
 
+static void slow_down (struct transfers *t, struct sender *s,
+                       enum transfer_pace pace)
+{
+    s->limit = 1;
+    set_pace (t, s, pace);
+}
+
 void transfer_arrived (struct transfers *t, struct body *b,
                        struct sender *from)
 {
     struct sender *s = TAILQ_FIRST (&b->offers)->sender;
+    int64_t now = clock_mono_ns (), took = now - from->moved_ns;
 
     if (in_flight (b) > 0)
         give_back (t, s, 1);
-    from->moved_ns = clock_mono_ns ();
-    if (from->stalled)
-        recovered (t, from);
+    from->moved_ns = now;
+    if (took > TRANSFER_SLOW_NS) {
+        slow_down (t, from, PACE_SLOW);
+        return;
+    }
     if (from->limit < TRANSFER_AGENT_CREDITS)
         from->limit++;
+    set_pace (t, from, PACE_QUICK);
 }
 
 /* ---- waiting for one's turn ---- */
 
 void transfer_unqueue (struct transfers *t, struct body *b)
 {
-    if (b->turn != TURN_NONE)
-        TAILQ_REMOVE (&t->turns[b->turn], b, in_turn);
-    b->turn = TURN_NONE;
+    if (b->waits)
+        TAILQ_REMOVE (&t->turns[b->pace][b->kind != ITEM_ROWS], b, in_turn);
+    b->waits = false;
 }
 
 static bool can_ask (const struct body *b)
@@ -136,13 +149,11 @@ static bool can_ask (const struct body *b)
 
 void transfer_queue (struct transfers *t, struct body *b)
 {
-    if (b->turn != TURN_NONE || !can_ask (b))
+    if (b->waits || !can_ask (b))
         return;
-    if (TAILQ_FIRST (&b->offers)->sender->stalled)
-        b->turn = TURN_PROBE;
-    else
-        b->turn = b->kind == ITEM_ROWS ? TURN_ROWS : TURN_RAW;
-    TAILQ_INSERT_TAIL (&t->turns[b->turn], b, in_turn);
+    b->waits = true;
+    b->pace = TAILQ_FIRST (&b->offers)->sender->pace;
+    TAILQ_INSERT_TAIL (&t->turns[b->pace][b->kind != ITEM_ROWS], b, in_turn);
 }
 
 void transfer_queue_all (struct transfers *t, struct sender *s)
@@ -159,7 +170,7 @@ void transfer_prefer (struct transfers *t, struct transfer *x)
 {
     struct body *b = x->body;
 
-    if (TAILQ_FIRST (&b->offers) != x && b->turn == TURN_NONE &&
+    if (TAILQ_FIRST (&b->offers) != x && !b->waits &&
         in_flight (b) == 0 && !x->sender->wrong &&
         (!b->alone || b->received == 0)) {
         TAILQ_REMOVE (&b->offers, x, of_body);
@@ -189,19 +200,37 @@ static int ask (struct transfers *t, struct body *b)
     if (b->asked > source->ever_asked)
         source->ever_asked = b->asked;
     s->credits++;
-    t->credits--;
-    t->probes += s->stalled;
+    t->held[s->pace]++;
     return 0;
+}
+
+unsigned transfers_credits (const struct transfers *t)
+{
+    unsigned held = 0;
+
+    for (unsigned i = 0; i < PACES; i++)
+        held += t->held[i];
+    return held < TRANSFER_CREDITS ? TRANSFER_CREDITS - held : 0;
 }
 
 static struct body *next_in_turn (struct transfers *t)
 {
-    for (unsigned i = 0; i < TURNS; i++) {
-        if (!TAILQ_EMPTY (&t->turns[i]) &&
-            (i != TURN_PROBE || t->probes < TRANSFER_PROBES))
-            return TAILQ_FIRST (&t->turns[i]);
+    static const unsigned own[PACES] = {
+        [PACE_STALLED] = TRANSFER_PROBES, [PACE_NEW] = TRANSFER_NEW_CREDITS,
+        [PACE_QUICK] = TRANSFER_QUICK_CREDITS,
+        [PACE_SLOW] = TRANSFER_SLOW_CREDITS,
+    };
+    struct body *b = NULL;
+
+    for (unsigned i = 0; i < PACES && !b; i++) {
+        if (t->held[i] < own[i] && !(b = TAILQ_FIRST (&t->turns[i][0])))
+            b = TAILQ_FIRST (&t->turns[i][1]);
     }
-    return NULL;
+    for (unsigned i = 0; i < 2 && !b && transfers_credits (t) > 0; i++) {
+        for (unsigned pace = PACE_NEW; pace < PACES && !b; pace++)
+            b = TAILQ_FIRST (&t->turns[pace][i]);
+    }
+    return b;
 }
 
 void transfer_grant (struct transfers *t)
@@ -210,7 +239,7 @@ void transfer_grant (struct transfers *t)
 
     if (t->hold || clock_mono_ns () < t->paused_until_ns)
         return;
-    while (t->credits > 0 && (b = next_in_turn (t))) {
+    while ((b = next_in_turn (t))) {
         int rc;
 
         transfer_unqueue (t, b);
@@ -249,8 +278,7 @@ void transfer_stalled (struct transfers *t, struct sender *s)
         transfer_unqueue (t, x->body);
         transfer_release (t, x->body);
     }
-    s->stalled = true;
-    s->limit = 1;
+    slow_down (t, s, PACE_STALLED);
     counter_add (COUNTER_AGENTS_STALLED, 1);
     LIST_FOREACH (x, &s->items, of_sender) {
         if (!x->body || TAILQ_FIRST (&x->body->offers) != x)
@@ -267,6 +295,9 @@ void transfers_tick (struct transfers *t, int64_t now_ns)
     LIST_FOREACH (s, &t->all_senders, all) {
         if (s->credits > 0 && now_ns - s->moved_ns > TRANSFER_STALL_NS)
             transfer_stalled (t, s);
+        else if (s->credits > 0 && s->pace != PACE_STALLED &&
+                 now_ns - s->moved_ns > TRANSFER_SLOW_NS)
+            slow_down (t, s, PACE_SLOW);
     }
     for (size_t i = 0; i < TRANSFER_BUCKETS; i++) {
         struct body *b = LIST_FIRST (&t->bodies[i]), *next;
@@ -285,9 +316,4 @@ void transfers_hold (struct transfers *t, bool hold)
 {
     t->hold = hold;
     transfer_grant (t);
-}
-
-unsigned transfers_credits (const struct transfers *t)
-{
-    return t->credits;
 }

@@ -9,6 +9,15 @@
 
 #define TRANSFER_BUCKETS 4096   // of hash tables: some entries in each
 
+// how an agent answers, as its last chunk says, or one that does not come
+enum transfer_pace {
+    PACE_STALLED,               // none came for TRANSFER_STALL_NS
+    PACE_NEW,                   // it has sent none yet
+    PACE_QUICK,
+    PACE_SLOW,                  // one took longer than TRANSFER_SLOW_NS
+    PACES,
+};
+
 /* A content that is being received, from the first of those who offer it; or
  * that is whole and waits for the commit: who offers it now needs not send it.
  */
@@ -21,7 +30,8 @@ struct body {
     uint64_t size, received, asked;     // bytes; asked is ahead of received
     size_t noted;               // chunks that the ledger has
     struct content_hash hash;   // of chunks that were received
-    unsigned turn;              // the queue that it is in, or TURN_NONE
+    bool waits;                 // in the queue of its source's pace and kind
+    enum transfer_pace pace;    // of that queue
     enum item_kind kind;
     unsigned damaged;           // chunks in a row that did not unpack
     struct net_peer from;       // who sent what was received
@@ -32,9 +42,6 @@ struct body {
     int64_t orphan_ns;          // since when nobody offers it
 };
 
-// in this order
-enum { TURN_PROBE, TURN_ROWS, TURN_RAW, TURNS, TURN_NONE = TURNS };
-
 /* One agent's connection. */
 struct sender {
     LIST_ENTRY (sender) same_bucket;
@@ -42,7 +49,7 @@ struct sender {
     struct net_peer peer;
     LIST_HEAD (, transfer) items;
     unsigned nitems, credits, limit;    // credits it holds, and may hold
-    bool stalled;               // it did not answer the last time
+    enum transfer_pace pace;
     bool wrong;                 // it sent what it had not offered: others first
     int64_t moved_ns;           // when a chunk came, or was asked for first
 };
@@ -68,10 +75,9 @@ struct transfers {
     struct store *store;
     LIST_HEAD (, sender) senders[TRANSFER_BUCKETS], all_senders;
     LIST_HEAD (, body) bodies[TRANSFER_BUCKETS], whole;
-    TAILQ_HEAD (, body) turns[TURNS];
+    TAILQ_HEAD (, body) turns[PACES][2];        // rows, and raw files
     TAILQ_HEAD (, transfer) complete;
-    unsigned credits;           // left
-    unsigned probes;            // credits of senders that stalled
+    unsigned held[PACES];       // credits that are given out
     size_t nitems;
     bool hold, note_due;
     int64_t paused_until_ns, noted_ns;

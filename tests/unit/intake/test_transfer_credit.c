@@ -139,12 +139,75 @@ static void test_many_stalled (void **state)
     free (g.bytes);
 }
 
+/* Some that answer at first, and then hold all that there is. */
+static void hold_all (struct fixture *f, struct data *d)
+{
+    for (uint8_t i = 0; i < 8; i++) {
+        size_t from = f->nsent;
+
+        for (uint8_t k = 1; k <= 4; k++) {
+            d->id.bytes[0] = i; // each has something of its own
+            d->id.bytes[1] = k;
+            offer_data (f, (uint8_t)(i + 1), k, d);
+        }
+        for (size_t at = from; at < from + TRANSFER_AGENT_CREDITS; at++) {
+            struct message get = f->sent[at];
+
+            assert_int_equal (answer (f, &get, (uint8_t)(i + 1), d,
+                                      CODEC_PLAIN, 0), 0);
+        }
+    }
+    assert_int_equal (transfers_credits (f->transfers), 0);
+}
+
+/* Those that take more than a second for a chunk do not hold up one that is new,
+ * nor one that is quick: without an own share these would wait for the next
+ * chunk of any other.
+ */
+static void test_slow (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (16 * MIB, 100), g = data_of (20 * MIB, 60);
+    size_t before;
+
+    hold_all (f, &d);
+    offer_data (f, 20, 1, &g);
+    assert_int_equal (count_sent (f, MESSAGE_GET, 20), 1);      // it is new
+    transfers_tick (f->transfers, clock_mono_ns () + 2 * TRANSFER_SLOW_NS);
+    before = f->nsent;
+    assert_int_equal (answer_all (f, 0, 20, &g, CODEC_PLAIN), 20);
+    // who is slow keeps what it was asked for, and is asked for no more
+    assert_int_equal (f->nsent, before + 19);
+    assert_int_equal (transfers_credits (f->transfers), 0);
+    assert_int_equal (transfers_commit (f->transfers, on_entered, f, NULL), 0);
+    check_stored (f, &g);
+    free (d.bytes);
+    free (g.bytes);
+}
+
+/* One whose chunk comes soon is as quick as ever. */
+static void test_slow_for_once (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (20 * MIB, 120);
+
+    offer_data (f, 1, 1, &d);
+    transfers_tick (f->transfers, clock_mono_ns () + 2 * TRANSFER_SLOW_NS);
+    assert_int_equal (answer (f, &f->sent[0], 1, &d, CODEC_PLAIN, 0), 0);
+    assert_true (count_sent (f, MESSAGE_GET, 1) > 2);
+    assert_int_equal (answer_all (f, 1, 1, &d, CODEC_PLAIN), 19);
+    check_whole (f, "j c1, ", &d);
+    check_credits (f);
+    free (d.bytes);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         TRANSFER_TEST (test_source_gone), TRANSFER_TEST (test_source_dead),
         TRANSFER_TEST (test_stalled), TRANSFER_TEST (test_stalled_is_probed),
         TRANSFER_TEST (test_late), TRANSFER_TEST (test_many_stalled),
+        TRANSFER_TEST (test_slow), TRANSFER_TEST (test_slow_for_once),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
