@@ -184,11 +184,11 @@ static int open_incoming (struct store *s, const struct digest *id, int flags,
     return fd < 0 ? err_sys (err, errno, "cannot open %s", path) : fd;
 }
 
-int store_incoming_write (struct store *s, const struct digest *id,
+int store_incoming_write (struct store *s, const struct digest *name,
                           const void *data, size_t size, uint64_t offset,
                           struct err *err)
 {
-    int fd = open_incoming (s, id, O_CREAT, err), rc;
+    int fd = open_incoming (s, name, O_CREAT, err), rc;
     struct stat st;
 
     if (fd < 0)
@@ -205,10 +205,10 @@ int store_incoming_write (struct store *s, const struct digest *id,
                              "incoming", s->root) : 0;
 }
 
-int store_incoming_sync (struct store *s, const struct digest *id,
+int store_incoming_sync (struct store *s, const struct digest *name,
                          struct err *err)
 {
-    int fd = open_incoming (s, id, 0, err), rc;
+    int fd = open_incoming (s, name, 0, err), rc;
 
     if (fd < 0)
         return fd;
@@ -220,31 +220,32 @@ int store_incoming_sync (struct store *s, const struct digest *id,
                              "incoming", s->root) : 0;
 }
 
-uint64_t store_incoming_size (struct store *s, const struct digest *id)
+uint64_t store_incoming_size (struct store *s, const struct digest *name)
 {
     char path[PATH_MAX];
     struct stat st;
 
-    incoming_path (s, id, path);
+    incoming_path (s, name, path);
     return lstat (path, &st) == 0 && S_ISREG (st.st_mode)
                ? (uint64_t)st.st_size : 0;
 }
 
-void store_discard (struct store *s, const struct digest *id)
+void store_discard (struct store *s, const struct digest *name)
 {
     char path[PATH_MAX];
 
-    incoming_path (s, id, path);
+    incoming_path (s, name, path);
     (void)unlink (path);
 }
 
-int store_keep (struct store *s, const struct digest *id, struct err *err)
+int store_keep (struct store *s, const struct digest *name,
+                const struct digest *id, struct err *err)
 {
     char from[PATH_MAX], to[PATH_MAX];
     char *slash;
     int rc;
 
-    incoming_path (s, id, from);
+    incoming_path (s, name, from);
     store_blob_path (s->root, id, to);
     slash = strrchr (to, '/');
     *slash = '\0';

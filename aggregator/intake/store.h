@@ -55,20 +55,21 @@ int store_refer (struct store *s, const struct ledger_item *item,
 int store_note_job (struct store *s, const char *job, int64_t world_size,
                     struct err *err);
 
-/* Content that comes in several chunks, in a file named by its hash; how many
- * bytes of it there are (0: no file).  -ESTALE: what is before 'offset' is not
+/* Content that comes in several chunks, in a file of this name; how many bytes
+ * of it there are (0: no file).  -ESTALE: what is before 'offset' is not
  * there any more, it has to come again.
  */
-int store_incoming_write (struct store *s, const struct digest *id,
+int store_incoming_write (struct store *s, const struct digest *name,
                           const void *data, size_t size, uint64_t offset,
                           struct err *err);
-int store_incoming_sync (struct store *s, const struct digest *id,
+int store_incoming_sync (struct store *s, const struct digest *name,
                          struct err *err);
-uint64_t store_incoming_size (struct store *s, const struct digest *id);
-void store_discard (struct store *s, const struct digest *id);
+uint64_t store_incoming_size (struct store *s, const struct digest *name);
+void store_discard (struct store *s, const struct digest *name);
 
-/* A complete incoming file, synced, under its name. */
-int store_keep (struct store *s, const struct digest *id, struct err *err);
+/* A complete incoming file, synced, becomes a content. */
+int store_keep (struct store *s, const struct digest *name,
+                const struct digest *id, struct err *err);
 
 /* fdatasync the segment and fsync the directories, before a ledger commit;
  * then, in its transaction, how far segments are accounted for; then one of

@@ -57,7 +57,7 @@ void transfer_end_body (struct transfers *t, struct body *b)
 {
     transfer_unqueue (t, b);
     if (b->size > CONTENT_CHUNK && b->noted == 0)
-        store_discard (t->store, &b->id);
+        store_discard (t->store, &b->incoming);
     if (b->whole)
         LIST_REMOVE (b, all_whole);
     LIST_REMOVE (b, same_bucket);
@@ -69,9 +69,9 @@ void transfer_restart (struct transfers *t, struct body *b)
 {
     transfer_unqueue (t, b);
     transfer_release (t, b);
-    (void)ledger_drop_incoming (t->ledger, &b->id, NULL);
+    (void)ledger_drop_incoming (t->ledger, &b->incoming, NULL);
     if (b->size > CONTENT_CHUNK)
-        store_discard (t->store, &b->id);
+        store_discard (t->store, &b->incoming);
     content_hash_fini (&b->hash);
     b->received = b->asked = 0;
     b->noted = 0;
@@ -117,7 +117,7 @@ static void throw_away (struct transfers *t, struct body *b)
 {
     while (!TAILQ_EMPTY (&b->offers))
         transfer_drop (t, TAILQ_FIRST (&b->offers));
-    (void)ledger_drop_incoming (t->ledger, &b->id, NULL);
+    (void)ledger_drop_incoming (t->ledger, &b->incoming, NULL);
     b->noted = 0;
     transfer_end_body (t, b);
 }
@@ -236,33 +236,22 @@ static struct transfer *start (struct transfers *t, struct sender *s,
 /* Go on where a former life stood. */
 static int resume (struct transfers *t, struct body *b, struct err *err)
 {
-    int rc = ledger_find_incoming (t->ledger, &b->id, b->size, &b->hash, err);
+    int rc = ledger_find_incoming (t->ledger, &b->incoming, b->size, &b->hash,
+                                   err);
 
     if (rc <= 0)
         return rc;
     b->received = (uint64_t)b->hash.n * CONTENT_CHUNK;
     if (b->received >= b->size ||
-        b->received > store_incoming_size (t->store, &b->id)) {
+        b->received > store_incoming_size (t->store, &b->incoming)) {
         content_hash_fini (&b->hash);
         b->received = 0;
-        rc = ledger_drop_incoming (t->ledger, &b->id, err);
+        rc = ledger_drop_incoming (t->ledger, &b->incoming, err);
     }
     b->asked = b->received;
     b->noted = b->hash.n;
     b->mixed = b->received > 0;
     return rc < 0 ? rc : 0;
-}
-
-/* Nobody who can be believed says that there is such a content of this size. */
-static bool is_idle (const struct body *b)
-{
-    const struct transfer *x;
-
-    TAILQ_FOREACH (x, &b->offers, of_body) {
-        if (x->sender->pace != PACE_STALLED && !x->sender->wrong)
-            return false;
-    }
-    return !b->whole;
 }
 
 /* Who has sent other bytes than it had offered is asked behind all others. */
@@ -282,34 +271,21 @@ static void line_up (struct transfers *t, struct body *b, struct transfer *x)
 static int join_body (struct transfers *t, struct transfer *x, uint64_t size,
                       struct err *err)
 {
-    struct body *b = transfer_body (t, &x->item.content);
+    struct body *b = transfer_body (t, &x->item.content, size);
     int rc = 0;
-
-    if (b && b->size > 0 && b->size != size && is_idle (b)) {
-        throw_away (t, b);
-        b = transfer_body (t, &x->item.content);
-    }
 
     if (!b)
         return err_set (err, ENOMEM, "no memory for a transfer");
-    if (b->whole && b->size == size) {
+    if (b->whole) {
         x->item.place = b->place;
         return 0;               // it is complete
     }
-    if (b->size == 0) {         // a new one
-        b->size = size;
+    if (TAILQ_EMPTY (&b->offers) && b->received == 0) { // perhaps a new one
         b->kind = x->item.kind;
-        if (size > CONTENT_CHUNK)
-            rc = resume (t, b, err);
-    } else if (b->size != size) {
-        rc = err_set (err, EBADMSG, "%s %s is said to have %llu bytes, by "
-                      "another agent %llu", x->item.capture, x->item.path,
-                      (unsigned long long)size, (unsigned long long)b->size);
-    }
-    if (rc < 0) {
-        if (TAILQ_EMPTY (&b->offers) && !b->whole)
+        if (size > CONTENT_CHUNK && (rc = resume (t, b, err)) < 0) {
             transfer_end_body (t, b);
-        return rc;
+            return rc;
+        }
     }
     TAILQ_REMOVE (&t->complete, x, of_body);
     x->body = b;
@@ -486,8 +462,8 @@ static int keep (struct transfers *t, struct body *b, const void *data,
         hashed = digest_of (data, size, &digest);
     } else {
         hasher_begin (t->hasher, data, size);
-        rc = store_incoming_write (t->store, &b->id, data, size, b->received,
-                                   err);
+        rc = store_incoming_write (t->store, &b->incoming, data, size,
+                                   b->received, err);
         hashed = hasher_end (t->hasher, &digest);
     }
     if (rc == 0 &&

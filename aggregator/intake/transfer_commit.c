@@ -56,7 +56,7 @@ static int for_each_to_note (struct transfers *t, size_t least,
 /* An error is told only once: what was not on the disk then may never be. */
 static int sync_body (struct transfers *t, struct body *b, struct err *err)
 {
-    int rc = store_incoming_sync (t->store, &b->id, err);
+    int rc = store_incoming_sync (t->store, &b->incoming, err);
 
     if (rc < 0 && !b->whole) {
         transfer_restart (t, b);
@@ -67,7 +67,7 @@ static int sync_body (struct transfers *t, struct body *b, struct err *err)
 
 static int note_body (struct transfers *t, struct body *b, struct err *err)
 {
-    return ledger_add_incoming (t->ledger, &b->id, b->size, &b->hash,
+    return ledger_add_incoming (t->ledger, &b->incoming, b->size, &b->hash,
                                 b->noted, err);
 }
 
@@ -92,6 +92,35 @@ static int refer (struct transfers *t, struct transfer *x, struct err *err)
     return rc != 0 ? rc : store_refer (t->store, &x->item, err);
 }
 
+static int name_incoming (const struct transfer *x, struct digest *name,
+                          struct err *err)
+{
+    return transfer_name_incoming (&x->item.content, x->item.place.size,
+                                   name) < 0
+               ? err_set (err, ENOMEM, "no memory to hash") : 0;
+}
+
+/* A large content that is whole, to its name. */
+static int keep_blob (struct transfers *t, const struct transfer *x,
+                      struct err *err)
+{
+    struct digest name;
+    int rc = name_incoming (x, &name, err);
+
+    if (rc == 0)
+        rc = store_incoming_sync (t->store, &name, err);
+    return rc < 0 ? rc : store_keep (t->store, &name, &x->item.content, err);
+}
+
+static int forget_incoming (struct transfers *t, const struct transfer *x,
+                            struct err *err)
+{
+    struct digest name;
+    int rc = name_incoming (x, &name, err);
+
+    return rc < 0 ? rc : ledger_drop_incoming (t->ledger, &name, err);
+}
+
 /* Incoming files to their names; bytes and names to the disk. */
 static int make_durable (struct transfers *t, size_t least, struct err *err)
 {
@@ -99,11 +128,8 @@ static int make_durable (struct transfers *t, size_t least, struct err *err)
     int rc = for_each_to_note (t, least, sync_body, err);
 
     TAILQ_FOREACH (x, &t->complete, of_body) {
-        if (rc == 0 && x->fresh && x->item.place.segment == 0) {
-            rc = store_incoming_sync (t->store, &x->item.content, err);
-            if (rc == 0)
-                rc = store_keep (t->store, &x->item.content, err);
-        }
+        if (rc == 0 && x->fresh && x->item.place.segment == 0)
+            rc = keep_blob (t, x, err);
         if (rc >= 0)
             rc = refer (t, x, err);
         if (rc < 0)
@@ -123,7 +149,7 @@ static int enter (struct transfers *t, struct transfer *x, struct err *err)
         rc = ledger_add_content (t->ledger, &x->item.content, &x->item.place,
                                  err);
     if (rc == 0 && x->fresh && x->item.place.segment == 0)
-        rc = ledger_drop_incoming (t->ledger, &x->item.content, err);
+        rc = forget_incoming (t, x, err);
     if (rc == 0)
         rc = ledger_add_item (t->ledger, &x->item, err);
     // content that was damaged and came again is as good as a new item

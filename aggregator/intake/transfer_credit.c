@@ -45,18 +45,34 @@ struct sender *transfer_sender (struct transfers *t,
     return s;
 }
 
-struct body *transfer_body (struct transfers *t, const struct digest *id)
+int transfer_name_incoming (const struct digest *id, uint64_t size,
+                            struct digest *name)
 {
+    uint8_t text[DIGEST_SIZE + sizeof (size)];
+
+    memcpy (text, id->bytes, DIGEST_SIZE);
+    for (size_t i = 0; i < sizeof (size); i++)
+        text[DIGEST_SIZE + i] = (uint8_t)(size >> 8 * i);
+    return digest_of (text, sizeof (text), name);
+}
+
+struct body *transfer_body (struct transfers *t, const struct digest *id,
+                            uint64_t size)
+{
+    struct digest incoming;
     struct body *b;
 
     LIST_FOREACH (b, &t->bodies[bucket_of (id->bytes, DIGEST_SIZE)],
                   same_bucket) {
-        if (memcmp (&b->id, id, sizeof (*id)) == 0)
+        if (memcmp (&b->id, id, sizeof (*id)) == 0 && b->size == size)
             return b;
     }
-    if (!(b = calloc (1, sizeof (*b))))
+    if (transfer_name_incoming (id, size, &incoming) < 0 ||
+        !(b = calloc (1, sizeof (*b))))
         return NULL;
     b->id = *id;
+    b->incoming = incoming;
+    b->size = size;
     TAILQ_INIT (&b->offers);
     content_hash_init (&b->hash);
     LIST_INSERT_HEAD (&t->bodies[bucket_of (id->bytes, DIGEST_SIZE)], b,

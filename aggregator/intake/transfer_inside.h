@@ -26,7 +26,8 @@ struct body {
     LIST_ENTRY (body) all_whole;
     TAILQ_ENTRY (body) in_turn;
     TAILQ_HEAD (, transfer) offers;
-    struct digest id;
+    struct digest id;           // with its size: agents may say several, and
+    struct digest incoming;     // one of them at most is right; its file
     uint64_t size, received, asked;     // bytes; asked is ahead of received
     size_t noted;               // chunks that the ledger has
     struct content_hash hash;   // of chunks that were received
@@ -90,7 +91,14 @@ struct transfers {
 /* transfer_credit.c: who is asked, and when. */
 struct sender *transfer_sender (struct transfers *t,
                                 const struct net_peer *peer, bool make);
-struct body *transfer_body (struct transfers *t, const struct digest *id);
+struct body *transfer_body (struct transfers *t, const struct digest *id,
+                            uint64_t size);
+
+/* What a content of several chunks is called in incoming/ and in the ledger
+ * until it is whole.
+ */
+int transfer_name_incoming (const struct digest *id, uint64_t size,
+                            struct digest *name);
 
 /* Take back the credits of a body: what was asked of its source is not waited
  * for any more.

@@ -44,7 +44,7 @@ static void add (struct ledger *l, struct store *s, int i, char *blob_name)
         item.place.size = strlen (bytes);
         require (store_incoming_write (s, &item.content, bytes, strlen (bytes),
                                        0, NULL));
-        require (store_keep (s, &item.content, NULL));
+        require (store_keep (s, &item.content, &item.content, NULL));
         require (store_refer (s, &item, NULL));
         store_blob_path (FUZZ_ROOT, &item.content, path);
         (void)snprintf (blob_name, PATH_MAX, "%s", path);

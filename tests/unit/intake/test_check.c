@@ -73,7 +73,8 @@ static void fill (const char *root)
             assert_int_equal (store_incoming_write (s, &item.content, bytes,
                                                     strlen (bytes), 0, NULL),
                               0);
-            assert_int_equal (store_keep (s, &item.content, NULL), 0);
+            assert_int_equal (store_keep (s, &item.content, &item.content,
+                                          NULL), 0);
             assert_int_equal (store_refer (s, &item, NULL), 0);
         }
         assert_int_equal (ledger_add_content (l, &item.content, &item.place,

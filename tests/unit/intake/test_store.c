@@ -357,7 +357,7 @@ static void test_incoming (void **state)
     memset (unknown.bytes, 9, DIGEST_SIZE);
     assert_int_equal (store_incoming_write (r->s, &kept, "abc", 3, 0, NULL),
                       0);
-    assert_int_equal (store_keep (r->s, &kept, NULL), 0);
+    assert_int_equal (store_keep (r->s, &kept, &kept, NULL), 0);
     assert_int_equal (store_incoming_write (r->s, &known, "de", 2, 0, NULL),
                       0);
     assert_int_equal (store_incoming_write (r->s, &unknown, "f", 1, 0, NULL),

@@ -90,6 +90,7 @@ static void test_resume (void **state)
 {
     struct fixture *f = *state;
     struct data d = data_of (40 * MIB, 6);
+    struct digest name;
 
     offer_data (f, 1, 1, &d);
     for (size_t i = 0; i < 20; i++) {
@@ -106,7 +107,8 @@ static void test_resume (void **state)
     assert_int_equal (f->sent[0].offset, 20 * MIB);
     assert_int_equal (answer_all (f, 0, 1, &d, CODEC_PLAIN), 20);
     check_whole (f, "j c1, ", &d);
-    assert_false (ledger_knows_incoming (f->root.l, &d.id));
+    name = incoming_of (&d);
+    assert_false (ledger_knows_incoming (f->root.l, &name));
     free (d.bytes);
 }
 
@@ -132,12 +134,14 @@ static void test_incoming_lost (void **state)
 {
     struct fixture *f = *state;
     struct data d = data_of (4 * MIB, 11);
+    struct digest name;
     struct message get;
 
     offer_data (f, 1, 1, &d);
     get = f->sent[0];
     assert_int_equal (answer (f, &get, 1, &d, CODEC_PLAIN, 0), 0);
-    store_discard (f->root.s, &d.id);
+    name = incoming_of (&d);
+    store_discard (f->root.s, &name);
     get = f->sent[1];
     assert_int_equal (answer (f, &get, 1, &d, CODEC_PLAIN, 0), -ESTALE);
     f->nsent = 0;
@@ -210,23 +214,28 @@ static void test_wrong_beginning (void **state)
     free (d.bytes);
 }
 
-/* A wrong size, of one that does not answer, does not keep another away. */
+/* A wrong size, of one that answers now and then, neither keeps another away nor
+ * gets its bytes among the other's: both are asked, as if it were two contents.
+ */
 static void test_wrong_size (void **state)
 {
     struct fixture *f = *state;
-    struct data d = data_of (3 * MIB, 100), lie = d;
-    int64_t now = clock_mono_ns ();
+    struct data d = data_of (3 * MIB, 100), lie = data_of (40 * MIB, 110);
+    struct message get;
 
-    lie.size = 40 * MIB;
-    (void)offer_raw (f, 1, 1, &lie);
-    (void)offer_raw (f, 2, 2, &d);
-    transfers_tick (f->transfers, now + 2 * TRANSFER_STALL_NS);
-    (void)offer_raw (f, 1, 1, &lie);
-    (void)offer_raw (f, 2, 2, &d);
-    assert_int_equal (answer_all (f, 0, 2, &d, CODEC_PLAIN), 3);
+    lie.id = d.id;
+    offer_data (f, 1, 1, &lie);
+    get = f->sent[0];
+    offer_data (f, 2, 2, &d);
+    assert_int_equal (answer (f, &f->sent[1], 2, &d, CODEC_PLAIN, 0), 0);
+    assert_int_equal (answer (f, &get, 1, &lie, CODEC_PLAIN, 0), 0);
+    assert_int_equal (answer_all (f, 2, 2, &d, CODEC_PLAIN), 2);
     check_whole (f, "j c2, ", &d);
-    check_credits (f);
+    // of the right size it is known
+    offer_data (f, 1, 2, &d);
+    check_commit (f, "j c1, ");
     free (d.bytes);
+    free (lie.bytes);
 }
 
 /* More than its share is not taken now. */

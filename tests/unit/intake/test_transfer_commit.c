@@ -72,6 +72,7 @@ static void test_lost_pages (void **state)
 {
     struct fixture *f = *state;
     struct data d = data_of (20 * MIB, 31);
+    struct digest name = incoming_of (&d);
     char hex[DIGEST_HEX_SIZE], path[PATH_MAX];
     struct err err = { "" };
 
@@ -81,7 +82,7 @@ static void test_lost_pages (void **state)
 
         assert_int_equal (answer (f, &get, 1, &d, CODEC_PLAIN, 0), 0);
     }
-    digest_hex (&d.id, hex);
+    digest_hex (&name, hex);
     (void)snprintf (path, sizeof (path), "%s/incoming/%s", f->root.dir, hex);
     assert_int_equal (unlink (path), 0);
     assert_int_equal (mkdir (path, 0700), 0);   // what no fsync opens

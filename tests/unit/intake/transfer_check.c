@@ -5,6 +5,7 @@
 
 #include "base/pack.h"
 #include "intake/record.h"
+#include "intake/transfer_inside.h"
 
 static int on_send (void *arg, const struct net_peer *to,
                     const struct message *m)
@@ -89,6 +90,14 @@ struct data data_of (size_t size, uint8_t seed)
     assert_int_equal (content_hash_end (&h, &d.id), 0);
     content_hash_fini (&h);
     return d;
+}
+
+struct digest incoming_of (const struct data *d)
+{
+    struct digest name;
+
+    assert_int_equal (transfer_name_incoming (&d->id, d->size, &name), 0);
+    return name;
 }
 
 int offer_raw (struct fixture *f, uint8_t who, uint64_t item,

@@ -51,6 +51,9 @@ struct data {
 /* The caller frees its bytes. */
 struct data data_of (size_t size, uint8_t seed);
 
+/* What it is called in incoming/. */
+struct digest incoming_of (const struct data *d);
+
 /* A raw file of agent 'who', which is taken; or what is said to it. */
 void offer_data (struct fixture *f, uint8_t who, uint64_t item,
                  const struct data *d);
