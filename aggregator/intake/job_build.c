@@ -115,6 +115,20 @@ static int compare_versions (const void *pa, const void *pb)
     return order != 0 ? order : a < b ? -1 : a > b;     // as they came
 }
 
+/* Two hosts may claim a rank, and call their captures alike: such are no versions
+ * of one capture.  The host is the one that the capture says, or that of the
+ * agent that brought it, by its name, which outlives a reboot.  A capture that
+ * began when another did is that one, on whatever host its directory or spool
+ * was since then.
+ */
+static bool is_of_another_host (const struct capture *a,
+                                const struct capture *b)
+{
+    return roll_grade (a) > 0 && *a->host && *b->host &&
+           strcmp (a->host, b->host) != 0 &&
+           (a->started_ns == 0 || a->started_ns != b->started_ns);
+}
+
 /* An older version is not read, unless there is more of it than of the newest:
  * somebody was removing the capture when it was sealed again, or the newest
  * has been damaged here.
@@ -123,16 +137,17 @@ static void choose_version (struct job_build *b,
                             const struct ledger_item *const *versions,
                             size_t n)
 {
+    const struct capture *last;
     size_t newest = n - 1;
-    int grade;
 
     for (size_t i = 0; i < n; i++)
         newest = versions[i]->superseded ? newest : i;
-    grade = roll_grade (&b->items[versions[newest] - b->sources].capture);
+    last = &b->items[versions[newest] - b->sources].capture;
     for (size_t i = 0; i < n; i++) {
         struct roll_item *item = &b->items[versions[i] - b->sources];
 
-        if (i == newest || roll_grade (&item->capture) > grade)
+        if (i == newest || roll_grade (&item->capture) > roll_grade (last) ||
+            is_of_another_host (&item->capture, last))
             continue;
         b->left += roll_grade (&item->capture) > 0;
         item->skip = true;
