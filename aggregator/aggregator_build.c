@@ -175,13 +175,13 @@ static void log_built (const struct aggregator *a)
 }
 
 /* So that a next life knows what is built.  If it cannot be noted that one
- * builds it again.
+ * builds it again; so it does when more was said of the job meanwhile.
  */
 static void note_built (struct aggregator *a)
 {
     struct err err = { "" };
 
-    if (a->build_rc == 0 &&
+    if (a->build_rc == 0 && pace_due_ns (&a->building->pace) == INT64_MAX &&
         ledger_set_built (a->ledger, a->building->job.id, a->build_seq,
                           &err) < 0)
         log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s",

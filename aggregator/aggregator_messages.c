@@ -162,6 +162,23 @@ static int enter_clocks (struct aggregator *a, const struct served *s,
     return rc;
 }
 
+/* Whatever was built before does not name all ranks. */
+static int enter_size (struct aggregator *a, const struct served *s,
+                       struct err *err)
+{
+    int rc = ledger_set_world_size (a->ledger, s->job.id, s->job.world_size,
+                                    err);
+
+    return rc < 0 ? rc : ledger_set_built (a->ledger, s->job.id, 0, err);
+}
+
+static void size_entered (struct aggregator *a, struct served *s)
+{
+    s->noted_size = s->job.world_size;
+    if (ledger_newest (a->ledger, s->job.id, aggregator_last_kind (a)) > 0)
+        pace_arrived (&s->pace, clock_mono_ns ());
+}
+
 static int commit_notes_of (struct aggregator *a, struct served *s,
                             enum transfer_phase phase, struct err *err)
 {
@@ -174,11 +191,11 @@ static int commit_notes_of (struct aggregator *a, struct served *s,
                                       err) : 0;
     case TRANSFER_ENTER:
         if (size)
-            rc = ledger_set_world_size (a->ledger, s->job.id,
-                                        s->job.world_size, err);
+            rc = enter_size (a, s, err);
         return rc < 0 ? rc : enter_clocks (a, s, err);
     case TRANSFER_COMMITTED:
-        s->noted_size = s->job.world_size;
+        if (size)
+            size_entered (a, s);
         for (size_t i = 0; i < s->job.nagents; i++)
             s->job.agents[i].clock_noted = s->job.agents[i].clock_known;
         break;

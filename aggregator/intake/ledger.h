@@ -133,8 +133,8 @@ int ledger_set_world_size (struct ledger *l, const char *job, int64_t size,
 int64_t ledger_world_size (struct ledger *l, const char *job);
 
 /* What a result has to be built of: the items of kinds up to 'last'.  The
- * newest one of a job (0: none), the note that a result has all up to 'seq',
- * and all jobs that have such items.
+ * newest one of a job (0: none), the note that a result has all up to 'seq' (0:
+ * it is to be built again), and all jobs that have such items.
  */
 int64_t ledger_newest (struct ledger *l, const char *job, enum item_kind last);
 int ledger_set_built (struct ledger *l, const char *job, int64_t seq,

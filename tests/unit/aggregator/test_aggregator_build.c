@@ -78,6 +78,51 @@ static void test_many_unbuilt (void **state)
     assert_int_equal (a->nunbuilt, MANY - 2);
 }
 
+static int see_built (void *arg, const struct ledger_job *j)
+{
+    *(int64_t *)arg = j->built;
+    return 0;
+}
+
+static int64_t built (struct service *s)
+{
+    int64_t seq = -1;
+
+    assert_int_equal (ledger_each_job (s->a.ledger, ITEM_ROWS, see_built, &seq,
+                                       NULL), 0);
+    return seq;
+}
+
+/* How many ranks there are is said when the job has been built, or while it is:
+ * the result is to name those that are missing, also if that takes a next life.
+ */
+static void test_late_size (void **state)
+{
+    struct service *s = *state;
+    struct aggregator *a = &s->a;
+
+    enter (s, "j");
+    service_hello (s, 1, "j", 0);
+    aggregator_start_build (a, a->jobs);
+    service_built (s);
+    assert_int_equal (built (s), 1);
+    service_hello (s, 1, "j", 4);
+    assert_int_equal (service_commit (s), 0);
+    assert_int_equal (built (s), 0);
+    assert_true (pace_due_ns (&a->jobs->pace) < INT64_MAX);
+    aggregator_start_build (a, a->jobs);
+    service_hello (s, 1, "j", 8);
+    assert_int_equal (service_commit (s), 0);
+    service_built (s);
+    assert_int_equal (built (s), 0);
+    assert_int_equal (aggregator_find_unbuilt (a, NULL), 0);
+    assert_int_equal (a->nunbuilt, 1);
+    aggregator_start_build (a, a->jobs);
+    service_built (s);
+    assert_int_equal (built (s), 1);
+    assert_true (pace_due_ns (&a->jobs->pace) == INT64_MAX);
+}
+
 /* SIGTERM while a large job is built: the service ends, and the job has no
  * result, nor is it noted that it has one.
  */
@@ -106,6 +151,7 @@ int main (void)
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_many_unbuilt), TEST (test_cancel),
+        TEST (test_late_size),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
