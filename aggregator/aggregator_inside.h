@@ -1,7 +1,8 @@
 /* aggregator/aggregator_inside.h - what the parts of the aggregator share
  *
  * aggregator.c has its life and its clock, aggregator_messages.c what agents
- * say, aggregator_build.c the builds, aggregator_run.c the end of a run.
+ * say, aggregator_commit.c what of it is made durable, aggregator_build.c the
+ * builds, aggregator_run.c the end of a run.
  */
 #ifndef ROLLCALL_AGGREGATOR_INSIDE_H
 #define ROLLCALL_AGGREGATOR_INSIDE_H
@@ -76,21 +77,23 @@ struct aggregator {
 };
 
 /* aggregator_messages.c: a job that is served (NULL: it is not), or is from
- * now on (NULL: a run serves another one, or no memory); the kinds of items
- * that go into a result, up to this one; a commit of what has come, if
- * anything has, now or soon; what goes with it of what agents said (a
- * transfer_also_fn); and the net_fn.
+ * now on (NULL: a run serves another one, or no memory); and the net_fn.
  */
 struct served *aggregator_find_job (struct aggregator *a, const char *id);
 struct served *aggregator_job (struct aggregator *a, const char *id);
+void aggregator_on_message (void *arg, const struct net_peer *from,
+                            const struct message *m, int bad,
+                            const struct err *err);
+
+/* aggregator_commit.c: the kinds of items that go into a result, up to this
+ * one; a commit of what has come, if anything has, now or soon; and what goes
+ * with it of what agents said (a transfer_also_fn).
+ */
 enum item_kind aggregator_last_kind (const struct aggregator *a);
 void aggregator_commit (void *arg);
 void aggregator_commit_soon (struct aggregator *a);
 int aggregator_commit_notes (void *arg, enum transfer_phase phase,
                              struct err *err);
-void aggregator_on_message (void *arg, const struct net_peer *from,
-                            const struct message *m, int bad,
-                            const struct err *err);
 
 /* aggregator_build.c: where the results of a job go; a build, in a thread; and
  * what is to be done when build_fd says that it has ended.

@@ -1,4 +1,4 @@
-/* aggregator/aggregator_messages.c - what agents say, and group commits */
+/* aggregator/aggregator_messages.c - what agents say */
 #include "aggregator_inside.h"
 
 #include "base/counter.h"
@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMIT_NS (2 * NS_PER_MS)       // items that come close share a sync
 #define ALIVE_NS (3 * NS_PER_S)         // an agent says hello every 2 s
 #define RIVAL_NS (6 * NS_PER_S)         // until a second one is told to go
 
@@ -101,119 +100,6 @@ static struct served *served_of (struct aggregator *a,
             return s;
     }
     return NULL;
-}
-
-/* The kinds of items that go into a result: up to this one. */
-enum item_kind aggregator_last_kind (const struct aggregator *a)
-{
-    return a->opt->raw ? ITEM_RAW : ITEM_ROWS;
-}
-
-/* ---- commits ---- */
-
-static void on_entered (void *arg, const struct ledger_item *item)
-{
-    struct aggregator *a = arg;
-    struct served *s = aggregator_find_job (a, item->job);
-
-    if (s && item->kind <= aggregator_last_kind (a))
-        pace_arrived (&s->pace, clock_mono_ns ());
-}
-
-void aggregator_commit (void *arg)
-{
-    struct aggregator *a = arg;
-    struct err err = { "" };
-
-    a->commit_armed = false;
-    loop_del_timer (a->loop, aggregator_commit, a);
-    if (!transfers_pending (a->transfers))
-        return;
-    // if it fails nothing was acknowledged; agents offer everything again
-    if (transfers_commit (a->transfers, on_entered, a, &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "commit-failed", "%s", err.text);
-}
-
-void aggregator_commit_soon (struct aggregator *a)
-{
-    if (a->commit_armed || !transfers_pending (a->transfers))
-        return;
-    a->commit_armed = true;
-    (void)loop_add_timer (a->loop, COMMIT_NS, aggregator_commit, a);
-}
-
-static int enter_clocks (struct aggregator *a, const struct served *s,
-                         struct err *err)
-{
-    int rc = 0;
-
-    for (size_t i = 0; i < s->job.nagents && rc == 0; i++) {
-        const struct job_agent *agent = &s->job.agents[i];
-        struct ledger_clock c = { .offset_ns = agent->clock_offset_ns,
-                                  .error_ns = agent->clock_error_ns };
-
-        if (!agent->clock_known || agent->clock_noted)
-            continue;
-        (void)snprintf (c.host, sizeof (c.host), "%s", agent->host);
-        (void)snprintf (c.host_key, sizeof (c.host_key), "%s",
-                        agent->host_key);
-        rc = ledger_set_clock (a->ledger, s->job.id, &c, err);
-    }
-    return rc;
-}
-
-/* Whatever was built before does not name all ranks. */
-static int enter_size (struct aggregator *a, const struct served *s,
-                       struct err *err)
-{
-    int rc = ledger_set_world_size (a->ledger, s->job.id, s->job.world_size,
-                                    err);
-
-    return rc < 0 ? rc : ledger_set_built (a->ledger, s->job.id, 0, err);
-}
-
-static void size_entered (struct aggregator *a, struct served *s)
-{
-    s->noted_size = s->job.world_size;
-    if (ledger_newest (a->ledger, s->job.id, aggregator_last_kind (a)) > 0)
-        pace_arrived (&s->pace, clock_mono_ns ());
-}
-
-static int commit_notes_of (struct aggregator *a, struct served *s,
-                            enum transfer_phase phase, struct err *err)
-{
-    bool size = s->job.world_size > s->noted_size;
-    int rc = 0;
-
-    switch (phase) {
-    case TRANSFER_APPEND:
-        return size ? store_note_job (a->store, s->job.id, s->job.world_size,
-                                      err) : 0;
-    case TRANSFER_ENTER:
-        if (size)
-            rc = enter_size (a, s, err);
-        return rc < 0 ? rc : enter_clocks (a, s, err);
-    case TRANSFER_COMMITTED:
-        if (size)
-            size_entered (a, s);
-        for (size_t i = 0; i < s->job.nagents; i++)
-            s->job.agents[i].clock_noted = s->job.agents[i].clock_known;
-        break;
-    }
-    return 0;
-}
-
-int aggregator_commit_notes (void *arg, enum transfer_phase phase,
-                             struct err *err)
-{
-    struct aggregator *a = arg;
-    int rc = 0;
-
-    for (struct served *s = a->jobs; s && a->notes_due && rc == 0; s = s->next)
-        rc = commit_notes_of (a, s, phase, err);
-    if (phase == TRANSFER_COMMITTED)
-        a->notes_due = false;
-    return rc;
 }
 
 /* ---- messages ---- */
