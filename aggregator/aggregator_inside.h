@@ -22,7 +22,7 @@
 // what a service has in memory: a job that is idle leaves when another comes
 #define AGGREGATOR_JOBS_MAX 1024
 #define AGGREGATOR_AGENTS_MAX 8192      // of all jobs, at 600 bytes each
-#define AGGREGATOR_IDLE_NS (600 * NS_PER_S)     // a job's agents were silent
+#define AGGREGATOR_IDLE_NS (600 * NS_PER_S)     // agents this silent make room
 #define AGGREGATOR_JOINED "joined"      // in a run's directory: an agent has
 #define AGGREGATOR_CLOCK_NS NS_PER_S    // a clock that is so wrong is said
 

@@ -60,6 +60,24 @@ static void forget_idle (struct aggregator *a, const struct served *but)
     }
 }
 
+static void forget_peer (void *arg, const struct net_peer *peer)
+{
+    struct aggregator *a = arg;
+
+    transfers_forget (a->transfers, peer);
+}
+
+/* In a service hosts come and go for as long as a job lives: each start of one,
+ * and most of a container, is another host.
+ */
+static void forget_silent (struct aggregator *a)
+{
+    int64_t before = clock_mono_ns () - AGGREGATOR_IDLE_NS;
+
+    for (struct served *s = a->jobs; s && !a->opt->job; s = s->next)
+        job_forget_silent (&s->job, before, forget_peer, a);
+}
+
 static size_t count_agents (const struct aggregator *a)
 {
     size_t n = 0;
@@ -206,6 +224,12 @@ static bool is_another (struct aggregator *a, const struct net_peer *from,
                  strcmp (agent->host_key, m->host_key) != 0);
 }
 
+static bool is_room (const struct aggregator *a, const struct served *s)
+{
+    return s->job.nagents < JOB_AGENTS_MAX &&
+           count_agents (a) < AGGREGATOR_AGENTS_MAX;
+}
+
 /* Whether there is room for whoever says this; a restarted agent takes the
  * place of its former self.
  */
@@ -214,9 +238,11 @@ static bool has_room (struct aggregator *a, struct served *s,
 {
     if (job_agent_of_host (&s->job, m->host_key))
         return true;
-    if (count_agents (a) >= AGGREGATOR_AGENTS_MAX)
+    if (!is_room (a, s)) {
         forget_idle (a, s);
-    return count_agents (a) < AGGREGATOR_AGENTS_MAX;
+        forget_silent (a);
+    }
+    return is_room (a, s);
 }
 
 static void log_agent (const struct message *m)

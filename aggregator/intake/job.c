@@ -194,6 +194,49 @@ size_t job_lose_silent (struct job *j, int64_t now_ns, int64_t limit_ns)
     return n;
 }
 
+/* Ranks of agents that have moved; to[i] is SIZE_MAX for one that is gone. */
+static void follow_agents (struct job *j, const size_t *to)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < j->nranks; i++) {
+        struct job_rank *r = &j->ranks[i];
+
+        if (to[r->agent] == SIZE_MAX) {
+            free (r->text);
+            continue;
+        }
+        r->agent = to[r->agent];
+        j->ranks[n++] = *r;
+    }
+    j->nranks = n;
+}
+
+void job_forget_silent (struct job *j, int64_t before_ns,
+                        void (*fn) (void *arg, const struct net_peer *peer),
+                        void *arg)
+{
+    size_t *to = calloc (j->nagents + 1, sizeof (*to)), n = 0;
+
+    for (size_t i = 0; to && i < j->nagents; i++) {
+        struct job_agent *a = &j->agents[i];
+
+        to[i] = SIZE_MAX;
+        if (a->heard_ns < before_ns) {
+            fn (arg, &a->peer);
+            free (a->text);
+            continue;
+        }
+        to[i] = n;
+        j->agents[n++] = *a;
+    }
+    if (to) {
+        j->nagents = n;
+        follow_agents (j, to);
+    }
+    free (to);
+}
+
 const struct job_rank *job_failed (const struct job *j)
 {
     for (size_t i = 0; i < j->nranks; i++) {

@@ -76,6 +76,13 @@ int job_done (struct job_agent *a, const char *text);
 /* Mark agents lost that were silent for 'limit_ns'; how many. */
 size_t job_lose_silent (struct job *j, int64_t now_ns, int64_t limit_ns);
 
+/* Forget agents that said nothing since 'before_ns', with the ranks that only
+ * they spoke of; 'fn' hears of each.  Pointers to agents are not valid any more.
+ */
+void job_forget_silent (struct job *j, int64_t before_ns,
+                        void (*fn) (void *arg, const struct net_peer *peer),
+                        void *arg);
+
 /* The lowest rank whose COMMAND failed by itself, or NULL (a status below 0 is
  * that of a COMMAND that was ended on request).
  */

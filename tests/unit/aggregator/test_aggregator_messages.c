@@ -110,6 +110,40 @@ static void test_agents_max (void **state)
     assert_int_equal (agents (s), AGGREGATOR_AGENTS_MAX);
 }
 
+/* Each start of a host or container is another host: those that are gone do not
+ * fill a job that lives on.
+ */
+static void test_agents_gone (void **state)
+{
+    struct message rank = { .type = MESSAGE_RANK, .rank = 3 };
+    struct service *s = *state;
+    struct job *j;
+    unsigned i;
+
+    for (i = 0; i < JOB_AGENTS_MAX; i++)
+        service_hello_as (s, i, i, "j", 1);
+    j = &s->a.jobs->job;
+    rank.rank = 3;
+    service_hear (s, 7, &rank);
+    rank.rank = 4;
+    service_hear (s, 9, &rank);
+    (void)service_said (s, MESSAGE_WELCOME);
+    service_hello_as (s, i, i, "j", 1);
+    assert_int_equal (service_said (s, MESSAGE_REFUSED), 1);
+    for (unsigned k = 0; k < 9; k++)
+        j->agents[k].heard_ns -= 2 * AGGREGATOR_IDLE_NS;
+    service_hello_as (s, i, i, "j", 1);
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
+    assert_int_equal (agents (s), JOB_AGENTS_MAX - 8);
+    // what others said is theirs
+    assert_int_equal (j->nranks, 1);
+    assert_int_equal (j->ranks[0].rank, 4);
+    assert_string_equal (j->agents[j->ranks[0].agent].host, "host9");
+    // one that was silent, and is there, says hello again
+    service_hello_as (s, 7, 7, "j", 1);
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
+}
+
 /* Who is expected is not in memory only, though the disk was full when it was
  * said first.
  */
@@ -192,7 +226,7 @@ int main (void)
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_one_connection), TEST (test_rival),
-        TEST (test_agents_max),
+        TEST (test_agents_max), TEST (test_agents_gone),
         TEST (test_size_again), TEST (test_size_recorded), TEST (test_clocks),
     };
 
