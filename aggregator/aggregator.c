@@ -55,6 +55,22 @@ static void tick (void *arg)
     (void)loop_add_timer (a->loop, TICK_NS, tick, a);
 }
 
+bool aggregator_has_root (struct aggregator *a)
+{
+    if (a->root_gone || root_is_there (a->root_fd, a->opt->root))
+        return !a->root_gone;
+    a->root_gone = true;
+    log_text (LOG_LEVEL_ERROR, "root-gone", "%s was removed, or another one is "
+              "in its place, while it was in use: nothing more is "
+              "acknowledged.  What had been is gone with it, unless it is in a "
+              "result elsewhere, or the captures are on their nodes still",
+              a->opt->root);
+    transfers_hold (a->transfers, true);
+    a->status = EX_IOERR;
+    loop_stop (a->loop, 0);
+    return false;
+}
+
 /* Too little room below the root: nothing is taken in, so nothing that was
  * acknowledged can get into trouble, and the agents keep theirs.
  */
@@ -63,8 +79,11 @@ static void check_room (void *arg)
     struct aggregator *a = arg;
     struct err why = { "" };
     bool was = a->floor.below;
-    int rc = space_check_floor (&a->floor, a->opt->root, &why);
+    int rc;
 
+    if (!aggregator_has_root (a))
+        return;
+    rc = space_check_floor (&a->floor, a->opt->root, &why);
     if (rc == 0 && !was) {
         counter_add (COUNTER_DISK_FLOORS, 1);
         log_text (LOG_LEVEL_WARN, "disk-floor", "nothing is taken in until "
@@ -279,7 +298,8 @@ static void stop (struct aggregator *a)
 
     aggregator_cancel_build (a);
     end_status (a);
-    if (a->transfers && transfers_note_all (a->transfers, &err) < 0)
+    if (a->transfers && aggregator_has_root (a) &&
+        transfers_note_all (a->transfers, &err) < 0)
         log_text (LOG_LEVEL_WARN, "commit-failed", "%s", err.text);
     spent = root_is_spent (a);
     transfers_destroy (a->transfers);

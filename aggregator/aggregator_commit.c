@@ -30,7 +30,7 @@ void aggregator_commit (void *arg)
 
     a->commit_armed = false;
     loop_del_timer (a->loop, aggregator_commit, a);
-    if (!transfers_pending (a->transfers))
+    if (!transfers_pending (a->transfers) || !aggregator_has_root (a))
         return;
     // if it fails nothing was acknowledged; agents offer everything again
     if (transfers_commit (a->transfers, on_entered, a, &err) < 0)

@@ -71,10 +71,16 @@ struct aggregator {
     struct served *over;        // the job whose result has been written
     bool resumed;               // a former life had agents
     bool closed;                // nothing more is taken in
+    bool root_gone;             // it was removed: nothing is acknowledged
     bool complete;              // every rank is present, nothing is left here
     int64_t over_ns;
     int status;                 // of the program
 };
+
+/* aggregator.c: whether the root is there.  If it was removed all that was
+ * written is in files without a name: that is said, and the loop ends.
+ */
+bool aggregator_has_root (struct aggregator *a);
 
 /* aggregator_messages.c: a job that is served (NULL: it is not), or is from
  * now on (NULL: a run serves another one, or no memory); and the net_fn.

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int name_holder (int fd, const char *root, struct err *err)
@@ -47,4 +48,17 @@ int root_lock (const char *root, bool make, struct err *err)
         pwrite (fd, text, (size_t)n, 0) != (ssize_t)n)
         (void)errno;
     return fd;
+}
+
+bool root_is_there (int fd, const char *root)
+{
+    struct stat held, named;
+    char path[PATH_MAX];
+
+    if (!fileio_join (path, sizeof (path), root, "lock") ||
+        fstat (fd, &held) < 0)
+        return true;
+    if (lstat (path, &named) < 0)
+        return errno != ENOENT && errno != ENOTDIR;
+    return held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }

@@ -15,4 +15,9 @@
  */
 int root_lock (const char *root, bool make, struct err *err);
 
+/* Whether the root that 'fd' holds is still what has this name; false only when
+ * it was removed, or another one is in its place.
+ */
+bool root_is_there (int fd, const char *root);
+
 #endif

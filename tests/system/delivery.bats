@@ -583,3 +583,23 @@ raw_captures ()
     grep -q "not encrypted" service.log
     stop_service
 }
+
+# What was written from then on would be in files that nobody finds any more.
+@test "a root that is removed, or replaced: nothing is acknowledged, it ends" {
+    local how status
+
+    raw_captures
+    for how in removed replaced; do
+        rm -rf root spool
+        service
+        mv root away
+        [ $how = removed ] || cp -r away root
+        status=0
+        watching --once --raw job
+        wait "$service" || status=$?
+        is "status of the service" 74 $status
+        grep -q "event=root-gone" service.log || fail "$(cat service.log)"
+        ends_with 75            # it has them yet
+        rm -rf away service.log
+    done
+}

@@ -2,6 +2,7 @@
 #include "service_check.h"
 
 #include "base/fileio.h"
+#include "intake/root.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -46,7 +47,7 @@ void service_open (struct service *s)
 
     memset (a, 0, sizeof (*a));
     a->opt = &s->opt;
-    a->root_fd = -1;
+    assert_true ((a->root_fd = root_lock (s->root, true, NULL)) >= 0);
     a->began_ns = a->alone_ns = clock_mono_ns ();
     a->build_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
     a->loop = loop_create ();
@@ -66,6 +67,7 @@ void service_close (struct service *s)
     loop_destroy (a->loop);
     store_close (a->store);
     ledger_close (a->ledger);
+    (void)close (a->root_fd);
     (void)close (a->build_fd);
     aggregator_forget_unbuilt (a);
     while (a->jobs) {
