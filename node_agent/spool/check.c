@@ -74,10 +74,7 @@ static const char bad_capture_sql[] =
     "SELECT id FROM capture WHERE sum IS NOT "
     CAPTURE_SUM ("fingerprint", "key", "name", "rank", "state", "open");
 
-static const char bad_open_sql[] =
-    "SELECT c.id FROM capture c LEFT JOIN (SELECT capture AS id, count(*) AS n "
-    "FROM item WHERE state BETWEEN 3 AND 5 GROUP BY capture) i ON i.id=c.id "
-    "WHERE c.open<>ifnull(i.n, 0)";
+static const char bad_open_sql[] = SPOOL_SHORT_CAPTURES;
 
 static const char bad_said_sql[] =
     "SELECT rowid FROM said WHERE sum IS NOT row_sum('s', rank, type, packet)";

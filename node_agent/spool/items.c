@@ -96,8 +96,10 @@ int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
         rc = ledger_fail (s, -EBADMSG, "an index is out of order", err);
     } else if (code == SQLITE_ROW) {    // else it would never end
         rc = 1;
-        if ((*why = take_row (s, st, ret)))
+        if ((*why = take_row (s, st, ret))) {
             ret->own = false;   // its file may be another one's
+            ret->capture_id = 0;        // and so may it be
+        }
         else if (state_is_open (ret->state))
             *why = look_at_file (ret);
     } else if (code != SQLITE_DONE) {
@@ -258,6 +260,16 @@ int item_set (struct spool *s, uint64_t id, enum spool_state state,
     return rc < 0 ? rc : close_one (s, (uint64_t)r.capture, err);
 }
 
+/* One that does not say whose it is: no capture's number of open items. */
+static int set_stray (struct spool *s, uint64_t id, const char *why,
+                      struct err *err)
+{
+    struct row r;
+    int rc = find_row (s, id, &r, err);
+
+    return rc > 0 ? move (s, id, &r, SPOOL_QUARANTINED, 0, why, err) : rc;
+}
+
 /* ---- advice ---- */
 
 int item_advise (struct spool *s, struct err *err)
@@ -370,14 +382,24 @@ int spool_gone (struct spool *s, uint64_t id, enum spool_state state,
     return 0;
 }
 
+/* A damaged row does not say whose it was, but one capture lacks it. */
+static int find_owner (struct spool *s, uint64_t *capture, struct err *err)
+{
+    int rc = capture_find_short (s, capture, err);
+
+    return rc > 0 ? close_one (s, *capture, err) : rc;
+}
+
 /* The end of a transaction that set an item aside, or failed to ('rc'): its
- * capture is to be sealed again.
+ * capture (0: not known) is to be sealed again.
  */
 static int give_back (struct spool *s, uint64_t capture, const char *why,
                       int rc, struct err *err)
 {
     char path[PATH_MAX];
 
+    if (rc >= 0 && capture == 0)
+        rc = find_owner (s, &capture, err);
     if (rc >= 0)
         rc = capture_forget (s, capture, path, err);
     if (rc < 0) {
@@ -410,7 +432,9 @@ int spool_quarantine (struct spool *s, const struct spool_item *item,
                                err);
     if (rc < 0 || (rc = spool_ledger_begin (s, err)) < 0)
         return rc;
-    rc = item_set (s, item->id, SPOOL_QUARANTINED, why, err);
+    rc = item->capture_id > 0
+             ? item_set (s, item->id, SPOOL_QUARANTINED, why, err)
+             : set_stray (s, item->id, why, err);
     return give_back (s, item->capture_id, text, rc, err);
 }
 
@@ -445,29 +469,25 @@ uint64_t spool_undelivered (const struct spool *s)
 /* The first item that says that it is done with, in a row that is not as it was
  * written: 1, or 0 if there is none.
  */
-static int find_doubtful (struct spool *s, uint64_t *id, uint64_t *capture,
-                          struct err *err)
+static int find_doubtful (struct spool *s, uint64_t *id, struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT id, capture FROM item WHERE state NOT BETWEEN 3 AND 5 AND "
+        "SELECT id FROM item WHERE state NOT BETWEEN 3 AND 5 AND "
         "sum IS NOT " ITEM_SUM ("state", "at", "why") " LIMIT 1", err);
     int code;
 
     if (!st)
         return ledger_error (s, NULL);
-    if ((code = sqlite3_step (st)) == SQLITE_ROW) {
+    if ((code = sqlite3_step (st)) == SQLITE_ROW)
         *id = (uint64_t)sqlite3_column_int64 (st, 0);
-        *capture = (uint64_t)sqlite3_column_int64 (st, 1);
-    }
     spool_ledger_end (s, st);
     if (code != SQLITE_ROW && code != SQLITE_DONE)
         return ledger_error (s, err);
     return code == SQLITE_ROW;
 }
 
-/* It may not have been delivered: its capture is sealed again. */
-static int doubt (struct spool *s, uint64_t id, uint64_t capture,
-                  struct err *err)
+/* It may not have been delivered: then its capture lacks an open one. */
+static int doubt (struct spool *s, uint64_t id, struct err *err)
 {
     static const char why[] = "its row in the ledger is damaged";
     int rc = spool_ledger_begin (s, err);
@@ -475,16 +495,16 @@ static int doubt (struct spool *s, uint64_t id, uint64_t capture,
     if (rc < 0)
         return rc;
     rc = write_state (s, id, SPOOL_QUARANTINED, 0, why, err);
-    return give_back (s, capture, why, rc, err);
+    return give_back (s, 0, why, rc, err);
 }
 
 int spool_recount (struct spool *s, struct err *err)
 {
-    uint64_t id = 0, capture = 0;
+    uint64_t id = 0;
     int rc;
 
-    while ((rc = find_doubtful (s, &id, &capture, err)) > 0) {
-        if ((rc = doubt (s, id, capture, err)) < 0)
+    while ((rc = find_doubtful (s, &id, err)) > 0) {
+        if ((rc = doubt (s, id, err)) < 0)
             break;
     }
     if (rc < 0 || (rc = spool_ledger_begin (s, err)) < 0)

@@ -196,6 +196,42 @@ static void test_next (void **state)
     assert_false (spool_knows (f->s, f->raw, "v1"));
 }
 
+/* A row that is damaged does not say whose it is: of nobody's, or of another
+ * capture's.  That one is to be delivered as before.
+ */
+static void test_stray (void **state)
+{
+    static const char *const damage[] = {
+        "UPDATE item SET capture=-4 WHERE id=1",
+        "UPDATE item SET capture=2 WHERE id=1",
+    };
+    struct fixture *f = *state;
+    struct spool_item got;
+    struct found found;
+
+    for (size_t i = 0; i < sizeof (damage) / sizeof (damage[0]); i++) {
+        (void)spool_put (f, f->raw, "v1", "0123456789", NULL, false);
+        (void)spool_put (f, "/b", "v1", "another", NULL, false);
+        sql (f, damage[i]);
+        spool_reopen (f);
+        f->again = 0;
+        assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &got, NULL), 1);
+        assert_int_equal (got.size, 7);
+        assert_int_equal (f->again, 1);
+        assert_string_equal (f->again_path, f->raw);
+        assert_false (spool_knows (f->s, f->raw, "v1"));
+        assert_true (spool_knows (f->s, "/b", "v1"));
+        assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
+        assert_int_equal (spool_undelivered (f->s), 0);
+        // its file is left, of which fsck knows what to do
+        assert_int_equal (check (f, true, &found), 1);
+        assert_int_equal (check (f, false, &found), 0);
+        spool_close (f->s);
+        assert_int_equal (fileio_remove_tree (f->spool, NULL), 0);
+        spool_reopen_new (f);
+    }
+}
+
 /* One bit makes an item that waits one that was delivered, and nobody asks for
  * it any more: the tallies tell that one is missing.
  */
@@ -394,8 +430,9 @@ int main (void)
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_clean), TEST (test_shipment), TEST (test_orphan),
-        TEST (test_rows), TEST (test_next), TEST (test_looks_delivered),
-        TEST (test_release), TEST (test_ledger), TEST (test_every_byte),
+        TEST (test_rows), TEST (test_next), TEST (test_stray),
+        TEST (test_looks_delivered), TEST (test_release), TEST (test_ledger),
+        TEST (test_every_byte),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
