@@ -20,7 +20,9 @@ struct raw_file {
     bool lost;
     int64_t rank, newest_ns;
     size_t at;                  // as they came
-    char *path;                 // below DIR; behind its NUL the capture's name
+    char *capture;              // its name; behind its NUL:
+    char *path;                 // below DIR
+    size_t top;                 // so much of it is the capture's own place
 };
 
 /* ---- collecting ---- */
@@ -33,19 +35,10 @@ static bool is_rank_dir (const char *name)
             name[4 + strspn (name + 4, "0123456789")] == '\0');
 }
 
-/* A capture that is one file has the name of that.  (Names that begin with a dot
- * are nobody's; one is ours while a file is written.)
- */
-static bool is_one_file (const struct ledger_item *item)
-{
-    return strcmp (item->path, item->capture) == 0 && item->path[0] != '.';
-}
-
-/* Where a raw file goes, below DIR; to be freed. */
-static char *path_of (const struct ledger_item *item)
+/* Where a raw file goes, below DIR, in the directory of its capture. */
+static int place_file (struct raw_file *f, const struct ledger_item *item)
 {
     char between[32] = "";
-    char *path;
 
     if (!item->shared_name && !is_rank_dir (item->capture))
         ;                       // its name is enough
@@ -54,12 +47,12 @@ static char *path_of (const struct ledger_item *item)
     else
         (void)snprintf (between, sizeof (between), "rank%lld/",
                         (long long)item->rank);
-    if (asprintf (&path, "%s%s%s%s%c%s", between,
-                  is_one_file (item) ? "" : item->capture,
-                  is_one_file (item) ? "" : "/", item->path, '\0',
-                  item->capture) < 0)
-        return NULL;
-    return path;
+    if (asprintf (&f->capture, "%s%c%s%s/%s", item->capture, '\0', between,
+                  item->capture, item->path) < 0)
+        return -ENOMEM;
+    f->path = f->capture + strlen (f->capture) + 1;
+    f->top = strlen (between) + strlen (f->capture);
+    return 0;
 }
 
 static int collect (void *arg, const struct ledger_item *item)
@@ -80,7 +73,7 @@ static int collect (void *arg, const struct ledger_item *item)
     p->rank = item->rank;
     p->newest_ns = item->newest_ns;
     p->at = t->n;
-    if (!(p->path = path_of (item)))
+    if (place_file (p, item) < 0)
         return -ENOMEM;
     t->n++;
     return 0;
@@ -108,23 +101,18 @@ void raw_tree_destroy (struct raw_tree *t)
     if (!t)
         return;
     for (size_t i = 0; i < t->n; i++)
-        free (t->files[i].path);
+        free (t->files[i].capture);
     free (t->files);
     free (t);
 }
 
 /* ---- choosing ---- */
 
-static const char *capture_of (const struct raw_file *f)
-{
-    return f->path + strlen (f->path) + 1;
-}
-
 static int compare_captures (const struct raw_file *a,
                              const struct raw_file *b)
 {
     return a->rank != b->rank ? (a->rank < b->rank ? -1 : 1)
-                              : strcmp (capture_of (a), capture_of (b));
+                              : strcmp (a->capture, b->capture);
 }
 
 static int compare (const void *pa, const void *pb)
@@ -135,6 +123,20 @@ static int compare (const void *pa, const void *pb)
     if (order == 0)
         order = strcmp (a->path, b->path);
     return order != 0 ? order : a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* A capture that is one file has the name of that, and needs no directory; in
+ * no version has it another file, else it would be now this, now that.  (Names
+ * that begin with a dot are nobody's; one is ours while a file is written.)
+ */
+static void place_capture (struct raw_file *f, size_t n)
+{
+    bool is_one = f->capture[0] != '.';
+
+    for (size_t i = 0; i < n && is_one; i++)
+        is_one = strcmp (f[i].path + f[i].top + 1, f[i].capture) == 0;
+    for (size_t i = 0; i < n && is_one; i++)
+        f[i].path[f[i].top] = '\0';
 }
 
 /* Which of the files of one path, in the order they came, is in 'version', or
@@ -173,7 +175,7 @@ static void choose_path (struct raw_tree *t, size_t first, size_t n,
         if (best && &f[i] == best)
             continue;
         t->left += !best || !is_same (&f[i], best);
-        free (f[i].path);
+        free (f[i].capture);
     }
     if (best)
         t->files[t->n++] = *best;
@@ -208,8 +210,9 @@ void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg)
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && compare_captures (f + end, f + i) == 0;)
             end++;
+        place_capture (t->files + i, end - i);
         choose_capture (t, i, end, version ? version (arg, f[i].rank,
-                                                      capture_of (f + i))
+                                                      f[i].capture)
                                            : INT64_MAX);
     }
 }
@@ -231,11 +234,39 @@ static int miss (struct put *p, const struct raw_file *f, const char *why)
     struct raw_tree *t = p->tree;
 
     if (t->missing < RAW_TREE_NAMED_MAX)
-        (void)snprintf (t->named[t->missing].text,
-                        sizeof (t->named[0].text), "raw file %s: %s", f->path,
-                        why);
+        (void)err_set (&t->named[t->missing], EIO, "raw file %s: %s", f->path,
+                       why);
     t->missing++;
     return 0;
+}
+
+/* An earlier build knew one file of a capture only, and took it for all of it:
+ * it goes into the directory that is to be in its place.  (Not away: it may be
+ * all that is left of its content.)
+ */
+static int make_room (struct put *p, const struct raw_file *f,
+                      const char *path, struct err *err)
+{
+    int n = (int)(strlen (path) - strlen (f->path) + f->top);
+    char dir[PATH_MAX], inside[PATH_MAX];
+    struct stat st;
+    int rc = 0;
+
+    (void)snprintf (dir, sizeof (dir), "%.*s", n, path);
+    if (path[n] == '\0' || lstat (dir, &st) < 0 || !S_ISREG (st.st_mode))
+        return 0;
+    if (!fileio_join (inside, sizeof (inside), dir, f->capture)) {
+        rc = -ENAMETOOLONG;
+    } else if (rename (dir, p->part) < 0) {
+        rc = -errno;
+    } else if (mkdir (dir, FILEIO_DIR_MODE) < 0) {
+        rc = -errno;
+        (void)rename (p->part, dir);
+    } else if (rename (p->part, inside) < 0) {
+        rc = -errno;
+    }
+    return rc < 0 ? err_sys (err, -rc, "cannot make a directory of %s", dir)
+                  : 0;
 }
 
 /* Of an earlier build: the name and the size do not tell that it is whole. */
@@ -321,11 +352,16 @@ static int put_file (struct put *p, const struct raw_file *f, int in,
     return rc < 0 ? err_sys (err, -rc, "cannot write %s", path) : 0;
 }
 
-/* What concerns one file only: its name, or another one in its way. */
-static bool is_of_one (int rc)
+/* What concerns one file only (its name, or another one in its way) does not
+ * keep the others away.
+ */
+static int end_file (struct put *p, const struct raw_file *f, int rc,
+                     const struct err *why)
 {
-    return rc == -ENAMETOOLONG || rc == -ENOTDIR || rc == -EISDIR ||
-           rc == -EEXIST || rc == -ELOOP;
+    if (rc == -ENAMETOOLONG || rc == -ENOTDIR || rc == -EISDIR ||
+        rc == -EEXIST || rc == -ELOOP)
+        return miss (p, f, why->text);
+    return rc < 0 ? err_set (p->err, -rc, "%s", why->text) : 0;
 }
 
 static int put (struct put *p, const struct raw_file *f)
@@ -336,6 +372,8 @@ static int put (struct put *p, const struct raw_file *f)
 
     if (!fileio_join (path, sizeof (path), p->dir, f->path))
         return miss (p, f, "its path is too long");
+    if ((rc = make_room (p, f, path, &why)) < 0)
+        return end_file (p, f, rc, &why);
     if (is_there (f, path))
         return 0;
     if (f->lost)
@@ -345,9 +383,7 @@ static int put (struct put *p, const struct raw_file *f)
         return miss (p, f, why.text);
     rc = put_file (p, f, in, path, &why);
     (void)close (in);
-    if (is_of_one (rc))
-        return miss (p, f, why.text);
-    return rc < 0 ? err_set (p->err, -rc, "%s", why.text) : 0;
+    return end_file (p, f, rc, &why);
 }
 
 /* All files and names of the tree at once: there may be a hundred thousand. */

@@ -31,14 +31,16 @@ typedef int64_t raw_version_fn (void *arg, int64_t rank, const char *capture);
 /* Of the files of each capture keep those of that version.  A file that later
  * versions have, too, is known by the newest of them only: so one that this
  * version has not, but a later one, stays.  NULL: the newest of each.
+ * This sees, too, which captures are one file; without it none is.
  */
 void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg);
 
-/* Put the files into DIR/<capture>/... (a capture that is one file: into
- * DIR/<capture>), durably; may run in a thread of its
- * own.  Each appears whole, or stays as it is if it is there already with this
- * content.  What is not as it was delivered, or is here no more, is counted as
- * missing.  -EINTR when 'cancel' becomes true; else what went wrong with
+/* Put the files into DIR/<capture>/... (a capture that is one file of that name
+ * in all of its versions: into DIR/<capture>; should it turn out to have more,
+ * the file moves to DIR/<capture>/<capture>), durably; may run in a thread of
+ * its own.  Each appears whole, or stays as it is if it is there already with
+ * this content.  What is not as it was delivered, or is here no more, is counted
+ * as missing.  -EINTR when 'cancel' becomes true; else what went wrong with
  * writing.
  *
  * Where captures of several ranks have one name each is in

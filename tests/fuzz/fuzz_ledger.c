@@ -142,9 +142,11 @@ static void look_at (struct archive *a, const char *job)
     (void)ledger_world_size (a->ledger, job);
     b = job_build_create (a->ledger, a->store, job, NULL);
     job_build_destroy (b);
-    if (raw_tree_create (a->ledger, job, &tree, NULL) == 0)
+    if (raw_tree_create (a->ledger, job, &tree, NULL) == 0) {
+        raw_tree_choose (tree, NULL, NULL);
         (void)raw_tree_put (tree, a->store, fuzz_path (path, OUT), &cancel,
                             NULL);
+    }
     raw_tree_destroy (tree);
 }
 

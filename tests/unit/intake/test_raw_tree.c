@@ -167,6 +167,47 @@ static void test_one_file (void **state)
     check_file (f, "rank4/rank4", "of 4");
 }
 
+/* A directory that has a file of its own name is no single file: the file would
+ * lie where the directory is to be, and the others be missing.
+ */
+static void test_own_name_inside (void **state)
+{
+    struct fixture *f = *state;
+
+    deliver (f, 0, "prof", "prof", "of its name");
+    deliver (f, 0, "prof", "trace.json", "beside it");
+    deliver (f, 1, "a", "a", "shared, of 1");
+    deliver (f, 2, "a", "b", "shared, beside it");
+    deliver (f, 2, "a", "a", "shared, of 2");
+    build (f, 5);
+    check_file (f, "prof/prof", "of its name");
+    check_file (f, "prof/trace.json", "beside it");
+    check_file (f, "rank1/a", "shared, of 1");  // it is one file in rank 1
+    check_file (f, "rank2/a/a", "shared, of 2");
+    check_file (f, "rank2/a/b", "shared, beside it");
+}
+
+/* Not in another version either: with each version that counts the place of
+ * the file would change, and what was there be in the way of the next.
+ */
+static void test_own_name_of_version (void **state)
+{
+    struct fixture *f = *state;
+
+    f->newest = 1;
+    deliver (f, 0, "a", "a", "of 1");
+    f->newest = 2;
+    deliver (f, 0, "a", "b", "of 2");
+    f->version = 1;
+    f->left = 0;
+    build (f, 2);
+    check_file (f, "a/a", "of 1");
+    f->version = 2;
+    f->left = 1;
+    build (f, 1);
+    check_file (f, "a/b", "of 2");
+}
+
 /* Of a capture that came again the newer files are there. */
 static void test_again (void **state)
 {
@@ -276,6 +317,35 @@ static void test_only_changes (void **state)
     check_file (f, "a/y", "not so");
 }
 
+/* A service has built when one file of a capture was there, and builds again
+ * when the others are: what it had put in the place of the directory is in it
+ * then, also if that is the last copy.
+ */
+static void test_one_becomes_many (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+    struct stat st;
+    ino_t before;
+
+    deliver (f, 0, "prof", "prof", "first");
+    build (f, 1);
+    check_file (f, "prof", "first");
+    before = inode_of (f, "prof");
+    store_segment_path (f->root.dir, 1, path);
+    assert_int_equal (stat (path, &st), 0);
+    overwrite (path, st.st_size - 1, "X");
+    deliver (f, 0, "prof", "a", "sorted before it");
+    deliver (f, 0, "prof", "sub/z", "and behind it");
+    build (f, 3);
+    check_file (f, "prof/prof", "first");
+    assert_true (inode_of (f, "prof/prof") == before);
+    check_file (f, "prof/a", "sorted before it");
+    check_file (f, "prof/sub/z", "and behind it");
+    build (f, 3);
+    assert_true (inode_of (f, "prof/prof") == before);
+}
+
 /* What cannot be given back as it was is named; the others are there. */
 static void test_missing (void **state)
 {
@@ -338,7 +408,9 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_own_names), TEST (test_shared_name), TEST (test_rank_names),
-        TEST (test_one_file), TEST (test_again), TEST (test_version),
+        TEST (test_one_file), TEST (test_own_name_inside),
+        TEST (test_own_name_of_version), TEST (test_one_becomes_many),
+        TEST (test_again), TEST (test_version),
         TEST (test_back_again),
         TEST (test_in_the_way), TEST (test_only_changes), TEST (test_missing),
         TEST (test_cancel),
