@@ -73,8 +73,8 @@ int64_t agent_count_ranks (const struct agent *a)
     return n;
 }
 
-/* What is there, but not taken, may be what somebody looks for: if the clock was
- * set back it is this job's.
+/* What is there, but not taken, may be what somebody looks for: if the clock
+ * was set back it is this job's.
  */
 static void say_no_capture (struct agent *a, const struct local_rank *r,
                             char *out, size_t size)

@@ -23,9 +23,10 @@ struct publish {
     struct scratch near;        // below 'dir', for the copy then
 };
 
-/* Make the output directory below 'out' and choose where to build: there, or
- * on a local disk when it is on a remote file system.  Temporary files of
- * builds that died are removed from both places.  -EACCES, -EROFS, -ENOSPC, ... with a sentence.
+/* Make the output directory below 'out' and choose where to build: there, or on
+ * a local disk when it is on a remote file system.  Temporary files of builds
+ * that died are removed from both places.  -EACCES, -EROFS, -ENOSPC, ... with
+ * a sentence.
  */
 int publish_open (struct publish *p, const char *out, struct err *err);
 

@@ -351,8 +351,8 @@ static void list_step (char *out, size_t max, size_t n, const char *step)
         (void)snprintf (out + used, max - used, ", ...");
 }
 
-/* ", but for ...": the tables that the older capture has whole and the newer one
- * has not.
+/* ", but for ...": the tables that the older capture has whole and the newer
+ * one has not.
  */
 static void list_tables (char *out, size_t max, uint64_t tables)
 {

@@ -9,8 +9,8 @@
 #define US_PER_MS 1000.0
 #define KIND_MAX 64
 
-/* "hcom_allReduce__097_4_1", "nccl_all_gather__...": the letters before "__", in
- * small ones.
+/* "hcom_allReduce__097_4_1", "nccl_all_gather__...": the letters before "__",
+ * in small ones.
  */
 static void kind_of (const char *op, size_t n, char out[KIND_MAX])
 {

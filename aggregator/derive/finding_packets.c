@@ -108,7 +108,8 @@ int finding_packets (sqlite3 *db, const struct findings_options *opt,
     sqlite3_stmt *st = NULL;
     int code, rc = db_exec (
         db, "CREATE TEMP TABLE f_packet (transport, n REAL, mb REAL, ms REAL,"
-            " small_n REAL, small_mb REAL, small_ms REAL); CREATE TEMP TABLE f_retry (rank, step, op,"
+            " small_n REAL, small_mb REAL, small_ms REAL); "
+            "CREATE TEMP TABLE f_retry (rank, step, op,"
             " ms, UNIQUE (rank, step, op))", err);
 
     if (rc == 0)

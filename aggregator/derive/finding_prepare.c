@@ -61,7 +61,8 @@ static const char hosts_sql[] =
     "  FROM f_host_step s JOIN f_host_mid h ON h.host=s.host AND h.ord=s.ord"
     "  GROUP BY s.ord) v ON v.ord=h.ord;"
     "CREATE TEMP TABLE f_slow_host AS SELECT h.host, f.ord, avg(h.x) AS x,"
-    " avg(h.base) AS base, max(h.alone) AS alone FROM f_host_hit h JOIN (SELECT host, min(ord) AS ord"
+    " avg(h.base) AS base, max(h.alone) AS alone FROM f_host_hit h JOIN ("
+    "SELECT host, min(ord) AS ord"
     "  FROM f_host_hit WHERE hit GROUP BY host) f ON f.host=h.host"
     " AND h.ord>=f.ord GROUP BY h.host HAVING 2*sum(h.hit)>=count(*)"
     " AND sum(h.hit)>=(SELECT min(2, steps) FROM f_job);";

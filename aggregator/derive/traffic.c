@@ -1,4 +1,5 @@
-/* aggregator/derive/traffic.c - what of a trace's ops was transit, and over what
+/* aggregator/derive/traffic.c - what of a trace's ops was transit, and over
+ * what
  */
 #include "derive/traffic.h"
 

@@ -1,4 +1,5 @@
-/* aggregator/derive/traffic.h - what of a trace's ops was transit, and over what
+/* aggregator/derive/traffic.h - what of a trace's ops was transit, and over
+ * what
  *
  * Traces know how long an op took and how much it moved.  What they leave NULL
  * is filled in here, of ops whose waits are known.

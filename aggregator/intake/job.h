@@ -56,9 +56,9 @@ struct job {
 void job_init (struct job *j, const char *id, int64_t world_size);
 void job_fini (struct job *j);
 
-/* A HELLO, also a repeated one.  A restarted agent of a host takes the place
- * of the former (the caller sees to it that that one is gone), whose peer is put into *old (size 0: none).  NULL: no
- * memory, or JOB_AGENTS_MAX are there.
+/* A HELLO, also a repeated one.  A restarted agent of a host takes the place of
+ * the former (the caller sees to it that that one is gone), whose peer is put
+ * into *old (size 0: none).  NULL: no memory, or JOB_AGENTS_MAX are there.
  */
 struct job_agent *job_hello (struct job *j, const struct net_peer *from,
                              const struct message *m, int64_t now_ns,
@@ -77,7 +77,8 @@ int job_done (struct job_agent *a, const char *text);
 size_t job_lose_silent (struct job *j, int64_t now_ns, int64_t limit_ns);
 
 /* Forget agents that said nothing since 'before_ns', with the ranks that only
- * they spoke of; 'fn' hears of each.  Pointers to agents are not valid any more.
+ * they spoke of; 'fn' hears of each.  Pointers to agents are not valid any
+ * more.
  */
 void job_forget_silent (struct job *j, int64_t before_ns,
                         void (*fn) (void *arg, const struct net_peer *peer),

@@ -115,11 +115,11 @@ static int compare_versions (const void *pa, const void *pb)
     return order != 0 ? order : a < b ? -1 : a > b;     // as they came
 }
 
-/* Two hosts may claim a rank, and call their captures alike: such are no versions
- * of one capture.  The host is the one that the capture says, or that of the
- * agent that brought it, by its name, which outlives a reboot.  A capture that
- * began when another did is that one, on whatever host its directory or spool
- * was since then.
+/* Two hosts may claim a rank, and call their captures alike: such are no
+ * versions of one capture.  The host is the one that the capture says, or that
+ * of the agent that brought it, by its name, which outlives a reboot.  A
+ * capture that began when another did is that one, on whatever host its
+ * directory or spool was since then.
  */
 static bool is_of_another_host (const struct capture *a,
                                 const struct capture *b)

@@ -25,7 +25,8 @@ int raw_tree_create (struct ledger *ledger, const char *job,
                      struct raw_tree **ret, struct err *err);
 void raw_tree_destroy (struct raw_tree *t);     // t may be NULL
 
-/* Which version of a capture counts: its newest_ns, INT64_MAX for the newest. */
+/* Which version of a capture counts: its newest_ns, INT64_MAX for the newest.
+ */
 typedef int64_t raw_version_fn (void *arg, int64_t rank, const char *capture);
 
 /* Of the files of each capture keep those of that version.  A file that later
@@ -35,13 +36,13 @@ typedef int64_t raw_version_fn (void *arg, int64_t rank, const char *capture);
  */
 void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg);
 
-/* Put the files into DIR/<capture>/... (a capture that is one file of that name
- * in all of its versions: into DIR/<capture>; should it turn out to have more,
- * the file moves to DIR/<capture>/<capture>), durably; may run in a thread of
- * its own.  Each appears whole, or stays as it is if it is there already with
- * this content.  What is not as it was delivered, or is here no more, is counted
- * as missing.  -EINTR when 'cancel' becomes true; else what went wrong with
- * writing.
+/* Put the files into DIR/<capture>/... (a capture that is one file of that
+ * name in all of its versions: into DIR/<capture>; should it turn out to have
+ * more, the file moves to DIR/<capture>/<capture>), durably; may run in a
+ * thread of its own.  Each appears whole, or stays as it is if it is there
+ * already with this content.  What is not as it was delivered, or is here no
+ * more, is counted as missing.  -EINTR when 'cancel' becomes true; else what
+ * went wrong with writing.
  *
  * Where captures of several ranks have one name each is in
  * DIR/rank<N>/<capture>/, and so is a capture whose own name is "rank<N>" or

@@ -83,8 +83,8 @@ void transfers_forget (struct transfers *t, const struct net_peer *from);
  */
 void transfers_hold (struct transfers *t, bool hold);
 
-/* From time to time: agents that are slow, or do not answer, are taken for such,
- * and credits of the latter go to others.
+/* From time to time: agents that are slow, or do not answer, are taken for
+ * such, and credits of the latter go to others.
  */
 void transfers_tick (struct transfers *t, int64_t now_ns);
 

@@ -30,8 +30,9 @@ enum results_wanted {
       NULL, 0, 0, \
       "Make only these results: analysis.db, cluster_analysis.db, " \
       "report.html, and text, which are the four text files of cluster " \
-      "tools, and not made unless they are named. analysis.db is always made, since the others are made " \
-      "from it, and cluster_analysis.db with text." }
+      "tools, and not made unless they are named. analysis.db is always " \
+      "made, since the others are made from it, and cluster_analysis.db with " \
+      "text." }
 
 /* From a list of names, "analysis.db,cluster_analysis.db"; NULL is the default.
  * -EINVAL with the name that is none.

@@ -17,8 +17,8 @@
 
 #ifdef ROLLCALL_FAULTS
 
-/* 0, or -ENOSPC, -EIO or -EBADMSG, which the caller treats as the failure of what comes
- * next; does not return when the action is to be killed.
+/* 0, or -ENOSPC, -EIO or -EBADMSG, which the caller treats as the failure of
+ * what comes next; does not return when the action is to be killed.
  */
 int fault_hit (const char *name);
 

@@ -31,7 +31,8 @@ int units_us_to_ns (const char *s, size_t n, int64_t *ret_ns);
 /* 'x' rounded to 4 decimals, ties to even, as Python's round (x, 4). */
 double units_round4 (double x);
 
-/* The shortest decimal number that reads back as 'x'; "" if it is not finite. */
+/* The shortest decimal number that reads back as 'x'; "" if it is not finite.
+ */
 #define UNITS_REAL_TEXT 32      // bytes, with the NUL
 void units_real_text (double x, char out[UNITS_REAL_TEXT]);
 

@@ -39,7 +39,8 @@ void extras_info (struct source *src, const char *kind, const char *name,
 
 /* One value of a row of MemoryPeak, of which the largest counts, and the first
  * time at which it was reached.  'device' and 'at' (us since 1970) may be NaN.
- * A 'peak' (MiB) that is NaN or not above 0 gives no row.  'component' is UTF-8.
+ * A 'peak' (MiB) that is NaN or not above 0 gives no row.  'component' is
+ * UTF-8.
  */
 void extras_peak (struct source *src, double device, const char *component,
                   size_t component_size, const char *kind, double peak,

@@ -318,7 +318,8 @@ int source_identify (struct source *src, struct err *err)
         return source_identify_msprof (src, err);
     if (c->rank == CAPTURE_NO_RANK && src->event_db[0])
         use_event_db (src);
-    if (src->info_name[0] && (j = info_read (src, src->dir, src->info_name, src->info_name))) {
+    if (src->info_name[0] &&
+        (j = info_read (src, src->dir, src->info_name, src->info_name))) {
         use_info (src, j);
         metadata_config (src, j);
         json_free (j);

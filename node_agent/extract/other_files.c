@@ -1,4 +1,5 @@
-/* node_agent/extract/other_files.c - the files of a capture that nobody reads */
+/* node_agent/extract/other_files.c - the files of a capture that nobody reads
+ */
 #include "extract/other_files.h"
 
 #include "base/fileio.h"

@@ -293,7 +293,8 @@ static enum reading verdict (struct kineto *k, struct watched *file,
     }
     if (k->lost > 0) {
         err_set (k->err, E2BIG, "%s: there is too much communication, or too "
-                 "many steps: %llu records of them are left out", k->src->file, (unsigned long long)k->lost);
+                 "many steps: %llu records of them are left out", k->src->file,
+                 (unsigned long long)k->lost);
         return READING_DAMAGED;
     }
     return watched_verdict (file, NULL, k->err);

@@ -44,7 +44,8 @@ struct bulk;
 struct bulk *bulk_create (int64_t budget_ppm);
 void bulk_destroy (struct bulk *b);     // b may be NULL
 
-/* For the loop: from now on; and the end, which breaks off what is under way. */
+/* For the loop: from now on; and the end, which breaks off what is under way.
+ */
 void bulk_set (struct bulk *b, const struct bulk_decision *d);
 void bulk_end (struct bulk *b);
 

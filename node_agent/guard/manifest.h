@@ -42,9 +42,9 @@ int manifest_is_of (const char *path, const void *manifest, size_t size,
                     int64_t taken_ns);
 
 /* Remove the files of the manifest, then directories that are empty, 'path'
- * itself last (if it is a file, that is all); the removal is fsynced.  What is gone already is fine, so that
- * it can be done again after a crash.  -ESTALE if there was something else,
- * which stays.
+ * itself last (if it is a file, that is all); the removal is fsynced.  What is
+ * gone already is fine, so that it can be done again after a crash.  -ESTALE if
+ * there was something else, which stays.
  */
 int manifest_remove (const char *path, const void *manifest, size_t size,
                      struct err *err);

@@ -35,8 +35,8 @@ int release_repair (struct spool *s, struct err *err);
 
 /* Whether what is at 'path' is the rest of a capture that is being removed
  * (RELEASE_BEGUN: something cannot be) or was (RELEASE_LEFT): it is not to be
- * taken for a newer version.  Another directory in its place is a capture again,
- * as is all else: RELEASE_KEPT.
+ * taken for a newer version.  Another directory in its place is a capture
+ * again, as is all else: RELEASE_KEPT.
  */
 enum release_state release_claims (struct spool *s, const char *path);
 

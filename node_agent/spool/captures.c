@@ -275,8 +275,8 @@ static int sum_of (const struct spool_new *items, size_t n, uint64_t *ret)
     return 0;
 }
 
-/* The clock of files ticks some hundred times a second: another version may have
- * the very same date.
+/* The clock of files ticks some hundred times a second: another version may
+ * have the very same date.
  */
 static int date_after_others (struct spool *s, uint64_t id, const char *name,
                               int64_t rank, uint64_t sum,

@@ -52,7 +52,8 @@ int spool_add_release (struct spool *s, const char *path,
 #define OLDEST \
     "SELECT id FROM (SELECT id, first_item, last_item, sealed_ns FROM " \
     "release WHERE state=?1 AND id>?2 ORDER BY id LIMIT " AHEAD ") WHERE " \
-    "?1 NOT IN (0, 5) OR (sealed_ns<?3 AND NOT EXISTS (SELECT 1 FROM item INDEXED BY " \
+    "?1 NOT IN (0, 5) OR (sealed_ns<?3 AND NOT EXISTS (SELECT 1 FROM item " \
+    "INDEXED BY " \
     "item_open WHERE kind IN (1, 2) AND item.state<6 AND item.id BETWEEN " \
     "first_item AND last_item)) ORDER BY id LIMIT 1"
 

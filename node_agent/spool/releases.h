@@ -38,10 +38,11 @@ int spool_add_release (struct spool *s, const char *path,
                        struct err *err);
 
 /* The first after 'id' in this state; of the two that are kept only those of
- * which no item is on its way, and which were sealed before 'before_ns'.  1, 0 for none,
- * or negative.  Nothing may be removed if ret->why is set: its row is damaged,
- * or that of an item, or there are not as many delivered items as were sealed;
- * or, of one that is kept, another directory had a capture of its name and rank.
+ * which no item is on its way, and which were sealed before 'before_ns'.  1, 0
+ * for none, or negative.  Nothing may be removed if ret->why is set: its row is
+ * damaged, or that of an item, or there are not as many delivered items as were
+ * sealed; or, of one that is kept, another directory had a capture of its name
+ * and rank.
  */
 int spool_next_release (struct spool *s, enum release_state state, int64_t id,
                         int64_t before_ns, struct released *ret,
@@ -66,8 +67,8 @@ int spool_forget_release (struct spool *s, const char *path, struct err *err);
 /* Forget a row that is not to be believed: its capture stays. */
 int spool_drop_release (struct spool *s, int64_t id, struct err *err);
 
-/* The capture at 'path' if it is being removed, or was and something has stayed:
- * as spool_next_release.
+/* The capture at 'path' if it is being removed, or was and something has
+ * stayed: as spool_next_release.
  */
 int spool_find_releasing (struct spool *s, const char *path,
                           struct released *ret, struct err *err);

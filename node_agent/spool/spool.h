@@ -75,9 +75,9 @@ void spool_close (struct spool *s);     // s may be NULL
 const char *spool_set_aside (const struct spool *s);
 
 /* What damage of the ledger any function has met since spool_open, those that
- * have no error to return included; NULL: none.  Then this spool is to be closed:
- * the next spool_open sets the ledger aside, whatever it looks like then, and
- * begins a new one.
+ * have no error to return included; NULL: none.  Then this spool is to be
+ * closed: the next spool_open sets the ledger aside, whatever it looks like
+ * then, and begins a new one.
  */
 const char *spool_damage (const struct spool *s);
 
@@ -143,16 +143,16 @@ struct spool_left_out {         // raw files and directories
 
 /* Seal the items of a settled capture, all or none, and note what of it is not
  * among them.  Files of rows (the shipment) must be fsynced already.  What was
- * lost of earlier versions is forgotten.  Of two versions of a name and rank that
- * have the same date the one that is sealed later is the newer one.
+ * lost of earlier versions is forgotten.  Of two versions of a name and rank
+ * that have the same date the one that is sealed later is the newer one.
  */
 int spool_seal (struct spool *s, uint64_t id, const char *capture,
                 int64_t rank, const struct spool_new *items, size_t n,
                 struct spool_left_out left_out, struct err *err);
 
-/* Another directory than that of the capture 'id' had a capture of this name and
- * rank, with other content: the two pass for versions of one.  1, its path is in 'path'; 0, or
- * negative.
+/* Another directory than that of the capture 'id' had a capture of this name
+ * and rank, with other content: the two pass for versions of one.  1, its path
+ * is in 'path'; 0, or negative.
  */
 int spool_find_twin (struct spool *s, uint64_t id, char path[PATH_MAX],
                      struct err *err);

@@ -19,8 +19,8 @@
 
 struct watch;
 
-/* From a fingerprint: when the newest file of that version was written (ns since
- * 1970), 0 if it does not say.  "+N" at its end is so much later.
+/* From a fingerprint: when the newest file of that version was written (ns
+ * since 1970), 0 if it does not say.  "+N" at its end is so much later.
  */
 int64_t watch_newest_ns (const char *fingerprint);
 
@@ -69,15 +69,14 @@ int watch_found (struct watch *w, const char *dir,
 int watch_exclude (struct watch *w, const char *dir, const char *but,
                    struct err *err);
 
-/* Search the directories that are not large, look again at the captures that are
- * known, and hand on what is settled.  One that is not there any more is
+/* Search the directories that are not large, look again at the captures that
+ * are known, and hand on what is settled.  One that is not there any more is
  * forgotten: profilers remove those of warm-up steps; what is lost with it is
- * told by watch_next_gone.  One that was handed on
- * is looked at the more seldom the longer it has not changed, at least each 30 s
- * (and whenever this is called, if it is called more seldom).
- * One that cannot be looked at for want of descriptors or memory waits.
- * 'quiet_ns' is how long a capture must be unchanged;
- * 'mono_ns' and 'wall_ns' are now.
+ * told by watch_next_gone.  One that was handed on is looked at the more seldom
+ * the longer it has not changed, at least each 30 s (and whenever this is
+ * called, if it is called more seldom).  One that cannot be looked at for want
+ * of descriptors or memory waits.  'quiet_ns' is how long a capture must be
+ * unchanged; 'mono_ns' and 'wall_ns' are now.
  */
 int watch_scan (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
                 int64_t wall_ns, watch_fn *fn, void *arg, struct err *err);

@@ -63,7 +63,8 @@ static uint64_t floor_of (const char *path)
     uint64_t tasks;
     sqlite3 *db;
 
-    if (sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+    if (sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
+                         NULL) != SQLITE_OK)
         die (path);
     tasks = scan (db, "SELECT startNs, endNs, deviceId, connectionId, "
                       "globalTaskId FROM TASK NOT INDEXED", &sum);

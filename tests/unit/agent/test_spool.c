@@ -458,7 +458,8 @@ static void test_kept (void **state)
 }
 
 /* A file of a delivered item that nothing can remove (here: a directory) is
- * left where it is; the next start neither refuses, nor forgets those behind it.
+ * left where it is; the next start neither refuses, nor forgets those behind
+ * it.
  */
 static void test_stays (void **state)
 {

@@ -20,8 +20,8 @@
 #define DESCRIPTORS_MAX 64
 
 /* Copies of the one capture and the one item that there are, straight into the
- * ledger.  Their checksums are copied, so that an offer of one would be refused:
- * what is measured here is finding it.
+ * ledger.  Their checksums are copied, so that an offer of one would be
+ * refused: what is measured here is finding it.
  */
 static const char fill_sql[] =
     "PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF; PRAGMA cache_size=-65536;"
@@ -208,8 +208,8 @@ static int release_after (struct fixture *f, int64_t wall_ns,
     return release_next (f->s, &p, false, wall_ns, path, NULL);
 }
 
-/* A clock that was ahead, and was put right, must not hold up releases until the
- * date that it had.  Nothing of this is there: whatever may go "stays".
+/* A clock that was ahead, and was put right, must not hold up releases until
+ * the date that it had.  Nothing of this is there: whatever may go "stays".
  */
 static void test_clock (void **state)
 {

@@ -140,8 +140,8 @@ static void test_trace (void **state)
            "3.000000 1 latest start");
 }
 
-/* On one host a row of the link and one of its sum, in the order of ranks; where
- * a host is not known none; 2/3 is rounded.
+/* On one host a row of the link and one of its sum, in the order of ranks;
+ * where a host is not known none; 2/3 is rounded.
  */
 static void test_transports (void **state)
 {

@@ -214,8 +214,9 @@ static void test_wrong_beginning (void **state)
     free (d.bytes);
 }
 
-/* A wrong size, of one that answers now and then, neither keeps another away nor
- * gets its bytes among the other's: both are asked, as if it were two contents.
+/* A wrong size, of one that answers now and then, neither keeps another away
+ * nor gets its bytes among the other's: both are asked, as if it were two
+ * contents.
  */
 static void test_wrong_size (void **state)
 {

@@ -160,9 +160,9 @@ static void hold_all (struct fixture *f, struct data *d)
     assert_int_equal (transfers_credits (f->transfers), 0);
 }
 
-/* Those that take more than a second for a chunk do not hold up one that is new,
- * nor one that is quick: without an own share these would wait for the next
- * chunk of any other.
+/* Those that take more than a second for a chunk do not hold up one that is
+ * new, nor one that is quick: without an own share these would wait for the
+ * next chunk of any other.
  */
 static void test_slow (void **state)
 {

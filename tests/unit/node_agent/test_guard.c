@@ -1,4 +1,5 @@
-/* tests/unit/node_agent/test_guard.c - room in the spool, release of captures */
+/* tests/unit/node_agent/test_guard.c - room in the spool, release of captures
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

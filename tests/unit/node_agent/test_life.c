@@ -52,8 +52,8 @@ static void test_alone (void **state)
     assert_null (life_useless (&l));
 }
 
-/* There was nothing to deliver, and nobody it could have been delivered to: that
- * everything was would be a lie.
+/* There was nothing to deliver, and nobody it could have been delivered to:
+ * that everything was would be a lie.
  */
 static void test_unheard (void **state)
 {
