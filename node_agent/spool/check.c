@@ -382,7 +382,7 @@ int spool_check (const char *dir, bool repair, spool_fault_fn *fn, void *arg,
     if (!(c.s = spool_new_struct (dir, err)))
         return -ENOMEM;
     rc = spool_lock_dir (c.s, err);
-    if (rc == 0 && repair)
+    if (rc == 0)                // a ledger of an older version may need them
         rc = spool_make_dirs (c.s, err);
     if (rc == 0) {
         rc = spool_ledger_open (c.s, &why);

@@ -140,14 +140,21 @@ int spool_set_file_aside (struct spool *s, const char *file, const char *name,
     return 0;
 }
 
+static void condemned_path (const struct spool *s, char out[PATH_MAX])
+{
+    (void)snprintf (out, PATH_MAX, "%s/condemned", s->dir);
+}
+
 /* A ledger that cannot be used: it and the files that it speaks of make room
- * for new ones.  Every capture will be sealed again.
+ * for new ones.  Every capture will be sealed again.  It stays condemned until
+ * that is done.
  */
 static int set_ledger_aside (struct spool *s, const char *why,
                              struct err *err)
 {
     static const char *const names[] = { SPOOL_LEDGER, SPOOL_LEDGER "-wal",
                                          SPOOL_ITEMS };
+    char condemned[PATH_MAX];
     int rc = 0;
 
     spool_ledger_close (s);
@@ -168,7 +175,11 @@ static int set_ledger_aside (struct spool *s, const char *why,
                     "was damaged (%.200s) and is in quarantine: all captures "
                     "are read again", s->dir, why);
     counter_add (COUNTER_ITEMS_QUARANTINED, 1);
-    return rc < 0 ? rc : spool_make_dirs (s, err);
+    if (rc < 0)
+        return rc;
+    condemned_path (s, condemned);
+    (void)unlink (condemned);
+    return spool_make_dirs (s, err);
 }
 
 const char *spool_set_aside (const struct spool *s)
@@ -179,11 +190,6 @@ const char *spool_set_aside (const struct spool *s)
 const char *spool_damage (const struct spool *s)
 {
     return *s->damage ? s->damage : NULL;
-}
-
-static void condemned_path (const struct spool *s, char out[PATH_MAX])
-{
-    (void)snprintf (out, PATH_MAX, "%s/condemned", s->dir);
 }
 
 void spool_condemn (struct spool *s, const char *why)
@@ -288,7 +294,7 @@ static int recover (struct spool *s, struct err *err)
     int rc;
 
     condemned_path (s, path);
-    if (unlink (path) == 0)
+    if (access (path, F_OK) == 0)
         return err_set (err, EBADMSG, "it was found to be damaged");
     rc = spool_ledger_open (s, err);
     if (rc == 0)
@@ -311,9 +317,11 @@ static int open_spool (struct spool *s, struct err *err)
     if (rc < 0 || (rc = spool_lock_dir (s, err)) < 0 ||
         (rc = spool_make_dirs (s, err)) < 0)
         return rc;
-    rc = recover (s, &why);
-    if (rc == -EBADMSG && (rc = set_ledger_aside (s, why.text, err)) == 0)
+    if ((rc = recover (s, &why)) == -EBADMSG) {
+        if ((rc = set_ledger_aside (s, why.text, err)) < 0)
+            return rc;
         rc = recover (s, &why);
+    }
     if (rc < 0)
         return err_set (err, -rc, "%s", why.text);
     remove_old_names (s);

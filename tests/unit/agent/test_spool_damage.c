@@ -11,7 +11,9 @@
 #include "spool/releases.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 struct found {
@@ -194,6 +196,34 @@ static void test_next (void **state)
     assert_int_equal (f->again, 1);
     assert_string_equal (f->again_path, f->raw);
     assert_false (spool_knows (f->s, f->raw, "v1"));
+}
+
+/* A ledger that was found to be damaged is not believed by a later start, also
+ * if the one before could not set it aside.
+ */
+static void test_condemned (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+    struct spool *s = NULL;
+    struct rlimit was, nothing;
+
+    (void)spool_put (f, f->raw, "v1", "0123456789", NULL, false);
+    spool_close (f->s);
+    f->s = NULL;
+    path_in (f, "condemned", path);
+    assert_int_equal (fileio_replace (path, "bad", 3, 0600, NULL), 0);
+    assert_int_equal (getrlimit (RLIMIT_FSIZE, &was), 0);
+    nothing = (struct rlimit){ 0, was.rlim_max };
+    (void)signal (SIGXFSZ, SIG_IGN);
+    assert_int_equal (setrlimit (RLIMIT_FSIZE, &nothing), 0);
+    assert_true (spool_open (f->spool, &s, NULL) < 0);  // no reason written
+    assert_int_equal (setrlimit (RLIMIT_FSIZE, &was), 0);
+    spool_reopen_new (f);
+    assert_non_null (spool_set_aside (f->s));
+    assert_false (spool_knows (f->s, f->raw, "v1"));
+    spool_reopen (f);
+    assert_null (spool_set_aside (f->s));
 }
 
 /* A row that is damaged does not say whose it is: of nobody's, or of another
@@ -431,6 +461,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_clean), TEST (test_shipment), TEST (test_orphan),
         TEST (test_rows), TEST (test_next), TEST (test_stray),
+        TEST (test_condemned),
         TEST (test_looks_delivered), TEST (test_release), TEST (test_ledger),
         TEST (test_every_byte),
     };

@@ -101,6 +101,18 @@ static void test_migrate (void **state)
     assert_int_equal (spool_check (f->spool, false, NULL, NULL, NULL), 0);
 }
 
+/* fsck brings a ledger to this version, too: what waits is still delivered. */
+static void test_check_first (void **state)
+{
+    struct fixture *f = *state;
+
+    make_old (f);
+    assert_true (spool_check (f->spool, false, NULL, NULL, NULL) >= 0);
+    spool_reopen_new (f);
+    assert_int_equal (spool_undelivered (f->s), 2);
+    assert_true (spool_knows (f->s, f->raw, "v1"));
+}
+
 /* Version 1 that is not what it was: set aside, not believed. */
 static void test_not_old (void **state)
 {
@@ -214,7 +226,8 @@ int main (void)
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_migrate), TEST (test_not_old), TEST (test_version_2),
+        TEST (test_migrate), TEST (test_check_first), TEST (test_not_old),
+        TEST (test_version_2),
         TEST (test_version_2_raw), TEST (test_version_3),
         TEST (test_version_3_raw), TEST (test_version_3_damaged),
     };
