@@ -179,19 +179,18 @@ int job_done (struct job_agent *a, const char *text)
     return set_text (&a->text, text);
 }
 
-size_t job_lose_silent (struct job *j, int64_t now_ns, int64_t limit_ns)
+const struct job_agent *job_lose_silent (struct job *j, int64_t now_ns,
+                                         int64_t limit_ns)
 {
-    size_t n = 0;
-
     for (size_t i = 0; i < j->nagents; i++) {
         struct job_agent *a = &j->agents[i];
 
         if (!a->lost && !a->done && now_ns - a->heard_ns > limit_ns) {
             a->lost = true;
-            n++;
+            return a;
         }
     }
-    return n;
+    return NULL;
 }
 
 /* Ranks of agents that have moved; to[i] is SIZE_MAX for one that is gone. */

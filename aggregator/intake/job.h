@@ -73,8 +73,9 @@ int job_note (struct job *j, const char *text);
 int job_note_last (struct job *j, const char *text);
 int job_done (struct job_agent *a, const char *text);
 
-/* Mark agents lost that were silent for 'limit_ns'; how many. */
-size_t job_lose_silent (struct job *j, int64_t now_ns, int64_t limit_ns);
+/* Mark an agent lost that was silent for 'limit_ns'; NULL: there is none. */
+const struct job_agent *job_lose_silent (struct job *j, int64_t now_ns,
+                                         int64_t limit_ns);
 
 /* Forget agents that said nothing since 'before_ns', with the ranks that only
  * they spoke of; 'fn' hears of each.  Pointers to agents are not valid any
