@@ -388,6 +388,10 @@ int spool_check (const char *dir, bool repair, spool_fault_fn *fn, void *arg,
         rc = spool_ledger_open (c.s, &why);
         if (rc == 0)
             rc = check_all (&c, &why);
+        // what a start asks for, by an index that may not be what it was
+        if (rc == 0 && spool_next_durable (c.s, INT64_MAX) == 0 &&
+            *c.s->damage)
+            rc = err_set (&why, EBADMSG, "%s", c.s->damage);
         if (rc == -EBADMSG)
             rc = replace_ledger (&c, dir, why.text, err);
         else if (rc < 0)

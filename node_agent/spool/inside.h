@@ -118,6 +118,9 @@ void spool_file_path (const struct spool *s, uint64_t id, unsigned number,
 int spool_set_file_aside (struct spool *s, const char *file, const char *name,
                           const char *why, struct err *err);
 
+/* The first item after 'id' that is durable and not released; 0: none. */
+uint64_t spool_next_durable (struct spool *s, uint64_t id);
+
 /* Remove every file of a capture. */
 int spool_remove_files (struct spool *s, uint64_t id, struct err *err);
 

@@ -219,8 +219,7 @@ static int undo_settled (struct spool *s, struct err *err)
     return 0;
 }
 
-/* The first item after 'id' that is durable and not released; 0: none. */
-static uint64_t next_durable (struct spool *s, uint64_t id)
+uint64_t spool_next_durable (struct spool *s, uint64_t id)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT id FROM item INDEXED BY item_durable WHERE state=6 AND id>?1 "
@@ -244,7 +243,7 @@ static int finish_durable (struct spool *s, struct err *err)
     uint64_t id = 0;
     int rc;
 
-    while ((id = next_durable (s, id)) > 0)
+    while ((id = spool_next_durable (s, id)) > 0)
         item_release (s, id);
     if (s->nadvice == 0)
         return 0;
