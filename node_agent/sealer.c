@@ -202,9 +202,9 @@ static void seal (struct sealed *s, struct bulk *bulk, bool raw,
         s->moved = held == -ENOENT;
         return;
     }
-    fd = open (s->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (manifest)
         take_manifest (s);
+    fd = open (s->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         s->rc = err_sys (&s->err, errno, "cannot create %s", s->file);
     else
