@@ -411,16 +411,8 @@ int capture_find_short (struct spool *s, uint64_t *id, struct err *err)
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT id FROM capture WHERE " CAPTURE_IS_GOOD " AND id IN ("
         SPOOL_SHORT_CAPTURES ") LIMIT 1", err);
-    int code;
 
-    if (!st)
-        return ledger_error (s, NULL);
-    if ((code = sqlite3_step (st)) == SQLITE_ROW)
-        *id = (uint64_t)sqlite3_column_int64 (st, 0);
-    spool_ledger_end (s, st);
-    if (code != SQLITE_ROW && code != SQLITE_DONE)
-        return ledger_error (s, err);
-    return code == SQLITE_ROW;
+    return ledger_find (s, st, id, err);
 }
 
 int capture_forget (struct spool *s, uint64_t id, char path[PATH_MAX],

@@ -95,6 +95,12 @@ int64_t ledger_int (struct spool *s, const char *sql, int64_t fallback);
 /* Run and end: 0 or as ledger_error.  Takes the result of preparing. */
 int ledger_run (struct spool *s, sqlite3_stmt *st, struct err *err);
 
+/* Run up to the first row, and end: 1, its number is in *id; 0: there is none; or
+ * as ledger_error.  Takes the result of preparing.
+ */
+int ledger_find (struct spool *s, sqlite3_stmt *st, uint64_t *id,
+                 struct err *err);
+
 /* Tallies: from the rows of the table; from all items; into the table. */
 int tally_load (struct spool *s, struct err *err);
 int tally_count (struct spool *s, struct err *err);

@@ -466,24 +466,18 @@ uint64_t spool_undelivered (const struct spool *s)
     return n;
 }
 
-/* The first item that says that it is done with, in a row that is not as it was
- * written: 1, or 0 if there is none.
+/* The first item behind *id that says that it is done with, in a row that is
+ * not as it was written: 1, or 0 if there is none.
  */
 static int find_doubtful (struct spool *s, uint64_t *id, struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT id FROM item WHERE state NOT BETWEEN 3 AND 5 AND "
-        "sum IS NOT " ITEM_SUM ("state", "at", "why") " LIMIT 1", err);
-    int code;
+        "sum IS NOT " ITEM_SUM ("state", "at", "why") " AND id>?1 ORDER BY id "
+        "LIMIT 1", err);
 
-    if (!st)
-        return ledger_error (s, NULL);
-    if ((code = sqlite3_step (st)) == SQLITE_ROW)
-        *id = (uint64_t)sqlite3_column_int64 (st, 0);
-    spool_ledger_end (s, st);
-    if (code != SQLITE_ROW && code != SQLITE_DONE)
-        return ledger_error (s, err);
-    return code == SQLITE_ROW;
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)*id);
+    return ledger_find (s, st, id, err);
 }
 
 /* It may not have been delivered: then its capture lacks an open one. */

@@ -173,6 +173,21 @@ int ledger_run (struct spool *s, sqlite3_stmt *st, struct err *err)
     return code == SQLITE_DONE ? 0 : ledger_error (s, err);
 }
 
+int ledger_find (struct spool *s, sqlite3_stmt *st, uint64_t *id,
+                 struct err *err)
+{
+    int code;
+
+    if (!st)
+        return ledger_error (s, NULL);  // of preparing; 'err' has it
+    if ((code = sqlite3_step (st)) == SQLITE_ROW)
+        *id = (uint64_t)sqlite3_column_int64 (st, 0);
+    spool_ledger_end (s, st);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        return ledger_error (s, err);
+    return code == SQLITE_ROW;
+}
+
 int64_t ledger_int (struct spool *s, const char *sql, int64_t fallback)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s, sql, NULL);
