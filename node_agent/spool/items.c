@@ -476,8 +476,14 @@ static int find_doubtful (struct spool *s, uint64_t *id, struct err *err)
         "sum IS NOT " ITEM_SUM ("state", "at", "why") " AND id>?1 ORDER BY id "
         "LIMIT 1", err);
 
-    (void)sqlite3_bind_int64 (st, 1, (int64_t)*id);
-    return ledger_find (s, st, id, err);
+    int64_t before = (int64_t)*id;
+    int rc;
+
+    (void)sqlite3_bind_int64 (st, 1, before);
+    rc = ledger_find (s, st, id, err);
+    if (rc > 0 && (int64_t)*id <= before)       // else it would never end
+        return ledger_fail (s, -EBADMSG, "a table is out of order", err);
+    return rc;
 }
 
 /* It may not have been delivered: then its capture lacks an open one. */
