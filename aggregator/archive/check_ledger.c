@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void old_path (const struct check *c, const char *end,
@@ -254,6 +255,23 @@ static int blame_old (struct check *c)
     return 0;
 }
 
+/* A service refuses to go on in a segment of which less is there than it knows. */
+static void check_last_segment (struct check *c)
+{
+    struct stat st = { .st_size = 0 };
+    char path[PATH_MAX];
+
+    store_segment_path (c->root, c->last_segment, path);
+    if (lstat (path, &st) < 0)
+        st.st_size = 0;
+    if (!c->old || (uint64_t)st.st_size >= c->last_end)
+        return;
+    check_damage (c, "segment %" PRId64 ": the ledger knows of %" PRIu64
+                  " bytes, and %lld are there", c->last_segment, c->last_end,
+                  (long long)st.st_size);
+    c->differs = true;
+}
+
 int check_old_ledger (struct check *c)
 {
     sqlite3 *db = NULL;
@@ -262,6 +280,7 @@ int check_old_ledger (struct check *c)
                                        c->err)
                     : blame_old (c);
 
+    check_last_segment (c);
     if (rc == 0)
         rc = check_gaps (c);
     ledger_close (c->old);      // before it is moved
