@@ -255,7 +255,7 @@ static int blame_old (struct check *c)
     return 0;
 }
 
-/* A service does not go on in a segment of which less is there than it knows. */
+/* A service does not go on in a segment that has less than its ledger knows. */
 static void check_last_segment (struct check *c)
 {
     struct stat st = { .st_size = 0 };
