@@ -442,7 +442,7 @@ raw_captures ()
     service
     watching --quiet-period 600s job
     sees_all () { run "$ROLLCALL" status --json spool
-                  [[ "$output" == *'"unsettled":'*40* ]]; }
+                  [[ "$output" =~ \"unsettled\":[[:space:]]*40, ]]; }
     eventually sees_all
     kill -KILL "$watcher"
     wait "$watcher" || true
