@@ -141,12 +141,30 @@ static void refuse (struct aggregator *a, const struct net_peer *to,
     (void)net_send (a->net, to, &m);
 }
 
+/* Whether something was acknowledged to this agent that is not here any more:
+ * the root is a new one, or of a backup, or was repaired.
+ */
+static bool has_lost (struct aggregator *a, const struct message *hello)
+{
+    if (hello->mark.epoch == 0 ||
+        ledger_reaches (a->ledger, &hello->mark, NULL) != 0)
+        return false;
+    counter_add (COUNTER_MARKS_UNKNOWN, 1);
+    if (door_may_tell (&a->door))
+        log_text (LOG_LEVEL_WARN, "asked-again", "not all that was "
+                  "acknowledged to the agent of host %s, job %s, is here: the "
+                  "root is another one, or an older one, or was repaired.  It "
+                  "delivers again what it still has", hello->host, hello->job);
+    return true;
+}
+
 /* Its own clock back, so that it can tell how ours differs. */
 static void welcome (struct aggregator *a, const struct net_peer *to,
                      const struct message *hello)
 {
     struct message m = { .type = MESSAGE_WELCOME, .sent_ns = hello->sent_ns,
-                         .wall_ns = clock_wall_ns () };
+                         .wall_ns = clock_wall_ns (),
+                         .lost = has_lost (a, hello) };
 
     (void)net_send (a->net, to, &m);
 }

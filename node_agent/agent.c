@@ -61,7 +61,8 @@ static bool nothing_left (struct agent *a)
 {
     return sealer_pending (a->sealer) == 0 && agent_open_count (a) == 0 &&
            !agent_seals_again (a) && (all_settled (a) || a->flushed) &&
-           spool_undelivered (a->spool) == 0;
+           spool_undelivered (a->spool) == 0 &&
+           !spool_redelivers (a->spool) && ship_confirmed (a->ship);
 }
 
 /* The status of an end at which nothing of this may be open or lost. */
@@ -71,7 +72,8 @@ static int status_unless_all (struct agent *a, int status)
                agent_open_count (a) == 0 &&
                (a->searched || !a->opt->once) && !a->unsearched &&
                watch_unsettled (a->watch) == 0 &&
-               spool_undelivered (a->spool) == 0 && !agent_has_losses (a);
+               spool_undelivered (a->spool) == 0 &&
+               !spool_redelivers (a->spool) && !agent_has_losses (a);
 
     return all ? 0 : status;
 }
@@ -130,6 +132,7 @@ static void on_welcome (void *arg)
     struct agent *a = arg;
 
     log_text (LOG_LEVEL_INFO, "connected", "%s", a->opt->aggregator);
+    agent_check_done (a);       // what was acknowledged is there
 }
 
 static void on_stop (void *arg, const char *why)
@@ -405,7 +408,8 @@ static int start (struct agent *a, struct err *err)
 {
     const struct ship_events events = { on_welcome, on_stop, on_roll,
                                         on_refused, on_problem, on_delivered,
-                                        on_clock, on_said, a };
+                                        on_clock, on_said, agent_on_lost,
+                                        a };
     struct ship_identity who = { a->opt->job, a->host, a->key,
                                  a->opt->world_size,
                                  a->opt->key || a->opt->insecure
@@ -434,6 +438,7 @@ static int start (struct agent *a, struct err *err)
     ship_limit (a->ship, a->opt->max_rate);
     if ((rc = agent_recall_captures (a, err)) < 0)
         return rc;
+    agent_recall_redelivery (a);
     return agent_recall_wrappers (a, err);
 }
 
@@ -449,6 +454,7 @@ static void remove_spool (const struct agent *a)
 static void stop (struct agent *a)
 {
     agent_end_status (a);
+    agent_stop_redelivery (a);
     agent_close_captures (a);
     ship_destroy (a->ship);
     agent_close_wrappers (a);

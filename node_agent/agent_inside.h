@@ -4,6 +4,7 @@
  * agent_analyse.c     captures that were never analysed
  * agent_captures.c    captures that have settled go to the sealer
  * agent_losses.c      what will not be delivered
+ * agent_redeliver.c   the aggregator has lost what it acknowledged
  * agent_room.c        room on disks: waiting for it, making it
  * agent_seals.c       what the sealer has sealed, or could not
  * agent_search.c      captures are searched for, again and again
@@ -86,6 +87,9 @@ struct agent {
                                 // of COMMANDs, has ended
     size_t kept;                // captures of a former life without a release
     char kept_first[PATH_MAX];  // to be told of
+    struct spool_redelivery redelivery; // that is under way
+    uint64_t gone;              // captures that had been acknowledged, are lost
+                                // there, and are not here any more
     uint64_t late;              // captures that were removed but for what came
                                 // later: so often that was met
     bool looked;                // a search has ended: what is there is known
@@ -203,6 +207,15 @@ bool agent_has_losses (struct agent *a);
 
 /* All that will not be delivered, in a sentence; "" if that is nothing. */
 void agent_sum_up (struct agent *a, char *text, size_t size);
+
+/* ---- agent_redeliver.c ---- */
+
+/* The aggregator does not have what it had acknowledged (see ship_events); and
+ * what a former life has not finished of that.
+ */
+void agent_on_lost (void *arg);
+void agent_recall_redelivery (struct agent *a);
+void agent_stop_redelivery (struct agent *a);
 
 /* ---- agent_room.c ---- */
 

@@ -46,6 +46,10 @@ static const char *const statements[LEDGER_STATEMENTS] = {
                      "hashes, touched_ns, sum) VALUES (?1,?2,?3,?4,?5,?6)",
     [DROP_INCOMING] = "DELETE FROM incoming WHERE content=?1",
     [SET_CLOCK] = "INSERT OR REPLACE INTO clock VALUES (?1,?2,?3,?4,?5)",
+    [LAST_ITEM] = "SELECT ifnull(max(seq), 0) FROM item",
+    [FIND_EPOCH] = "SELECT (SELECT n.began FROM epoch n WHERE n.number>"
+                   "e.number ORDER BY n.number LIMIT 1) FROM epoch e WHERE "
+                   "e.id=?1",
 };
 
 static int open_db (struct ledger *l, const char *path, int flags,
@@ -156,8 +160,10 @@ int ledger_commit (struct ledger *l, struct err *err)
         rc = err_sys (err, -rc, "ledger");
     if (rc == 0)
         rc = db_exec (l->db, "COMMIT", err);
-    if (rc == 0)
+    if (rc == 0) {
         l->committed = l->total;
+        ledger_note_mark (l);
+    }
     return rc;
 }
 

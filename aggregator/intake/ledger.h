@@ -69,7 +69,7 @@ bool ledger_valid_place (const struct ledger_place *place);
 bool ledger_valid_segment (int64_t segment, uint64_t end);
 bool ledger_valid_job (const char *id, int64_t world_size);
 
-/* Open or make a ledger, to write; one of version 1 becomes one of version 2.
+/* Open or make a ledger, to write; one of an older version becomes one of ours.
  * The caller has the root's lock.  Everything in it is verified: -EBADMSG.
  * -ENOTSUP: it was written by a newer program.
  */
@@ -172,6 +172,19 @@ int ledger_drop_incoming (struct ledger *l, const struct digest *content,
 /* Forget what nobody has sent more of since 'before_ns' (since 1970). */
 int ledger_drop_older_incoming (struct ledger *l, int64_t before_ns,
                                 struct err *err);
+
+/* Who is told that something is durable is told the mark of that commit, and
+ * says it to later lives of the aggregator: 1 when everything that the ledger
+ * had then is in it, 0 when it is another ledger, or an older one, that of a
+ * backup.  An aggregator begins an epoch when it starts, of which the number is
+ * random, and an epoch ends where the next one begins: so it does not help a
+ * ledger that went back in time to grow again.  (As leader epochs do it for
+ * replicas in Kafka: KIP-101.)
+ */
+int ledger_begin_epoch (struct ledger *l, struct err *err);
+struct ledger_mark ledger_mark (const struct ledger *l);
+int ledger_reaches (struct ledger *l, const struct ledger_mark *mark,
+                    struct err *err);
 
 /* Clocks of a job's hosts. */
 int ledger_set_clock (struct ledger *l, const char *job,

@@ -5,13 +5,13 @@
 #include "base/db.h"
 #include "intake/ledger.h"
 
-#define LEDGER_SCHEMA 2         // PRAGMA user_version
+#define LEDGER_SCHEMA 3         // PRAGMA user_version
 
 enum ledger_statement {
     FIND_CONTENT, ADD_CONTENT, DROP_CONTENT, FIND_ITEM, FIND_NEWER,
     SET_NEWEST, SUPERSEDE, ADD_ITEM,
     GET_JOB, SET_JOB, NEWEST, SET_SEGMENT, SET_TOTAL, ADD_INCOMING,
-    DROP_INCOMING, SET_CLOCK, LEDGER_STATEMENTS
+    DROP_INCOMING, SET_CLOCK, LAST_ITEM, FIND_EPOCH, LEDGER_STATEMENTS
 };
 
 /* All items and jobs together: so that one that is missing is noticed. */
@@ -23,10 +23,11 @@ struct ledger {
     sqlite3 *db;
     sqlite3_stmt *st[LEDGER_STATEMENTS];
     struct ledger_total total, committed;
+    struct ledger_mark mark;    // as of the last commit
     bool reader;
 };
 
-/* ledger_schema.c: the tables, and what makes version 2 of version 1. */
+/* ledger_schema.c: the tables, and what makes the latest version of others. */
 int ledger_prepare (struct ledger *l, const char *path, struct err *err);
 
 /* ledger_sum.c: the checksum of a row, as it is stored; that of a superseded
@@ -41,11 +42,15 @@ int64_t ledger_incoming_sum (const struct digest *id, uint64_t size,
                              uint64_t first, const void *hashes,
                              size_t nbytes, int64_t touched_ns);
 int64_t ledger_total_sum (const struct ledger_total *t);
+int64_t ledger_epoch_sum (int64_t number, uint64_t id, uint64_t began);
 
 /* Verify everything: SQLite's own structure, each row's checksum, and that
  * there are as many as there should be.  -EBADMSG.
  */
 int ledger_verify (struct ledger *l, const char *path, struct err *err);
+
+/* ledger_epoch.c: the mark, after a commit. */
+void ledger_note_mark (struct ledger *l);
 
 /* ledger.c: whether a prepared statement gives a row; it stays on that row. */
 int ledger_has_row (struct ledger *l, sqlite3_stmt *st, struct err *err);

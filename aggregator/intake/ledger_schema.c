@@ -47,6 +47,11 @@ static const char schema2_sql[] =
     " host TEXT NOT NULL, offset_ns INTEGER NOT NULL,"
     " error_ns INTEGER NOT NULL, PRIMARY KEY (job, host_key)) WITHOUT ROWID;";
 
+/* Version 3: the starts of aggregators, the latest with the largest number. */
+static const char schema3_sql[] =
+    "CREATE TABLE epoch (number INTEGER PRIMARY KEY, id INTEGER NOT NULL,"
+    " began INTEGER NOT NULL, sum INTEGER NOT NULL);";
+
 /* The checksum of a row, as SQL functions of its columns. */
 
 static void fn_content (sqlite3_context *ctx, int n, sqlite3_value **v)
@@ -124,8 +129,8 @@ static int sum_jobs (struct ledger *l, struct err *err)
     return rc;
 }
 
-/* All of it in one transaction: a version in between is never seen. */
-static int migrate (struct ledger *l, struct err *err)
+/* In a transaction. */
+static int make_2 (struct ledger *l, struct err *err)
 {
     const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
     int rc;
@@ -135,9 +140,7 @@ static int migrate (struct ledger *l, struct err *err)
         sqlite3_create_function (l->db, "job_sum", 3, flags, NULL, fn_job,
                                  NULL, NULL) != SQLITE_OK)
         return db_error (l->db, "ledger", err);
-    rc = db_exec (l->db, "BEGIN IMMEDIATE", err);
-    if (rc == 0)
-        rc = db_exec (l->db, schema1_sql, err);
+    rc = db_exec (l->db, schema1_sql, err);
     if (rc == 0)
         rc = db_exec (l->db, schema2_sql, err);
     if (rc == 0)
@@ -145,11 +148,24 @@ static int migrate (struct ledger *l, struct err *err)
     if (rc == 0)
         rc = sum_jobs (l, err);
     if (rc == 0)
-        rc = db_execf (l->db, err, "INSERT INTO total VALUES (1,%lld,%lld,%lld"
-                       ");PRAGMA user_version=%d", (long long)l->total.rows,
+        rc = db_execf (l->db, err, "INSERT INTO total VALUES (1,%lld,%lld,"
+                       "%lld)", (long long)l->total.rows,
                        (long long)l->total.sum,
-                       (long long)ledger_total_sum (&l->total),
-                       LEDGER_SCHEMA);
+                       (long long)ledger_total_sum (&l->total));
+    return rc;
+}
+
+/* All of it in one transaction: a version in between is never seen. */
+static int migrate (struct ledger *l, int64_t version, struct err *err)
+{
+    int rc = db_exec (l->db, "BEGIN IMMEDIATE", err);
+
+    if (rc == 0 && version < 2)
+        rc = make_2 (l, err);
+    if (rc == 0)
+        rc = db_exec (l->db, schema3_sql, err);
+    if (rc == 0)
+        rc = db_execf (l->db, err, "PRAGMA user_version=%d", LEDGER_SCHEMA);
     if (rc == 0 && (rc = FAULT ("aggregator.ledger.migrate.commit")) < 0)
         rc = err_sys (err, -rc, "ledger");
     return rc < 0 ? rc : db_exec (l->db, "COMMIT", err);
@@ -173,5 +189,5 @@ int ledger_prepare (struct ledger *l, const char *path, struct err *err)
         return err_set (err, ENOTSUP, "%s is of an older rollcall: start "
                         "rollcall-aggregator once, which brings it up to date",
                         path);
-    return migrate (l, err);
+    return migrate (l, version, err);
 }

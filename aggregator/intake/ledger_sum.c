@@ -103,6 +103,17 @@ int64_t ledger_total_sum (const struct ledger_total *t)
     return sum_of (&b);
 }
 
+int64_t ledger_epoch_sum (int64_t number, uint64_t id, uint64_t began)
+{
+    struct buf b;
+
+    buf_init (&b, ROW_MAX);
+    wire_put_i64 (&b, number);
+    wire_put_u64 (&b, id);
+    wire_put_u64 (&b, began);
+    return sum_of (&b);
+}
+
 /* ---- verifying ---- */
 
 static void add_up (struct ledger_total *t, int64_t sum)
@@ -166,6 +177,15 @@ static bool check_segment (sqlite3_stmt *st, struct ledger_total *t)
            sqlite3_column_int64 (st, 2) == ledger_segment_sum (segment, end);
 }
 
+static bool check_epoch (sqlite3_stmt *st, struct ledger_total *t)
+{
+    (void)t;
+    return sqlite3_column_int64 (st, 3) ==
+           ledger_epoch_sum (sqlite3_column_int64 (st, 0),
+                             (uint64_t)sqlite3_column_int64 (st, 1),
+                             (uint64_t)sqlite3_column_int64 (st, 2));
+}
+
 static bool check_total (sqlite3_stmt *st, struct ledger_total *t)
 {
     struct ledger_total said = { (uint64_t)sqlite3_column_int64 (st, 0),
@@ -196,6 +216,8 @@ static const struct {
       check_content },
     { "table segment", "SELECT number, end, sum FROM segment",
       check_segment },
+    { "table epoch", "SELECT number, id, began, sum FROM epoch",
+      check_epoch },
     { "rows are missing", "SELECT ifnull(max(rows), 0), ifnull(max(total), 0)"
                           ", ifnull(max(sum), 0) FROM total", check_total },
 };

@@ -225,7 +225,8 @@ int transfers_commit (struct transfers *t,
         return rc;
     }
     while ((x = TAILQ_FIRST (&t->complete))) {
-        struct message m = { .type = MESSAGE_ACK, .item = x->id };
+        struct message m = { .type = MESSAGE_ACK, .item = x->id,
+                             .mark = ledger_mark (t->ledger) };
 
         if (x->sender)
             (void)t->send (t->arg, &x->peer, &m);

@@ -51,6 +51,8 @@
          "captures removed because all of them was delivered") \
     ROW (RELEASES_REFUSED, "releases_refused", \
          "captures that stay because they are not what was delivered") \
+    ROW (MARKS_UNKNOWN, "marks_unknown", \
+         "times that something acknowledged was not there any more") \
     ROW (OFFERS_HELD, "offers_held", \
          "offers left unanswered because the disk has too little room") \
     ROW (COMMITS, "commits", "group commits of the ledger") \

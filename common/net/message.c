@@ -36,42 +36,53 @@
 #define F_REASON "R"
 #define F_NEWEST "N"
 #define F_LEFT "u"                      // items and captures
+#define F_MARK "m"
+#define F_LOST "F"
+
+#define VERSIONS MESSAGE_VERSION
 
 static const struct {
     enum message_type type;
-    const char *name, *fields, *since2; // since2: behind the others
+    const char *name;
+    const char *fields[VERSIONS];       // since 1, 2, ...: behind the others
 } types[] = {
-    { MESSAGE_HELLO, "hello", F_JOB F_HOST F_KEY F_WORLD,
-      F_SENT F_WALL F_CLOCK },
-    { MESSAGE_RANK, "rank", F_RANK F_LOCAL F_PHASE F_STATUS F_TEXT, "" },
-    { MESSAGE_OFFER, "offer",
-      F_ITEM F_KIND F_CONTENT F_SIZE F_RANK F_CAPTURE F_PATH, F_NEWEST },
-    { MESSAGE_CHUNK, "chunk", F_ITEM F_OFFSET, F_CODEC },
-    { MESSAGE_GONE, "gone", F_ITEM F_TEXT, "" },
-    { MESSAGE_NOTE, "note", F_TEXT, "" },
-    { MESSAGE_DONE, "done", F_TEXT, "" },
-    { MESSAGE_PING, "ping", "", F_LEFT },
-    { MESSAGE_WELCOME, "welcome", "", F_SENT F_WALL },
-    { MESSAGE_REFUSED, "refused", F_TEXT, F_REASON },
-    { MESSAGE_GET, "get", F_ITEM F_OFFSET F_LENGTH, "" },
-    { MESSAGE_ACK, "ack", F_ITEM, "" },
-    { MESSAGE_STOP, "stop", F_TEXT, "" },
-    { MESSAGE_ROLL, "roll", F_COMPLETE F_TEXT, "" },
+    { MESSAGE_HELLO, "hello", { F_JOB F_HOST F_KEY F_WORLD,
+                                F_SENT F_WALL F_CLOCK, F_MARK } },
+    { MESSAGE_RANK, "rank", { F_RANK F_LOCAL F_PHASE F_STATUS F_TEXT } },
+    { MESSAGE_OFFER, "offer", { F_ITEM F_KIND F_CONTENT F_SIZE F_RANK
+                                F_CAPTURE F_PATH, F_NEWEST } },
+    { MESSAGE_CHUNK, "chunk", { F_ITEM F_OFFSET, F_CODEC } },
+    { MESSAGE_GONE, "gone", { F_ITEM F_TEXT } },
+    { MESSAGE_NOTE, "note", { F_TEXT } },
+    { MESSAGE_DONE, "done", { F_TEXT } },
+    { MESSAGE_PING, "ping", { "", F_LEFT } },
+    { MESSAGE_WELCOME, "welcome", { "", F_SENT F_WALL, F_LOST } },
+    { MESSAGE_REFUSED, "refused", { F_TEXT, F_REASON } },
+    { MESSAGE_GET, "get", { F_ITEM F_OFFSET F_LENGTH } },
+    { MESSAGE_ACK, "ack", { F_ITEM, "", F_MARK } },
+    { MESSAGE_STOP, "stop", { F_TEXT } },
+    { MESSAGE_ROLL, "roll", { F_COMPLETE F_TEXT } },
 };
 
 #define TYPES (sizeof (types) / sizeof (types[0]))
 
-/* The members of a type in a version, in two strings. */
-static bool fields_of (unsigned type, unsigned version, const char *ret[2])
+static bool is_known (unsigned type)
 {
     for (size_t i = 0; i < TYPES; i++) {
-        if (types[i].type != type)
-            continue;
-        ret[0] = types[i].fields;
-        ret[1] = version >= 2 ? types[i].since2 : "";
-        return true;
+        if (types[i].type == type)
+            return true;
     }
     return false;
+}
+
+/* The members that a type has since 'version'. */
+static const char *fields_of (unsigned type, unsigned version)
+{
+    for (size_t i = 0; i < TYPES; i++) {
+        if (types[i].type == type && types[i].fields[version - 1])
+            return types[i].fields[version - 1];
+    }
+    return "";
 }
 
 const char *message_name (enum message_type t)
@@ -116,6 +127,11 @@ static void put_field (struct buf *b, const struct message *m, char field)
         wire_put_u64 (b, m->left_items);
         wire_put_u64 (b, m->left_captures);
         break;
+    case 'm':
+        wire_put_u64 (b, m->mark.epoch);
+        wire_put_u64 (b, m->mark.seq);
+        break;
+    case 'F': wire_put_u8 (b, m->lost); break;
     default: wire_put_text (b, m->text); break;
     }
 }
@@ -172,6 +188,11 @@ static void get_field (struct wire *w, struct message *m, char field)
         m->left_items = wire_u64 (w);
         m->left_captures = wire_u64 (w);
         break;
+    case 'm':
+        m->mark.epoch = wire_u64 (w);
+        m->mark.seq = wire_u64 (w);
+        break;
+    case 'F': m->lost = wire_u8 (w) != 0; break;
     default: get_shown (w, m->text, sizeof (m->text)); break;
     }
 }
@@ -179,13 +200,11 @@ static void get_field (struct wire *w, struct message *m, char field)
 void message_encode (const struct message *m, struct buf *out)
 {
     unsigned version = m->version ? m->version : MESSAGE_VERSION;
-    const char *fields[2] = { "", "" };
 
-    (void)fields_of (m->type, version, fields);
     wire_put_u16 (out, (uint16_t)version);
     wire_put_u16 (out, (uint16_t)m->type);
-    for (int part = 0; part < 2; part++) {
-        for (const char *f = fields[part]; *f; f++)
+    for (unsigned v = 1; v <= version; v++) {
+        for (const char *f = fields_of (m->type, v); *f; f++)
             put_field (out, m, *f);
     }
 }
@@ -266,7 +285,6 @@ int message_decode (struct message *m, const void *bytes, size_t size,
 {
     struct wire w = wire_reader (bytes, size);
     unsigned version = wire_u16 (&w), type = wire_u16 (&w);
-    const char *fields[2];
 
     memset (m, 0, sizeof (*m));
     m->clock_offset_ns = m->clock_error_ns = MESSAGE_NO_CLOCK;
@@ -278,12 +296,12 @@ int message_decode (struct message *m, const void *bytes, size_t size,
                         "rollcall %s does not speak: it has %u to %u", version,
                         ROLLCALL_VERSION, MESSAGE_VERSION_MIN,
                         MESSAGE_VERSION);
-    if (!fields_of (type, version, fields))
+    if (!is_known (type))
         return err_set (err, EPROTONOSUPPORT, "a message of unknown type %u "
                         "in protocol version %u", type, version);
     m->type = type;
-    for (int part = 0; part < 2; part++) {
-        for (const char *f = fields[part]; *f; f++)
+    for (unsigned v = 1; v <= version; v++) {
+        for (const char *f = fields_of (type, v); *f; f++)
             get_field (&w, m, *f);
     }
     if (!w.failed && w.at < w.end)

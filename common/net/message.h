@@ -11,7 +11,7 @@
 #include "base/content.h"
 #include "base/err.h"
 
-#define MESSAGE_VERSION 2               // what this program speaks first
+#define MESSAGE_VERSION 3               // what this program speaks first
 #define MESSAGE_VERSION_MIN 1           // the oldest that it understands
 #define MESSAGE_TEXT_MAX 1024           // bytes of a sentence, with the NUL
 #define MESSAGE_NAME_MAX 256            // bytes of a name, with the NUL
@@ -47,6 +47,13 @@ enum rank_phase { RANK_RUNNING = 1, RANK_ENDED = 2 };
 
 /* A clock that was not measured. */
 #define MESSAGE_NO_CLOCK INT64_MIN
+
+/* How far an aggregator's ledger was: an epoch of it, drawn at each start (0:
+ * none), and the last item that it had then.
+ */
+struct ledger_mark {
+    uint64_t epoch, seq;
+};
 
 struct message {
     enum message_type type;
@@ -85,6 +92,11 @@ struct message {
     uint64_t left_captures;             // PING: not read yet; since 2
     bool complete;                      // ROLL: every rank is present
     enum refusal reason;                // REFUSED; since 2
+    struct ledger_mark mark;            // ACK: of the commit with the item;
+                                        // HELLO: of the last ACK that the agent
+                                        // has noted; since 3
+    bool lost;                          // WELCOME: not all that the ledger had
+                                        // at the HELLO's mark is in it; since 3
     char text[MESSAGE_TEXT_MAX];        // RANK, GONE, NOTE, REFUSED, STOP,
 };                                      // ROLL, DONE
 

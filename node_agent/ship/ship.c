@@ -29,10 +29,25 @@ static void measure_clock (struct ship *s, const struct message *m)
     s->clock_off = off;
 }
 
+/* What it says of a mark that is not ours any more is of no interest: answers
+ * to hellos come late.
+ */
+static void check_mark (struct ship *s, const struct message *m)
+{
+    if (m->version >= 3 && m->sent_ns <= s->lost_ns)
+        return;
+    s->confirmed = !m->lost;
+    if (!m->lost)
+        return;
+    s->events.lost (s->events.arg);
+    s->lost_ns = clock_mono_ns ();
+}
+
 static void on_welcome (struct ship *s, const struct message *m)
 {
     s->peer_version = m->version;
     measure_clock (s, m);
+    check_mark (s, m);
     // an answer to a hello that was said later: what came before it is there
     if (s->is_done && s->done_ns > 0 && m->sent_ns >= s->done_ns &&
         s->events.said)
@@ -107,6 +122,11 @@ void ship_left (struct ship *s, uint64_t captures)
 {
     s->left.type = MESSAGE_PING;
     s->left.left_captures = captures;
+}
+
+bool ship_confirmed (const struct ship *s)
+{
+    return s->confirmed || spool_mark (s->spool).epoch == 0;
 }
 
 int64_t ship_heard_ns (const struct ship *s)

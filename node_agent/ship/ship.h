@@ -29,6 +29,8 @@ struct ship_events {
     void (*clock) (void *arg, const struct clock_sync *c);      // first known,
                                         // or it began or ceased to be off
     void (*said) (void *arg);   // what was said before ship_done has arrived
+    void (*lost) (void *arg);   // what was acknowledged is not there any more;
+                                // told again until the spool has no such mark
     void *arg;
 };
 
@@ -70,6 +72,9 @@ void ship_done (struct ship *s, const char *text);
  * and of what is in the spool.  Only in a run, which ends without them.
  */
 void ship_left (struct ship *s, uint64_t captures);
+
+/* Whether the aggregator has said that it has all that was acknowledged. */
+bool ship_confirmed (const struct ship *s);
 
 /* When the aggregator was last heard (monotonic ns), 0: never. */
 int64_t ship_heard_ns (const struct ship *s);

@@ -42,6 +42,7 @@ static void say_hello (struct ship *s)
 {
     s->hello.sent_ns = clock_mono_ns ();
     s->hello.wall_ns = clock_wall_ns ();
+    s->hello.mark = spool_mark (s->spool);
     (void)ship_say (s, &s->hello);
 }
 

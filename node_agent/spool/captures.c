@@ -15,9 +15,6 @@
 #define FINGERPRINT_MAX (WATCH_FINGERPRINT_MAX + 32)    // "=SUM+N" behind it
 #define SAME_DATE_NS 1000       // less than a tick; more than versions of one
 
-#define CAPTURE_IS_GOOD \
-    "sum=" CAPTURE_SUM ("fingerprint", "key", "name", "rank", "state", "open")
-
 /* The id of a version of a capture (NULL: any) with a state from 'least' to
  * 'most'; 0: none, or the ledger cannot tell.
  */
@@ -415,8 +412,8 @@ int capture_find_short (struct spool *s, uint64_t *id, struct err *err)
     return ledger_find (s, st, id, err);
 }
 
-int capture_forget (struct spool *s, uint64_t id, char path[PATH_MAX],
-                    struct err *err)
+int capture_forget (struct spool *s, uint64_t id, const char *why,
+                    char path[PATH_MAX], struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT path FROM capture WHERE id=?1 AND " CAPTURE_IS_GOOD, err);
@@ -434,8 +431,8 @@ int capture_forget (struct spool *s, uint64_t id, char path[PATH_MAX],
     // a damaged row keeps its wrong sum, so that it is never believed again
     if (!*path)
         return 0;
-    (void)snprintf (text, sizeof (text), "%.600s was not read again, and what "
-                    "was kept of it is damaged", path);
+    (void)snprintf (text, sizeof (text), "%.600s was not read again, and %s",
+                    path, why);
     rc = update (s, id, "", SPOOL_QUARANTINED, err);
     return rc < 0 ? rc : loss_write (s, id, text, err);
 }

@@ -8,6 +8,7 @@
  * losses.c     what will not be delivered
  * releases.c   captures that may be removed one day
  * migrate.c    ledgers of older versions
+ * redeliver.c  what was acknowledged, and is lost there
  * check.c      spool_check
  */
 #ifndef ROLLCALL_SPOOL_INSIDE_H
@@ -45,6 +46,9 @@ struct spool {
     spool_again_fn *again;
     void *again_arg;
     char set_aside[ERR_TEXT_MAX];
+    struct ledger_mark mark;    // the latest; it is noted, unless it is due
+    bool mark_due;
+    uint64_t redeliver;         // captures of items up to this one; 0: none
     bool in_use;                // spool_open is done with it
     char damage[ERR_TEXT_MAX];  // that was met; "" is none
 };
@@ -140,10 +144,11 @@ int spool_remove_files (struct spool *s, uint64_t id, struct err *err);
 int capture_find_short (struct spool *s, uint64_t *id, struct err *err);
 
 /* Sealed again: the row of a capture is not found by spool_knows any more; to
- * be called in a transaction.  Its path goes to 'path', "" if it is damaged.
+ * be called in a transaction.  'why' says what became of what was sealed.  Its
+ * path goes to 'path', "" if it is damaged.
  */
-int capture_forget (struct spool *s, uint64_t id, char path[PATH_MAX],
-                    struct err *err);
+int capture_forget (struct spool *s, uint64_t id, const char *why,
+                    char path[PATH_MAX], struct err *err);
 
 /* ---- captures.c, items.c ---- */
 
@@ -169,6 +174,9 @@ int capture_forget (struct spool *s, uint64_t id, char path[PATH_MAX],
     "b.rank=a.rank AND b.path<>a.path WHERE a.id=" id " AND b.state BETWEEN " \
     "3 AND 7 AND " SUM_OF ("b.fingerprint") "<>" SUM_OF ("a.fingerprint") \
     " LIMIT 1"
+
+#define CAPTURE_IS_GOOD \
+    "sum=" CAPTURE_SUM ("fingerprint", "key", "name", "rank", "state", "open")
 
 int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
               const struct digest *content, struct err *err);
@@ -213,6 +221,16 @@ int loss_left_out (struct spool *s, uint64_t capture, uint64_t n,
 int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
                   const char *why, struct err *err);
 int loss_forget (struct spool *s, uint64_t capture, struct err *err);
+
+/* A later version of it was sealed, with all that was there then. */
+bool capture_is_superseded (struct spool *s, uint64_t capture);
+
+/* ---- redeliver.c ---- */
+
+void redeliver_load (struct spool *s);
+
+/* The mark, if it is due, within a transaction. */
+int mark_save (struct spool *s, struct err *err);
 
 static inline bool state_is_open (enum spool_state s)
 {

@@ -343,12 +343,15 @@ int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
         return rc;
     for (size_t i = 0; i < n && rc >= 0; i++)
         rc = item_set (s, ids[i], SPOOL_DURABLE, "", err);
+    if (rc >= 0)
+        rc = mark_save (s, err);
     if (rc < 0) {
         spool_ledger_rollback (s);
         return rc;
     }
     if ((rc = spool_ledger_commit (s, "agent.spool.durable.commit", err)) < 0)
         return rc;
+    s->mark_due = false;
     counter_add (COUNTER_ITEMS_DURABLE, n);
     for (size_t i = 0; i < n; i++)
         item_release (s, ids[i]);
@@ -401,7 +404,8 @@ static int give_back (struct spool *s, uint64_t capture, const char *why,
     if (rc >= 0 && capture == 0)
         rc = find_owner (s, &capture, err);
     if (rc >= 0)
-        rc = capture_forget (s, capture, path, err);
+        rc = capture_forget (s, capture, "what was kept of it is damaged",
+                             path, err);
     if (rc < 0) {
         spool_ledger_rollback (s);
         return rc;

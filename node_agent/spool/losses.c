@@ -16,10 +16,8 @@
 static const char raw_text[] = "%llu raw files or directories of %.300s are "
     "not delivered; the first is %.300s";
 
-/* A later version of it was sealed, with all that is there now: what becomes of
- * this one is no loss.
- */
-static bool is_superseded (struct spool *s, uint64_t capture)
+/* Then what becomes of this one is no loss. */
+bool capture_is_superseded (struct spool *s, uint64_t capture)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT 1 FROM capture c JOIN capture n ON n.key=c.key AND "
@@ -38,7 +36,7 @@ int loss_write (struct spool *s, uint64_t capture, const char *text,
 {
     char name[32];
 
-    if (is_superseded (s, capture))
+    if (capture_is_superseded (s, capture))
         return 0;
     (void)snprintf (name, sizeof (name), LOST "%llu",
                     (unsigned long long)capture);

@@ -300,6 +300,8 @@ static int recover (struct spool *s, struct err *err)
         rc = undo_settled (s, err);
     if (rc == 0)
         rc = finish_durable (s, err);
+    if (rc == 0)
+        redeliver_load (s);
     return *s->damage ? err_set (err, EBADMSG, "%s", s->damage) : rc;
 }
 

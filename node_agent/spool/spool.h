@@ -185,6 +185,12 @@ void spool_transferring (struct spool *s, uint64_t id, uint64_t offset);
 int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
                    struct err *err);
 
+/* With the next spool_durable this is noted, too: the mark that came with the
+ * acknowledgements.  And the latest one, of epoch 0 if there is none.
+ */
+void spool_set_mark (struct spool *s, const struct ledger_mark *mark);
+struct ledger_mark spool_mark (const struct spool *s);
+
 /* A raw file cannot be delivered: SPOOL_CHANGED or SPOOL_VANISHED. */
 int spool_gone (struct spool *s, uint64_t id, enum spool_state state,
                 const char *why, struct err *err);
@@ -194,6 +200,30 @@ int spool_gone (struct spool *s, uint64_t id, enum spool_state state,
  */
 int spool_quarantine (struct spool *s, const struct spool_item *item,
                       const char *why, struct err *err);
+
+/* ---- delivered, and lost there ---- */
+
+/* What an aggregator has acknowledged until now is lost there: all captures
+ * that are still where they were are to be sealed once more, in this life or a
+ * later one.  There is no mark then.
+ */
+int spool_begin_redelivery (struct spool *s, struct err *err);
+
+/* Whether that is still to be done; and some of it: 1 there is more, 0 that was
+ * the last.  Behind that all captures are to be looked at: spool_knows does not
+ * know these any more, nor are they released.  What is in the spool and not yet
+ * durable stays on its way.
+ */
+struct spool_redelivery {
+    uint64_t at;                // begins as zeros, and is kept between calls
+    uint64_t captures;          // that are there
+    uint64_t gone;              // that are not, and were delivered
+    char first_gone[PATH_MAX];
+};
+
+bool spool_redelivers (const struct spool *s);
+int spool_redeliver (struct spool *s, struct spool_redelivery *r,
+                     struct err *err);
 
 /* ---- numbers ---- */
 

@@ -312,7 +312,9 @@ int close (int fd)
 
 /* ---- promises ---- */
 
-/* libzmq's; the first frame of an ACK: u16 version, u16 35, u64 item. */
+/* libzmq's; the first frame of an ACK: u16 version, u16 35, u64 item, and the
+ * two of the mark.
+ */
 int zmq_send (void *socket, const void *data, size_t size, int flags);
 int zmq_send (void *socket, const void *data, size_t size, int flags)
 {
@@ -320,7 +322,7 @@ int zmq_send (void *socket, const void *data, size_t size, int flags)
     const uint8_t *b = data;
     uint64_t item;
 
-    if (size == 12 && b[2] == 35 && b[3] == 0) {
+    if (size == 28 && b[2] == 35 && b[3] == 0) {
         memcpy (&item, b + 4, sizeof (item));
         (void)pthread_mutex_lock (&lock);
         note (POWER_ACK, -1, item, NULL, NULL, NULL, 0);

@@ -22,11 +22,6 @@ inside ()
     nsenter -t "$namespace" -m sh -c 'cd "$TEST_DIR" && exec "$@"' sh "$@"
 }
 
-says ()                             # FILE TEXT
-{
-    grep -qF -- "$2" "$1"
-}
-
 nothing_acknowledged ()
 {
     is "items that are durable" 0 \

@@ -69,6 +69,12 @@ shows ()
     done
 }
 
+# says FILE TEXT: it is somewhere in there
+says ()
+{
+    grep -qF -- "$2" "$1"
+}
+
 # The path of the capture of a rank (the first one, if there are several).
 capture_of ()
 {

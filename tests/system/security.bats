@@ -355,22 +355,27 @@ stop_service_and ()                 # PID
 
 # ---- versions ----
 
-@test "an agent of version 1 delivers, end to end" {
+@test "agents of version 1 and 2 deliver, end to end" {
+    local version
+
     setup_keys
-    service
     echo "an old file" >file
-    run "$WIRE_PEER" agent "tcp://127.0.0.1:$PORT" 1 1 0 file
-    is "what it heard" $'welcome\nacknowledged' "$output"
-    stop_service
-    is "in the ledger" "old file" \
-        "$(sqlite3 root/ledger.db "SELECT capture || ' ' || path FROM item")"
+    for version in 1 2; do
+        rm -rf root
+        service
+        run "$WIRE_PEER" agent "tcp://127.0.0.1:$PORT" $version 1 0 file
+        is "what it heard" $'welcome\nacknowledged' "$output"
+        stop_service
+        is "in the ledger" "old file" "$(sqlite3 root/ledger.db \
+            "SELECT capture || ' ' || path FROM item")"
+    done
 }
 
-@test "an agent of version 3, an unknown type or member: refused in words" {
+@test "an agent of version 4, an unknown type or member: refused in words" {
     setup_keys
     service
-    run "$WIRE_PEER" agent "tcp://127.0.0.1:$PORT" 3 1 0
-    shows "refused protocol version 3" "1 to 2"
+    run "$WIRE_PEER" agent "tcp://127.0.0.1:$PORT" 4 1 0
+    shows "refused protocol version 4" "1 to 3"
     run "$WIRE_PEER" agent "tcp://127.0.0.1:$PORT" 2 99 0
     shows "refused" "type 99"
     run "$WIRE_PEER" agent "tcp://127.0.0.1:$PORT" 2 1 5
@@ -384,9 +389,9 @@ stop_service_and ()                 # PID
 
     setup_keys
     make
-    for version in 1 3; do
+    for version in 1 4; do
         "$WIRE_PEER" aggregator "tcp://127.0.0.1:$PORT" $version \
-            "come back with version 4" >peer.log 2>&1 3>&- &
+            "come back with version 5" >peer.log 2>&1 3>&- &
         peer=$!
         eventually listens "$PORT"
         run timeout 60 "$AGENT" --once --state spool --job j \
@@ -395,8 +400,8 @@ stop_service_and ()                 # PID
         kill "$peer"
         wait "$peer" || true
         case $version in
-        1) shows "come back with version 4" ;;
-        3) shows "protocol version 3" ;;
+        1) shows "come back with version 5" ;;
+        4) shows "protocol version 4" ;;
         esac
     done
 }

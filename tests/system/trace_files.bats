@@ -40,11 +40,6 @@ came ()
                               WHERE state<>'superseded'" 2>/dev/null)" = "$1" ]
 }
 
-says ()                             # FILE TEXT
-{
-    grep -qF -- "$2" "$1"
-}
-
 names ()
 {
     sql "SELECT group_concat(name, ' ') FROM (SELECT name FROM Capture

@@ -115,6 +115,10 @@ static void say_hello (struct buf *b, unsigned version, unsigned type,
         for (int i = 0; i < 4; i++)
             wire_put_i64 (b, INT64_MIN);
     }
+    if (version >= 3) {
+        wire_put_u64 (b, 0);
+        wire_put_u64 (b, 0);
+    }
     for (unsigned i = 0; i < extra; i++)
         wire_put_u8 (b, 0);
     send_frame (b, 0);
@@ -142,6 +146,8 @@ static void deliver (struct buf *b, unsigned version, const char *path)
     wire_put_i64 (b, 0);
     wire_put_text (b, "old");
     wire_put_text (b, "file");
+    if (version >= 2)
+        wire_put_i64 (b, 0);
     send_frame (b, 0);
     while ((type = receive (&w, version)) != ACK) {
         if (type != GET)

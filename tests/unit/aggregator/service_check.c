@@ -54,6 +54,7 @@ void service_open (struct service *s)
     (void)snprintf (path, sizeof (path), "%s/ledger.db", s->root);
     assert_int_equal (ledger_open (path, &a->ledger, NULL), 0);
     assert_int_equal (store_open (s->root, a->ledger, &a->store, NULL), 0);
+    assert_int_equal (ledger_begin_epoch (a->ledger, NULL), 0);
     a->transfers = transfers_create (on_send, s, a->ledger, a->store);
     assert_true (a->build_fd >= 0 && a->loop && a->transfers);
     transfers_also (a->transfers, aggregator_commit_notes, a);

@@ -3,6 +3,7 @@
 
 #include "archive/check.h"
 #include "base/clock.h"
+#include "base/fileio.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -47,6 +48,54 @@ static void test_one_connection (void **state)
     service_hello_as (s, 2, 1, "j", 1); // the host's agent, restarted
     assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
     assert_int_equal (agents (s), 1);
+}
+
+/* Whether the WELCOME to a HELLO with this mark says that something is lost. */
+static bool is_lost (struct service *s, unsigned peer,
+                     const struct ledger_mark *mark)
+{
+    struct message m = { .type = MESSAGE_HELLO, .mark = *mark,
+                         .clock_offset_ns = MESSAGE_NO_CLOCK,
+                         .clock_error_ns = MESSAGE_NO_CLOCK };
+    const struct message *last;
+
+    (void)snprintf (m.job, sizeof (m.job), "j");
+    (void)snprintf (m.host, sizeof (m.host), "host%u", peer);
+    (void)snprintf (m.host_key, sizeof (m.host_key), "key%u", peer);
+    service_hear (s, peer, &m);
+    last = &s->sent[(s->nsent - 1) % SENT_MAX];
+    assert_int_equal (last->type, MESSAGE_WELCOME);
+    return last->lost;
+}
+
+/* An acknowledgement says what it was given for, and later lives, and other
+ * roots, know whether they have that.
+ */
+static void test_mark (void **state)
+{
+    struct service *s = *state;
+    struct ledger_mark mark, none = { 0, 0 };
+
+    assert_false (is_lost (s, 1, &none));
+    service_offer (s, 1, 1, "a");
+    service_chunk (s, 1, 1, "a");
+    assert_int_equal (service_commit (s), 0);
+    assert_int_equal (s->sent[(s->nsent - 1) % SENT_MAX].type, MESSAGE_ACK);
+    mark = s->sent[(s->nsent - 1) % SENT_MAX].mark;
+    assert_true (mark.epoch != 0 && mark.seq == 1);
+    assert_false (is_lost (s, 1, &mark));
+    service_close (s);
+    service_open (s);
+    assert_false (is_lost (s, 1, &mark));
+    mark.seq++;
+    assert_true (is_lost (s, 1, &mark));
+    mark.seq--;
+    service_close (s);
+    assert_int_equal (fileio_remove_tree (s->root, NULL), 0);
+    assert_int_equal (fileio_mkdirs (s->root, FILEIO_DIR_MODE, NULL), 0);
+    service_open (s);
+    assert_true (is_lost (s, 1, &mark));
+    assert_false (is_lost (s, 2, &none));
 }
 
 static struct job_agent *only_agent (struct service *s)
@@ -228,6 +277,7 @@ int main (void)
         TEST (test_one_connection), TEST (test_rival),
         TEST (test_agents_max), TEST (test_agents_gone),
         TEST (test_size_again), TEST (test_size_recorded), TEST (test_clocks),
+        TEST (test_mark),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -254,7 +254,7 @@ static const char version1[] =
     "CREATE TABLE i AS SELECT seq, job, kind, rank, capture, path, host, "
     "content, superseded, received_ns FROM item;"
     "DROP TABLE content;DROP TABLE item;DROP TABLE job;DROP TABLE segment;"
-    "DROP TABLE total;DROP TABLE incoming;DROP TABLE clock;"
+    "DROP TABLE total;DROP TABLE incoming;DROP TABLE clock;DROP TABLE epoch;"
     "CREATE TABLE content (id BLOB PRIMARY KEY, segment INTEGER NOT NULL, "
     "offset INTEGER NOT NULL, size INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE item (seq INTEGER PRIMARY KEY, job TEXT NOT NULL, kind "
@@ -291,13 +291,116 @@ static void test_older_ledger (void **state)
     assert_int_equal (count_all (r).n, 3);
 }
 
+/* One of version 2 has no epochs: nobody can have heard of one. */
+static void test_ledger_2 (void **state)
+{
+    struct root *r = *state;
+
+    (void)enter (r, true_item ("a", "bytes"), "bytes");
+    root_close (r);
+    exec (r->db, "DROP TABLE epoch;PRAGMA user_version=2");
+    root_open (r);
+    assert_int_equal (count_all (r).n, 1);
+    assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
+}
+
+static struct ledger_mark mark_now (struct root *r)
+{
+    struct ledger_mark m = ledger_mark (r->l);
+
+    assert_true (m.epoch != 0);
+    assert_int_equal (ledger_reaches (r->l, &m, NULL), 1);
+    return m;
+}
+
+static void next_life (struct root *r)
+{
+    root_close (r);
+    root_open (r);
+    assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
+}
+
+/* What was acknowledged in any life is there in all later ones. */
+static void test_epochs (void **state)
+{
+    struct root *r = *state, other;
+    struct ledger_mark marks[4], ahead;
+
+    for (unsigned i = 0; i < 4; i++) {
+        char name[8];
+
+        next_life (r);
+        marks[i] = mark_now (r);
+        assert_int_equal (marks[i].seq, i);
+        (void)snprintf (name, sizeof (name), "c%u", i);
+        (void)enter (r, true_item (name, name), name);
+        marks[i] = mark_now (r);
+        assert_int_equal (marks[i].seq, i + 1);
+    }
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal (ledger_reaches (r->l, &marks[i], NULL), 1);
+    ahead = marks[1];
+    ahead.seq++;                // no such one was acknowledged in that life
+    assert_int_equal (ledger_reaches (r->l, &ahead, NULL), 0);
+    ahead = marks[3];
+    ahead.seq++;
+    assert_int_equal (ledger_reaches (r->l, &ahead, NULL), 0);
+    // a life that could not note its own
+    root_close (r);
+    root_open (r);
+    assert_int_equal (ledger_reaches (r->l, &marks[3], NULL), 1);
+    assert_int_equal (ledger_reaches (r->l, &ahead, NULL), 0);
+    root_make (&other);
+    assert_int_equal (ledger_begin_epoch (other.l, NULL), 0);
+    assert_int_equal (ledger_reaches (other.l, &marks[0], NULL), 0);
+    root_remove (&other);
+}
+
+/* An old ledger that has grown again since then is not what it was, however
+ * large it is.
+ */
+static void test_backup (void **state)
+{
+    struct root *r = *state;
+    struct ledger_mark before, lost;
+    char sql[PATH_MAX + 64], backup[PATH_MAX];
+
+    next_life (r);
+    (void)enter (r, true_item ("a", "a"), "a");
+    before = mark_now (r);
+    (void)snprintf (backup, sizeof (backup), "%s.backup", r->db);
+    (void)snprintf (sql, sizeof (sql), "VACUUM INTO '%s'", backup);
+    exec (r->db, sql);
+    (void)enter (r, true_item ("b", "b"), "b");
+    lost = mark_now (r);
+    root_close (r);
+    assert_int_equal (rename (backup, r->db), 0);
+    // without what the store finds behind the ledger's end
+    assert_int_equal (ledger_open (r->db, &r->l, NULL), 0);
+    r->s = NULL;
+    assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        char name[8];
+
+        (void)snprintf (name, sizeof (name), "n%u", i);
+        assert_int_equal (ledger_begin (r->l, NULL), 0);
+        assert_int_equal (ledger_add_item (r->l, &(struct ledger_item){
+            .job = "j", .kind = ITEM_ROWS, .capture = { name[0], name[1] } },
+                                           NULL), 1);
+        assert_int_equal (ledger_commit (r->l, NULL), 0);
+        assert_int_equal (ledger_reaches (r->l, &before, NULL), 1);
+        assert_int_equal (ledger_reaches (r->l, &lost, NULL), 0);
+    }
+    assert_true (ledger_mark (r->l).seq > lost.seq);
+}
+
 static void test_newer_ledger (void **state)
 {
     struct root *r = *state;
     struct err err = { "" };
 
     root_close (r);
-    exec (r->db, "PRAGMA user_version=3");
+    exec (r->db, "PRAGMA user_version=4");
     r->s = NULL;
     r->l = NULL;
     assert_int_equal (ledger_open (r->db, &r->l, &err), -ENOTSUP);
@@ -316,13 +419,15 @@ static void test_damaged_rows (void **state)
         "UPDATE content SET size=3", "UPDATE job SET world_size=2",
         "UPDATE job SET built=9", "DELETE FROM job",
         "UPDATE segment SET end=0", "DELETE FROM total",
-        "UPDATE total SET rows=7",
+        "UPDATE total SET rows=7", "UPDATE epoch SET id=id+1",
+        "UPDATE epoch SET began=7",
     };
     struct root *r = *state;
     char undo[PATH_MAX + 64], sql[128];
 
     (void)enter (r, true_item ("a", "bytes"), "bytes");
     assert_int_equal (ledger_set_world_size (r->l, "j", 8, NULL), 0);
+    assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
     root_close (r);
     for (size_t i = 0; i < sizeof (damage) / sizeof (damage[0]); i++) {
         struct err err = { "" };
@@ -390,7 +495,8 @@ int main (void)
         ROOT_TEST (test_built_raw), ROOT_TEST (test_world_size),
         ROOT_TEST (test_older_ledger), ROOT_TEST (test_newer_ledger),
         ROOT_TEST (test_damaged_rows), ROOT_TEST (test_reader),
-        ROOT_TEST (test_shared_name),
+        ROOT_TEST (test_shared_name), ROOT_TEST (test_ledger_2),
+        ROOT_TEST (test_epochs), ROOT_TEST (test_backup),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

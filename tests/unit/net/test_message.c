@@ -53,6 +53,8 @@ static void fill (struct message *m, enum message_type type)
     m->reason = REFUSAL_VERSION;
     m->left_items = 9;
     m->left_captures = 10;
+    m->mark = (struct ledger_mark){ UINT64_MAX, 11 };
+    m->lost = true;
     m->complete = true;
     (void)snprintf (m->text, sizeof (m->text), "a sentence, with \xc3\xa4");
 }
@@ -96,6 +98,12 @@ static void test_round_trip (void **state)
     fill (&in, MESSAGE_PING);
     assert_int_equal (round_trip (&in, &out), 0);
     assert_true (out.left_items == 9 && out.left_captures == 10);
+    fill (&in, MESSAGE_ACK);
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_true (out.mark.epoch == UINT64_MAX && out.mark.seq == 11);
+    fill (&in, MESSAGE_WELCOME);
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_true (out.lost);
 }
 
 /* Cut short: refused at every length.  With bytes behind it: a member that this
@@ -126,7 +134,7 @@ static void test_sizes (void **state)
  */
 static void test_version (void **state)
 {
-    static const uint8_t newer[] = { 3, 0, 1, 0 }, older[] = { 0, 0, 1, 0 };
+    static const uint8_t newer[] = { 4, 0, 1, 0 }, older[] = { 0, 0, 1, 0 };
     static const uint8_t unknown[] = { 1, 0, 99, 0 };
     struct err err = { "" };
     struct message m;
@@ -134,8 +142,8 @@ static void test_version (void **state)
     (void)state;
     assert_int_equal (message_decode (&m, newer, sizeof (newer), &err),
                       -EPROTONOSUPPORT);
-    assert_non_null (strstr (err.text, "version 3"));
-    assert_non_null (strstr (err.text, "1 to 2"));
+    assert_non_null (strstr (err.text, "version 4"));
+    assert_non_null (strstr (err.text, "1 to 3"));
     assert_int_equal (message_decode (&m, older, sizeof (older), &err),
                       -EPROTONOSUPPORT);
     assert_int_equal (message_decode (&m, unknown, sizeof (unknown), &err),
@@ -143,8 +151,8 @@ static void test_version (void **state)
     assert_non_null (strstr (err.text, "type 99"));
 }
 
-/* The version before this one still gets through, both ways, without what it
- * does not know.
+/* The versions before this one still get through, both ways, without what they
+ * do not know.
  */
 static void test_older (void **state)
 {
@@ -153,12 +161,19 @@ static void test_older (void **state)
     struct buf b;
 
     (void)state;
-    for (size_t i = 0; i < TYPES; i++) {
-        fill (&in, all[i]);
-        in.version = 1;
-        assert_int_equal (round_trip (&in, &out), 0);
-        assert_int_equal (out.version, 1);
+    for (unsigned v = 1; v < MESSAGE_VERSION; v++) {
+        for (size_t i = 0; i < TYPES; i++) {
+            fill (&in, all[i]);
+            in.version = v;
+            assert_int_equal (round_trip (&in, &out), 0);
+            assert_int_equal (out.version, v);
+            assert_true (out.mark.epoch == 0 && !out.lost);
+        }
     }
+    fill (&in, MESSAGE_HELLO);
+    in.version = 2;
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_true (out.sent_ns == 5 && out.clock_offset_ns == -7);
     fill (&in, MESSAGE_HELLO);
     in.version = 1;
     assert_int_equal (round_trip (&in, &out), 0);

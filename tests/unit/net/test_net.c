@@ -410,7 +410,7 @@ static void test_version_unknown (void **state)
     (void)state;
     listen_with (NULL);
     memcpy (frame, hello1, sizeof (hello1));
-    frame[0] = 3;
+    frame[0] = 4;
     exchange (frame, sizeof (hello1), answer, sizeof (answer));
     assert_true (f.s.bad);
     f.s.bad = false;

@@ -1,0 +1,78 @@
+/* node_agent/agent_redeliver.c - the aggregator has lost what it acknowledged
+ *
+ * Its root is another one, or that of a backup, or was damaged and repaired.
+ * Captures that are still here are sealed once more; what the aggregator has
+ * it does not ask for.  Those that are not are named.
+ */
+#include "agent_inside.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+#define AGAIN_NS NS_PER_S       // when the spool failed, of a full disk say
+
+static void tell (struct agent *a)
+{
+    const struct spool_redelivery *r = &a->redelivery;
+
+    agent_note (a, LOG_LEVEL_ERROR, "redelivery", "host %s: the aggregator "
+                "does not have what it had acknowledged: its root is another "
+                "one, or an older one, or was repaired.  %llu captures that "
+                "are here are delivered again", a->host,
+                (unsigned long long)r->captures);
+    if (r->gone > 0)
+        agent_note (a, LOG_LEVEL_ERROR, "redelivery", "host %s: %llu captures "
+                    "that it had acknowledged are not here any more, and "
+                    "cannot be delivered again; the first is %.600s", a->host,
+                    (unsigned long long)r->gone, r->first_gone);
+}
+
+static void go_on (void *arg)
+{
+    struct agent *a = arg;
+    struct err err = { "" };
+    int rc = spool_redeliver (a->spool, &a->redelivery, &err);
+
+    if (rc != 0) {
+        if (rc < 0)
+            log_text (LOG_LEVEL_ERROR, "spool-failed", "%s: it is tried again "
+                      "every second", err.text);
+        (void)loop_add_timer (a->loop, rc < 0 ? AGAIN_NS : 0, go_on, a);
+        return;
+    }
+    tell (a);
+    a->gone += a->redelivery.gone;
+    watch_again (a->watch, NULL);
+    agent_hand_on (a);
+    agent_check_done (a);
+}
+
+static void begin (struct agent *a)
+{
+    memset (&a->redelivery, 0, sizeof (a->redelivery));
+    (void)loop_add_timer (a->loop, 0, go_on, a);
+}
+
+void agent_on_lost (void *arg)
+{
+    struct agent *a = arg;
+    struct err err = { "" };
+
+    if (spool_begin_redelivery (a->spool, &err) == 0)
+        begin (a);
+    else                        // the next answer says it again
+        log_text (LOG_LEVEL_ERROR, "spool-failed", "%s", err.text);
+}
+
+void agent_recall_redelivery (struct agent *a)
+{
+    if (spool_redelivers (a->spool))
+        begin (a);
+}
+
+void agent_stop_redelivery (struct agent *a)
+{
+    if (a->loop)
+        loop_del_timer (a->loop, go_on, a);
+}

@@ -1,0 +1,212 @@
+/* node_agent/spool/redeliver.c - what was acknowledged, and is lost there
+ *
+ * Two rows of the table 'note': the mark that came with the latest
+ * acknowledgements, and, while what came before it is to be delivered again,
+ * the last item that this is about.
+ */
+#include "spool/inside.h"
+
+#include "spool/releases.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define MARK "mark"             // EPOCH SEQ
+#define REDELIVER "redeliver"   // the item's id, or 0
+#define AT_ONCE 1024            // items, in a transaction
+
+void redeliver_load (struct spool *s)
+{
+    char text[64];
+
+    if (!spool_note (s, MARK, text, sizeof (text)) ||
+        sscanf (text, "%" SCNu64 " %" SCNu64, &s->mark.epoch,
+                &s->mark.seq) != 2)
+        s->mark = (struct ledger_mark){ 0, 0 };
+    if (!spool_note (s, REDELIVER, text, sizeof (text)) ||
+        sscanf (text, "%" SCNu64, &s->redeliver) != 1)
+        s->redeliver = 0;
+}
+
+static int write_mark (struct spool *s, const struct ledger_mark *m,
+                       struct err *err)
+{
+    char text[64];
+
+    (void)snprintf (text, sizeof (text), "%" PRIu64 " %" PRIu64, m->epoch,
+                    m->seq);
+    return note_write (s, MARK, text, err);
+}
+
+int mark_save (struct spool *s, struct err *err)
+{
+    return s->mark_due ? write_mark (s, &s->mark, err) : 0;
+}
+
+struct ledger_mark spool_mark (const struct spool *s)
+{
+    return s->mark;
+}
+
+void spool_set_mark (struct spool *s, const struct ledger_mark *mark)
+{
+    s->mark_due = s->mark_due || mark->epoch != s->mark.epoch ||
+                  mark->seq != s->mark.seq;
+    s->mark = *mark;
+}
+
+/* ---- again ---- */
+
+bool spool_redelivers (const struct spool *s)
+{
+    return s->redeliver > 0;
+}
+
+static int write_redeliver (struct spool *s, uint64_t last, struct err *err)
+{
+    char text[32];
+
+    (void)snprintf (text, sizeof (text), "%" PRIu64, last);
+    return note_write (s, REDELIVER, text, err);
+}
+
+int spool_begin_redelivery (struct spool *s, struct err *err)
+{
+    static const struct ledger_mark none = { 0, 0 };
+    uint64_t last = (uint64_t)ledger_int (s, "SELECT ifnull(max(id), 0) FROM "
+                                             "item", 0);
+    int rc = spool_ledger_begin (s, err);
+
+    if (rc < 0)
+        return rc;
+    if ((rc = write_mark (s, &none, err)) == 0)
+        rc = write_redeliver (s, last, err);
+    if (rc < 0) {
+        spool_ledger_rollback (s);
+        return rc;
+    }
+    rc = spool_ledger_commit (s, "agent.spool.redeliver.commit", err);
+    if (rc == 0) {
+        s->mark = none;
+        s->mark_due = false;
+        s->redeliver = last;
+    }
+    return rc;
+}
+
+struct row {                    // an item, and its capture
+    uint64_t id, capture;
+    enum item_kind kind;
+    enum spool_state state;
+    char path[PATH_MAX];        // of the capture; "": it is sealed again
+                                // already, or its row is damaged
+};
+
+static int find_path (struct spool *s, struct row *d, struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT path FROM capture WHERE id=?1 AND state IN (3, 6) AND "
+        CAPTURE_IS_GOOD, err);
+
+    if (!st)
+        return ledger_error (s, NULL);
+    d->path[0] = '\0';
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)d->capture);
+    if (sqlite3_step (st) == SQLITE_ROW)
+        (void)snprintf (d->path, sizeof (d->path), "%s",
+                        (const char *)sqlite3_column_text (st, 0));
+    spool_ledger_end (s, st);
+    return 0;
+}
+
+/* The first item behind 'after' that this is about: 1, or 0. */
+static int next_item (struct spool *s, uint64_t after, struct row *ret,
+                      struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT id, capture, kind, state FROM item NOT INDEXED WHERE id>?1 AND "
+        "id<=?2 ORDER BY id LIMIT 1", err);
+    int code;
+
+    if (!st)
+        return ledger_error (s, NULL);
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)after);
+    (void)sqlite3_bind_int64 (st, 2, (int64_t)s->redeliver);
+    if ((code = sqlite3_step (st)) == SQLITE_ROW) {
+        ret->id = (uint64_t)sqlite3_column_int64 (st, 0);
+        ret->capture = (uint64_t)sqlite3_column_int64 (st, 1);
+        ret->kind = (enum item_kind)sqlite3_column_int (st, 2);
+        ret->state = (enum spool_state)sqlite3_column_int (st, 3);
+    }
+    spool_ledger_end (s, st);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        return ledger_error (s, err);
+    if (code == SQLITE_ROW && ret->id <= after)     // else it would never end
+        return ledger_fail (s, -EBADMSG, "a table is out of order", err);
+    return code == SQLITE_ROW;
+}
+
+/* A capture that is there is sealed once more, whatever else of it is on its
+ * way.  Rows that only the aggregator had are lost.
+ */
+static int forget_one (struct spool *s, struct row *d,
+                       struct spool_redelivery *r, struct err *err)
+{
+    bool newest = !capture_is_superseded (s, d->capture);
+    struct stat st;
+    int rc;
+
+    if (lstat (d->path, &st) < 0 && errno == ENOENT) {
+        if (newest && d->kind == ITEM_ROWS && r->gone++ == 0)
+            (void)snprintf (r->first_gone, sizeof (r->first_gone), "%s",
+                            d->path);
+        return 0;
+    }
+    r->captures += newest;
+    rc = spool_forget_release (s, d->path, err);
+    return rc < 0 ? rc : capture_forget (s, d->capture, "the aggregator does "
+                                         "not have any more what it had "
+                                         "acknowledged of it", d->path, err);
+}
+
+/* 1 when there may be more. */
+static int forget_some (struct spool *s, struct spool_redelivery *r,
+                        struct err *err)
+{
+    struct row d;
+    int rc = 1;
+
+    for (unsigned n = 0; n < AT_ONCE && rc >= 0; n++) {
+        if ((rc = next_item (s, r->at, &d, err)) <= 0)
+            return rc < 0 ? rc : write_redeliver (s, 0, err);
+        r->at = d.id;
+        if (d.state != SPOOL_DURABLE && d.state != SPOOL_RELEASED)
+            continue;
+        if ((rc = find_path (s, &d, err)) == 0 && *d.path)
+            rc = forget_one (s, &d, r, err);
+    }
+    return rc < 0 ? rc : 1;
+}
+
+int spool_redeliver (struct spool *s, struct spool_redelivery *r,
+                     struct err *err)
+{
+    struct spool_redelivery next = *r;
+    int rc = spool_ledger_begin (s, err), committed;
+
+    if (rc < 0)
+        return rc;
+    if ((rc = forget_some (s, &next, err)) < 0) {
+        spool_ledger_rollback (s);
+        return rc;
+    }
+    committed = spool_ledger_commit (s, "agent.spool.redeliver.commit", err);
+    if (committed < 0)
+        return committed;
+    if (rc == 0)
+        s->redeliver = 0;
+    *r = next;
+    return rc;
+}

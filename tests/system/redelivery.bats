@@ -1,0 +1,151 @@
+#!/usr/bin/env bats
+# What an aggregator has acknowledged and does not have any more: agents deliver
+# it again, or name what they cannot
+
+load service_helper
+
+end_service ()                      # agents may live on
+{
+    kill "$service"
+    wait "$service" || fail "the service ended with $?: $(cat service.log)"
+}
+
+# lose_root COMMAND...: while nobody serves it, and then somebody does
+lose_root ()
+{
+    end_service
+    "$@"
+    service
+}
+
+# Otherwise all that was delivered before stays away for good: its agent has
+# nothing that it would offer.
+@test "a root is lost: agents that live on deliver all of it again" {
+    make
+    service
+    watching --raw --quiet-period 0.1s job
+    eventually captures_are 4
+    lose_root rm -rf root
+    eventually captures_are 4
+    says agent.log "4 captures that are here are delivered again"
+    eventually says service.log "event=asked-again"
+    run "$ROLLCALL" archive get --root root j 0 back
+    expect_status 0
+    as_analyzed
+    # once, and not at each HELLO from then on
+    is "redeliveries" 1 "$(grep -c event=redelivery agent.log)"
+    ends_with 0
+    stop_service
+}
+
+# --once says that all is there, so it has to ask.
+@test "a root is lost: --once with nothing new delivers all of it again" {
+    make
+    service
+    run agent --once job
+    expect_status 0
+    lose_root rm -rf root
+    run agent --once job
+    expect_status 0
+    shows "4 captures that are here are delivered again"
+    eventually captures_are 4
+    # and it has settled
+    run agent --once job
+    expect_status 0
+    [[ $output != *event=redelivery* ]]
+    stop_service
+}
+
+# The ledger of a backup knows nothing of what came later; that it has grown
+# again until the agent of that comes back does not help.
+@test "an old backup of a root is put back: what came later is delivered again" {
+    make --ranks 2
+    service
+    run agent --once job
+    expect_status 0
+    stop_service
+    cp -a root backup
+    service
+    "$CAPTURE_MAKER" --quiet --ranks 2 --seed 5 other
+    run timeout 60 "$AGENT" --state "$TEST_DIR/spool2" --job k --once \
+        --aggregator "tcp://127.0.0.1:$PORT" other
+    expect_status 0
+    lose_root sh -c 'rm -rf root && mv backup root'
+    "$CAPTURE_MAKER" --quiet --ranks 4 --seed 6 third
+    run agent --once third
+    expect_status 0
+    [[ $output != *event=redelivery* ]]
+    run timeout 60 "$AGENT" --state "$TEST_DIR/spool2" --job k --once \
+        --aggregator "tcp://127.0.0.1:$PORT" other
+    expect_status 0
+    shows "2 captures that are here are delivered again"
+    run "$ROLLCALL" archive verify --root root
+    expect_status 0
+    is "captures of k" 2 "$("$ROLLCALL" archive ls --json --root root k |
+        grep -o '"capture"' | wc -l)"
+    stop_service
+}
+
+# What only the aggregator had is lost: that has to be said, by whoever knows.
+@test "a root is lost: captures that had been released are named" {
+    make --ranks 3
+    service
+    run agent --once --raw --release shipped job
+    expect_status 0
+    is "left" 0 "$(find job -name '*_ascend_pt' | wc -l)"
+    "$CAPTURE_MAKER" --quiet --ranks 1 --seed 9 job/later
+    lose_root rm -rf root
+    run agent --once --raw job
+    expect_status 1
+    shows "0 captures that are here" \
+        "3 captures that it had acknowledged are not here any more" "job/"
+    eventually says service.log "event=note job=j" "not here any more"
+    stop_service
+}
+
+# It must not be released before it has arrived for the second time.
+@test "a root is lost: captures that were to be released stay until they are" {
+    make --ranks 2
+    service
+    run agent --once --raw --release when-full job
+    expect_status 0
+    lose_root rm -rf root
+    # it has no room, and takes nothing
+    end_service
+    service --disk-floor 100%
+    watching --raw --release shipped --quiet-period 0.1s job
+    eventually says agent.log event=redelivery
+    eventually says service.log event=disk-floor
+    is "captures" 2 "$(find job -name '*_ascend_pt' | wc -l)"
+    end_service
+    service
+    released () { [ "$(grep -c event=released agent.log)" = 2 ]; }
+    eventually released
+    eventually captures_are 2
+    ends_with 0
+    stop_service
+}
+
+# A repair sets damaged items aside; the agents still have them.
+@test "a root was repaired: what was set aside is delivered again" {
+    local segment
+
+    make
+    service
+    watching --quiet-period 0.1s job
+    eventually captures_are 4
+    end_service
+    segment=$(find root/segments -type f | head -n 1)
+    printf 'X' | dd of="$segment" bs=1 seek=2000 conv=notrunc status=none
+    run "$ROLLCALL" fsck --repair aggregator root
+    expect_status 1
+    service
+    eventually says agent.log "event=redelivery"
+    eventually captures_are 4
+    run "$ROLLCALL" fsck aggregator root
+    [ "$status" -eq 75 ]                # it serves
+    ends_with 0
+    stop_service
+    run "$ROLLCALL" fsck aggregator root
+    expect_status 0
+}

@@ -1,0 +1,174 @@
+/* tests/unit/agent/test_spool_redeliver.c - what the aggregator has lost */
+#include "spool_check.h"
+
+#include "spool/releases.h"
+
+#include <sys/stat.h>
+
+static const struct ledger_mark mark = { UINT64_C (1) << 63, 7 };
+
+/* Acknowledged: so many of the open items of a kind. */
+static void acknowledge (struct fixture *f, enum item_kind kind, unsigned n)
+{
+    struct spool_item got;
+
+    while (n-- > 0) {
+        assert_int_equal (spool_next (f->s, kind, 0, &got, NULL), 1);
+        spool_set_mark (f->s, &mark);
+        assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
+    }
+}
+
+static bool mark_is (const struct fixture *f, uint64_t epoch, uint64_t seq)
+{
+    struct ledger_mark m = spool_mark (f->s);
+
+    return m.epoch == epoch && m.seq == seq;
+}
+
+static void redeliver (struct fixture *f, struct spool_redelivery *r)
+{
+    int rc;
+
+    memset (r, 0, sizeof (*r));
+    assert_true (spool_redelivers (f->s));
+    while ((rc = spool_redeliver (f->s, r, NULL)) == 1)
+        ;
+    assert_int_equal (rc, 0);
+    assert_false (spool_redelivers (f->s));
+}
+
+static void path_below (struct fixture *f, const char *name,
+                        char out[PATH_MAX])
+{
+    (void)snprintf (out, PATH_MAX, "%s/%s", f->dir, name);
+    assert_true (mkdir (out, 0700) == 0 || errno == EEXIST);
+}
+
+/* The mark is noted with the items that it stands for: a later one that is
+ * not has told of nothing that is lost if it is.
+ */
+static void test_mark (void **state)
+{
+    struct fixture *f = *state;
+
+    assert_true (mark_is (f, 0, 0));
+    (void)spool_put (f, f->raw, "v1", "rows", NULL, false);
+    spool_set_mark (f->s, &mark);
+    spool_reopen (f);
+    assert_true (mark_is (f, 0, 0));
+    acknowledge (f, ITEM_ROWS, 1);
+    spool_reopen (f);
+    assert_true (mark_is (f, mark.epoch, 7));
+}
+
+/* What was delivered is sealed again, what is on its way stays so, and only
+ * the one that is not there any more is named.
+ */
+static void test_again (void **state)
+{
+    struct fixture *f = *state;
+    char delivered[PATH_MAX], part[PATH_MAX], gone[PATH_MAX];
+    struct spool_redelivery r;
+
+    path_below (f, "delivered", delivered);
+    path_below (f, "part", part);
+    path_below (f, "gone", gone);
+    (void)spool_put (f, delivered, "v1", "1", NULL, false);
+    (void)spool_put (f, delivered, "v2", "2", NULL, false);
+    (void)spool_put (f, gone, "v1", "3", NULL, false);
+    (void)spool_put (f, part, "v1", "4", "raw", false);
+    acknowledge (f, ITEM_ROWS, 4);
+    (void)spool_put (f, f->raw, "v1", "5", NULL, false);
+    assert_int_equal (rmdir (gone), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_true (mark_is (f, 0, 0));
+    redeliver (f, &r);
+    assert_int_equal (r.captures, 2);
+    assert_int_equal (r.gone, 1);
+    assert_string_equal (r.first_gone, gone);
+    assert_false (spool_knows (f->s, delivered, "v1"));
+    assert_false (spool_knows (f->s, delivered, "v2"));
+    assert_false (spool_knows (f->s, part, "v1"));
+    assert_true (spool_knows (f->s, gone, "v1"));
+    assert_true (spool_knows (f->s, f->raw, "v1"));
+    assert_int_equal (spool_undelivered (f->s), 2);     // the raw file, and 5
+    // until they are sealed again they are lost
+    assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 2);
+    (void)spool_put (f, delivered, "v2", "2", NULL, false);
+    (void)spool_put (f, part, "v1", "4", "raw", false);
+    assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 0);
+    acknowledge (f, ITEM_ROWS, 3);
+    acknowledge (f, ITEM_RAW, 2);
+    assert_int_equal (spool_undelivered (f->s), 0);
+    assert_true (mark_is (f, mark.epoch, 7));
+    spool_close (f->s);
+    assert_int_equal (spool_check (f->spool, false, NULL, NULL, NULL), 0);
+    spool_reopen_new (f);
+}
+
+/* Killed in the middle: the next life goes on.  What has been sealed and
+ * acknowledged again by then stays so.
+ */
+static void test_next_life (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_redelivery r = { 0 };
+    char path[PATH_MAX];
+
+    for (unsigned i = 0; i < 1500; i++)         // more than at once
+        (void)spool_put (f, f->raw, i % 2 ? "v1" : "v2", "rows", NULL, false);
+    path_below (f, "last", path);
+    (void)spool_put (f, path, "v1", "rows", NULL, false);
+    acknowledge (f, ITEM_ROWS, 1501);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_redeliver (f->s, &r, NULL), 1);
+    assert_true (spool_knows (f->s, path, "v1"));
+    (void)spool_put (f, f->raw, "v3", "rows", NULL, false);
+    acknowledge (f, ITEM_ROWS, 1);
+    spool_reopen (f);
+    redeliver (f, &r);
+    assert_false (spool_knows (f->s, path, "v1"));
+    assert_true (spool_knows (f->s, f->raw, "v3"));
+    spool_reopen (f);
+    assert_false (spool_redelivers (f->s));
+    assert_true (mark_is (f, mark.epoch, 7));
+}
+
+/* It would be removed before it has arrived for the second time. */
+static void test_release (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_redelivery r;
+    struct released got;
+    struct buf manifest;
+
+    buf_init (&manifest, 64);
+    buf_put (&manifest, "x", 2);
+    (void)spool_put (f, f->raw, "v1", "rows", NULL, false);
+    assert_int_equal (spool_add_release (f->s, f->raw, RELEASE_KEPT, 1,
+                                         &manifest, 1, NULL), 0);
+    buf_fini (&manifest);
+    acknowledge (f, ITEM_ROWS, 1);
+    assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, 2, &got,
+                                          NULL), 1);
+    buf_fini (&got.manifest);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_int_equal (r.captures, 1);
+    assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, 2, &got,
+                                          NULL), 0);
+}
+
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST (test_mark), TEST (test_again), TEST (test_next_life),
+        TEST (test_release),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
