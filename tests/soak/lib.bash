@@ -427,9 +427,13 @@ take_cases ()
     done
 }
 
-# delivered WORDS: wait for the result, compare, complain with WORDS
+# delivered WORDS: wait for the result, compare, complain with WORDS.  An
+# aggregator that asked for something again had acknowledged too early: with
+# captures that are still there nobody would miss it.
 delivered ()
 {
     deliver || complain "$*: not everything arrived"
-    verdict >verdict.txt || complain "$*: $(cat verdict.txt)"
+    verdict >verdict.txt || complain "$*: $(cat verdict.txt)" || return
+    ! grep -q event=asked-again service.log ||
+        complain "$*: what had been acknowledged was not there any more"
 }
