@@ -10,13 +10,16 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define HWM 1000                // messages; chunks are bounded by credit
 // messages of one agent that wait to be read by the aggregator; an agent that
 // sends chunks nobody asked for is held up by TCP at this
 #define ROUTER_RCVHWM 32
 // messages of an agent that wait to be sent: no more than 24 MiB of chunks in
 // its memory when the network is slow
 #define DEALER_SNDHWM 24
+// and of an aggregator, to one agent: with thousands that do not read its
+// memory has an end; what finds no room is said again
+#define ROUTER_SNDHWM 128
+#define DEALER_RCVHWM 1000
 #define MESSAGE_MAX (CONTENT_CHUNK + 65536)     // bytes of one frame
 #define BACKLOG 1024            // agents that connect at once
 #define HEARTBEAT_MS 10000
@@ -61,12 +64,12 @@ void net_watch (struct net *n, net_problem_fn *fn, void *arg)
 
 static int set_options (struct net *n)
 {
-    static const struct {
+    const struct {
         int option, value;
     } common[] = {
         { ZMQ_LINGER, 0 },
-        { ZMQ_SNDHWM, HWM },
-        { ZMQ_RCVHWM, HWM },
+        { ZMQ_SNDHWM, n->router ? ROUTER_SNDHWM : DEALER_SNDHWM },
+        { ZMQ_RCVHWM, n->router ? ROUTER_RCVHWM : DEALER_RCVHWM },
         { ZMQ_BACKLOG, BACKLOG },
         { ZMQ_IPV6, 1 },
         { ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS },
@@ -76,18 +79,13 @@ static int set_options (struct net *n)
         { ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS },
     };
     int64_t most = MESSAGE_MAX;
-    int one = 1, inbound = ROUTER_RCVHWM, outbound = DEALER_SNDHWM;
+    int one = 1;
 
     for (size_t i = 0; i < sizeof (common) / sizeof (common[0]); i++) {
         if (zmq_setsockopt (n->main.socket, common[i].option,
                             &common[i].value, sizeof (int)) < 0)
             return -1;
     }
-    if (n->router ? zmq_setsockopt (n->main.socket, ZMQ_RCVHWM, &inbound,
-                                    sizeof (inbound)) < 0
-                  : zmq_setsockopt (n->main.socket, ZMQ_SNDHWM, &outbound,
-                                    sizeof (outbound)) < 0)
-        return -1;
     if (zmq_setsockopt (n->main.socket, ZMQ_MAXMSGSIZE, &most,
                         sizeof (most)) < 0)
         return -1;
