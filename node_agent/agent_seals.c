@@ -193,6 +193,14 @@ static void note_skipped (struct agent *a, const struct sealed *s)
                 s->skipped_why.text);
 }
 
+static void note_unfinished (struct agent *a, const struct sealed *s)
+{
+    if (!s->what.finished)
+        agent_note (a, LOG_LEVEL_WARN, "unfinished", "host %s: %.600s: "
+                    SEALER_UNFINISHED ", and was taken as it was", a->host,
+                    s->what.path);
+}
+
 static void log_sealed (const struct sealed *s)
 {
     struct logline l = log_line (LOG_LEVEL_INFO, "sealed");
@@ -263,6 +271,7 @@ static void take_sealed (struct agent *a, struct sealed *s)
     log_sealed (s);
     forget_unsealed (unsealed_at (a, s->what.path));
     note_skipped (a, s);
+    note_unfinished (a, s);
     note_twin (a, s);
     note_shared (a, s->what.path);
     if (!agent_take_analysis (a, s))

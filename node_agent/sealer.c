@@ -67,6 +67,14 @@ static int rest_forget (void *arg, enum table_id table, struct err *err)
     return r->to->forget (r->to->arg, table, err);
 }
 
+/* What its writer had yet to write is missing, whatever can be read. */
+static void tell_unfinished (struct capture *c)
+{
+    if (c->state == CAPTURE_COMPLETE)
+        c->state = CAPTURE_PARTIAL;
+    capture_reason (c, "%s", SEALER_UNFINISHED);
+}
+
 static int write_rows (struct sealed *s, struct shipment_writer *w,
                        struct spool_new *item, struct bulk *bulk,
                        struct err *err)
@@ -85,6 +93,8 @@ static int write_rows (struct sealed *s, struct shipment_writer *w,
                          : err_sys (err, -c.hindered, "cannot read it");
     if (s->analysis[0])
         analyser_tell (&c, s->analysis, s->analysis_failed);
+    if (!s->what.finished)
+        tell_unfinished (&c);
     s->rank = c.rank;
     (void)snprintf (s->state, sizeof (s->state), "%s",
                     capture_state_name (c.state));
@@ -118,10 +128,13 @@ static int seal_rows (struct sealed *s, int fd, struct bulk *bulk,
     return rc < 0 ? rc : seal_hash (fd, item, bulk, err);
 }
 
-/* What a capture has before it is read. */
+/* What a capture has before it is read.  A writer may come back to it. */
 static void take_manifest (struct sealed *s)
 {
-    if (manifest_take (s->what.path, &s->manifest, NULL, &s->kept_why) < 0)
+    if (!s->what.finished)
+        (void)err_set (&s->kept_why, EBUSY, "%s: " SEALER_UNFINISHED,
+                       s->what.path);
+    else if (manifest_take (s->what.path, &s->manifest, NULL, &s->kept_why) < 0)
         buf_clear (&s->manifest);
 }
 

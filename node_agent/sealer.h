@@ -23,6 +23,10 @@ struct sealer;
 #define SEALER_RAW_MAX (1u << 16)       // raw files of one capture: their
                                         // names take 10 MB until it is sealed
 
+/* Of one that was given up waiting for (watch_flush). */
+#define SEALER_UNFINISHED \
+    "it was still being written when half of the deadline had passed"
+
 /* What came of the analysis of a capture that was raw. */
 struct sealer_analysis {
     const char *why;            // a sentence; NULL: nothing is known
@@ -68,7 +72,8 @@ void sealer_destroy (struct sealer *s); // waits for the thread; NULL is fine
  * memory fails it always.  One that is not there any more at the end, or
  * another one, fails with -ENOENT, however much of it was read.  'analysis'
  * becomes the reason of a capture that is raw still; a failure that of a
- * partial one, too.  0 or -ENOMEM.
+ * partial one, too.  One that is not finished is partial at best, and has no
+ * manifest.  0 or -ENOMEM.
  */
 int sealer_add (struct sealer *s, const struct watch_settled *what,
                 uint64_t id, const char *file, bool again,

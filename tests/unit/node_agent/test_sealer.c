@@ -39,7 +39,7 @@ struct fixture {
     size_t manifest;            // bytes of it
     char raw_path[PATH_MAX];    // of the last item
     struct err why, err;
-    bool again, moved;
+    bool again, moved, unfinished;
 };
 
 static atomic_uint rests, end_at;       // end_at 0: never
@@ -175,7 +175,8 @@ static void timed_out (void *arg)
 
 static void seal (struct fixture *f)
 {
-    struct watch_settled what = { .path = f->capture, .rank_hint = 0 };
+    struct watch_settled what = { .path = f->capture, .rank_hint = 0,
+                                  .finished = !f->unfinished };
 
     assert_int_equal (sealer_add (f->sealer, &what, 1, f->shipment,
                                   f->again,
@@ -412,6 +413,24 @@ static void test_one_comes_one_is_left_out (void **state)
     assert_int_equal (f->manifest, 0);
 }
 
+/* Whoever was writing it may go on, into files that are removed. */
+static void test_unfinished (void **state)
+{
+    struct fixture *f = *state;
+
+    sealer_destroy (f->sealer);
+    assert_int_equal (sealer_create (f->loop, f->bulk, true, true, on_sealed,
+                                     f, &f->sealer, NULL), 0);
+    put (f, "data", 1);
+    seal (f);
+    assert_true (f->manifest > 0);
+    f->unfinished = true;
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 2);
+    assert_int_equal (f->manifest, 0);
+}
+
 int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
@@ -420,6 +439,7 @@ int main (void)
         TEST (test_leaves_out_aloud), TEST (test_one_file),
         TEST (test_moved), TEST (test_waits),
         TEST (test_unreadable), TEST (test_one_comes_one_is_left_out),
+        TEST (test_unfinished),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
