@@ -188,6 +188,18 @@ static void leave_result (struct aggregator *a)
         log_text (LOG_LEVEL_ERROR, "result-failed", "%s", err.text);
 }
 
+/* What agents are told if OUT has not all that they have delivered: then their
+ * captures stay.
+ */
+static void name_unwritten (const struct aggregator *a, char *out, size_t size)
+{
+    if (a->build_rc < 0)
+        (void)snprintf (out, size, "OUT could not be written: %.600s",
+                        a->build_err.text);
+    else if (!aggregator_raw_is_whole (a))
+        (void)snprintf (out, size, "not all raw files could be put into OUT");
+}
+
 /* Tell the agents that it is over, again and again until they are gone: a
  * message that was sent need not have arrived.
  */
@@ -198,6 +210,7 @@ static void say_farewell (void *arg)
     struct message m = { .type = MESSAGE_ROLL, .complete = a->complete };
     bool anybody = false;
 
+    name_unwritten (a, m.text, sizeof (m.text));
     for (size_t i = 0; i < j->nagents; i++)
         anybody = net_send (a->net, &j->agents[i].peer, &m) !=
                       -EHOSTUNREACH || anybody;

@@ -164,9 +164,23 @@ static void print_json (const struct summary *s, const struct json *result,
     json_free (j);
 }
 
+/* What has been delivered may be nowhere else. */
+static int tell_unwritten (const struct command_spec *who,
+                           const struct json *result, const char *dir,
+                           const char *job)
+{
+    return cli_fail (who, EX_CANTCREAT, "job %s: nothing could be written: "
+                     "%s; all that was delivered is in %s/root: rollcall "
+                     "build --root %s/root -o OUT %s makes the result of it, "
+                     "rollcall archive --root %s/root get %s RANK DIR gives "
+                     "raw files back", job,
+                     json_text (json_get (result, "error"), ""), dir, dir, job,
+                     dir, job);
+}
+
 static int print_summary (const struct command_spec *who,
-                          const struct json *result, const char *job,
-                          enum cli_format format)
+                          const struct json *result, const char *dir,
+                          const char *job, enum cli_format format)
 {
     const char *path = json_text (json_get (result, "analysis_db"), NULL);
     const char *kept = json_text (json_get (result, "kept_path"), "");
@@ -175,9 +189,7 @@ static int print_summary (const struct command_spec *who,
     struct summary s;
 
     if (!path)
-        return cli_fail (who, EX_CANTCREAT, "job %s: nothing could be written: "
-                         "%s", job,
-                         json_text (json_get (result, "error"), ""));
+        return tell_unwritten (who, result, dir, job);
     if (summary_read (path, &s, &err) < 0)
         return cli_fail (who, EX_SOFTWARE, "cannot read back %s: %s", path,
                          err.text);
@@ -210,7 +222,7 @@ int run_print_result (const struct command_spec *who, const char *dir,
         return -ENOENT;
     (void)json_int (json_get (result, "roll_status"), &roll);
     (void)json_int (json_get (result, "command_status"), &command);
-    status = print_summary (who, result, job, format);
+    status = print_summary (who, result, dir, job, format);
     json_free (result);
     *command_status = (int)command;
     return status ? status : (int)roll;

@@ -163,6 +163,15 @@ static bool is_over (const struct agent *a)
     return a->opt->run_dir && over_path (a, path) && access (path, F_OK) == 0;
 }
 
+/* The text of an aggregator of a run's own says why OUT has not all of it. */
+static void release_at_end (struct agent *a, const char *text)
+{
+    if (a->opt->no_roll || !*text)
+        agent_release_all (a);
+    else if (a->release.kind != RELEASE_NEVER)
+        log_text (LOG_LEVEL_WARN, "kept", "captures stay here: %s", text);
+}
+
 static void on_roll (void *arg, bool complete, const char *text)
 {
     struct agent *a = arg;
@@ -172,7 +181,7 @@ static void on_roll (void *arg, bool complete, const char *text)
     agent_tell_wrappers (a, "roll", text, complete);
     if (a->opt->run_dir) {
         mark_over (a);
-        agent_release_all (a);
+        release_at_end (a, text);
         finish (a, status_unless_all (a, EX_TEMPFAIL));
     }
 }

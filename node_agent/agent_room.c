@@ -149,13 +149,23 @@ static void log_not_released (struct agent *a, int rc, const struct err *err)
     log_text (LOG_LEVEL_WARN, "not-released", "%s", err->text);
 }
 
+/* What a run has delivered is in its own root only, until its result is
+ * written.  Who wants the room earlier says so.
+ */
+static bool waits_for_roll (const struct agent *a)
+{
+    return a->opt->run_dir && !a->opt->no_roll && !a->over &&
+           a->release.kind != RELEASE_WHEN_FULL;
+}
+
 static int release_one (struct agent *a, bool full)
 {
     struct err err = { "" };
     char path[PATH_MAX] = "";
     int rc;
 
-    if (!a->looked)             // what is there may be more than was delivered
+    // what is there may be more than was delivered
+    if (!a->looked || waits_for_roll (a))
         return 0;
     rc = release_next (a->spool, &a->release, full, clock_wall_ns (), path,
                        &err);

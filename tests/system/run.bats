@@ -592,6 +592,35 @@ torch ()
     nothing_runs
 }
 
+# A result that fails when most of it is written: its raw files do not fit.
+@test "--raw: OUT that runs full: no capture goes, all is in the root named" {
+    local root
+
+    [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null ||
+        skip "no mount namespaces"
+    mkdir out
+    cat >large <<'SCRIPT'
+#!/bin/sh
+./writer && cd "$ROLLCALL_CAPTURE_DIR"/*_ascend_pt &&
+    head -c 3000000 /dev/urandom >big
+SCRIPT
+    chmod +x large
+    run unshare -m sh -c 'mount -t tmpfs -o size=4m tmpfs out &&
+        exec mpirun -np 2 "$0" run --text --raw -o out --deadline 20s -- ./large' \
+        "$ROLLCALL"
+    expect_status 73
+    root=$(run_dir)/root
+    shows "nothing could be written" "all that was delivered is in $root:"
+    is "captures" 2 "$(find state -path '*/captures/*/big' | wc -l)"
+    grep -q "event=kept .*OUT could not be written" "$(run_dir)/agent.log"
+    run "$ROLLCALL" build --root "$root" -o again "$(job)"
+    expect_status 0
+    run "$ROLLCALL" archive --root "$root" get "$(job)" 1 back
+    expect_status 0
+    cmp "$(run_dir)"/captures/rank1/*_ascend_pt/big back/*/big
+    nothing_runs
+}
+
 # unsealable [COMMAND]...: a COMMAND whose capture finds no room in the spool
 # (a directory is where the shipment should go), until COMMAND lets it.
 unsealable ()
