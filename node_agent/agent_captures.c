@@ -29,8 +29,7 @@ static void note_left (struct agent *a, const char *path,
 {
     if (state == RELEASE_BEGUN) {
         log_text (LOG_LEVEL_WARN, "not-released", "%s was delivered, and could "
-                  "be removed in part only: the next start tries it again",
-                  path);
+                  "not be removed: the next start tries it again", path);
         return;
     }
     counter_add (COUNTER_RAW_SKIPPED, 1);

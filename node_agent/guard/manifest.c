@@ -368,25 +368,124 @@ static bool is_of_file (const char *root, const char *at, const char *end)
     return inode && facts && strcmp (inode, facts) == 0;
 }
 
+/* ---- the name that a directory has while it is removed ---- */
+
+/* ".rollcall-removing-INO-NAME": nothing behind a dot is searched.  The inode
+ * tells it from what stayed of another one of that name.
+ */
+static void aside_name (char out[NAME_MAX + 1], const char *name,
+                        const void *manifest, size_t size)
+{
+    const char *at = manifest, *root = next_text (&at, at + size);
+    const char *inode = root ? strrchr (root, ' ') : NULL;
+
+    (void)snprintf (out, NAME_MAX + 1, ".rollcall-removing-%llu-%.200s",
+                    inode ? strtoull (inode, NULL, 10) : 0, name);
+}
+
+static bool is_there (int dirfd, const char *name)
+{
+    struct stat st;
+
+    return fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static int sync_parent (int parent, struct err *err)
+{
+    int rc = FAULT ("agent.release.sync");
+
+    if (rc == 0 && fsync (parent) < 0)
+        rc = -errno;
+    return rc < 0 ? err_sys (err, -rc, "cannot fsync its directory") : 0;
+}
+
+/* An empty directory that has the new name is nothing. */
+static int rename_in (int parent, const char *name, const char *aside,
+                      struct err *err)
+{
+    int rc = FAULT ("agent.release.rename");
+
+    if (rc == 0 && renameat (parent, name, parent, aside) < 0)
+        rc = -errno;
+    return rc < 0 ? err_sys (err, -rc, "cannot rename it to %s", aside) : 0;
+}
+
+/* -ESTALE unless 'fd' is what the manifest was taken of. */
+static int check_root (int fd, bool one, const void *manifest, size_t size,
+                       struct err *err)
+{
+    const char *at = manifest, *end = at + size;
+    const char *root = next_text (&at, end);
+    char now[FACTS_MAX];
+    int rc = print_root (fd, now, err);
+
+    // the number of an inode is used again, also for another kind of thing
+    if (rc == 0 && (!root || strcmp (root, now) != 0 ||
+                    one != is_of_file (root, at, end)))
+        rc = err_set (err, ESTALE, "it is another %s now",
+                      one ? "file" : "directory");
+    return rc;
+}
+
+/* A file goes at once, or not at all: it keeps its name. */
+static int set_aside (int parent, const char *name, const char *aside,
+                      const void *manifest, size_t size, struct err *err)
+{
+    int fd, rc;
+
+    if (is_there (parent, aside) || is_file (parent, name))
+        return 0;
+    if ((fd = fileio_open_dir_at (parent, name, err)) < 0)
+        return fd == -ENOENT ? 0 : fd;
+    rc = check_root (fd, false, manifest, size, err);
+    (void)close (fd);
+    return rc < 0 ? rc : rename_in (parent, name, aside, err);
+}
+
+/* The directory that holds the capture, which is set aside, and both names. */
+static int begin (const char *path, const void *manifest, size_t size,
+                  const char **name, char aside[NAME_MAX + 1],
+                  struct err *err)
+{
+    int parent = open_parent (path, name, err), rc;
+
+    if (parent < 0)
+        return parent;
+    aside_name (aside, *name, manifest, size);
+    if ((rc = set_aside (parent, *name, aside, manifest, size, err)) == 0)
+        return parent;
+    (void)close (parent);
+    return err_prefix (err, rc, "%s", path);
+}
+
+int manifest_set_aside (const char *path, const void *manifest, size_t size,
+                        struct err *err)
+{
+    char aside[NAME_MAX + 1];
+    const char *name;
+    int parent = begin (path, manifest, size, &name, aside, err);
+
+    if (parent >= 0)
+        (void)close (parent);
+    return parent < 0 ? parent : 0;
+}
+
+/* ---- all of it ---- */
+
 static int remove_below (struct walk *w, int parent, const char *name,
                          struct err *err)
 {
     bool one = is_file (parent, name);
     int fd = one ? fileio_open_at (parent, name, err)
                  : fileio_open_dir_at (parent, name, err), rc;
-    const char *root = next_text (&w->at, w->end);
-    char now[FACTS_MAX];
     struct stat st;
 
     if (fd < 0)
         return fd == -ENOENT ? 0 : fd;
-    rc = print_root (fd, now, err);
-    // the number of an inode is used again, also for another kind of thing
-    if (rc == 0 && (!root || strcmp (root, now) != 0 ||
-                    one != is_of_file (root, w->at, w->end)))
-        rc = err_set (err, ESTALE, "it is another %s now",
-                      one ? "file" : "directory");
-    else if (rc == 0 && !one)
+    rc = check_root (fd, one, w->at, (size_t)(w->end - w->at), err);
+    if (rc == 0)
+        (void)next_text (&w->at, w->end);
+    if (rc == 0 && !one)
         rc = walk_dir (w, fd, "", DEPTH_MAX, err);
     else if (rc == 0 && fstat (fd, &st) == 0)
         rc = remove_file (w, parent, name, name, &st, err);
@@ -394,23 +493,40 @@ static int remove_below (struct walk *w, int parent, const char *name,
     return rc == 0 && !one ? remove_dir (w, parent, name, err) : rc;
 }
 
+/* What is not its own is not to be hidden, unless its place is taken. */
+static int give_back (int parent, const char *name, const char *aside,
+                      struct err *err)
+{
+    static const char what[] = "something in it is not what was read";
+
+    if (is_there (parent, aside) &&
+        rename_in (parent, aside, name, NULL) < 0)
+        return err_set (err, ESTALE, "%s; that is in %s beside it", what,
+                        aside);
+    (void)sync_parent (parent, NULL);
+    return err_set (err, ESTALE, "%s", what);
+}
+
 int manifest_remove (const char *path, const void *manifest, size_t size,
                      struct err *err)
 {
     struct walk w = { .file = remove_file, .leave = remove_dir,
                       .at = manifest, .end = (const char *)manifest + size };
+    char aside[NAME_MAX + 1];
     const char *name;
-    int parent = open_parent (path, &name, err), rc;
+    int parent = begin (path, manifest, size, &name, aside, err), rc;
 
     if (parent < 0)
         return parent;
-    rc = remove_below (&w, parent, name, err);
-    if (rc == 0 && w.left)
-        rc = err_set (err, ESTALE, "something in it is not what was read");
+    rc = sync_parent (parent, err);     // before anything in it goes
     if (rc == 0)
-        rc = FAULT ("agent.release.sync");
-    if (rc == 0 && fsync (parent) < 0)
-        rc = err_sys (err, errno, "cannot fsync its directory");
+        rc = remove_below (&w, parent, is_there (parent, aside) ? aside : name,
+                           err);
+    if (rc == 0)
+        rc = w.left ? give_back (parent, name, aside, err)
+                    : sync_parent (parent, err);
+    if (rc < 0 && rc != -ESTALE && is_there (parent, aside))
+        rc = err_prefix (err, rc, "what is left of it, %s", aside);
     (void)close (parent);
     return rc < 0 ? err_prefix (err, rc, "%s", path) : 0;
 }

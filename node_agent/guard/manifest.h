@@ -41,10 +41,19 @@ int manifest_check (const char *path, const void *manifest, size_t size,
 int manifest_is_of (const char *path, const void *manifest, size_t size,
                     int64_t taken_ns);
 
-/* Remove the files of the manifest, then directories that are empty, 'path'
- * itself last (if it is a file, that is all); the removal is fsynced.  What is
- * gone already is fine, so that it can be done again after a crash.  -ESTALE if
- * there was something else, which stays.
+/* Begin a removal: give the directory, if it is the one of the manifest, a name
+ * in its parent that no search takes for a capture, so that what is left of it
+ * is none, either, whatever becomes of the ledger.  Nothing in it has gone if
+ * that fails.  A capture that is one file keeps its name.
+ */
+int manifest_set_aside (const char *path, const void *manifest, size_t size,
+                        struct err *err);
+
+/* Remove the files of the manifest, then directories that are empty, the
+ * capture itself last (if it is a file, that is all), as it is set aside, which
+ * is done first if it has not been; the removal is fsynced.  What is gone
+ * already is fine, so that it can be done again after a crash.  -ESTALE if
+ * there was something else, which stays, at 'path' again.
  */
 int manifest_remove (const char *path, const void *manifest, size_t size,
                      struct err *err);

@@ -63,6 +63,44 @@ static int distrust (struct spool *s, const struct released *r,
                                   r->why);
 }
 
+/* It stays, for now or for good, and all of it.  If that cannot be noted it
+ * would be looked at for ever.
+ */
+static int keep (struct spool *s, const struct released *r, int rc)
+{
+    bool passes = rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE ||
+                  rc == -ENOSPC || rc == -EDQUOT;
+    int noted = spool_set_release (s, r->id, passes ? r->state
+                                                    : RELEASE_CHANGED, NULL);
+
+    if (passes)
+        return rc;
+    counter_add (COUNTER_RELEASES_REFUSED, 1);
+    return noted < 0 ? noted : -ESTALE;
+}
+
+/* The ledger knows it before anything happens to the capture. */
+static int remove_kept (struct spool *s, struct released *r, struct err *err)
+{
+    int rc = spool_set_release (s, r->id, RELEASE_BEGUN, err);
+
+    if (rc < 0)
+        return rc;
+    rc = manifest_set_aside (r->path, r->manifest.data, r->manifest.size, err);
+    return rc < 0 ? keep (s, r, rc) : remove_begun (s, r, err);
+}
+
+/* Another one is in its place: what is left of it, set aside, goes now or is
+ * not known any more.
+ */
+static void forget (struct spool *s, const struct released *r)
+{
+    if (r->state == RELEASE_BEGUN && !r->why)
+        (void)manifest_remove (r->path, r->manifest.data, r->manifest.size,
+                               NULL);
+    (void)spool_drop_release (s, r->id, NULL);
+}
+
 enum release_state release_claims (struct spool *s, const char *path)
 {
     struct released r;
@@ -73,7 +111,7 @@ enum release_state release_claims (struct spool *s, const char *path)
     rc = r.why ? 0 : manifest_is_of (path, r.manifest.data, r.manifest.size,
                                      r.sealed_ns);
     if (rc == 0 || rc == -ENOENT)
-        (void)spool_drop_release (s, r.id, NULL);
+        forget (s, &r);
     buf_fini (&r.manifest);
     return rc == 0 ? RELEASE_KEPT : r.state;
 }
@@ -153,15 +191,7 @@ int release_next (struct spool *s, const struct release_policy *p, bool full,
         return rc;
     }
     rc = manifest_check (r.path, r.manifest.data, r.manifest.size, err);
-    if (rc == 0) {
-        rc = spool_set_release (s, r.id, RELEASE_BEGUN, err);
-        rc = rc < 0 ? rc : remove_begun (s, &r, err);
-    } else if (rc != -ENOMEM && rc != -EMFILE && rc != -ENFILE) {
-        // if that cannot be noted it would be looked at for ever
-        rc = spool_set_release (s, r.id, RELEASE_CHANGED, NULL);
-        rc = rc < 0 ? rc : -ESTALE;
-        counter_add (COUNTER_RELEASES_REFUSED, 1);
-    }
+    rc = rc < 0 ? keep (s, &r, rc) : remove_kept (s, &r, err);
     buf_fini (&r.manifest);
     return rc < 0 ? rc : 1;
 }

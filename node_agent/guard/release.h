@@ -2,8 +2,8 @@
  *
  * A capture goes when all its items are durable and each of its files is still
  * the one that was delivered (guard/manifest.h).  The ledger knows first, then
- * the files go; a removal that a crash has cut short is gone on with at the
- * next start.
+ * it is set aside, under a name that is no capture's, then the files go; a
+ * removal that a crash has cut short is gone on with at the next start.
  */
 #ifndef ROLLCALL_GUARD_RELEASE_H
 #define ROLLCALL_GUARD_RELEASE_H

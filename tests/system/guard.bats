@@ -409,10 +409,36 @@ SCRIPT
         expect_status 0
         shows event=not-released "cannot remove"
     done
-    shows "could be removed in part only"
+    shows "what is left of it, .rollcall-removing-"
     run agent --once --raw --release shipped job
     expect_status 0
     is "captures" "" "$(find job -name '*_ascend_pt')"
+    stop_service
+}
+
+# Needs the build with fault points (preset faults).  What is left is complete,
+# too, and newer: it would count instead of the whole.
+@test "the rest of a removal is no newer version, though the ledger is lost" {
+    grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
+    local rows="SELECT count(*) FROM ApiStatistic WHERE rank=0" before
+
+    make --ranks 1 --extras
+    service
+    ROLLCALL_FAULT=agent.release.unlink:2:kill \
+        run agent --once --raw --release shipped job
+    expect_status 137
+    eventually captures_are 1
+    before=$(sql "$rows")
+    [ "$before" -gt 0 ]
+    rm -f spool/spool-j/ledger.db-*
+    head -c 128 /dev/urandom |
+        dd of=spool/spool-j/ledger.db conv=notrunc status=none
+    run agent --once --raw --release shipped job
+    shows event=ledger-damaged
+    another_job other
+    is "versions" 1 "$(sql "SELECT count(*) FROM item WHERE kind=1 AND
+                            job='j'" root/ledger.db)"
+    is "rows of the file that had gone" "$before" "$(sql "$rows")"
     stop_service
 }
 
@@ -427,7 +453,8 @@ SCRIPT
     ROLLCALL_FAULT=agent.release.unlink:3:kill \
         run agent --once --raw --release shipped job
     expect_status 137
-    echo late >"$dir/late.txt"
+    [ ! -e "$dir" ]
+    echo late >"$(find job -name '.rollcall-removing-*')/late.txt"
     for _ in 1 2; do                # also when it was left by another life
         run agent --once --raw --release shipped job
         expect_status 1
@@ -452,7 +479,7 @@ SCRIPT
     grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
     local point
 
-    for point in add commit unlink:2 rmdir sync commit:2; do
+    for point in add commit rename sync unlink:2 rmdir sync:2 commit:2; do
         rm -rf job spool root agent.log
         make --ranks 1
         service

@@ -606,7 +606,7 @@ torch ()
 SCRIPT
     chmod +x large
     run unshare -m sh -c 'mount -t tmpfs -o size=4m tmpfs out &&
-        exec mpirun -np 2 "$0" run --text --raw -o out --deadline 20s -- ./large' \
+        exec mpirun -np 2 "$0" run --text --raw -o out -- ./large' \
         "$ROLLCALL"
     expect_status 73
     root=$(run_dir)/root

@@ -201,6 +201,84 @@ static void test_remove_rest (void **state)
     buf_fini (&b);
 }
 
+/* The name of "c" while it is removed. */
+static const char *aside (void)
+{
+    static char path[256];
+    struct stat st;
+
+    assert_int_equal (stat (in_dir ("c"), &st), 0);
+    (void)snprintf (path, sizeof (path), "%s/.rollcall-removing-%llu-c", dir,
+                    (unsigned long long)st.st_ino);
+    return path;
+}
+
+static int set_aside (const struct buf *b)
+{
+    return manifest_set_aside (in_dir ("c"), b->data, b->size, NULL);
+}
+
+/* Then what is left of it is no capture, whoever finds it.  Cut short there,
+ * it goes the next time.
+ */
+static void test_set_aside (void **state)
+{
+    struct buf b = take ();
+    const char *now = aside ();
+    char file[300];
+
+    (void)state;
+    assert_int_equal (set_aside (&b), 0);
+    assert_int_equal (access (in_dir ("c"), F_OK), -1);
+    assert_int_equal (access (now, F_OK), 0);
+    assert_int_equal (set_aside (&b), 0);       // again, after a crash
+    (void)snprintf (file, sizeof (file), "%s/a", now);
+    assert_int_equal (unlink (file), 0);
+    assert_int_equal (remove_it (&b), 0);
+    assert_int_equal (access (now, F_OK), -1);
+    buf_fini (&b);
+}
+
+/* What came into it meanwhile is not hidden, and nobody's place is taken. */
+static void test_gives_back (void **state)
+{
+    struct buf b = take ();
+    const char *now = aside ();
+    char file[300];
+
+    (void)state;
+    (void)snprintf (file, sizeof (file), "%s/later", now);
+    assert_int_equal (set_aside (&b), 0);
+    put (file + strlen (dir) + 1, "1");
+    assert_int_equal (mkdir (in_dir ("c"), 0700), 0);
+    put ("c/new", "1");
+    assert_int_equal (remove_it (&b), -ESTALE);
+    assert_int_equal (access (file, F_OK), 0);
+    assert_int_equal (access (in_dir ("c/new"), F_OK), 0);
+    assert_int_equal (rename (in_dir ("c"), in_dir ("moved")), 0);
+    assert_int_equal (remove_it (&b), -ESTALE);
+    assert_int_equal (access (in_dir ("c/later"), F_OK), 0);
+    assert_int_equal (access (in_dir ("c/a"), F_OK), -1);
+    assert_int_equal (access (now, F_OK), -1);
+    buf_fini (&b);
+}
+
+/* Another directory is not renamed; nor is one whose manifest is damaged. */
+static void test_not_set_aside (void **state)
+{
+    struct buf b = take ();
+
+    (void)state;
+    assert_int_equal (manifest_set_aside (in_dir ("c"), b.data, 3, NULL),
+                      -ESTALE);
+    assert_int_equal (rename (in_dir ("c"), in_dir ("moved")), 0);
+    assert_int_equal (set_aside (&b), 0);       // there is none
+    assert_int_equal (mkdir (in_dir ("c"), 0700), 0);
+    assert_int_equal (set_aside (&b), -ESTALE);
+    assert_int_equal (access (in_dir ("c"), F_OK), 0);
+    buf_fini (&b);
+}
+
 /* What was written to, came later, or took a name must not be lost. */
 static void test_changed (void **state)
 {
@@ -430,6 +508,9 @@ int main (void)
         ON_CAPTURE (test_lists),
         ON_CAPTURE (test_remove),
         ON_CAPTURE (test_remove_rest),
+        ON_CAPTURE (test_set_aside),
+        ON_CAPTURE (test_gives_back),
+        ON_CAPTURE (test_not_set_aside),
         ON_CAPTURE (test_changed),
         ON_CAPTURE (test_another_inode),
         ON_CAPTURE (test_another_directory),
