@@ -112,7 +112,7 @@ static int check_rows (struct check *c, const char *sql, const char *what,
                         what);
         fault (c, SPOOL_LEDGER, text, done);
         if (c->repair) {
-            char *mended = sqlite3_mprintf (mend, id, id);
+            char *mended = sqlite3_mprintf (mend, id, id, id);
 
             rc = mended ? db_exec (c->s->db, mended, err) : -ENOMEM;
             sqlite3_free (mended);
@@ -124,13 +124,25 @@ static int check_rows (struct check *c, const char *sql, const char *what,
     return rc;
 }
 
+/* is_there(path), for the rules below */
+static void is_there (sqlite3_context *c, int n, sqlite3_value **v)
+{
+    const char *path = (const char *)sqlite3_value_text (v[0]);
+
+    (void)n;
+    sqlite3_result_int (c, path && access (path, F_OK) == 0);
+}
+
 static int check_ledger_rows (struct check *c, struct err *err)
 {
     static const struct {
         const char *sql, *what, *mend, *done;
     } rules[] = {
-        // of these the rows of items are found later, and set aside
+        // of these the rows of items are found later, and set aside; what is
+        // lost of one that is sealed again is found by that
         { bad_capture_sql, "a capture with a wrong checksum",
+          "DELETE FROM note WHERE name='lost %lld' AND "
+          "(SELECT is_there(path) FROM capture WHERE id=%lld);"
           "DELETE FROM capture WHERE id=%lld", "it is sealed again" },
         { bad_closed_sql, "a delivered item with a wrong checksum",
           "UPDATE capture SET state=10, fingerprint='', "
@@ -156,6 +168,9 @@ static int check_ledger_rows (struct check *c, struct err *err)
     };
     int rc = 0;
 
+    if (sqlite3_create_function (c->s->db, "is_there", 1, SQLITE_UTF8, NULL,
+                                 is_there, NULL, NULL) != SQLITE_OK)
+        return ledger_error (c->s, err);
     for (size_t i = 0; i < sizeof (rules) / sizeof (rules[0]) && rc == 0; i++)
         rc = check_rows (c, rules[i].sql, rules[i].what, rules[i].mend,
                          rules[i].done, err);

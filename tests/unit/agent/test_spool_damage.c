@@ -181,6 +181,34 @@ static void test_rows (void **state)
     free (big);
 }
 
+/* A capture of which the row is removed is sealed again, and what is lost of it
+ * then is noted then; one that is not there is not.
+ */
+static void test_row_of_loss (void **state)
+{
+    static const struct spool_left_out left_out = { 1, "deep: no" };
+    struct fixture *f = *state;
+    const char *paths[] = { f->raw, "/b" };
+    char file[PATH_MAX];
+    struct found found;
+    uint64_t id;
+
+    assert_int_equal (fileio_mkdirs (f->raw, 0700, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal (spool_settle (f->s, paths[i], "v1", &id, NULL), 0);
+        assert_int_equal (spool_file (f->s, id, 0, file, NULL), 0);
+        assert_int_equal (spool_seal (f->s, id, "a_pt", i, NULL, 0, left_out,
+                                      NULL), 0);
+    }
+    assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 2);
+    sql (f, "UPDATE capture SET sum=sum+1");
+    assert_int_equal (check (f, true, &found), 2);
+    spool_reopen (f);
+    assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 1);
+    assert_false (spool_note (f->s, "lost 1", found.what, sizeof (found.what)));
+    assert_true (spool_note (f->s, "lost 2", found.what, sizeof (found.what)));
+}
+
 /* Without fsck: a row that is not to be believed is never offered. */
 static void test_next (void **state)
 {
@@ -462,7 +490,7 @@ int main (void)
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_clean), TEST (test_shipment), TEST (test_orphan),
-        TEST (test_rows), TEST (test_next), TEST (test_stray),
+        TEST (test_rows), TEST (test_row_of_loss), TEST (test_next), TEST (test_stray),
         TEST (test_condemned),
         TEST (test_looks_delivered), TEST (test_release), TEST (test_ledger),
         TEST (test_every_byte),
