@@ -183,6 +183,8 @@ static int seal_file (const struct raw *r, int dirfd, const char *name,
         return pass_over (r, path, fd, err);
     if (fstat (fd, &st) < 0)
         rc = pass_over (r, path, -errno, err);
+    else if ((uint64_t)st.st_size > CONTENT_SIZE_MAX)
+        leave_out (r, path, "it is larger than what can be delivered");
     else
         rc = hash_raw (r, fd, dirfd, name, path, &st, err);
     (void)close (fd);

@@ -413,6 +413,22 @@ static void test_one_comes_one_is_left_out (void **state)
     assert_int_equal (f->manifest, 0);
 }
 
+/* Hashed for hours, and refused by the ledger, again and again. */
+static void test_too_large (void **state)
+{
+    struct fixture *f = *state;
+
+    put (f, "data", 1);
+    put (f, "core", 0);
+    if (truncate (in (f, "core"), (off_t)CONTENT_SIZE_MAX + 1) < 0)
+        skip ();                // the file system has no such files
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 2);
+    assert_int_equal (f->skipped, 1);
+    assert_non_null (strstr (f->why.text, "core: it is larger"));
+}
+
 /* Whoever was writing it may go on, into files that are removed. */
 static void test_unfinished (void **state)
 {
@@ -439,7 +455,7 @@ int main (void)
         TEST (test_leaves_out_aloud), TEST (test_one_file),
         TEST (test_moved), TEST (test_waits),
         TEST (test_unreadable), TEST (test_one_comes_one_is_left_out),
-        TEST (test_unfinished),
+        TEST (test_unfinished), TEST (test_too_large),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
