@@ -157,7 +157,8 @@ static void note_undelivered (struct aggregator *a, struct job *j)
         name_spool (a, g, spool, sizeof (spool));
         name_left (a, g, left, sizeof (left));
         (void)snprintf (text, sizeof (text), "host %.100s: %s%s; what it had "
-                        "not delivered stays in its %s", g->host,
+                        "not delivered stays in its %s, captures that "
+                        "were not read where they are", g->host,
                         g->lost ? "its agent fell silent before it had "
                                   "delivered everything"
                                 : "not everything was delivered when the "
