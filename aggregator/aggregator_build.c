@@ -220,20 +220,33 @@ static bool has_result (const struct aggregator *a, const char *job)
            publish_is_our_db (path);
 }
 
+int aggregator_note_unbuilt (struct aggregator *a, const char *job)
+{
+    char **p;
+
+    for (size_t i = 0; i < a->nunbuilt; i++) {
+        if (strcmp (a->unbuilt[i], job) == 0)
+            return 0;
+    }
+    if (!(p = realloc (a->unbuilt, (a->nunbuilt + 1) * sizeof (*p))))
+        return -ENOMEM;
+    a->unbuilt = p;
+    if (!(p[a->nunbuilt] = strdup (job)))
+        return -ENOMEM;
+    a->nunbuilt++;
+    return 0;
+}
+
 static int note_unbuilt (void *arg, const struct ledger_job *j)
 {
     struct aggregator *a = arg;
     bool behind = j->newest > j->built;
-    char **p;
+    int rc;
 
     if (!behind && has_result (a, j->id))
         return 0;
-    if (!(p = realloc (a->unbuilt, (a->nunbuilt + 1) * sizeof (*p))))
-        return -ENOMEM;
-    a->unbuilt = p;
-    if (!(p[a->nunbuilt] = strdup (j->id)))
-        return -ENOMEM;
-    a->nunbuilt++;
+    if ((rc = aggregator_note_unbuilt (a, j->id)) < 0)
+        return rc;
     log_text (LOG_LEVEL_INFO, "unbuilt", "job %s: %s; it will be built", j->id,
               behind ? "its result has not all that was delivered"
                      : "its result is not there");

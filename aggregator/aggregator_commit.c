@@ -19,8 +19,12 @@ static void on_entered (void *arg, const struct ledger_item *item)
     struct aggregator *a = arg;
     struct served *s = aggregator_find_job (a, item->job);
 
-    if (s && item->kind <= aggregator_last_kind (a))
+    if (item->kind > aggregator_last_kind (a))
+        return;
+    if (s)
         pace_arrived (&s->pace, clock_mono_ns ());
+    else                        // its content came by another job's agent
+        (void)aggregator_note_unbuilt (a, item->job);
 }
 
 void aggregator_commit (void *arg)

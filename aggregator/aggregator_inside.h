@@ -122,6 +122,7 @@ bool aggregator_raw_is_whole (const struct aggregator *a);
  * nothing else is to be.
  */
 int aggregator_find_unbuilt (struct aggregator *a, struct err *err);
+int aggregator_note_unbuilt (struct aggregator *a, const char *job);
 void aggregator_build_next_unbuilt (struct aggregator *a);
 void aggregator_forget_unbuilt (struct aggregator *a);
 

@@ -75,6 +75,8 @@ static int open_db (struct ledger *l, const char *path, int flags,
         rc = ledger_prepare (l, path, err);
     if (rc == 0)
         rc = ledger_verify (l, path, err);
+    if (rc == 0 && !l->reader)
+        rc = ledger_note_lost (l, err);
     for (unsigned i = 0; i < LEDGER_STATEMENTS && rc == 0; i++)
         rc = db_prepare (l->db, statements[i], &l->st[i], err);
     return rc;
@@ -260,13 +262,15 @@ int ledger_add_content (struct ledger *l, const struct digest *content,
                         const struct ledger_place *place, struct err *err)
 {
     sqlite3_stmt *st = l->st[ADD_CONTENT];
+    int rc;
 
     ledger_bind_digest (st, 1, content);
     (void)sqlite3_bind_int64 (st, 2, place->segment);
     (void)sqlite3_bind_int64 (st, 3, (int64_t)place->offset);
     (void)sqlite3_bind_int64 (st, 4, (int64_t)place->size);
     (void)sqlite3_bind_int64 (st, 5, ledger_content_sum (content, place));
-    return db_run (st, err);
+    rc = db_run (st, err);
+    return rc < 0 ? rc : ledger_content_came (l, content, err);
 }
 
 int ledger_drop_content (struct ledger *l, const struct digest *content,

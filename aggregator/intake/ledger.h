@@ -95,6 +95,11 @@ void ledger_rollback (struct ledger *l);
 /* 1 and the place, or 0 when the content is not here; -EBADMSG, -EIO. */
 int ledger_find_content (struct ledger *l, const struct digest *content,
                          struct ledger_place *ret, struct err *err);
+
+/* Content is here.  If it had been lost (a check set it aside before the ledger
+ * was opened) its items become the newest ones of their jobs, all of them, so
+ * that results without it are known to be behind.
+ */
 int ledger_add_content (struct ledger *l, const struct digest *content,
                         const struct ledger_place *place, struct err *err);
 int ledger_drop_content (struct ledger *l, const struct digest *content,
@@ -114,11 +119,12 @@ int ledger_has_item (struct ledger *l, const struct ledger_item *item,
 int ledger_add_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err);
 
-/* The content of an item that was entered was lost, and is here again: the item
- * becomes the newest one, so that a result without it is known to be behind.
+/* The job and kind of items, of any job, whose lost content was added since the
+ * last question: all else of 'item' is empty.  Not in a transaction.
  */
-int ledger_came_again (struct ledger *l, const struct ledger_item *item,
-                       struct err *err);
+int ledger_each_again (struct ledger *l,
+                       void (*fn) (void *arg, const struct ledger_item *item),
+                       void *arg, struct err *err);
 
 /* All items of a job and kind, oldest first.  Stops when 'fn' is negative. */
 int ledger_each (struct ledger *l, const char *job, enum item_kind kind,

@@ -25,6 +25,7 @@ struct ledger {
     struct ledger_total total, committed;
     struct ledger_mark mark;    // as of the last commit
     bool reader;
+    bool any_lost;              // content of items, when it was opened
 };
 
 /* ledger_schema.c: the tables, and what makes the latest version of others. */
@@ -51,6 +52,13 @@ int ledger_verify (struct ledger *l, const char *path, struct err *err);
 
 /* ledger_epoch.c: the mark, after a commit. */
 void ledger_note_mark (struct ledger *l);
+
+/* ledger_again.c: which items have lost their content; and that some of it is
+ * here again.
+ */
+int ledger_note_lost (struct ledger *l, struct err *err);
+int ledger_content_came (struct ledger *l, const struct digest *content,
+                         struct err *err);
 
 /* ledger.c: whether a prepared statement gives a row; it stays on that row. */
 int ledger_has_row (struct ledger *l, sqlite3_stmt *st, struct err *err);

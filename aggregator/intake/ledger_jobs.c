@@ -94,24 +94,6 @@ int64_t ledger_newest (struct ledger *l, const char *job, enum item_kind last)
     return n;
 }
 
-int ledger_came_again (struct ledger *l, const struct ledger_item *item,
-                       struct err *err)
-{
-    sqlite3_stmt *st = NULL;
-    int rc = db_prepare (l->db, "UPDATE item SET seq=(SELECT max(seq)+1 FROM "
-                                "item) WHERE job=?1 AND kind=?2 AND rank=?3 "
-                                "AND capture=?4 AND path=?5 AND content=?6 AND"
-                                " superseded=0", &st, err);
-
-    if (rc < 0)
-        return rc;
-    ledger_bind_identity (st, item);
-    ledger_bind_digest (st, 6, &item->content);
-    rc = db_run (st, err);
-    (void)sqlite3_finalize (st);
-    return rc;
-}
-
 int ledger_set_built (struct ledger *l, const char *job, int64_t seq,
                       struct err *err)
 {

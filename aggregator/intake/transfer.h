@@ -90,9 +90,10 @@ void transfers_tick (struct transfers *t, int64_t now_ns);
 
 /* Whether a commit is due, and the commit: bytes are synced, rows committed,
  * then acknowledgements sent.  'entered' is called for each item that the
- * ledger did not have (or whose content it did not have any more); what came a
- * second time is only acknowledged.  When it fails nothing is acknowledged,
- * and agents offer everything again.
+ * ledger did not have; and for those, of any job, whose content it did not have
+ * any more, as in ledger_each_again.  What came a second time is only
+ * acknowledged.  When it fails nothing is acknowledged, and agents offer
+ * everything again.
  */
 bool transfers_pending (const struct transfers *t);
 int transfers_commit (struct transfers *t,

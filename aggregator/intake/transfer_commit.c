@@ -153,8 +153,6 @@ static int enter (struct transfers *t, struct transfer *x, struct err *err)
     if (rc == 0)
         rc = ledger_add_item (t->ledger, &x->item, err);
     // content that was damaged and came again is as good as a new item
-    if (rc == 0 && x->fresh)
-        rc = ledger_came_again (t->ledger, &x->item, err);
     x->entered = rc > 0 || x->fresh;
     return rc < 0 ? rc : 0;
 }
@@ -236,6 +234,7 @@ int transfers_commit (struct transfers *t,
             entered (arg, &x->item);
         transfer_drop (t, x);
     }
+    (void)ledger_each_again (t->ledger, entered, arg, err);
     transfer_grant (t);
     return 0;
 }

@@ -78,6 +78,62 @@ static void test_many_unbuilt (void **state)
     assert_int_equal (a->nunbuilt, MANY - 2);
 }
 
+/* What an agent offers as this, as a former life entered it and built a result
+ * with it; a check has set the content aside since then.
+ */
+static void enter_lost (struct service *s, const char *job,
+                        const char *capture)
+{
+    struct ledger_item item = { .kind = ITEM_ROWS };
+    struct content_hash h;
+
+    content_hash_init (&h);
+    assert_int_equal (content_hash_add (&h, capture, strlen (capture)), 0);
+    assert_int_equal (content_hash_end (&h, &item.content), 0);
+    content_hash_fini (&h);
+    (void)snprintf (item.job, sizeof (item.job), "%s", job);
+    (void)snprintf (item.capture, sizeof (item.capture), "%s", capture);
+    assert_int_equal (ledger_add_item (s->a.ledger, &item, NULL), 1);
+    assert_int_equal (ledger_set_built (s->a.ledger, job,
+                                        ledger_newest (s->a.ledger, job,
+                                                       ITEM_ROWS), NULL), 0);
+}
+
+/* The agent of one job brings what the results of others lack: these have
+ * nothing to bring, since they were told that it is here.
+ */
+static void test_came_again (void **state)
+{
+    struct service *s = *state;
+    struct aggregator *a = &s->a;
+
+    enter_lost (s, "far", "c");
+    enter_lost (s, "served", "c");
+    enter_lost (s, "other", "d");
+    service_close (s);
+    service_open (s);
+    service_hello (s, 1, "near", 0);
+    service_hello (s, 2, "served", 0);
+    service_offer (s, 1, 1, "c");
+    service_chunk (s, 1, 1, "c");
+    aggregator_commit (a);
+    assert_int_equal (a->nunbuilt, 1);
+    assert_string_equal (a->unbuilt[0], "far");
+    assert_true (pace_due_ns (&aggregator_find_job (a, "served")->pace) <
+                 INT64_MAX);
+    // and a next life, if this one dies before it has built
+    aggregator_forget_unbuilt (a);
+    assert_int_equal (aggregator_find_unbuilt (a, NULL), 0);
+    // "near", "far", "served", and the one whose result is not there
+    assert_int_equal (a->nunbuilt, 4);
+    // once
+    service_offer (s, 1, 2, "e");
+    service_chunk (s, 1, 2, "e");
+    aggregator_forget_unbuilt (a);
+    aggregator_commit (a);
+    assert_int_equal (a->nunbuilt, 0);
+}
+
 static int see_built (void *arg, const struct ledger_job *j)
 {
     *(int64_t *)arg = j->built;
@@ -150,7 +206,7 @@ int main (void)
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_many_unbuilt), TEST (test_cancel),
+        TEST (test_many_unbuilt), TEST (test_came_again), TEST (test_cancel),
         TEST (test_late_size),
     };
 

@@ -98,38 +98,56 @@ static void test_lost_pages (void **state)
     free (d.bytes);
 }
 
-static int take_job (void *arg, const struct ledger_job *job)
+static int check_behind (void *arg, const struct ledger_job *job)
 {
-    *(struct ledger_job *)arg = *job;
+    assert_true (job->built > 0);
+    assert_true (job->newest > job->built);
+    assert_true (job->newest != *(int64_t *)arg);       // a seq of its own
+    *(int64_t *)arg = job->newest;
     return 0;
 }
 
-/* What a check has set aside is asked for again, and its job built again: also
- * by the next life, if this one dies before it has built.
+static void set_built (struct fixture *f, const char *job)
+{
+    struct ledger *l = f->root.l;
+
+    assert_int_equal (ledger_set_built (l, job,
+                                        ledger_newest (l, job, ITEM_RAW),
+                                        NULL), 0);
+}
+
+/* What a check has set aside is asked for again, and every job that has it is
+ * built again, whoever brings it: also by the next life, if this one dies
+ * before it has built.
  */
 static void test_again (void **state)
 {
     struct fixture *f = *state;
     struct data d = data_of (3000, 70);
-    struct ledger_job job;
+    struct ledger_item other = { .job = "k", .kind = ITEM_RAW, .path = "p",
+                                 .capture = "c", .content = d.id };
+    struct ledger_mark before;
+    int64_t newest = 0;
 
     offer_data (f, 1, 1, &d);
     assert_int_equal (answer_all (f, 0, 1, &d, CODEC_LZ4), 1);
     check_commit (f, "j c1, ");
-    assert_int_equal (ledger_set_built (f->root.l, "j",
-                                        ledger_newest (f->root.l, "j",
-                                                       ITEM_RAW), NULL), 0);
+    assert_int_equal (ledger_add_item (f->root.l, &other, NULL), 1);
+    set_built (f, "j");
+    set_built (f, "k");
     assert_int_equal (ledger_drop_content (f->root.l, &d.id, NULL), 0);
+    close_all (f);
+    open_all (f);
+    before = ledger_mark (f->root.l);
     f->nsent = 0;
     offer_data (f, 1, 1, &d);
     assert_int_equal (answer_all (f, 0, 1, &d, CODEC_LZ4), 1);
-    check_whole (f, "j c1, ", &d);
+    check_whole (f, "j c1, j , k , ", &d);
+    assert_true (ledger_mark (f->root.l).seq > before.seq);
     close_all (f);
     open_all (f);
-    assert_int_equal (ledger_each_job (f->root.l, ITEM_RAW, take_job, &job,
-                                       NULL), 0);
-    assert_true (job.built > 0);
-    assert_true (job.newest > job.built);
+    assert_int_equal (ledger_each_job (f->root.l, ITEM_RAW, check_behind,
+                                       &newest, NULL), 0);
     free (d.bytes);
 }
 
