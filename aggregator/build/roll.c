@@ -1,5 +1,6 @@
 /* aggregator/build/roll.c - which captures count, and for which rank */
 #include "build/roll.h"
+#include "build/roll_hosts.h"
 #include "build/roll_names.h"
 
 #include "model/schema.h"
@@ -34,49 +35,6 @@ static size_t rank_end (const struct roll_item *items, size_t n, size_t first)
     while (end < n && items[end].rank == items[first].rank)
         end++;
     return end;
-}
-
-/* A capture that gave nothing does not say where its rank was. */
-static bool tells_host (const struct capture *c)
-{
-    return c->host[0] && c->state != CAPTURE_FAILED &&
-           c->state != CAPTURE_SUPERSEDED;
-}
-
-/* True if the captures came from more than one host: none is used then. */
-static bool fail_two_hosts (struct roll_item *items, size_t n)
-{
-    const struct capture *a = NULL, *b = NULL;
-
-    for (size_t i = 0; i < n && !b; i++) {
-        const struct capture *c = &items[i].capture;
-
-        if (!tells_host (c))
-            continue;
-        if (!a)
-            a = c;
-        else if (strcmp (a->host, c->host) != 0)
-            b = c;
-    }
-    if (!b)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        struct capture *c = &items[i].capture;
-        const struct capture *other = strcmp (c->host, a->host) ? a : b;
-
-        items[i].drop = true;
-        if (c->state == CAPTURE_FAILED || c->state == CAPTURE_SUPERSEDED)
-            continue;
-        capture_reason (c, "rank %lld came from two hosts: %s (%s) and %s "
-                        "(%s); neither is used", (long long)items[i].rank,
-                        c->host[0] ? c->host : "one that is not known",
-                        c->name, other->host, other->name);
-    }
-    for (size_t i = 0; i < n; i++) {    // now that nobody asks any more
-        if (items[i].capture.state != CAPTURE_SUPERSEDED)
-            items[i].capture.state = CAPTURE_FAILED;
-    }
-    return true;
 }
 
 static bool has_rows (const struct capture *c)
@@ -165,7 +123,7 @@ void roll_settle (struct roll_item *items, size_t n)
     for (size_t i = 0, end; i < n; i = end) {
         end = rank_end (items, n, i);
         if (items[i].rank != CAPTURE_NO_RANK &&
-            !fail_two_hosts (items + i, end - i))
+            !roll_fail_two_hosts (items + i, end - i))
             supersede_copies (items + i, end - i);
     }
 }

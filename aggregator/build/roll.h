@@ -19,6 +19,8 @@ struct roll_item {
     uint64_t weight;            // bytes to be read, for sharing the work
     size_t source;              // the caller's index of it
     const char *rank_by;        // how its rank was guessed, or NULL
+    const char *agent_host;     // of the agent that brought it, or NULL
+    bool host_is_agents;        // so capture.host is: it does not say its own
 };
 
 /* Give captures of no rank one, or set them aside, and sort by rank and age.

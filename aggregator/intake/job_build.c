@@ -2,6 +2,7 @@
 #include "intake/job_build.h"
 
 #include "base/fileio.h"
+#include "build/roll_hosts.h"
 #include "model/shipment.h"
 
 #include <errno.h>
@@ -74,6 +75,15 @@ static void blame (struct job_build *b, size_t source, struct capture *c,
     capture_reason (c, "its shipment cannot be read: %s", why->text);
 }
 
+/* One that does not say where it was made: where the agent is. */
+static void name_host (const struct job_build *b, size_t source,
+                       struct capture *c)
+{
+    if (c->host[0] == '\0')
+        (void)snprintf (c->host, sizeof (c->host), "%s",
+                        b->sources[source].host);
+}
+
 static int look_at (struct job_build *b, size_t i, struct err *err)
 {
     struct roll_item *item = &b->items[i];
@@ -88,9 +98,9 @@ static int look_at (struct job_build *b, size_t i, struct err *err)
         return err_set (err, ENOMEM, "%s", why.text);
     if (rc < 0)
         blame (b, i, &item->capture, &why);
-    if (item->capture.host[0] == '\0')
-        (void)snprintf (item->capture.host, sizeof (item->capture.host), "%s",
-                        b->sources[i].host);
+    item->agent_host = b->sources[i].host;
+    item->host_is_agents = item->capture.host[0] == '\0';
+    name_host (b, i, &item->capture);
     item->skip = item->capture.state != CAPTURE_COMPLETE &&
                  item->capture.state != CAPTURE_PARTIAL;
     capture_drop_groups (&item->capture);
@@ -116,17 +126,17 @@ static int compare_versions (const void *pa, const void *pb)
 }
 
 /* Two hosts may claim a rank, and call their captures alike: such are no
- * versions of one capture.  The host is the one that the capture says, or that
- * of the agent that brought it, by its name, which outlives a reboot.  A
- * capture that began when another did is that one, on whatever host its
- * directory or spool was since then.
+ * versions of one capture.  The host is known by its name, which outlives a
+ * reboot.  A capture that began when another did is that one, on whatever host
+ * its directory or spool was since then.
  */
-static bool is_of_another_host (const struct capture *a,
-                                const struct capture *b)
+static bool is_of_another_host (const struct roll_item *a,
+                                const struct roll_item *b)
 {
-    return roll_grade (a) > 0 && *a->host && *b->host &&
-           strcmp (a->host, b->host) != 0 &&
-           (a->started_ns == 0 || a->started_ns != b->started_ns);
+    int64_t began = a->capture.started_ns;
+
+    return roll_grade (&a->capture) > 0 && roll_other_host (a, b) &&
+           (began == 0 || began != b->capture.started_ns);
 }
 
 /* An older version is not read, unless there is more of it than of the newest:
@@ -137,17 +147,18 @@ static void choose_version (struct job_build *b,
                             const struct ledger_item *const *versions,
                             size_t n)
 {
-    const struct capture *last;
+    const struct roll_item *last;
     size_t newest = n - 1;
 
     for (size_t i = 0; i < n; i++)
         newest = versions[i]->superseded ? newest : i;
-    last = &b->items[versions[newest] - b->sources].capture;
+    last = &b->items[versions[newest] - b->sources];
     for (size_t i = 0; i < n; i++) {
         struct roll_item *item = &b->items[versions[i] - b->sources];
 
-        if (i == newest || roll_grade (&item->capture) > roll_grade (last) ||
-            is_of_another_host (&item->capture, last))
+        if (i == newest ||
+            roll_grade (&item->capture) > roll_grade (&last->capture) ||
+            is_of_another_host (item, last))
             continue;
         b->left += roll_grade (&item->capture) > 0;
         item->skip = true;
@@ -271,9 +282,7 @@ static int feed (void *arg, size_t source, const struct row_sink *sink,
     }
     if (rc < 0)
         return err_set (err, -rc, "%s", why.text);
-    if (c->host[0] == '\0')
-        (void)snprintf (c->host, sizeof (c->host), "%s",
-                        b->sources[source].host);
+    name_host (b, source, c);
     return 0;
 }
 

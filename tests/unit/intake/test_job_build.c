@@ -8,13 +8,14 @@
 
 #define BYTES_MAX 65536
 
-/* A shipment without rows of the capture "prof" of rank 0, as it was brought by
- * the agent of a host, in this order.
+/* A shipment without rows of a capture of rank 0, as it was brought by the
+ * agent of a host, in this order.
  */
 struct shipped {
     const char *host, *own_host;        // of the agent; in the capture
     int64_t started_ns;
     const char *level;          // makes it another content
+    const char *name;
 };
 
 static size_t pack (const struct shipped *s, uint8_t bytes[BYTES_MAX])
@@ -29,7 +30,7 @@ static size_t pack (const struct shipped *s, uint8_t bytes[BYTES_MAX])
     c.rank = 0;
     c.state = CAPTURE_COMPLETE;
     c.started_ns = s->started_ns;
-    (void)snprintf (c.name, sizeof (c.name), "prof");
+    (void)snprintf (c.name, sizeof (c.name), "%s", s->name);
     (void)snprintf (c.host, sizeof (c.host), "%s", s->own_host);
     (void)snprintf (c.level, sizeof (c.level), "%s", s->level);
     w = shipment_writer_create (fd);
@@ -46,7 +47,7 @@ static size_t pack (const struct shipped *s, uint8_t bytes[BYTES_MAX])
 static void ship (struct root *r, const struct shipped *s)
 {
     struct ledger_item item = { .job = "j", .kind = ITEM_ROWS,
-                                .capture = "prof", .newest_ns = 1 };
+                                .newest_ns = 1 };
     uint8_t bytes[BYTES_MAX];
     size_t size = pack (s, bytes);
     struct content_hash h;
@@ -57,6 +58,7 @@ static void ship (struct root *r, const struct shipped *s)
     assert_int_equal (content_hash_end (&h, &item.content), 0);
     content_hash_fini (&h);
     (void)snprintf (item.host, sizeof (item.host), "%s", s->host);
+    (void)snprintf (item.capture, sizeof (item.capture), "%s", s->name);
     known = ledger_find_content (r->l, &item.content, &item.place, NULL);
     if (known == 0) {
         assert_int_equal (store_append (r->s, &item, bytes, size, NULL), 0);
@@ -97,7 +99,7 @@ static void check_rank (struct root *r, const struct shipped list[], size_t n,
 static void test_two_hosts (void **state)
 {
     static const struct shipped list[] = {
-        { "alpha", "", 1000, "a" }, { "beta", "", 2000, "b" },
+        { "alpha", "", 1000, "a", "prof" }, { "beta", "", 2000, "b", "prof" },
     };
 
     check_rank (*state, list, 2, ROSTER_FAILED, "came from two hosts: alpha");
@@ -106,7 +108,7 @@ static void test_two_hosts (void **state)
 static void test_two_hosts_by_name (void **state)
 {
     static const struct shipped list[] = {
-        { "x", "alpha", 0, "a" }, { "x", "beta", 0, "b" },
+        { "x", "alpha", 0, "a", "prof" }, { "x", "beta", 0, "b", "prof" },
     };
 
     check_rank (*state, list, 2, ROSTER_FAILED, "came from two hosts: alpha");
@@ -116,7 +118,7 @@ static void test_two_hosts_by_name (void **state)
 static void test_same_host (void **state)
 {
     static const struct shipped list[] = {
-        { "alpha", "", 1000, "a" }, { "alpha", "", 2000, "b" },
+        { "alpha", "", 1000, "a", "prof" }, { "alpha", "", 2000, "b", "prof" },
     };
 
     check_rank (*state, list, 2, ROSTER_PRESENT, NULL);
@@ -129,8 +131,8 @@ static void test_same_host (void **state)
 static void test_moved (void **state)
 {
     static const struct shipped list[] = {
-        { "alpha", "", 1000, "a" }, { "beta", "", 1000, "a" },
-        { "beta", "", 1000, "b" },
+        { "alpha", "", 1000, "a", "prof" }, { "beta", "", 1000, "a", "prof" },
+        { "beta", "", 1000, "b", "prof" },
     };
 
     check_rank (*state, list, 3, ROSTER_PRESENT, NULL);
@@ -139,10 +141,45 @@ static void test_moved (void **state)
 static void test_moved_by_name (void **state)
 {
     static const struct shipped list[] = {
-        { "alpha", "made", 0, "a" }, { "beta", "made", 0, "b" },
+        { "alpha", "made", 0, "a", "prof" }, { "beta", "made", 0, "b", "prof" },
     };
 
     check_rank (*state, list, 2, ROSTER_PRESENT, NULL);
+}
+
+/* In a container the profiler's name of the host is the pod's.  A capture that
+ * was renamed does not have it any more, but came from no other host.
+ */
+static void test_pod (void **state)
+{
+    static const struct shipped list[] = {
+        { "node", "pod", 1000, "a", "one" }, { "node", "", 2000, "b", "two" },
+        { "node", "", 3000, "c", "prof" }, { "node", "pod", 4000, "d", "prof" },
+    };
+
+    check_rank (*state, list, 4, ROSTER_PRESENT, NULL);
+}
+
+/* Two pods, though, are two hosts, and so are the nodes of two agents. */
+static void test_two_pods (void **state)
+{
+    static const struct shipped list[] = {
+        { "node", "", 500, "x", "none" }, { "node", "pod", 1000, "a", "one" },
+        { "node", "gourd", 2000, "b", "two" },
+    };
+
+    check_rank (*state, list, 3, ROSTER_FAILED, "came from two hosts: pod "
+                                                "(one) and gourd (two)");
+}
+
+static void test_two_nodes (void **state)
+{
+    static const struct shipped list[] = {
+        { "node", "pod", 1000, "a", "one" }, { "edge", "", 2000, "b", "two" },
+    };
+
+    check_rank (*state, list, 2, ROSTER_FAILED, "came from two hosts: node "
+                                                "(one) and edge (two)");
 }
 
 int main (void)
@@ -150,7 +187,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_two_hosts), ROOT_TEST (test_two_hosts_by_name),
         ROOT_TEST (test_same_host), ROOT_TEST (test_moved),
-        ROOT_TEST (test_moved_by_name),
+        ROOT_TEST (test_moved_by_name), ROOT_TEST (test_pod),
+        ROOT_TEST (test_two_pods), ROOT_TEST (test_two_nodes),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
