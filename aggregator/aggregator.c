@@ -20,8 +20,23 @@
 
 #define TICK_NS (100 * NS_PER_MS)
 #define ROOM_NS NS_PER_S                // between looks at the disk
+// a service that is told to end builds for so long: what is left until systemd
+// kills it (deploy/systemd) is for a build to be given up, and for the disk
+#define END_NS (240 * NS_PER_S)
 
 /* ---- time ---- */
+
+/* When a job is to be built.  Told to end, a service builds what came until
+ * then, at once; what comes later, or fails, is for its next life.
+ */
+static int64_t job_due_ns (const struct aggregator *a, const struct served *s)
+{
+    int64_t came_ns = s->pace.first_ns;
+
+    if (a->ending_ns == 0)
+        return pace_due_ns (&s->pace);
+    return came_ns == 0 || came_ns > a->ending_ns ? INT64_MAX : came_ns;
+}
 
 /* One build at a time: of the job that has been due for longest. */
 static void check_service (struct aggregator *a, int64_t now)
@@ -30,13 +45,17 @@ static void check_service (struct aggregator *a, int64_t now)
     int64_t due_ns = now;
 
     for (struct served *s = a->jobs; s && !a->building; s = s->next) {
-        if (pace_due_ns (&s->pace) <= due_ns) {
-            due_ns = pace_due_ns (&s->pace);
+        if (job_due_ns (a, s) <= due_ns) {
+            due_ns = job_due_ns (a, s);
             first = s;
         }
     }
-    if (first)
+    if (a->ending_ns > 0 && now - a->ending_ns >= END_NS)
+        loop_stop (a->loop, 0);
+    else if (first)
         aggregator_start_build (a, first);
+    else if (a->ending_ns > 0 && !a->building)
+        loop_stop (a->loop, 0);
     else if (!a->building && now - a->began_ns >= PACE_SETTLE_NS)
         aggregator_build_next_unbuilt (a);
 }
@@ -151,12 +170,30 @@ static void end_status (struct aggregator *a)
     free (a->status_text);
 }
 
+/* A service takes nothing more in, and ends when it has built what came. */
+static void end_service (struct aggregator *a)
+{
+    aggregator_commit (a);
+    a->closed = true;
+    transfers_hold (a->transfers, true);
+    a->ending_ns = clock_mono_ns ();
+    check_service (a, a->ending_ns);
+    if (a->building)
+        log_text (LOG_LEVEL_INFO, "ending", "what came is built first; a "
+                  "second signal ends it at once");
+}
+
 static void on_signal (void *arg, int signo)
 {
     struct aggregator *a = arg;
 
     log_text (LOG_LEVEL_INFO, "signal", "ending by signal %d", signo);
-    a->status = a->opt->job ? EX_TEMPFAIL : 0;
+    if (!a->opt->job && a->ending_ns == 0) {
+        end_service (a);
+        return;
+    }
+    if (a->opt->job)
+        a->status = EX_TEMPFAIL;
     loop_stop (a->loop, 0);
 }
 

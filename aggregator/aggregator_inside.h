@@ -48,6 +48,7 @@ struct aggregator {
     char **unbuilt;             // names of jobs that a former life left so
     size_t nunbuilt;
     int64_t began_ns;
+    int64_t ending_ns;          // when a service was told to end, 0: not yet
     bool commit_armed;
     bool notes_due;             // a world size or clock is to be committed
     char *status_text;          // for rollcall status, written last

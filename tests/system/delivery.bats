@@ -225,6 +225,44 @@ SCRIPT
     stop_service
 }
 
+# The session of the README ends so: whoever ends the service looks at the
+# result then.
+@test "a service that is told to end builds what came first" {
+    make
+    service
+    run agent --once job
+    expect_status 0
+    stop_service
+    captures_are 4
+    as_analyzed
+    : >service.log
+    service
+    stop_service
+    ! grep -q event=unbuilt service.log
+}
+
+@test "a service that is told to end twice ends at once" {
+    make
+    mkfifo reached go
+    LD_PRELOAD=$PAUSE_READ PAUSE_AT=0.report.html PAUSE_REACHED=reached \
+        PAUSE_GO=go service
+    run agent --once job
+    expect_status 0
+    kill "$service"
+    timeout 30 cat reached
+    eventually grep -q event=ending service.log
+    kill "$service"
+    signals () { [ "$(grep -c event=signal service.log)" = 2 ]; }
+    eventually signals
+    go_on
+    stop_service
+    is "builds" 0 "$(builds)"
+    service
+    eventually was_built
+    says service.log "event=unbuilt"
+    stop_service
+}
+
 @test "a result that was deleted is built when the service starts" {
     make
     service
