@@ -62,7 +62,6 @@ static struct job_agent *add_agent (struct job *j, const struct message *m)
     j->agents = a;
     a += j->nagents++;
     memset (a, 0, sizeof (*a));
-    memcpy (a->host, m->host, sizeof (a->host));
     memcpy (a->host_key, m->host_key, sizeof (a->host_key));
     return a;
 }
@@ -82,6 +81,10 @@ struct job_agent *job_hello (struct job *j, const struct net_peer *from,
     }
     if (!a && !(a = add_agent (j, m)))
         return NULL;
+    if (strcmp (a->host, m->host) != 0) {       // the key is that of a boot
+        memcpy (a->host, m->host, sizeof (a->host));
+        a->clock_noted = false;
+    }
     a->peer = *from;
     a->heard_ns = now_ns;
     a->lost = false;

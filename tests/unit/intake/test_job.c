@@ -128,6 +128,27 @@ static void test_restarted (void **state)
     assert_null (job_agent_of (&job, &first));
 }
 
+/* Whoever looks for a host of the roll knows it by the name that it has now. */
+static void test_renamed (void **state)
+{
+    struct message m = { .type = MESSAGE_HELLO, .host = "localhost",
+                         .host_key = "key0" };
+    struct net_peer from = peer_of (1), old;
+    struct job_agent *a;
+
+    (void)state;
+    a = job_hello (&job, &from, &m, 0, &old);
+    a->clock_known = a->clock_noted = true;
+    a = job_hello (&job, &from, &m, 1, &old);
+    assert_true (a->clock_noted);
+    (void)strcpy (m.host, "node7");
+    from = peer_of (2);
+    a = job_hello (&job, &from, &m, 2, &old);
+    assert_int_equal (job.nagents, 1);
+    assert_string_equal (a->host, "node7");
+    assert_false (a->clock_noted);      // the ledger has the old name
+}
+
 /* A job is over when all have ended and delivered, not before. */
 static void test_over (void **state)
 {
@@ -199,6 +220,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (test_reasons, setup, teardown),
         cmocka_unit_test_setup_teardown (test_restarted, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_renamed, setup, teardown),
         cmocka_unit_test_setup_teardown (test_over, setup, teardown),
         cmocka_unit_test_setup_teardown (test_caps, setup, teardown),
         cmocka_unit_test_setup_teardown (test_nothing_left, setup, teardown),
