@@ -361,6 +361,7 @@ static void stop (struct aggregator *a)
     ledger_close (a->ledger);
     if (a->root_fd >= 0)
         (void)close (a->root_fd);
+    aggregator_forget_peers (a);
     while (a->jobs) {
         struct served *next = a->jobs->next;
 

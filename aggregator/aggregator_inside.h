@@ -1,8 +1,8 @@
 /* aggregator/aggregator_inside.h - what the parts of the aggregator share
  *
  * aggregator.c has its life and its clock, aggregator_messages.c what agents
- * say, aggregator_commit.c what of it is made durable, aggregator_build.c the
- * builds, aggregator_run.c the end of a run.
+ * say, aggregator_peers.c who says it, aggregator_commit.c what of it is made
+ * durable, aggregator_build.c the builds, aggregator_run.c the end of a run.
  */
 #ifndef ROLLCALL_AGGREGATOR_INSIDE_H
 #define ROLLCALL_AGGREGATOR_INSIDE_H
@@ -45,6 +45,7 @@ struct aggregator {
     struct transfers *transfers;
     struct served *jobs;
     size_t njobs;
+    void *peers;                // their agents by connection, for tsearch(3)
     char **unbuilt;             // names of jobs that a former life left so
     size_t nunbuilt;
     int64_t began_ns;
@@ -91,6 +92,20 @@ struct served *aggregator_job (struct aggregator *a, const char *id);
 void aggregator_on_message (void *arg, const struct net_peer *from,
                             const struct message *m, int bad,
                             const struct err *err);
+
+/* aggregator_peers.c: the agent that a connection is, and its job, or NULL.  It
+ * is to be noted when it is new, and when its place in the job is another one
+ * (-ENOMEM: then it is not known; it says hello again), and forgotten before it
+ * leaves.
+ */
+struct served *aggregator_find_peer (struct aggregator *a,
+                                     const struct net_peer *from,
+                                     struct job_agent **agent);
+int aggregator_note_peer (struct aggregator *a, struct served *s,
+                          const struct job_agent *agent);
+void aggregator_forget_peer (struct aggregator *a,
+                             const struct net_peer *peer);
+void aggregator_forget_peers (struct aggregator *a);
 
 /* aggregator_commit.c: the kinds of items that go into a result, up to this
  * one; a commit of what has come, if anything has, now or soon; and what goes

@@ -39,6 +39,14 @@ static bool is_idle (const struct aggregator *a, const struct served *s)
            pace_due_ns (&s->pace) == INT64_MAX;
 }
 
+static void forget_peer (void *arg, const struct net_peer *peer)
+{
+    struct aggregator *a = arg;
+
+    transfers_forget (a->transfers, peer);
+    aggregator_forget_peer (a, peer);
+}
+
 /* Forget jobs that nobody speaks of, but this one (or NULL): what counts of
  * them is in the ledger.
  */
@@ -53,18 +61,21 @@ static void forget_idle (struct aggregator *a, const struct served *but)
         }
         *at = s->next;
         for (size_t i = 0; i < s->job.nagents; i++)
-            transfers_forget (a->transfers, &s->job.agents[i].peer);
+            forget_peer (a, &s->job.agents[i].peer);
         job_fini (&s->job);
         free (s);
         a->njobs--;
     }
 }
 
-static void forget_peer (void *arg, const struct net_peer *peer)
+static void forget_silent_of (struct aggregator *a, struct served *s,
+                              int64_t before_ns)
 {
-    struct aggregator *a = arg;
+    size_t had = s->job.nagents;
 
-    transfers_forget (a->transfers, peer);
+    job_forget_silent (&s->job, before_ns, forget_peer, a);
+    for (size_t i = 0; i < s->job.nagents && s->job.nagents < had; i++)
+        (void)aggregator_note_peer (a, s, &s->job.agents[i]);
 }
 
 /* In a service hosts come and go for as long as a job lives: each start of one,
@@ -75,7 +86,7 @@ static void forget_silent (struct aggregator *a)
     int64_t before = clock_mono_ns () - AGGREGATOR_IDLE_NS;
 
     for (struct served *s = a->jobs; s && !a->opt->job; s = s->next)
-        job_forget_silent (&s->job, before, forget_peer, a);
+        forget_silent_of (a, s, before);
 }
 
 static size_t count_agents (const struct aggregator *a)
@@ -107,17 +118,6 @@ struct served *aggregator_job (struct aggregator *a, const char *id)
     s->next = a->jobs;
     a->jobs = s;
     return s;
-}
-
-static struct served *served_of (struct aggregator *a,
-                                 const struct net_peer *from,
-                                 struct job_agent **agent)
-{
-    for (struct served *s = a->jobs; s; s = s->next) {
-        if ((*agent = job_agent_of (&s->job, from)))
-            return s;
-    }
-    return NULL;
 }
 
 /* ---- messages ---- */
@@ -231,17 +231,6 @@ static void mark_joined (struct aggregator *a)
         (void)fileio_replace (path, "", 0, FILEIO_FILE_MODE, NULL);
 }
 
-/* A connection is one agent of one job, or it could be any number of them. */
-static bool is_another (struct aggregator *a, const struct net_peer *from,
-                        const struct message *m)
-{
-    struct job_agent *agent;
-    const struct served *s = served_of (a, from, &agent);
-
-    return s && (strcmp (s->job.id, m->job) != 0 ||
-                 strcmp (agent->host_key, m->host_key) != 0);
-}
-
 static bool is_room (const struct aggregator *a, const struct served *s)
 {
     return s->job.nagents < JOB_AGENTS_MAX &&
@@ -308,8 +297,8 @@ static bool is_taken (struct aggregator *a, struct served *s,
                              .wall_ns = clock_wall_ns () };
     int64_t now = clock_mono_ns ();
 
-    if (!agent || job_agent_of (&s->job, from) == agent || agent->done ||
-        agent->lost || now - agent->heard_ns > ALIVE_NS)
+    if (!agent || agent->done || agent->lost ||
+        now - agent->heard_ns > ALIVE_NS)
         return false;
     if (agent->probed_ns == 0 || now - agent->probed_ns > NS_PER_S) {
         agent->probed_ns = now;
@@ -320,45 +309,64 @@ static bool is_taken (struct aggregator *a, struct served *s,
     return true;
 }
 
+/* An agent that is new, or was started again: it is put where it belongs, or
+ * told why not (NULL).
+ */
+static struct served *take_agent (struct aggregator *a,
+                                  const struct net_peer *from,
+                                  const struct message *m,
+                                  struct job_agent **agent)
+{
+    struct served *s = aggregator_job (a, m->job);
+    struct net_peer old;
+
+    if (!s) {
+        refuse (a, from, REFUSAL_OTHER,
+                a->opt->job ? "this aggregator serves another job"
+                            : "this aggregator serves as many jobs as it can: "
+                              "try again later");
+        return NULL;
+    }
+    if (is_taken (a, s, from, m))
+        return NULL;
+    if (!has_room (a, s, m) ||
+        !(*agent = job_hello (&s->job, from, m, clock_mono_ns (), &old))) {
+        refuse (a, from, REFUSAL_OTHER, "this aggregator has as many agents "
+                "as it can serve: try again later");
+        return NULL;
+    }
+    if (old.size > 0)
+        forget_peer (a, &old);
+    if (aggregator_note_peer (a, s, *agent) < 0)
+        return NULL;            // it says it again
+    mark_joined (a);
+    log_agent (m);
+    return s;
+}
+
 static void on_hello (struct aggregator *a, const struct net_peer *from,
                       const struct message *m)
 {
     struct job_agent *agent;
-    struct net_peer old;
     struct served *s;
-    bool known;
 
     if (!*m->job) {             // it only asks whether we are there
         welcome (a, from, m);
         return;
     }
-    if (is_another (a, from, m)) {
+    if (!(s = aggregator_find_peer (a, from, &agent))) {
+        s = take_agent (a, from, m, &agent);
+    } else if (strcmp (s->job.id, m->job) != 0 ||
+               strcmp (agent->host_key, m->host_key) != 0) {
+        // a connection is one agent, or it could be any number of them
         refuse (a, from, REFUSAL_OTHER, "this connection has said hello as "
                 "another agent, or of another job: connect again");
         return;
+    } else {
+        job_hello_again (&s->job, agent, m, clock_mono_ns ());
     }
-    if (!(s = aggregator_job (a, m->job))) {
-        refuse (a, from, REFUSAL_OTHER,
-                a->opt->job ? "this aggregator serves another job"
-                            : "this aggregator serves as many jobs as it can: "
-                              "try again later");
+    if (!s)
         return;
-    }
-    if (is_taken (a, s, from, m))
-        return;
-    known = job_agent_of (&s->job, from) != NULL;
-    if (!has_room (a, s, m) ||
-        !(agent = job_hello (&s->job, from, m, clock_mono_ns (), &old))) {
-        refuse (a, from, REFUSAL_OTHER, "this aggregator has as many agents "
-                "as it can serve: try again later");
-        return;
-    }
-    if (old.size > 0)
-        transfers_forget (a->transfers, &old);
-    if (!known) {
-        mark_joined (a);
-        log_agent (m);
-    }
     welcome (a, from, m);
     keep_clock (agent, m);
     note_hello (a, s, agent);
@@ -467,7 +475,7 @@ void aggregator_on_message (void *arg, const struct net_peer *from,
     }
     if (m->type == MESSAGE_HELLO)
         on_hello (a, from, m);
-    else if ((s = served_of (a, from, &agent)))
+    else if ((s = aggregator_find_peer (a, from, &agent)))
         on_known (a, s, agent, from, m);
     else
         counter_add (COUNTER_MESSAGES_REFUSED, 1);

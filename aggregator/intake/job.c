@@ -26,17 +26,6 @@ void job_fini (struct job *j)
     free (j->notes);
 }
 
-struct job_agent *job_agent_of (struct job *j, const struct net_peer *from)
-{
-    for (size_t i = 0; i < j->nagents; i++) {
-        const struct net_peer *p = &j->agents[i].peer;
-
-        if (p->size == from->size && memcmp (p->id, from->id, p->size) == 0)
-            return &j->agents[i];
-    }
-    return NULL;
-}
-
 struct job_agent *job_agent_of_host (struct job *j, const char *host_key)
 {
     for (size_t i = 0; i < j->nagents; i++) {
@@ -66,6 +55,19 @@ static struct job_agent *add_agent (struct job *j, const struct message *m)
     return a;
 }
 
+void job_hello_again (struct job *j, struct job_agent *a,
+                      const struct message *m, int64_t now_ns)
+{
+    if (strcmp (a->host, m->host) != 0) {       // the key is that of a boot
+        memcpy (a->host, m->host, sizeof (a->host));
+        a->clock_noted = false;
+    }
+    a->heard_ns = now_ns;
+    a->lost = false;
+    if (m->world_size > j->world_size)
+        j->world_size = m->world_size;
+}
+
 struct job_agent *job_hello (struct job *j, const struct net_peer *from,
                              const struct message *m, int64_t now_ns,
                              struct net_peer *old)
@@ -81,15 +83,8 @@ struct job_agent *job_hello (struct job *j, const struct net_peer *from,
     }
     if (!a && !(a = add_agent (j, m)))
         return NULL;
-    if (strcmp (a->host, m->host) != 0) {       // the key is that of a boot
-        memcpy (a->host, m->host, sizeof (a->host));
-        a->clock_noted = false;
-    }
     a->peer = *from;
-    a->heard_ns = now_ns;
-    a->lost = false;
-    if (m->world_size > j->world_size)
-        j->world_size = m->world_size;
+    job_hello_again (j, a, m, now_ns);
     return a;
 }
 

@@ -63,7 +63,9 @@ void job_fini (struct job *j);
 struct job_agent *job_hello (struct job *j, const struct net_peer *from,
                              const struct message *m, int64_t now_ns,
                              struct net_peer *old);
-struct job_agent *job_agent_of (struct job *j, const struct net_peer *from);
+/* What this agent, of the same connection, says once more. */
+void job_hello_again (struct job *j, struct job_agent *a,
+                      const struct message *m, int64_t now_ns);
 struct job_agent *job_agent_of_host (struct job *j, const char *host_key);
 
 /* RANK, NOTE and DONE.  0, -ENOMEM, or -E2BIG when there are too many. */

@@ -193,6 +193,57 @@ static void test_agents_gone (void **state)
     assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
 }
 
+/* A connection is this agent, and of this job; or NULL. */
+static void check_peer (struct service *s, unsigned peer, const char *host,
+                        const char *job)
+{
+    struct net_peer from = { .size = sizeof (peer) };
+    struct job_agent *agent;
+    struct served *of;
+
+    memcpy (from.id, &peer, sizeof (peer));
+    of = aggregator_find_peer (&s->a, &from, &agent);
+    assert_true ((of != NULL) == (job != NULL));
+    if (!of)
+        return;
+    assert_string_equal (of->job.id, job);
+    assert_string_equal (agent->host, host);
+    assert_memory_equal (agent->peer.id, from.id, from.size);
+}
+
+/* What a connection says is taken for that of its agent, whoever comes, goes,
+ * moves in memory or is started again.
+ */
+static void test_peers (void **state)
+{
+    struct service *s = *state;
+    struct job *j;
+
+    for (unsigned i = 0; i < 9; i++)
+        service_hello (s, i, i < 6 ? "j" : "k", 1);
+    check_peer (s, 5, "host5", "j");
+    check_peer (s, 6, "host6", "k");
+    check_peer (s, 9, NULL, NULL);
+    s->gone = 4;
+    service_hello_as (s, 20, 4, "j", 1);        // restarted
+    check_peer (s, 4, NULL, NULL);
+    check_peer (s, 20, "host4", "j");
+    j = &aggregator_find_job (&s->a, "j")->job;
+    j->agents[1].heard_ns -= 2 * AGGREGATOR_IDLE_NS;
+    j = &aggregator_find_job (&s->a, "k")->job;
+    for (size_t i = 0; i < j->nagents; i++)
+        j->agents[i].heard_ns -= 2 * AGGREGATOR_IDLE_NS;
+    for (unsigned i = 100; i < 100 + JOB_AGENTS_MAX - 5; i++)
+        service_hello (s, i, "j", 1);           // the last one makes room
+    check_peer (s, 0, "host0", "j");
+    check_peer (s, 1, NULL, NULL);
+    check_peer (s, 5, "host5", "j");
+    check_peer (s, 20, "host4", "j");
+    check_peer (s, 6, NULL, NULL);
+    check_peer (s, 100, "host100", "j");
+    assert_null (aggregator_find_job (&s->a, "k"));
+}
+
 /* Who is expected is not in memory only, though the disk was full when it was
  * said first.
  */
@@ -275,7 +326,7 @@ int main (void)
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_one_connection), TEST (test_rival),
-        TEST (test_agents_max), TEST (test_agents_gone),
+        TEST (test_agents_max), TEST (test_agents_gone), TEST (test_peers),
         TEST (test_size_again), TEST (test_size_recorded), TEST (test_clocks),
         TEST (test_mark),
     };
