@@ -150,12 +150,11 @@ static void log_not_released (struct agent *a, int rc, const struct err *err)
 }
 
 /* What a run has delivered is in its own root only, until its result is
- * written.  Who wants the room earlier says so.
+ * written: but the job needs room to go on.
  */
 static bool waits_for_roll (const struct agent *a)
 {
-    return a->opt->run_dir && !a->opt->no_roll && !a->over &&
-           a->release.kind != RELEASE_WHEN_FULL;
+    return a->opt->run_dir && !a->opt->no_roll && !a->over;
 }
 
 static int release_one (struct agent *a, bool full)
@@ -165,7 +164,7 @@ static int release_one (struct agent *a, bool full)
     int rc;
 
     // what is there may be more than was delivered
-    if (!a->looked || waits_for_roll (a))
+    if (!a->looked || (!full && waits_for_roll (a)))
         return 0;
     rc = release_next (a->spool, &a->release, full, clock_wall_ns (), path,
                        &err);

@@ -142,6 +142,37 @@ SCRIPT
         "small has only"
 }
 
+# The job writes on, so room counts for more than that OUT may fail later.
+@test "a run removes what was delivered before its end only for want of room" {
+    disk 16m
+    dd if=/dev/zero of=fill bs=1M count=15 status=none
+    cat >command <<'SCRIPT'
+#!/bin/sh
+./writer
+touch "$(echo "$ROLLCALL_CAPTURE_DIR"/*/ASCEND_PROFILER_OUTPUT)"/analyse.done
+touch began
+until [ -e go ]; do sleep 0.05; done
+cp fill small/fill
+while [ -e "$(find "$ROLLCALL_CAPTURE_DIR" -name '*_ascend_pt')" ]; do
+    sleep 0.05
+done
+SCRIPT
+    chmod +x command
+    background inside timeout 100 "$ROLLCALL" run --text --raw -o out -w small \
+        -- ./command
+    eventually test -e began
+    delivered () { [ "$(sql "SELECT count(*) FROM item WHERE kind=2" \
+                        "$(run_dir)/root/ledger.db")" = \
+                     "$(find state -path '*_ascend_pt/*' -type f | wc -l)" ]; }
+    LIMIT=30 eventually delivered
+    is "captures" 1 "$(find state -name '*_ascend_pt' | wc -l)"
+    touch go
+    end_of "$pid"
+    expect_status 0
+    says "$(run_dir)/agent.log" event=released
+    is "in OUT" 1 "$(find out/captures -name '*_ascend_pt' | wc -l)"
+}
+
 @test "a spool at its quota holds one shipment more at most" {
     make --ranks 8
     choose_port                     # nobody listens: nothing is delivered
