@@ -1,22 +1,13 @@
 /* node_agent/watch/watch.c - captures on their way to being finished */
-#include "watch/watch.h"
+#include "watch/tracked.h"
 
 #include "base/clock.h"
-#include "base/fileio.h"
-#include "extract/extract.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <search.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-// how often to look at what was handed on: after a 16th of the time for which it
-// has not changed, but that
-#define AGE_SHARE 16
-#define AGAIN_MAX_NS (30 * NS_PER_S)
 
 struct dir {
     char *path;
@@ -24,21 +15,6 @@ struct dir {
     int64_t since_ns;
     int64_t rank_hint;
     size_t older;               // captures of the last search, left out
-};
-
-struct tracked {
-    const char *path;           // malloced
-    int64_t rank_hint;
-    char fingerprint[WATCH_FINGERPRINT_MAX];
-    int64_t changed_mono_ns;    // when the fingerprint was first seen
-    int64_t looked_mono_ns;     // when it was looked at last
-    int64_t newest_ns;          // latest mtime in it
-    bool done_marker;
-    bool unmeasured;            // it could not be looked at the last time
-    bool handed;                // this fingerprint has been handed on
-    bool foreign;               // another job's: never handed on
-    bool ripe;                  // its profiler was done with it, or it settled
-    struct tracked *next;       // of those that are gone
 };
 
 struct watch {
@@ -68,16 +44,10 @@ static int by_path (const void *a, const void *b)
     return strcmp (x->path, y->path);
 }
 
-static void free_tracked (struct tracked *t)
-{
-    free ((char *)t->path);
-    free (t);
-}
-
 static void forget (struct watch *w, struct tracked *t)
 {
     (void)tdelete (t, &w->by_path, by_path);
-    free_tracked (t);
+    tracked_free (t);
 }
 
 char *watch_next_gone (struct watch *w)
@@ -195,18 +165,15 @@ static struct tracked *add (struct watch *w, const char *path)
 {
     struct tracked **items = realloc (w->items, (w->nitems + 1) *
                                                     sizeof (struct tracked *));
-    struct tracked *t = calloc (1, sizeof (*t));
+    struct tracked *t = tracked_new (path);
 
     if (items)
         w->items = items;
-    if (!items || !t || !(t->path = strdup (path)) ||
-        !tsearch (t, &w->by_path, by_path)) {
+    if (!items || !t || !tsearch (t, &w->by_path, by_path)) {
         if (t)
-            free ((char *)t->path);
-        free (t);
+            tracked_free (t);
         return NULL;
     }
-    t->rank_hint = -1;
     w->items[w->nitems++] = t;
     return t;
 }
@@ -218,81 +185,16 @@ void watch_ask (struct watch *w, bool (*foreign) (void *arg, const char *path),
     w->foreign_arg = arg;
 }
 
-/* Whether it is ours, and still to be handed on. */
-static bool waits (const struct tracked *t)
-{
-    return !t->handed && !t->foreign;
-}
-
-/* What cannot be looked at would be handed on as another version. */
-static bool is_ready (const struct tracked *t)
-{
-    return waits (t) && !t->unmeasured;
-}
-
-/* Look at a capture; its clock starts again if it has changed. */
-static void observe (struct watch *w, struct tracked *t, int64_t mono_ns)
-{
-    char fingerprint[WATCH_FINGERPRINT_MAX];
-    struct extract_look look;
-    struct err why;
-    int rc = extract_measure (t->path, &look);
-
-    t->looked_mono_ns = mono_ns;
-    t->unmeasured = fileio_trouble (rc) == FILEIO_SHORTAGE;
-    if (t->unmeasured) {
-        (void)err_sys (&why, -rc, "captures could not be looked at");
-        (void)note_problem (w, why.text);
-        return;
-    }
-    (void)snprintf (fingerprint, sizeof (fingerprint),
-                    "%" PRIu64 "/%" PRIu64 "/%" PRId64 "/%d",
-                    look.tree_files, look.tree_bytes, look.newest_ns,
-                    look.done_marker);
-    if (strcmp (t->fingerprint, fingerprint) == 0)
-        return;
-    memcpy (t->fingerprint, fingerprint, sizeof (fingerprint));
-    t->changed_mono_ns = mono_ns;
-    t->newest_ns = look.newest_ns;
-    t->done_marker = look.done_marker;
-    t->handed = false;
-}
-
-/* Whether its profiler was done with it: one that is stopped before removes
- * what it has written.
- */
-static bool is_collected (const char *path)
-{
-    struct extract_look look;
-    struct capture c;
-    bool collected;
-
-    capture_init (&c);
-    collected = extract_glance (path, &c, &look, NULL) == 0 &&
-                c.state != CAPTURE_COLLECTING && c.state != CAPTURE_FAILED;
-    capture_fini (&c);
-    return collected;
-}
-
-/* Look at one that may be new; those that were handed on are known well. */
+/* What it cannot be looked at for is told. */
 static void look_at (struct watch *w, struct tracked *t, int64_t mono_ns)
 {
-    observe (w, t, mono_ns);
-    if (!t->ripe && t->changed_mono_ns == mono_ns)
-        t->ripe = is_collected (t->path);
-}
+    int rc = tracked_look (t, mono_ns);
+    struct err why;
 
-int64_t watch_newest_ns (const char *fingerprint)
-{
-    const char *plus = strchr (fingerprint, '+');
-    int64_t ns = 0;
-    int later = 0;
-
-    if (sscanf (fingerprint, "%*[0-9]/%*[0-9]/%" SCNd64, &ns) != 1 || ns <= 0)
-        return 0;
-    if (plus && (sscanf (plus, "+%4d", &later) != 1 || later < 0))
-        later = 0;
-    return ns < INT64_MAX - later ? ns + later : ns;
+    if (rc == 0)
+        return;
+    (void)err_sys (&why, -rc, "captures could not be looked at");
+    (void)note_problem (w, why.text);
 }
 
 static bool touched_since (const char *path, int64_t since_ns)
@@ -387,20 +289,10 @@ void watch_look_at_all (struct watch *w)
     w->look_at_all = true;
 }
 
-/* A tree is walked to look at it, and there may be thousands of old ones. */
-static bool is_due (const struct tracked *t, int64_t mono_ns)
-{
-    int64_t again_ns = (mono_ns - t->changed_mono_ns) / AGE_SHARE;
-
-    if (again_ns > AGAIN_MAX_NS)
-        again_ns = AGAIN_MAX_NS;
-    return waits (t) || mono_ns - t->looked_mono_ns >= again_ns;
-}
-
 /* It is not there any more. */
 static void lose (struct watch *w, struct tracked *t)
 {
-    bool loss = waits (t) && t->ripe;
+    bool loss = tracked_waits (t) && t->ripe;
 
     if (!loss) {
         forget (w, t);
@@ -424,7 +316,7 @@ static void look_again (struct watch *w, int64_t mono_ns)
             lose (w, t);
             continue;
         }
-        if (!t->foreign && (w->look_at_all || is_due (t, mono_ns)))
+        if (!t->foreign && (w->look_at_all || tracked_is_due (t, mono_ns)))
             look_at (w, t, mono_ns);
         told += i < w->next_seen;
         w->items[kept++] = t;
@@ -432,20 +324,6 @@ static void look_again (struct watch *w, int64_t mono_ns)
     w->nitems = kept;
     w->next_seen = told;
     w->look_at_all = false;
-}
-
-static int hand_on (struct tracked *t, bool finished, watch_fn *fn, void *arg,
-                    struct err *err)
-{
-    struct watch_settled s = { .path = t->path, .rank_hint = t->rank_hint,
-                               .finished = finished };
-    int rc;
-
-    memcpy (s.fingerprint, t->fingerprint, sizeof (s.fingerprint));
-    t->ripe = true;
-    if ((rc = fn (arg, &s, err)) == 0)
-        t->handed = true;
-    return rc;
 }
 
 int watch_scan (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
@@ -469,12 +347,10 @@ int watch_hand_on (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
 
     for (size_t i = 0; i < w->nitems && rc == 0; i++) {
         struct tracked *t = w->items[i];
-        // quiet by our own watching, or by its dates when first seen so
-        bool quiet = mono_ns - t->changed_mono_ns >= quiet_ns ||
-                     wall_ns - t->newest_ns >= quiet_ns;
 
-        if (is_ready (t) && (quiet || t->done_marker))
-            rc = hand_on (t, true, fn, arg, err);
+        if (tracked_is_ready (t) &&
+            tracked_has_settled (t, quiet_ns, mono_ns, wall_ns))
+            rc = tracked_hand_on (t, true, fn, arg, err);
     }
     return rc;
 }
@@ -484,8 +360,8 @@ int watch_flush (struct watch *w, watch_fn *fn, void *arg, struct err *err)
     int rc = 0;
 
     for (size_t i = 0; i < w->nitems && rc == 0; i++) {
-        if (is_ready (w->items[i]))
-            rc = hand_on (w->items[i], false, fn, arg, err);
+        if (tracked_is_ready (w->items[i]))
+            rc = tracked_hand_on (w->items[i], false, fn, arg, err);
     }
     return rc;
 }
@@ -495,7 +371,7 @@ size_t watch_unsettled (const struct watch *w)
     size_t n = 0;
 
     for (size_t i = 0; i < w->nitems; i++)
-        n += waits (w->items[i]);
+        n += tracked_waits (w->items[i]);
     return n;
 }
 
@@ -504,7 +380,8 @@ bool watch_is_collecting (const struct watch *w, int64_t since_ns)
     for (size_t i = 0; i < w->nitems; i++) {
         const struct tracked *t = w->items[i];
 
-        if (waits (t) && !t->done_marker && t->changed_mono_ns >= since_ns)
+        if (tracked_waits (t) && !t->done_marker &&
+            t->changed_mono_ns >= since_ns)
             return true;
     }
     return false;

@@ -1,0 +1,144 @@
+/* node_agent/watch/tracked.c - what is known of one capture */
+#include "watch/tracked.h"
+
+#include "base/clock.h"
+#include "base/fileio.h"
+#include "extract/extract.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// how often to look at what was handed on: after a 16th of the time for which
+// it has not changed, but that
+#define AGE_SHARE 16
+#define AGAIN_MAX_NS (30 * NS_PER_S)
+
+struct tracked *tracked_new (const char *path)
+{
+    struct tracked *t = calloc (1, sizeof (*t));
+
+    if (!t || !(t->path = strdup (path))) {
+        free (t);
+        return NULL;
+    }
+    t->rank_hint = -1;
+    return t;
+}
+
+void tracked_free (struct tracked *t)
+{
+    free ((char *)t->path);
+    free (t);
+}
+
+/* ---- looking at it ---- */
+
+static int observe (struct tracked *t, int64_t mono_ns)
+{
+    char fingerprint[WATCH_FINGERPRINT_MAX];
+    struct extract_look look;
+    int rc = extract_measure (t->path, &look);
+
+    t->looked_mono_ns = mono_ns;
+    t->unmeasured = fileio_trouble (rc) == FILEIO_SHORTAGE;
+    if (t->unmeasured)
+        return rc;
+    (void)snprintf (fingerprint, sizeof (fingerprint),
+                    "%" PRIu64 "/%" PRIu64 "/%" PRId64 "/%d",
+                    look.tree_files, look.tree_bytes, look.newest_ns,
+                    look.done_marker);
+    if (strcmp (t->fingerprint, fingerprint) == 0)
+        return 0;
+    memcpy (t->fingerprint, fingerprint, sizeof (fingerprint));
+    t->changed_mono_ns = mono_ns;
+    t->newest_ns = look.newest_ns;
+    t->done_marker = look.done_marker;
+    t->handed = false;
+    return 0;
+}
+
+/* Whether its profiler was done with it: one that is stopped before removes
+ * what it has written.
+ */
+static bool is_collected (const char *path)
+{
+    struct extract_look look;
+    struct capture c;
+    bool collected;
+
+    capture_init (&c);
+    collected = extract_glance (path, &c, &look, NULL) == 0 &&
+                c.state != CAPTURE_COLLECTING && c.state != CAPTURE_FAILED;
+    capture_fini (&c);
+    return collected;
+}
+
+/* Those that were handed on are known well. */
+int tracked_look (struct tracked *t, int64_t mono_ns)
+{
+    int rc = observe (t, mono_ns);
+
+    if (!t->ripe && t->changed_mono_ns == mono_ns)
+        t->ripe = is_collected (t->path);
+    return rc;
+}
+
+int64_t watch_newest_ns (const char *fingerprint)
+{
+    const char *plus = strchr (fingerprint, '+');
+    int64_t ns = 0;
+    int later = 0;
+
+    if (sscanf (fingerprint, "%*[0-9]/%*[0-9]/%" SCNd64, &ns) != 1 || ns <= 0)
+        return 0;
+    if (plus && (sscanf (plus, "+%4d", &later) != 1 || later < 0))
+        later = 0;
+    return ns < INT64_MAX - later ? ns + later : ns;
+}
+
+/* ---- handing it on ---- */
+
+bool tracked_waits (const struct tracked *t)
+{
+    return !t->handed && !t->foreign;
+}
+
+bool tracked_is_ready (const struct tracked *t)
+{
+    return tracked_waits (t) && !t->unmeasured;
+}
+
+bool tracked_is_due (const struct tracked *t, int64_t mono_ns)
+{
+    int64_t again_ns = (mono_ns - t->changed_mono_ns) / AGE_SHARE;
+
+    if (again_ns > AGAIN_MAX_NS)
+        again_ns = AGAIN_MAX_NS;
+    return tracked_waits (t) || mono_ns - t->looked_mono_ns >= again_ns;
+}
+
+bool tracked_has_settled (const struct tracked *t, int64_t quiet_ns,
+                          int64_t mono_ns, int64_t wall_ns)
+{
+    // quiet by our own watching, or by its dates when first seen so
+    bool quiet = mono_ns - t->changed_mono_ns >= quiet_ns ||
+                 wall_ns - t->newest_ns >= quiet_ns;
+
+    return quiet || t->done_marker;
+}
+
+int tracked_hand_on (struct tracked *t, bool finished, watch_fn *fn, void *arg,
+                     struct err *err)
+{
+    struct watch_settled s = { .path = t->path, .rank_hint = t->rank_hint,
+                               .finished = finished };
+    int rc;
+
+    memcpy (s.fingerprint, t->fingerprint, sizeof (s.fingerprint));
+    t->ripe = true;
+    if ((rc = fn (arg, &s, err)) == 0)
+        t->handed = true;
+    return rc;
+}

@@ -1,0 +1,52 @@
+/* node_agent/watch/tracked.h - what is known of one capture
+ *
+ * Private to this folder: watch.c has all of them, and finds them.
+ */
+#ifndef ROLLCALL_WATCH_TRACKED_H
+#define ROLLCALL_WATCH_TRACKED_H
+
+#include "watch/watch.h"
+
+struct tracked {
+    const char *path;           // malloced
+    int64_t rank_hint;
+    char fingerprint[WATCH_FINGERPRINT_MAX];
+    int64_t changed_mono_ns;    // when the fingerprint was first seen
+    int64_t looked_mono_ns;     // when it was looked at last
+    int64_t newest_ns;          // latest mtime in it
+    bool done_marker;
+    bool unmeasured;            // it could not be looked at the last time
+    bool handed;                // this fingerprint has been handed on
+    bool foreign;               // another job's: never handed on
+    bool ripe;                  // its profiler was done with it, or it settled
+    struct tracked *next;       // of those that are gone
+};
+
+struct tracked *tracked_new (const char *path);         // NULL: no memory
+void tracked_free (struct tracked *t);
+
+/* Look at one that may be new; its clock starts again if it has changed.
+ * Negative if it could not be looked at for want of something.
+ */
+int tracked_look (struct tracked *t, int64_t mono_ns);
+
+/* Whether it is ours, and still to be handed on; and whether it can be: what
+ * cannot be looked at would be handed on as another version.
+ */
+bool tracked_waits (const struct tracked *t);
+bool tracked_is_ready (const struct tracked *t);
+
+/* Whether it is to be looked at again: a tree is walked for that, and there may
+ * be thousands of old ones.
+ */
+bool tracked_is_due (const struct tracked *t, int64_t mono_ns);
+
+/* Whether this version of it is complete, as far as one can tell. */
+bool tracked_has_settled (const struct tracked *t, int64_t quiet_ns,
+                          int64_t mono_ns, int64_t wall_ns);
+
+/* Give it to 'fn', and return what that says. */
+int tracked_hand_on (struct tracked *t, bool finished, watch_fn *fn, void *arg,
+                     struct err *err);
+
+#endif
