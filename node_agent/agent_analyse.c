@@ -28,7 +28,8 @@
 
 #define RECORD_MAX 65536                // bytes of a file
 #define FORGET_NS (2 * NS_PER_S)        // between looks for what is gone
-#define FINGERPRINT_KEPT 80             // ... of one, with a suffix behind it
+// of one, with a suffix behind it
+#define FINGERPRINT_KEPT (WATCH_FINGERPRINT_BARE + 4)
 
 enum stage {
     STAGE_WAITING,              // in the analyser

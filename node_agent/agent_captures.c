@@ -74,8 +74,8 @@ static int settle (struct agent *a, const struct watch_settled *settled,
     if (agent_is_analysing (a, s->path))
         return 0;
     if (a->opt->raw)            // more than what was sealed without it
-        (void)snprintf (s->fingerprint, sizeof (s->fingerprint), "%.80s/raw",
-                        settled->fingerprint);
+        (void)snprintf (s->fingerprint, sizeof (s->fingerprint), "%.*s/raw",
+                        WATCH_FINGERPRINT_BARE, settled->fingerprint);
     if ((rc = agent_recall_analysis (a, s, &analysis)) < 0)
         return rc;
     if (spool_knows (a->spool, s->path, s->fingerprint)) {

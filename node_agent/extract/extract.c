@@ -105,6 +105,37 @@ static int source_open (struct source *src)
     return open_results (src, "mindstudio_profiler_output");
 }
 
+static void stir (uint64_t *sum, uint64_t word)
+{
+    *sum = (*sum ^ word) * UINT64_C (0x9e3779b97f4a7c15);
+    *sum ^= *sum >> 32;
+}
+
+/* Whether it can be read counts, whoever may write it.  A file that takes the
+ * place of another changes the ctime of its directory, whatever dates are put
+ * back; its own does not count, since links of the spool change it.
+ */
+static void add_entry (struct extract_look *look, const char *name,
+                       const struct stat *st)
+{
+    int64_t mtime = st->st_mtim.tv_sec * INT64_C (1000000000) +
+                    st->st_mtim.tv_nsec;
+    uint64_t sum = 0;
+
+    if (mtime > look->newest_ns)
+        look->newest_ns = mtime;
+    for (const char *c = name; *c; c++)
+        stir (&sum, (unsigned char)*c);
+    stir (&sum, S_ISREG (st->st_mode) ? (uint64_t)st->st_size : 0);
+    stir (&sum, (uint64_t)mtime);
+    if (S_ISDIR (st->st_mode))
+        stir (&sum, (uint64_t)st->st_ctim.tv_sec * UINT64_C (1000000000) +
+                        (uint64_t)st->st_ctim.tv_nsec);
+    stir (&sum, st->st_mode & (S_IFMT | S_IRUSR | S_IRGRP | S_IROTH));
+    stir (&sum, (uint64_t)st->st_uid << 32 | st->st_gid);
+    look->tree_sum += sum;              // in whatever order they come
+}
+
 /* At the top what is found is noted. */
 static void add_tree (struct source *src, int dirfd, unsigned depth,
                       struct extract_look *look)
@@ -121,15 +152,12 @@ static void add_tree (struct source *src, int dirfd, unsigned depth,
     }
     while ((e = fileio_next_entry (dir, &rc))) {
         uint64_t before = look->tree_bytes;
-        int64_t mtime;
 
         if (fstatat (dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
             source_hindered (src, -errno);
             continue;
         }
-        mtime = st.st_mtim.tv_sec * INT64_C (1000000000) + st.st_mtim.tv_nsec;
-        if (mtime > look->newest_ns)
-            look->newest_ns = mtime;
+        add_entry (look, e->d_name, &st);
         if (S_ISDIR (st.st_mode) && depth > 0) {
             int fd = fileio_open_dir_at (dirfd, e->d_name, NULL);
 
@@ -161,15 +189,13 @@ static void measure (struct source *src, struct extract_look *look)
         }
         look->tree_files = 1;
         look->tree_bytes = (uint64_t)st.st_size;
-        look->newest_ns = st.st_mtim.tv_sec * INT64_C (1000000000) +
-                          st.st_mtim.tv_nsec;
+        add_entry (look, "", &st);
         return;
     }
     fd = fileio_open_dir_at (src->dir, ".", NULL);
     source_hindered (src, fd);
     if (fstat (src->dir, &st) == 0)
-        look->newest_ns = st.st_mtim.tv_sec * INT64_C (1000000000) +
-                          st.st_mtim.tv_nsec;
+        add_entry (look, "", &st);
     if (fd >= 0)
         add_tree (src, fd, TREE_DEPTH_MAX, look);
     look->done_marker = src->out >= 0 &&

@@ -18,6 +18,7 @@ struct extract_look {
     uint64_t work_bytes;        // what reading the rows will read, about
     uint64_t tree_bytes;        // of all files
     uint64_t tree_files;
+    uint64_t tree_sum;          // of names, sizes, dates and permissions
     int64_t newest_ns;          // the latest mtime in the tree
     bool done_marker;           // analyse.done is there
 };
@@ -37,7 +38,7 @@ int extract_look (const char *path, struct capture *c,
 int extract_glance (const char *path, struct capture *c,
                     struct extract_look *look, struct err *err);
 
-/* Only sizes and dates: tree_*, newest_ns and done_marker.  A capture that
+/* Only what stat(2) says: tree_*, newest_ns and done_marker.  A capture that
  * cannot be opened gives zeros.  Negative if they are not to be trusted, since
  * something could not be looked at that may be another time (fileio_trouble).
  */

@@ -15,6 +15,11 @@
 #define FINGERPRINT_MAX (WATCH_FINGERPRINT_MAX + 32)    // "=SUM+N" behind it
 #define SAME_DATE_NS 1000       // less than a tick; more than versions of one
 
+// a fingerprint without the sum, "~" and 16 digits: older agents knew none
+#define OLD_FORM(fingerprint) \
+    "substr(" fingerprint ", 1, instr(" fingerprint ", '~') - 1) || " \
+    "substr(" fingerprint ", instr(" fingerprint ", '~') + 17)"
+
 /* The id of a version of a capture (NULL: any) with a state from 'least' to
  * 'most'; 0: none, or the ledger cannot tell.
  */
@@ -24,7 +29,8 @@ static uint64_t find (struct spool *s, const char *path,
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT id FROM capture WHERE key=row_sum(?1) AND path=?1 AND "
-        "(?2 IS NULL OR fingerprint=?2 OR fingerprint GLOB ?2 || '=*') AND "
+        "(?2 IS NULL OR fingerprint=?2 OR fingerprint GLOB ?2 || '=*' OR "
+        "fingerprint GLOB " OLD_FORM ("?2") " || '=*') AND "
         "state BETWEEN ?3 AND ?4 AND "
         CAPTURE_IS_GOOD, NULL);
     uint64_t id = 0;

@@ -46,9 +46,9 @@ static int observe (struct tracked *t, int64_t mono_ns)
     if (t->unmeasured)
         return rc;
     (void)snprintf (fingerprint, sizeof (fingerprint),
-                    "%" PRIu64 "/%" PRIu64 "/%" PRId64 "/%d",
+                    "%" PRIu64 "/%" PRIu64 "/%" PRId64 "/%d~%016" PRIx64,
                     look.tree_files, look.tree_bytes, look.newest_ns,
-                    look.done_marker);
+                    look.done_marker, look.tree_sum);
     if (strcmp (t->fingerprint, fingerprint) == 0)
         return 0;
     memcpy (t->fingerprint, fingerprint, sizeof (fingerprint));

@@ -15,7 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WATCH_FINGERPRINT_MAX 96         // bytes; the longest has 68
+#define WATCH_FINGERPRINT_MAX 96        // bytes; the longest has 87, with what
+#define WATCH_FINGERPRINT_BARE 81       // is put behind it
 
 struct watch;
 

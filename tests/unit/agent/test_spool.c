@@ -196,6 +196,26 @@ static void test_twins (void **state)
     assert_false (spool_knows (f->s, "/epoch1/rank_1", version));
 }
 
+/* A ledger of an older agent knows no sums: its captures are not all sealed
+ * again; but what is sealed now is known by its sum, too.
+ */
+static void test_old_form (void **state)
+{
+    struct fixture *f = *state;
+
+    (void)spool_put (f, "/old", "5/100/7000/0/raw", "1", NULL, false);
+    assert_true (spool_knows (f->s, "/old",
+                              "5/100/7000/0~0123456789abcdef/raw"));
+    assert_false (spool_knows (f->s, "/old",
+                               "5/100/7000/0~0123456789abcdef"));
+    assert_false (spool_knows (f->s, "/old",
+                               "5/101/7000/0~0123456789abcdef/raw"));
+    (void)spool_put (f, "/new", "5/100/7000/0~0123456789abcdef", "1", NULL,
+                     false);
+    assert_true (spool_knows (f->s, "/new", "5/100/7000/0~0123456789abcdef"));
+    assert_false (spool_knows (f->s, "/new", "5/100/7000/0~1123456789abcdef"));
+}
+
 /* Killed while a capture was being sealed: its files go, and it is only seen;
  * it is sealed again.
  */
@@ -508,7 +528,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_survives), TEST (test_durable), TEST (test_linked),
         TEST (test_states), TEST (test_advice), TEST (test_twins),
-        TEST (test_half_sealed),
+        TEST (test_old_form), TEST (test_half_sealed),
         TEST (test_missing), TEST (test_left_behind), TEST (test_vanished),
         TEST (test_vanished_now), TEST (test_lost), TEST (test_lost_raw),
         TEST (test_lost_older),

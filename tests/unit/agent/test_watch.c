@@ -14,11 +14,14 @@
 #include "watch/watch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define QUIET (60 * NS_PER_S)
 #define WALL (INT64_C (1) << 61)        // in 2043, after any date on this disk
@@ -27,7 +30,7 @@ struct fixture {
     char dir[PATH_MAX - 256];
     struct watch *w;
     unsigned settled, unfinished;
-    char last[PATH_MAX];
+    char last[PATH_MAX], fingerprint[WATCH_FINGERPRINT_MAX];
     int64_t hint;
     int rc;                     // what the callback returns
 };
@@ -42,6 +45,7 @@ static int on_settled (void *arg, const struct watch_settled *s,
     f->unfinished += !s->finished;
     f->hint = s->rank_hint;
     (void)snprintf (f->last, sizeof (f->last), "%s", s->path);
+    memcpy (f->fingerprint, s->fingerprint, sizeof (f->fingerprint));
     return f->rc;
 }
 
@@ -151,6 +155,49 @@ static void test_changed (void **state)
     put (f, "a_ascend_pt/ASCEND_PROFILER_OUTPUT/x", "new");
     assert_int_equal (scan_at (f, 2, WALL), 0);
     assert_int_equal (f->settled, 2);
+}
+
+/* A file that is put back has its size and an older date, one that becomes
+ * readable even its date: not to be noticed, they would never be delivered.
+ * The spool's links are no change: all would be sealed again for each.
+ */
+static void test_put_back (void **state)
+{
+    const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+    struct fixture *f = *state;
+    char path[PATH_MAX], link_path[PATH_MAX];
+    struct stat st;
+
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
+    put (f, "a_ascend_pt/x", "0000");
+    put (f, "a_ascend_pt/profiler_info_0.json", "{}");
+    assert_int_equal (scan_at (f, 1, WALL), 0);
+    assert_int_equal (f->settled, 1);
+    (void)snprintf (path, sizeof (path), "%s/a_ascend_pt/x", f->dir);
+    assert_int_equal (utimensat (AT_FDCWD, path, old, 0), 0);
+    assert_int_equal (scan_at (f, 100, WALL), 0);
+    assert_int_equal (f->settled, 2);
+    assert_int_equal (chmod (path, 0644), 0);
+    assert_int_equal (scan_at (f, 200, WALL), 0);
+    assert_int_equal (f->settled, 3);
+    assert_int_equal (watch_newest_ns (f->fingerprint) > 0, 1);
+    (void)snprintf (link_path, sizeof (link_path), "%s/link", f->dir);
+    assert_int_equal (link (path, link_path), 0);
+    assert_int_equal (scan_at (f, 300, WALL), 0);
+    assert_int_equal (unlink (link_path), 0);
+    assert_int_equal (scan_at (f, 400, WALL), 0);
+    assert_int_equal (f->settled, 3);
+    // another file, its date and that of its directory as they were
+    (void)snprintf (link_path, sizeof (link_path), "%s/a_ascend_pt", f->dir);
+    assert_int_equal (stat (link_path, &st), 0);
+    put (f, "a_ascend_pt/x", "1111");
+    assert_int_equal (chmod (path, 0644), 0);
+    assert_int_equal (utimensat (AT_FDCWD, path, old, 0), 0);
+    assert_int_equal (utimensat (AT_FDCWD, link_path,
+                                 (struct timespec[]){ st.st_atim, st.st_mtim },
+                                 0), 0);
+    assert_int_equal (scan_at (f, 500, WALL), 0);
+    assert_int_equal (f->settled, 4);
 }
 
 /* To look at a capture is to walk it.  One that has not changed for 160 s is
@@ -456,6 +503,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_quiet), TEST (test_marker), TEST (test_old),
         TEST (test_changed), TEST (test_look_seldom), TEST (test_since),
+        TEST (test_put_back),
         TEST (test_absent), TEST (test_flush), TEST (test_refused),
         TEST (test_vanished), TEST (test_large), TEST (test_seen),
         TEST (test_foreign), TEST (test_no_descriptors), TEST (test_gone),
