@@ -15,6 +15,12 @@
 #define AGE_SHARE 16
 #define AGAIN_MAX_NS (30 * NS_PER_S)
 
+// a version that follows another within so many times the pause after that one
+// doubles the pause, up to
+#define HASTE_SHARE 4
+#define HASTE_MAX 16
+#define PAUSE_MAX_NS (3600 * NS_PER_S)
+
 struct tracked *tracked_new (const char *path)
 {
     struct tracked *t = calloc (1, sizeof (*t));
@@ -56,6 +62,7 @@ static int observe (struct tracked *t, int64_t mono_ns)
     t->newest_ns = look.newest_ns;
     t->done_marker = look.done_marker;
     t->handed = false;
+    t->fresh = true;
     return 0;
 }
 
@@ -119,6 +126,14 @@ bool tracked_is_due (const struct tracked *t, int64_t mono_ns)
     return tracked_waits (t) || mono_ns - t->looked_mono_ns >= again_ns;
 }
 
+/* How long the version that was handed on last is to be the latest one. */
+static int64_t pause_ns (const struct tracked *t, int64_t quiet_ns)
+{
+    if (quiet_ns > PAUSE_MAX_NS >> t->haste)
+        return quiet_ns > PAUSE_MAX_NS ? quiet_ns : PAUSE_MAX_NS;
+    return quiet_ns << t->haste;
+}
+
 bool tracked_has_settled (const struct tracked *t, int64_t quiet_ns,
                           int64_t mono_ns, int64_t wall_ns)
 {
@@ -126,10 +141,32 @@ bool tracked_has_settled (const struct tracked *t, int64_t quiet_ns,
     bool quiet = mono_ns - t->changed_mono_ns >= quiet_ns ||
                  wall_ns - t->newest_ns >= quiet_ns;
 
-    return quiet || t->done_marker;
+    if (t->done_marker && (!t->marker_handed || !t->fresh))
+        return true;            // what changes later has to be waited for
+    return quiet && (!t->fresh || t->haste == 0 ||
+                     mono_ns - t->handed_mono_ns >= pause_ns (t, quiet_ns));
 }
 
-int tracked_hand_on (struct tracked *t, bool finished, watch_fn *fn, void *arg,
+/* A version has been handed on. */
+static void count_version (struct tracked *t, int64_t quiet_ns,
+                           int64_t mono_ns)
+{
+    bool soon = t->nhanded > 0 &&
+                (mono_ns - t->handed_mono_ns) / HASTE_SHARE <
+                    pause_ns (t, quiet_ns);
+
+    if (!soon)
+        t->haste = 0;
+    else if (t->haste < HASTE_MAX)
+        t->haste++;
+    t->nhanded++;
+    t->handed_mono_ns = mono_ns;
+    t->marker_handed = t->marker_handed || t->done_marker;
+    t->fresh = false;
+}
+
+int tracked_hand_on (struct tracked *t, bool finished, int64_t quiet_ns,
+                     int64_t mono_ns, watch_fn *fn, void *arg,
                      struct err *err)
 {
     struct watch_settled s = { .path = t->path, .rank_hint = t->rank_hint,
@@ -138,7 +175,10 @@ int tracked_hand_on (struct tracked *t, bool finished, watch_fn *fn, void *arg,
 
     memcpy (s.fingerprint, t->fingerprint, sizeof (s.fingerprint));
     t->ripe = true;
-    if ((rc = fn (arg, &s, err)) == 0)
-        t->handed = true;
-    return rc;
+    if ((rc = fn (arg, &s, err)) < 0)
+        return rc;
+    t->handed = true;
+    if (t->fresh)
+        count_version (t, quiet_ns, mono_ns);
+    return 0;
 }

@@ -17,6 +17,11 @@ struct tracked {
     bool done_marker;
     bool unmeasured;            // it could not be looked at the last time
     bool handed;                // this fingerprint has been handed on
+    bool fresh;                 // never yet, not even before watch_again
+    bool marker_handed;         // a version with the marker was
+    size_t nhanded;             // versions that were
+    int64_t handed_mono_ns;     // the latest
+    unsigned haste;             // of them have come soon, one after the other
     bool foreign;               // another job's: never handed on
     bool ripe;                  // its profiler was done with it, or it settled
     struct tracked *next;       // of those that are gone
@@ -41,12 +46,16 @@ bool tracked_is_ready (const struct tracked *t);
  */
 bool tracked_is_due (const struct tracked *t, int64_t mono_ns);
 
-/* Whether this version of it is complete, as far as one can tell. */
+/* Whether this version of it is complete, as far as one can tell, and may be
+ * handed on by now: one that soon follows another waits the longer, the more
+ * have done so.
+ */
 bool tracked_has_settled (const struct tracked *t, int64_t quiet_ns,
                           int64_t mono_ns, int64_t wall_ns);
 
 /* Give it to 'fn', and return what that says. */
-int tracked_hand_on (struct tracked *t, bool finished, watch_fn *fn, void *arg,
+int tracked_hand_on (struct tracked *t, bool finished, int64_t quiet_ns,
+                     int64_t mono_ns, watch_fn *fn, void *arg,
                      struct err *err);
 
 #endif

@@ -350,7 +350,7 @@ int watch_hand_on (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
 
         if (tracked_is_ready (t) &&
             tracked_has_settled (t, quiet_ns, mono_ns, wall_ns))
-            rc = tracked_hand_on (t, true, fn, arg, err);
+            rc = tracked_hand_on (t, true, quiet_ns, mono_ns, fn, arg, err);
     }
     return rc;
 }
@@ -360,8 +360,11 @@ int watch_flush (struct watch *w, watch_fn *fn, void *arg, struct err *err)
     int rc = 0;
 
     for (size_t i = 0; i < w->nitems && rc == 0; i++) {
-        if (tracked_is_ready (w->items[i]))
-            rc = tracked_hand_on (w->items[i], false, fn, arg, err);
+        struct tracked *t = w->items[i];
+
+        if (tracked_is_ready (t))
+            rc = tracked_hand_on (t, false, 0, t->looked_mono_ns, fn, arg,
+                                  err);
     }
     return rc;
 }

@@ -4,7 +4,10 @@
  * finder; a capture is handed on once it is settled: its analyse.done is there,
  * or nothing in it has changed for the quiet period (doc/formats.md,
  * "Finished").  One that changes afterwards (it was analysed again) is handed
- * on again.  Time is the caller's, so that tests need not wait for it.
+ * on again; then the marker, which is there already, says nothing, and versions
+ * that soon follow each other wait longer and longer: a file that grows and
+ * grows is not stored again for each line.  Time is the caller's, so that tests
+ * need not wait for it.
  */
 #ifndef ROLLCALL_WATCH_WATCH_H
 #define ROLLCALL_WATCH_WATCH_H

@@ -131,6 +131,56 @@ static void test_marker (void **state)
     assert_int_equal (f->settled, 1);
 }
 
+/* The marker stays beside a log that goes on growing: a version for each line
+ * would fill the aggregator's disk.
+ */
+static void test_grows (void **state)
+{
+    struct fixture *f = *state;
+    unsigned settled;
+
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
+    put (f, "a_ascend_pt/profiler_info_0.json", "{}");
+    assert_int_equal (scan_at (f, 0, 0), 0);
+    assert_int_equal (scan_at (f, 60, 0), 0);
+    assert_int_equal (f->settled, 1);
+    // its analysis is read at once
+    put (f, "a_ascend_pt/ASCEND_PROFILER_OUTPUT/analyse.done", "");
+    assert_int_equal (scan_at (f, 70, 0), 0);
+    assert_int_equal (f->settled, 2);
+    put (f, "a_ascend_pt/log", "1");
+    assert_int_equal (scan_at (f, 72, 0), 0);
+    assert_int_equal (scan_at (f, 131, 0), 0);
+    assert_int_equal (f->settled, 2);
+    // not before a pause of twice the quiet period has passed
+    assert_int_equal (scan_at (f, 132, 0), 0);
+    assert_int_equal (scan_at (f, 189, 0), 0);
+    assert_int_equal (f->settled, 2);
+    assert_int_equal (scan_at (f, 190, 0), 0);
+    assert_int_equal (f->settled, 3);
+    // for want of room, say: the same version does not wait
+    watch_again (f->w, NULL);
+    assert_int_equal (scan_at (f, 191, 0), 0);
+    assert_int_equal (f->settled, 4);
+    // a line each 61 s, for a day
+    settled = f->settled;
+    for (int64_t at = 200; at < 86600; at += 61) {
+        put (f, "a_ascend_pt/log", at % 2 ? "1" : "22");
+        assert_int_equal (scan_at (f, at, 0), 0);
+        assert_int_equal (scan_at (f, at + 60, 0), 0);
+    }
+    assert_in_range (f->settled - settled, 24, 32);
+    // and then nothing for long: as in the beginning
+    assert_int_equal (scan_at (f, 200000, 0), 0);
+    settled = f->settled;
+    for (int64_t at = 300000; at < 300200; at += 100) {
+        put (f, "a_ascend_pt/log", at % 200 ? "333" : "4444");
+        assert_int_equal (scan_at (f, at, 0), 0);
+        assert_int_equal (scan_at (f, at + 60, 0), 0);
+        assert_int_equal (f->settled, ++settled);
+    }
+}
+
 /* A capture that has been quiet for long when it is first seen need not be
  * watched: its dates say so.
  */
@@ -175,17 +225,17 @@ static void test_put_back (void **state)
     assert_int_equal (f->settled, 1);
     (void)snprintf (path, sizeof (path), "%s/a_ascend_pt/x", f->dir);
     assert_int_equal (utimensat (AT_FDCWD, path, old, 0), 0);
-    assert_int_equal (scan_at (f, 100, WALL), 0);
+    assert_int_equal (scan_at (f, 1000, WALL), 0);
     assert_int_equal (f->settled, 2);
     assert_int_equal (chmod (path, 0644), 0);
-    assert_int_equal (scan_at (f, 200, WALL), 0);
+    assert_int_equal (scan_at (f, 2000, WALL), 0);
     assert_int_equal (f->settled, 3);
     assert_int_equal (watch_newest_ns (f->fingerprint) > 0, 1);
     (void)snprintf (link_path, sizeof (link_path), "%s/link", f->dir);
     assert_int_equal (link (path, link_path), 0);
-    assert_int_equal (scan_at (f, 300, WALL), 0);
+    assert_int_equal (scan_at (f, 3000, WALL), 0);
     assert_int_equal (unlink (link_path), 0);
-    assert_int_equal (scan_at (f, 400, WALL), 0);
+    assert_int_equal (scan_at (f, 4000, WALL), 0);
     assert_int_equal (f->settled, 3);
     // another file, its date and that of its directory as they were
     (void)snprintf (link_path, sizeof (link_path), "%s/a_ascend_pt", f->dir);
@@ -196,7 +246,7 @@ static void test_put_back (void **state)
     assert_int_equal (utimensat (AT_FDCWD, link_path,
                                  (struct timespec[]){ st.st_atim, st.st_mtim },
                                  0), 0);
-    assert_int_equal (scan_at (f, 500, WALL), 0);
+    assert_int_equal (scan_at (f, 5000, WALL), 0);
     assert_int_equal (f->settled, 4);
 }
 
@@ -503,7 +553,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_quiet), TEST (test_marker), TEST (test_old),
         TEST (test_changed), TEST (test_look_seldom), TEST (test_since),
-        TEST (test_put_back),
+        TEST (test_put_back), TEST (test_grows),
         TEST (test_absent), TEST (test_flush), TEST (test_refused),
         TEST (test_vanished), TEST (test_large), TEST (test_seen),
         TEST (test_foreign), TEST (test_no_descriptors), TEST (test_gone),
