@@ -68,8 +68,8 @@ static const char *capture_around (const struct analysis *a, const char *dir)
     while (fd >= 0 && !found && fstat (fd, &st) == 0 &&
            (st.st_ino != below.st_ino || st.st_dev != below.st_dev)) {
         for (size_t i = 0; i < a->found.n && !found; i++) {
-            if (a->found.items[i].ino == st.st_ino &&
-                a->found.items[i].dev == st.st_dev)
+            if (a->found.items[i].id.ino == st.st_ino &&
+                a->found.items[i].id.dev == st.st_dev)
                 found = a->found.items[i].path;
         }
         below = st;                             // "/.." is "/"

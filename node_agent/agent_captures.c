@@ -132,33 +132,41 @@ static void on_again (void *arg, const char *path, const char *why)
     watch_again (a->watch, *path ? path : NULL);
 }
 
-static void on_vanished (void *arg, const char *path)
+static void on_gone (void *arg, const char *path)
 {
     struct agent *a = arg;
 
-    agent_note (a, LOG_LEVEL_WARN, "vanished", "host %s: %.600s vanished "
-                "before it was read", a->host, path);
+    watch_miss (a->watch, path, NULL, clock_mono_ns ());
 }
 
-void agent_lose_capture (struct agent *a, const char *path)
+static void take_gone (struct agent *a, const struct watch_gone *gone)
 {
     struct err err = { "" };
-    int rc = spool_vanished (a->spool, path, &err);
+    int rc = gone->moved ? spool_moved (a->spool, gone->path, &err)
+                         : spool_vanished (a->spool, gone->path, &err);
 
     if (rc > 0)
-        on_vanished (a, path);
+        agent_note (a, LOG_LEVEL_WARN, "vanished", "host %s: %.600s vanished "
+                    "before it was read", a->host, gone->path);
     else if (rc < 0)            // the next start will find it
         log_text (LOG_LEVEL_ERROR, "ledger", "%s", err.text);
-    agent_forget_unsealed (a, path);
+    agent_forget_unsealed (a, gone->path);
 }
 
+/* At half of the deadline there is no time left to look for them. */
 void agent_lose_gone (struct agent *a)
 {
-    char *path;
+    int64_t searched_ns = a->flushed ? INT64_MAX : a->searched_ns, missing_ns;
+    struct watch_gone gone;
 
-    while ((path = watch_next_gone (a->watch))) {
-        agent_lose_capture (a, path);
-        free (path);
+    while (watch_next_gone (a->watch, searched_ns, &gone)) {
+        take_gone (a, &gone);
+        free (gone.path);
+    }
+    if ((missing_ns = watch_missing_ns (a->watch)) > a->moved_ns) {
+        a->moved_ns = missing_ns;
+        a->searched = false;
+        (void)loop_add_timer (a->loop, 0, agent_search, a);
     }
 }
 
@@ -170,7 +178,7 @@ int agent_recall_captures (struct agent *a, struct err *err)
         agent_note (a, LOG_LEVEL_ERROR, "ledger-damaged", "%s", why);
     spool_on_again (a->spool, on_again, a);
     agent_recall_losses (a);
-    return spool_find_vanished (a->spool, on_vanished, a, err);
+    return spool_find_gone (a->spool, on_gone, a, err);
 }
 
 /* ---- life ---- */

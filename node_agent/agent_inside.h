@@ -82,6 +82,7 @@ struct agent {
     int64_t began_ns, ended_ns;         // all COMMANDs had; 0: not yet
     unsigned scans_after_end;
     int64_t search_began_ns;    // of the large directories, the latest one
+    int64_t searched_ns;        // when the latest began that has ended
     int64_t moved_ns;           // when a capture was not where it had been
     bool searched;              // one that began after both, and after the end
                                 // of COMMANDs, has ended
@@ -179,10 +180,9 @@ void agent_close_captures (struct agent *a);    // waits for the thread
  */
 int agent_recall_captures (struct agent *a, struct err *err);
 
-/* A capture is not there any more, and was not read: note it as vanished.  The
- * second: all that the watch says so of.
+/* Captures are not where they were, and were not read: have them looked for;
+ * those that are nowhere have vanished.
  */
-void agent_lose_capture (struct agent *a, const char *path);
 void agent_lose_gone (struct agent *a);
 
 /* Say how many captures are not released that a former life has delivered, of

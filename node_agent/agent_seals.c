@@ -24,6 +24,7 @@
 
 struct unsealed {               // a capture that is to be sealed again
     char *path;
+    struct find_id id;
     struct err why;
     bool again;                 // it has been tried more than once
     struct unsealed *next;
@@ -54,16 +55,13 @@ static void forget_unsealed (struct unsealed **at)
 static void seal_again (void *arg)
 {
     struct agent *a = arg;
-    struct unsealed *next;
 
     a->sealing_again = false;
-    for (struct unsealed *u = a->unsealed; u; u = next) {
-        next = u->next;
+    for (struct unsealed *u = a->unsealed; u; u = u->next) {
         u->again = true;
+        watch_again (a->watch, u->path);
         if (access (u->path, F_OK) < 0 && errno == ENOENT)
-            agent_lose_capture (a, u->path);    // and 'u' with it
-        else
-            watch_again (a->watch, u->path);
+            watch_miss (a->watch, u->path, &u->id, clock_mono_ns ());
     }
     agent_check_done (a);
 }
@@ -94,6 +92,7 @@ static void keep_unsealed (struct agent *a, const struct sealed *s)
         u->why = s->err;
     } else if ((u = calloc (1, sizeof (*u))) &&
                (u->path = strdup (s->what.path))) {
+        u->id = s->what.id;
         u->why = s->err;
         *at = u;
         (void)snprintf (note, sizeof (note), "host %s: %.300s could not be "
@@ -304,8 +303,9 @@ static void take_moved (struct agent *a, const struct sealed *s)
     forget_unsealed (unsealed_at (a, s->what.path));
     agent_hold_analysis (a, s->what.path);
     watch_again (a->watch, s->what.path);
-    if (access (s->what.path, F_OK) < 0 && errno == ENOENT)
-        agent_lose_capture (a, s->what.path);   // a scan may have been before
+    if (access (s->what.path, F_OK) < 0 && errno == ENOENT)     // a scan may
+        watch_miss (a->watch, s->what.path, &s->what.id,        // have been
+                    a->sealed_ns);                              // before
     a->searched = false;
     a->moved_ns = a->sealed_ns;
     (void)loop_add_timer (a->loop, 0, agent_search, a);

@@ -183,6 +183,7 @@ void agent_on_searched (void *arg, struct finder_result *results, size_t n)
     if (rc < 0)
         log_failure (a, "watch-failed", &err);
     a->searched = a->searched || last;
+    a->searched_ns = a->search_began_ns;
     a->looked = true;
     agent_scan (a);
     if (ending && !a->searched)

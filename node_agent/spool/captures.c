@@ -138,40 +138,39 @@ int spool_vanished (struct spool *s, const char *path, struct err *err)
     return rc < 0 ? rc : 1;
 }
 
-int spool_find_vanished (struct spool *s,
-                         void (*fn) (void *arg, const char *capture_path),
-                         void *arg, struct err *err)
+int spool_moved (struct spool *s, const char *path, struct err *err)
 {
-    sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT id, path FROM capture WHERE state<3 AND state=1 AND id>?1 AND "
-        CAPTURE_IS_GOOD " ORDER BY id LIMIT 1", err);
-    int rc = st ? spool_ledger_begin (s, err) : ledger_error (s, NULL);
-    uint64_t id = 0;
-    int code;
+    uint64_t id = find (s, path, "", SPOOL_SEEN, SPOOL_SEEN);
+    int rc = id > 0 ? spool_ledger_begin (s, err) : 0;
 
-    while (rc == 0) {
-        char path[PATH_MAX];
-
-        (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
-        if ((code = sqlite3_step (st)) != SQLITE_ROW) {
-            rc = code == SQLITE_DONE ? 0 : ledger_error (s, err);
-            break;
-        }
-        id = (uint64_t)sqlite3_column_int64 (st, 0);
-        (void)snprintf (path, sizeof (path), "%s",
-                        (const char *)sqlite3_column_text (st, 1));
-        (void)sqlite3_reset (st);
-        if (access (path, F_OK) == 0 || errno != ENOENT)
-            continue;
-        if ((rc = vanish (s, id, path, err)) == 0)
-            fn (arg, path);
-    }
-    spool_ledger_end (s, st);
-    if (rc < 0) {
+    if (rc < 0 || id == 0)
+        return rc;
+    if ((rc = update (s, id, "", SPOOL_VANISHED, err)) < 0) {
         spool_ledger_rollback (s);
         return rc;
     }
     return spool_ledger_commit (s, "agent.spool.vanished.commit", err);
+}
+
+int spool_find_gone (struct spool *s,
+                     void (*fn) (void *arg, const char *capture_path),
+                     void *arg, struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT path FROM capture WHERE state<3 AND state=1 AND "
+        CAPTURE_IS_GOOD " ORDER BY id", err);
+    int code;
+
+    if (!st)
+        return ledger_error (s, NULL);
+    while ((code = sqlite3_step (st)) == SQLITE_ROW) {
+        const char *path = (const char *)sqlite3_column_text (st, 0);
+
+        if (path && access (path, F_OK) < 0 && errno == ENOENT)
+            fn (arg, path);
+    }
+    spool_ledger_end (s, st);
+    return code == SQLITE_DONE ? 0 : ledger_error (s, err);
 }
 
 int spool_settle (struct spool *s, const char *path, const char *fingerprint,
@@ -375,7 +374,7 @@ int spool_seal (struct spool *s, uint64_t id, const char *name, int64_t rank,
             rc = item_add (s, id, &items[i], &content, err);
     }
     if (rc == 0)
-        rc = loss_forget (s, id, err);
+        rc = loss_forget (s, id, name, err);
     if (rc == 0 && left_out.n > 0)
         rc = loss_left_out (s, id, left_out.n, left_out.first, err);
     if (rc < 0) {

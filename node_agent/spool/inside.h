@@ -212,7 +212,8 @@ int note_write (struct spool *s, const char *name, const char *text,
 
 /* All of a capture is lost, in words; so many of its raw files or directories
  * are; one more raw file of it is.  No effect on a version behind which another
- * one was sealed.  And nothing of it is, in any version.
+ * one was sealed.  And nothing of it is, in any version, nor where it was when
+ * it vanished, if its name tells.
  */
 int loss_write (struct spool *s, uint64_t capture, const char *text,
                 struct err *err);
@@ -220,7 +221,8 @@ int loss_left_out (struct spool *s, uint64_t capture, uint64_t n,
                    const char *first, struct err *err);
 int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
                   const char *why, struct err *err);
-int loss_forget (struct spool *s, uint64_t capture, struct err *err);
+int loss_forget (struct spool *s, uint64_t capture, const char *name,
+                 struct err *err);
 
 /* A later version of it was sealed, with all that was there then. */
 bool capture_is_superseded (struct spool *s, uint64_t capture);

@@ -7,6 +7,8 @@
  */
 #include "spool/inside.h"
 
+#include "watch/find.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,15 +88,37 @@ int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
     return loss_left_out (s, capture, 1, first, err);
 }
 
-int loss_forget (struct spool *s, uint64_t capture, struct err *err)
+/* What had vanished has come again elsewhere, if a profiler has named it: that
+ * has host, process and time in it.
+ */
+static int forget_vanished (struct spool *s, const char *name, struct err *err)
+{
+    sqlite3_stmt *st;
+
+    if (find_parse_name (name).made_ns == 0)
+        return 0;
+    st = spool_ledger_prepare (s,
+        "DELETE FROM note WHERE name IN (SELECT note.name FROM note JOIN "
+        "capture c ON c.id=CAST(substr(note.name, 6) AS INTEGER) WHERE "
+        NOTE_OF_LOSS " AND c.state=9 AND "
+        "substr(c.path, -length(?1) - 1)='/' || ?1)", err);
+    db_bind_text (st, 1, name);
+    return ledger_run (s, st, err);
+}
+
+int loss_forget (struct spool *s, uint64_t capture, const char *name,
+                 struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "DELETE FROM note WHERE name IN (SELECT '" LOST "' || o.id FROM "
         "capture c JOIN capture o ON o.key=c.key AND o.path=c.path WHERE "
         "c.id=?1)", err);
 
+    int rc;
+
     (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
-    return ledger_run (s, st, err);
+    rc = ledger_run (s, st, err);
+    return rc < 0 ? rc : forget_vanished (s, name, err);
 }
 
 int spool_each_lost (struct spool *s, spool_lost_fn *fn, void *arg,

@@ -95,18 +95,21 @@ void spool_on_again (struct spool *s, spool_again_fn *fn, void *arg);
 int spool_seen (struct spool *s, const char *const *paths, size_t n,
                 struct err *err);
 
-/* Captures that were seen and are not there any more become vanished, each
- * with a call of 'fn'.  To be called once, at the start.
+/* Captures that were seen and are not there any more, each with a call of 'fn'.
+ * Where they are has to be found out: then spool_vanished or spool_moved.
  */
-int spool_find_vanished (struct spool *s,
-                         void (*fn) (void *arg, const char *capture_path),
-                         void *arg, struct err *err);
+int spool_find_gone (struct spool *s,
+                     void (*fn) (void *arg, const char *capture_path),
+                     void *arg, struct err *err);
 
 /* This capture is not there any more: 1, it was only seen, and is vanished now;
  * 0, it was read, or is being read; or negative.
  */
 int spool_vanished (struct spool *s, const char *capture_path,
                     struct err *err);
+
+/* It is not there any more, and is known by another path. */
+int spool_moved (struct spool *s, const char *capture_path, struct err *err);
 
 /* Whether this version of a capture has been sealed before. */
 bool spool_knows (struct spool *s, const char *capture_path,

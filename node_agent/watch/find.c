@@ -16,6 +16,7 @@
 #include <time.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -251,19 +252,37 @@ static int cannot_read (struct found_list *list, const char *path, int errnum)
                         strerror (errnum));
 }
 
+static int identify (const char *path, int fd, struct find_id *id)
+{
+    struct statx x;
+
+    if ((fd < 0 ? statx (AT_FDCWD, path, AT_SYMLINK_NOFOLLOW,
+                         STATX_INO | STATX_BTIME, &x)
+                : statx (fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME,
+                         &x)) < 0)
+        return -errno;
+    id->dev = makedev (x.stx_dev_major, x.stx_dev_minor);
+    id->ino = x.stx_ino;
+    id->born_ns = x.stx_mask & STATX_BTIME
+                      ? x.stx_btime.tv_sec * NS_PER_S + x.stx_btime.tv_nsec
+                      : 0;
+    return 0;
+}
+
 /* 'fd' is -1 for a directory that cannot be opened: reading it will say so. */
 static int add_found (struct found_list *list, const char *path, int fd)
 {
     struct found *items, *f;
+    struct find_id id;
     const char *slash;
-    struct stat st;
+    int rc;
 
     if (list->n == FIND_CAPTURES_MAX)
         return -E2BIG;
-    if ((fd < 0 ? lstat (path, &st) : fstat (fd, &st)) < 0)
-        return errno == ENOENT ? 0 : -errno;    // it was just removed
+    if ((rc = identify (path, fd, &id)) < 0)
+        return rc == -ENOENT ? 0 : rc;          // it was just removed
     for (size_t i = 0; i < list->nearlier; i++) {   // overlapping roots
-        if (list->items[i].dev == st.st_dev && list->items[i].ino == st.st_ino)
+        if (list->items[i].id.dev == id.dev && list->items[i].id.ino == id.ino)
             return 0;
     }
     if (!(items = realloc (list->items, (list->n + 1) * sizeof (*items))))
@@ -274,8 +293,7 @@ static int add_found (struct found_list *list, const char *path, int fd)
         return -ENOMEM;
     slash = strrchr (f->path, '/');
     f->name = slash ? slash + 1 : f->path;
-    f->dev = st.st_dev;
-    f->ino = st.st_ino;
+    f->id = id;
     list->n++;
     return 0;
 }

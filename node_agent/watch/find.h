@@ -20,11 +20,17 @@
 #define FIND_DEPTH_MAX 16               // directories below the root
 #define FIND_CAPTURES_MAX (1u << 20)
 
+/* A directory or file, wherever it is moved.  Inodes are used again. */
+struct find_id {
+    dev_t dev;
+    ino_t ino;                          // 0: nothing is known
+    int64_t born_ns;                    // 0: its file system does not tell
+};
+
 struct found {
     char *path;
     const char *name;                   // its last component, within 'path'
-    dev_t dev;
-    ino_t ino;
+    struct find_id id;
 };
 
 struct found_list {

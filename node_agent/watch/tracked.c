@@ -39,6 +39,29 @@ void tracked_free (struct tracked *t)
     free (t);
 }
 
+static const char *name_of (const struct tracked *t)
+{
+    const char *slash = strrchr (t->path, '/');
+
+    return slash ? slash + 1 : t->path;
+}
+
+/* Where inodes do not tell, names do: a profiler's have host, process and time
+ * in them.
+ */
+bool tracked_are_one (const struct tracked *a, const struct tracked *b)
+{
+    bool known = a->id.ino > 0 && b->id.ino > 0;
+
+    if (known && (a->id.ino != b->id.ino || a->id.dev != b->id.dev ||
+                  a->id.born_ns != b->id.born_ns))
+        return false;
+    if (known && a->id.born_ns > 0)
+        return true;
+    return strcmp (name_of (a), name_of (b)) == 0 &&
+           (known || find_parse_name (name_of (a)).made_ns > 0);
+}
+
 /* ---- looking at it ---- */
 
 static int observe (struct tracked *t, int64_t mono_ns)
@@ -169,7 +192,8 @@ int tracked_hand_on (struct tracked *t, bool finished, int64_t quiet_ns,
                      int64_t mono_ns, watch_fn *fn, void *arg,
                      struct err *err)
 {
-    struct watch_settled s = { .path = t->path, .rank_hint = t->rank_hint,
+    struct watch_settled s = { .path = t->path, .id = t->id,
+                               .rank_hint = t->rank_hint,
                                .finished = finished };
     int rc;
 

@@ -9,6 +9,7 @@
 
 struct tracked {
     const char *path;           // malloced
+    struct find_id id;          // of what is there
     int64_t rank_hint;
     char fingerprint[WATCH_FINGERPRINT_MAX];
     int64_t changed_mono_ns;    // when the fingerprint was first seen
@@ -25,10 +26,14 @@ struct tracked {
     bool foreign;               // another job's: never handed on
     bool ripe;                  // its profiler was done with it, or it settled
     struct tracked *next;       // of those that are gone
+    int64_t gone_mono_ns;       // since when one is
 };
 
 struct tracked *tracked_new (const char *path);         // NULL: no memory
 void tracked_free (struct tracked *t);
+
+/* Whether two paths are, or were, those of one capture. */
+bool tracked_are_one (const struct tracked *a, const struct tracked *b);
 
 /* Look at one that may be new; its clock starts again if it has changed.
  * Negative if it could not be looked at for want of something.

@@ -23,7 +23,7 @@ struct watch {
     struct tracked **items;     // in the order in which they were found
     size_t nitems, next_seen;   // those before it have been told
     void *by_path;              // the same, for tsearch(3)
-    struct tracked *gone;       // were not handed on, to be told
+    struct tracked *gone;       // were not handed on, to be told of
     bool look_at_all;
     char **problems;
     size_t nproblems, next_problem;
@@ -50,19 +50,6 @@ static void forget (struct watch *w, struct tracked *t)
     tracked_free (t);
 }
 
-char *watch_next_gone (struct watch *w)
-{
-    struct tracked *t = w->gone;
-    char *path;
-
-    if (!t)
-        return NULL;
-    path = (char *)t->path;
-    w->gone = t->next;
-    free (t);
-    return path;
-}
-
 void watch_destroy (struct watch *w)
 {
     if (!w)
@@ -71,8 +58,10 @@ void watch_destroy (struct watch *w)
         free (w->dirs[i].path);
     for (size_t i = 0; i < w->nitems; i++)
         forget (w, w->items[i]);
-    while (w->gone)
-        free (watch_next_gone (w));
+    for (struct tracked *t = w->gone, *next; t; t = next) {
+        next = t->next;
+        tracked_free (t);
+    }
     for (size_t i = 0; i < w->nproblems; i++)
         free (w->problems[i]);
     free (w->excluded);
@@ -231,6 +220,7 @@ static int take_found (struct watch *w, struct dir *d,
         }
         if (!(t = find (w, path)) && !(t = add (w, path)))
             return err_set (err, ENOMEM, "no memory to watch %s", path);
+        t->id = list->items[i].id;
         if (t->rank_hint < 0)
             t->rank_hint = d->rank_hint;
         if (t->fingerprint[0] || t->foreign)
@@ -289,19 +279,86 @@ void watch_look_at_all (struct watch *w)
     w->look_at_all = true;
 }
 
-/* It is not there any more. */
-static void lose (struct watch *w, struct tracked *t)
-{
-    bool loss = tracked_waits (t) && t->ripe;
+/* ---- gone ---- */
 
-    if (!loss) {
+static void miss (struct watch *w, struct tracked *t, int64_t mono_ns)
+{
+    t->gone_mono_ns = mono_ns;
+    t->next = w->gone;
+    w->gone = t;
+}
+
+/* It is not there any more. */
+static void lose (struct watch *w, struct tracked *t, int64_t mono_ns)
+{
+    if (!tracked_waits (t) || !t->ripe) {
         forget (w, t);
         return;
     }
     (void)tdelete (t, &w->by_path, by_path);
-    t->next = w->gone;
-    w->gone = t;
+    miss (w, t, mono_ns);
 }
+
+void watch_miss (struct watch *w, const char *path, const struct find_id *id,
+                 int64_t mono_ns)
+{
+    struct tracked *t = w->gone;
+
+    while (t && strcmp (t->path, path) != 0)
+        t = t->next;
+    if (t || find (w, path) || !(t = tracked_new (path)))
+        return;                 // without memory the next start will miss it
+    if (id)
+        t->id = *id;
+    miss (w, t, mono_ns);
+}
+
+int64_t watch_missing_ns (const struct watch *w)
+{
+    int64_t latest = 0;
+
+    for (const struct tracked *t = w->gone; t; t = t->next) {
+        if (t->gone_mono_ns > latest)
+            latest = t->gone_mono_ns;
+    }
+    return latest;
+}
+
+/* The one that has been found of what is gone, or NULL. */
+static const struct tracked *found_again (const struct watch *w,
+                                          const struct tracked *gone)
+{
+    for (size_t i = 0; i < w->nitems; i++) {
+        if (tracked_are_one (w->items[i], gone))
+            return w->items[i];
+    }
+    return NULL;
+}
+
+bool watch_next_gone (struct watch *w, int64_t searched_ns,
+                      struct watch_gone *ret)
+{
+    struct tracked **at = &w->gone, *t;
+
+    while ((t = *at)) {
+        const struct tracked *now = found_again (w, t);
+
+        if (!now && t->gone_mono_ns > searched_ns) {
+            at = &t->next;      // it may still be found
+            continue;
+        }
+        *at = t->next;
+        if (!now || strcmp (now->path, t->path) != 0) {
+            *ret = (struct watch_gone){ (char *)t->path, now != NULL };
+            free (t);
+            return true;
+        }
+        tracked_free (t);       // it is back
+    }
+    return false;
+}
+
+/* ---- searches ---- */
 
 /* Look again at what is known; forget what is not there any more. */
 static void look_again (struct watch *w, int64_t mono_ns)
@@ -313,7 +370,7 @@ static void look_again (struct watch *w, int64_t mono_ns)
         struct stat st;
 
         if (lstat (t->path, &st) < 0 && errno == ENOENT) {
-            lose (w, t);
+            lose (w, t, mono_ns);
             continue;
         }
         if (!t->foreign && (w->look_at_all || tracked_is_due (t, mono_ns)))
@@ -375,6 +432,8 @@ size_t watch_unsettled (const struct watch *w)
 
     for (size_t i = 0; i < w->nitems; i++)
         n += tracked_waits (w->items[i]);
+    for (const struct tracked *t = w->gone; t; t = t->next)
+        n++;
     return n;
 }
 

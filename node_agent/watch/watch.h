@@ -31,6 +31,7 @@ int64_t watch_newest_ns (const char *fingerprint);
 /* A capture that is settled (or was given up waiting for). */
 struct watch_settled {
     const char *path;
+    struct find_id id;
     int64_t rank_hint;          // of the directory it was found in, or -1
     bool finished;              // false: taken as it is, see watch_flush
     char fingerprint[WATCH_FINGERPRINT_MAX];    // of this version of it
@@ -97,7 +98,7 @@ int watch_hand_on (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
 /* Hand on what is not settled as it is. */
 int watch_flush (struct watch *w, watch_fn *fn, void *arg, struct err *err);
 
-/* Captures that have been seen and not handed on. */
+/* Captures that have been seen and not handed on, and those that are missed. */
 size_t watch_unsettled (const struct watch *w);
 
 /* Whether one of those has changed since then (monotonic): it is being
@@ -123,11 +124,31 @@ void watch_again (struct watch *w, const char *path);
 const char *watch_next_seen (struct watch *w);
 void watch_see_again (struct watch *w);
 
-/* The path of a capture that is not there any more, each once, of those that
- * waited to be handed on: its profiler was done with it, or it had settled and
- * was refused.  Malloced, the caller's; NULL: no more now.
+/* A capture that is not where it was, each once, of those that waited to be
+ * handed on: its profiler was done with it, or it had settled and was refused.
  */
-char *watch_next_gone (struct watch *w);
+struct watch_gone {
+    char *path;                 // malloced, the caller's
+    bool moved;                 // it has another path now
+};
+
+/* The next one of which it is known what became of it: it was found elsewhere;
+ * or it was not, and a search of the large directories has ended that began at
+ * 'searched_ns' (monotonic), when it was gone already.  False: no more now.
+ */
+bool watch_next_gone (struct watch *w, int64_t searched_ns,
+                      struct watch_gone *ret);
+
+/* When the latest was missed of those that watch_next_gone has not told; 0: it
+ * has told all.
+ */
+int64_t watch_missing_ns (const struct watch *w);
+
+/* This one is gone, too; 'id' NULL: what it was is not known.  Of one that is
+ * watched the next scan will notice.
+ */
+void watch_miss (struct watch *w, const char *path, const struct find_id *id,
+                 int64_t mono_ns);
 
 /* A directory of a problem that was met, in words, each once; NULL: no more. */
 const char *watch_next_problem (struct watch *w);

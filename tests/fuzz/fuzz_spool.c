@@ -239,7 +239,7 @@ static void use (const char *dir)
     if (rc < 0)
         return;
     spool_on_again (s, on_again, &n);
-    (void)spool_find_vanished (s, on_vanished, &n, NULL);
+    (void)spool_find_gone (s, on_vanished, &n, NULL);
     (void)spool_each_said (s, on_said, &n, NULL);
     (void)spool_note (s, "clock", text, sizeof (text));
     (void)spool_knows (s, "/a_pt", "v1");

@@ -26,3 +26,28 @@ load service_helper
     [[ $output != *event=sealed* ]]
     stop_service
 }
+
+# It would be "lost" in this life and in each later one.
+@test "a directory of captures that is renamed is no loss: service and --once" {
+    make --ranks 2
+    mkdir w
+    mv job w/new
+    find w -exec touch {} +
+    service
+    watching --quiet-period 1h w
+    both_seen ()
+    {
+        [ "$(grep -aso '[0-9]_ascend_pt' spool/spool-j/ledger.db-wal |
+            wc -l)" -ge 2 ]
+    }
+    eventually both_seen
+    mv w/new w/finished
+    eventually grep -qas w/finished/ spool/spool-j/ledger.db-wal
+    ends_with 75
+    mv w/finished w/archived        # nobody is there to see it
+    run agent --once w
+    expect_status 0
+    [[ "$output $(cat agent.log)" != *vanished* ]]
+    eventually captures_are 2
+    stop_service
+}

@@ -311,11 +311,39 @@ static void test_vanished (void **state)
     assert_int_equal (spool_seen (f->s, paths, 3, NULL), 0);
     assert_int_equal (spool_seen (f->s, paths, 3, NULL), 0);    // twice
     spool_reopen (f);
-    assert_int_equal (spool_find_vanished (f->s, count_call, &calls, NULL), 0);
+    assert_int_equal (spool_find_gone (f->s, count_call, &calls, NULL), 0);
     assert_int_equal (calls, 1);
+    assert_int_equal (spool_vanished (f->s, paths[0], NULL), 1);
     spool_reopen (f);           // told once
-    assert_int_equal (spool_find_vanished (f->s, count_call, &calls, NULL), 0);
+    assert_int_equal (spool_find_gone (f->s, count_call, &calls, NULL), 0);
     assert_int_equal (calls, 1);
+}
+
+/* What is somewhere else is no loss, nor what comes again there later, if its
+ * name tells that it is the same.
+ */
+static void test_moved (void **state)
+{
+    static const char name[] = "node0_7_20251124100000000_ascend_pt";
+    struct fixture *f = *state;
+    char was[PATH_MAX], now[PATH_MAX];
+    const char *paths[] = { "/no/such", was };
+    unsigned calls = 0;
+
+    (void)snprintf (was, sizeof (was), "/was/%s", name);
+    (void)snprintf (now, sizeof (now), "/now/%s", name);
+    assert_int_equal (spool_seen (f->s, paths, 2, NULL), 0);
+    assert_int_equal (spool_moved (f->s, "/no/such", NULL), 0);
+    assert_int_equal (spool_moved (f->s, "/never/noted", NULL), 0);
+    assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 0);
+    assert_int_equal (spool_find_gone (f->s, count_call, &calls, NULL), 0);
+    assert_int_equal (calls, 1);
+    assert_int_equal (spool_vanished (f->s, was, NULL), 1);
+    assert_int_equal (spool_vanished (f->s, "/was/rank_0", NULL), 1);
+    assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 2);
+    (void)spool_put (f, now, "v1", "1", NULL, false);
+    (void)spool_put (f, "/now/rank_0", "v1", "1", NULL, false);
+    assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 1);
 }
 
 /* Told by name, while it goes on: the same. */
@@ -334,7 +362,7 @@ static void test_vanished_now (void **state)
     assert_int_equal (spool_vanished (f->s, "/never/noted", NULL), 1);
     assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 2);
     spool_reopen (f);
-    assert_int_equal (spool_find_vanished (f->s, count_call, &calls, NULL), 0);
+    assert_int_equal (spool_find_gone (f->s, count_call, &calls, NULL), 0);
     assert_int_equal (calls, 0);
 }
 
@@ -377,11 +405,10 @@ static void test_lost (void **state)
     struct fixture *f = *state;
     const char *gone = "/no/such";
     struct spool_item got;
-    unsigned calls = 0;
 
     lost_is (f, 0, 0, "");
     assert_int_equal (spool_seen (f->s, &gone, 1, NULL), 0);
-    assert_int_equal (spool_find_vanished (f->s, count_call, &calls, NULL), 0);
+    assert_int_equal (spool_vanished (f->s, gone, NULL), 1);
     lost_is (f, 1, 0, "/no/such vanished before it was read");
     (void)spool_put (f, gone, "v1", "1", NULL, false);
     lost_is (f, 0, 0, "");
@@ -528,7 +555,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_survives), TEST (test_durable), TEST (test_linked),
         TEST (test_states), TEST (test_advice), TEST (test_twins),
-        TEST (test_old_form), TEST (test_half_sealed),
+        TEST (test_moved), TEST (test_old_form), TEST (test_half_sealed),
         TEST (test_missing), TEST (test_left_behind), TEST (test_vanished),
         TEST (test_vanished_now), TEST (test_lost), TEST (test_lost_raw),
         TEST (test_lost_older),

@@ -29,7 +29,7 @@ static void use (struct fixture *f)
     struct digest hashes[SPOOL_SEGMENT];
     uint64_t id;
 
-    (void)spool_find_vanished (f->s, on_vanished, NULL, NULL);
+    (void)spool_find_gone (f->s, on_vanished, NULL, NULL);
     (void)spool_each_lost (f->s, NULL, NULL, NULL);
     (void)spool_each_said (f->s, on_said, NULL, NULL);
     (void)spool_keep_said (f->s, 2, "hello", "{}", NULL);
