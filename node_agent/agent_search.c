@@ -58,6 +58,22 @@ static void report_problems (struct agent *a)
                     text);
 }
 
+/* Somebody would look for them in the result. */
+static void report_busy (struct agent *a)
+{
+    const char *path;
+    char newest[256];
+
+    while ((path = watch_next_busy (a->watch, quiet_ns (a), clock_mono_ns (),
+                                    newest))) {
+        if (!agent_is_analysing (a, path))
+            agent_note (a, LOG_LEVEL_WARN, "busy", "host %s: %.400s has been "
+                        "written to for so long (the latest: %.255s) that what "
+                        "it is now is not read yet", a->host, path,
+                        *newest ? newest : "itself");
+    }
+}
+
 /* What goes wrong with every search is said once a minute. */
 static void log_failure (struct agent *a, const char *event,
                          const struct err *err)
@@ -136,6 +152,7 @@ void agent_scan (void *arg)
     agent_lose_gone (a);
     agent_give_way (a);
     report_problems (a);
+    report_busy (a);
     if (a->opt->run_dir && !a->opt->no_roll)
         ship_left (a->ship, sealer_pending (a->sealer) +
                                 watch_unsettled (a->watch));

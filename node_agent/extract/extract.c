@@ -124,6 +124,11 @@ static void add_entry (struct extract_look *look, const char *name,
 
     if (mtime > look->newest_ns)
         look->newest_ns = mtime;
+    if (S_ISREG (st->st_mode) && mtime > look->newest_file_ns) {
+        look->newest_file_ns = mtime;
+        (void)snprintf (look->newest_file, sizeof (look->newest_file), "%s",
+                        name);
+    }
     for (const char *c = name; *c; c++)
         stir (&sum, (unsigned char)*c);
     stir (&sum, S_ISREG (st->st_mode) ? (uint64_t)st->st_size : 0);

@@ -20,6 +20,8 @@ struct extract_look {
     uint64_t tree_files;
     uint64_t tree_sum;          // of names, sizes, dates and permissions
     int64_t newest_ns;          // the latest mtime in the tree
+    int64_t newest_file_ns;     // that of a file
+    char newest_file[256];      // and its name; "": there is none
     bool done_marker;           // analyse.done is there
 };
 

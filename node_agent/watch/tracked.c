@@ -21,6 +21,10 @@
 #define HASTE_MAX 16
 #define PAUSE_MAX_NS (3600 * NS_PER_S)
 
+// one that has changed for so many quiet periods, and that, is named
+#define BUSY_SHARE 5
+#define BUSY_NS (600 * NS_PER_S)
+
 struct tracked *tracked_new (const char *path)
 {
     struct tracked *t = calloc (1, sizeof (*t));
@@ -84,6 +88,8 @@ static int observe (struct tracked *t, int64_t mono_ns)
     t->changed_mono_ns = mono_ns;
     t->newest_ns = look.newest_ns;
     t->done_marker = look.done_marker;
+    if (!t->fresh)
+        t->waits_mono_ns = mono_ns;
     t->handed = false;
     t->fresh = true;
     return 0;
@@ -168,6 +174,16 @@ bool tracked_has_settled (const struct tracked *t, int64_t quiet_ns,
         return true;            // what changes later has to be waited for
     return quiet && (!t->fresh || t->haste == 0 ||
                      mono_ns - t->handed_mono_ns >= pause_ns (t, quiet_ns));
+}
+
+bool tracked_is_busy (const struct tracked *t, int64_t quiet_ns,
+                      int64_t mono_ns)
+{
+    int64_t waited_ns = mono_ns - t->waits_mono_ns;
+
+    return tracked_is_ready (t) && t->fresh && t->ripe &&
+           mono_ns - t->changed_mono_ns < quiet_ns &&
+           waited_ns >= BUSY_NS && waited_ns / BUSY_SHARE >= quiet_ns;
 }
 
 /* A version has been handed on. */

@@ -22,6 +22,8 @@ struct tracked {
     bool marker_handed;         // a version with the marker was
     size_t nhanded;             // versions that were
     int64_t handed_mono_ns;     // the latest
+    int64_t waits_mono_ns;      // since when there is one that was not
+    bool busy_told;             // by watch_next_busy
     unsigned haste;             // of them have come soon, one after the other
     bool foreign;               // another job's: never handed on
     bool ripe;                  // its profiler was done with it, or it settled
@@ -57,6 +59,10 @@ bool tracked_is_due (const struct tracked *t, int64_t mono_ns);
  */
 bool tracked_has_settled (const struct tracked *t, int64_t quiet_ns,
                           int64_t mono_ns, int64_t wall_ns);
+
+/* See watch_next_busy. */
+bool tracked_is_busy (const struct tracked *t, int64_t quiet_ns,
+                      int64_t mono_ns);
 
 /* Give it to 'fn', and return what that says. */
 int tracked_hand_on (struct tracked *t, bool finished, int64_t quiet_ns,

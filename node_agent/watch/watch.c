@@ -2,6 +2,7 @@
 #include "watch/tracked.h"
 
 #include "base/clock.h"
+#include "extract/extract.h"
 
 #include <errno.h>
 #include <search.h>
@@ -447,6 +448,23 @@ bool watch_is_collecting (const struct watch *w, int64_t since_ns)
             return true;
     }
     return false;
+}
+
+const char *watch_next_busy (struct watch *w, int64_t quiet_ns,
+                             int64_t mono_ns, char newest[256])
+{
+    for (size_t i = 0; i < w->nitems; i++) {
+        struct tracked *t = w->items[i];
+        struct extract_look look;
+
+        if (t->busy_told || !tracked_is_busy (t, quiet_ns, mono_ns))
+            continue;
+        t->busy_told = true;
+        (void)extract_measure (t->path, &look);
+        memcpy (newest, look.newest_file, sizeof (look.newest_file));
+        return t->path;
+    }
+    return NULL;
 }
 
 size_t watch_count_below (const struct watch *w, const char *dir)

@@ -150,6 +150,13 @@ int64_t watch_missing_ns (const struct watch *w);
 void watch_miss (struct watch *w, const char *path, const struct find_id *id,
                  int64_t mono_ns);
 
+/* The path of a capture that its profiler was done with, and that has not been
+ * quiet since: for ten minutes, and five quiet periods.  Each once; NULL: no
+ * more now.  'newest' is the name of the file that was written to last.
+ */
+const char *watch_next_busy (struct watch *w, int64_t quiet_ns,
+                             int64_t mono_ns, char newest[256]);
+
 /* A directory of a problem that was met, in words, each once; NULL: no more. */
 const char *watch_next_problem (struct watch *w);
 

@@ -181,6 +181,34 @@ static void test_grows (void **state)
     }
 }
 
+/* Never quiet, it is never read: nobody would know why.  One that is still
+ * being collected is as it should be.
+ */
+static void test_busy (void **state)
+{
+    struct fixture *f = *state;
+    char newest[256] = "";
+    const char *path;
+
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
+    put (f, "a_ascend_pt/profiler_info_0.json", "{}");
+    put (f, "b_ascend_pt/FRAMEWORK/data", "{}");
+    for (int64_t at = 0; at < 600; at += 30) {
+        put (f, "a_ascend_pt/log", at % 60 ? "1" : "22");
+        put (f, "b_ascend_pt/FRAMEWORK/data", at % 60 ? "1" : "22");
+        assert_int_equal (scan_at (f, at, 0), 0);
+        assert_null (watch_next_busy (f->w, QUIET, at * NS_PER_S, newest));
+    }
+    // five quiet periods of three minutes are more
+    assert_null (watch_next_busy (f->w, 3 * QUIET, 600 * NS_PER_S, newest));
+    path = watch_next_busy (f->w, QUIET, 600 * NS_PER_S, newest);
+    assert_non_null (path);
+    assert_non_null (strstr (path, "/a_ascend_pt"));
+    assert_string_equal (newest, "log");
+    assert_null (watch_next_busy (f->w, QUIET, 601 * NS_PER_S, newest));
+    assert_int_equal (f->settled, 0);
+}
+
 /* A capture that has been quiet for long when it is first seen need not be
  * watched: its dates say so.
  */
@@ -625,7 +653,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_quiet), TEST (test_marker), TEST (test_old),
         TEST (test_changed), TEST (test_look_seldom), TEST (test_since),
-        TEST (test_put_back), TEST (test_grows),
+        TEST (test_put_back), TEST (test_grows), TEST (test_busy),
         TEST (test_absent), TEST (test_flush), TEST (test_refused),
         TEST (test_vanished), TEST (test_large), TEST (test_seen),
         TEST (test_foreign), TEST (test_no_descriptors), TEST (test_gone),
