@@ -137,7 +137,8 @@ void agent_scan (void *arg)
     if (rc == 0 && a->ended_ns > 0 && !a->flushed &&
         began - a->ended_ns > a->opt->deadline_ns / 2) {
         // half of the time is left to deliver what will not settle
-        rc = watch_flush (a->watch, agent_on_settled, a, &err);
+        rc = watch_flush (a->watch, quiet_ns (a), began, clock_wall_ns (),
+                          agent_on_settled, a, &err);
         a->flushed = rc == 0;
         if (a->flushed && !a->searched)
             note_unsearched (a);

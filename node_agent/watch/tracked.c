@@ -166,14 +166,18 @@ static int64_t pause_ns (const struct tracked *t, int64_t quiet_ns)
 bool tracked_has_settled (const struct tracked *t, int64_t quiet_ns,
                           int64_t mono_ns, int64_t wall_ns)
 {
-    // quiet by our own watching, or by its dates when first seen so
-    bool quiet = mono_ns - t->changed_mono_ns >= quiet_ns ||
-                 wall_ns - t->newest_ns >= quiet_ns;
-
     if (t->done_marker && (!t->marker_handed || !t->fresh))
         return true;            // what changes later has to be waited for
-    return quiet && (!t->fresh || t->haste == 0 ||
-                     mono_ns - t->handed_mono_ns >= pause_ns (t, quiet_ns));
+    // quiet by our own watching, or by its dates when first seen so
+    return mono_ns - t->changed_mono_ns >= quiet_ns ||
+           wall_ns - t->newest_ns >= quiet_ns;
+}
+
+bool tracked_pauses (const struct tracked *t, int64_t quiet_ns,
+                     int64_t mono_ns)
+{
+    return t->fresh && t->haste > 0 &&
+           mono_ns - t->handed_mono_ns < pause_ns (t, quiet_ns);
 }
 
 bool tracked_is_busy (const struct tracked *t, int64_t quiet_ns,

@@ -53,12 +53,14 @@ bool tracked_is_ready (const struct tracked *t);
  */
 bool tracked_is_due (const struct tracked *t, int64_t mono_ns);
 
-/* Whether this version of it is complete, as far as one can tell, and may be
- * handed on by now: one that soon follows another waits the longer, the more
- * have done so.
+/* Whether this version of it is complete, as far as one can tell; and whether
+ * it is to wait all the same, since it soon follows another: the longer, the
+ * more have done so.
  */
 bool tracked_has_settled (const struct tracked *t, int64_t quiet_ns,
                           int64_t mono_ns, int64_t wall_ns);
+bool tracked_pauses (const struct tracked *t, int64_t quiet_ns,
+                     int64_t mono_ns);
 
 /* See watch_next_busy. */
 bool tracked_is_busy (const struct tracked *t, int64_t quiet_ns,

@@ -26,6 +26,7 @@ struct watch {
     void *by_path;              // the same, for tsearch(3)
     struct tracked *gone;       // were not handed on, to be told of
     bool look_at_all;
+    bool ending;                // no version waits for later ones
     char **problems;
     size_t nproblems, next_problem;
     char *excluded, *included;  // included is below excluded
@@ -277,7 +278,7 @@ int watch_found (struct watch *w, const char *dir,
 
 void watch_look_at_all (struct watch *w)
 {
-    w->look_at_all = true;
+    w->look_at_all = w->ending = true;
 }
 
 /* ---- gone ---- */
@@ -407,13 +408,15 @@ int watch_hand_on (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
         struct tracked *t = w->items[i];
 
         if (tracked_is_ready (t) &&
-            tracked_has_settled (t, quiet_ns, mono_ns, wall_ns))
+            tracked_has_settled (t, quiet_ns, mono_ns, wall_ns) &&
+            (w->ending || !tracked_pauses (t, quiet_ns, mono_ns)))
             rc = tracked_hand_on (t, true, quiet_ns, mono_ns, fn, arg, err);
     }
     return rc;
 }
 
-int watch_flush (struct watch *w, watch_fn *fn, void *arg, struct err *err)
+int watch_flush (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
+                 int64_t wall_ns, watch_fn *fn, void *arg, struct err *err)
 {
     int rc = 0;
 
@@ -421,8 +424,9 @@ int watch_flush (struct watch *w, watch_fn *fn, void *arg, struct err *err)
         struct tracked *t = w->items[i];
 
         if (tracked_is_ready (t))
-            rc = tracked_hand_on (t, false, 0, t->looked_mono_ns, fn, arg,
-                                  err);
+            rc = tracked_hand_on (t, tracked_has_settled (t, quiet_ns, mono_ns,
+                                                          wall_ns),
+                                  quiet_ns, mono_ns, fn, arg, err);
     }
     return rc;
 }

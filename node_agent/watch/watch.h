@@ -86,7 +86,9 @@ int watch_exclude (struct watch *w, const char *dir, const char *but,
 int watch_scan (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
                 int64_t wall_ns, watch_fn *fn, void *arg, struct err *err);
 
-/* The next watch_scan looks at every capture: the job has ended. */
+/* The job has ended: the next watch_scan looks at every capture, and no version
+ * waits any more because it soon follows another.
+ */
 void watch_look_at_all (struct watch *w);
 
 /* Only hand on what is settled by the last search: for what was refused then
@@ -95,8 +97,10 @@ void watch_look_at_all (struct watch *w);
 int watch_hand_on (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
                    int64_t wall_ns, watch_fn *fn, void *arg, struct err *err);
 
-/* Hand on what is not settled as it is. */
-int watch_flush (struct watch *w, watch_fn *fn, void *arg, struct err *err);
+/* Hand on all that waits: what has not settled as it is, and as not finished.
+ */
+int watch_flush (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
+                 int64_t wall_ns, watch_fn *fn, void *arg, struct err *err);
 
 /* Captures that have been seen and not handed on, and those that are missed. */
 size_t watch_unsettled (const struct watch *w);

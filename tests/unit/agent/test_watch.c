@@ -94,6 +94,12 @@ static int scan_at (struct fixture *f, int64_t mono_s, int64_t wall)
                        NULL);
 }
 
+static int flush_at (struct fixture *f, int64_t mono_s)
+{
+    return watch_flush (f->w, QUIET, mono_s * NS_PER_S, 0, on_settled, f,
+                        NULL);
+}
+
 /* Without a marker: not before it has been unchanged for the quiet period. */
 static void test_quiet (void **state)
 {
@@ -179,6 +185,17 @@ static void test_grows (void **state)
         assert_int_equal (scan_at (f, at + 60, 0), 0);
         assert_int_equal (f->settled, ++settled);
     }
+    // the job has ended: nothing comes later
+    for (int64_t at = 300210; at < 300400; at += 70) {
+        put (f, "a_ascend_pt/log", at % 20 ? "55555" : "666666");
+        assert_int_equal (scan_at (f, at, 0), 0);
+        assert_int_equal (scan_at (f, at + 60, 0), 0);
+    }
+    assert_in_range (f->settled - settled, 1, 2);
+    settled = f->settled;
+    watch_look_at_all (f->w);
+    assert_int_equal (scan_at (f, 300411, 0), 0);
+    assert_int_equal (f->settled, settled + 1);
 }
 
 /* Never quiet, it is never read: nobody would know why.  One that is still
@@ -349,9 +366,27 @@ static void test_flush (void **state)
     assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
     put (f, "a_ascend_pt/profiler_info_0.json", "{}");
     assert_int_equal (scan_at (f, 1, 0), 0);
-    assert_int_equal (watch_flush (f->w, on_settled, f, NULL), 0);
+    assert_int_equal (flush_at (f, 1), 0);
     assert_int_equal (f->settled, 1);
     assert_int_equal (f->unfinished, 1);
+}
+
+/* What waits for another reason is as whole as it was: for room, say, or since
+ * it soon follows another version.
+ */
+static void test_flush_settled (void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
+    put (f, "a_ascend_pt/profiler_info_0.json", "{}");
+    f->rc = -EAGAIN;
+    assert_int_equal (scan_at (f, 1, WALL), -EAGAIN);
+    f->rc = 0;
+    f->settled = 0;
+    assert_int_equal (flush_at (f, 62), 0);
+    assert_int_equal (f->settled, 1);
+    assert_int_equal (f->unfinished, 0);
 }
 
 /* A capture that could not be taken now is handed on again. */
@@ -441,7 +476,7 @@ static void test_gone (void **state)
     remove_tree (f, "late_ascend_pt");
     assert_int_equal (scan_at (f, 3, 0), 0);
     gone_is (f, "late_ascend_pt");
-    assert_int_equal (watch_flush (f->w, on_settled, f, NULL), 0);
+    assert_int_equal (flush_at (f, 3), 0);
     assert_int_equal (f->settled, 1);
     remove_tree (f, "read_ascend_pt");
     assert_int_equal (scan_at (f, 4, 0), 0);
@@ -450,7 +485,7 @@ static void test_gone (void **state)
     put (f, "wait_ascend_pt/FRAMEWORK/data", "1");
     f->rc = -EAGAIN;
     assert_int_equal (scan_at (f, 5, 0), 0);
-    assert_int_equal (watch_flush (f->w, on_settled, f, NULL), -EAGAIN);
+    assert_int_equal (flush_at (f, 5), -EAGAIN);
     remove_tree (f, "wait_ascend_pt");
     assert_int_equal (scan_at (f, 6, 0), 0);
     gone_is (f, "wait_ascend_pt");
@@ -574,14 +609,14 @@ static void test_foreign (void **state)
     assert_int_equal (watch_found (f->w, f->dir, &list, 0, &why, 1, NULL), 0);
     put (f, "other_ascend_pt/FRAMEWORK/more", "1");
     assert_int_equal (watch_scan (f->w, 0, 2, 0, on_settled, f, NULL), 0);
-    assert_int_equal (watch_flush (f->w, on_settled, f, NULL), 0);
+    assert_int_equal (flush_at (f, 2), 0);
     assert_int_equal (f->settled, 1);
     assert_non_null (strstr (f->last, "ours_ascend_pt"));
     // after a full disk all are handed on again: all of ours
     watch_again (f->w, NULL);
     assert_int_equal (watch_unsettled (f->w), 1);
     assert_int_equal (watch_scan (f->w, 0, 3, 0, on_settled, f, NULL), 0);
-    assert_int_equal (watch_flush (f->w, on_settled, f, NULL), 0);
+    assert_int_equal (flush_at (f, 3), 0);
     assert_int_equal (f->settled, 2);
     assert_non_null (strstr (f->last, "ours_ascend_pt"));
     // the ledger's list of what has vanished is of our captures
@@ -637,7 +672,7 @@ static void test_no_descriptors (void **state)
     assert_int_equal (watch_found (f->w, f->dir, &list, 0, NULL, 1, NULL), 0);
     find_free (&list);
     assert_int_equal (watch_scan (f->w, 0, 2, WALL, on_settled, f, NULL), 0);
-    assert_int_equal (watch_flush (f->w, on_settled, f, NULL), 0);
+    assert_int_equal (flush_at (f, 2), 0);
     assert_int_equal (setrlimit (RLIMIT_NOFILE, &was), 0);
     assert_int_equal (f->settled, 0);
     assert_int_equal (watch_unsettled (f->w), 1);
@@ -654,7 +689,8 @@ int main (void)
         TEST (test_quiet), TEST (test_marker), TEST (test_old),
         TEST (test_changed), TEST (test_look_seldom), TEST (test_since),
         TEST (test_put_back), TEST (test_grows), TEST (test_busy),
-        TEST (test_absent), TEST (test_flush), TEST (test_refused),
+        TEST (test_absent), TEST (test_flush), TEST (test_flush_settled),
+        TEST (test_refused),
         TEST (test_vanished), TEST (test_large), TEST (test_seen),
         TEST (test_foreign), TEST (test_no_descriptors), TEST (test_gone),
         TEST (test_moved), TEST (test_missed),
