@@ -1,104 +1,8 @@
-/* tests/unit/agent/test_watch.c - when a capture counts as finished
- *
- * Time is given, never waited for.
- */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* tests/unit/agent/test_watch.c - when a capture counts as finished */
+#include "watch_check.h"
 
-#include <cmocka.h>
-
-#include "base/clock.h"
-#include "base/fileio.h"
-#include "watch/watch.h"
-
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#define QUIET (60 * NS_PER_S)
-#define WALL (INT64_C (1) << 61)        // in 2043, after any date on this disk
-
-struct fixture {
-    char dir[PATH_MAX - 256];
-    struct watch *w;
-    unsigned settled, unfinished;
-    char last[PATH_MAX], fingerprint[WATCH_FINGERPRINT_MAX];
-    int64_t hint;
-    int rc;                     // what the callback returns
-};
-
-static int on_settled (void *arg, const struct watch_settled *s,
-                       struct err *err)
-{
-    struct fixture *f = arg;
-
-    (void)err;
-    f->settled++;
-    f->unfinished += !s->finished;
-    f->hint = s->rank_hint;
-    (void)snprintf (f->last, sizeof (f->last), "%s", s->path);
-    memcpy (f->fingerprint, s->fingerprint, sizeof (f->fingerprint));
-    return f->rc;
-}
-
-static int setup (void **state)
-{
-    const char *tmp = getenv ("TMPDIR");
-    struct fixture *f = calloc (1, sizeof (*f));
-
-    (void)snprintf (f->dir, sizeof (f->dir), "%s/rollcall-watch-XXXXXX",
-                    tmp && *tmp ? tmp : "/tmp");
-    assert_non_null (mkdtemp (f->dir));
-    f->w = watch_create ();
-    assert_non_null (f->w);
-    *state = f;
-    return 0;
-}
-
-static int teardown (void **state)
-{
-    struct fixture *f = *state;
-
-    watch_destroy (f->w);
-    (void)fileio_remove_tree (f->dir, NULL);
-    free (f);
-    return 0;
-}
-
-static void put (struct fixture *f, const char *name, const char *text)
-{
-    char path[PATH_MAX];
-    char *slash;
-
-    (void)snprintf (path, sizeof (path), "%s/%s", f->dir, name);
-    slash = strrchr (path, '/');
-    *slash = '\0';
-    assert_int_equal (fileio_mkdirs (path, 0700, NULL), 0);
-    *slash = '/';
-    assert_int_equal (fileio_replace (path, text, strlen (text), 0600, NULL),
-                      0);
-}
-
-/* Search at a time of the monotonic clock; 'wall' 0: dates say nothing. */
-static int scan_at (struct fixture *f, int64_t mono_s, int64_t wall)
-{
-    return watch_scan (f->w, QUIET, mono_s * NS_PER_S, wall, on_settled, f,
-                       NULL);
-}
-
-static int flush_at (struct fixture *f, int64_t mono_s)
-{
-    return watch_flush (f->w, QUIET, mono_s * NS_PER_S, 0, on_settled, f,
-                        NULL);
-}
 
 /* Without a marker: not before it has been unchanged for the quiet period. */
 static void test_quiet (void **state)
@@ -404,157 +308,6 @@ static void test_refused (void **state)
     assert_int_equal (f->settled, 2);
     assert_int_equal (watch_unsettled (f->w), 0);
 }
-
-/* Profilers remove the capture of warm-up steps: it must not be handed on as
- * one that cannot be read, neither before nor after it was settled.
- */
-static void test_vanished (void **state)
-{
-    struct fixture *f = *state;
-    char path[PATH_MAX];
-
-    put (f, "x_ascend_pt/FRAMEWORK/data", "1");
-    (void)snprintf (path, sizeof (path), "%s/x_ascend_pt", f->dir);
-    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
-    assert_int_equal (watch_scan (f->w, QUIET, 0, 0, on_settled, f, NULL), 0);
-    assert_int_equal (watch_unsettled (f->w), 1);
-    assert_int_equal (fileio_remove_tree (path, NULL), 0);
-    assert_int_equal (watch_scan (f->w, 0, 1, 0, on_settled, f, NULL), 0);
-    assert_int_equal (watch_unsettled (f->w), 0);
-    assert_int_equal (f->settled, 0);
-    put (f, "x_ascend_pt/FRAMEWORK/data", "1");
-    assert_int_equal (watch_scan (f->w, 0, 2, 0, on_settled, f, NULL), 0);
-    assert_int_equal (f->settled, 1);
-    assert_int_equal (fileio_remove_tree (path, NULL), 0);
-    assert_int_equal (watch_scan (f->w, 0, 3, 0, on_settled, f, NULL), 0);
-    assert_int_equal (f->settled, 1);
-}
-
-static void none_gone (struct fixture *f)
-{
-    struct watch_gone gone;
-
-    assert_false (watch_next_gone (f->w, INT64_MAX, &gone));
-    assert_int_equal (watch_missing_ns (f->w), 0);
-}
-
-static void gone_is (struct fixture *f, const char *name)
-{
-    struct watch_gone gone;
-
-    assert_true (watch_next_gone (f->w, INT64_MAX, &gone));
-    assert_non_null (strstr (gone.path, name));
-    assert_false (gone.moved);
-    free (gone.path);
-    none_gone (f);
-}
-
-static void remove_tree (struct fixture *f, const char *name)
-{
-    char path[PATH_MAX];
-
-    (void)snprintf (path, sizeof (path), "%s/%s", f->dir, name);
-    assert_int_equal (fileio_remove_tree (path, NULL), 0);
-}
-
-/* What nobody has read is lost: it is told; what was handed on is not, nor is
- * what a profiler that was stopped in its warm-up removes.
- */
-static void test_gone (void **state)
-{
-    struct fixture *f = *state;
-
-    put (f, "warm_ascend_pt/FRAMEWORK/data", "1");
-    put (f, "late_ascend_pt/FRAMEWORK/data", "1");
-    put (f, "read_ascend_pt/profiler_info_1.json", "{}");
-    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
-    assert_int_equal (scan_at (f, 1, 0), 0);
-    remove_tree (f, "warm_ascend_pt");
-    put (f, "late_ascend_pt/profiler_info_0.json", "{}");
-    assert_int_equal (scan_at (f, 2, 0), 0);
-    none_gone (f);
-    remove_tree (f, "late_ascend_pt");
-    assert_int_equal (scan_at (f, 3, 0), 0);
-    gone_is (f, "late_ascend_pt");
-    assert_int_equal (flush_at (f, 3), 0);
-    assert_int_equal (f->settled, 1);
-    remove_tree (f, "read_ascend_pt");
-    assert_int_equal (scan_at (f, 4, 0), 0);
-    none_gone (f);
-    // refused when it had settled: for want of room
-    put (f, "wait_ascend_pt/FRAMEWORK/data", "1");
-    f->rc = -EAGAIN;
-    assert_int_equal (scan_at (f, 5, 0), 0);
-    assert_int_equal (flush_at (f, 5), -EAGAIN);
-    remove_tree (f, "wait_ascend_pt");
-    assert_int_equal (scan_at (f, 6, 0), 0);
-    gone_is (f, "wait_ascend_pt");
-}
-
-static void move (struct fixture *f, const char *from, const char *to)
-{
-    char a[PATH_MAX], b[PATH_MAX];
-
-    (void)snprintf (a, sizeof (a), "%s/%s", f->dir, from);
-    (void)snprintf (b, sizeof (b), "%s/%s", f->dir, to);
-    assert_int_equal (rename (a, b), 0);
-}
-
-/* What is found elsewhere is no loss, whatever its name is there; of what is
- * not that is known when a search has ended that began afterwards.
- */
-static void test_moved (void **state)
-{
-    struct fixture *f = *state;
-    struct watch_gone gone;
-
-    put (f, "tmp/a_ascend_pt/profiler_info_0.json", "{}");
-    put (f, "tmp/b_ascend_pt/profiler_info_1.json", "{}");
-    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
-    assert_int_equal (scan_at (f, 1, 0), 0);
-    move (f, "tmp/a_ascend_pt", "tmp/c_ascend_pt");
-    move (f, "tmp", "final");
-    remove_tree (f, "final/b_ascend_pt");
-    // another one, which may have its inode
-    put (f, "final/d_ascend_pt/profiler_info_1.json", "{}");
-    assert_int_equal (scan_at (f, 2, 0), 0);
-    assert_int_equal (watch_unsettled (f->w), 4);
-    assert_int_equal (watch_missing_ns (f->w), 2 * NS_PER_S);
-    assert_true (watch_next_gone (f->w, NS_PER_S, &gone));
-    assert_non_null (strstr (gone.path, "tmp/a_ascend_pt"));
-    assert_true (gone.moved);
-    free (gone.path);
-    assert_false (watch_next_gone (f->w, NS_PER_S, &gone));
-    assert_int_equal (watch_unsettled (f->w), 3);
-    gone_is (f, "tmp/b_ascend_pt");
-    assert_int_equal (watch_unsettled (f->w), 2);
-}
-
-/* Of what was missed before this life nothing but the name is known. */
-static void test_missed (void **state)
-{
-    static const char name[] = "node0_7_20251124100000000_ascend_pt";
-    struct fixture *f = *state;
-    struct watch_gone gone;
-    char path[PATH_MAX];
-
-    (void)snprintf (path, sizeof (path), "%s/now/%s/x", f->dir, name);
-    put (f, path + strlen (f->dir) + 1, "1");
-    put (f, "now/rank_0_ascend_pt/x", "1");
-    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
-    (void)snprintf (path, sizeof (path), "/was/%s", name);
-    watch_miss (f->w, path, NULL, 5);
-    watch_miss (f->w, path, NULL, 6);           // once
-    watch_miss (f->w, "/was/rank_0_ascend_pt", NULL, 5);
-    assert_int_equal (scan_at (f, 1, 0), 0);
-    assert_true (watch_next_gone (f->w, 4, &gone));
-    assert_string_equal (gone.path, path);
-    assert_true (gone.moved);
-    free (gone.path);
-    assert_false (watch_next_gone (f->w, 4, &gone));
-    gone_is (f, "/was/rank_0_ascend_pt");       // there are many of this name
-}
-
 /* One is forgotten while another is seen for the first time: should that
  * vanish before it is read, nobody would know unless it is told here.
  */
@@ -684,16 +437,15 @@ static void test_no_descriptors (void **state)
 
 int main (void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_quiet), TEST (test_marker), TEST (test_old),
-        TEST (test_changed), TEST (test_look_seldom), TEST (test_since),
-        TEST (test_put_back), TEST (test_grows), TEST (test_busy),
-        TEST (test_absent), TEST (test_flush), TEST (test_flush_settled),
-        TEST (test_refused),
-        TEST (test_vanished), TEST (test_large), TEST (test_seen),
-        TEST (test_foreign), TEST (test_no_descriptors), TEST (test_gone),
-        TEST (test_moved), TEST (test_missed),
+        WATCH_TEST (test_quiet), WATCH_TEST (test_marker),
+        WATCH_TEST (test_grows), WATCH_TEST (test_busy), WATCH_TEST (test_old),
+        WATCH_TEST (test_changed), WATCH_TEST (test_put_back),
+        WATCH_TEST (test_look_seldom), WATCH_TEST (test_since),
+        WATCH_TEST (test_absent), WATCH_TEST (test_flush),
+        WATCH_TEST (test_flush_settled), WATCH_TEST (test_refused),
+        WATCH_TEST (test_seen), WATCH_TEST (test_foreign),
+        WATCH_TEST (test_large), WATCH_TEST (test_no_descriptors),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
