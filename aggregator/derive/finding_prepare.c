@@ -37,8 +37,8 @@ static const char steps_sql[] =
 
 // Hosts whose ranks all compute longer, by step; from the first such step on
 // it must be so in half of the steps.  A rank is compared with other hosts that
-// have its stage, or with all hosts if there is none.  The baseline is the lower
-// median of hosts, so that of two the faster one is it.
+// have its stage, or with all hosts if there is none.  The baseline is the
+// lower median of hosts, so that of two the faster one is it.
 static const char hosts_sql[] =
     "CREATE TEMP TABLE f_place AS SELECT host, stage, ord, median(computing)"
     " AS mid FROM f_step WHERE host IS NOT NULL GROUP BY host, stage, ord;"
@@ -118,7 +118,8 @@ static const char ranks_sql[] =
 // What a link should need: its data at the median bandwidth of its transport,
 // within hosts or between them, in groups of that kind if there are four
 // (others have packets of other sizes).  Of less than a MB the time is latency.
-// All members of a group are held up by a link in it: f_held, of an average rank.
+// All members of a group are held up by a link in it: f_held, of an average
+// rank.
 static const char links_sql[] =
     "CREATE TEMP TABLE f_use AS SELECT l.src_rank AS src, l.dst_rank AS dst,"
     " s.host AS src_host, d.host AS dst_host, l.transport_type AS transport,"
@@ -194,8 +195,8 @@ static const char waits_sql[] =
     " y.rank=m.rank;";
 
 // A receive that takes longer than the shortest op of its name in its group
-// (the send, mostly) waits for the other stage.  Of ops that send and receive at
-// once it is what the profiler saw of waiting.
+// (the send, mostly) waits for the other stage.  Of ops that send and receive
+// at once it is what the profiler saw of waiting.
 static const char bubbles_sql[] =
     "CREATE TEMP TABLE f_p2p AS SELECT rank, group_name, step,"
     " substr(hccl_op_name, instr(hccl_op_name, '__')) AS name,"
@@ -203,8 +204,8 @@ static const char bubbles_sql[] =
     " receives, elapse_time AS ms, synchronization_time AS sync"
     " FROM CommAnalyzerTime WHERE type='p2p' AND group_name IS NOT NULL"
     " AND instr(hccl_op_name, '__')>0;"
-    "CREATE TEMP TABLE f_bubble AS SELECT w.rank, total(w.ms)/j.steps AS ms FROM"
-    " (SELECT p.rank, p.ms-s.ms AS ms FROM f_p2p p JOIN (SELECT group_name,"
+    "CREATE TEMP TABLE f_bubble AS SELECT w.rank, total(w.ms)/j.steps AS ms"
+    " FROM (SELECT p.rank, p.ms-s.ms AS ms FROM f_p2p p JOIN (SELECT group_name,"
     "   step, name, min(ms) AS ms FROM f_p2p WHERE NOT batch"
     "   GROUP BY group_name, step, name) s ON s.group_name=p.group_name AND"
     "  s.step IS p.step AND s.name=p.name WHERE p.receives AND NOT p.batch"
@@ -266,8 +267,8 @@ const char *const finding_prepare[] = { steps_sql, hosts_sql,   ranks_sql,
                                         trend_sql, clocks_sql,  NULL };
 
 // One that comes late because it computes longer, was left idle, or has a slow
-// link: the cause is named, and the lateness is a note.  So it is of one that was
-// held up by a slow link, or may have waited for a missing rank, in a group
+// link: the cause is named, and the lateness is a note.  So it is of one that
+// was held up by a slow link, or may have waited for a missing rank, in a group
 // without the rank that waits; and so are bubbles for which a cause of half
 // their size was found.
 const char finding_explain[] =

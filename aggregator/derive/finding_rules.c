@@ -290,7 +290,8 @@ const struct finding_rule finding_rules[] = {
       "SELECT NULL, (SELECT rank FROM f_bubble ORDER BY ms DESC, rank LIMIT 1),"
       " NULL, NULL, avg(b.ms), 100*avg(b.ms)/j.ms, avg(b.ms), 0,"
       " round(max(b.ms), 1), count(*), j.ranks FROM f_bubble b JOIN f_job j"
-      " WHERE 10*b.ms>=(SELECT max(ms) FROM f_bubble) HAVING avg(b.ms)>j.ms*:bubble_percent/100",
+      " WHERE 10*b.ms>=(SELECT max(ms) FROM f_bubble)"
+      " HAVING avg(b.ms)>j.ms*:bubble_percent/100",
       "{b} of {c} ranks receive from other stages of the pipeline, and wait"
       " for it {effect} ms a step ({percent} %); rank {rank} most, {a} ms.",
       "Use more micro-batches or an interleaved schedule, and compare the"

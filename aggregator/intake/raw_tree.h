@@ -13,7 +13,8 @@ struct raw_tree {
     struct raw_file *files;     // those that count, then the others
     size_t n, all;
     bool keep_older;            // the caller's: see raw_tree_put
-    size_t left;                // delivered, and not among these (raw_tree_choose)
+    size_t left;                // delivered, and not among these: see
+                                // raw_tree_choose
     // of raw_tree_put
     size_t missing;             // files that could not be put there
     struct err named[RAW_TREE_NAMED_MAX];       // which, and why
@@ -43,9 +44,9 @@ void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg);
  * thread of its own.  Each appears whole, or stays as it is if it is there
  * already with this content.  A file that older versions have, and this one
  * has not, is removed, unless keep_older is set, or what is there has another
- * content than was delivered under that name.  What is not as it was delivered, or is here no
- * more, is counted as missing.  -EINTR when 'cancel' becomes true; else what
- * went wrong with writing.
+ * content than was delivered under that name.  What is not as it was delivered,
+ * or is here no more, is counted as missing.  -EINTR when 'cancel' becomes
+ * true; else what went wrong with writing.
  *
  * Where captures of several ranks have one name each is in
  * DIR/rank<N>/<capture>/, and so is a capture whose own name is "rank<N>" or

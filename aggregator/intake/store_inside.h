@@ -19,8 +19,8 @@ struct store {
     size_t nfull;
     bool segment_dirty;         // written since the last store_sync
     bool names_dirty;           // a segment was made
-    bool distrusted;            // an fsync of it or its name failed: it is never
-                                // written to again
+    bool distrusted;            // an fsync of it or its name failed: it is
+                                // never written to again
     bool doomed;                // what was in it cannot be committed, whatever
                                 // is appended to another one
     struct store_recovered recovered;   // when it was opened

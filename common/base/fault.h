@@ -6,8 +6,8 @@
  * for what is done with them.
  *
  *     ROLLCALL_FAULT=NAME[:PASS[:ACTION]]     at the PASSth time (1): ACTION
- *                                      is kill (SIGKILL to itself), enospc, eio,
- *                                      or damaged
+ *                                      is kill (SIGKILL to itself), enospc,
+ *                                      eio, or damaged
  *     ROLLCALL_FAULT_ONCE=FILE         made when it happens; when it is there
  *                                      already nothing happens any more
  *     ROLLCALL_FAULT_TRACE=FILE        every name that is passed, one per line

@@ -251,8 +251,8 @@ static void use_event_db (struct source *src)
 
     if (rank >= 0) {
         src->capture->rank = rank;
-    } else if (profiler_db_open (src, src->event_dir, src->event_db, &db, NULL) ==
-               READING_WHOLE) {
+    } else if (profiler_db_open (src, src->event_dir, src->event_db, &db,
+                                 NULL) == READING_WHOLE) {
         use_rank_map (db, src->capture);
         profiler_db_close (db);
     }

@@ -19,8 +19,8 @@ typedef void spool_fault_fn (void *arg, const char *file, const char *what,
  * every file against the hash that it was sealed with, files that nobody knows
  * and rows whose file is missing.  With 'repair' what is damaged goes into
  * quarantine and its capture is sealed again by the next agent; without it
- * nothing is changed, apart from the journal's being replayed and a ledger of an
- * older version being brought to this one.
+ * nothing is changed, apart from the journal's being replayed and a ledger of
+ * an older version being brought to this one.
  *
  * The number of faults; -EBUSY when an agent has the spool, -ENOENT when there
  * is none, or -errno of reading it.

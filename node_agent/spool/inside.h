@@ -85,13 +85,14 @@ int ledger_fail (struct spool *s, int rc, const char *why, struct err *err);
 /* The next spool_open sets the ledger aside, whatever it looks like then. */
 void spool_condemn (struct spool *s, const char *why);
 
-/* A statement, to be ended; NULL after an error.  The same one may be given out
- * again once it has ended, and before it is first stepped: bind and step it
- * before preparing the next.  It lives as long as the connection.
+/* A statement, to be ended (NULL is fine); NULL after an error.  The same one
+ * may be given out again once it has ended, and before it is first stepped:
+ * bind and step it before preparing the next.  It lives as long as the
+ * connection.
  */
 sqlite3_stmt *spool_ledger_prepare (struct spool *s, const char *sql,
                                     struct err *err);
-void spool_ledger_end (struct spool *s, sqlite3_stmt *st);           // NULL is fine
+void spool_ledger_end (struct spool *s, sqlite3_stmt *st);
 
 /* As db_int. */
 int64_t ledger_int (struct spool *s, const char *sql, int64_t fallback);
@@ -99,8 +100,8 @@ int64_t ledger_int (struct spool *s, const char *sql, int64_t fallback);
 /* Run and end: 0 or as ledger_error.  Takes the result of preparing. */
 int ledger_run (struct spool *s, sqlite3_stmt *st, struct err *err);
 
-/* Run up to the first row, and end: 1, its number is in *id; 0: there is none; or
- * as ledger_error.  Takes the result of preparing.
+/* Run up to the first row, and end: 1, its number is in *id; 0: there is none;
+ * or as ledger_error.  Takes the result of preparing.
  */
 int ledger_find (struct spool *s, sqlite3_stmt *st, uint64_t *id,
                  struct err *err);
@@ -136,8 +137,8 @@ int spool_remove_files (struct spool *s, uint64_t id, struct err *err);
 
 /* Captures of which an open item is not there any more, or is another's. */
 #define SPOOL_SHORT_CAPTURES \
-    "SELECT c.id FROM capture c LEFT JOIN (SELECT capture AS id, count(*) AS n " \
-    "FROM item WHERE state BETWEEN 3 AND 5 GROUP BY capture) i ON i.id=c.id " \
+    "SELECT c.id FROM capture c LEFT JOIN (SELECT capture AS id, count(*) AS " \
+    "n FROM item WHERE state BETWEEN 3 AND 5 GROUP BY capture) i ON i.id=c.id " \
     "WHERE c.open<>ifnull(i.n, 0)"
 
 /* One of those: 1, or 0 if there is none. */

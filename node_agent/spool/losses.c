@@ -125,8 +125,8 @@ int spool_each_lost (struct spool *s, spool_lost_fn *fn, void *arg,
                      struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT text, note.sum IS row_sum('n', note.name, text), c.path, c.state"
-        " FROM note LEFT JOIN capture c ON "
+        "SELECT text, note.sum IS row_sum('n', note.name, text), c.path, "
+        "c.state FROM note LEFT JOIN capture c ON "
         "c.id=CAST(substr(note.name, 6) AS INTEGER) WHERE " NOTE_OF_LOSS
         " ORDER BY c.id", err);
     int code, n = 0;

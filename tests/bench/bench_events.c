@@ -100,8 +100,8 @@ int main (int argc, char **argv)
     seconds = cpu_seconds () - began;
     if (c.state != CAPTURE_COMPLETE)
         die (c.reason);
-    (void)printf ("rows=%" PRIu64 " read_cpu_s=%.4f peak_kib=%ld ", rows, seconds,
-                  peak_kib ());
+    (void)printf ("rows=%" PRIu64 " read_cpu_s=%.4f peak_kib=%ld ", rows,
+                  seconds, peak_kib ());
     capture_fini (&c);
     (void)floor_of (argv[1]);
     (void)printf ("\n");

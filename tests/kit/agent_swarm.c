@@ -230,7 +230,7 @@ static void answer (struct agent *a, const struct message *get)
 static void connect_one (struct agent *a, int64_t now)
 {
     static const int options[][2] = {
-        { ZMQ_LINGER, 0 }, { ZMQ_SNDHWM, 1000 }, { ZMQ_IMMEDIATE, 1 },
+        { ZMQ_LINGER, 0 }, { ZMQ_SNDHWM, 24 }, { ZMQ_IMMEDIATE, 1 },
         { ZMQ_RECONNECT_IVL, 100 }, { ZMQ_RECONNECT_IVL_MAX, 10000 },
     };
 
@@ -407,7 +407,8 @@ static bool turn (void)
 
     for (size_t i = 0; i < nagents; i++) {
         if (agents[i].socket)
-            polled[n++] = (zmq_pollitem_t){ agents[i].socket, 0, ZMQ_POLLIN, 0 };
+            polled[n++] = (zmq_pollitem_t){ agents[i].socket, 0, ZMQ_POLLIN,
+                                            0 };
     }
     if (zmq_poll (polled, (int)n, TURN_MS) < 0)
         return true;
