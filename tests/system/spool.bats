@@ -291,7 +291,7 @@ damage_page ()
     make --ranks 1
     choose_port
     watching --quiet-period 1h job
-    eventually test -e spool/spool-j/ledger.db
+    eventually test -e spool/spool-j/status.json        # it has started
     prlimit --pid "$watcher" --nofile=2:2
     over () { ! kill -0 "$watcher" 2>/dev/null; }
     eventually over
