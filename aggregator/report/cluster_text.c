@@ -260,8 +260,8 @@ static int write_communication (struct writer *w)
         rc = each (w, GROUPS "SELECT m.rank_set, t.step, t.hccl_op_name,"
                       " t.group_name, t.rank_id, t.start_timestamp,"
                       " t.elapsed_time, t.transit_time, t.wait_time,"
-                      " t.synchronization_time, t.idle_time, t.synchronization_time_ratio,"
-                      " t.wait_time_ratio FROM ClusterCommunicationTime t"
+                      " t.synchronization_time, t.idle_time,"
+                      " t.synchronization_time_ratio, t.wait_time_ratio FROM ClusterCommunicationTime t"
                       IN_ORDER ", t.rank_id", put_op);
     go_out (w);
     (void)sqlite3_finalize (w->bands);

@@ -138,8 +138,8 @@ int spool_remove_files (struct spool *s, uint64_t id, struct err *err);
 /* Captures of which an open item is not there any more, or is another's. */
 #define SPOOL_SHORT_CAPTURES \
     "SELECT c.id FROM capture c LEFT JOIN (SELECT capture AS id, count(*) AS " \
-    "n FROM item WHERE state BETWEEN 3 AND 5 GROUP BY capture) i ON i.id=c.id " \
-    "WHERE c.open<>ifnull(i.n, 0)"
+    "n FROM item WHERE state BETWEEN 3 AND 5 GROUP BY capture) i ON " \
+    "i.id=c.id WHERE c.open<>ifnull(i.n, 0)"
 
 /* One of those: 1, or 0 if there is none. */
 int capture_find_short (struct spool *s, uint64_t *id, struct err *err);
