@@ -86,8 +86,7 @@ static void prepare_build (struct aggregator *a, struct served *s)
                                  &a->build_err);
     if (!a->build ||
         (a->opt->raw &&
-         job_build_add_raw (a->build, a->ledger, !job_nothing_left (&s->job),
-                            &a->build_err) < 0))
+         job_build_add_raw (a->build, a->ledger, &a->build_err) < 0))
         a->build_rc = -EIO;
     else
         job_build_want (a->build, a->opt->wanted);

@@ -267,15 +267,6 @@ bool job_delivered (const struct job *j)
     return j->nagents > 0;
 }
 
-bool job_nothing_left (const struct job *j)
-{
-    for (size_t i = 0; i < j->nagents; i++) {
-        if (!j->agents[i].done && j->agents[i].left_items > 0)
-            return false;
-    }
-    return j->nagents > 0;
-}
-
 bool job_is_whole (const struct job *j)
 {
     for (size_t i = 0; i < j->nagents; i++) {

@@ -97,10 +97,6 @@ bool job_ended (const struct job *j);
 /* ... and there are as many as there should be, of agents that are done. */
 bool job_delivered (const struct job *j);
 bool job_all_reported (const struct job *j);
-/* Whether there are agents, and none has anything left to deliver, as it said
- * last; captures that were not read yet do not count.
- */
-bool job_nothing_left (const struct job *j);
 /* Whether every rank has reported, and every agent has delivered all that its
  * ranks left.
  */

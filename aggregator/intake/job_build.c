@@ -230,13 +230,9 @@ void job_build_destroy (struct job_build *b)
 }
 
 int job_build_add_raw (struct job_build *b, struct ledger *ledger,
-                       bool keep_older, struct err *err)
+                       struct err *err)
 {
-    int rc = raw_tree_create (ledger, b->job, &b->raw, err);
-
-    if (rc == 0)
-        b->raw->keep_older = keep_older;
-    return rc;
+    return raw_tree_create (ledger, b->job, &b->raw, err);
 }
 
 const struct raw_tree *job_build_raw (const struct job_build *b)

@@ -21,11 +21,9 @@ size_t job_build_captures (const struct job_build *b);
 
 /* Put the raw files into OUT/captures too (again in the ledger's thread); and
  * what came of it, after job_build_run.  NULL: they were not asked for.
- * 'keep_older': files that the version that counts does not have, as it seems,
- * are not removed; for when not all of it may have come yet.
  */
 int job_build_add_raw (struct job_build *b, struct ledger *ledger,
-                       bool keep_older, struct err *err);
+                       struct err *err);
 const struct raw_tree *job_build_raw (const struct job_build *b);
 
 /* Before job_build_run: which files to make (RESULTS_DEFAULT if this is not

@@ -18,7 +18,6 @@ struct raw_file {
     struct digest content;
     struct ledger_place place;
     bool lost;
-    bool older;                 // no file of this path counts
     int64_t rank, newest_ns;
     size_t at;                  // as they came
     char *capture;              // its name; behind its NUL:
@@ -71,13 +70,12 @@ static int collect (void *arg, const struct ledger_item *item)
     p->content = item->content;
     p->place = item->place;
     p->lost = item->lost;
-    p->older = false;
     p->rank = item->rank;
     p->newest_ns = item->newest_ns;
     p->at = t->n;
     if (place_file (p, item) < 0)
         return -ENOMEM;
-    t->all = ++t->n;
+    t->n++;
     return 0;
 }
 
@@ -102,7 +100,7 @@ void raw_tree_destroy (struct raw_tree *t)
 {
     if (!t)
         return;
-    for (size_t i = 0; i < t->all; i++)
+    for (size_t i = 0; i < t->n; i++)
         free (t->files[i].capture);
     free (t->files);
     free (t);
@@ -166,25 +164,21 @@ static bool is_same (const struct raw_file *a, const struct raw_file *b)
     return memcmp (&a->content, &b->content, sizeof (a->content)) == 0;
 }
 
-/* Of the files of one path; the one that counts goes to the beginning of the
- * tree's list, in place of one that does not.
- */
+/* Of the files of one path; the tree's list is made anew from its beginning. */
 static void choose_path (struct raw_tree *t, size_t first, size_t n,
                          int64_t had, int64_t version)
 {
-    struct raw_file *f = t->files + first, *to = &t->files[t->n], counts;
+    struct raw_file *f = t->files + first;
     const struct raw_file *best = pick (f, n, had, version);
 
     for (size_t i = 0; i < n; i++) {
-        f[i].older = !best;
-        t->left += !best || (&f[i] != best && !is_same (&f[i], best));
+        if (best && &f[i] == best)
+            continue;
+        t->left += !best || !is_same (&f[i], best);
+        free (f[i].capture);
     }
-    if (!best)
-        return;
-    counts = *best;
-    f[best - f] = *to;
-    *to = counts;
-    t->n++;
+    if (best)
+        t->files[t->n++] = *best;
 }
 
 static void choose_capture (struct raw_tree *t, size_t first, size_t end,
@@ -392,35 +386,6 @@ static int put (struct put *p, const struct raw_file *f)
     return end_file (p, f, rc, &why);
 }
 
-/* Directories that are empty now, up to that of the capture. */
-static void remove_empty (struct put *p, char *path)
-{
-    char *slash;
-
-    while ((slash = strrchr (path, '/')) && slash > path + strlen (p->dir)) {
-        *slash = '\0';
-        if (rmdir (path) < 0)
-            return;
-    }
-}
-
-/* What an earlier build put here of a version before this one, if it is that:
- * the store has it, too.
- */
-static int remove_older (struct put *p, const struct raw_file *f)
-{
-    char path[PATH_MAX];
-
-    if (!f->older || f->lost ||
-        !fileio_join (path, sizeof (path), p->dir, f->path) ||
-        !is_there (f, path))
-        return 0;
-    if (unlink (path) < 0 && errno != ENOENT)
-        return err_sys (p->err, errno, "cannot remove %s", path);
-    remove_empty (p, path);
-    return 0;
-}
-
 /* All files and names of the tree at once: there may be a hundred thousand. */
 static int sync_tree (const char *dir, struct err *err)
 {
@@ -447,8 +412,6 @@ int raw_tree_put (struct raw_tree *t, struct store *store, const char *dir,
         rc = err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
     else if (t->n > 0)
         rc = fileio_mkdirs (dir, FILEIO_DIR_MODE, err);
-    for (size_t i = t->n; i < t->all && rc == 0 && !t->keep_older; i++)
-        rc = atomic_load (cancel) ? -EINTR : remove_older (&p, &t->files[i]);
     for (size_t i = 0; i < t->n && rc == 0; i++)
         rc = atomic_load (cancel) ? -EINTR : put (&p, &t->files[i]);
     (void)unlink (p.part);

@@ -10,9 +10,8 @@
                                 // tell a person more
 
 struct raw_tree {
-    struct raw_file *files;     // those that count, then the others
-    size_t n, all;
-    bool keep_older;            // the caller's: see raw_tree_put
+    struct raw_file *files;
+    size_t n;
     size_t left;                // delivered, and not among these: see
                                 // raw_tree_choose
     // of raw_tree_put
@@ -42,11 +41,9 @@ void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg);
  * name in all of its versions: into DIR/<capture>; should it turn out to have
  * more, the file moves to DIR/<capture>/<capture>), durably; may run in a
  * thread of its own.  Each appears whole, or stays as it is if it is there
- * already with this content.  A file that older versions have, and this one
- * has not, is removed, unless keep_older is set, or what is there has another
- * content than was delivered under that name.  What is not as it was delivered,
- * or is here no more, is counted as missing.  -EINTR when 'cancel' becomes
- * true; else what went wrong with writing.
+ * already with this content.  What is not as it was delivered, or is here no
+ * more, is counted as missing.  -EINTR when 'cancel' becomes true; else what
+ * went wrong with writing.
  *
  * Where captures of several ranks have one name each is in
  * DIR/rank<N>/<capture>/, and so is a capture whose own name is "rank<N>" or

@@ -416,27 +416,6 @@ raw_captures ()
     stop_service
 }
 
-# Else the tree looks like a version that there never was.
-@test "a raw file that the newer version does not have leaves the result" {
-    make --ranks 1
-    capture=$(capture_of 0)
-    echo old >"$capture/stale.json"
-    service --raw
-    run agent --once --raw job
-    expect_status 0
-    raw=root/jobs/j/captures/${capture##*/}
-    has () { [ -e "$raw/$1" ]; }
-    eventually has stale.json
-    echo mine >"$raw/notes.txt"
-    mv "$capture/stale.json" "$capture/new.json"
-    run agent --once --raw job
-    expect_status 0
-    eventually has new.json
-    ! has stale.json
-    has notes.txt
-    stop_service
-}
-
 # Both wait in the spool; the newer one has one chunk, the older one several.
 @test "the newer version of a capture counts, whichever is delivered first" {
     "$CAPTURE_MAKER" --quiet --ranks 1 --steps 40 --ops 400 --layout renamed \

@@ -197,24 +197,6 @@ static void test_caps (void **state)
     assert_int_equal (job.nnotes, JOB_NOTES_MAX);
 }
 
-/* Raw files are only removed from a result when nothing is on its way: agents
- * that end say so, and others how much they have left.
- */
-static void test_nothing_left (void **state)
-{
-    struct net_peer old;
-
-    (void)state;
-    assert_false (job_nothing_left (&job));     // nobody has come back yet
-    (void)hello (1, 0, 0, 0, &old);
-    (void)hello (2, 1, 0, 0, &old);
-    assert_true (job_nothing_left (&job));
-    job.agents[1].left_items = 3;
-    assert_false (job_nothing_left (&job));
-    assert_int_equal (job_done (&job.agents[1], ""), 0);
-    assert_true (job_nothing_left (&job));
-}
-
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,7 +205,6 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_renamed, setup, teardown),
         cmocka_unit_test_setup_teardown (test_over, setup, teardown),
         cmocka_unit_test_setup_teardown (test_caps, setup, teardown),
-        cmocka_unit_test_setup_teardown (test_nothing_left, setup, teardown),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

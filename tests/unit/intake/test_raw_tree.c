@@ -12,7 +12,6 @@ struct fixture {
     int64_t newest;             // of what is delivered
     int64_t version;            // that counts; 0: the newest
     size_t left;                // that are expected not to be in it
-    bool keep_older;
 };
 
 static int setup (void **state)
@@ -70,7 +69,6 @@ static void build_without (struct fixture *f, size_t files, size_t missing)
     if (raw_tree_create (f->root.l, "j", &t, &err) < 0)
         fail_msg ("%s", err.text);
     raw_tree_choose (t, f->version ? version_of : NULL, f);
-    t->keep_older = f->keep_older;
     if (raw_tree_put (t, f->root.s, f->out, &cancel, &err) < 0)
         fail_msg ("%s", err.text);
     assert_int_equal (t->left, f->left);
@@ -256,63 +254,6 @@ static void test_version (void **state)
     check_file (f, "a/z", "z of 3");
 }
 
-static bool exists (struct fixture *f, const char *name)
-{
-    char path[PATH_MAX];
-
-    assert_true (fileio_join (path, sizeof (path), f->out, name));
-    return access (path, F_OK) == 0;
-}
-
-static void write_file (struct fixture *f, const char *name, const char *bytes)
-{
-    char path[PATH_MAX];
-
-    assert_true (fileio_join (path, sizeof (path), f->out, name));
-    assert_int_equal (fileio_replace (path, bytes, strlen (bytes),
-                                      FILEIO_FILE_MODE, NULL), 0);
-}
-
-/* What the newer version does not have looks as if it were of it.  But what is
- * not as an earlier build put it there is somebody's, and stays.
- */
-static void test_older (void **state)
-{
-    struct fixture *f = *state;
-
-    f->newest = 1;
-    deliver (f, 0, "a", "x", "x of both");
-    deliver (f, 0, "a", "gone", "of 1");
-    deliver (f, 0, "a", "sub/deep/gone", "of 1, too");
-    deliver (f, 0, "a", "sub/changed", "of 1, again");
-    deliver (f, 0, "a", "mine/gone", "at last of 1");
-    deliver (f, 0, "a", "taken", "it is in the way");
-    build (f, 6);
-    write_file (f, "a/sub/changed", "OF 1, AGAIN");
-    write_file (f, "a/mine/notes", "beside it");
-    f->newest = 2;
-    deliver (f, 0, "a", "x", "x of both");
-    deliver (f, 0, "a", "taken/by", "a file of a directory");
-    f->left = 5;
-    f->keep_older = true;       // more of it is to come
-    build_without (f, 2, 1);
-    assert_true (exists (f, "a/gone"));
-    f->keep_older = false;
-    build (f, 2);
-    assert_false (exists (f, "a/gone"));
-    assert_false (exists (f, "a/sub/deep"));
-    assert_false (exists (f, "a/mine/gone"));
-    check_file (f, "a/sub/changed", "OF 1, AGAIN");
-    check_file (f, "a/mine/notes", "beside it");
-    check_file (f, "a/x", "x of both");
-    check_file (f, "a/taken/by", "a file of a directory");
-    // the older one counts again: the store has all of it
-    f->version = 1;
-    f->left = 0;
-    build_without (f, 7, 1);    // where the newer one has a directory
-    check_file (f, "a/sub/deep/gone", "of 1, too");
-}
-
 /* What came last of one content and another is no loss of the first. */
 static void test_back_again (void **state)
 {
@@ -469,7 +410,7 @@ int main (void)
         TEST (test_own_names), TEST (test_shared_name), TEST (test_rank_names),
         TEST (test_one_file), TEST (test_own_name_inside),
         TEST (test_own_name_of_version), TEST (test_one_becomes_many),
-        TEST (test_again), TEST (test_version), TEST (test_older),
+        TEST (test_again), TEST (test_version),
         TEST (test_back_again),
         TEST (test_in_the_way), TEST (test_only_changes), TEST (test_missing),
         TEST (test_cancel),
