@@ -26,7 +26,8 @@
 #define KILL_AFTER_NS (5 * NS_PER_S)    // SIGKILL behind a SIGTERM
 #define HOLD_EXTRA_NS (30 * NS_PER_S)   // beyond the deadline, for building
 #define NOTED_NS (20 * NS_PER_S)        // for the agent to note COMMAND's end
-#define GOODBYE_NS (30 * NS_PER_S)      // for the aggregator to end by itself
+#define GOODBYE_NS (30 * NS_PER_S)      // for the aggregator to end by itself,
+                                        // and then the agent
 #define GRACE_NS (30 * NS_PER_S)        // of silence beyond the deadline: an
                                         // agent at nice 19 of a busy node
 #define ASK_NS (10 * NS_PER_S)          // between two questions meanwhile
@@ -86,6 +87,8 @@ static void say_hello (struct wrap *w)
     json_add_text (j, "since_ns", since);
     if (run_capture_dir (r, dir, NULL) == 0)
         json_add_text (j, "capture_dir", dir);
+    absolute (r->opt->out ? r->opt->out : ".", dir);
+    json_add_text (j, "out", dir);
     dirs = json_add_array (j, "watch");
     if (getcwd (dir, sizeof (dir)))
         json_push_text (dirs, dir);
@@ -134,7 +137,7 @@ static void lost_agent (struct wrap *w)
 
     (void)close (w->control);
     w->control = -1;
-    if (w->over || w->launcher_ended)
+    if (w->over || w->built_ns > 0 || w->launcher_ended)
         return;
     if (w->restarts++ >= RUN_RESTARTS_MAX)
         (void)err_set (&err, ECHILD, "the agent of host %s died %u times",
@@ -254,7 +257,7 @@ static void aggregator_ended (struct wrap *w)
         (void)close (w->aggregator);
     w->aggregator = -1;
     if (run_has_result (w->r->dir)) {
-        set_over (w);
+        w->built_ns = clock_mono_ns ();
     } else if (w->r->restarts++ >= RUN_RESTARTS_MAX ||
                run_start_aggregator (w->r, &err) < 0) {
         (void)RUN_FAIL (0, "the aggregator died: %s", err.text);
@@ -297,6 +300,8 @@ static bool must_stay (const struct wrap *w)
     if (w->over)                // the aggregator says so and ends
         return r->owns_aggregator && w->aggregator >= 0 &&
                now - w->over_ns < GOODBYE_NS;
+    if (w->built_ns > 0)        // the agent removes captures, and says so
+        return w->control >= 0 && now - w->built_ns < GOODBYE_NS;
     // rank 0 tells; one on each host guards the agent; and where a step's
     // daemons are killed with it, everybody keeps the step open
     if (r->owns_aggregator || r->world.local_rank == 0 ||

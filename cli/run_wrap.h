@@ -16,6 +16,7 @@ struct wrap {
     int aggregator;             // pidfd, -1
     int64_t began_ns, kill_ns;  // when to SIGKILL; 0: not planned
     int64_t ended_ns, over_ns;
+    int64_t built_ns;           // when the aggregator ended with a result; 0: not
     int64_t asked_ns;           // the agent, last
     int64_t silent_ns;          // since when it owes an answer, 0: it does not
     int status;                 // of COMMAND: exit status or 128 + signal

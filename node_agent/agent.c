@@ -62,7 +62,7 @@ static bool nothing_left (struct agent *a)
     return sealer_pending (a->sealer) == 0 && agent_open_count (a) == 0 &&
            !agent_seals_again (a) && (all_settled (a) || a->flushed) &&
            spool_undelivered (a->spool) == 0 &&
-           !spool_redelivers (a->spool) && ship_confirmed (a->ship);
+           !spool_redelivers (a->spool) && ship_confirmed (a->ship, 0);
 }
 
 /* The status of an end at which nothing of this may be open or lost. */
@@ -73,7 +73,8 @@ static int status_unless_all (struct agent *a, int status)
                (a->searched || !a->opt->once) && !a->unsearched &&
                watch_unsettled (a->watch) == 0 &&
                spool_undelivered (a->spool) == 0 &&
-               !spool_redelivers (a->spool) && !agent_has_losses (a);
+               !spool_redelivers (a->spool) && !agent_has_losses (a) &&
+               (!a->opt->once || ship_confirmed (a->ship, 0));
 
     return all ? 0 : status;
 }
@@ -102,7 +103,8 @@ void agent_check_done (struct agent *a)
         return;
     if (a->opt->once && !a->opt->run_dir) {
         agent_explain_losses (a);
-        agent_release_all (a);
+        while (agent_release_next (a))
+            ;
         finish (a, status_unless_all (a, a->unsealed     ? EX_CANTCREAT
                                          : a->unsearched ? EX_NOINPUT
                                                          : EX_GIVEN_UP));
@@ -163,27 +165,45 @@ static bool is_over (const struct agent *a)
     return a->opt->run_dir && over_path (a, path) && access (path, F_OK) == 0;
 }
 
-/* The text of an aggregator of a run's own says why OUT has not all of it. */
-static void release_at_end (struct agent *a, const char *text)
-{
-    if (a->opt->no_roll || !*text)
-        agent_release_all (a);
-    else if (a->release.kind != RELEASE_NEVER)
-        log_text (LOG_LEVEL_WARN, "kept", "captures stay here: %s", text);
-}
-
-static void on_roll (void *arg, bool complete, const char *text)
+/* Captures first, one in each turn of the loop: when its wrappers have ended,
+ * whoever started them may kill what is left.
+ */
+static void end_run (void *arg)
 {
     struct agent *a = arg;
 
+    if (a->releases && agent_release_next (a)) {
+        (void)loop_add_timer (a->loop, 0, end_run, a);
+        return;
+    }
+    agent_tell_wrappers (a, "roll", a->over_text, a->over_whole);
+    finish (a, status_unless_all (a, a->over_status));
+}
+
+/* 'unwritten': why OUT has not all of it, or "". */
+static void begin_end (struct agent *a, bool complete, const char *text,
+                       const char *unwritten, int status)
+{
+    if (a->over)
+        return;
     a->over = true;
     a->complete = complete && status_unless_all (a, 1) == 0;
-    agent_tell_wrappers (a, "roll", text, complete);
-    if (a->opt->run_dir) {
-        mark_over (a);
-        release_at_end (a, text);
-        finish (a, status_unless_all (a, EX_TEMPFAIL));
-    }
+    a->over_whole = complete;
+    a->over_status = status;
+    a->releases = !*unwritten;
+    (void)snprintf (a->over_text, sizeof (a->over_text), "%s", text);
+    if (*unwritten && a->release.kind != RELEASE_NEVER)
+        log_text (LOG_LEVEL_WARN, "kept", "captures stay here: %s", unwritten);
+    if (!a->opt->run_dir)
+        return;
+    mark_over (a);
+    end_run (a);
+}
+
+/* An aggregator of a run's own has said it. */
+static void on_roll (void *arg, bool complete, const char *text)
+{
+    begin_end (arg, complete, text, text, EX_TEMPFAIL);
 }
 
 /* A service says no ROLL: that it has heard the last word of this host is the
@@ -198,7 +218,7 @@ static void on_said (void *arg)
         ((a->opt->local_size > 0 &&
           agent_count_ranks (a) >= a->opt->local_size) ||
          clock_mono_ns () - a->ended_ns > STRAGGLER_NS))
-        on_roll (a, !*a->done_text, a->done_text);
+        begin_end (a, !*a->done_text, a->done_text, "", EX_TEMPFAIL);
 }
 
 static void end_at_deadline (struct agent *a)
@@ -217,8 +237,7 @@ static void end_at_deadline (struct agent *a)
                         captures);
     if (!complete)
         log_text (LOG_LEVEL_WARN, "deadline", "%s", text);
-    on_roll (a, complete, complete ? "" : text);
-    a->status = complete ? 0 : EX_UNAVAILABLE;
+    begin_end (a, complete, complete ? "" : text, "", EX_UNAVAILABLE);
 }
 
 static void check_life (void *arg)
@@ -227,6 +246,8 @@ static void check_life (void *arg)
     int64_t now = clock_mono_ns ();
     const char *why = useless (a, now);
 
+    if (a->over)                // end_run goes on
+        return;
     agent_check_rejoined (a, now);
     if (a->opt->no_roll && a->ended_ns > 0 &&
         now - a->ended_ns > a->opt->deadline_ns) {

@@ -202,18 +202,30 @@ static int exclude_other_runs (struct agent *a, struct err *err)
     return watch_exclude (a->watch, state, own, err);
 }
 
+/* The result of a run is built when all COMMANDs have ended, and may lie below
+ * what they watch.
+ */
+static bool is_of_result (const struct agent *a, const char *path)
+{
+    size_t n = strlen (a->out);
+
+    return n > 0 && a->ended_ns > 0 && strncmp (path, a->out, n) == 0 &&
+           path[n] == '/';
+}
+
 /* Jobs may share a working directory.  A capture's name has the process that
  * wrote it, and that has its job's variables, as long as it lives; of one that
  * is dead by now nothing is known, and the date decides.
  */
-static bool is_of_another_job (void *arg, const char *path)
+static bool is_foreign (void *arg, const char *path)
 {
     const struct agent *a = arg;
     const char *slash = strrchr (path, '/');
     struct find_name name = find_parse_name (slash ? slash + 1 : path);
 
-    return name.pid > 0 && orphans_is_foreign ((pid_t)name.pid, "ROLLCALL_JOB",
-                                               a->opt->job);
+    return is_of_result (a, path) ||
+           (name.pid > 0 && orphans_is_foreign ((pid_t)name.pid,
+                                                "ROLLCALL_JOB", a->opt->job));
 }
 
 static int watch_options (struct agent *a, struct err *err)
@@ -239,7 +251,7 @@ int agent_open_captures (struct agent *a, struct err *err)
     if (!(a->watch = watch_create ()))
         return err_set (err, ENOMEM, "no memory to watch");
     rc = watch_options (a, err);
-    watch_ask (a->watch, is_of_another_job, a);
+    watch_ask (a->watch, is_foreign, a);
     if (rc == 0 && a->opt->run_dir)
         rc = exclude_other_runs (a, err);
     if (rc == 0)

@@ -67,6 +67,7 @@ struct agent {
     struct guard guard;
     struct release_policy release;
     char release_below[PATH_MAX];       // what 'release' borrows
+    char out[PATH_MAX];         // where a run's result has raw files, or ""
     char spool_dir[PATH_MAX];
     struct disk *disks;
     char *status_text;          // that was written last
@@ -101,6 +102,10 @@ struct agent {
     struct unsealed *unsealed;  // captures that could not be sealed
     bool sealing_again;         // a timer is set for them
     bool over;                  // the job is: the aggregator has said so
+    char over_text[MESSAGE_TEXT_MAX];   // and what wrappers are to be told
+    bool over_whole;
+    bool releases;              // captures go now, one by one
+    int over_status;            // of the end, if something is open or lost
     bool complete;              // every rank is present, nothing is left here
     int status;                 // to exit with
 };
@@ -241,8 +246,8 @@ void agent_ran_out (struct agent *a, const struct err *why);
 /* Look at the disks and release what may go, now and again by a timer. */
 void agent_check_room (void *arg);
 
-/* Release all that may go; at the end of a run. */
-void agent_release_all (struct agent *a);
+/* Release one more that may go, at the end; false: there is none. */
+bool agent_release_next (struct agent *a);
 
 /* ---- agent_seals.c ---- */
 

@@ -15,6 +15,7 @@
                                         // still being written
 #define FULL_NS (30 * NS_PER_S)         // after a write that found no room
 #define FAILED_NS (60 * NS_PER_S)       // one line about a release in so long
+#define CONFIRMED_NS (10 * NS_PER_S)    // the aggregator's word counts so long
 #define RELEASES_MAX 4                  // in one of them: unlinking takes time
 
 struct disk {                   // a file system with captures
@@ -157,6 +158,16 @@ static bool waits_for_roll (const struct agent *a)
     return a->opt->run_dir && !a->opt->no_roll && !a->over;
 }
 
+/* Whether the aggregator still has what it acknowledged, as it says in every
+ * other second, but for the end of a run.
+ */
+static bool is_confirmed (const struct agent *a)
+{
+    return !spool_redelivers (a->spool) && a->ship &&
+           ship_confirmed (a->ship,
+                           a->over ? 0 : clock_mono_ns () - CONFIRMED_NS);
+}
+
 static int release_one (struct agent *a, bool full)
 {
     struct err err = { "" };
@@ -164,7 +175,7 @@ static int release_one (struct agent *a, bool full)
     int rc;
 
     // what is there may be more than was delivered
-    if (!a->looked || (!full && waits_for_roll (a)))
+    if (!a->looked || !is_confirmed (a) || (!full && waits_for_roll (a)))
         return 0;
     rc = release_next (a->spool, &a->release, full, clock_wall_ns (), path,
                        &err);
@@ -175,13 +186,11 @@ static int release_one (struct agent *a, bool full)
     return rc;
 }
 
-void agent_release_all (struct agent *a)
+bool agent_release_next (struct agent *a)
 {
-    int rc;
+    int rc = release_one (a, false);
 
-    do {
-        rc = release_one (a, false);
-    } while (rc > 0 || rc == -ESTALE);
+    return rc > 0 || rc == -ESTALE;
 }
 
 void agent_add_disk (struct agent *a, const char *dir)

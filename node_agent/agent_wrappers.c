@@ -7,6 +7,7 @@
 #include "agent_inside.h"
 
 #include "base/clock.h"
+#include "base/fileio.h"
 #include "base/log.h"
 #include "control/control.h"
 #include "control/orphans.h"
@@ -207,10 +208,13 @@ static void watch_dirs (struct agent *a, struct local_rank *r,
 {
     const char *own = json_text (json_get (hello, "capture_dir"), NULL);
     const char *since = json_text (json_get (hello, "since_ns"), "0");
+    const char *out = json_text (json_get (hello, "out"), NULL);
     const struct json *d = json_first (json_get (hello, "watch"));
     struct buf dirs;
 
     buf_init (&dirs, 4096);
+    if (!out || !fileio_join (a->out, sizeof (a->out), out, "captures"))
+        a->out[0] = '\0';
     if (own) {
         agent_add_disk (a, own);
         (void)watch_add (a->watch, own, false, 0, r->rank, NULL);

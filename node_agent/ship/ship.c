@@ -36,7 +36,7 @@ static void check_mark (struct ship *s, const struct message *m)
 {
     if (m->version >= 3 && m->sent_ns <= s->lost_ns)
         return;
-    s->confirmed = !m->lost;
+    s->confirmed_ns = m->lost ? 0 : clock_mono_ns ();
     if (!m->lost)
         return;
     s->events.lost (s->events.arg);
@@ -124,9 +124,9 @@ void ship_left (struct ship *s, uint64_t captures)
     s->left.left_captures = captures;
 }
 
-bool ship_confirmed (const struct ship *s)
+bool ship_confirmed (const struct ship *s, int64_t since_ns)
 {
-    return s->confirmed || spool_mark (s->spool).epoch == 0;
+    return s->confirmed_ns > since_ns || spool_mark (s->spool).epoch == 0;
 }
 
 int64_t ship_heard_ns (const struct ship *s)

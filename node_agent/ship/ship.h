@@ -73,8 +73,10 @@ void ship_done (struct ship *s, const char *text);
  */
 void ship_left (struct ship *s, uint64_t captures);
 
-/* Whether the aggregator has said that it has all that was acknowledged. */
-bool ship_confirmed (const struct ship *s);
+/* Whether the aggregator has said that it has all that was acknowledged; if
+ * 'since_ns' (monotonic) is not 0, after that time.
+ */
+bool ship_confirmed (const struct ship *s, int64_t since_ns);
 
 /* When the aggregator was last heard (monotonic ns), 0: never. */
 int64_t ship_heard_ns (const struct ship *s);

@@ -32,7 +32,8 @@ struct ship {
     struct message done;
     struct message left;        // PING
     bool is_done, welcomed, over;
-    bool confirmed;             // the mark of the spool, by the last WELCOME
+    int64_t confirmed_ns;       // when a WELCOME said that all is there, 0: it
+                                // has not, or said that it is not
     int64_t lost_ns;            // when it was told that it is not, 0: never
     bool done_due;              // to be said in this round
     bool recounted;             // once is enough

@@ -52,6 +52,8 @@ struct ledger_mark spool_mark (const struct spool *s)
 
 void spool_set_mark (struct spool *s, const struct ledger_mark *mark)
 {
+    if (mark->epoch == 0)       // what was said before still holds
+        return;
     s->mark_due = s->mark_due || mark->epoch != s->mark.epoch ||
                   mark->seq != s->mark.seq;
     s->mark = *mark;

@@ -189,7 +189,8 @@ int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
                    struct err *err);
 
 /* With the next spool_durable this is noted, too: the mark that came with the
- * acknowledgements.  And the latest one, of epoch 0 if there is none.
+ * acknowledgements; one of epoch 0 is none.  And the latest, of epoch 0 if there
+ * was none.
  */
 void spool_set_mark (struct spool *s, const struct ledger_mark *mark);
 struct ledger_mark spool_mark (const struct spool *s);

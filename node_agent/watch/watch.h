@@ -54,7 +54,7 @@ int watch_add (struct watch *w, const char *dir, bool large, int64_t since_ns,
                int64_t rank_hint, struct err *err);
 
 /* Ask 'foreign' of each capture that is first found in a large directory with a
- * 'since': true when it is another job's, which writes there, too.  Of such a
+ * 'since': true when it is another job's, which writes there, too, or a result.  Of such a
  * one nothing is ever told here, whatever happens to it.
  */
 void watch_ask (struct watch *w, bool (*foreign) (void *arg, const char *path),

@@ -528,17 +528,17 @@ raw_captures ()
 
     make --ranks 2
     choose_port
-    mkfifo lines
+    mkfifo lines others             # one each: a line of one of them would
     "$AGGREGATOR" --root "$TEST_DIR/root" --listen "tcp://127.0.0.1:$PORT" \
-        >lines 2>&1 3>&- &
+        >lines 2>&1 3>&- &          # satisfy the reader of the other
     service=$!
     head -c 1 lines >first
     DB=root/jobs/j/cluster_analysis_output/analysis.db
     eventually listens "$PORT"
     "$AGENT" --state "$TEST_DIR/spool" --job j --once \
-        --aggregator "tcp://127.0.0.1:$PORT" job >lines 2>&1 3>&- &
+        --aggregator "tcp://127.0.0.1:$PORT" job >others 2>&1 3>&- &
     watcher=$!
-    head -c 1 lines >first
+    head -c 1 others >first
     wait "$watcher" || status=$?
     is "status" 0 "$status"
     eventually captures_are 2

@@ -103,6 +103,31 @@ lose_root ()
     stop_service
 }
 
+# Nobody has said that it is still there: the aggregator cannot be asked.
+@test "a root is lost: nothing is released while the aggregator is away" {
+    local seed
+
+    make --ranks 2
+    service
+    run agent --once --raw --release when-full job
+    expect_status 0
+    end_service
+    rm -rf root
+    mkdir job/later
+    watching --raw --release shipped --quiet-period 0.1s job
+    # it has searched, and had time for a release, when it has found two more
+    for seed in 7 8; do
+        "$CAPTURE_MAKER" --quiet --ranks 1 --seed $seed "job/later/$seed"
+        eventually says agent.log "sealed capture=$PWD/job/later/$seed/"
+    done
+    service --disk-floor 100%
+    eventually says agent.log event=redelivery
+    ! says agent.log event=released
+    is "captures" 4 "$(find job -name '*_ascend_pt' | wc -l)"
+    ends_with 75
+    stop_service
+}
+
 # It must not be released before it has arrived for the second time.
 @test "a root is lost: captures that were to be released stay until they are" {
     make --ranks 2

@@ -592,6 +592,28 @@ torch ()
     nothing_runs
 }
 
+# OUT may be below a directory that is watched: what is put there is not new.
+# And what is removed is gone when the launcher returns, who may kill the rest.
+@test "--raw: OUT in the working directory; captures are gone at the end" {
+    cat >many <<'SCRIPT'
+#!/bin/sh
+./writer && cd "$ROLLCALL_CAPTURE_DIR"/*_ascend_pt && mkdir many && cd many &&
+    seq 1000 | split -l 1 -a 3 -
+SCRIPT
+    chmod +x many
+    run mpirun_run 2 --raw -o out --deadline 60s -- ./many
+    expect_status 0
+    shows "2 of 2 present"
+    is "left" 0 "$(find state -path '*/captures/*' -type f | wc -l)"
+    is "in OUT" 2000 "$(find out/captures -path '*/many/*' | wc -l)"
+    # a later run does not take them for its own
+    run mpirun_run 2 --raw -o later -- ./writer
+    expect_status 0
+    is "captures" 2 "$(sql "SELECT count(*) FROM Capture" \
+        later/cluster_analysis_output/analysis.db)"
+    nothing_runs
+}
+
 # A result that fails when most of it is written: its raw files do not fit.
 @test "--raw: OUT that runs full: no capture goes, all is in the root named" {
     local root
