@@ -487,6 +487,10 @@ SCRIPT
     eventually captures_are 1
     one_known () { [ -z "$(find spool/analyses-j -name '*.json')" ]; }
     eventually one_known
+    # until a search has ended it may have been moved
+    settled () { "$ROLLCALL" status --json spool |
+                 grep -q '"unsettled":[[:space:]]*0,'; }
+    eventually settled
     ends_with 0
     stop_service
 }
