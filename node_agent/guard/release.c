@@ -2,6 +2,7 @@
 #include "guard/release.h"
 
 #include "base/counter.h"
+#include "base/fileio.h"
 #include "base/units.h"
 #include "guard/manifest.h"
 
@@ -63,13 +64,13 @@ static int distrust (struct spool *s, const struct released *r,
                                   r->why);
 }
 
-/* It stays, for now or for good, and all of it.  If that cannot be noted it
- * would be looked at for ever.
+/* The whole capture stays: after what may pass it is tried again, else that it
+ * stays is noted, or it would be looked at for ever.
  */
 static int keep (struct spool *s, const struct released *r, int rc)
 {
-    bool passes = rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE ||
-                  rc == -ENOSPC || rc == -EDQUOT;
+    bool passes = fileio_trouble (rc) == FILEIO_SHORTAGE || rc == -ENOSPC ||
+                  rc == -EDQUOT;
     int noted = spool_set_release (s, r->id, passes ? r->state
                                                     : RELEASE_CHANGED, NULL);
 
