@@ -363,6 +363,7 @@ SCRIPT
     eventually captures_are 2
     is "left of the first one" "" "$(processes_named sleep)"
     truth_holds
+    eventually durable
     ends_with 0
     stop_service
 }

@@ -21,14 +21,19 @@ lose_root ()
 # Otherwise all that was delivered before stays away for good: its agent has
 # nothing that it would offer.
 @test "a root is lost: agents that live on deliver all of it again" {
+    local items
+
     make
     service
     watching --raw --quiet-period 0.1s job
     eventually captures_are 4
+    eventually durable
+    items=$(durable)
     lose_root rm -rf root
     eventually captures_are 4
     says agent.log "4 captures that are here are delivered again"
     eventually says service.log "event=asked-again"
+    eventually durable_are $((2 * items))
     run "$ROLLCALL" archive get --root root j 0 back
     expect_status 0
     as_analyzed
@@ -153,12 +158,14 @@ lose_root ()
 
 # A repair sets damaged items aside; the agents still have them.
 @test "a root was repaired: what was set aside is delivered again" {
-    local segment
+    local items segment
 
     make
     service
     watching --quiet-period 0.1s job
     eventually captures_are 4
+    eventually durable
+    items=$(durable)
     end_service
     segment=$(find root/segments -type f | head -n 1)
     printf 'X' | dd of="$segment" bs=1 seek=2000 conv=notrunc status=none
@@ -169,6 +176,7 @@ lose_root ()
     eventually captures_are 4
     run "$ROLLCALL" fsck aggregator root
     [ "$status" -eq 75 ]                # it serves
+    eventually durable_are $((2 * items))
     ends_with 0
     stop_service
     run "$ROLLCALL" fsck aggregator root

@@ -52,6 +52,25 @@ ends_with ()
     [ "$status" = "$1" ] || fail "the agent ended with $status: $(cat agent.log)"
 }
 
+# durable: how many items are, in the life of the one that is watching, if it
+# knows of nothing that is open.  A result may be there before it knows that.
+durable ()
+{
+    local name status_text
+
+    status_text=$("$ROLLCALL" status --json spool) || return
+    for name in undelivered unsettled sealing analysing; do
+        [[ $status_text =~ \"$name\":[[:space:]]*0, ]] || return
+    done
+    [[ $status_text =~ \"items_durable\":[[:space:]]*([1-9][0-9]*), ]] &&
+        echo "${BASH_REMATCH[1]}"
+}
+
+durable_are ()                      # N
+{
+    [ "$(durable)" = "$1" ]
+}
+
 # release_dies_at POINT: of agent.release, and the next agent goes on
 release_dies_at ()
 {

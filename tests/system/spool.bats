@@ -312,6 +312,7 @@ damage_page ()
     is "failures said" 1 "$(grep -c event=spool-failed agent.log)"
     rmdir spool/spool-j/quarantine/item-{1,2}.reason
     eventually captures_are 4
+    eventually durable
     ends_with 0
     truth_and_more
     stop_service
