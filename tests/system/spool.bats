@@ -317,3 +317,36 @@ damage_page ()
     truth_and_more
     stop_service
 }
+
+# peak_of PID: of its memory, in KiB
+peak_of ()
+{
+    sed -n 's/^VmHWM:[[:space:]]*\([0-9]*\).*/\1/p' "/proc/$1/status"
+}
+
+# Whatever is delivered, a node's job needs the memory more.
+@test "an agent that delivers takes 64 MiB at most, an aggregator 256" {
+    local capture i
+
+    if ldd "$AGENT" | grep -q 'lib[at]san'; then
+        skip "sanitizers take more"
+    fi
+    make --ops 400 --steps 20
+    for capture in job/*_ascend_pt; do
+        mkdir "$capture/FRAMEWORK"
+        head -c 32M /dev/urandom >"$capture/FRAMEWORK/packs_badly"
+        head -c 32M /dev/zero >"$capture/FRAMEWORK/packs_well"
+        for ((i = 0; i < 250; i++)); do
+            echo "$capture $i" >"$capture/FRAMEWORK/small_$i"
+        done
+    done
+    service
+    watching --raw --quiet-period 0.1s job
+    all_durable () { local n; n=$(durable) && [ "$n" -gt 1000 ]; }
+    LIMIT=120 eventually all_durable
+    [ "$(peak_of "$watcher")" -lt $((64 * 1024)) ]
+    eventually captures_are 4
+    [ "$(peak_of "$service")" -lt $((256 * 1024)) ]
+    ends_with 0
+    stop_service
+}
