@@ -36,7 +36,7 @@ struct ship {
                                 // has not, or said that it is not
     int64_t lost_ns;            // when it was told that it is not, 0: never
     bool done_due;              // to be said in this round
-    bool recounted;             // once is enough
+    bool in_vain;               // the spool was recounted, and is no clearer
     bool failing;               // the spool has, since it was last tried
     int64_t failure_ns;         // when that was logged, 0: never
     unsigned peer_version;

@@ -80,9 +80,8 @@ static int next_item (struct ship *s, struct spool_item *ret)
     return rc;
 }
 
-void ship_offer_more (void *arg)
+static void fill_offers (struct ship *s)
 {
-    struct ship *s = arg;
     struct spool_item item;
 
     for (size_t i = 0; i < OFFERS_MAX; i++) {
@@ -104,27 +103,42 @@ static bool all_delivered (const struct ship *s)
     return count_offers (s, ITEM_ROWS) == 0 && count_offers (s, ITEM_RAW) == 0;
 }
 
-/* Nothing can be offered although something is open: an index is damaged. */
+/* Nothing can be offered although something is open: an index is damaged, or a
+ * row was, and the spool may seem to be full for ever.
+ */
+static bool miscounted (const struct ship *s)
+{
+    return all_delivered (s) && !s->failing &&
+           (spool_undelivered (s->spool) > 0 || spool_bytes (s->spool) > 0);
+}
+
 static void recount (struct ship *s)
 {
     struct err err = { "" };
     int rc = spool_recount (s->spool, &err);
 
     if (rc < 0) {
+        s->in_vain = rc == -EBADMSG;
         ship_spool_failed (s, rc, &err);
         return;
     }
-    s->recounted = true;
     memset (s->last, 0, sizeof (s->last));
-    ship_offer_more (s);
+    fill_offers (s);
+    s->in_vain = miscounted (s);
+}
+
+void ship_offer_more (void *arg)
+{
+    struct ship *s = arg;
+
+    fill_offers (s);
+    if (!s->in_vain && miscounted (s))
+        recount (s);
 }
 
 void ship_next_items (struct ship *s)
 {
     ship_offer_more (s);
-    if (all_delivered (s) && spool_undelivered (s->spool) > 0 &&
-        !s->recounted && !s->failing)
-        recount (s);
     if (all_delivered (s) && s->events.delivered)
         s->events.delivered (s->events.arg);
 }

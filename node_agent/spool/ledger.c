@@ -268,8 +268,10 @@ int tally_load (struct spool *s, struct err *err)
 
 int tally_count (struct spool *s, struct err *err)
 {
-    return tally_read (s, "SELECT kind, state, count(*), sum(size), 1 FROM "
-                          "item NOT INDEXED GROUP BY kind, state", err);
+    // the sum of damaged sizes may be more than an integer
+    return tally_read (s, "SELECT kind, state, count(*), "
+                          "CAST(total(size) AS INTEGER), 1 FROM item "
+                          "NOT INDEXED GROUP BY kind, state", err);
 }
 
 bool tally_is_true (struct spool *s)

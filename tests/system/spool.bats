@@ -139,6 +139,25 @@ damage_page ()
     stop_service
 }
 
+# Set aside, the item takes its size off the sum of all, which is less than
+# nothing then: the spool looked full, and the capture was never read again.
+@test "a size in the ledger that is damaged does not fill the spool" {
+    local size
+
+    for size in "1<<40 WHERE id=1" "1<<62"; do
+        rm -rf spool root
+        make
+        seal
+        sqlite3 spool/spool-j/ledger.db "UPDATE item SET size=$size"
+        service
+        run agent --once job
+        expect_status 0
+        shows "its row in the ledger is damaged"
+        eventually captures_are 4
+        stop_service
+    done
+}
+
 @test "--raw: a capture that is deleted after it was sealed arrives whole" {
     make
     cp -r job kept
