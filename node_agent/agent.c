@@ -97,17 +97,34 @@ static void say_done (struct agent *a)
     a->done_said = true;
 }
 
+/* Captures first, one in each turn of the loop: the aggregator has to be heard
+ * meanwhile.  While it is not none goes; check_life gives it up.
+ */
+static void end_once (void *arg)
+{
+    struct agent *a = arg;
+
+    a->ending = nothing_left (a);
+    if (!a->ending)
+        return;                 // agent_check_done comes again
+    if (agent_release_next (a))
+        (void)loop_add_timer (a->loop, 0, end_once, a);
+    else if (!agent_is_confirmed (a))
+        (void)loop_add_timer (a->loop, NS_PER_S / 4, end_once, a);
+    else
+        finish (a, status_unless_all (a, a->unsealed     ? EX_CANTCREAT
+                                         : a->unsearched ? EX_NOINPUT
+                                                         : EX_GIVEN_UP));
+}
+
 void agent_check_done (struct agent *a)
 {
     if (a->over || !a->ship || !nothing_left (a))
         return;
     if (a->opt->once && !a->opt->run_dir) {
         agent_explain_losses (a);
-        while (agent_release_next (a))
-            ;
-        finish (a, status_unless_all (a, a->unsealed     ? EX_CANTCREAT
-                                         : a->unsearched ? EX_NOINPUT
-                                                         : EX_GIVEN_UP));
+        if (!a->ending)
+            end_once (a);
     } else if (a->opt->run_dir && agent_all_ended (a) &&
                a->scans_after_end > 1) {
         say_done (a);
@@ -187,6 +204,7 @@ static void begin_end (struct agent *a, bool complete, const char *text,
     if (a->over)
         return;
     a->over = true;
+    a->over_ns = clock_mono_ns ();
     a->complete = complete && status_unless_all (a, 1) == 0;
     a->over_whole = complete;
     a->over_status = status;
@@ -203,7 +221,10 @@ static void begin_end (struct agent *a, bool complete, const char *text,
 /* An aggregator of a run's own has said it. */
 static void on_roll (void *arg, bool complete, const char *text)
 {
-    begin_end (arg, complete, text, text, EX_TEMPFAIL);
+    struct agent *a = arg;
+
+    a->rolled = true;
+    begin_end (a, complete, text, text, EX_TEMPFAIL);
 }
 
 /* A service says no ROLL: that it has heard the last word of this host is the
@@ -226,18 +247,20 @@ static void end_at_deadline (struct agent *a)
     unsigned long long items = spool_undelivered (a->spool);
     size_t captures = sealer_pending (a->sealer) + watch_unsettled (a->watch);
     char text[MESSAGE_TEXT_MAX];
-    bool complete;
 
     agent_sum_up (a, text, sizeof (text));
-    complete = nothing_left (a) && !*text;
     if (!nothing_left (a))
         (void)snprintf (text, sizeof (text), "host %s: not delivered when the "
                         "deadline passed: %llu items in the spool, %zu "
                         "captures that were not read yet", a->host, items,
                         captures);
-    if (!complete)
+    else if (!*text && !agent_is_confirmed (a))
+        (void)snprintf (text, sizeof (text), "host %s: all was delivered, but "
+                        "when the deadline passed the aggregator was silent: "
+                        "whether it has it is not known", a->host);
+    if (*text)
         log_text (LOG_LEVEL_WARN, "deadline", "%s", text);
-    begin_end (a, complete, complete ? "" : text, "", EX_UNAVAILABLE);
+    begin_end (a, !*text, text, "", EX_UNAVAILABLE);
 }
 
 static void check_life (void *arg)

@@ -101,7 +101,10 @@ struct agent {
     bool unsearched;            // a directory could not be (--once)
     struct unsealed *unsealed;  // captures that could not be sealed
     bool sealing_again;         // a timer is set for them
-    bool over;                  // the job is: the aggregator has said so
+    bool ending;                // --once: captures go now
+    bool over;                  // the job is
+    int64_t over_ns;            // when that was
+    bool rolled;                // an aggregator of a run's own has said so
     char over_text[MESSAGE_TEXT_MAX];   // and what wrappers are to be told
     bool over_whole;
     bool releases;              // captures go now, one by one
@@ -245,6 +248,11 @@ void agent_ran_out (struct agent *a, const struct err *why);
 
 /* Look at the disks and release what may go, now and again by a timer. */
 void agent_check_room (void *arg);
+
+/* Whether the aggregator has what it acknowledged, by its word of the last 10
+ * seconds: nothing is released without it.
+ */
+bool agent_is_confirmed (const struct agent *a);
 
 /* Release one more that may go, at the end; false: there is none. */
 bool agent_release_next (struct agent *a);

@@ -158,14 +158,15 @@ static bool waits_for_roll (const struct agent *a)
     return a->opt->run_dir && !a->opt->no_roll && !a->over;
 }
 
-/* Whether the aggregator still has what it acknowledged, as it says in every
- * other second, but for the end of a run.
+/* It says so in every other second, up to the end of a run: for that an
+ * aggregator of the run's own may need long.
  */
-static bool is_confirmed (const struct agent *a)
+bool agent_is_confirmed (const struct agent *a)
 {
+    int64_t now = a->over ? a->over_ns : clock_mono_ns ();
+
     return !spool_redelivers (a->spool) && a->ship &&
-           ship_confirmed (a->ship,
-                           a->over ? 0 : clock_mono_ns () - CONFIRMED_NS);
+           ship_confirmed (a->ship, a->rolled ? 0 : now - CONFIRMED_NS);
 }
 
 static int release_one (struct agent *a, bool full)
@@ -175,7 +176,7 @@ static int release_one (struct agent *a, bool full)
     int rc;
 
     // what is there may be more than was delivered
-    if (!a->looked || !is_confirmed (a) || (!full && waits_for_roll (a)))
+    if (!a->looked || !agent_is_confirmed (a) || (!full && waits_for_roll (a)))
         return 0;
     rc = release_next (a->spool, &a->release, full, clock_wall_ns (), path,
                        &err);

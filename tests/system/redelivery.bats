@@ -156,6 +156,42 @@ lose_root ()
     stop_service
 }
 
+# Nobody can say that it is still there.
+@test "a run whose service is silent at the deadline does not end with 0" {
+    service
+    cat >waits <<'SCRIPT'
+#!/bin/sh
+./writer
+until [ -e go ]; do sleep 0.05; done
+SCRIPT
+    chmod +x waits
+    background "$ROLLCALL" run --text --job j --raw --quiet-period 0.1s \
+        --deadline 11s --aggregator "tcp://127.0.0.1:$PORT" -- ./waits
+    eventually durable "$ROLLCALL_STATE_DIR"
+    kill -KILL "$service"
+    touch go
+    end_of "$pid"
+    expect_status 69
+    shows "whether it has it is not known"
+}
+
+# Releasing takes long where there are many, and the aggregator's word counts
+# for 10 s: what was left then stayed without a word.
+@test "--once releases all, if the aggregator can be heard" {
+    make --ranks 400 --ops 1
+    service
+    LD_PRELOAD=$SHIFT_CLOCK SHIFT_WHEN=$PWD/later SHIFT_S=20 \
+        background agent --once --raw --release shipped job
+    # some go while others are delivered, most in a row at the end
+    in_a_row () { [ "$(grep -c event=released log)" -gt 20 ]; }
+    eventually in_a_row
+    touch later
+    end_of "$pid"
+    expect_status 0
+    is "left" 0 "$(find job -name '*_ascend_pt' | wc -l)"
+    stop_service
+}
+
 # A repair sets damaged items aside; the agents still have them.
 @test "a root was repaired: what was set aside is delivered again" {
     local items segment

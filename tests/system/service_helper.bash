@@ -52,13 +52,14 @@ ends_with ()
     [ "$status" = "$1" ] || fail "the agent ended with $status: $(cat agent.log)"
 }
 
-# durable: how many items are, in the life of the one that is watching, if it
-# knows of nothing that is open.  A result may be there before it knows that.
+# durable [DIR]: how many items are, in the life of the agent with its spool
+# there, if it knows of nothing that is open.  A result may be there before it
+# knows that.
 durable ()
 {
     local name status_text
 
-    status_text=$("$ROLLCALL" status --json spool) || return
+    status_text=$("$ROLLCALL" status --json "${1:-spool}") || return
     for name in undelivered unsettled sealing analysing; do
         [[ $status_text =~ \"$name\":[[:space:]]*0, ]] || return
     done
