@@ -202,15 +202,15 @@ static int exclude_other_runs (struct agent *a, struct err *err)
     return watch_exclude (a->watch, state, own, err);
 }
 
-/* The result of a run is built when all COMMANDs have ended, and may lie below
- * what they watch.
+/* The result of a run may lie below what its COMMANDs watch.  It is built when
+ * this host has said that it has nothing more.
  */
 static bool is_of_result (const struct agent *a, const char *path)
 {
     size_t n = strlen (a->out);
 
-    return n > 0 && a->ended_ns > 0 && strncmp (path, a->out, n) == 0 &&
-           path[n] == '/';
+    return n > 0 && a->opt->raw && a->done_said &&
+           strncmp (path, a->out, n) == 0 && path[n] == '/';
 }
 
 /* Jobs may share a working directory.  A capture's name has the process that

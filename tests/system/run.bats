@@ -126,6 +126,32 @@ SCRIPT
     nothing_runs
 }
 
+# It is where raw files of the result come to be, too: COMMAND's captures there,
+# one that is moved at the end and one that is written then, are no result.
+@test "captures that COMMAND leaves in OUT/captures at its end" {
+    local raw
+
+    sealed_script
+    cat >leaves <<'SCRIPT'
+#!/bin/sh
+step () { "$CAPTURE_MAKER" --quiet --ranks 1 --steps 1 --first-step $1 --seed $1 $2; }
+step 1 early
+./sealed 1
+mkdir captures
+mv early/* captures
+step 2 captures/late
+SCRIPT
+    chmod +x leaves
+    for raw in --text --raw; do
+        rm -rf state captures early
+        run timeout 60 "$ROLLCALL" run "$raw" --quiet-period 0.2s -- ./leaves
+        expect_status 0
+        is "steps with $raw" 2 "$(sql "SELECT count(DISTINCT step) FROM
+            StepTraceTime" cluster_analysis_output/analysis.db)"
+    done
+    nothing_runs
+}
+
 @test "captures in a directory that --watch names, made by COMMAND" {
     mkdir elsewhere
     run mpirun_run 2 --watch "$PWD/elsewhere/a" -w elsewhere/b -- \
