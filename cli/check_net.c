@@ -163,7 +163,7 @@ static void on_problem (void *arg, enum net_problem what, const char *text)
 {
     struct probe *p = arg;
 
-    if (what == NET_SLOW)       // perhaps the next try
+    if (what == NET_SLOW || what == NET_UNREACHED)      // perhaps the next try
         (void)snprintf (p->why, sizeof (p->why), "%.399s", text);
     else
         fail (p, text);

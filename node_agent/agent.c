@@ -341,7 +341,7 @@ static void on_problem (void *arg, enum net_problem what, const char *text)
 {
     struct agent *a = arg;
 
-    if (keeps_trying (a) || what == NET_SLOW ||
+    if (keeps_trying (a) || what == NET_SLOW || what == NET_UNREACHED ||
         (what == NET_CLOSED && !closed_for_good (a)))
         log_problem (a, text);
     else

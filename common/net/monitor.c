@@ -20,11 +20,14 @@
 #define RETRY_NS NS_PER_S               // after a refusal, doubled each time
 #define RETRY_MAX_NS (60 * NS_PER_S)
 #define CLOSED_LIMIT 3                  // in a row: no accident any more
+#define UNREACHED_LIMIT 5               // as well: two seconds, about
+#define REFUSED_NS NS_PER_S             // to be told so takes no longer
 
 #define EVENTS \
     (ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_ACCEPT_FAILED | ZMQ_EVENT_DISCONNECTED | \
-     ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | \
-     ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | \
+     ZMQ_EVENT_CONNECTED | ZMQ_EVENT_CONNECT_DELAYED | ZMQ_EVENT_CLOSED | \
+     ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | \
+     ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | \
      ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
 
 int monitor_open (struct net *n, struct err *err)
@@ -116,9 +119,43 @@ static void tell_no_detail (struct net *n, uint32_t value)
                     "or is starting", n->endpoint);
 }
 
+/* The events have no error numbers. */
+static void tell_unreached (struct net *n, bool resolved)
+{
+    int64_t took = n->trying_ns ? clock_mono_ns () - n->trying_ns : INT64_MAX;
+
+    n->trying_ns = 0;
+    if (++n->unreached >= UNREACHED_LIMIT)
+        net_tell (n, NET_UNREACHED, "%s: %s", n->endpoint,
+                  !resolved           ? "that name is not known here"
+                  : took < REFUSED_NS ? "connection refused: nobody listens "
+                                        "there"
+                                      : "timed out, or there is no route: is "
+                                        "the address right, is a firewall in "
+                                        "between?");
+}
+
 static void connecting (struct net *n, int event, uint32_t value)
 {
     switch (event) {
+    case ZMQ_EVENT_CONNECT_DELAYED:
+        n->tried = true;
+        n->trying_ns = clock_mono_ns ();
+        break;
+    case ZMQ_EVENT_CONNECTED:
+        n->tried = true;
+        n->trying_ns = 0;
+        n->unreached = 0;
+        break;
+    case ZMQ_EVENT_CLOSED:
+        n->tried = true;
+        tell_unreached (n, true);
+        break;
+    case ZMQ_EVENT_CONNECT_RETRIED:     // after a wait
+        if (!n->tried)
+            tell_unreached (n, false);
+        n->tried = false;
+        break;
     case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
         n->closed = 0;
         n->retry_ns = RETRY_NS;

@@ -85,6 +85,8 @@ enum net_problem {
                                 // as a wrong server key makes it, and as a
                                 // proxy whose backend starts
     NET_SLOW,                   // no answer in the handshake: tried again
+    NET_UNREACHED,              // no connection at all, several times in a
+                                // row: tried again
     // listening
     NET_PEER_REFUSED,           // has been counted
     NET_PEER_LEFT,              // in the handshake: it did not like what it

@@ -38,6 +38,9 @@ struct net {
     void *problem_arg;
     // monitor.c: connecting
     unsigned closed;                    // in the handshake, in a row
+    unsigned unreached;                 // no connection, in a row
+    bool tried;                         // an address was, since the last wait
+    int64_t trying_ns;                  // since when, 0: it is not
     int64_t retry_ns;                   // how long to wait after a refusal
     // monitor.c: listening
     char (*addresses)[NET_ADDRESS_MAX]; // of the peers, by descriptor

@@ -257,6 +257,25 @@ static void test_no_server_key (void **state)
     refused_at_both_ends (NET_NOT_ALIKE, "does not encrypt", "encrypt");
 }
 
+/* An agent that cannot connect would be silent: libzmq tries for ever. */
+static void test_nobody_listens (void **state)
+{
+    char endpoint[64];
+
+    (void)state;
+    listen_with (NULL);
+    connect_with (NULL);
+    assert_int_equal (talk (), 0);
+    where_it_listens (endpoint);
+    net_close (f.s.net);
+    f.s.net = NULL;
+    f.s.problems = 1;           // nobody is there to have one
+    assert_int_equal (talk (), 1);
+    assert_int_equal (f.c.what, NET_UNREACHED);
+    if (!strstr (f.c.text, endpoint) || !strstr (f.c.text, "refused"))
+        fail_msg ("%s", f.c.text);
+}
+
 /* A refused key may be enrolled later: libzmq would not try again by itself.
  */
 static void test_enrolled_later (void **state)
@@ -434,10 +453,10 @@ int main (void)
         NET_TEST (test_invited),        NET_TEST (test_plain),
         NET_TEST (test_unknown_key),    NET_TEST (test_wrong_server_key),
         NET_TEST (test_no_client_key),  NET_TEST (test_no_server_key),
-        NET_TEST (test_enrolled_later), NET_TEST (test_revoked_later),
-        NET_TEST (test_dead_check),     NET_TEST (test_self_test),
-        NET_TEST (test_beyond_loopback), NET_TEST (test_version_1),
-        NET_TEST (test_version_unknown),
+        NET_TEST (test_nobody_listens), NET_TEST (test_enrolled_later),
+        NET_TEST (test_revoked_later),  NET_TEST (test_dead_check),
+        NET_TEST (test_self_test),      NET_TEST (test_beyond_loopback),
+        NET_TEST (test_version_1),      NET_TEST (test_version_unknown),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
