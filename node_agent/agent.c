@@ -24,10 +24,7 @@
 
 #define EX_GIVEN_UP 1                   // beside those of sysexits.h
 #define NICE 19                         // never in the job's way
-#define CLOSED_LIMIT_NS (30 * NS_PER_S) // a backend that starts again, too,
-                                        // closes what is there for a while
 #define STRAGGLER_NS (10 * NS_PER_S)    // for wrappers that start late
-#define PROBLEM_NS (60 * NS_PER_S)      // one line about connecting in so long
 
 void agent_note (struct agent *a, enum log_level level, const char *event,
                  const char *fmt, ...)
@@ -150,7 +147,7 @@ static void on_welcome (void *arg)
 {
     struct agent *a = arg;
 
-    log_text (LOG_LEVEL_INFO, "connected", "%s", a->opt->aggregator);
+    agent_on_connected (a);
     agent_check_done (a);       // what was acknowledged is there
 }
 
@@ -268,6 +265,7 @@ static void check_life (void *arg)
     struct agent *a = arg;
     int64_t now = clock_mono_ns ();
     const char *why = useless (a, now);
+    char text[MESSAGE_TEXT_MAX];
 
     if (a->over)                // end_run goes on
         return;
@@ -278,74 +276,20 @@ static void check_life (void *arg)
         return;
     }
     if (why) {
-        log_text (LOG_LEVEL_WARN, "ending", "%s", why);
-        agent_tell_wrappers (a, "roll", why, false);
+        agent_explain_end (a, why, text);
+        log_text (LOG_LEVEL_WARN, "ending", "%s", text);
+        agent_tell_wrappers (a, "roll", text, false);
         finish (a, status_unless_all (a, EX_UNAVAILABLE));
         return;
     }
     (void)loop_add_timer (a->loop, NS_PER_S, check_life, a);
 }
 
-/* Whether a refusal is to be survived: somebody may enrol our key, or another
- * agent may go.
- */
-static bool keeps_trying (const struct agent *a)
+void agent_give_up (struct agent *a, int status, const char *why)
 {
-    return !a->opt->once && !a->opt->run_dir;
-}
-
-static void give_up (struct agent *a, int status, const char *why)
-{
-    log_text (LOG_LEVEL_ERROR, "refused", "%s refused this agent: %s",
-              a->opt->aggregator, why);
+    log_text (LOG_LEVEL_ERROR, "refused", "%s", why);
     agent_tell_wrappers (a, "roll", why, false);
     finish (a, status);
-}
-
-/* What goes on is said once a minute. */
-static void log_problem (struct agent *a, const char *text)
-{
-    int64_t now = clock_mono_ns ();
-
-    if (a->problem_ns > 0 && now - a->problem_ns < PROBLEM_NS)
-        return;
-    a->problem_ns = now;
-    log_text (LOG_LEVEL_WARN, "not-connected", "%s", text);
-}
-
-static void on_refused (void *arg, enum refusal reason, const char *why)
-{
-    struct agent *a = arg;
-
-    if (reason == REFUSAL_VERSION)
-        give_up (a, EX_PROTOCOL, why);
-    else if (keeps_trying (a))
-        log_problem (a, why);
-    else
-        give_up (a, reason == REFUSAL_KEY ? EX_NOPERM : EX_TEMPFAIL, why);
-}
-
-/* Whether connections have ended in the handshake, and nothing else come, for
- * too long.
- */
-static bool closed_for_good (struct agent *a)
-{
-    int64_t now = clock_mono_ns ();
-
-    if (a->closed_ns == 0 || ship_heard_ns (a->ship) > a->closed_ns)
-        a->closed_ns = now;
-    return now - a->closed_ns > CLOSED_LIMIT_NS;
-}
-
-static void on_problem (void *arg, enum net_problem what, const char *text)
-{
-    struct agent *a = arg;
-
-    if (keeps_trying (a) || what == NET_SLOW || what == NET_UNREACHED ||
-        (what == NET_CLOSED && !closed_for_good (a)))
-        log_problem (a, text);
-    else
-        give_up (a, what == NET_CLOSED ? EX_UNAVAILABLE : EX_NOPERM, text);
 }
 
 static void on_delivered (void *arg)
@@ -460,9 +404,9 @@ static int open_keys (struct agent *a, struct err *err)
 static int start (struct agent *a, struct err *err)
 {
     const struct ship_events events = { on_welcome, on_stop, on_roll,
-                                        on_refused, on_problem, on_delivered,
-                                        on_clock, on_said, agent_on_lost,
-                                        a };
+                                        agent_on_refused, agent_on_problem,
+                                        on_delivered, on_clock, on_said,
+                                        agent_on_lost, a };
     struct ship_identity who = { a->opt->job, a->host, a->key,
                                  a->opt->world_size,
                                  a->opt->key || a->opt->insecure
@@ -525,6 +469,7 @@ static void run (struct agent *a)
 
     if (a->opt->run_dir || a->opt->once)
         check_life (a);
+    agent_look_at_connection (a);
     agent_check_room (a);
     agent_write_status (a);
     agent_search (a);

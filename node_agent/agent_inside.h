@@ -3,6 +3,7 @@
  * agent.c             set-up, the loop, the aggregator's words, the end
  * agent_analyse.c     captures that were never analysed
  * agent_captures.c    captures that have settled go to the sealer
+ * agent_connection.c  whether the aggregator is there, and why not
  * agent_losses.c      what will not be delivered
  * agent_redeliver.c   the aggregator has lost what it acknowledged
  * agent_room.c        room on disks: waiting for it, making it
@@ -38,6 +39,16 @@ struct disk;                    // where captures are written
 struct local_rank;              // a rank of this host
 struct unsealed;                // a capture that is to be sealed again
 
+/* What keeps the aggregator from being heard. */
+struct connection {
+    char met[MESSAGE_TEXT_MAX]; // the last thing, and when; 0: nothing yet
+    int64_t met_ns;
+    bool refused;               // that will not change by itself
+    bool missed;                // it was said that it is not there
+    int64_t said_ns[2];         // when: not connected, refused; 0: never
+    int64_t closed_ns;          // since when connections end in the handshake
+};
+
 /* What the files share.  It begins as zeros, apart from the options, the
  * listener (-1) and the time.
  */
@@ -58,8 +69,7 @@ struct agent {
     bool memory_noted;          // that they wait for it was logged
     int64_t forget_gone_ns;     // when to look for those that are gone
     struct net_security security;
-    int64_t problem_ns;         // when a problem was logged, 0: never
-    int64_t closed_ns;          // since when connections end in the handshake
+    struct connection connection;
     char host[HOST_NAME_MAX_BYTES], key[HOST_KEY_SIZE];
     int listener;               // for wrappers; -1: none
     struct client *clients;
@@ -119,6 +129,9 @@ struct agent {
  * end (--once), or tell the aggregator (a run).
  */
 void agent_check_done (struct agent *a);
+
+/* The aggregator does not want this agent: the end. */
+void agent_give_up (struct agent *a, int status, const char *why);
 
 /* Say something both to the log and to the summary, which names it until the
  * end of the job: what may change is only logged.
@@ -201,6 +214,28 @@ void agent_tell_kept (struct agent *a);
 /* What is to be done with a capture that has settled: see watch_scan. */
 int agent_on_settled (void *arg, const struct watch_settled *s,
                       struct err *err);
+
+/* ---- agent_connection.c ---- */
+
+/* NULL if the aggregator is heard, else "not-connected" or "refused"; and
+ * 'why', as far as that is known.
+ */
+const char *agent_not_connected (const struct agent *a,
+                                 char why[MESSAGE_TEXT_MAX]);
+
+/* Log it when that changes, and once a minute while it lasts: now, and again by
+ * a timer.
+ */
+void agent_look_at_connection (void *arg);
+
+/* For an end to be logged: 'end', and why the aggregator is not heard. */
+void agent_explain_end (struct agent *a, const char *end,
+                        char text[MESSAGE_TEXT_MAX]);
+
+/* What is met: see ship_events. */
+void agent_on_connected (struct agent *a);
+void agent_on_refused (void *arg, enum refusal reason, const char *why);
+void agent_on_problem (void *arg, enum net_problem what, const char *text);
 
 /* ---- agent_losses.c ---- */
 

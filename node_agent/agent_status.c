@@ -4,17 +4,30 @@
 #include "base/fileio.h"
 #include "base/status.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-static const char *state_of (const struct agent *a)
+/* 'why': what stands in the way, or "".  A refusal comes first, since it fills
+ * the spool in the end.
+ */
+static const char *state_of (const struct agent *a,
+                             char why[2 * MESSAGE_TEXT_MAX])
 {
+    char unheard[MESSAGE_TEXT_MAX];
+    const char *connection = agent_not_connected (a, unheard);
+
+    why[0] = '\0';
     if (a->over)
         return "over";
-    if (a->held)
+    (void)snprintf (why, 2 * MESSAGE_TEXT_MAX, "%s%s%s",
+                    a->held ? a->guard.why.text : "",
+                    a->held && *unheard ? "; " : "", unheard);
+    if (a->held && !(connection && strcmp (connection, "refused") == 0))
         return "no-room";
-    if (ship_heard_ns (a->ship) == 0)
-        return "not-connected";
+    if (connection)
+        return connection;
     return a->ended_ns > 0 ? "delivering" : "watching";
 }
 
@@ -22,9 +35,9 @@ void agent_write_status (void *arg)
 {
     struct agent *a = arg;
     const struct clock_sync *clock = ship_clock (a->ship);
+    char path[PATH_MAX], why[2 * MESSAGE_TEXT_MAX];
     struct json *j = status_begin ("rollcall-agent", a->opt->job,
-                                   state_of (a));
-    char path[PATH_MAX];
+                                   state_of (a, why));
 
     json_add_text (j, "host", a->host);
     json_add_text (j, "aggregator", a->opt->aggregator);
@@ -38,8 +51,8 @@ void agent_write_status (void *arg)
         json_add_int (j, "clock_offset_ns", clock->offset_ns);
         json_add_int (j, "clock_error_ns", clock->error_ns);
     }
-    if (a->held)
-        json_add_text (j, "why", a->guard.why.text);
+    if (*why)
+        json_add_text (j, "why", why);
     if (fileio_join (path, sizeof (path), a->spool_dir, "status.json"))
         status_write (j, path, &a->status_text);
     else

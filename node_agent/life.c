@@ -20,7 +20,7 @@ const char *life_useless (const struct life *l)
     if (l->run && !l->joined && l->now_ns - l->began_ns > ALONE_LIMIT_NS)
         return "no wrapper has joined";
     if (waiting && !heard && silent > UNHEARD_LIMIT_NS)
-        return "the aggregator cannot be reached: is a firewall in between?";
+        return "the aggregator cannot be reached";
     if (l->once && silent > UNHEARD_LIMIT_NS)
         return "the aggregator is gone; what was not delivered stays on disk";
     if (l->done && heard && silent > SILENT_LIMIT_NS)

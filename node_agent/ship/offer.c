@@ -150,13 +150,13 @@ void offer_message (const struct offer *o, struct message *m)
     memcpy (m->path, o->item.path, sizeof (m->path));
 }
 
-unsigned offers_ignored (const struct offer *offers, size_t n, int64_t now_ns,
-                         int64_t *since_ns)
+unsigned offers_ignored (const struct offer *offers, size_t n, bool heard,
+                         int64_t now_ns, int64_t *since_ns)
 {
     unsigned open = 0;
 
     for (size_t i = 0; i < n; i++)
-        open += offers[i].used && !offers[i].durable;
+        open += heard && offers[i].used && !offers[i].durable;
     if (open == 0 || *since_ns == 0)
         *since_ns = open ? now_ns : 0;
     if (open == 0 || now_ns - *since_ns < IGNORED_NS)

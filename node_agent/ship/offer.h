@@ -54,12 +54,12 @@ void offer_packed (struct offer *o, uint64_t offset, bool smaller);
 
 void offer_message (const struct offer *o, struct message *m);
 
-/* Of the items on offer: how many there are if nobody has wanted any of them
- * for a minute, else 0.  *since_ns (monotonic, 0 at first) is when that was, or
- * when it was last told; the caller sets it when one is asked for or
- * acknowledged.
+/* Of the items on offer: how many there are if the aggregator, although it was
+ * 'heard', has not wanted any of them for a minute, else 0.  *since_ns
+ * (monotonic, 0 at first) is when that was, or when it was last told; the
+ * caller sets it when one is asked for or acknowledged.
  */
-unsigned offers_ignored (const struct offer *offers, size_t n, int64_t now_ns,
-                         int64_t *since_ns);
+unsigned offers_ignored (const struct offer *offers, size_t n, bool heard,
+                         int64_t now_ns, int64_t *since_ns);
 
 #endif

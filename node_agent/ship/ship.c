@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#define UNANSWERED_MAX 5        // HELLOs, two seconds apart
 #define PACKED_MAX (CONTENT_CHUNK + 65536)      // LZ4F_compressFrameBound
 
 static void measure_clock (struct ship *s, const struct message *m)
@@ -73,7 +74,10 @@ static void on_message (void *arg, const struct net_peer *from,
             s->events.refused (s->events.arg, REFUSAL_VERSION, err->text);
         return;
     }
-    s->heard_ns = clock_mono_ns ();
+    if (m->type != MESSAGE_REFUSED) {
+        s->heard_ns = clock_mono_ns ();
+        s->unanswered = 0;
+    }
     switch (m->type) {
     case MESSAGE_WELCOME:
         on_welcome (s, m);
@@ -132,6 +136,16 @@ bool ship_confirmed (const struct ship *s, int64_t since_ns)
 int64_t ship_heard_ns (const struct ship *s)
 {
     return s->heard_ns;
+}
+
+bool ship_is_heard (const struct ship *s)
+{
+    return s->heard_ns > 0 && !ship_is_silent (s);
+}
+
+bool ship_is_silent (const struct ship *s)
+{
+    return s->unanswered > UNANSWERED_MAX;
 }
 
 const struct clock_sync *ship_clock (const struct ship *s)

@@ -78,8 +78,16 @@ void ship_left (struct ship *s, uint64_t captures);
  */
 bool ship_confirmed (const struct ship *s, int64_t since_ns);
 
-/* When the aggregator was last heard (monotonic ns), 0: never. */
+/* When the aggregator was last heard (monotonic ns), 0: never.  That it refuses
+ * this agent does not count, nor below.
+ */
 int64_t ship_heard_ns (const struct ship *s);
+
+/* Whether it is heard now, and whether a fair number of HELLOs have gone
+ * without an answer (10 s of them, about); at first neither.
+ */
+bool ship_is_heard (const struct ship *s);
+bool ship_is_silent (const struct ship *s);
 
 /* How far the aggregator's clock is from this host's, as far as it is known. */
 const struct clock_sync *ship_clock (const struct ship *s);

@@ -56,6 +56,7 @@ struct ship {
     struct bucket rate;
     bool held;                  // no raw files are sent meanwhile
     int64_t heard_ns;
+    unsigned unanswered;        // HELLOs since then, but for quick ones
     int64_t done_ns;            // DONE was said first, 0: not yet
     int64_t wanted_ns;          // see offers_ignored
 };

@@ -82,10 +82,10 @@ static void say_rest (void *arg)
 /* An aggregator whose disk is full answers, but asks for nothing. */
 static void tell_ignored (struct ship *s)
 {
-    unsigned n = offers_ignored (s->offers, OFFERS_MAX, clock_mono_ns (),
-                                 &s->wanted_ns);
+    unsigned n = offers_ignored (s->offers, OFFERS_MAX, ship_is_heard (s),
+                                 clock_mono_ns (), &s->wanted_ns);
 
-    if (n > 0 && s->welcomed)
+    if (n > 0)
         log_text (LOG_LEVEL_WARN, "not-asked-for", "%u items are on offer, and "
                   "for a minute the aggregator has asked for none: others may "
                   "come first, or its disk be below its --disk-floor (its log "
@@ -99,6 +99,7 @@ void ship_repeat (void *arg)
     if (s->over)
         return;
     tell_ignored (s);
+    s->unanswered += s->hello_ns == REPEAT_NS;
     say_hello (s);
     for (size_t i = 0; i < OFFERS_MAX && s->welcomed; i++) {
         if (s->offers[i].used && !s->offers[i].durable)

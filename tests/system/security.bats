@@ -148,6 +148,40 @@ stop_service_and ()                 # PID
     stop_service
 }
 
+refused_shown ()                    # STATE TEXT: by status
+{
+    run "$ROLLCALL" status "$1"
+    [[ "$output" == *" refused "*"$2"* ]]
+}
+
+# It goes on, since somebody may enrol it; who looks is not sent to the network.
+@test "a service agent with a key that is not the right one: refused" {
+    local agents=()
+
+    setup_keys
+    make_keys
+    mkdir none
+    service --keys keys
+    "$AGENT" --state unknown --aggregator "tcp://127.0.0.1:$PORT" \
+        --key keys/stranger.key --server-key keys/server.pub none \
+        >unknown.log 2>&1 3>&- &
+    agents+=($!)
+    "$AGENT" --state wrong --aggregator "tcp://127.0.0.1:$PORT" \
+        --key keys/node1.key --server-key keys/stranger.pub none \
+        >wrong.log 2>&1 3>&- &
+    agents+=($!)
+    eventually grep -q "event=refused.*rollcall key enrol" unknown.log
+    eventually refused_shown unknown "rollcall key enrol"
+    ! grep event=not-connected unknown.log
+    eventually grep -q "event=refused.*--server-key" wrong.log
+    eventually refused_shown wrong "--server-key"
+    key enrol keys/stranger.pub stranger
+    eventually grep -q event=connected unknown.log
+    kill "${agents[@]}"
+    wait "${agents[@]}" || true
+    stop_service
+}
+
 @test "revoked while connected: a service agent is told, and comes back" {
     local agent
 
@@ -161,14 +195,16 @@ stop_service_and ()                 # PID
     agent=$!
     eventually grep -q event=connected agent.log
     key revoke node1
-    eventually grep -q "event=not-connected.*revoked" agent.log
+    eventually grep -q "event=refused.*127.0.0.1:$PORT refuses .*revoked" \
+        agent.log
+    eventually refused_shown spool "was revoked"
     service_says "of node1, was revoked"
     # the same key for good; a new one comes in
     run "$ROLLCALL" key enrol keys/node1.pub node1 --dir keys
     expect_status 77
     shows "was revoked"
     is "lines of the agent in a minute" 1 \
-        "$(grep -c event=not-connected agent.log)"
+        "$(grep -c event=refused agent.log)"
     kill "$agent"
     wait "$agent" || true
     agent keys/node1.key keys/server.pub
@@ -424,7 +460,7 @@ stop_service_and ()                 # PID
     "$AGENT" --state spool --job j --quiet-period 0.1s \
         --aggregator "tcp://127.0.0.1:$PORT" job >agent.log 2>&1 3>&- &
     agent=$!
-    eventually grep -q "event=not-connected.*try again later" agent.log
+    eventually grep -q "event=refused.*try again later" agent.log
     kill "$peer"
     wait "$peer" || true
     service

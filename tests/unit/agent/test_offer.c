@@ -168,6 +168,10 @@ static void test_packing_is_given_up (void **state)
     offer_end (&o);
 }
 
+#define IGNORED(n, seconds, heard) \
+    assert_int_equal (offers_ignored (offers, 3, heard, (seconds) * NS_PER_S, \
+                                      &since), n)
+
 /* Whoever waits for an aggregator with a full disk is told why, once a minute
  * and not after each short pause.
  */
@@ -178,17 +182,22 @@ static void test_ignored (void **state)
     int64_t since = 0;
 
     (void)state;
-    assert_int_equal (offers_ignored (offers, 3, 5 * NS_PER_S, &since), 0);
-    assert_int_equal (offers_ignored (offers, 3, 64 * NS_PER_S, &since), 0);
-    assert_int_equal (offers_ignored (offers, 3, 66 * NS_PER_S, &since), 2);
-    assert_int_equal (offers_ignored (offers, 3, 67 * NS_PER_S, &since), 0);
+    IGNORED (0, 5, true);
+    IGNORED (0, 64, true);
+    IGNORED (2, 66, true);
+    IGNORED (0, 67, true);
     since = 100 * NS_PER_S;     // one was asked for
-    assert_int_equal (offers_ignored (offers, 3, 150 * NS_PER_S, &since), 0);
+    IGNORED (0, 150, true);
     offers[0].durable = offers[1].durable = true;
-    assert_int_equal (offers_ignored (offers, 3, 900 * NS_PER_S, &since), 0);
+    IGNORED (0, 900, true);
     offers[1].durable = false;  // new ones: their minute begins
-    assert_int_equal (offers_ignored (offers, 3, 901 * NS_PER_S, &since), 0);
-    assert_int_equal (offers_ignored (offers, 3, 962 * NS_PER_S, &since), 1);
+    IGNORED (0, 901, true);
+    IGNORED (1, 962, true);
+    // nobody is there: it has not asked since it came back
+    IGNORED (0, 1100, false);
+    IGNORED (0, 1101, true);
+    IGNORED (0, 1160, true);
+    IGNORED (1, 1161, true);
 }
 
 int main (void)

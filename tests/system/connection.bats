@@ -1,0 +1,74 @@
+#!/usr/bin/env bats
+# An aggregator that is not there: what log, status and the last words of an
+# agent say of it
+
+load service_helper
+
+status_is ()                        # STATE [WHY]
+{
+    run "$ROLLCALL" status spool
+    [[ "$output" == *" $1 "*"${2:-}"* ]]
+}
+
+not_connected ()                    # N: so many lines say so
+{
+    [ "$(grep -c event=not-connected agent.log)" -ge "$1" ]
+}
+
+# The first who looks is told where, and that no firewall is to blame.
+@test "nobody listens: said at once, each minute, and by --once at its end" {
+    local once status=0
+
+    make --ranks 1
+    choose_port
+    timeout 120 "$AGENT" --once --state once --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" job >once.log 2>&1 3>&- &
+    once=$!
+    watching --quiet-period 0.1s job
+    eventually not_connected 1
+    grep -q "event=not-connected.*tcp://127.0.0.1:$PORT: connection refused" \
+        agent.log
+    eventually status_is not-connected "connection refused"
+    wait "$once" || status=$?
+    is "--once" 69 "$status"
+    grep -q "event=ending.*tcp://127.0.0.1:$PORT: connection refused" once.log
+    grep -q event=not-connected once.log
+    LIMIT=90 eventually not_connected 2
+    ends_with 75
+}
+
+@test "an aggregator that comes, dies, and comes again: status follows" {
+    make --ranks 1
+    choose_port
+    watching --quiet-period 0.1s job
+    eventually status_is not-connected
+    service
+    eventually status_is watching
+    eventually captures_are 1
+    eventually says agent.log event=connected
+    kill -KILL "$service"
+    wait "$service" || true
+    eventually status_is not-connected
+    service
+    eventually status_is watching
+    ends_with 0
+    stop_service
+}
+
+# Its socket takes connections, and nothing else: no event of the network comes.
+@test "an aggregator that is stopped: not connected, until it goes on" {
+    make --ranks 1
+    service
+    watching --quiet-period 0.1s job
+    eventually captures_are 1
+    eventually status_is watching
+    kill -STOP "$service"
+    eventually status_is not-connected "does not answer"
+    eventually not_connected 1
+    kill -CONT "$service"
+    eventually status_is watching
+    said_again () { [ "$(grep -c event=connected agent.log)" = 2 ]; }
+    eventually said_again
+    ends_with 0
+    stop_service
+}
