@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
+#include "net/keys.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -89,10 +90,14 @@ static void retry_later (struct net *n)
 
 static void tell_refused (struct net *n, int event, uint32_t value)
 {
+    char fingerprint[KEY_FINGERPRINT_SIZE];
+
+    key_fingerprint (n->security.public_key, fingerprint);
     if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
-        net_tell (n, NET_KEY_REFUSED, "%s refuses this key (%s): has it been "
-                  "enrolled there (rollcall key enrol), or was it revoked?",
-                  n->endpoint, n->security.public_key);
+        net_tell (n, NET_KEY_REFUSED, "%s refuses this key, %s (%s): has it "
+                  "been enrolled there (rollcall key enrol), or was it "
+                  "revoked?", n->endpoint, fingerprint,
+                  n->security.public_key);
     else if (value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH)
         net_tell (n, NET_NOT_ALIKE, n->secured
                   ? "%s does not encrypt, and this side has keys (--key): "

@@ -102,14 +102,21 @@ stop_service_and ()                 # PID
 }
 
 @test "a key that is not enrolled: 77, said at both ends, with the address" {
+    local fingerprint
+
     setup_keys
     make_keys
     make
     service --keys keys
     agent keys/stranger.key keys/server.pub
     expect_status 77
-    shows "refuses this key" "rollcall key enrol"
-    service_says "127.0.0.1: key .* is not enrolled"
+    # as key list has it, at both ends
+    fingerprint=$("$ROLLCALL" key list --dir keys |
+        sed -n 's/^own *\([0-9a-f]*\) .* stranger$/\1/p')
+    [ -n "$fingerprint" ]
+    shows "refuses this key, $fingerprint (" "rollcall key enrol"
+    is "said in one line" 1 "$(grep -o "tcp://" <<<"$output" | wc -l)"
+    service_says "127.0.0.1: key $fingerprint is not enrolled"
     # as it says
     key enrol keys/stranger.pub stranger
     agent keys/stranger.key "$(sed -n 's/.*public-key = "\(.*\)"/\1/p' \
