@@ -68,7 +68,7 @@ static void refuse (struct agent *a, const char *capture, bool again)
     (void)snprintf (text, sizeof (text), "%.300s was refused%s: %.400s",
                     capture, again ? " when it had been analysed" : "",
                     a->guard.why.text);
-    log_text (LOG_LEVEL_WARN, "refused", "%s", text);
+    log_text (LOG_LEVEL_WARN, "capture-refused", "%s", text);
     say_note (a, text);
 }
 

@@ -456,7 +456,7 @@ SCRIPT
         --analyse-with "$PWD/good" job
     expect_status 1
     shows "was refused when it had been analysed"
-    is "refusals" 1 "$(grep -c event=refused <<<"$output")"
+    is "refusals" 1 "$(grep -c event=capture-refused <<<"$output")"
     run agent --once --analyse-with none job
     expect_status 0
     eventually captures_are 1

@@ -191,6 +191,9 @@ SCRIPT
     run agent --once --when-full refuse --disk-floor 100% job
     expect_status 1
     shows "was refused" "are to stay free (--disk-floor)"
+    # event=refused is the aggregator's doing, and has another cure
+    is "events" "4 0" "$(grep -c event=capture-refused <<<"$output") $(
+        grep -c event=refused <<<"$output")"
     run agent --once job            # they are still there
     expect_status 0
     eventually captures_are 4
