@@ -72,11 +72,12 @@ static void print_text (const struct json *j, const char *state, bool first)
     const char *why = json_text (json_get (j, "why"), "");
 
     if (first)
-        (void)printf ("%-20s %8s  %-13s %11s %12s  %s\n", "program", "pid",
-                      "state", "undelivered", "spool bytes", "job");
-    (void)printf ("%-20s %8lld  %-13s %11lld %12lld  %s\n",
+        (void)printf ("%-20s %8s  %-13s %7s %11s %12s  %s\n", "program", "pid",
+                      "state", "unread", "undelivered", "spool bytes", "job");
+    (void)printf ("%-20s %8lld  %-13s %7lld %11lld %12lld  %s\n",
                   json_text (json_get (j, "program"), "?"),
                   (long long)number (j, "pid"), state,
+                  (long long)(number (j, "unsettled") + number (j, "sealing")),
                   (long long)number (j, "undelivered"),
                   (long long)number (j, "spool_bytes"),
                   json_text (json_get (j, "job"), ""));

@@ -55,6 +55,24 @@ not_connected ()                    # N: so many lines say so
     stop_service
 }
 
+# Who reads "0 undelivered" alone believes that all is there.
+@test "a capture that waits for its quiet period is shown as unread" {
+    make --ranks 3
+    find job -exec touch {} +       # it was written just now
+    service
+    watching --quiet-period 1h job
+    unread () { run "$ROLLCALL" status spool
+                grep -qE "rollcall-agent .* watching +$1 +0 " <<<"$output"; }
+    eventually unread 3
+    shows " unread "
+    ends_with 75
+    watching --quiet-period 0.1s job
+    eventually unread 0
+    eventually captures_are 3
+    ends_with 0
+    stop_service
+}
+
 # Its socket takes connections, and nothing else: no event of the network comes.
 @test "an aggregator that is stopped: not connected, until it goes on" {
     make --ranks 1
