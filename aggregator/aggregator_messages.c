@@ -142,30 +142,44 @@ static void refuse (struct aggregator *a, const struct net_peer *to,
 }
 
 /* Whether something was acknowledged to this agent that is not here any more:
- * the root is a new one, or of a backup, or was repaired.
+ * the root is a new one, or of a backup, or was repaired.  1 or 0; negative:
+ * the ledger cannot tell.
  */
-static bool has_lost (struct aggregator *a, const struct message *hello)
+static int has_lost (struct aggregator *a, const struct message *hello)
 {
+    struct err err = { "" };
+    int rc;
+
     if (hello->mark.epoch == 0 ||
-        ledger_reaches (a->ledger, &hello->mark, NULL) != 0)
-        return false;
-    counter_add (COUNTER_MARKS_UNKNOWN, 1);
-    if (door_may_tell (&a->door))
+        (rc = ledger_reaches (a->ledger, &hello->mark, &err)) > 0)
+        return 0;
+    if (rc == 0)
+        counter_add (COUNTER_MARKS_UNKNOWN, 1);
+    if (rc < 0 && door_may_tell (&a->door))
+        log_text (LOG_LEVEL_ERROR, "intake-failed", "HELLO from %s: %s",
+                  hello->host, err.text);
+    else if (rc == 0 && door_may_tell (&a->door))
         log_text (LOG_LEVEL_WARN, "asked-again", "not all that was "
                   "acknowledged to the agent of host %s, job %s, is here: the "
                   "root is another one, or an older one, or was repaired.  It "
                   "delivers again what it still has", hello->host, hello->job);
-    return true;
+    return rc < 0 ? rc : 1;
 }
 
-/* Its own clock back, so that it can tell how ours differs. */
+/* Its own clock back, so that it can tell how ours differs.  If nobody knows
+ * whether all is here nothing is said: it would release its captures, or seal
+ * all of them again.  It says hello again.
+ */
 static void welcome (struct aggregator *a, const struct net_peer *to,
                      const struct message *hello)
 {
     struct message m = { .type = MESSAGE_WELCOME, .sent_ns = hello->sent_ns,
-                         .wall_ns = clock_wall_ns (),
-                         .lost = has_lost (a, hello) };
+                         .wall_ns = clock_wall_ns () };
+    int lost = has_lost (a, hello);
 
+    if (lost < 0)
+        return;
+    m.lost = lost > 0;
     (void)net_send (a->net, to, &m);
 }
 

@@ -20,6 +20,19 @@ int __wrap_ledger_commit (struct ledger *l, struct err *err)
     return full ? -ENOSPC : __real_ledger_commit (l, err);
 }
 
+static bool unreadable;         // the ledger, when it is asked for a mark
+
+int __real_ledger_reaches (struct ledger *l, const struct ledger_mark *mark,
+                           struct err *err);
+int __wrap_ledger_reaches (struct ledger *l, const struct ledger_mark *mark,
+                           struct err *err);
+
+int __wrap_ledger_reaches (struct ledger *l, const struct ledger_mark *mark,
+                           struct err *err)
+{
+    return unreadable ? -EIO : __real_ledger_reaches (l, mark, err);
+}
+
 static size_t agents (const struct service *s)
 {
     size_t n = 0;
@@ -50,19 +63,26 @@ static void test_one_connection (void **state)
     assert_int_equal (agents (s), 1);
 }
 
-/* Whether the WELCOME to a HELLO with this mark says that something is lost. */
-static bool is_lost (struct service *s, unsigned peer,
-                     const struct ledger_mark *mark)
+static void hello_with (struct service *s, unsigned peer,
+                        const struct ledger_mark *mark)
 {
     struct message m = { .type = MESSAGE_HELLO, .mark = *mark,
                          .clock_offset_ns = MESSAGE_NO_CLOCK,
                          .clock_error_ns = MESSAGE_NO_CLOCK };
-    const struct message *last;
 
     (void)snprintf (m.job, sizeof (m.job), "j");
     (void)snprintf (m.host, sizeof (m.host), "host%u", peer);
     (void)snprintf (m.host_key, sizeof (m.host_key), "key%u", peer);
     service_hear (s, peer, &m);
+}
+
+/* Whether the WELCOME to a HELLO with this mark says that something is lost. */
+static bool is_lost (struct service *s, unsigned peer,
+                     const struct ledger_mark *mark)
+{
+    const struct message *last;
+
+    hello_with (s, peer, mark);
     last = &s->sent[(s->nsent - 1) % SENT_MAX];
     assert_int_equal (last->type, MESSAGE_WELCOME);
     return last->lost;
@@ -96,6 +116,21 @@ static void test_mark (void **state)
     service_open (s);
     assert_true (is_lost (s, 1, &mark));
     assert_false (is_lost (s, 2, &none));
+}
+
+/* Its agent would release what is nowhere else, or read all of it again. */
+static void test_mark_unreadable (void **state)
+{
+    const struct ledger_mark mark = { 7, 7 }, none = { 0, 0 };
+    struct service *s = *state;
+
+    unreadable = true;
+    hello_with (s, 1, &mark);
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 0);
+    assert_int_equal (agents (s), 1);
+    assert_false (is_lost (s, 2, &none));       // there is nothing to ask for
+    unreadable = false;
+    assert_true (is_lost (s, 1, &mark));
 }
 
 static struct job_agent *only_agent (struct service *s)
@@ -328,7 +363,7 @@ int main (void)
         TEST (test_one_connection), TEST (test_rival),
         TEST (test_agents_max), TEST (test_agents_gone), TEST (test_peers),
         TEST (test_size_again), TEST (test_size_recorded), TEST (test_clocks),
-        TEST (test_mark),
+        TEST (test_mark), TEST (test_mark_unreadable),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
