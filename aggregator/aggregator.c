@@ -220,19 +220,6 @@ static void tell_recovered (const struct aggregator *a)
                   "tells what they are", (unsigned long long)r.between);
 }
 
-/* Without an epoch nothing is wrong but that agents would not notice it if this
- * ledger were lost.
- */
-static int begin_epoch (struct aggregator *a, struct err *err)
-{
-    int rc = ledger_begin_epoch (a->ledger, err);
-
-    if (rc != -ENOSPC && rc != -EIO)
-        return rc;
-    log_text (LOG_LEVEL_WARN, "no-epoch", "%s", err->text);
-    return 0;
-}
-
 static int open_disk (struct aggregator *a, struct err *err)
 {
     char path[PATH_MAX];
@@ -252,7 +239,7 @@ static int open_disk (struct aggregator *a, struct err *err)
         return a->root_fd;
     if ((rc = ledger_open (path, &a->ledger, err)) < 0 ||
         (rc = store_open (a->opt->root, a->ledger, &a->store, err)) < 0 ||
-        (rc = begin_epoch (a, err)) < 0)
+        (rc = ledger_begin_epoch (a->ledger, err)) < 0)
         return rc;
     tell_recovered (a);
     return 0;

@@ -185,9 +185,12 @@ int ledger_drop_older_incoming (struct ledger *l, int64_t before_ns,
  * backup.  An aggregator begins an epoch when it starts, of which the number is
  * random, and an epoch ends where the next one begins: so it does not help a
  * ledger that went back in time to grow again.  (As leader epochs do it for
- * replicas in Kafka: KIP-101.)
+ * replicas in Kafka: KIP-101.)  It is entered within the transaction of what is
+ * acknowledged; again is fine.  One that nobody was told of takes no row: old
+ * ones are forgotten for it.
  */
 int ledger_begin_epoch (struct ledger *l, struct err *err);
+int ledger_enter_epoch (struct ledger *l, struct err *err);
 struct ledger_mark ledger_mark (const struct ledger *l);
 int ledger_reaches (struct ledger *l, const struct ledger_mark *mark,
                     struct err *err);

@@ -16,32 +16,31 @@ void ledger_note_mark (struct ledger *l)
     (void)sqlite3_reset (st);
 }
 
-static int add_epoch (struct ledger *l, void *arg, struct err *err)
-{
-    const struct ledger_mark *m = arg;
-    int64_t number = db_int (l->db, "SELECT ifnull(max(number), 0) + 1 FROM "
-                                    "epoch", 1);
-
-    return db_execf (l->db, err, "INSERT INTO epoch VALUES (%lld,%lld,%lld,"
-                     "%lld);DELETE FROM epoch WHERE number<=%lld",
-                     (long long)number, (long long)m->epoch, (long long)m->seq,
-                     (long long)ledger_epoch_sum (number, m->epoch, m->seq),
-                     (long long)(number - EPOCHS_MAX));
-}
-
 int ledger_begin_epoch (struct ledger *l, struct err *err)
 {
-    struct ledger_mark m;
-    int rc;
+    uint64_t id;
 
-    if (getrandom (&m.epoch, sizeof (m.epoch), 0) != sizeof (m.epoch))
+    if (getrandom (&id, sizeof (id), 0) != sizeof (id))
         return err_sys (err, errno, "cannot draw a random number");
-    m.epoch |= 1;               // 0 is none
+    l->mark.epoch = id | 1;     // 0 is none
     ledger_note_mark (l);
-    m.seq = l->mark.seq;
-    if ((rc = ledger_within (l, add_epoch, &m, err)) == 0)
-        l->mark.epoch = m.epoch;
-    return rc;
+    return 0;
+}
+
+int ledger_enter_epoch (struct ledger *l, struct err *err)
+{
+    const struct ledger_mark *m = &l->mark;
+    int64_t id = (int64_t)m->epoch, began = (int64_t)m->seq, number;
+
+    if (id == 0 || db_int (l->db, "SELECT id FROM epoch ORDER BY number DESC "
+                                  "LIMIT 1", 0) == id)
+        return 0;
+    number = db_int (l->db, "SELECT ifnull(max(number), 0) + 1 FROM epoch", 1);
+    return db_execf (l->db, err, "INSERT INTO epoch VALUES (%lld,%lld,%lld,"
+                     "%lld);DELETE FROM epoch WHERE number<=%lld",
+                     (long long)number, (long long)id, (long long)began,
+                     (long long)ledger_epoch_sum (number, m->epoch, m->seq),
+                     (long long)(number - EPOCHS_MAX));
 }
 
 struct ledger_mark ledger_mark (const struct ledger *l)

@@ -47,7 +47,9 @@ static const char schema2_sql[] =
     " host TEXT NOT NULL, offset_ns INTEGER NOT NULL,"
     " error_ns INTEGER NOT NULL, PRIMARY KEY (job, host_key)) WITHOUT ROWID;";
 
-/* Version 3: the starts of aggregators, the latest with the largest number. */
+/* Version 3: the lives of aggregators that have acknowledged anything, the
+ * latest with the largest number.
+ */
 static const char schema3_sql[] =
     "CREATE TABLE epoch (number INTEGER PRIMARY KEY, id INTEGER NOT NULL,"
     " began INTEGER NOT NULL, sum INTEGER NOT NULL);";

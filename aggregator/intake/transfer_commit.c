@@ -162,6 +162,8 @@ static int write_ledger (struct transfers *t, size_t least, struct err *err)
     struct transfer *x;
     int rc = for_each_to_note (t, least, note_body, err);
 
+    if (rc == 0 && !TAILQ_EMPTY (&t->complete))
+        rc = ledger_enter_epoch (t->ledger, err);
     TAILQ_FOREACH (x, &t->complete, of_body) {
         if (rc == 0)
             rc = enter (t, x, err);

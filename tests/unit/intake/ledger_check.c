@@ -30,6 +30,7 @@ int enter (struct root *r, struct ledger_item item, const char *bytes)
                       0);
     assert_int_equal (store_sync (r->s, NULL), 0);
     assert_int_equal (ledger_begin (r->l, NULL), 0);
+    assert_int_equal (ledger_enter_epoch (r->l, NULL), 0);
     assert_int_equal (ledger_add_content (r->l, &item.content, &item.place,
                                           NULL), 0);
     rc = ledger_add_item (r->l, &item, NULL);

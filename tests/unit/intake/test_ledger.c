@@ -302,6 +302,8 @@ static void test_ledger_2 (void **state)
     root_open (r);
     assert_int_equal (count_all (r).n, 1);
     assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
+    (void)enter (r, true_item ("b", "other"), "other");
+    assert_int_equal (count_all (r).n, 2);
 }
 
 static struct ledger_mark mark_now (struct root *r)
@@ -345,7 +347,7 @@ static void test_epochs (void **state)
     ahead = marks[3];
     ahead.seq++;
     assert_int_equal (ledger_reaches (r->l, &ahead, NULL), 0);
-    // a life that could not note its own
+    // a life that told nobody of its own
     root_close (r);
     root_open (r);
     assert_int_equal (ledger_reaches (r->l, &marks[3], NULL), 1);
@@ -354,6 +356,28 @@ static void test_epochs (void **state)
     assert_int_equal (ledger_begin_epoch (other.l, NULL), 0);
     assert_int_equal (ledger_reaches (other.l, &marks[0], NULL), 0);
     root_remove (&other);
+}
+
+/* Starts that acknowledge nothing (another one has the port) may be any number:
+ * what was acknowledged before them is not asked for again.
+ */
+static void test_idle_epochs (void **state)
+{
+    struct root *r = *state;
+    struct ledger_mark mark;
+
+    next_life (r);
+    (void)enter (r, true_item ("a", "a"), "a");
+    mark = mark_now (r);
+    for (unsigned i = 0; i < 2000; i++)
+        assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
+    assert_int_equal (ledger_reaches (r->l, &mark, NULL), 1);
+    next_life (r);
+    assert_int_equal (ledger_reaches (r->l, &mark, NULL), 1);
+    (void)enter (r, true_item ("b", "b"), "b");
+    (void)enter (r, true_item ("c", "c"), "c");
+    mark.seq++;
+    assert_int_equal (ledger_reaches (r->l, &mark, NULL), 0);
 }
 
 /* An old ledger that has grown again since then is not what it was, however
@@ -384,6 +408,7 @@ static void test_backup (void **state)
 
         (void)snprintf (name, sizeof (name), "n%u", i);
         assert_int_equal (ledger_begin (r->l, NULL), 0);
+        assert_int_equal (ledger_enter_epoch (r->l, NULL), 0);
         assert_int_equal (ledger_add_item (r->l, &(struct ledger_item){
             .job = "j", .kind = ITEM_ROWS, .capture = { name[0], name[1] } },
                                            NULL), 1);
@@ -425,9 +450,9 @@ static void test_damaged_rows (void **state)
     struct root *r = *state;
     char undo[PATH_MAX + 64], sql[128];
 
+    assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
     (void)enter (r, true_item ("a", "bytes"), "bytes");
     assert_int_equal (ledger_set_world_size (r->l, "j", 8, NULL), 0);
-    assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
     root_close (r);
     for (size_t i = 0; i < sizeof (damage) / sizeof (damage[0]); i++) {
         struct err err = { "" };
@@ -496,7 +521,8 @@ int main (void)
         ROOT_TEST (test_older_ledger), ROOT_TEST (test_newer_ledger),
         ROOT_TEST (test_damaged_rows), ROOT_TEST (test_reader),
         ROOT_TEST (test_shared_name), ROOT_TEST (test_ledger_2),
-        ROOT_TEST (test_epochs), ROOT_TEST (test_backup),
+        ROOT_TEST (test_epochs), ROOT_TEST (test_idle_epochs),
+        ROOT_TEST (test_backup),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
