@@ -148,7 +148,8 @@ static void on_welcome (void *arg)
     struct agent *a = arg;
 
     agent_on_connected (a);
-    agent_check_done (a);       // what was acknowledged is there
+    agent_go_on_removing (a);   // what was acknowledged is there
+    agent_check_done (a);
 }
 
 static void on_stop (void *arg, const char *why)

@@ -105,6 +105,7 @@ struct agent {
     uint64_t late;              // captures that were removed but for what came
                                 // later: so often that was met
     bool looked;                // a search has ended: what is there is known
+    bool repaired;              // removals of former lives were gone on with
     bool done_said;             // DONE: the aggregator knows that it has all
     char done_text[MESSAGE_TEXT_MAX];   // or what it will not get
     bool flushed;               // what had not settled was taken as it was
@@ -262,7 +263,7 @@ void agent_stop_redelivery (struct agent *a);
 
 /* ---- agent_room.c ---- */
 
-/* Take the options, and go on with releases that were cut short. */
+/* Take the options. */
 void agent_open_room (struct agent *a);
 void agent_close_room (struct agent *a);
 
@@ -288,6 +289,11 @@ void agent_check_room (void *arg);
  * seconds: nothing is released without it.
  */
 bool agent_is_confirmed (const struct agent *a);
+
+/* Go on with what a former life has begun to remove, once, as soon as the
+ * aggregator has confirmed that it has all that it had acknowledged.
+ */
+void agent_go_on_removing (struct agent *a);
 
 /* Release one more that may go, at the end; false: there is none. */
 bool agent_release_next (struct agent *a);
@@ -320,6 +326,9 @@ size_t agent_count_unsealed (const struct agent *a);
  */
 void agent_scan (void *arg);
 void agent_search (void *arg);
+
+/* Something is at a place where a search may have found nothing. */
+void agent_search_again (struct agent *a);
 
 /* A search of large directories has ended: see finder_create. */
 void agent_on_searched (void *arg, struct finder_result *results, size_t n);

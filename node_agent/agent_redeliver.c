@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define AGAIN_NS NS_PER_S       // when the spool failed, of a full disk say
@@ -28,12 +29,30 @@ static void tell (struct agent *a)
                     (unsigned long long)r->gone, r->first_gone);
 }
 
+/* Captures that a former life was about to remove.  What is there again is to
+ * be found.
+ */
+static int take_back (struct agent *a, struct err *err)
+{
+    int rc;
+
+    while ((rc = release_take_back (a->spool, err)) > 0 || rc == -ESTALE) {
+        if (rc < 0)
+            agent_note (a, LOG_LEVEL_WARN, "left-out", "host %s: %.700s",
+                        a->host, err->text);
+        agent_search_again (a);
+    }
+    return rc;
+}
+
 static void go_on (void *arg)
 {
     struct agent *a = arg;
     struct err err = { "" };
-    int rc = spool_redeliver (a->spool, &a->redelivery, &err);
+    int rc = take_back (a, &err);
 
+    if (rc == 0)
+        rc = spool_redeliver (a->spool, &a->redelivery, &err);
     if (rc != 0) {
         if (rc < 0)
             log_text (LOG_LEVEL_ERROR, "spool-failed", "%s: it is tried again "

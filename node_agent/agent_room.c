@@ -169,6 +169,20 @@ bool agent_is_confirmed (const struct agent *a)
            ship_confirmed (a->ship, a->rolled ? 0 : now - CONFIRMED_NS);
 }
 
+/* What is not its own is where it was again. */
+void agent_go_on_removing (struct agent *a)
+{
+    struct err why = { "" };
+
+    if (a->repaired || !agent_is_confirmed (a))
+        return;
+    a->repaired = true;
+    if (release_repair (a->spool, &why) == 0)
+        return;
+    log_text (LOG_LEVEL_WARN, "not-released", "%s", why.text);
+    agent_search_again (a);
+}
+
 static int release_one (struct agent *a, bool full)
 {
     struct err err = { "" };
@@ -241,6 +255,7 @@ void agent_check_room (void *arg)
         if (!a->held)
             agent_hand_on (a);
     }
+    agent_go_on_removing (a);
     for (int i = 0; i < RELEASES_MAX; i++) {
         int rc = release_one (a, full || a->held);
 
@@ -273,8 +288,6 @@ static void choose_release (struct agent *a)
 
 void agent_open_room (struct agent *a)
 {
-    struct err why = { "" };
-
     a->guard = (struct guard){ .spool_dir = a->spool_dir,
                                .quota = a->opt->spool_quota,
                                .floor = { .limit = a->opt->disk_floor } };
@@ -282,8 +295,6 @@ void agent_open_room (struct agent *a)
     for (size_t i = 0; i < a->opt->watch.n; i++)
         agent_add_disk (a, a->opt->watch.items[i]);
     choose_release (a);
-    if (release_repair (a->spool, &why) < 0)
-        log_text (LOG_LEVEL_WARN, "not-released", "%s", why.text);
 }
 
 void agent_close_room (struct agent *a)

@@ -210,6 +210,13 @@ void agent_on_searched (void *arg, struct finder_result *results, size_t n)
         later (a, took, agent_search);
 }
 
+void agent_search_again (struct agent *a)
+{
+    a->moved_ns = clock_mono_ns ();
+    a->searched = false;
+    (void)loop_add_timer (a->loop, 0, agent_search, a);
+}
+
 void agent_search (void *arg)
 {
     struct agent *a = arg;

@@ -383,6 +383,17 @@ static void aside_name (char out[NAME_MAX + 1], const char *name,
                     inode ? strtoull (inode, NULL, 10) : 0, name);
 }
 
+void manifest_aside_path (char out[PATH_MAX], const char *path,
+                          const void *manifest, size_t size)
+{
+    const char *slash = strrchr (path, '/');
+    int n = slash ? (int)(slash + 1 - path) : 0;
+    char aside[NAME_MAX + 1];
+
+    aside_name (aside, path + n, manifest, size);
+    (void)snprintf (out, PATH_MAX, "%.*s%s", n, path, aside);
+}
+
 static bool is_there (int dirfd, const char *name)
 {
     struct stat st;

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,6 +49,10 @@ int manifest_is_of (const char *path, const void *manifest, size_t size,
  */
 int manifest_set_aside (const char *path, const void *manifest, size_t size,
                         struct err *err);
+
+/* Where the directory at 'path' is while it is set aside. */
+void manifest_aside_path (char out[PATH_MAX], const char *path,
+                          const void *manifest, size_t size);
 
 /* Remove the files of the manifest, then directories that are empty, the
  * capture itself last (if it is a file, that is all), as it is set aside, which

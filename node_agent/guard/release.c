@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 bool release_parse (const char *text, struct release_policy *ret)
 {
@@ -142,6 +143,46 @@ int release_repair (struct spool *s, struct err *err)
         buf_fini (&r.manifest);
     }
     return rc < 0 ? rc : first;
+}
+
+/* Nothing of it may have been removed yet, or all. */
+static int move_back (const struct released *r, struct err *err)
+{
+    char aside[PATH_MAX], parent[PATH_MAX];
+    const char *slash = strrchr (r->path, '/');
+    int n = slash ? (int)(slash + 1 - r->path) : 0, rc;
+
+    manifest_aside_path (aside, r->path, r->manifest.data, r->manifest.size);
+    if (access (aside, F_OK) < 0 && errno == ENOENT)
+        return 0;
+    rc = manifest_check (aside, r->manifest.data, r->manifest.size, err);
+    if (rc == -ESTALE)
+        rc = err_set (err, ESTALE, "%s is not all of it", aside);
+    if (rc == 0 && rename (aside, r->path) < 0)
+        rc = err_sys (err, errno, "cannot rename %s", aside);
+    (void)snprintf (parent, sizeof (parent), "%.*s", n, r->path);
+    if (rc == 0)
+        rc = fileio_sync_dir (n > 0 ? parent : ".", err);
+    return rc < 0 ? err_prefix (err, -ESTALE, "what is left of %s stays",
+                                r->path) : 0;
+}
+
+int release_take_back (struct spool *s, struct err *err)
+{
+    struct released r;
+    int rc = spool_next_release (s, RELEASE_BEGUN, 0, 0, &r, err), dropped;
+
+    if (rc <= 0)
+        return rc;
+    if (r.why) {
+        rc = distrust (s, &r, err);
+    } else {
+        rc = move_back (&r, err);
+        dropped = spool_drop_release (s, r.id, rc < 0 ? NULL : err);
+        rc = dropped < 0 ? dropped : rc < 0 ? rc : 1;
+    }
+    buf_fini (&r.manifest);
+    return rc;
 }
 
 /* The oldest that is kept so and may go, into *ret; as spool_next_release. */

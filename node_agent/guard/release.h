@@ -3,7 +3,7 @@
  * A capture goes when all its items are durable and each of its files is still
  * the one that was delivered (guard/manifest.h).  The ledger knows first, then
  * it is set aside, under a name that is no capture's, then the files go; a
- * removal that a crash has cut short is gone on with at the next start.
+ * removal that a crash has cut short is gone on with in the next life.
  */
 #ifndef ROLLCALL_GUARD_RELEASE_H
 #define ROLLCALL_GUARD_RELEASE_H
@@ -28,10 +28,17 @@ bool release_parse (const char *text, struct release_policy *ret);
 /* Whether captures at 'path' may ever be released. */
 bool release_concerns (const struct release_policy *p, const char *path);
 
-/* Go on with what was begun in a former life; at the start, before captures
- * are searched for.
+/* Go on with what was begun in a former life: whoever has acknowledged it still
+ * has it.
  */
 int release_repair (struct spool *s, struct err *err);
+
+/* It has not: a removal that was begun comes to nothing.  A capture that was
+ * only set aside is where it was again, as one to be sealed.  1: there may be
+ * more; 0: there is none; -ESTALE: as 1, but what is left is not the whole
+ * capture, or cannot be moved, and stays; else negative.
+ */
+int release_take_back (struct spool *s, struct err *err);
 
 /* Whether what is at 'path' is the rest of a capture that is being removed
  * (RELEASE_BEGUN: something cannot be) or was (RELEASE_LEFT): it is not to be

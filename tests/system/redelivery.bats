@@ -133,6 +133,72 @@ lose_root ()
     stop_service
 }
 
+# Needs the build with fault points (preset faults).  Nothing of it had gone.
+@test "a root is lost: a removal that had begun waits for the aggregator" {
+    grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
+    local point files
+
+    for point in unlink rename; do
+        rm -rf job other spool root agent.log
+        make --ranks 1
+        files=$(find job -type f | wc -l)
+        service
+        ROLLCALL_FAULT=agent.release.$point:1:kill \
+            run agent --once --raw --release shipped job
+        expect_status 137
+        end_service
+        rm -rf root
+        "$CAPTURE_MAKER" --quiet --ranks 2 --seed 7 other
+        rm -r "$(dirname other/*/profiler_info_0.json)"     # another rank
+        watching --raw --release shipped --quiet-period 0.1s job other
+        # when that is read a removal would have begun
+        eventually says agent.log "sealed capture=$PWD/other/"
+        is "files" "$files" "$(find job -type f | wc -l)"
+        rm -rf other
+        service
+        eventually says agent.log "1 captures that are here are delivered again"
+        released () { says agent.log "released text=$PWD/job/"; }
+        eventually released
+        is "raw files" "$files" "$(sql "SELECT count(*) FROM item WHERE kind=2
+            AND rank=0" root/ledger.db)"
+        kill "$watcher" "$service"
+        wait "$watcher" "$service" || true
+    done
+}
+
+# Needs the build with fault points (preset faults).  A search may have ended
+# when it gets its name again.
+@test "a root is lost: --once takes back what was only set aside" {
+    grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
+    local left
+
+    make --ranks 1
+    service
+    ROLLCALL_FAULT=agent.release.unlink:1:kill \
+        run agent --once --raw --release shipped job
+    expect_status 137
+    lose_root rm -rf root
+    run agent --once --raw --release when-full job
+    expect_status 0
+    shows "1 captures that are here are delivered again"
+    [ -d "$(capture_of 0)" ]
+    eventually captures_are 1
+    as_analyzed
+    # not if something of it has gone
+    ROLLCALL_FAULT=agent.release.unlink:2:kill \
+        run agent --once --raw --release shipped job
+    expect_status 137
+    lose_root rm -rf root
+    left=$(find job -type f | wc -l)
+    [ "$left" -gt 0 ]
+    run agent --once --raw --release shipped job
+    expect_status 1
+    shows "stays: $PWD/job/.rollcall-removing-" "is not all of it" \
+        "1 captures that it had acknowledged are not here any more"
+    is "files" "$left" "$(find job/.rollcall-removing-* -type f | wc -l)"
+    stop_service
+}
+
 # It must not be released before it has arrived for the second time.
 @test "a root is lost: captures that were to be released stay until they are" {
     make --ranks 2

@@ -1,6 +1,9 @@
 /* tests/unit/agent/spool_check.c - a spool in a directory of its own */
 #include "spool_check.h"
 
+#include "guard/manifest.h"
+#include "spool/releases.h"
+
 #include <fcntl.h>
 #include <ftw.h>
 #include <sys/stat.h>
@@ -113,6 +116,26 @@ uint64_t spool_put (struct fixture *f, const char *path, const char *version,
     content_hash_fini (&items[0].hash);
     content_hash_fini (&items[1].hash);
     return id;
+}
+
+void spool_put_releasable (struct fixture *f, unsigned delivered)
+{
+    static const enum item_kind kinds[] = { ITEM_ROWS, ITEM_RAW };
+    struct spool_item got = { .id = 0 };
+    struct buf manifest;
+    size_t files;
+
+    assert_int_equal (fileio_mkdirs (f->raw, 0700, NULL), 0);
+    (void)spool_put (f, f->raw, "v1", "0123456789", "raw", true);
+    buf_init (&manifest, MANIFEST_MAX);
+    assert_int_equal (manifest_take (f->raw, &manifest, &files, NULL), 0);
+    assert_int_equal (spool_add_release (f->s, f->raw, RELEASE_KEPT, 2,
+                                         &manifest, 1, NULL), 0);
+    buf_fini (&manifest);
+    for (unsigned i = 0; i < delivered; i++) {
+        assert_int_equal (spool_next (f->s, kinds[i], 0, &got, NULL), 1);
+        assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
+    }
 }
 
 static unsigned counted;

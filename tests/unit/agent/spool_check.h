@@ -42,6 +42,11 @@ void spool_reopen_new (struct fixture *f);      // after spool_close
 uint64_t spool_put (struct fixture *f, const char *path, const char *version,
                     const char *rows, const char *raw, bool link);
 
+/* A capture at 'raw' with a raw file, noted for its release, of which the first
+ * 'delivered' items are durable.
+ */
+void spool_put_releasable (struct fixture *f, unsigned delivered);
+
 /* The path of file 'number' of a capture in the spool. */
 void spool_path_of (struct fixture *f, uint64_t id, unsigned number,
                     char out[PATH_MAX]);

@@ -5,7 +5,6 @@
  */
 #include "spool_check.h"
 
-#include "guard/manifest.h"
 #include "guard/release.h"
 #include "spool/inside.h"
 #include "spool/releases.h"
@@ -312,29 +311,6 @@ static void test_looks_delivered (void **state)
     assert_int_equal (f->again, 1);
 }
 
-/* A capture with a raw file, noted for its release, of which the first
- * 'delivered' items are durable.
- */
-static void put_releasable (struct fixture *f, unsigned delivered)
-{
-    static const enum item_kind kinds[] = { ITEM_ROWS, ITEM_RAW };
-    struct spool_item got = { .id = 0 };
-    struct buf manifest;
-    size_t files;
-
-    assert_int_equal (fileio_mkdirs (f->raw, 0700, NULL), 0);
-    (void)spool_put (f, f->raw, "v1", "0123456789", "raw", true);
-    buf_init (&manifest, MANIFEST_MAX);
-    assert_int_equal (manifest_take (f->raw, &manifest, &files, NULL), 0);
-    assert_int_equal (spool_add_release (f->s, f->raw, RELEASE_KEPT, 2,
-                                         &manifest, 1, NULL), 0);
-    buf_fini (&manifest);
-    for (unsigned i = 0; i < delivered; i++) {
-        assert_int_equal (spool_next (f->s, kinds[i], 0, &got, NULL), 1);
-        assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
-    }
-}
-
 static int release (struct fixture *f)
 {
     const struct release_policy p = { .kind = RELEASE_SHIPPED,
@@ -372,7 +348,7 @@ static void test_release (void **state)
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         struct found found;
 
-        put_releasable (f, cases[i].delivered);
+        spool_put_releasable (f, cases[i].delivered);
         sql (f, cases[i].damage);
         if (check (f, false, &found) == 0)
             fail_msg ("not noticed: %s", cases[i].damage);
@@ -390,14 +366,14 @@ static void test_release (void **state)
         spool_reopen_new (f);
     }
     // without damage it goes: else the above shows nothing
-    put_releasable (f, 1);
+    spool_put_releasable (f, 1);
     assert_int_equal (release (f), 0);
     assert_int_equal (access (f->raw, F_OK), 0);
     spool_close (f->s);
     assert_int_equal (fileio_remove_tree (f->spool, NULL), 0);
     assert_int_equal (fileio_remove_tree (f->raw, NULL), 0);
     spool_reopen_new (f);
-    put_releasable (f, 2);
+    spool_put_releasable (f, 2);
     assert_int_equal (release (f), 1);
     assert_int_equal (access (f->raw, F_OK), -1);
     assert_int_equal (release (f), 0);

@@ -1,7 +1,8 @@
 /* tests/unit/agent/test_spool_redeliver.c - what the aggregator has lost */
 #include "spool_check.h"
 
-#include "spool/releases.h"
+#include "guard/manifest.h"
+#include "guard/release.h"
 
 #include <sys/stat.h>
 
@@ -160,6 +161,72 @@ static void test_release (void **state)
                                           NULL), 0);
 }
 
+/* Set aside by a life that died of it: so many files were removed then. */
+static void begin_release (struct fixture *f, unsigned removed,
+                           char aside[PATH_MAX])
+{
+    struct released r;
+    char file[PATH_MAX];
+
+    spool_put_releasable (f, 2);
+    assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, 9, &r, NULL),
+                      1);
+    assert_int_equal (spool_set_release (f->s, r.id, RELEASE_BEGUN, NULL), 0);
+    assert_int_equal (manifest_set_aside (f->raw, r.manifest.data,
+                                          r.manifest.size, NULL), 0);
+    manifest_aside_path (aside, f->raw, r.manifest.data, r.manifest.size);
+    buf_fini (&r.manifest);
+    assert_int_equal (access (aside, F_OK), 0);
+    assert_int_equal (access (f->raw, F_OK), -1);
+    assert_true (fileio_join (file, sizeof (file), aside, "x"));
+    if (removed > 0)
+        assert_int_equal (unlink (file), 0);
+    spool_reopen (f);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+}
+
+/* It was whole, under a name that nobody looks for: now it is the only one. */
+static void test_taken_back (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_redelivery r;
+    char aside[PATH_MAX], file[PATH_MAX];
+
+    begin_release (f, 0, aside);
+    assert_int_equal (release_take_back (f->s, NULL), 1);
+    assert_int_equal (release_take_back (f->s, NULL), 0);
+    assert_true (fileio_join (file, sizeof (file), f->raw, "x"));
+    assert_int_equal (access (file, F_OK), 0);
+    redeliver (f, &r);
+    assert_int_equal (r.captures, 1);
+    assert_int_equal (r.gone, 0);
+    assert_false (spool_knows (f->s, f->raw, "v1"));
+    // and nobody goes on with the removal
+    assert_int_equal (release_claims (f->s, f->raw), RELEASE_KEPT);
+    assert_int_equal (release_repair (f->s, NULL), 0);
+    assert_int_equal (access (file, F_OK), 0);
+}
+
+/* What is left is no capture; and it is nowhere else any more. */
+static void test_not_taken_back (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_redelivery r;
+    struct err err = { "" };
+    char aside[PATH_MAX];
+
+    begin_release (f, 1, aside);
+    assert_int_equal (release_take_back (f->s, &err), -ESTALE);
+    assert_non_null (strstr (err.text, aside));
+    assert_int_equal (release_take_back (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_int_equal (r.captures, 0);
+    assert_int_equal (r.gone, 1);
+    assert_int_equal (release_repair (f->s, NULL), 0);
+    assert_int_equal (access (aside, F_OK), 0);
+    assert_int_equal (access (f->raw, F_OK), -1);
+}
+
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
 
@@ -167,7 +234,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         TEST (test_mark), TEST (test_again), TEST (test_next_life),
-        TEST (test_release),
+        TEST (test_release), TEST (test_taken_back),
+        TEST (test_not_taken_back),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
