@@ -90,13 +90,17 @@ static void print_json (const char *path, bool alive, const char *status,
                         bool first)
 {
     struct json *j = json_object ();
+    size_t n = strlen (status);
     char *head;
 
+    while (n > 0 && status[n - 1] == ' ')       // room on the disk
+        n--;
     json_add_text (j, "path", path);
     json_add_bool (j, "alive", alive);
     if ((head = json_print (j, false)))
-        (void)printf ("%s%.*s,\"status\":%s}", first ? "" : ",\n",
-                      (int)strlen (head) - 1, head, status);
+        (void)printf ("%s%.*s,\"status\":%.*s}", first ? "" : ",\n",
+                      (int)strlen (head) - 1, head,
+                      (int)n, status);
     free (head);
     json_free (j);
 }

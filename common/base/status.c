@@ -4,12 +4,16 @@
 #include "base/counter.h"
 #include "base/fileio.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define SPARE 1024u             // for a reason, while the disk is full
 
 int64_t status_start_time (pid_t pid)
 {
@@ -50,9 +54,24 @@ struct json *status_begin (const char *program, const char *job,
     return j;
 }
 
+/* 'text' and blanks after it, to be freed; NULL: no memory, or no room. */
+static char *padded (const char *text, size_t size)
+{
+    size_t used = strlen (text);
+    char *out = used <= size ? malloc (size) : NULL;
+
+    if (out) {
+        memcpy (out, text, used);
+        memset (out + used, ' ', size - used);
+    }
+    return out;
+}
+
+/* With more room than it takes, for write_over. */
 static bool write_file (const char *path, const char *text)
 {
-    char temp[PATH_MAX];
+    size_t size = strlen (text) + SPARE;
+    char temp[PATH_MAX], *all;
     int n = snprintf (temp, sizeof (temp), "%s.tmp.%ld", path,
                       (long)getpid ());
     int fd, rc;
@@ -63,12 +82,33 @@ static bool write_file (const char *path, const char *text)
                FILEIO_FILE_MODE);
     if (fd < 0)
         return false;
-    rc = fileio_write_all (fd, text, strlen (text));
+    all = padded (text, size);
+    rc = all ? fileio_write_all (fd, all, size) : -ENOMEM;
+    free (all);
     (void)close (fd);
     if (rc == 0 && rename (temp, path) == 0)
         return true;
     (void)unlink (temp);
     return false;
+}
+
+/* A full disk must not leave what was true before: the file that is there is
+ * written over, which takes no room.  A reader may once see half of each.
+ */
+static bool write_over (const char *path, const char *text)
+{
+    int fd = open (path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct stat st = { .st_size = 0 };
+    char *all = NULL;
+    bool done;
+
+    if (fd >= 0 && fstat (fd, &st) == 0 && st.st_size <= STATUS_MAX)
+        all = padded (text, (size_t)st.st_size);
+    done = all && fileio_pwrite_all (fd, all, (size_t)st.st_size, 0) == 0;
+    free (all);
+    if (fd >= 0)
+        (void)close (fd);
+    return done;
 }
 
 void status_write (struct json *j, const char *path, char **last)
@@ -77,7 +117,7 @@ void status_write (struct json *j, const char *path, char **last)
 
     json_free (j);
     if (text && (!*last || strcmp (text, *last) != 0) &&
-        write_file (path, text)) {
+        (write_file (path, text) || write_over (path, text))) {
         free (*last);
         *last = text;
         return;

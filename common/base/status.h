@@ -1,7 +1,8 @@
 /* common/base/status.h - what a daemon does now, for rollcall status
  *
  * A JSON object in a file that is replaced, without fsync: it is of no use to
- * the next life.  Every daemon's begins with who it is, by pid and start time.
+ * the next life.  Blanks after it keep room on the disk: once that is full the
+ * file is written over in its place.  Every daemon's begins with who it is, by pid and start time.
  */
 #ifndef ROLLCALL_BASE_STATUS_H
 #define ROLLCALL_BASE_STATUS_H
@@ -23,7 +24,7 @@ struct json *status_begin (const char *program, const char *job,
                            const char *state);
 
 /* Write it to 'path' unless it is what was written last ('*last', to be freed
- * at the end); frees 'j'.  Failures do not matter: the next second tries again.
+ * at the end); frees 'j'.  If it fails the next second tries again.
  */
 void status_write (struct json *j, const char *path, char **last);
 

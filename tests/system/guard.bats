@@ -65,6 +65,21 @@ nothing_acknowledged ()
     eventually built
 }
 
+# The status would go on to be that of the second before the disk was full.
+@test "status tells of an aggregator whose disk is full to the last byte" {
+    disk 8m
+    choose_port
+    inside "$AGGREGATOR" --root "$TEST_DIR/small/root" \
+        --listen "tcp://127.0.0.1:$PORT" >>service.log 2>&1 3>&- &
+    state () { [[ "$(inside "$ROLLCALL" status small/root)" == *"$1"* ]]; }
+    eventually state serving
+    inside sh -c 'cat /dev/zero >small/fill' 2>/dev/null || true
+    eventually state no-room
+    state "small/root has only"
+    inside rm small/fill
+    eventually state serving
+}
+
 @test "an agent below its floor keeps the originals, and goes on when there is room" {
     disk 16m
     make
