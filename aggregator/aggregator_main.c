@@ -18,7 +18,7 @@ static const struct option_spec options[] = {
       "DIR", ROOT_DEFAULT, ROOT_VARIABLE, 0, 0,
       "Where ledger, segments, blobs and jobs are kept; must be on a local "
       "disk." },
-    { "listen", 'l', OPTION_TEXT,
+    { "listen", 'l', OPTION_ENDPOINT,
       offsetof (struct aggregator_options, listen), "ENDPOINT",
       "tcp://127.0.0.1:7077", "ROLLCALL_LISTEN", 0, 0,
       "Where agents connect: tcp://ADDRESS:PORT." },

@@ -36,7 +36,7 @@ static const struct option_spec options[] = {
     { "keys", 0, OPTION_TEXT, offsetof (struct doctor_options, keys), "DIR",
       NULL, "ROLLCALL_KEYS", 0, 0,
       "Keys of an aggregator on this host; without it those of rollcall key." },
-    { "aggregator", 0, OPTION_TEXT,
+    { "aggregator", 0, OPTION_ENDPOINT,
       offsetof (struct doctor_options, aggregator), "ENDPOINT", NULL,
       "ROLLCALL_AGGREGATOR", 0, 0,
       "An aggregator that this host is to reach, as tcp://10.0.0.1:7077: "

@@ -144,7 +144,7 @@ int run_program (const char *name, char out[PATH_MAX], struct err *err);
 
 /* ---- run_net.c ---- */
 
-/* Whether --port and --aggregator can be what they say. */
+/* Whether --port can be what it says. */
 int run_check_net (const struct run_options *opt, struct err *err);
 
 /* Whether no other host is to connect: --interface names the loopback one. */

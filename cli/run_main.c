@@ -75,7 +75,7 @@ static const struct option_spec options[] = {
       "While COMMAND runs, a capture without analyse.done is finished when "
       "nothing in it has changed for so long." },
     ANALYSER_OPTIONS (struct run_options),
-    { "aggregator", 'a', OPTION_TEXT,
+    { "aggregator", 'a', OPTION_ENDPOINTS,
       offsetof (struct run_options, aggregator), "ENDPOINT,...", NULL, NULL, 0,
       0, "Deliver to an aggregator that is there already." },
     { "job", 'J', OPTION_TEXT, offsetof (struct run_options, job), "ID", NULL,

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 
 static const struct option_spec options[] = {
-    { "aggregator", 'a', OPTION_TEXT,
+    { "aggregator", 'a', OPTION_ENDPOINT,
       offsetof (struct agent_options, aggregator), "ENDPOINT",
       "tcp://127.0.0.1:7077", "ROLLCALL_AGGREGATOR", 0, 0,
       "Where the aggregator listens: tcp://ADDRESS:PORT." },

@@ -36,6 +36,50 @@ static int set_int (const struct option_spec *o, const char *value,
     return 0;
 }
 
+/* An address in brackets may have colons of its own. */
+static bool is_host (const char *s, size_t n)
+{
+    if (n > 0 && s[0] == '[')
+        return n > 2 && s[n - 1] == ']';
+    return n > 0 && !memchr (s, ':', n) && !memchr (s, '/', n);
+}
+
+static bool is_endpoint (const char *s, size_t n)
+{
+    static const char prefix[] = "tcp://";
+    const size_t head = sizeof (prefix) - 1;
+    size_t at = n;              // where the port begins
+    char port[6];               // 65535
+    int64_t number;
+
+    while (at > 0 && s[at - 1] != ':')
+        at--;
+    if (at <= head || strncmp (s, prefix, head) != 0 ||
+        !is_host (s + head, at - 1 - head) || n - at >= sizeof (port))
+        return false;
+    memcpy (port, s + at, n - at);
+    port[n - at] = '\0';
+    return units_int (port, 0, 65535, &number) == 0;
+}
+
+static int set_endpoints (const struct option_spec *o, const char *value,
+                          const char **at, struct err *err)
+{
+    const char *p = value;
+    size_t n;
+
+    do {
+        n = o->kind == OPTION_ENDPOINT ? strlen (p) : strcspn (p, ",");
+        if (!is_endpoint (p, n))
+            return err_set (err, EINVAL, "--%s: \"%.*s\" is not of the form "
+                            "tcp://HOST:PORT, as tcp://10.0.0.1:7077", o->name,
+                            (int)n, p);
+        p += n;
+    } while (*p++ == ',');
+    *at = value;
+    return 0;
+}
+
 static int set (const struct option_spec *o, const char *value, void *out,
                 struct err *err)
 {
@@ -68,6 +112,9 @@ static int set (const struct option_spec *o, const char *value, void *out,
                             "bytes like 10GB nor a part like 5%%", o->name,
                             value);
         return 0;
+    case OPTION_ENDPOINT:
+    case OPTION_ENDPOINTS:
+        return set_endpoints (o, value, at, err);
     case OPTION_LIST:
         if (list->n == OPTION_LIST_MAX)
             return err_set (err, EINVAL, "--%s: more than %d times", o->name,
@@ -224,6 +271,8 @@ static int write_value (const struct writer *w, const struct option_spec *o,
     case OPTION_FLAG:
         return *(const bool *)at ? write_option (w, o, NULL) : 0;
     case OPTION_TEXT:
+    case OPTION_ENDPOINT:
+    case OPTION_ENDPOINTS:
         text = *(const char *const *)at;
         return text ? write_option (w, o, text) : 0;
     case OPTION_INT:

@@ -22,6 +22,8 @@ enum option_kind {
     OPTION_DURATION,            // int64_t in ns, from "90", "1.5s", "5m"
     OPTION_BYTES,               // int64_t, from "1000", "64k", "1.5GB", "1GiB"
     OPTION_ROOM,                // struct space_limit, bytes or "5%"
+    OPTION_ENDPOINT,            // const char *, as "tcp://10.0.0.1:7077"
+    OPTION_ENDPOINTS,           // the same, or several, with commas between
     OPTION_LIST,                // struct option_list, may be repeated
 };
 

@@ -100,7 +100,7 @@ static int split (char *text, char *lines[LINES_MAX])
 
 struct settings {
     bool flag;
-    const char *text;
+    const char *text, *at;
     int64_t number, duration, bytes;
     struct space_limit room;
     struct option_list list;
@@ -119,6 +119,8 @@ static const struct option_spec options[] = {
       NULL, "FUZZ_BYTES", 0, 0, "Bytes." },
     { "room", 'r', OPTION_ROOM, offsetof (struct settings, room), "SIZE",
       "5%", NULL, 0, 0, "Room." },
+    { "at", 'a', OPTION_ENDPOINTS, offsetof (struct settings, at), "ENDPOINT",
+      NULL, NULL, 0, 0, "At." },
     { "list", 'l', OPTION_LIST, offsetof (struct settings, list), "TEXT",
       NULL, NULL, 0, 0, "List." },
 };

@@ -85,6 +85,22 @@ bad_usage ()
     shows "ROLLCALL_JOBS" "\"x\""
 }
 
+# It would be taken for an address of another host, and keys be asked for.
+@test "an endpoint that is none is told by every program that takes one" {
+    local command
+
+    for command in "$ROLLCALL_BIN/rollcall-agent --state s --aggregator" \
+        "$ROLLCALL_BIN/rollcall-aggregator --root r --listen" \
+        "$ROLLCALL doctor --aggregator" \
+        "$ROLLCALL run --job j --aggregator"; do
+        # shellcheck disable=SC2086
+        run $command 127.0.0.1:7077
+        expect_status 2
+        shows "\"127.0.0.1:7077\" is not of the form tcp://HOST:PORT"
+    done
+    [ ! -e s ] && [ ! -e r ]
+}
+
 @test "options may stand behind the directory, -- ends them" {
     make
     run "$ROLLCALL" analyze job --text -o out

@@ -16,7 +16,7 @@
 #define WORDS_MAX 32
 
 struct settings {
-    const char *text, *none;
+    const char *text, *none, *one, *several;
     struct option_list list;
     int64_t number, bytes, time_ns;
     bool yes, no;
@@ -27,6 +27,9 @@ struct settings {
 static const struct option_spec options[] = {
     { "text", 't', OPTION_TEXT, AT (text), "T", NULL, NULL, 0, 0, "" },
     { "none", 0, OPTION_TEXT, AT (none), "T", NULL, NULL, 0, 0, "" },
+    { "one", 0, OPTION_ENDPOINT, AT (one), "E", NULL, NULL, 0, 0, "" },
+    { "several", 0, OPTION_ENDPOINTS, AT (several), "E,...", NULL, NULL, 0, 0,
+      "" },
     { "list", 'l', OPTION_LIST, AT (list), "L", NULL, NULL, 0, 0, "" },
     { "number", 0, OPTION_INT, AT (number), "N", "7", NULL, -9, 9, "" },
     { "bytes", 0, OPTION_BYTES, AT (bytes), "B", "0", NULL, 0, 0, "" },
@@ -72,17 +75,19 @@ static void test_round_trip (void **state)
                      (char *)"--list", (char *)"a b", (char *)"-l",
                      (char *)"", (char *)"--number", (char *)"-3",
                      (char *)"--bytes", (char *)"9GB", (char *)"--time",
-                     (char *)"90.001s", (char *)"-y", NULL };
+                     (char *)"90.001s", (char *)"-y", (char *)"--several",
+                     (char *)"tcp://a:1,tcp://[::1]:2", NULL };
     struct words w = { .n = 0 };
     struct settings a, b;
 
     (void)state;
-    parse (14, said, &a);
+    parse (16, said, &a);
     assert_int_equal (take (&w, "test"), 0);
     assert_int_equal (options_words (&command, &a, take, &w), 0);
     parse (w.n, w.at, &b);
     assert_string_equal (b.text, "-x y");
     assert_null (b.none);
+    assert_string_equal (b.several, "tcp://a:1,tcp://[::1]:2");
     assert_int_equal (b.list.n, 2);
     assert_string_equal (b.list.items[0], "a b");
     assert_string_equal (b.list.items[1], "");
@@ -93,6 +98,44 @@ static void test_round_trip (void **state)
     assert_false (b.no);
     while (w.n > 0)
         free (w.at[--w.n]);
+}
+
+/* What is no endpoint would else be taken for one of another host. */
+static void test_endpoint (void **state)
+{
+    static const char *const good[] = {
+        "tcp://127.0.0.1:7077", "tcp://*:65535", "tcp://node-7.x:1",
+        "tcp://[fe80::1%eth0]:7077",
+    };
+    static const char *const bad[] = {
+        "", ":", "tcp://", "tcp://:", "tcp://:7077", "127.0.0.1:7077",
+        "localhost:7077", "7077", "http://127.0.0.1:7077", "tcp://192.0.2.2",
+        "tcp://a:", "tcp://a:x", "tcp://a:65536", "tcp://a:7077/",
+        "tcp://a/b:7077", "tcp://::1:7077", "tcp://[]:7077", "tcp://[::1:7077",
+        "tcp:/a:7077", "tcp://a:-1", "tcp://a:1,tcp://b:2",
+    };
+    char *argv[] = { (char *)"test", (char *)"--one", NULL, NULL };
+    struct settings s = { .one = NULL };
+    struct err err;
+    int rest;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (good) / sizeof (good[0]); i++) {
+        argv[2] = (char *)good[i];
+        parse (3, argv, &s);
+        assert_string_equal (s.one, good[i]);
+    }
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        argv[2] = (char *)bad[i];
+        assert_int_equal (options_parse (&command, 3, argv, false, &s, &rest,
+                                         &err), OPTIONS_USAGE);
+        assert_non_null (strstr (err.text, "tcp://HOST:PORT"));
+    }
+    argv[1] = (char *)"--several";
+    argv[2] = (char *)"tcp://a:1,b:2";
+    assert_int_equal (options_parse (&command, 3, argv, false, &s, &rest,
+                                     &err), OPTIONS_USAGE);
+    assert_non_null (strstr (err.text, "\"b:2\""));
 }
 
 static int refuse (void *arg, const char *word)
@@ -127,6 +170,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_round_trip),
+        cmocka_unit_test (test_endpoint),
         cmocka_unit_test (test_refused),
     };
 
