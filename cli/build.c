@@ -1,9 +1,11 @@
 /* cli/build.c - rollcall build: a job's results again, from what is stored */
 #include "cli.h"
 #include "cli_derive.h"
+#include "run.h"
 
 #include "archive/archive.h"
 #include "base/fileio.h"
+#include "base/json.h"
 #include "intake/job_build.h"
 #include "intake/root.h"
 #include "report/summary.h"
@@ -14,7 +16,7 @@
 #include <unistd.h>
 
 struct build_options {
-    const char *root, *out, *only;
+    const char *root, *state, *out, *only;
     unsigned wanted;
     int64_t threads, world_size;
     struct cli_derive_options derive;
@@ -23,6 +25,10 @@ struct build_options {
 
 static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct build_options),
+    { "state", 0, OPTION_TEXT, offsetof (struct build_options, state), "DIR",
+      NULL, "ROLLCALL_STATE_DIR", 0, 0,
+      "Local directory of runs: where what a run has left is looked for, to "
+      "be told." },
     { "out", 'o', OPTION_TEXT, offsetof (struct build_options, out), "DIR",
       NULL, NULL, 0, 0,
       "Write into DIR/cluster_analysis_output instead of ROOT/jobs/JOB. Works "
@@ -89,6 +95,38 @@ static void note_built (const struct archive *a, const char *job, int64_t seq)
     ledger_close (l);
 }
 
+/* A run's root is not that of a service: say where it is.  0: there is no such
+ * run on this host.
+ */
+static int tell_run (const struct build_options *opt, const char *job)
+{
+    char state[PATH_MAX], dir[PATH_MAX], root[PATH_MAX];
+    struct json *j = NULL;
+    struct buf text;
+    const char *out;
+    int status = 0;
+
+    buf_init (&text, 65536);
+    if (run_state_dir (opt->state, state, NULL) == 0 &&
+        run_find_aggregator (state, job, dir, &text) &&
+        fileio_join (root, sizeof (root), dir, "root"))
+        j = json_parse ((const char *)text.data, text.size, NULL);
+    out = json_text (json_get (j, "out"), NULL);
+    if (out && access (root, F_OK) == 0)
+        status = FAIL (EX_NOINPUT, "%s is a run of this host, and not of %s; "
+                       "this builds it again: rollcall build --root %s -o %s "
+                       "%s", job, opt->root, root, out, job);
+    else if (out)
+        status = FAIL (EX_NOINPUT, "%s is a run of this host: what was "
+                       "delivered went when every rank was present in %s; "
+                       "rollcall analyze makes its result again, of %s/captures"
+                       " or of those on its hosts (%s/captures)", job, out, out,
+                       dir);
+    json_free (j);
+    buf_fini (&text);
+    return status;
+}
+
 /* Build, and tell what came of it. */
 static int build (const struct build_options *opt,
                   const struct derive_options *derive, struct archive *a,
@@ -109,8 +147,10 @@ static int build (const struct build_options *opt,
         return FAIL (EX_IOERR, "job %s: %s", job, err.text);
     if (job_build_captures (b) == 0) {
         job_build_destroy (b);
-        return FAIL (EX_NOINPUT, "%s has nothing of a job %s: rollcall jobs "
-                     "lists those that are there", a->root, job);
+        status = tell_run (opt, job);
+        return status ? status
+                      : FAIL (EX_NOINPUT, "%s has nothing of a job %s: rollcall "
+                              "jobs lists those that are there", a->root, job);
     }
     if (snprintf (out, sizeof (out), "%s/jobs/%s", a->root, job) >=
         (int)sizeof (out))
@@ -144,6 +184,14 @@ static int build (const struct build_options *opt,
     return status;
 }
 
+static bool has_ledger (const char *root)
+{
+    char path[PATH_MAX];
+
+    return fileio_join (path, sizeof (path), root, "ledger.db") &&
+           access (path, F_OK) == 0;
+}
+
 int verb_build (int argc, char **argv)
 {
     struct build_options opt = { .root = NULL };
@@ -162,6 +210,8 @@ int verb_build (int argc, char **argv)
                      argv[rest]);
     if (results_parse (opt.only, &opt.wanted, &err) < 0)
         return FAIL (EXIT_USAGE, "--only: %s", err.text);
+    if (!has_ledger (opt.root) && (status = tell_run (&opt, argv[rest])))
+        return status;
     if ((status = cli_derive_read (&build_command, &opt.derive, &derive)) != 0)
         return status;
     if ((status = cli_open_archive (&build_command, opt.root, &a)) != 0) {

@@ -1,5 +1,5 @@
 /* cli/jobs.c - rollcall jobs: what an aggregator's root has of each job */
-#include "cli.h"
+#include "run.h"
 
 #include "archive/archive.h"
 #include "base/clock.h"
@@ -43,18 +43,27 @@ static void date (int64_t ns, char out[32])
         (void)strftime (out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
+/* ROOT/jobs/JOB/..., or where a run that this is the root of has put it. */
+static bool find_db (const struct archive *a, const char *job,
+                     char path[PATH_MAX])
+{
+    char dir[PATH_MAX];
+
+    if (fileio_join (dir, sizeof (dir), a->root, "jobs") &&
+        snprintf (path, PATH_MAX, "%s/%s/" PUBLISH_OUTPUT_DIR "/"
+                  BUILD_DB_NAME, dir, job) < PATH_MAX &&
+        publish_is_our_db (path))
+        return true;
+    return fileio_join (dir, sizeof (dir), a->root, "..") &&
+           run_result_db (dir, path) == 0 && publish_is_our_db (path);
+}
+
 /* "built", "behind" (rows came since), "none" */
 static const char *result_state (const struct archive *a,
                                  const struct ledger_job *j,
                                  char path[PATH_MAX])
 {
-    char dir[PATH_MAX];
-
-    path[0] = '\0';
-    if (!fileio_join (dir, sizeof (dir), a->root, "jobs") ||
-        snprintf (path, PATH_MAX, "%s/%s/" PUBLISH_OUTPUT_DIR "/"
-                  BUILD_DB_NAME, dir, j->id) >= PATH_MAX ||
-        !publish_is_our_db (path)) {
+    if (!find_db (a, j->id, path)) {
         path[0] = '\0';
         return "none";
     }

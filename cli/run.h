@@ -17,6 +17,7 @@
 
 #include "cli.h"
 
+#include "base/buf.h"
 #include "world/host.h"
 #include "world/world.h"
 
@@ -229,6 +230,12 @@ bool run_has_result (const char *dir);  // is there one already?
 
 /* The path of the analysis.db that it names; -ENOENT. */
 int run_result_db (const char *dir, char out[PATH_MAX]);
+
+/* Where a run's aggregator is or was, below 'state' on this host: STATE/JOB/HOST
+ * into 'dir', and what is in its RUN_AGGREGATOR into 'text'.
+ */
+bool run_find_aggregator (const char *state, const char *job,
+                          char dir[PATH_MAX], struct buf *text);
 
 /* Wait for a process that is not our child; -ESRCH when it is gone already. */
 int run_open_process (pid_t pid, int64_t start_time);

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "report/summary.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -68,6 +69,28 @@ int run_result_db (const char *dir, char out[PATH_MAX])
         (void)snprintf (out, PATH_MAX, "%s", path);
     json_free (result);
     return path ? 0 : -ENOENT;
+}
+
+bool run_find_aggregator (const char *state, const char *job,
+                          char dir[PATH_MAX], struct buf *text)
+{
+    char path[PATH_MAX], file[PATH_MAX];
+    struct dirent *e;
+    bool found = false;
+    DIR *d;
+
+    if (strchr (job, '/') || !fileio_join (path, sizeof (path), state, job) ||
+        !(d = opendir (path)))
+        return false;
+    while (!found && (e = readdir (d))) {
+        if (e->d_name[0] == '.' ||
+            !fileio_join (dir, PATH_MAX, path, e->d_name) ||
+            !fileio_join (file, sizeof (file), dir, RUN_AGGREGATOR))
+            continue;
+        found = fileio_read_at (AT_FDCWD, file, text, NULL) == 0;
+    }
+    (void)closedir (d);
+    return found;
 }
 
 static void print_failure (const struct json *r, int64_t status,

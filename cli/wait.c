@@ -5,9 +5,7 @@
 #include "base/fileio.h"
 #include "base/json.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -41,29 +39,6 @@ const struct command_spec wait_command = {
 
 #define FAIL(status, ...) cli_fail (&wait_command, status, __VA_ARGS__)
 
-/* The directory of the host that has the aggregator's pid. */
-static bool find_dir (const char *state, const char *job, char out[PATH_MAX],
-                      struct buf *text)
-{
-    char path[PATH_MAX], file[PATH_MAX];
-    struct dirent *e;
-    bool found = false;
-    DIR *dir;
-
-    if (strchr (job, '/') || !fileio_join (path, sizeof (path), state, job) ||
-        !(dir = opendir (path)))
-        return false;
-    while (!found && (e = readdir (dir))) {
-        if (e->d_name[0] == '.' ||
-            !fileio_join (out, PATH_MAX, path, e->d_name) ||
-            !fileio_join (file, sizeof (file), out, RUN_AGGREGATOR))
-            continue;
-        found = fileio_read_at (AT_FDCWD, file, text, NULL) == 0;
-    }
-    (void)closedir (dir);
-    return found;
-}
-
 /* True when the process is gone, false when time is up. */
 static bool wait_process (int64_t pid, int64_t start_time, int64_t limit_ns)
 {
@@ -91,7 +66,7 @@ static bool read_pid (const char *state, const char *job, char dir[PATH_MAX],
     bool found;
 
     buf_init (&text, 65536);
-    if ((found = find_dir (state, job, dir, &text)))
+    if ((found = run_find_aggregator (state, job, dir, &text)))
         j = json_parse ((const char *)text.data, text.size, NULL);
     buf_fini (&text);
     *pid = *start = 0;

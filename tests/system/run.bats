@@ -669,6 +669,35 @@ SCRIPT
     nothing_runs
 }
 
+# Who lost a run's result would look for it in the root of a service.
+@test "build of a run's job says where it is, jobs where its result is" {
+    local root id
+
+    run mpirun_run 2 -o out -- sh -c '[ $RANK = 1 ] || ./writer'
+    expect_status 1
+    root=$(run_dir)/root
+    id=$(job)
+    run "$ROLLCALL" jobs --root "$root" --json
+    expect_status 0
+    shows '"built"' "\"$PWD/$DB\""
+    rm -r out
+    run "$ROLLCALL" jobs --root "$root"
+    shows " none"
+    run "$ROLLCALL" build --root nowhere "$id"
+    expect_status 66
+    shows "rollcall build --root $root -o $PWD/out $id"
+    run "$ROLLCALL" build --root "$root" -o "$PWD/out" "$id"
+    expect_status 1
+    [ -e "$DB" ] || fail "no $DB"
+    rm -r state out
+    run mpirun_run 2 -o out -- ./writer
+    expect_status 0
+    run "$ROLLCALL" build --root nowhere "$(job)"
+    expect_status 66
+    shows "is a run of this host" "$(run_dir)/captures"
+    nothing_runs
+}
+
 # unsealable [COMMAND]...: a COMMAND whose capture finds no room in the spool
 # (a directory is where the shipment should go), until COMMAND lets it.
 unsealable ()
