@@ -157,8 +157,10 @@ bool aggregator_raw_is_whole (const struct aggregator *a)
 
 static void log_built (const struct aggregator *a)
 {
+    const bool complete = roster_complete (&a->roster);
     struct logline l = log_line (a->build_rc < 0 ? LOG_LEVEL_ERROR
-                                                 : LOG_LEVEL_INFO,
+                                 : complete      ? LOG_LEVEL_INFO
+                                                 : LOG_LEVEL_WARN,
                                  a->build_rc < 0 ? "build-failed" : "built");
 
     log_str (&l, "job", a->building->job.id);
@@ -170,6 +172,9 @@ static void log_built (const struct aggregator *a)
         log_int (&l, "present",
                  (int64_t)roster_count (&a->roster, ROSTER_PRESENT));
         log_int (&l, "expected", a->roster.world_size);
+        if (!complete)          // rollcall query missing names them
+            log_int (&l, "missing",
+                     (int64_t)roster_count (&a->roster, ROSTER_MISSING));
     }
     log_end (&l);
 }

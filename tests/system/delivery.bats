@@ -22,6 +22,24 @@ once_paused_at ()
         --aggregator "tcp://127.0.0.1:$PORT" --once --raw job
 }
 
+# Else only who asks would learn of it: nobody waits for a service.
+@test "a service warns of a result that lacks ranks" {
+    make --skip-ranks 2
+    service
+    run agent --once job
+    expect_status 0
+    eventually was_built
+    grep -q "level=warn .*event=built .* present=3 expected=4 missing=1$" \
+        service.log || fail "$(cat service.log)"
+    run "$ROLLCALL" query missing j --root root
+    shows "no capture of it was found"
+    make
+    run agent --once job
+    expect_status 0
+    eventually grep -q "level=info .*event=built .* present=4 expected=4$" \
+        service.log
+}
+
 # It would be sealed as one without files, and the place where it is now never
 # be looked at.
 @test "--once: a capture that is moved while it is read is delivered whole" {
