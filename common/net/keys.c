@@ -351,6 +351,20 @@ void key_fingerprint (const char *public_key, char ret[KEY_FINGERPRINT_SIZE])
     ret[KEY_FINGERPRINT_SIZE - 1] = '\0';
 }
 
+/* Who has the aggregator's secret could be the aggregator. */
+static int refuse_secret (const char *server_key, struct err *err)
+{
+    struct key_file k;
+    bool secret = access (server_key, F_OK) == 0 &&
+                  key_read (server_key, &k, NULL) == 0 && k.secret_key[0];
+
+    explicit_bzero (&k, sizeof (k));
+    return secret ? err_set (err, ENOKEY, "%s is a secret key: --server-key "
+                             "wants the aggregator's .pub, and the .key stays "
+                             "on its host only", server_key)
+                  : 0;
+}
+
 int key_client (const char *file, const char *server_key,
                 struct net_security *ret, struct err *err)
 {
@@ -361,6 +375,8 @@ int key_client (const char *file, const char *server_key,
     if (rc == 0 && !k.secret_key[0])
         rc = err_set (err, ENOKEY, "%s has no secret key: --key wants a .key, "
                       "not a .pub", file);
+    if (rc == 0)
+        rc = refuse_secret (server_key, err);
     if (rc == 0)
         rc = key_read_public (server_key, ret->server_key, err);
     if (rc == 0) {

@@ -64,7 +64,7 @@ int key_write (const char *path, const struct key_file *k, struct err *err);
 void key_fingerprint (const char *public_key, char ret[KEY_FINGERPRINT_SIZE]);
 
 /* For one who connects: its key file, and the public key of the listener (a
- * file or the key).
+ * file or the key).  -ENOKEY: the one has no secret, or the other has one.
  */
 int key_client (const char *file, const char *server_key,
                 struct net_security *ret, struct err *err);

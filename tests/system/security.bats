@@ -137,6 +137,15 @@ stop_service_and ()                 # PID
     stop_service
 }
 
+# The node would have what it takes to be the aggregator.
+@test "the aggregator's secret is refused as --server-key" {
+    setup_keys
+    make_keys
+    agent keys/node1.key keys/server.key
+    expect_status 78
+    shows "keys/server.key is a secret key" ".pub"
+}
+
 @test "no key where one is wanted, and one where none is: 77 at once" {
     setup_keys
     make_keys
