@@ -224,8 +224,11 @@ int fileio_mkdirs (const char *path, mode_t mode, struct err *err)
         if (mkdir (part, mode) == 0) {
             if ((rc = sync_made (part, err)) < 0)
                 return rc;
-        } else if (errno != EEXIST && errno != EROFS && errno != EACCES) {
-            return err_sys (err, errno, "cannot make directory %s", part);
+        } else {
+            int saved = errno;  // may not be EEXIST of one that is there
+
+            if (saved != EEXIST && access (part, F_OK) < 0)
+                return err_sys (err, saved, "cannot make directory %s", part);
         }
         *p = '/';
     }

@@ -101,6 +101,15 @@ bad_usage ()
     [ ! -e s ] && [ ! -e r ]
 }
 
+# Of the one below it nothing but "No such file or directory" can be said.
+@test "a directory that may not be made is named, with the reason" {
+    make --ranks 1
+    mkdir -m 0555 closed
+    run humbly "$ROLLCALL_BIN/rollcall-agent" --once --state closed/a/b job
+    expect_status 73
+    shows "cannot make directory closed/a: Permission denied"
+}
+
 @test "options may stand behind the directory, -- ends them" {
     make
     run "$ROLLCALL" analyze job --text -o out
