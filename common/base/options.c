@@ -383,9 +383,9 @@ void options_print_man (const struct command_spec *c)
         (void)printf ("\n\t");
         print_escaped (o->help);
         if (o->fallback) {
-            (void)printf (" Default: *");
+            (void)printf (" (default: *");
             print_escaped (o->fallback);
-            (void)printf ("*.");
+            (void)printf ("*)");
         }
         if (o->env) {
             (void)printf (" Environment: ");
