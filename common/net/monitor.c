@@ -204,8 +204,8 @@ static void remember (struct net *n, uint32_t fd)
     if (getpeername ((int)fd, (struct sockaddr *)&a, &size) == 0 &&
         getnameinfo ((struct sockaddr *)&a, size, host, sizeof (host), port,
                      sizeof (port), NI_NUMERICHOST | NI_NUMERICSERV) == 0)
-        (void)snprintf (n->addresses[fd], NET_ADDRESS_MAX, "%s:%s", host,
-                        port);
+        (void)snprintf (n->addresses[fd], NET_ADDRESS_MAX, "%s:%s",
+                        net_plain_address (host), port);
 }
 
 static const char *address_of (const struct net *n, uint32_t fd)

@@ -289,6 +289,15 @@ static int receive_frames (struct net *n, zmq_msg_t *frames)
     }
 }
 
+const char *net_plain_address (const char *address)
+{
+    static const char mapped[] = "::ffff:";
+    const size_t n = sizeof (mapped) - 1;
+
+    return strncmp (address, mapped, n) == 0 && strchr (address, '.')
+               ? address + n : address;
+}
+
 /* Whether a message is to be given: if its sender may not connect any more, a
  * HELLO is answered.
  */
@@ -309,7 +318,7 @@ static bool is_admitted (struct net *n, struct net_peer *peer,
     }
     (void)snprintf (refused.text, sizeof (refused.text), "%s", why.text);
     (void)net_send (n, peer, &refused);
-    net_tell (n, NET_PEER_REFUSED, "%s: %s", address ? address : "?",
+    net_tell (n, NET_PEER_REFUSED, "%s: %s", address ? net_plain_address (address) : "?",
               why.text);
     return false;
 }

@@ -69,6 +69,9 @@ int zap_check (struct net *n, zmq_msg_t *frame, char who[NET_WHO_MAX],
 /* Prove that the main socket turns strangers away: 0, or -EKEYREJECTED. */
 int zap_self_test (struct net *n, struct err *err);
 
+/* As people write it: 192.0.2.1 reaches an IPv6 socket as ::ffff:192.0.2.1. */
+const char *net_plain_address (const char *address);
+
 /* ---- monitor.c ---- */
 
 int monitor_open (struct net *n, struct err *err);

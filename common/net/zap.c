@@ -140,7 +140,8 @@ void zap_answer (struct net *n)
     (void)snprintf (user, sizeof (user), "%s %s", q.key, who);
     reply (n->zap.socket, &q, rc == 0 ? "200" : "400", rc == 0 ? user : "");
     if (rc < 0)
-        net_tell (n, NET_PEER_REFUSED, "%s: %s", q.address, why.text);
+        net_tell (n, NET_PEER_REFUSED, "%s: %s",
+                  net_plain_address (q.address), why.text);
 }
 
 int zap_check (struct net *n, zmq_msg_t *frame, char who[NET_WHO_MAX],

@@ -447,9 +447,19 @@ static void test_version_unknown (void **state)
 #define NET_TEST(name) \
     cmocka_unit_test_setup_teardown (name, setup, teardown)
 
+static void test_plain_address (void **state)
+{
+    (void)state;
+    assert_string_equal (net_plain_address ("::ffff:192.0.2.1"), "192.0.2.1");
+    assert_string_equal (net_plain_address ("192.0.2.1:7"), "192.0.2.1:7");
+    assert_string_equal (net_plain_address ("::ffff:1"), "::ffff:1");
+    assert_string_equal (net_plain_address ("fe80::1"), "fe80::1");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_plain_address),
         NET_TEST (test_invited),        NET_TEST (test_plain),
         NET_TEST (test_unknown_key),    NET_TEST (test_wrong_server_key),
         NET_TEST (test_no_client_key),  NET_TEST (test_no_server_key),
