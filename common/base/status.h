@@ -2,7 +2,8 @@
  *
  * A JSON object in a file that is replaced, without fsync: it is of no use to
  * the next life.  Blanks after it keep room on the disk: once that is full the
- * file is written over in its place.  Every daemon's begins with who it is, by pid and start time.
+ * file is written over in its place.  Every daemon's begins with who it is, by
+ * pid and start time.
  */
 #ifndef ROLLCALL_BASE_STATUS_H
 #define ROLLCALL_BASE_STATUS_H
