@@ -100,8 +100,6 @@ struct agent {
     size_t kept;                // captures of a former life without a release
     char kept_first[PATH_MAX];  // to be told of
     struct spool_redelivery redelivery; // that is under way
-    uint64_t gone;              // captures that had been acknowledged, are lost
-                                // there, and are not here any more
     uint64_t late;              // captures that were removed but for what came
                                 // later: so often that was met
     bool looked;                // a search has ended: what is there is known

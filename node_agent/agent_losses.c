@@ -18,8 +18,8 @@ static void say_lost (struct agent *a, const char *text)
     agent_note (a, LOG_LEVEL_WARN, "lost", "host %s: %s", a->host, text);
 }
 
-/* A capture that was damaged in the spool and is where it was: it is read again
- * if it is below what is watched.
+/* A capture that was damaged in the spool, or lost by the aggregator, and is
+ * where it was: it is read again if it is below what is watched.
  */
 static bool may_come_back (const char *path, bool again)
 {
@@ -54,8 +54,7 @@ void agent_explain_losses (struct agent *a)
 bool agent_has_losses (struct agent *a)
 {
     return spool_each_lost (a->spool, NULL, NULL, NULL) != 0 ||
-           counter_get (COUNTER_CAPTURES_REFUSED) > 0 || a->late > 0 ||
-           a->gone > 0;
+           counter_get (COUNTER_CAPTURES_REFUSED) > 0 || a->late > 0;
 }
 
 static void add_count (struct buf *b, const char *what, uint64_t n)
@@ -76,8 +75,6 @@ void agent_sum_up (struct agent *a, char *text, size_t size)
     add_count (&counts, "lost, or raw files of them",
                lost > 0 ? (uint64_t)lost : 0);
     add_count (&counts, "removed, but for what came later", a->late);
-    add_count (&counts, "lost at the aggregator, and not here any more",
-               a->gone);
     if (lost < 0)
         buf_printf (&counts, " some, it seems: the ledger is damaged");
     *text = '\0';

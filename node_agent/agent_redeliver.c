@@ -2,7 +2,7 @@
  *
  * Its root is another one, or that of a backup, or was damaged and repaired.
  * Captures that are still here are sealed once more; what the aggregator has
- * it does not ask for.  Those that are not are named.
+ * it does not ask for.  Those that are not are lost until they come.
  */
 #include "agent_inside.h"
 
@@ -24,8 +24,8 @@ static void tell (struct agent *a)
                 (unsigned long long)r->captures);
     if (r->gone > 0)
         agent_note (a, LOG_LEVEL_ERROR, "redelivery", "host %s: %llu captures "
-                    "that it had acknowledged are not here any more, and "
-                    "cannot be delivered again; the first is %.600s", a->host,
+                    "that it had acknowledged are not here any more, and lost "
+                    "unless they come again; the first is %.600s", a->host,
                     (unsigned long long)r->gone, r->first_gone);
 }
 
@@ -61,7 +61,6 @@ static void go_on (void *arg)
         return;
     }
     tell (a);
-    a->gone += a->redelivery.gone;
     watch_again (a->watch, NULL);
     agent_hand_on (a);
     agent_check_done (a);

@@ -165,15 +165,17 @@ int capture_forget (struct spool *s, uint64_t id, const char *why,
     state ")"
 #define RELEASE_SUM(state) RELEASE_SUM_AT ("sealed_ns", state)
 
-/* The path of another directory that had a capture of the same name and rank,
- * but for a copy.
+/* The captures 'b' of another directory that had one of the same name and rank
+ * as the capture 'a'; and the path of one that is no copy.
  */
+#define OTHERS_OF(id) \
+    "capture a JOIN capture b ON b.name=a.name AND b.rank=a.rank AND " \
+    "b.path<>a.path WHERE a.id=" id
 #define SUM_OF(fingerprint) \
     "substr(" fingerprint ", instr(" fingerprint ", '=') + 1, 16)"
 #define TWIN_OF(id) \
-    "SELECT b.path FROM capture a JOIN capture b ON b.name=a.name AND " \
-    "b.rank=a.rank AND b.path<>a.path WHERE a.id=" id " AND b.state BETWEEN " \
-    "3 AND 7 AND " SUM_OF ("b.fingerprint") "<>" SUM_OF ("a.fingerprint") \
+    "SELECT b.path FROM " OTHERS_OF (id) " AND b.state BETWEEN 3 AND 7 AND " \
+    SUM_OF ("b.fingerprint") "<>" SUM_OF ("a.fingerprint") \
     " LIMIT 1"
 
 #define CAPTURE_IS_GOOD \
@@ -214,7 +216,7 @@ int note_write (struct spool *s, const char *name, const char *text,
 /* All of a capture is lost, in words; so many of its raw files or directories
  * are; one more raw file of it is.  No effect on a version behind which another
  * one was sealed.  And nothing of it is, in any version, nor where it was when
- * it vanished, if its name tells.
+ * it vanished or was forgotten, if its name tells and it is not there any more.
  */
 int loss_write (struct spool *s, uint64_t capture, const char *text,
                 struct err *err);

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define ROW_MAX (MANIFEST_MAX + (1u << 20))     // bytes of one row in its
                                         // checksum; a manifest is the most
@@ -85,6 +86,16 @@ static void row_sum (sqlite3_context *c, int n, sqlite3_value **v)
         sqlite3_result_int64 (c, (int64_t)sum);
     }
     buf_fini (&b);
+}
+
+/* is_gone(PATH): nothing is there. */
+static void is_gone (sqlite3_context *c, int n, sqlite3_value **v)
+{
+    const char *path = (const char *)sqlite3_value_text (v[0]);
+    struct stat st;
+
+    (void)n;
+    sqlite3_result_int (c, path && lstat (path, &st) < 0 && errno == ENOENT);
 }
 
 /* ---- damage ---- */
@@ -356,6 +367,8 @@ int spool_ledger_open (struct spool *s, struct err *err)
     if (sqlite3_create_function (s->db, "row_sum", -1,
                                  SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
                                  row_sum, NULL, NULL) != SQLITE_OK ||
+        sqlite3_create_function (s->db, "is_gone", 1, SQLITE_UTF8, NULL,
+                                 is_gone, NULL, NULL) != SQLITE_OK ||
         sqlite3_exec (s->db, "PRAGMA locking_mode=EXCLUSIVE;"
                       "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;"
                       "PRAGMA journal_size_limit=" WAL_BYTES_MAX, NULL, NULL,

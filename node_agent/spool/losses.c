@@ -88,15 +88,23 @@ int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
     return loss_left_out (s, capture, 1, first, err);
 }
 
-/* What had vanished has come again elsewhere, if a profiler has named it: that
- * has host, process and time in it.
+/* What had vanished, or is to be read again and is not where it was, has come
+ * elsewhere, if a profiler has named it: that has host, process and time in it.
  */
-static int forget_vanished (struct spool *s, const char *name, struct err *err)
+static int forget_moved (struct spool *s, uint64_t capture, const char *name,
+                         struct err *err)
 {
     sqlite3_stmt *st;
+    int rc;
 
     if (find_parse_name (name).made_ns == 0)
         return 0;
+    st = spool_ledger_prepare (s,
+        "DELETE FROM note WHERE name IN (SELECT '" LOST "' || b.id FROM "
+        OTHERS_OF ("?1") " AND b.state=10 AND is_gone(b.path))", err);
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
+    if ((rc = ledger_run (s, st, err)) < 0)
+        return rc;
     st = spool_ledger_prepare (s,
         "DELETE FROM note WHERE name IN (SELECT note.name FROM note JOIN "
         "capture c ON c.id=CAST(substr(note.name, 6) AS INTEGER) WHERE "
@@ -113,12 +121,11 @@ int loss_forget (struct spool *s, uint64_t capture, const char *name,
         "DELETE FROM note WHERE name IN (SELECT '" LOST "' || o.id FROM "
         "capture c JOIN capture o ON o.key=c.key AND o.path=c.path WHERE "
         "c.id=?1)", err);
-
     int rc;
 
     (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
     rc = ledger_run (s, st, err);
-    return rc < 0 ? rc : forget_vanished (s, name, err);
+    return rc < 0 ? rc : forget_moved (s, capture, name, err);
 }
 
 int spool_each_lost (struct spool *s, spool_lost_fn *fn, void *arg,

@@ -100,7 +100,6 @@ int spool_begin_redelivery (struct spool *s, struct err *err)
 
 struct row {                    // an item, and its capture
     uint64_t id, capture;
-    enum item_kind kind;
     enum spool_state state;
     char path[PATH_MAX];        // of the capture; "": it is sealed again
                                 // already, or its row is damaged
@@ -128,7 +127,7 @@ static int next_item (struct spool *s, uint64_t after, struct row *ret,
                       struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT id, capture, kind, state FROM item NOT INDEXED WHERE id>?1 AND "
+        "SELECT id, capture, state FROM item NOT INDEXED WHERE id>?1 AND "
         "id<=?2 ORDER BY id LIMIT 1", err);
     int code;
 
@@ -139,8 +138,7 @@ static int next_item (struct spool *s, uint64_t after, struct row *ret,
     if ((code = sqlite3_step (st)) == SQLITE_ROW) {
         ret->id = (uint64_t)sqlite3_column_int64 (st, 0);
         ret->capture = (uint64_t)sqlite3_column_int64 (st, 1);
-        ret->kind = (enum item_kind)sqlite3_column_int (st, 2);
-        ret->state = (enum spool_state)sqlite3_column_int (st, 3);
+        ret->state = (enum spool_state)sqlite3_column_int (st, 2);
     }
     spool_ledger_end (s, st);
     if (code != SQLITE_ROW && code != SQLITE_DONE)
@@ -150,8 +148,8 @@ static int next_item (struct spool *s, uint64_t after, struct row *ret,
     return code == SQLITE_ROW;
 }
 
-/* A capture that is there is sealed once more, whatever else of it is on its
- * way.  Rows that only the aggregator had are lost.
+/* It is sealed once more when it is there, whatever else of it is on its way:
+ * now, or when it comes again.  Until then the note of it says that it is lost.
  */
 static int forget_one (struct spool *s, struct row *d,
                        struct spool_redelivery *r, struct err *err)
@@ -160,13 +158,10 @@ static int forget_one (struct spool *s, struct row *d,
     struct stat st;
     int rc;
 
-    if (lstat (d->path, &st) < 0 && errno == ENOENT) {
-        if (newest && d->kind == ITEM_ROWS && r->gone++ == 0)
-            (void)snprintf (r->first_gone, sizeof (r->first_gone), "%s",
-                            d->path);
-        return 0;
-    }
-    r->captures += newest;
+    if (lstat (d->path, &st) == 0 || errno != ENOENT)
+        r->captures += newest;
+    else if (newest && r->gone++ == 0)
+        (void)snprintf (r->first_gone, sizeof (r->first_gone), "%s", d->path);
     rc = spool_forget_release (s, d->path, err);
     return rc < 0 ? rc : capture_forget (s, d->capture, "the aggregator does "
                                          "not have any more what it had "

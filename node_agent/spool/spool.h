@@ -207,21 +207,21 @@ int spool_quarantine (struct spool *s, const struct spool_item *item,
 
 /* ---- delivered, and lost there ---- */
 
-/* What an aggregator has acknowledged until now is lost there: all captures
- * that are still where they were are to be sealed once more, in this life or a
- * later one.  There is no mark then.
+/* What an aggregator has acknowledged until now is lost there: all captures are
+ * to be sealed once more, in this life or a later one.  There is no mark then.
  */
 int spool_begin_redelivery (struct spool *s, struct err *err);
 
 /* Whether that is still to be done; and some of it: 1 there is more, 0 that was
  * the last.  Behind that all captures are to be looked at: spool_knows does not
- * know these any more, nor are they released.  What is in the spool and not yet
- * durable stays on its way.
+ * know these any more, nor are they released.  Those that are not there are
+ * lost, until they come again: spool_each_lost.  What is in the spool and not
+ * yet durable stays on its way.
  */
 struct spool_redelivery {
     uint64_t at;                // begins as zeros, and is kept between calls
     uint64_t captures;          // that are there
-    uint64_t gone;              // that are not, and were delivered
+    uint64_t gone;              // that are not
     char first_gone[PATH_MAX];
 };
 
@@ -259,8 +259,9 @@ bool spool_has_rank (struct spool *s, int64_t rank);
 
 /* Called for each capture of which something is lost, in this life or a former
  * one: it vanished before it was read, or raw files of it did, were written to
- * or left out; or ('again') what was kept of it is damaged, and it was not
- * sealed again yet.  'fn' may be NULL.  How many there are, or negative.
+ * or left out; or ('again') what was kept of it is damaged, or lost by the
+ * aggregator, and it was not sealed again yet.  'fn' may be NULL.  How many
+ * there are, or negative.
  */
 typedef void spool_lost_fn (void *arg, const char *capture_path, bool again,
                             const char *text);

@@ -105,6 +105,57 @@ lose_root ()
     shows "0 captures that are here" \
         "3 captures that it had acknowledged are not here any more" "job/"
     eventually says service.log "event=note job=j" "not here any more"
+    # and in every later life, each of them
+    run agent --once --raw job
+    expect_status 1
+    is "named" 3 "$(grep -c 'event=lost .* was not read again' <<<"$output")"
+    stop_service
+}
+
+# They are on a file system that is not mounted yet, say: not taken for
+# delivered when it is.
+@test "a root is lost: what is away then is delivered when it comes" {
+    make
+    service
+    run agent --once job
+    expect_status 0
+    end_service
+    rm -rf root
+    mv job away
+    mkdir job
+    service
+    run agent --once job
+    expect_status 1
+    run agent --once job
+    expect_status 1
+    is "named" 4 "$(grep -c 'event=lost .* was not read again' <<<"$output")"
+    rmdir job
+    mv away job
+    run agent --once job
+    expect_status 0
+    [[ $output != *event=lost* ]]
+    eventually captures_are 4
+    stop_service
+}
+
+# The same for an agent that lives on.
+@test "a root is lost: an agent that watches delivers what is away then" {
+    make
+    service
+    watching --quiet-period 0.1s job
+    eventually captures_are 4
+    eventually durable
+    end_service
+    rm -rf root
+    mv job away
+    mkdir job
+    service
+    eventually says agent.log "4 captures that it had acknowledged are not here"
+    rmdir job
+    mv away job
+    eventually captures_are 4
+    eventually durable
+    ends_with 0
     stop_service
 }
 
