@@ -60,14 +60,15 @@ static int insert (struct spool *s, const char *path, struct err *err)
     return ledger_run (s, st, err);
 }
 
-/* Give a capture's row its version and state; the path stays. */
+/* Give a capture's row its version (NULL: it stays) and state. */
 static int update (struct spool *s, uint64_t id, const char *fingerprint,
                    enum spool_state state, struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
-        "UPDATE capture SET fingerprint=?2, key=row_sum(path), state=?3, "
-        "sum=" CAPTURE_SUM ("?2", "row_sum(path)", "name", "rank", "?3",
-                            "open") " WHERE id=?1", err);
+        "UPDATE capture SET fingerprint=ifnull(?2, fingerprint), "
+        "key=row_sum(path), state=?3, sum="
+        CAPTURE_SUM ("ifnull(?2, fingerprint)", "row_sum(path)", "name",
+                     "rank", "?3", "open") " WHERE id=?1", err);
 
     (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
     db_bind_text (st, 2, fingerprint);
@@ -436,8 +437,9 @@ int capture_forget (struct spool *s, uint64_t id, const char *why,
     // a damaged row keeps its wrong sum, so that it is never believed again
     if (!*path)
         return 0;
+    if ((rc = update (s, id, NULL, SPOOL_QUARANTINED, err)) < 0 || !why)
+        return rc;
     (void)snprintf (text, sizeof (text), "%.600s was not read again, and %s",
                     path, why);
-    rc = update (s, id, "", SPOOL_QUARANTINED, err);
-    return rc < 0 ? rc : loss_write (s, id, text, err);
+    return loss_write (s, id, text, err);
 }

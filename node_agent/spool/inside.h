@@ -145,8 +145,8 @@ int spool_remove_files (struct spool *s, uint64_t id, struct err *err);
 int capture_find_short (struct spool *s, uint64_t *id, struct err *err);
 
 /* Sealed again: the row of a capture is not found by spool_knows any more; to
- * be called in a transaction.  'why' says what became of what was sealed.  Its
- * path goes to 'path', "" if it is damaged.
+ * be called in a transaction.  'why' says what became of what was sealed; NULL:
+ * nothing is lost by that.  Its path goes to 'path', "" if it is damaged.
  */
 int capture_forget (struct spool *s, uint64_t id, const char *why,
                     char path[PATH_MAX], struct err *err);
@@ -177,6 +177,12 @@ int capture_forget (struct spool *s, uint64_t id, const char *why,
     "SELECT b.path FROM " OTHERS_OF (id) " AND b.state BETWEEN 3 AND 7 AND " \
     SUM_OF ("b.fingerprint") "<>" SUM_OF ("a.fingerprint") \
     " LIMIT 1"
+
+/* Those others that are copies, and not vanished. */
+#define COPIES_OF(id) \
+    OTHERS_OF (id) " AND b.state IN (3, 6, 10) AND " \
+    "instr(a.fingerprint, '=')>0 AND " \
+    SUM_OF ("b.fingerprint") "=" SUM_OF ("a.fingerprint")
 
 #define CAPTURE_IS_GOOD \
     "sum=" CAPTURE_SUM ("fingerprint", "key", "name", "rank", "state", "open")
@@ -216,7 +222,7 @@ int note_write (struct spool *s, const char *name, const char *text,
 /* All of a capture is lost, in words; so many of its raw files or directories
  * are; one more raw file of it is.  No effect on a version behind which another
  * one was sealed.  And nothing of it is, in any version, nor where it was when
- * it vanished or was forgotten, if its name tells and it is not there any more.
+ * it vanished, if its name tells, nor of a forgotten copy that is not there.
  */
 int loss_write (struct spool *s, uint64_t capture, const char *text,
                 struct err *err);
@@ -229,6 +235,9 @@ int loss_forget (struct spool *s, uint64_t capture, const char *name,
 
 /* A later version of it was sealed, with all that was there then. */
 bool capture_is_superseded (struct spool *s, uint64_t capture);
+
+/* A copy of it is in another directory, which is there. */
+bool capture_is_elsewhere (struct spool *s, uint64_t capture);
 
 /* ---- redeliver.c ---- */
 

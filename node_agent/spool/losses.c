@@ -33,6 +33,19 @@ bool capture_is_superseded (struct spool *s, uint64_t capture)
     return yes;
 }
 
+bool capture_is_elsewhere (struct spool *s, uint64_t capture)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT 1 FROM " COPIES_OF ("?1") " AND NOT is_gone(b.path) LIMIT 1",
+        NULL);
+    bool yes;
+
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
+    yes = st && sqlite3_step (st) == SQLITE_ROW;
+    spool_ledger_end (s, st);
+    return yes;
+}
+
 int loss_write (struct spool *s, uint64_t capture, const char *text,
                 struct err *err)
 {
@@ -88,22 +101,21 @@ int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
     return loss_left_out (s, capture, 1, first, err);
 }
 
-/* What had vanished, or is to be read again and is not where it was, has come
- * elsewhere, if a profiler has named it: that has host, process and time in it.
+/* What is to be read again, and is not where it was, has come elsewhere if this
+ * is a copy; what had vanished, if a profiler has named it: that has host,
+ * process and time in it.
  */
 static int forget_moved (struct spool *s, uint64_t capture, const char *name,
                          struct err *err)
 {
-    sqlite3_stmt *st;
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "DELETE FROM note WHERE name IN (SELECT '" LOST "' || b.id FROM "
+        COPIES_OF ("?1") " AND b.state=10 AND is_gone(b.path))", err);
     int rc;
 
-    if (find_parse_name (name).made_ns == 0)
-        return 0;
-    st = spool_ledger_prepare (s,
-        "DELETE FROM note WHERE name IN (SELECT '" LOST "' || b.id FROM "
-        OTHERS_OF ("?1") " AND b.state=10 AND is_gone(b.path))", err);
     (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
-    if ((rc = ledger_run (s, st, err)) < 0)
+    if ((rc = ledger_run (s, st, err)) < 0 ||
+        find_parse_name (name).made_ns == 0)
         return rc;
     st = spool_ledger_prepare (s,
         "DELETE FROM note WHERE name IN (SELECT note.name FROM note JOIN "

@@ -149,23 +149,26 @@ static int next_item (struct spool *s, uint64_t after, struct row *ret,
 }
 
 /* It is sealed once more when it is there, whatever else of it is on its way:
- * now, or when it comes again.  Until then the note of it says that it is lost.
+ * now, or when it comes again.  Until then the note of it says that it is lost,
+ * unless it was only moved.
  */
 static int forget_one (struct spool *s, struct row *d,
                        struct spool_redelivery *r, struct err *err)
 {
+    const char *why = "the aggregator does not have any more what it had "
+                      "acknowledged of it";
     bool newest = !capture_is_superseded (s, d->capture);
     struct stat st;
     int rc;
 
     if (lstat (d->path, &st) == 0 || errno != ENOENT)
         r->captures += newest;
+    else if (capture_is_elsewhere (s, d->capture))
+        why = NULL;
     else if (newest && r->gone++ == 0)
         (void)snprintf (r->first_gone, sizeof (r->first_gone), "%s", d->path);
     rc = spool_forget_release (s, d->path, err);
-    return rc < 0 ? rc : capture_forget (s, d->capture, "the aggregator does "
-                                         "not have any more what it had "
-                                         "acknowledged of it", d->path, err);
+    return rc < 0 ? rc : capture_forget (s, d->capture, why, d->path, err);
 }
 
 /* 1 when there may be more. */

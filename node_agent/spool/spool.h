@@ -215,13 +215,13 @@ int spool_begin_redelivery (struct spool *s, struct err *err);
 /* Whether that is still to be done; and some of it: 1 there is more, 0 that was
  * the last.  Behind that all captures are to be looked at: spool_knows does not
  * know these any more, nor are they released.  Those that are not there are
- * lost, until they come again: spool_each_lost.  What is in the spool and not
- * yet durable stays on its way.
+ * lost, until they come again: spool_each_lost; but for those that are known
+ * elsewhere.  What is in the spool and not yet durable stays on its way.
  */
 struct spool_redelivery {
     uint64_t at;                // begins as zeros, and is kept between calls
     uint64_t captures;          // that are there
-    uint64_t gone;              // that are not
+    uint64_t gone;              // that are not, nor elsewhere
     char first_gone[PATH_MAX];
 };
 

@@ -138,7 +138,25 @@ lose_root ()
     stop_service
 }
 
-# The same for an agent that lives on.
+# Tidied away into another directory, and delivered from there as well.
+@test "a root is lost: captures that were moved before are not called lost" {
+    "$CAPTURE_MAKER" --quiet --ranks 4 job/new
+    service
+    run agent --once job
+    expect_status 0
+    mv job/new job/done
+    run agent --once job
+    expect_status 0
+    lose_root rm -rf root
+    run agent --once job
+    expect_status 0
+    shows "4 captures that are here are delivered again"
+    [[ $output != *"not here any more"* ]]
+    eventually captures_are 4
+    stop_service
+}
+
+# The same as "away" for an agent that lives on.
 @test "a root is lost: an agent that watches delivers what is away then" {
     make
     service

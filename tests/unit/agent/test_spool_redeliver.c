@@ -151,31 +151,70 @@ static void test_away (void **state)
     assert_true (spool_knows (f->s, path, "v1"));
 }
 
-#define PROFILED "node0_20003_20251124100000000_ascend_pt"
-
-/* It comes again, but elsewhere: its host, process and time are in its name.
- * One whose place is taken by now is another one's loss.
- */
+/* It comes again, but elsewhere.  Another one of its name is another one. */
 static void test_comes_elsewhere (void **state)
 {
     struct fixture *f = *state;
-    char away[PATH_MAX], stays[PATH_MAX], path[PATH_MAX];
+    char away[PATH_MAX], lost[PATH_MAX], path[PATH_MAX];
     struct spool_redelivery r;
 
-    path_below (f, "old", path);
-    path_below (f, "other", path);
+    path_below (f, "away", path);
+    path_below (f, "lost", path);
     path_below (f, "new", path);
-    path_below (f, "old/" PROFILED, away);
-    path_below (f, "other/" PROFILED, stays);
+    path_below (f, "away/x_pt", away);
+    path_below (f, "lost/x_pt", lost);
     (void)spool_put (f, away, "v1", "1", NULL, false);
-    (void)spool_put (f, stays, "v1", "2", NULL, false);
+    (void)spool_put (f, lost, "v1", "2", NULL, false);
     acknowledge (f, ITEM_ROWS, 2);
     assert_int_equal (rmdir (away), 0);
+    assert_int_equal (rmdir (lost), 0);
     assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
     redeliver (f, &r);
-    path_below (f, "new/" PROFILED, path);
+    assert_int_equal (losses (f), 2);
+    path_below (f, "new/x_pt", path);
     (void)spool_put (f, path, "v1", "1", NULL, false);
-    assert_int_equal (spool_each_lost (f->s, see_loss, stays, NULL), 1);
+    assert_int_equal (spool_each_lost (f->s, see_loss, lost, NULL), 1);
+}
+
+/* Delivered from three directories, one after the other, of which only the
+ * second is there; its content: so many are lost then.
+ */
+static void move_it (struct fixture *f, const char *content, unsigned lost)
+{
+    char paths[3][PATH_MAX], below[PATH_MAX];
+    struct spool_redelivery r;
+
+    for (unsigned i = 0; i < 3; i++) {
+        (void)snprintf (below, sizeof (below), "%u", i);
+        path_below (f, below, paths[i]);
+        (void)snprintf (below, sizeof (below), "%u/x_pt", i);
+        path_below (f, below, paths[i]);
+        (void)spool_put (f, paths[i], "v1", i == 1 ? content : "1", NULL,
+                         false);
+        acknowledge (f, ITEM_ROWS, 1);
+    }
+    assert_int_equal (rmdir (paths[0]), 0);
+    assert_int_equal (rmdir (paths[2]), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_int_equal (r.captures, 1);
+    assert_int_equal (r.gone, lost);
+    assert_int_equal (losses (f), lost + 1);
+    (void)spool_put (f, paths[1], "v1", content, NULL, false);
+    assert_int_equal (losses (f), lost);
+    // should it come back
+    assert_false (spool_knows (f->s, paths[0], "v1"));
+}
+
+/* It was moved, and moved back: nothing is lost. */
+static void test_moved (void **state)
+{
+    move_it (*state, "1", 0);
+}
+
+static void test_namesakes (void **state)
+{
+    move_it (*state, "2", 2);
 }
 
 /* Killed in the middle: the next life goes on.  What has been sealed and
@@ -304,8 +343,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         TEST (test_mark), TEST (test_again), TEST (test_away),
-        TEST (test_comes_elsewhere), TEST (test_next_life),
-        TEST (test_release), TEST (test_taken_back),
+        TEST (test_comes_elsewhere), TEST (test_moved), TEST (test_namesakes),
+        TEST (test_next_life), TEST (test_release), TEST (test_taken_back),
         TEST (test_not_taken_back),
     };
 
