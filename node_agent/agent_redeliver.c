@@ -3,6 +3,9 @@
  * Its root is another one, or that of a backup, or was damaged and repaired.
  * Captures that are still here are sealed once more; what the aggregator has
  * it does not ask for.  Those that are not are lost until they come.
+ *
+ * Once, too, what was acknowledged without a mark: nobody knows whether that is
+ * still there, so what is not here is not called lost.
  */
 #include "agent_inside.h"
 
@@ -17,6 +20,14 @@ static void tell (struct agent *a)
 {
     const struct spool_redelivery *r = &a->redelivery;
 
+    if (r->in_doubt) {
+        log_text (LOG_LEVEL_INFO, "redelivery", "%llu captures are offered "
+                  "again: an aggregator of an older version has acknowledged "
+                  "them, or the note of it is damaged, so that this one cannot "
+                  "be asked whether it has them", (unsigned long long)
+                  r->captures);
+        return;
+    }
     agent_note (a, LOG_LEVEL_ERROR, "redelivery", "host %s: the aggregator "
                 "does not have what it had acknowledged: its root is another "
                 "one, or an older one, or was repaired.  %llu captures that "

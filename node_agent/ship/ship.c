@@ -31,14 +31,16 @@ static void measure_clock (struct ship *s, const struct message *m)
 }
 
 /* What it says of a mark that is not ours any more is of no interest: answers
- * to hellos come late.
+ * to hellos come late.  Without a mark it cannot say what it has lost.
  */
 static void check_mark (struct ship *s, const struct message *m)
 {
+    bool lost = m->lost || (m->version >= 3 && spool_lacks_mark (s->spool));
+
     if (m->version >= 3 && m->sent_ns <= s->lost_ns)
         return;
-    s->confirmed_ns = m->lost ? 0 : clock_mono_ns ();
-    if (!m->lost)
+    s->confirmed_ns = lost ? 0 : clock_mono_ns ();
+    if (!lost)
         return;
     s->events.lost (s->events.arg);
     s->lost_ns = clock_mono_ns ();
@@ -130,7 +132,7 @@ void ship_left (struct ship *s, uint64_t captures)
 
 bool ship_confirmed (const struct ship *s, int64_t since_ns)
 {
-    return s->confirmed_ns > since_ns || spool_mark (s->spool).epoch == 0;
+    return s->confirmed_ns > since_ns || !spool_has_delivered (s->spool);
 }
 
 int64_t ship_heard_ns (const struct ship *s)

@@ -29,8 +29,9 @@ struct ship_events {
     void (*clock) (void *arg, const struct clock_sync *c);      // first known,
                                         // or it began or ceased to be off
     void (*said) (void *arg);   // what was said before ship_done has arrived
-    void (*lost) (void *arg);   // what was acknowledged is not there any more;
-                                // told again until the spool has no such mark
+    void (*lost) (void *arg);   // what was acknowledged is not there any more,
+                                // or there is no telling; said again until
+                                // spool_begin_redelivery has been called
     void *arg;
 };
 
@@ -73,8 +74,9 @@ void ship_done (struct ship *s, const char *text);
  */
 void ship_left (struct ship *s, uint64_t captures);
 
-/* Whether the aggregator has said that it has all that was acknowledged; if
- * 'since_ns' (monotonic) is not 0, after that time.
+/* Whether the aggregator has said, to this agent, that it has all that was
+ * acknowledged, or nothing ever was; if 'since_ns' (monotonic) is not 0, after
+ * that time.
  */
 bool ship_confirmed (const struct ship *s, int64_t since_ns);
 

@@ -48,7 +48,9 @@ struct spool {
     char set_aside[ERR_TEXT_MAX];
     struct ledger_mark mark;    // the latest; it is noted, unless it is due
     bool mark_due;
+    bool marked;                // there is a note of it, be it of epoch 0
     uint64_t redeliver;         // captures of items up to this one; 0: none
+    bool in_doubt;              // it is not known whether they are lost
     bool in_use;                // spool_open is done with it
     char damage[ERR_TEXT_MAX];  // that was met; "" is none
 };

@@ -2,7 +2,9 @@
  *
  * Two rows of the table 'note': the mark that came with the latest
  * acknowledgements, and, while what came before it is to be delivered again,
- * the last item that this is about.
+ * the last item that this is about.  Acknowledgements without any mark are of a
+ * version that had none, or the note is damaged: whether they still hold nobody
+ * can tell.
  */
 #include "spool/inside.h"
 
@@ -14,20 +16,23 @@
 #include <sys/stat.h>
 
 #define MARK "mark"             // EPOCH SEQ
-#define REDELIVER "redeliver"   // the item's id, or 0
+#define REDELIVER "redeliver"   // the item's id, or 0; whether it is in doubt
 #define AT_ONCE 1024            // items, in a transaction
 
 void redeliver_load (struct spool *s)
 {
     char text[64];
+    int doubt = 0;
 
-    if (!spool_note (s, MARK, text, sizeof (text)) ||
-        sscanf (text, "%" SCNu64 " %" SCNu64, &s->mark.epoch,
-                &s->mark.seq) != 2)
+    s->marked = spool_note (s, MARK, text, sizeof (text)) &&
+                sscanf (text, "%" SCNu64 " %" SCNu64, &s->mark.epoch,
+                        &s->mark.seq) == 2;
+    if (!s->marked)
         s->mark = (struct ledger_mark){ 0, 0 };
     if (!spool_note (s, REDELIVER, text, sizeof (text)) ||
-        sscanf (text, "%" SCNu64, &s->redeliver) != 1)
+        sscanf (text, "%" SCNu64 " %d", &s->redeliver, &doubt) < 1)
         s->redeliver = 0;
+    s->in_doubt = doubt != 0;
 }
 
 static int write_mark (struct spool *s, const struct ledger_mark *m,
@@ -59,6 +64,21 @@ void spool_set_mark (struct spool *s, const struct ledger_mark *mark)
     s->mark = *mark;
 }
 
+bool spool_has_delivered (const struct spool *s)
+{
+    uint64_t n = 0;
+
+    for (int kind = ITEM_ROWS; kind <= ITEM_RAW; kind++)
+        n += s->tally[kind][SPOOL_DURABLE].items +
+             s->tally[kind][SPOOL_RELEASED].items;
+    return n > 0;
+}
+
+bool spool_lacks_mark (const struct spool *s)
+{
+    return !s->marked && s->mark.epoch == 0 && spool_has_delivered (s);
+}
+
 /* ---- again ---- */
 
 bool spool_redelivers (const struct spool *s)
@@ -66,11 +86,12 @@ bool spool_redelivers (const struct spool *s)
     return s->redeliver > 0;
 }
 
-static int write_redeliver (struct spool *s, uint64_t last, struct err *err)
+static int write_redeliver (struct spool *s, uint64_t last, bool doubt,
+                            struct err *err)
 {
     char text[32];
 
-    (void)snprintf (text, sizeof (text), "%" PRIu64, last);
+    (void)snprintf (text, sizeof (text), "%" PRIu64 " %d", last, doubt);
     return note_write (s, REDELIVER, text, err);
 }
 
@@ -79,12 +100,13 @@ int spool_begin_redelivery (struct spool *s, struct err *err)
     static const struct ledger_mark none = { 0, 0 };
     uint64_t last = (uint64_t)ledger_int (s, "SELECT ifnull(max(id), 0) FROM "
                                              "item", 0);
+    bool doubt = spool_lacks_mark (s);
     int rc = spool_ledger_begin (s, err);
 
     if (rc < 0)
         return rc;
     if ((rc = write_mark (s, &none, err)) == 0)
-        rc = write_redeliver (s, last, err);
+        rc = write_redeliver (s, last, doubt, err);
     if (rc < 0) {
         spool_ledger_rollback (s);
         return rc;
@@ -93,7 +115,9 @@ int spool_begin_redelivery (struct spool *s, struct err *err)
     if (rc == 0) {
         s->mark = none;
         s->mark_due = false;
+        s->marked = true;
         s->redeliver = last;
+        s->in_doubt = doubt;
     }
     return rc;
 }
@@ -150,20 +174,22 @@ static int next_item (struct spool *s, uint64_t after, struct row *ret,
 
 /* It is sealed once more when it is there, whatever else of it is on its way:
  * now, or when it comes again.  Until then the note of it says that it is lost,
- * unless it was only moved.
+ * unless it was only moved, or nobody knows.
  */
 static int forget_one (struct spool *s, struct row *d,
                        struct spool_redelivery *r, struct err *err)
 {
-    const char *why = "the aggregator does not have any more what it had "
-                      "acknowledged of it";
+    const char *why = s->in_doubt
+        ? "nobody knows whether what was acknowledged of it is still there"
+        : "the aggregator does not have any more what it had acknowledged of "
+          "it";
     bool newest = !capture_is_superseded (s, d->capture);
     struct stat st;
     int rc;
 
     if (lstat (d->path, &st) == 0 || errno != ENOENT)
         r->captures += newest;
-    else if (capture_is_elsewhere (s, d->capture))
+    else if (s->in_doubt || capture_is_elsewhere (s, d->capture))
         why = NULL;
     else if (newest && r->gone++ == 0)
         (void)snprintf (r->first_gone, sizeof (r->first_gone), "%s", d->path);
@@ -180,7 +206,7 @@ static int forget_some (struct spool *s, struct spool_redelivery *r,
 
     for (unsigned n = 0; n < AT_ONCE && rc >= 0; n++) {
         if ((rc = next_item (s, r->at, &d, err)) <= 0)
-            return rc < 0 ? rc : write_redeliver (s, 0, err);
+            return rc < 0 ? rc : write_redeliver (s, 0, false, err);
         r->at = d.id;
         if (d.state != SPOOL_DURABLE && d.state != SPOOL_RELEASED)
             continue;
@@ -205,6 +231,7 @@ int spool_redeliver (struct spool *s, struct spool_redelivery *r,
     committed = spool_ledger_commit (s, "agent.spool.redeliver.commit", err);
     if (committed < 0)
         return committed;
+    next.in_doubt = s->in_doubt;
     if (rc == 0)
         s->redeliver = 0;
     *r = next;

@@ -195,6 +195,12 @@ int spool_durable (struct spool *s, const uint64_t *ids, size_t n,
 void spool_set_mark (struct spool *s, const struct ledger_mark *mark);
 struct ledger_mark spool_mark (const struct spool *s);
 
+/* Whether anything was ever acknowledged; and whether that was without a mark:
+ * the aggregator was of a version that has none, or the note of it is damaged.
+ */
+bool spool_has_delivered (const struct spool *s);
+bool spool_lacks_mark (const struct spool *s);
+
 /* A raw file cannot be delivered: SPOOL_CHANGED or SPOOL_VANISHED. */
 int spool_gone (struct spool *s, uint64_t id, enum spool_state state,
                 const char *why, struct err *err);
@@ -208,7 +214,8 @@ int spool_quarantine (struct spool *s, const struct spool_item *item,
 /* ---- delivered, and lost there ---- */
 
 /* What an aggregator has acknowledged until now is lost there: all captures are
- * to be sealed once more, in this life or a later one.  There is no mark then.
+ * to be sealed once more, in this life or a later one.  There is no mark then,
+ * nor does the spool lack one.  If it did nobody knows whether they are lost.
  */
 int spool_begin_redelivery (struct spool *s, struct err *err);
 
@@ -216,13 +223,15 @@ int spool_begin_redelivery (struct spool *s, struct err *err);
  * the last.  Behind that all captures are to be looked at: spool_knows does not
  * know these any more, nor are they released.  Those that are not there are
  * lost, until they come again: spool_each_lost; but for those that are known
- * elsewhere.  What is in the spool and not yet durable stays on its way.
+ * elsewhere, or if nobody knows.  What is in the spool and not yet durable
+ * stays on its way.
  */
 struct spool_redelivery {
     uint64_t at;                // begins as zeros, and is kept between calls
     uint64_t captures;          // that are there
     uint64_t gone;              // that are not, nor elsewhere
     char first_gone[PATH_MAX];
+    bool in_doubt;              // whether they are lost
 };
 
 bool spool_redelivers (const struct spool *s);

@@ -268,6 +268,78 @@ lose_root ()
     stop_service
 }
 
+# forget_mark: as if the aggregator had been one of a version without marks
+forget_mark ()
+{
+    sql "DELETE FROM note WHERE name='mark'" spool/spool-j/ledger.db
+}
+
+# Such a one could not be asked, and the next one must not be believed to have
+# what it knows nothing of.
+@test "a root without marks is lost: nothing is released, all comes again" {
+    local seed
+
+    make --ranks 2
+    service
+    run agent --once --raw --release when-full job
+    expect_status 0
+    end_service
+    rm -rf root
+    forget_mark
+    mkdir job/later
+    watching --raw --release shipped --quiet-period 0.1s job
+    for seed in 7 8; do
+        "$CAPTURE_MAKER" --quiet --ranks 1 --seed $seed "job/later/$seed"
+        eventually says agent.log "sealed capture=$PWD/job/later/$seed/"
+    done
+    is "captures" 4 "$(find job -name '*_ascend_pt' | wc -l)"
+    service --disk-floor 100%
+    eventually says agent.log "2 captures are offered again"
+    eventually says service.log event=disk-floor
+    is "captures" 4 "$(find job -name '*_ascend_pt' | wc -l)"
+    ! says agent.log event=released
+    ends_with 75
+    end_service
+    service
+    run agent --once --raw job
+    expect_status 0
+    [[ $output != *event=redelivery* ]]
+    is "captures at the service" 4 "$("$ROLLCALL" archive ls --root root j |
+        awk '$4 == "rows"' | wc -l)"
+    stop_service
+}
+
+# An upgrade: the root has everything, also what is not on its node any more.
+@test "a root without marks is not lost: nothing is called so" {
+    local items
+
+    make --ranks 2
+    service
+    run agent --once --raw --release shipped job
+    expect_status 0
+    "$CAPTURE_MAKER" --quiet --ranks 1 --seed 9 job/later
+    run agent --once --raw job
+    expect_status 0
+    items=$("$ROLLCALL" archive ls --root root j | wc -l)
+    forget_mark
+    run agent --once --raw job
+    expect_status 0
+    shows "1 captures are offered again"
+    [[ $output != *event=lost* ]]
+    is "items" "$items" "$("$ROLLCALL" archive ls --root root j | wc -l)"
+    run agent --once --raw job
+    expect_status 0
+    [[ $output != *event=redelivery* ]]
+    stop_service
+}
+
+# Then there is nothing that an aggregator could have lost.
+@test "nothing was ever acknowledged: --once waits for no aggregator" {
+    mkdir job
+    run agent --once job
+    expect_status 0
+}
+
 # It must not be released before it has arrived for the second time.
 @test "a root is lost: captures that were to be released stay until they are" {
     make --ranks 2

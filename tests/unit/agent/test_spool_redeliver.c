@@ -8,16 +8,22 @@
 
 static const struct ledger_mark mark = { UINT64_C (1) << 63, 7 };
 
-/* Acknowledged: so many of the open items of a kind. */
-static void acknowledge (struct fixture *f, enum item_kind kind, unsigned n)
+/* Acknowledged, with this mark: so many of the open items of a kind. */
+static void acknowledge_with (struct fixture *f, const struct ledger_mark *m,
+                              enum item_kind kind, unsigned n)
 {
     struct spool_item got;
 
     while (n-- > 0) {
         assert_int_equal (spool_next (f->s, kind, 0, &got, NULL), 1);
-        spool_set_mark (f->s, &mark);
+        spool_set_mark (f->s, m);
         assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
     }
+}
+
+static void acknowledge (struct fixture *f, enum item_kind kind, unsigned n)
+{
+    acknowledge_with (f, &mark, kind, n);
 }
 
 static bool mark_is (const struct fixture *f, uint64_t epoch, uint64_t seq)
@@ -270,6 +276,60 @@ static void test_release (void **state)
                                           NULL), 0);
 }
 
+/* Acknowledged by an aggregator that had no marks: all of it is sealed again,
+ * once, and what is not there any more is not called lost, also by the life
+ * that goes on with it.
+ */
+static void test_without_mark (void **state)
+{
+    static const struct ledger_mark none = { 0, 0 };
+    struct fixture *f = *state;
+    char gone[PATH_MAX];
+    struct spool_redelivery r;
+
+    assert_false (spool_lacks_mark (f->s));
+    assert_false (spool_has_delivered (f->s));
+    path_below (f, "gone", gone);
+    (void)spool_put (f, gone, "v1", "1", NULL, false);
+    (void)spool_put (f, f->raw, "v1", "2", NULL, false);
+    assert_false (spool_lacks_mark (f->s));
+    acknowledge_with (f, &none, ITEM_ROWS, 2);
+    spool_reopen (f);
+    assert_true (spool_lacks_mark (f->s));
+    assert_int_equal (rmdir (gone), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    spool_reopen (f);
+    assert_false (spool_lacks_mark (f->s));
+    redeliver (f, &r);
+    assert_true (r.in_doubt);
+    assert_int_equal (r.captures, 1);
+    assert_int_equal (r.gone, 0);
+    assert_int_equal (losses (f), 1);           // until it is sealed again
+    assert_false (spool_knows (f->s, gone, "v1"));
+    (void)spool_put (f, f->raw, "v1", "2", NULL, false);
+    assert_int_equal (losses (f), 0);
+    acknowledge (f, ITEM_ROWS, 1);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_false (r.in_doubt);
+}
+
+/* The same if the note of the mark is damaged. */
+static void test_damaged_mark (void **state)
+{
+    struct fixture *f = *state;
+
+    (void)spool_put (f, f->raw, "v1", "1", NULL, false);
+    acknowledge (f, ITEM_ROWS, 1);
+    assert_false (spool_lacks_mark (f->s));
+    assert_int_equal (spool_keep_note (f->s, "mark", "?", NULL), 0);
+    spool_reopen (f);
+    assert_true (spool_lacks_mark (f->s));
+    (void)spool_put (f, f->raw, "v2", "2", NULL, false);
+    acknowledge (f, ITEM_ROWS, 1);
+    assert_false (spool_lacks_mark (f->s));
+}
+
 /* Set aside by a life that died of it: so many files were removed then. */
 static void begin_release (struct fixture *f, unsigned removed,
                            char aside[PATH_MAX])
@@ -277,7 +337,9 @@ static void begin_release (struct fixture *f, unsigned removed,
     struct released r;
     char file[PATH_MAX];
 
-    spool_put_releasable (f, 2);
+    spool_put_releasable (f, 0);
+    acknowledge (f, ITEM_ROWS, 1);
+    acknowledge (f, ITEM_RAW, 1);
     assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, 9, &r, NULL),
                       1);
     assert_int_equal (spool_set_release (f->s, r.id, RELEASE_BEGUN, NULL), 0);
@@ -344,7 +406,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_mark), TEST (test_again), TEST (test_away),
         TEST (test_comes_elsewhere), TEST (test_moved), TEST (test_namesakes),
-        TEST (test_next_life), TEST (test_release), TEST (test_taken_back),
+        TEST (test_next_life), TEST (test_release), TEST (test_without_mark),
+        TEST (test_damaged_mark), TEST (test_taken_back),
         TEST (test_not_taken_back),
     };
 
