@@ -136,7 +136,7 @@ static void parse_trace (const char *name, struct find_name *f)
     ndigits = end - at;
     if (at == 0 || name[at - 1] != '.' ||
         (ndigits != NS_DIGITS && ndigits != MS_DIGITS) ||
-        (ndigits == NS_DIGITS && name[at] == '9'))      // near 2^63: no date
+        name[at] == '9')        // near 2^63 ns: no date
         return;
     for (size_t i = at; i < end; i++)
         v = 10 * v + (name[i] - '0');

@@ -92,6 +92,7 @@ static void test_trace_names (void **state)
     check_name ("rank3.1764246877386.pt.trace.json", "kineto", 0,
                 INT64_C (1764246877386000000));
     check_name ("rank3.9764246877386000001.pt.trace.json", "kineto", 0, 0);
+    check_name ("rank3.9999000020440.pt.trace.json", "kineto", 0, 0);
     check_name ("1764246877386000001.pt.trace.json", "kineto", 0, 0);
     check_name ("r.17642468.pt.trace.json", "kineto", 0, 0);
     check_name (".pt.trace.json", "kineto", 0, 0);
