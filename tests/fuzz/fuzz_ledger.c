@@ -204,6 +204,8 @@ static void repair (const char *root)
 
         if (rc == -ENOTSUP && i == 0)
             return;             // a newer version: left alone
+        if (rc == -ENOMEM && i == 0)
+            return;             // what SQLite says of some damaged schemas, too
         if (rc == 0 && (i == 0 || report.damaged == 0))
             continue;
         fprintf (stderr, "check %d: %s; %s\n", i, err.text, said);
