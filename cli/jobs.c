@@ -117,6 +117,7 @@ static int list_job (void *arg, const struct ledger_job *j)
     char id[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
     struct ledger_summary s;
     char path[PATH_MAX], first[32], last[32];
+    char expected[24] = "-";    // nobody has said
     const char *state = result_state (l->a, j, path);
     int rc = ledger_summary (l->a->ledger, j->id, &s, l->err);
 
@@ -128,9 +129,12 @@ static int list_job (void *arg, const struct ledger_job *j)
     }
     date (s.first_ns, first);
     date (s.last_ns, last);
-    (void)printf ("%-32s %6lld %8lld %8lld %14llu %-20s %-20s %s\n",
+    if (s.world_size > 0)
+        (void)snprintf (expected, sizeof (expected), "%lld",
+                        (long long)s.world_size);
+    (void)printf ("%-32s %6lld %8s %8lld %14llu %-20s %-20s %s\n",
                   utf8_escape (j->id, UTF8_COLUMN, id), (long long)s.ranks,
-                  (long long)s.world_size, (long long)s.captures,
+                  expected, (long long)s.captures,
                   (unsigned long long)s.bytes, first, last, state);
     return 0;
 }
