@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SPARE 1024u             // for a reason, while the disk is full
+#define SPARE 4096u             // for a reason, while the disk is full
 
 int64_t status_start_time (pid_t pid)
 {
