@@ -127,15 +127,16 @@ check ()
     shown () { run "$ROLLCALL" status .; [[ "$output" == *"$1"* ]]; }
     eventually shown " serving "
     eventually shown " watching "
-    # who has told the daemons need not tell it again
+    # who has told the daemons need not tell it again (one of them may be
+    # building anew by now)
     ROLLCALL_ROOT=root ROLLCALL_STATE=spool run "$ROLLCALL" status
-    shows " serving " " watching "
+    shows "rollcall-aggregator " "rollcall-agent "
     # nor does a directory of runs that cannot be used hide services
     mkdir open
     chmod 777 open
     ROLLCALL_ROOT=root ROLLCALL_STATE=spool run "$ROLLCALL" status --state open
     expect_status 66
-    shows " serving " " watching " "only you can"
+    shows "rollcall-aggregator " "rollcall-agent " "only you can"
     delivered () { run "$ROLLCALL" status --json .
                    [[ "$output" == *'"items_entered":'*1* ]]; }
     eventually delivered
