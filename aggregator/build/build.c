@@ -381,6 +381,8 @@ static int finish (struct builder *b, struct build_result *ret,
                       BUILD_DB_NAME))
         return err_set (err, ENAMETOOLONG, "path is too long: %s",
                         b->out->dir);
+    // nobody's work of yesterday goes because of a COMMAND that did not start
+    b->out->keep = ret->rows == 0 && publish_has_rows (ret->path);
     return publish_finish (b->out, temp, BUILD_DB_NAME, publish_is_our_db,
                            ret->kept, err);
 }

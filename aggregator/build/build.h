@@ -50,7 +50,7 @@ struct build_job {
 struct build_result {
     uint64_t rows;                      // in the four tables
     char path[PATH_MAX];                // of the analysis.db
-    char kept[PATH_MAX];                // a file of another tool, or ""
+    char kept[PATH_MAX];                // what was there before, or ""
 };
 
 /* Build, check and publish analysis.db.  On failure nothing has changed under

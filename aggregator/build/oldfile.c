@@ -149,8 +149,8 @@ static int keep_other (const char *path, char kept[PATH_MAX], struct err *err)
         if (!exists (from))
             continue;
         if (renameat2 (AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) < 0)
-            rc = err_sys (err, errno, "cannot rename %s, which another tool "
-                          "wrote", from);
+            rc = err_sys (err, errno, "cannot rename %s, which is to be "
+                          "kept", from);
     }
     return rc;
 }

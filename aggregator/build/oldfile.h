@@ -16,8 +16,9 @@
  * step.
  *
  * What rollcall wrote ('ours') stays until then, but loses its -wal, -shm and
- * -journal.  What another tool wrote is renamed to PATH.before-rollcall[.N],
- * with all three, and opens there as before; 'kept' gets that path (else "").
+ * -journal.  Anything else, as what another tool wrote, is renamed to
+ * PATH.before-rollcall[.N], with all three, and opens there as before; 'kept'
+ * gets that path (else "").
  *
  * 0, or with a sentence
  *   -EBUSY   another process, named if it can be told, writes it now: nothing

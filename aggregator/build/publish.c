@@ -87,6 +87,21 @@ bool publish_is_our_db (const char *path)
     return same;
 }
 
+bool publish_has_rows (const char *path)
+{
+    sqlite3 *db = NULL;
+    bool any = publish_is_our_db (path) &&
+               sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL) ==
+                   SQLITE_OK &&
+               db_int (db, "SELECT EXISTS (SELECT 1 FROM StepTraceTime) "
+                       "OR EXISTS (SELECT 1 FROM CommAnalyzerTime) "
+                       "OR EXISTS (SELECT 1 FROM CommAnalyzerBandwidth) "
+                       "OR EXISTS (SELECT 1 FROM CommAnalyzerMatrix)", 0);
+
+    (void)sqlite3_close (db);
+    return any;
+}
+
 /* ---- a database, checked and on disk ---- */
 
 /* The tables to be checked: each thread takes the next until none is left. */
@@ -281,7 +296,8 @@ int publish_finish (struct publish *p, const char *temp,
         if ((rc = copy_over (temp, near, err)) < 0)
             return rc;
     }
-    if ((rc = oldfile_make_way (final, is_ours (final), kept, err)) < 0)
+    rc = oldfile_make_way (final, !p->keep && is_ours (final), kept, err);
+    if (rc < 0)
         return rc;
     if ((rc = FAULT ("aggregator.publish.rename")) < 0)
         return err_sys (err, -rc, "cannot rename %s", near);

@@ -1,7 +1,8 @@
 /* aggregator/build/publish.h - results appear whole or not at all
  *
  * A result is built under a temporary name, checked, fsynced and renamed to
- * its final name.  What another tool wrote under that name is kept.
+ * its final name.  What another tool wrote under that name is kept; so is a
+ * result with rows, of which one without any would take the place.
  */
 #ifndef ROLLCALL_BUILD_PUBLISH_H
 #define ROLLCALL_BUILD_PUBLISH_H
@@ -21,6 +22,7 @@ struct publish {
     struct scratch work;        // temporary files, below 'dir' or local
     bool copied;                // 'work' is not on the final file system
     struct scratch near;        // below 'dir', for the copy then
+    bool keep;                  // what is in 'dir', even if it is rollcall's
 };
 
 /* Make the output directory below 'out' and choose where to build: there, or on
@@ -47,9 +49,10 @@ int publish_temp (const struct publish *p, const char *name, unsigned number,
 int publish_check_db (const char *path, unsigned threads, struct err *err);
 
 /* Move a finished, fsynced temporary file to its final name.  If something is
- * there that is not rollcall's ('is_ours' says so), it is renamed to
- * NAME.before-rollcall[.N] first, and 'kept' gets that path (else "").  The
- * rest of an old database goes along (oldfile.h); -EBUSY if somebody writes it.
+ * there that is not rollcall's ('is_ours' says so), or p->keep is true, it is
+ * renamed to NAME.before-rollcall[.N] first, and 'kept' gets that path (else
+ * "").  The rest of an old database goes along (oldfile.h); -EBUSY if somebody
+ * writes it.
  */
 int publish_finish (struct publish *p, const char *temp,
                     const char *name, bool (*is_ours) (const char *path),
@@ -57,5 +60,8 @@ int publish_finish (struct publish *p, const char *temp,
 
 /* Whether a file is a database that rollcall wrote. */
 bool publish_is_our_db (const char *path);
+
+/* Whether it is one, and has rows of the profiler's four tables. */
+bool publish_has_rows (const char *path);
 
 #endif

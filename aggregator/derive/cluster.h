@@ -16,7 +16,7 @@
 
 struct cluster_result {
     char path[PATH_MAX];        // of the file
-    char kept[PATH_MAX];        // a file of another tool, or ""
+    char kept[PATH_MAX];        // what was there before, or ""
     uint64_t links_left_out;    // whose ends nobody could name
 };
 

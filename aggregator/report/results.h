@@ -41,7 +41,7 @@ int results_parse (const char *list, unsigned *ret, struct err *err);
 
 struct result_file {
     char path[PATH_MAX];
-    char kept[PATH_MAX];        // a file of another tool, or ""
+    char kept[PATH_MAX];        // what was there before, or ""
 };
 
 /* What was made beside analysis.db. */

@@ -55,7 +55,7 @@ struct summary {
     int64_t rows;
     int64_t bytes;                      // of the file
     char path[4096];
-    char kept[4096];                    // another tool's file, renamed
+    char kept[4096];                    // what was there before
     const struct results *beside;       // borrowed: what was made beside it,
                                         // set by the caller; or NULL
 };

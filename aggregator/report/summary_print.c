@@ -177,7 +177,7 @@ static int write_shown (const char *text, int fd)
 static void print_kept (const char *path, FILE *f)
 {
     if (path[0])
-        (void)fprintf (f, "kept          %s (another tool wrote it)\n", path);
+        (void)fprintf (f, "kept          %s (it was there before)\n", path);
 }
 
 static void print_beside (const struct summary *s, FILE *f)

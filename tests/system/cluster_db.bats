@@ -290,7 +290,7 @@ no_rows_differ ()
     sql "CREATE TABLE precious (x)" "$CLUSTER"
     analyze --only cluster_analysis.db
     expect_status 0
-    shows "cluster_analysis.db.before-rollcall (another tool wrote it)"
+    shows "cluster_analysis.db.before-rollcall (it was there before)"
     rules_hold
     is "kept" precious "$(sql "SELECT name FROM sqlite_schema" \
         "$CLUSTER.before-rollcall")"
