@@ -158,7 +158,9 @@ static int check_ledger_rows (struct check *c, struct err *err)
         { bad_said_sql, "what a wrapper said, with a wrong checksum",
           "DELETE FROM said WHERE rowid=%lld", "removed" },
         { bad_note_sql, "a note with a wrong checksum",
-          "DELETE FROM note WHERE rowid=%lld", "removed" },
+          // it may have been about what is to be delivered again
+          "DELETE FROM note WHERE rowid=%lld OR name='mark'", "removed: the "
+          "aggregator is asked again for all that is here" },
         { bad_loss_sql, "a note of what is lost, with a wrong checksum",
           "UPDATE note SET text='" LOSS_UNKNOWN "', "
           "sum=row_sum('n', name, '" LOSS_UNKNOWN "') WHERE rowid=%lld",
@@ -345,6 +347,18 @@ static int check_orphans (struct check *c, struct err *err)
 
 /* ---- all of it ---- */
 
+/* Of a table whose schema is damaged what is written does not come back. */
+static int count_again (struct check *c, struct err *err)
+{
+    int rc = spool_recount (c->s, err);
+
+    if (rc == 0)
+        rc = tally_load (c->s, err);
+    if (rc == 0 && (c->s->recounted || !tally_is_true (c->s)))
+        rc = ledger_fail (c->s, -EBADMSG, "its counts do not last", err);
+    return rc;
+}
+
 static int check_all (struct check *c, struct err *err)
 {
     int rc = check_integrity (c, err);
@@ -358,7 +372,7 @@ static int check_all (struct check *c, struct err *err)
     if (rc == 0 && (c->s->recounted || !tally_is_true (c->s))) {
         fault (c, SPOOL_LEDGER, "its counts are wrong", "counted again");
         if (c->repair)
-            rc = spool_recount (c->s, err);
+            rc = count_again (c, err);
     }
     return rc;
 }

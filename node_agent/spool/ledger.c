@@ -230,6 +230,10 @@ static int tally_save (struct spool *s, struct err *err)
 {
     int rc = 0;
 
+    // rows that are out of order would be there twice
+    if (s->recounted)
+        rc = ledger_run (s, spool_ledger_prepare (s, "DELETE FROM tally", err),
+                         err);
     for (int kind = 0; kind < SPOOL_KINDS; kind++) {
         for (int state = 0; state < SPOOL_STATES && rc == 0; state++) {
             if (s->recounted ||
