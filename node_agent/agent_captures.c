@@ -19,13 +19,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#define DONE "done"             // a note: whether that was said
+
 /* ---- settled ---- */
 
 /* There is no telling what of it was delivered, and what came later; but if its
  * removal has not come to an end all of it was.
  */
-static void note_left (struct agent *a, const char *path,
-                       enum release_state state)
+static void note_left (struct agent *a, const char *path, int state)
 {
     if (state == RELEASE_BEGUN) {
         log_text (LOG_LEVEL_WARN, "not-released", "%s was delivered, and could "
@@ -66,10 +67,9 @@ static int settle (struct agent *a, const struct watch_settled *settled,
 {
     struct watch_settled version = *settled, *s = &version;
     struct sealer_analysis analysis = { NULL, false };
-    enum release_state claim;
     char file[PATH_MAX];
     uint64_t id;
-    int rc;
+    int rc, claim;
 
     if (agent_is_analysing (a, s->path))
         return 0;
@@ -82,7 +82,12 @@ static int settle (struct agent *a, const struct watch_settled *settled,
         take_known (a, s->path);
         return 0;
     }
-    if ((claim = release_claims (a->spool, s->path)) != RELEASE_KEPT) {
+    claim = release_claims (a->spool, s->path, agent_is_confirmed (a));
+    if (claim == -EAGAIN) {
+        a->waiting = true;
+        return claim;
+    }
+    if (claim != RELEASE_KEPT) {
         agent_hold_analysis (a, s->path);
         note_left (a, s->path, claim);
         return 0;
@@ -170,10 +175,24 @@ void agent_lose_gone (struct agent *a)
     }
 }
 
+void agent_set_done (struct agent *a, bool done)
+{
+    struct err err = { "" };
+
+    if (a->was_done == done)
+        return;
+    a->was_done = done;
+    if (spool_keep_note (a->spool, DONE, done ? "1" : "0", &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "keep-failed", "%s", err.text);
+}
+
 int agent_recall_captures (struct agent *a, struct err *err)
 {
     const char *why = spool_set_aside (a->spool);
+    char done[8];
 
+    a->was_done = spool_note (a->spool, DONE, done, sizeof (done)) &&
+                  strcmp (done, "1") == 0;
     if (why)
         agent_note (a, LOG_LEVEL_ERROR, "ledger-damaged", "%s", why);
     spool_on_again (a->spool, on_again, a);
@@ -203,14 +222,17 @@ static int exclude_other_runs (struct agent *a, struct err *err)
 }
 
 /* The result of a run may lie below what its COMMANDs watch.  It is built when
- * this host has said that it has nothing more.
+ * this host has said that it has nothing more, or cannot wait for that longer.
  */
 static bool is_of_result (const struct agent *a, const char *path)
 {
     size_t n = strlen (a->out);
+    bool late = a->ended_ns > 0 &&
+                clock_mono_ns () - a->ended_ns > a->opt->deadline_ns;
 
-    return n > 0 && a->opt->raw && a->done_said &&
-           strncmp (path, a->out, n) == 0 && path[n] == '/';
+    return n > 0 && a->opt->raw && !a->opt->no_roll &&
+           (a->was_done || late) && strncmp (path, a->out, n) == 0 &&
+           path[n] == '/';
 }
 
 /* Jobs may share a working directory.  A capture's name has the process that

@@ -110,27 +110,18 @@ struct agent {
     bool unsearched;            // a directory could not be (--once)
     struct unsealed *unsealed;  // captures that could not be sealed
     bool sealing_again;         // a timer is set for them
-    bool ending;                // --once: captures go now
+    bool was_done;              // that was said, in this life or another
+    bool ending;                // nothing is left but captures that go now
+    bool late_end;              // the deadline has passed: what is left stays
     bool over;                  // the job is
-    int64_t over_ns;            // when that was
     bool rolled;                // an aggregator of a run's own has said so
-    char over_text[MESSAGE_TEXT_MAX];   // and what wrappers are to be told
-    bool over_whole;
-    bool releases;              // captures go now, one by one
-    int over_status;            // of the end, if something is open or lost
+    bool roll_whole;            // what else it said
+    char roll_text[MESSAGE_TEXT_MAX];
     bool complete;              // every rank is present, nothing is left here
     int status;                 // to exit with
 };
 
 /* ---- agent.c ---- */
-
-/* Something was delivered or searched: if that was the last there is,
- * end (--once), or tell the aggregator (a run).
- */
-void agent_check_done (struct agent *a);
-
-/* The aggregator does not want this agent: the end. */
-void agent_give_up (struct agent *a, int status, const char *why);
 
 /* Say something both to the log and to the summary, which names it until the
  * end of the job: what may change is only logged.
@@ -189,6 +180,11 @@ void agent_check_analyses (struct agent *a);
 
 /* ---- agent_captures.c ---- */
 
+/* Note for the next life, too, whether DONE was said: from then on the result
+ * of a run is built, and what is in it is no capture.
+ */
+void agent_set_done (struct agent *a, bool done);
+
 /* Begin to watch, and start the sealer's thread; searching begins with the
  * first agent_scan.  0 or -errno; agent_close_captures cleans up in any case.
  */
@@ -235,6 +231,29 @@ void agent_explain_end (struct agent *a, const char *end,
 void agent_on_connected (struct agent *a);
 void agent_on_refused (void *arg, enum refusal reason, const char *why);
 void agent_on_problem (void *arg, enum net_problem what, const char *text);
+
+/* ---- agent_end.c ---- */
+
+/* Something was delivered or searched: if that was the last there is,
+ * end (--once), or tell the aggregator (a run).
+ */
+void agent_check_done (struct agent *a);
+
+/* End: with 0 if nothing is open or lost, else with this status. */
+void agent_finish (struct agent *a, int status);
+
+/* The aggregator does not want this agent: the end. */
+void agent_give_up (struct agent *a, int status, const char *why);
+
+/* Whether the run has ended on this host, says a former life. */
+bool agent_is_over (const struct agent *a);
+
+/* The deadline, and an aggregator that is silent: now, and again by a timer. */
+void agent_check_life (void *arg);
+
+/* What the aggregator says: see ship_events. */
+void agent_on_roll (void *arg, bool complete, const char *text);
+void agent_on_said (void *arg);
 
 /* ---- agent_losses.c ---- */
 

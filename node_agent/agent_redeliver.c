@@ -88,10 +88,13 @@ void agent_on_lost (void *arg)
     struct agent *a = arg;
     struct err err = { "" };
 
-    if (spool_begin_redelivery (a->spool, &err) == 0)
-        begin (a);
-    else                        // the next answer says it again
+    if (spool_begin_redelivery (a->spool, &err) < 0) {
+        // the next answer says it again
         log_text (LOG_LEVEL_ERROR, "spool-failed", "%s", err.text);
+        return;
+    }
+    a->done_said = false;       // to this one
+    begin (a);
 }
 
 void agent_recall_redelivery (struct agent *a)

@@ -158,15 +158,15 @@ static bool waits_for_roll (const struct agent *a)
     return a->opt->run_dir && !a->opt->no_roll && !a->over;
 }
 
-/* It says so in every other second, up to the end of a run: for that an
- * aggregator of the run's own may need long.
+/* It says so in every other second.  Of what an aggregator of the run's own has
+ * written into OUT it need not say it again.
  */
 bool agent_is_confirmed (const struct agent *a)
 {
-    int64_t now = a->over ? a->over_ns : clock_mono_ns ();
+    int64_t since_ns = a->rolled ? 0 : clock_mono_ns () - CONFIRMED_NS;
 
     return !spool_redelivers (a->spool) && a->ship &&
-           ship_confirmed (a->ship, a->rolled ? 0 : now - CONFIRMED_NS);
+           ship_confirmed (a->ship, since_ns);
 }
 
 /* What is not its own is where it was again. */

@@ -298,6 +298,8 @@ static void on_hello (struct client *c, const struct json *j)
 
     if (!r)
         return;
+    if (!r->ended)
+        agent_set_done (c->agent, false);
     c->rank = r->rank;
     r->joined = true;
     keep_said (c->agent, r, j);

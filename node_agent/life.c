@@ -21,10 +21,12 @@ const char *life_useless (const struct life *l)
         return "no wrapper has joined";
     if (waiting && !heard && silent > UNHEARD_LIMIT_NS)
         return "the aggregator cannot be reached";
+    if (l->done && heard &&
+        silent > (l->once ? UNHEARD_LIMIT_NS : SILENT_LIMIT_NS))
+        return "all was delivered, but the aggregator is gone: whether it "
+               "still has it is not known, and what is still here stays";
     if (l->once && silent > UNHEARD_LIMIT_NS)
         return "the aggregator is gone; what was not delivered stays on disk";
-    if (l->done && heard && silent > SILENT_LIMIT_NS)
-        return "everything is delivered and the aggregator is gone";
     if (l->ended_ns > 0 && silent > SILENT_LIMIT_NS &&
         l->now_ns - l->ended_ns > l->deadline_ns + SILENT_LIMIT_NS)
         return "the aggregator is gone; what was not delivered stays on disk";

@@ -93,17 +93,22 @@ static int remove_kept (struct spool *s, struct released *r, struct err *err)
 }
 
 /* Another one is in its place: what is left of it, set aside, goes now or is
- * not known any more.
+ * not known any more.  Nobody else may have it: not before that is known.
  */
-static void forget (struct spool *s, const struct released *r)
+static int forget (struct spool *s, const struct released *r, bool confirmed)
 {
-    if (r->state == RELEASE_BEGUN && !r->why)
+    const bool begun = r->state == RELEASE_BEGUN && !r->why;
+
+    if (begun && !confirmed)
+        return -EAGAIN;
+    if (begun)
         (void)manifest_remove (r->path, r->manifest.data, r->manifest.size,
                                NULL);
     (void)spool_drop_release (s, r->id, NULL);
+    return RELEASE_KEPT;
 }
 
-enum release_state release_claims (struct spool *s, const char *path)
+int release_claims (struct spool *s, const char *path, bool confirmed)
 {
     struct released r;
     int rc;
@@ -112,10 +117,12 @@ enum release_state release_claims (struct spool *s, const char *path)
         return RELEASE_KEPT;
     rc = r.why ? 0 : manifest_is_of (path, r.manifest.data, r.manifest.size,
                                      r.sealed_ns);
-    if (rc == 0 || rc == -ENOENT)
-        forget (s, &r);
+    if (rc == 0 || (rc == -ENOENT && r.state == RELEASE_LEFT))
+        rc = forget (s, &r, confirmed);
+    else
+        rc = (int)r.state;
     buf_fini (&r.manifest);
-    return rc == 0 ? RELEASE_KEPT : r.state;
+    return rc;
 }
 
 /* What had stayed of captures that are not there any more. */
@@ -125,7 +132,7 @@ static int forget_left (struct spool *s, struct err *err)
     int rc;
 
     while ((rc = spool_next_release (s, RELEASE_LEFT, r.id, 0, &r, err)) > 0) {
-        (void)release_claims (s, r.path);
+        (void)release_claims (s, r.path, false);
         buf_fini (&r.manifest);
     }
     return rc;

@@ -43,9 +43,11 @@ int release_take_back (struct spool *s, struct err *err);
 /* Whether what is at 'path' is the rest of a capture that is being removed
  * (RELEASE_BEGUN: something cannot be) or was (RELEASE_LEFT): it is not to be
  * taken for a newer version.  Another directory in its place is a capture
- * again, as is all else: RELEASE_KEPT.
+ * again, as is all else: RELEASE_KEPT; but what is left of the old one goes
+ * then, so that it has to wait (-EAGAIN) until the aggregator has 'confirmed'
+ * that it has that, or release_take_back was called.
  */
-enum release_state release_claims (struct spool *s, const char *path);
+int release_claims (struct spool *s, const char *path, bool confirmed);
 
 /* Release the oldest capture that may go.  'full': a disk has no room.  1: one
  * was, its path is in 'path'; 0: none may; negative: it could not be removed,

@@ -40,10 +40,14 @@ static void check_mark (struct ship *s, const struct message *m)
     if (m->version >= 3 && m->sent_ns <= s->lost_ns)
         return;
     s->confirmed_ns = lost ? 0 : clock_mono_ns ();
+    s->untold = false;
     if (!lost)
         return;
     s->events.lost (s->events.arg);
+    s->untold = !spool_redelivers (s->spool);
     s->lost_ns = clock_mono_ns ();
+    s->is_done = s->done_due = false;   // nor does it know what was said
+    s->next_said = 0;
 }
 
 static void on_welcome (struct ship *s, const struct message *m)

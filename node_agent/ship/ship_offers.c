@@ -193,7 +193,8 @@ void ship_on_ack (struct ship *s, const struct message *m)
         return;
     (void)FAULT ("agent.ship.ack");
     o->durable = true;
-    spool_set_mark (s->spool, &m->mark);
+    if (!s->untold)             // else nobody would ask for the old one again
+        spool_set_mark (s->spool, &m->mark);
     s->wanted_ns = clock_mono_ns ();
     (void)loop_add_timer (s->loop, ACKS_NS, ship_commit_acks, s);
 }

@@ -218,7 +218,7 @@ int note_write (struct spool *s, const char *name, const char *text,
                 struct err *err);
 
 // its rows in the table 'note'; what is said of one that is damaged
-#define NOTE_OF_LOSS "note.name>='lost ' AND note.name<'lost!'"
+#define NOTE_OF_LOSS "(note.name>='lost ' AND note.name<'lost!')"
 #define LOSS_UNKNOWN "something is lost, and the note of it is damaged"
 
 /* All of a capture is lost, in words; so many of its raw files or directories

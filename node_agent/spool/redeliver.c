@@ -3,7 +3,7 @@
  * Two rows of the table 'note': the mark that came with the latest
  * acknowledgements, and, while what came before it is to be delivered again,
  * the last item that this is about.  Acknowledgements without any mark are of a
- * version that had none, or the note is damaged: whether they still hold nobody
+ * version that had none, or a note is damaged: whether they still hold nobody
  * can tell.
  */
 #include "spool/inside.h"
@@ -19,12 +19,27 @@
 #define REDELIVER "redeliver"   // the item's id, or 0; whether it is in doubt
 #define AT_ONCE 1024            // items, in a transaction
 
+// notes that may be one of these, or have been
+#define BAD_NOTES " FROM note WHERE sum IS NOT row_sum('n', name, text) AND " \
+    "NOT " NOTE_OF_LOSS
+
+static bool any_bad (struct spool *s)
+{
+    return ledger_int (s, "SELECT EXISTS (SELECT 1" BAD_NOTES ")", 1) != 0;
+}
+
+static int drop_bad (struct spool *s, struct err *err)
+{
+    return ledger_run (s, spool_ledger_prepare (s, "DELETE" BAD_NOTES, err),
+                       err);
+}
+
 void redeliver_load (struct spool *s)
 {
     char text[64];
     int doubt = 0;
 
-    s->marked = spool_note (s, MARK, text, sizeof (text)) &&
+    s->marked = !any_bad (s) && spool_note (s, MARK, text, sizeof (text)) &&
                 sscanf (text, "%" SCNu64 " %" SCNu64, &s->mark.epoch,
                         &s->mark.seq) == 2;
     if (!s->marked)
@@ -105,7 +120,8 @@ int spool_begin_redelivery (struct spool *s, struct err *err)
 
     if (rc < 0)
         return rc;
-    if ((rc = write_mark (s, &none, err)) == 0)
+    if ((rc = drop_bad (s, err)) == 0 &&
+        (rc = write_mark (s, &none, err)) == 0)
         rc = write_redeliver (s, last, doubt, err);
     if (rc < 0) {
         spool_ledger_rollback (s);

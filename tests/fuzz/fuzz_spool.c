@@ -219,7 +219,7 @@ static void take_releases (struct spool *s)
         if (spool_next_release (s, (enum release_state)state, 0, INT64_MAX,
                                 &r, NULL) <= 0)
             continue;
-        (void)release_claims (s, r.path);
+        (void)release_claims (s, r.path, true);
         (void)spool_set_release (s, r.id, RELEASE_DONE, NULL);
         buf_fini (&r.manifest);
     }

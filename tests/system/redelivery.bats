@@ -363,23 +363,120 @@ forget_mark ()
     stop_service
 }
 
+# held COMMAND: ./held does this, and ends when 'go_on' says so
+held ()
+{
+    mkfifo go
+    printf '#!/bin/sh\n%s\n: <go\n' "$1" >held
+    chmod +x held
+}
+
 # Nobody can say that it is still there.
 @test "a run whose service is silent at the deadline does not end with 0" {
     service
-    cat >waits <<'SCRIPT'
-#!/bin/sh
-./writer
-until [ -e go ]; do sleep 0.05; done
-SCRIPT
-    chmod +x waits
+    held ./writer
     background "$ROLLCALL" run --text --job j --raw --quiet-period 0.1s \
-        --deadline 11s --aggregator "tcp://127.0.0.1:$PORT" -- ./waits
+        --deadline 11s --aggregator "tcp://127.0.0.1:$PORT" -- ./held
     eventually durable "$ROLLCALL_STATE_DIR"
     kill -KILL "$service"
-    touch go
+    go_on
     end_of "$pid"
     expect_status 69
     shows "whether it has it is not known"
+}
+
+# many_go: a run with a service at work has delivered 400 captures, and they go
+# now, one after the other, when the service dies and its root with it; then the
+# clock jumps, so that its last word is too old.
+many_go ()
+{
+    local log
+
+    service
+    preloads rollcall-agent "$SHIFT_CLOCK"
+    SHIFT_WHEN=$PWD/later SHIFT_S=12 background "$ROLLCALL" run --text \
+        --job j --raw --release shipped --quiet-period 0.1s --deadline 200s \
+        --aggregator "tcp://127.0.0.1:$PORT" -- sh -c 'exec "$CAPTURE_MAKER" \
+        --quiet --ranks 400 --ops 1 "$ROLLCALL_CAPTURE_DIR"'
+    said () { says "$(run_dir)/agent.log" event=done 2>/dev/null; }
+    LIMIT=150 eventually said
+    log=$(run_dir)/agent.log
+    # those behind it are of the end
+    in_a_row () { [ "$(sed 1,/event=done/d "$log" |
+                       grep -c event=released)" -gt 10 ]; }
+    eventually in_a_row
+    kill -KILL "$service"
+    rm -rf root
+    touch later
+}
+
+left_here ()
+{
+    find "$ROLLCALL_STATE_DIR" -name '*_ascend_pt' | wc -l
+}
+
+# They are nowhere else any more.
+@test "a run's service dies while captures go: the others stay, and no 0" {
+    many_go
+    end_of "$pid"
+    expect_status 69
+    shows "whether it still has it is not known"
+    [ "$(left_here)" -gt 0 ]
+}
+
+# The end is off: what is here is delivered again, what is not is named.
+@test "a run's service loses its root while captures go: they come again" {
+    local log gone
+
+    many_go
+    service
+    end_of "$pid"
+    expect_status 69
+    shows "captures that are not delivered"
+    log=$(run_dir)/agent.log
+    says "$log" event=redelivery
+    gone=$(sed /event=redelivery/q "$log" | grep -c event=released)
+    [ "$gone" -lt 400 ]
+    is "captures at the service" $((400 - gone)) "$("$ROLLCALL" archive ls \
+        --root root j | awk '$4 == "rows"' | wc -l)"
+    is "left here" 0 "$(left_here)"
+    stop_service
+}
+
+# A run with a service has no result in OUT/captures: what is there is COMMAND's,
+# also for an agent that another one follows after the host's last word.
+@test "a run's agent dies at its end, the root is lost: ./captures come again" {
+    service
+    held '"$CAPTURE_MAKER" --quiet --ranks 1 --ops 1 captures'
+    background "$ROLLCALL" run --text --job j --raw --quiet-period 0.1s \
+        --aggregator "tcp://127.0.0.1:$PORT" -- ./held
+    eventually durable "$ROLLCALL_STATE_DIR"
+    kill -KILL "$service"
+    rm -rf root
+    go_on
+    eventually says "$(run_dir)/agent.log" event=done
+    # shellcheck disable=SC2046         # a number
+    kill -KILL $(processes_named rollcall-agent)
+    service
+    end_of "$pid"
+    expect_status 0
+    is "captures at the service" 1 "$("$ROLLCALL" archive ls --root root j |
+        awk '$4 == "rows"' | wc -l)"
+    stop_service
+}
+
+# The host waits for a rank that does not come, up to the deadline.
+@test "what was delivered before the deadline is removed at it" {
+    service
+    run env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 \
+        OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=2 \
+        "$ROLLCALL" run --text --job j --raw --release shipped \
+        --quiet-period 0.1s --deadline 4s --aggregator "tcp://127.0.0.1:$PORT" \
+        -- sh -c 'exec "$CAPTURE_MAKER" --quiet --ranks 60 --ops 1 \
+                  "$ROLLCALL_CAPTURE_DIR"'
+    expect_status 0
+    is "left here" 0 "$(left_here)"
+    stop_service
 }
 
 # Releasing takes long where there are many, and the aggregator's word counts

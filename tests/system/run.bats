@@ -119,6 +119,32 @@ SCRIPT
     nothing_runs
 }
 
+# A typo in COMMAND must not cost the result of the run before, of which the
+# captures may be gone; and what fails again and again keeps one copy only.
+@test "a run without any rows keeps the result that was there" {
+    local d=out/cluster_analysis_output page rows
+
+    run mpirun_run 2 -- ./writer
+    expect_status 0
+    rows=$(sql "SELECT count(*) FROM StepTraceTime")
+    page=$(cksum <$d/report.html)
+    run mpirun_run 2 -- ./wrtier
+    expect_status 127
+    shows "analysis.db.before-rollcall (it was there before)"
+    is "rows" "$rows" "$(sqlite3 $d/analysis.db.before-rollcall \
+                         "SELECT count(*) FROM StepTraceTime")"
+    is "page" "$page" "$(cksum <$d/report.html.before-rollcall)"
+    roster_says 0 missing "status 127"
+    run mpirun_run 2 -- true
+    expect_status 65
+    is "copies" 1 "$(ls $d | grep -c '^analysis.db.before')"
+    run mpirun_run 2 -- ./writer
+    expect_status 0
+    is "copies" 1 "$(ls $d | grep -c '^analysis.db.before')"
+    is "rows" "$rows" "$(sql "SELECT count(*) FROM StepTraceTime")"
+    nothing_runs
+}
+
 @test "captures in the working directory" {
     run mpirun_run 2 -- ./writer .
     expect_status 0
@@ -149,6 +175,31 @@ SCRIPT
         is "steps with $raw" 2 "$(sql "SELECT count(DISTINCT step) FROM
             StepTraceTime" cluster_analysis_output/analysis.db)"
     done
+    nothing_runs
+}
+
+# The agent that another one follows does not take the result's copies for
+# COMMAND's captures: one would be in the result twice, or hold it up.
+@test "an agent dies while OUT/captures is written" {
+    mkfifo reached go
+    preloads rollcall-aggregator "$PAUSE_READ"
+    PAUSE_AT=0.report.html PAUSE_REACHED=$PWD/reached \
+        PAUSE_GO=$PWD/go background "$ROLLCALL" run --text --raw -o . \
+        --quiet-period 0.1s -- ./writer
+    timeout "$LIMIT" cat reached
+    [ -e captures ] || cp -r "$(run_dir)/captures/rank0" captures
+    # half of it
+    rm "$(find captures -name 'step_trace_time.csv')"
+    # shellcheck disable=SC2046         # a number
+    kill -KILL $(processes_named rollcall-agent)
+    twice () { [ "$(grep -c event=done "$(run_dir)/agent.log")" = 2 ]; }
+    eventually twice
+    go_on
+    end_of "$pid"
+    expect_status 0
+    is "captures" 1 "$(sql "SELECT count(*) FROM Capture" \
+                       cluster_analysis_output/analysis.db)"
+    ! grep -q "event=sealed.*$PWD/captures" "$(run_dir)/agent.log"
     nothing_runs
 }
 

@@ -184,6 +184,16 @@ run_dir ()                          # of this host
     echo "${dirs[0]%/}"
 }
 
+# preloads PROGRAM LIBRARY: daemons of runs, too, which do not inherit it
+preloads ()
+{
+    mkdir bin
+    cp "$ROLLCALL_BIN"/rollcall* bin
+    printf '#!/bin/sh\nLD_PRELOAD="%s" exec "%s" "$@"\n' "$2" \
+        "$ROLLCALL_BIN/$1" >"bin/$1"
+    ROLLCALL=$PWD/bin/rollcall
+}
+
 # equals_analyze DIR [N]: what was collected is what `analyze` makes of DIR
 equals_analyze ()
 {

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 
 static void on_again (void *arg, const char *path, const char *why)
@@ -158,6 +159,19 @@ unsigned spool_files (struct fixture *f, const char *name)
     counted = 0;
     (void)nftw (path, count_file, 8, FTW_PHYS);
     return counted;
+}
+
+void spool_sql (struct fixture *f, const char *text)
+{
+    char path[PATH_MAX];
+    sqlite3 *db;
+
+    spool_close (f->s);
+    f->s = NULL;
+    assert_true (fileio_join (path, sizeof (path), f->spool, "ledger.db"));
+    assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
+    assert_int_equal (sqlite3_exec (db, text, NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close (db);
 }
 
 void spool_flip (const char *path, long at, unsigned char bits)

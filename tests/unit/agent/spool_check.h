@@ -54,6 +54,9 @@ void spool_path_of (struct fixture *f, uint64_t id, unsigned number,
 /* How many files there are below a directory of the spool. */
 unsigned spool_files (struct fixture *f, const char *name);
 
+/* Change the ledger behind the spool's back: it is closed then. */
+void spool_sql (struct fixture *f, const char *text);
+
 /* Change one byte of a file. */
 void spool_flip (const char *path, long at, unsigned char bits);
 

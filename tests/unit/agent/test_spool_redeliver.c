@@ -330,6 +330,43 @@ static void test_damaged_mark (void **state)
     assert_false (spool_lacks_mark (f->s));
 }
 
+/* A life died in the middle of it, and the disk forgot that: what was called
+ * acknowledged must not be taken for confirmed by an aggregator that has not
+ * been asked for it.  fsck --repair does not make that any better.
+ */
+static void test_damaged_redelivery (void **state)
+{
+    static const struct {
+        const char *damage;
+        bool repaired;
+    } cases[] = {
+        { "UPDATE note SET text='9 0' WHERE name='redeliver'", false },
+        { "UPDATE note SET text='9 0' WHERE name='redeliver'", true },
+        { "UPDATE note SET name='redelives' WHERE name='redeliver'", false },
+    };
+    struct fixture *f = *state;
+    struct spool_redelivery r;
+
+    (void)spool_put (f, f->raw, "v1", "1", NULL, false);
+    acknowledge (f, ITEM_ROWS, 1);
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+        spool_sql (f, cases[i].damage);
+        if (cases[i].repaired)
+            assert_int_equal (spool_check (f->spool, true, NULL, NULL, NULL),
+                              1);
+        spool_reopen (f);
+        assert_false (spool_redelivers (f->s));
+        assert_true (spool_lacks_mark (f->s));
+    }
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_true (r.in_doubt);
+    assert_int_equal (r.captures, 1);
+    spool_reopen (f);
+    assert_false (spool_lacks_mark (f->s));
+}
+
 /* Set aside by a life that died of it: so many files were removed then. */
 static void begin_release (struct fixture *f, unsigned removed,
                            char aside[PATH_MAX])
@@ -373,9 +410,44 @@ static void test_taken_back (void **state)
     assert_int_equal (r.gone, 0);
     assert_false (spool_knows (f->s, f->raw, "v1"));
     // and nobody goes on with the removal
-    assert_int_equal (release_claims (f->s, f->raw), RELEASE_KEPT);
+    assert_int_equal (release_claims (f->s, f->raw, true), RELEASE_KEPT);
     assert_int_equal (release_repair (f->s, NULL), 0);
     assert_int_equal (access (file, F_OK), 0);
+}
+
+/* Its name may be that of another one by now: what was set aside is not, and
+ * goes when the aggregator has confirmed that it has it, or stays.
+ */
+static void set_aside_beside_another (struct fixture *f, bool confirmed)
+{
+    char aside[PATH_MAX], file[PATH_MAX], other[PATH_MAX];
+
+    begin_release (f, 0, aside);
+    assert_int_equal (mkdir (f->raw, 0700), 0);
+    assert_true (fileio_join (other, sizeof (other), f->raw, "other"));
+    assert_int_equal (fileio_replace (other, "", 0, 0600, NULL), 0);
+    assert_true (fileio_join (file, sizeof (file), aside, "x"));
+    assert_int_equal (release_claims (f->s, f->raw, false), -EAGAIN);
+    assert_int_equal (access (file, F_OK), 0);
+    if (confirmed) {
+        assert_int_equal (release_claims (f->s, f->raw, true), RELEASE_KEPT);
+        assert_int_equal (access (aside, F_OK), -1);
+    } else {
+        assert_int_equal (release_take_back (f->s, NULL), -ESTALE);
+        assert_int_equal (access (file, F_OK), 0);
+    }
+    assert_int_equal (release_claims (f->s, f->raw, false), RELEASE_KEPT);
+    assert_int_equal (access (other, F_OK), 0);
+}
+
+static void test_set_aside_and_confirmed (void **state)
+{
+    set_aside_beside_another (*state, true);
+}
+
+static void test_set_aside_and_lost (void **state)
+{
+    set_aside_beside_another (*state, false);
 }
 
 /* What is left is no capture; and it is nowhere else any more. */
@@ -407,8 +479,9 @@ int main (void)
         TEST (test_mark), TEST (test_again), TEST (test_away),
         TEST (test_comes_elsewhere), TEST (test_moved), TEST (test_namesakes),
         TEST (test_next_life), TEST (test_release), TEST (test_without_mark),
-        TEST (test_damaged_mark), TEST (test_taken_back),
-        TEST (test_not_taken_back),
+        TEST (test_damaged_mark), TEST (test_damaged_redelivery),
+        TEST (test_taken_back), TEST (test_set_aside_and_confirmed),
+        TEST (test_set_aside_and_lost), TEST (test_not_taken_back),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -77,9 +77,9 @@ static void test_silent (void **state)
     l.heard_ns = at (200);
     ends (&l, 220, "what was not delivered stays");
     l.done = true;
-    ends (&l, 220, "everything is delivered");
+    ends (&l, 220, "all was delivered, but");
     l.heard_ns = at (2);
-    ends (&l, 22, "everything is delivered");
+    ends (&l, 22, "all was delivered, but");
 }
 
 static void test_once (void **state)
@@ -90,6 +90,9 @@ static void test_once (void **state)
     ends (&l, 60, "cannot be reached");
     l.heard_ns = at (50);
     ends (&l, 110, "what was not delivered stays");
+    // nothing is left but captures to be removed: it may be back soon
+    l.done = true;
+    ends (&l, 110, "all was delivered, but");
 }
 
 int main (void)
