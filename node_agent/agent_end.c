@@ -204,6 +204,7 @@ static const char *useless (const struct agent *a, int64_t now)
         .heard_ns = ship_heard_ns (a->ship), .ended_ns = a->ended_ns,
         .deadline_ns = a->opt->deadline_ns, .run = a->opt->run_dir,
         .once = a->opt->once, .joined = a->ranks,
+        .served = a->opt->once || a->opt->no_roll,
         .done = a->done_said || a->ending,
     };
 

@@ -22,7 +22,7 @@ const char *life_useless (const struct life *l)
     if (waiting && !heard && silent > UNHEARD_LIMIT_NS)
         return "the aggregator cannot be reached";
     if (l->done && heard &&
-        silent > (l->once ? UNHEARD_LIMIT_NS : SILENT_LIMIT_NS))
+        silent > (l->served ? UNHEARD_LIMIT_NS : SILENT_LIMIT_NS))
         return "all was delivered, but the aggregator is gone: whether it "
                "still has it is not known, and what is still here stays";
     if (l->once && silent > UNHEARD_LIMIT_NS)

@@ -15,6 +15,7 @@ struct life {                   // monotonic times
     int64_t ended_ns;           // when all COMMANDs had, 0: not yet
     int64_t deadline_ns;        // behind that
     bool run, once;             // of a run; with --once
+    bool served;                // by a service, which may be back soon
     bool joined;                // a wrapper has said hello
     bool done;                  // all is delivered, and that was said
 };

@@ -385,16 +385,17 @@ held ()
     shows "whether it has it is not known"
 }
 
-# many_go: a run with a service at work has delivered 400 captures, and they go
-# now, one after the other, when the service dies and its root with it; then the
-# clock jumps, so that its last word is too old.
+# many_go SECONDS: a run with a service at work has delivered 400 captures, and
+# they go now, one after the other, when the service dies and its root with it;
+# then the clock jumps by more than the 10 s after which its last word is too
+# old.  When it was silent for 60 s it is given up.
 many_go ()
 {
     local log
 
     service
     preloads rollcall-agent "$SHIFT_CLOCK"
-    SHIFT_WHEN=$PWD/later SHIFT_S=12 background "$ROLLCALL" run --text \
+    SHIFT_WHEN=$PWD/later SHIFT_S=$1 background "$ROLLCALL" run --text \
         --job j --raw --release shipped --quiet-period 0.1s --deadline 200s \
         --aggregator "tcp://127.0.0.1:$PORT" -- sh -c 'exec "$CAPTURE_MAKER" \
         --quiet --ranks 400 --ops 1 "$ROLLCALL_CAPTURE_DIR"'
@@ -417,7 +418,7 @@ left_here ()
 
 # They are nowhere else any more.
 @test "a run's service dies while captures go: the others stay, and no 0" {
-    many_go
+    many_go 50
     end_of "$pid"
     expect_status 69
     shows "whether it still has it is not known"
@@ -428,7 +429,7 @@ left_here ()
 @test "a run's service loses its root while captures go: they come again" {
     local log gone
 
-    many_go
+    many_go 12
     service
     end_of "$pid"
     expect_status 69
