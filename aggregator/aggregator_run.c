@@ -229,17 +229,27 @@ bool aggregator_result_has_all (struct aggregator *a, const struct served *s)
 }
 
 /* What came while it was built has been acknowledged, and may be nowhere else
- * by now: then the run is not over, and goes on as if it had not been built.
- * It ends, since nothing is taken in behind the deadline.
+ * by now; another rank, or an agent in the place of one that died, has not said
+ * yet that it is done.  Then the run is not over, and goes on as if it had not
+ * been built.  It ends, since behind the deadline nothing is taken in, and
+ * nobody is waited for.
  */
+static bool goes_on (struct aggregator *a, const struct served *s)
+{
+    if (a->build_rc < 0)
+        return false;
+    return !aggregator_result_has_all (a, s) ||
+           (!a->closed && s->job.nranks > 0 && !job_delivered (&s->job));
+}
+
 void aggregator_on_run_built (struct aggregator *a)
 {
     struct served *s = a->building;
 
     aggregator_commit (a);
-    if (a->build_rc == 0 && !aggregator_result_has_all (a, s)) {
+    if (goes_on (a, s)) {
         log_text (LOG_LEVEL_INFO, "late", "more came while the result was "
-                  "built: it is built again");
+                  "built, or may come: it is built again");
         return;
     }
     close_intake (a);

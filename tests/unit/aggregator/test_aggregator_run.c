@@ -59,6 +59,21 @@ static void turn (struct service *s)
     aggregator_check_run (&s->a, clock_mono_ns ());
 }
 
+/* Whether all is there that agents had, and what is said of it if not. */
+static void result_is (struct service *s, bool whole, const char *note)
+{
+    const struct job *j = &s->a.over->job;
+
+    assert_true (job_is_whole (j) == whole);
+    if (!note) {
+        assert_int_equal (j->nnotes, 0);
+        return;
+    }
+    assert_true (j->nnotes > 0);
+    if (!strstr (j->notes[j->nnotes - 1], note))
+        fail_msg ("no \"%s\" in: %s", note, j->notes[j->nnotes - 1]);
+}
+
 /* Its agent was told that it is safe, and its original may be gone: without
  * another build it would be in no result, and go with the root.
  */
@@ -81,6 +96,46 @@ static void test_late (void **state)
     service_built (s);
     assert_non_null (a->over);
     assert_true (aggregator_result_has_all (a, a->over));
+}
+
+/* It was killed, and what has its place looks first whether there is more: no
+ * reason to say that not everything was delivered.
+ */
+static void test_agent_replaced (void **state)
+{
+    struct service *s = *state;
+
+    begin_run (s);
+    done (s, 1);
+    turn (s);
+    service_hello_as (s, 2, 1, "j", 1);
+    service_built (s);
+    assert_null (s->a.over);
+    turn (s);
+    assert_null (s->a.building);
+    done (s, 2);
+    turn (s);
+    service_built (s);
+    assert_non_null (s->a.over);
+    result_is (s, true, NULL);
+}
+
+/* Nor does it come back: the deadline ends it. */
+static void test_agent_not_back (void **state)
+{
+    struct service *s = *state;
+
+    begin_run (s);
+    done (s, 1);
+    turn (s);
+    service_hello_as (s, 2, 1, "j", 1);
+    s->opt.deadline_ns = 0;
+    service_built (s);
+    assert_null (s->a.over);
+    turn (s);
+    service_built (s);
+    assert_non_null (s->a.over);
+    result_is (s, false, "when the deadline passed");
 }
 
 /* Behind the end nothing is acknowledged that could go with the root. */
@@ -151,21 +206,6 @@ static void test_raw_missing (void **state)
     assert_int_equal (j->nnotes, 1);
     assert_non_null (strstr (j->notes[0], "raw file c/big: what was stored"));
     assert_false (a->complete);
-}
-
-/* Whether all is there that agents had, and what is said of it if not. */
-static void result_is (struct service *s, bool whole, const char *note)
-{
-    const struct job *j = &s->a.over->job;
-
-    assert_true (job_is_whole (j) == whole);
-    if (!note) {
-        assert_int_equal (j->nnotes, 0);
-        return;
-    }
-    assert_true (j->nnotes > 0);
-    if (!strstr (j->notes[j->nnotes - 1], note))
-        fail_msg ("no \"%s\" in: %s", note, j->notes[j->nnotes - 1]);
 }
 
 static void test_all_there (void **state)
@@ -349,7 +389,8 @@ int main (void)
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_late), TEST (test_over), TEST (test_deadline),
+        TEST (test_late), TEST (test_agent_replaced),
+        TEST (test_agent_not_back), TEST (test_over), TEST (test_deadline),
         TEST (test_raw_missing), TEST (test_all_there),
         TEST (test_offered_at_deadline), TEST (test_lost_agent),
         TEST (test_given_up), TEST (test_not_given_up),
