@@ -46,8 +46,7 @@ not_connected ()                    # N: so many lines say so
     eventually status_is watching
     eventually captures_are 1
     eventually says agent.log event=connected
-    kill -KILL "$service"
-    wait "$service" || true
+    kill_service
     eventually status_is not-connected
     service
     eventually status_is watching

@@ -228,8 +228,7 @@ SCRIPT
     service
     run agent --once job
     expect_status 0
-    kill -KILL "$service"
-    wait "$service" || true
+    kill_service
     [ ! -e "$DB" ] || skip "this machine is slow: it had been built"
     service
     eventually captures_are 4
@@ -369,8 +368,7 @@ raw_captures ()
     for i in 1 2 3; do
         incoming () { [ -n "$(ls root/incoming)" ] || gone "$sender"; }
         eventually incoming
-        kill -KILL "$service"
-        wait "$service" || true
+        kill_service
         service
     done
     wait "$sender" || fail "$(cat agent.log)"

@@ -378,7 +378,7 @@ held ()
     background "$ROLLCALL" run --text --job j --raw --quiet-period 0.1s \
         --deadline 11s --aggregator "tcp://127.0.0.1:$PORT" -- ./held
     eventually durable "$ROLLCALL_STATE_DIR"
-    kill -KILL "$service"
+    kill_service
     go_on
     end_of "$pid"
     expect_status 69
@@ -406,7 +406,7 @@ many_go ()
     in_a_row () { [ "$(sed 1,/event=done/d "$log" |
                        grep -c event=released)" -gt 10 ]; }
     eventually in_a_row
-    kill -KILL "$service"
+    kill_service
     rm -rf root
     touch later
 }
@@ -452,7 +452,7 @@ left_here ()
     background "$ROLLCALL" run --text --job j --raw --quiet-period 0.1s \
         --aggregator "tcp://127.0.0.1:$PORT" -- ./held
     eventually durable "$ROLLCALL_STATE_DIR"
-    kill -KILL "$service"
+    kill_service
     rm -rf root
     go_on
     eventually says "$(run_dir)/agent.log" event=done

@@ -16,13 +16,24 @@ choose_port ()
     fail "no free port"
 }
 
+# listening N: it said so more than N times, or cannot
+listening ()
+{
+    [ "$(grep -c event=listening service.log)" -gt "$1" ] || gone "$service"
+}
+
 service ()                          # [OPTION]...: start it, or again
 {
+    local before
+
+    touch service.log
+    before=$(grep -c event=listening service.log) || true
     [ -n "${PORT:-}" ] || choose_port
     "$AGGREGATOR" --root "$TEST_DIR/root" --listen "tcp://127.0.0.1:$PORT" \
         "$@" >>service.log 2>&1 3>&- &
     service=$!
-    LIMIT=20 eventually listens "$PORT" || fail "$(cat service.log)" || return
+    LIMIT=20 eventually listening "$before" && ! gone "$service" ||
+        fail "$(cat service.log)" || return
     DB=root/jobs/j/cluster_analysis_output/analysis.db
 }
 
@@ -109,6 +120,13 @@ another_job ()
     expect_status 0
     built () { [ "$(builds "$1")" -ge 1 ]; }
     eventually built "$1"
+}
+
+# At once, as by the OOM killer; what is not gone yet has its port still.
+kill_service ()
+{
+    kill -KILL "$service"
+    wait "$service" || true
 }
 
 stop_service ()
