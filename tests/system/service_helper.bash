@@ -41,7 +41,7 @@ service ()                          # [OPTION]...: start it, or again
 # is at the other end
 agent ()
 {
-    timeout 60 "$AGENT" --state "$TEST_DIR/spool" --job j \
+    timeout "$LIMIT" "$AGENT" --state "$TEST_DIR/spool" --job j \
         --aggregator "tcp://127.0.0.1:${PORT:-9}" "$@"
 }
 
