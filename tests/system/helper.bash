@@ -1,8 +1,9 @@
 # tests/system/helper.bash - what the tests of the programs share
 #
 # From the environment: ROLLCALL_BIN (folder of the programs), CAPTURE_MAKER,
-# PAUSE_READ (pause_read.c as a library).  Every test works in a directory of
-# its own, so that tests can run in parallel and twice.
+# PAUSE_READ (pause_read.c as a library), HEALTHY_JOBS (how many of them
+# findings.bats tries).  Every test works in a directory of its own, so that
+# tests can run in parallel and twice.
 
 # shellcheck disable=SC2154         # bats sets status, output, BATS_*
 
@@ -220,12 +221,12 @@ paused_at ()
     background env --default-signal=INT LD_PRELOAD="$PAUSE_READ" \
         PAUSE_AT="$file" \
         PAUSE_REACHED=reached PAUSE_GO=go "$@"
-    timeout 30 cat reached || fail "$file was never seen: $(cat log)"
+    timeout 90 cat reached || fail "$file was never seen: $(cat log)"
 }
 
 go_on ()
 {
-    timeout 30 sh -c ': >go'
+    timeout 90 sh -c ': >go'
 }
 
 # end_of PID: waits; sets status and output as run does
@@ -245,11 +246,11 @@ holding ()
     (printf '%s\n.shell echo >held\n' "$2"; cat free) |
         sqlite3 -batch "$1" >sqlite.log 2>&1 3>&- &
     holder=$!
-    timeout 30 cat held >held.log || fail "sqlite3: $(cat sqlite.log)"
+    timeout 90 cat held >held.log || fail "sqlite3: $(cat sqlite.log)"
 }
 
 let_go ()
 {
-    timeout 30 sh -c ': >free'
+    timeout 90 sh -c ': >free'
     wait "$holder" || true
 }
