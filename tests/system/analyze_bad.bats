@@ -108,7 +108,7 @@ rows_of ()
 # 200 MB of one string: neither kept in memory nor waited for.
 @test "a string without an end: quick, in little memory" {
     make --break huge-string:1 --huge-bytes 200000000
-    run timeout 20 "$ROLLCALL" analyze --text -o out job
+    run timeout 60 "$ROLLCALL" analyze --text -o out job
     after_analysis partial "communication.json: byte " "longer than"
 }
 
@@ -161,14 +161,14 @@ unbroken_but ()
         unbroken_but 1
         rm "$(output_of 1)/"*
         mkfifo "$(output_of 1)/$name"
-        run timeout 20 "$ROLLCALL" analyze --text -o out job
+        run timeout 60 "$ROLLCALL" analyze --text -o out job
         after_analysis failed "$name is not a regular file"
     done
     make
     unbroken_but 1
     rm "$(capture_of 1)/profiler_metadata.json"
     mkfifo "$(capture_of 1)/profiler_metadata.json"
-    run timeout 20 "$ROLLCALL" analyze --text -o out job
+    run timeout 60 "$ROLLCALL" analyze --text -o out job
     after_analysis partial "profiler_metadata.json is not a regular file"
 }
 
@@ -554,7 +554,7 @@ unordered_differences ()
     printf '{"x": "%017000000d", "parallel_group_info": {"last": {
         "group_name": "tp", "global_ranks": [0, 1]}}}' 0 \
         >"$(capture_of 1)/profiler_metadata.json"
-    run timeout 20 "$ROLLCALL" analyze --text -o out job
+    run timeout 60 "$ROLLCALL" analyze --text -o out job
     state_is 1 complete
     is "the group behind" "0,1" "$(sql "SELECT group_concat(m.rank) FROM
         CommGroup g JOIN CommGroupMember m ON m.comm_group=g.id
@@ -578,7 +578,7 @@ unordered_differences ()
         printf '"group %d": {"global_ranks": [0, 1]}, ' {1..100000}
         printf '"last": {"global_ranks": [1]}}}'
     } >"$meta"
-    run timeout 20 "$ROLLCALL" analyze --text -o out job
+    run timeout 60 "$ROLLCALL" analyze --text -o out job
     after_analysis partial "profiler_metadata.json: group " "too many"
 }
 

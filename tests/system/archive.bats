@@ -330,7 +330,7 @@ spoil_record ()
     run "$ROLLCALL" jobs
     expect_status 65
     shows "root/ledger.db is damaged" "fsck"
-    run timeout 20 "$AGGREGATOR" --root root --listen "tcp://127.0.0.1:$PORT"
+    run timeout 60 "$AGGREGATOR" --root root --listen "tcp://127.0.0.1:$PORT"
     expect_status 73
     shows "root/ledger.db is damaged" "fsck"
 }

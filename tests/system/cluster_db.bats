@@ -376,7 +376,7 @@ Communication Time Info\".\"Elapse Time(ms)\"")"
         rm -rf out
         mkdir -p out/cluster_analysis_output
         mkfifo "out/cluster_analysis_output/$file"
-        timeout 60 "$ROLLCALL" analyze -q --only text -o out job
+        timeout 120 "$ROLLCALL" analyze -q --only text -o out job
         [ -p "out/cluster_analysis_output/$file.before-rollcall" ]
         [ -s "out/cluster_analysis_output/$file" ]
     done

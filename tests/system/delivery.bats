@@ -85,7 +85,7 @@ to_service ()
     local n=$1
 
     shift
-    run timeout 100 mpirun -np "$n" "$ROLLCALL" run --text --job j \
+    run timeout 200 mpirun -np "$n" "$ROLLCALL" run --text --job j \
         --aggregator "tcp://127.0.0.1:$PORT" "$@"
 }
 
@@ -120,7 +120,7 @@ to_service ()
 exec "$@"
 SCRIPT
     chmod +x late
-    run timeout 100 mpirun -np 2 ./late "$ROLLCALL" run --text --job j \
+    run timeout 200 mpirun -np 2 ./late "$ROLLCALL" run --text --job j \
         --aggregator "tcp://127.0.0.1:$PORT" -- ./writer
     expect_status 0
     eventually captures_are 2
@@ -266,7 +266,7 @@ SCRIPT
     run agent --once job
     expect_status 0
     kill "$service"
-    timeout 30 cat reached
+    timeout 90 cat reached
     eventually grep -q event=ending service.log
     kill "$service"
     signals () { [ "$(grep -c event=signal service.log)" = 2 ]; }
@@ -529,7 +529,7 @@ raw_captures ()
     mv "$(capture_of 1)" job/private
     chmod 0 job/private
     service
-    run humbly timeout 60 "$AGENT" --state "$TEST_DIR/spool" --job j --once \
+    run humbly timeout 120 "$AGENT" --state "$TEST_DIR/spool" --job j --once \
         --aggregator "tcp://127.0.0.1:$PORT" job
     expect_status 66
     shows "cannot read directory" "job/private"
@@ -577,7 +577,7 @@ raw_captures ()
 
 @test "two aggregators with one root: the second says so" {
     service
-    run timeout 20 "$AGGREGATOR" --root root --listen tcp://127.0.0.1:1
+    run timeout 60 "$AGGREGATOR" --root root --listen tcp://127.0.0.1:1
     expect_status 73
     shows "root is locked" "process $service has it"
     stop_service
@@ -585,7 +585,7 @@ raw_captures ()
 
 @test "a port that is taken is said" {
     service
-    run timeout 20 "$AGGREGATOR" --root root2 \
+    run timeout 60 "$AGGREGATOR" --root root2 \
         --listen "tcp://127.0.0.1:$PORT"
     expect_status 73
     shows "tcp://127.0.0.1:$PORT" "in use"
@@ -593,15 +593,15 @@ raw_captures ()
 }
 
 @test "a root that cannot be made or written: 73 with the path" {
-    run timeout 20 "$AGGREGATOR" --root /proc/no/root --listen tcp://127.0.0.1:1
+    run timeout 60 "$AGGREGATOR" --root /proc/no/root --listen tcp://127.0.0.1:1
     expect_status 73
     shows "/proc/no"
     mkdir -m 555 closed
-    run humbly timeout 20 "$AGGREGATOR" --root closed/root \
+    run humbly timeout 60 "$AGGREGATOR" --root closed/root \
         --listen tcp://127.0.0.1:1
     expect_status 73
     shows "closed/root"
-    run humbly timeout 20 "$AGENT" --once --state closed/state .
+    run humbly timeout 60 "$AGENT" --once --state closed/state .
     expect_status 73
     shows "closed/state"
     nothing_runs
@@ -623,10 +623,10 @@ raw_captures ()
 
 @test "addresses that other hosts reach need --insecure, on both sides" {
     choose_port
-    run timeout 20 "$AGGREGATOR" --root root --listen "tcp://*:$PORT"
+    run timeout 60 "$AGGREGATOR" --root root --listen "tcp://*:$PORT"
     expect_status 78
     shows "can be reached from other hosts" "--insecure"
-    run timeout 20 "$AGENT" --once --state spool --job j \
+    run timeout 60 "$AGENT" --once --state spool --job j \
         --aggregator "tcp://192.0.2.1:$PORT" .
     expect_status 78
     shows "is on another host" "--insecure"

@@ -173,13 +173,13 @@ while [ -e "$(find "$ROLLCALL_CAPTURE_DIR" -name '*_ascend_pt')" ]; do
 done
 SCRIPT
     chmod +x command
-    background inside timeout 100 "$ROLLCALL" run --text --raw -o out -w small \
+    background inside timeout 200 "$ROLLCALL" run --text --raw -o out -w small \
         -- ./command
     eventually test -e began
     delivered () { [ "$(sql "SELECT count(*) FROM item WHERE kind=2" \
                         "$(run_dir)/root/ledger.db")" = \
                      "$(find state -path '*_ascend_pt/*' -type f | wc -l)" ]; }
-    LIMIT=30 eventually delivered
+    LIMIT=90 eventually delivered
     is "captures" 1 "$(find state -name '*_ascend_pt' | wc -l)"
     touch go
     end_of "$pid"
@@ -438,7 +438,7 @@ SCRIPT
     cp -a "$dir" whole
     service
     for _ in 1 2; do
-        run humbly timeout 60 "$AGENT" --state "$TEST_DIR/spool" --job j \
+        run humbly timeout 120 "$AGENT" --state "$TEST_DIR/spool" --job j \
             --aggregator "tcp://127.0.0.1:$PORT" --once --raw \
             --release shipped job
         expect_status 0

@@ -72,7 +72,7 @@ lose_root ()
     cp -a root backup
     service
     "$CAPTURE_MAKER" --quiet --ranks 2 --seed 5 other
-    run timeout 60 "$AGENT" --state "$TEST_DIR/spool2" --job k --once \
+    run timeout 120 "$AGENT" --state "$TEST_DIR/spool2" --job k --once \
         --aggregator "tcp://127.0.0.1:$PORT" other
     expect_status 0
     lose_root sh -c 'rm -rf root && mv backup root'
@@ -80,7 +80,7 @@ lose_root ()
     run agent --once third
     expect_status 0
     [[ $output != *event=redelivery* ]]
-    run timeout 60 "$AGENT" --state "$TEST_DIR/spool2" --job k --once \
+    run timeout 120 "$AGENT" --state "$TEST_DIR/spool2" --job k --once \
         --aggregator "tcp://127.0.0.1:$PORT" other
     expect_status 0
     shows "2 captures that are here are delivered again"

@@ -170,7 +170,7 @@ SCRIPT
     chmod +x leaves
     for raw in --text --raw; do
         rm -rf state captures early
-        run timeout 60 "$ROLLCALL" run "$raw" --quiet-period 0.2s -- ./leaves
+        run timeout 120 "$ROLLCALL" run "$raw" --quiet-period 0.2s -- ./leaves
         expect_status 0
         is "steps with $raw" 2 "$(sql "SELECT count(DISTINCT step) FROM
             StepTraceTime" cluster_analysis_output/analysis.db)"
@@ -447,7 +447,7 @@ SCRIPT
         "kill -CONT" "rollcall wait $(job)"
     # as it says
     kill -CONT "$agent" "$aggregator"
-    run "$ROLLCALL" wait --text --timeout 60s "$(job)"
+    run "$ROLLCALL" wait --text --timeout 120s "$(job)"
     expect_status 0
     shows "2 of 2 present"
     nothing_runs
@@ -907,7 +907,7 @@ SCRIPT
     mkdir large
     (cd large && mkdir -p $(seq -f d%g 300) &&
         for d in d*; do (cd "$d" && mkdir $(seq 200)); done)
-    run env -C large timeout 60 "$ROLLCALL" run --text -o ../out -- ../writer
+    run env -C large timeout 120 "$ROLLCALL" run --text -o ../out -- ../writer
     expect_status 0
     shows "1 of 1 present"
     nothing_runs

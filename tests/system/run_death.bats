@@ -99,7 +99,7 @@ the_roll_is_called ()
     end_of "$pid"
     SECONDS=0
     status=0
-    "$ROLLCALL" wait --text --timeout 60s "$(job)" >wait.log 2>&1 ||
+    "$ROLLCALL" wait --text --timeout 120s "$(job)" >wait.log 2>&1 ||
         status=$?
     output=$(cat wait.log)
     nothing_runs || fail "$(cat log)" || return

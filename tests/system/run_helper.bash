@@ -8,7 +8,7 @@
 # shellcheck source=tests/system/helper.bash
 source "${BASH_SOURCE[0]%/*}/helper.bash"
 
-LIMIT=${LIMIT:-60}                            # seconds for anything to happen
+LIMIT=${LIMIT:-120}                           # seconds for anything to happen
 
 eval "helper_$(declare -f setup)"   # helper.bash's, under another name
 
@@ -144,10 +144,10 @@ nothing_runs ()
 {
     local port
 
-    LIMIT=30 eventually no_processes ||
+    LIMIT=90 eventually no_processes ||
         fail "left: $(describe_processes)" || return
     for port in $(ports); do
-        LIMIT=30 eventually is_free "$port" ||
+        LIMIT=90 eventually is_free "$port" ||
             fail "port $port is still taken" || return
     done
 }

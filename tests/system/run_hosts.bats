@@ -53,7 +53,7 @@ teardown ()
 only_hosts_left ()
 {
     only_hosts () { local p; p=($(processes)); [ ${#p[@]} -eq "$HOSTS" ]; }
-    LIMIT=30 eventually only_hosts || fail "left: $(describe_processes)"
+    LIMIT=90 eventually only_hosts || fail "left: $(describe_processes)"
 }
 
 @test "COMMAND fails on the other host: its status, the rank is named" {

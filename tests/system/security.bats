@@ -37,7 +37,7 @@ service ()                          # [OPTION]...
     "$AGGREGATOR" --root root --listen "tcp://127.0.0.1:$PORT" "$@" \
         >>service.log 2>&1 3>&- &
     service=$!
-    LIMIT=20 eventually listens "$PORT" || fail "$(cat service.log)"
+    LIMIT=60 eventually listens "$PORT" || fail "$(cat service.log)"
 }
 
 stop_service ()
@@ -54,7 +54,7 @@ agent ()
 
     shift 2
     rm -rf spool        # for what was delivered nobody need connect
-    run timeout 60 "$AGENT" --once --state spool --job j \
+    run timeout 120 "$AGENT" --once --state spool --job j \
         --aggregator "tcp://127.0.0.1:$PORT" --key "$key" \
         --server-key "$server" "$@" job
 }
@@ -88,7 +88,7 @@ service_says ()                     # TEXT
     "$WIRE_PEER" relay $((PORT + 1)) "$PORT" passed 3>&- &
     relay=$!
     eventually listens $((PORT + 1))
-    timeout 60 "$AGENT" --once --state spool --job j2 --raw \
+    timeout 120 "$AGENT" --once --state spool --job j2 --raw \
         --aggregator "tcp://127.0.0.1:$((PORT + 1))" job
     grep -q -a "ascend_pt" passed
     stop_service_and "$relay"
@@ -151,7 +151,7 @@ stop_service_and ()                 # PID
     make_keys
     make
     service --keys keys
-    run timeout 60 "$AGENT" --once --state spool --job j \
+    run timeout 120 "$AGENT" --once --state spool --job j \
         --aggregator "tcp://127.0.0.1:$PORT" job
     expect_status 77
     shows "encrypted"
@@ -272,7 +272,7 @@ refused_shown ()                    # STATE TEXT: by status
     expect_status 78
     shows "there is no keys/absent.key"
     echo nonsense >keys/server.key
-    run timeout 20 "$AGGREGATOR" --root root --keys keys \
+    run timeout 60 "$AGGREGATOR" --root root --keys keys \
         --listen "tcp://127.0.0.1:$PORT"
     expect_status 78
     shows "keys/server.key" "line 1"
@@ -282,10 +282,10 @@ refused_shown ()                    # STATE TEXT: by status
 
 @test "beyond loopback there are keys, or a word for having none" {
     setup_keys
-    run timeout 20 "$AGGREGATOR" --root root --listen "tcp://*:$PORT"
+    run timeout 60 "$AGGREGATOR" --root root --listen "tcp://*:$PORT"
     expect_status 78
     shows "rollcall key new server" "--insecure" "anybody"
-    run timeout 20 "$AGENT" --once --state spool --job j \
+    run timeout 60 "$AGENT" --once --state spool --job j \
         --aggregator "tcp://192.0.2.1:$PORT" .
     expect_status 78
     shows "rollcall key new" "--insecure"
@@ -446,7 +446,7 @@ refused_shown ()                    # STATE TEXT: by status
             "come back with version 5" >peer.log 2>&1 3>&- &
         peer=$!
         eventually listens "$PORT"
-        run timeout 60 "$AGENT" --once --state spool --job j \
+        run timeout 120 "$AGENT" --once --state spool --job j \
             --aggregator "tcp://127.0.0.1:$PORT" job
         expect_status 76
         kill "$peer"
@@ -469,7 +469,7 @@ refused_shown ()                    # STATE TEXT: by status
         >peer.log 2>&1 3>&- &
     peer=$!
     eventually listens "$PORT"
-    run timeout 60 "$AGENT" --once --state spool --job j \
+    run timeout 120 "$AGENT" --once --state spool --job j \
         --aggregator "tcp://127.0.0.1:$PORT" job
     expect_status 75
     shows "try again later"
@@ -495,7 +495,7 @@ refused_shown ()                    # STATE TEXT: by status
     "$WIRE_PEER" closer "$PORT" 5 >peer.log 2>&1 3>&- &
     peer=$!
     eventually listens "$PORT"
-    timeout 60 "$AGENT" --once --state spool --job j \
+    timeout 120 "$AGENT" --once --state spool --job j \
         --aggregator "tcp://127.0.0.1:$PORT" job >agent.log 2>&1 3>&- &
     agent=$!
     all_closed () { gone "$peer"; }
@@ -516,7 +516,7 @@ refused_shown ()                    # STATE TEXT: by status
     "$WIRE_PEER" closer "$PORT" 1 >peer.log 2>&1 3>&- &
     peer=$!
     eventually listens "$PORT"
-    run timeout 60 "$ROLLCALL" run --launched --insecure --job j \
+    run timeout 120 "$ROLLCALL" run --launched --insecure --job j \
         --aggregator "tcp://127.0.0.1:$PORT" -- touch began
     expect_status 69
     shows "no aggregator speaks there"

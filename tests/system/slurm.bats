@@ -97,7 +97,7 @@ slurm_up ()
     slurmctld 3>&-
     slurmd -N n0 3>&-
     slurmd -N n1 3>&-
-    LIMIT=30 eventually nodes_idle ||
+    LIMIT=90 eventually nodes_idle ||
         fail "$(sinfo 2>&1; cat slurm/slurmctld.log)"
 }
 
@@ -112,33 +112,33 @@ run_is_gone ()
 
 @test "srun --mpi=pmix: 8 tasks, the rows are those of analyze" {
     slurm_up
-    run timeout 60 srun --mpi=pmix -N 2 -n 8 "$ROLLCALL" run --text -o out \
+    run timeout 120 srun --mpi=pmix -N 2 -n 8 "$ROLLCALL" run --text -o out \
         -- ./writer
     expect_status 0
     shows "8 of 8 present"
     has_rows 8
     equals_analyze state 8
-    LIMIT=30 eventually run_is_gone || fail "$(describe_processes)"
+    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
 }
 
 @test "srun: COMMAND fails on one task: its status" {
     slurm_up
-    run timeout 60 srun --mpi=pmix -n 4 "$ROLLCALL" run --text -o out \
+    run timeout 120 srun --mpi=pmix -n 4 "$ROLLCALL" run --text -o out \
         --deadline 20s -- sh -c './writer; [ $RANK -ne 1 ] || exit 3
                                  exec sleep 1000'
     expect_status 3
     shows "rank 1: COMMAND ended with status 3"
-    LIMIT=30 eventually run_is_gone || fail "$(describe_processes)"
+    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
 }
 
 @test "srun with an --mpi that does not fit: no worlds of 1, but a sentence" {
     slurm_up
-    run timeout 60 srun --mpi=none -n 2 "$ROLLCALL" run -o out -- \
+    run timeout 120 srun --mpi=none -n 2 "$ROLLCALL" run -o out -- \
         touch started
     expect_status 78
     shows "srun --mpi=pmix"
     [ ! -e started ]
-    LIMIT=30 eventually run_is_gone || fail "$(describe_processes)"
+    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
 }
 
 @test "srun with MPI programs as COMMAND" {
@@ -149,10 +149,10 @@ exec "$CAPTURE_MAKER" --quiet --ranks "$MPI_SIZE" --ops 8 \
     --only-rank "$MPI_RANK" "$ROLLCALL_CAPTURE_DIR"
 SCRIPT
     chmod +x mpi_capture
-    run timeout 60 srun --mpi=pmix -n 4 "$ROLLCALL" run --text -o out -- \
+    run timeout 120 srun --mpi=pmix -n 4 "$ROLLCALL" run --text -o out -- \
         "$MPI_WRITER" said ./mpi_capture
     expect_status 0
     shows "4 of 4 present"
     is "what rank 3 said" "rank 3 of 4, sum 4" "$(cat said.3)"
-    LIMIT=30 eventually run_is_gone || fail "$(describe_processes)"
+    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
 }

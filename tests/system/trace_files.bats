@@ -99,7 +99,7 @@ cp "$TEST_DIR"/job/deep/rank1.pt.trace.json \
 echo "$RANK" >>"$ROLLCALL_CAPTURE_DIR"/same.pt.trace.json
 SCRIPT
     chmod +x work
-    run timeout 100 mpirun -np 3 "$ROLLCALL" run --text -o out --raw \
+    run timeout 200 mpirun -np 3 "$ROLLCALL" run --text -o out --raw \
         --release never -- ./work
     [ -d out/captures ] || fail "$output"
     (cd out/captures && find . -type f | sort) >laid
