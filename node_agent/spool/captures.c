@@ -21,14 +21,17 @@
     "substr(" fingerprint ", instr(" fingerprint ", '~') + 17)"
 
 /* The id of a version of a capture (NULL: any) with a state from 'least' to
- * 'most'; 0: none, or the ledger cannot tell.
+ * 'most'; 0: none, or the ledger cannot tell.  SQLite takes from an index what
+ * that has of a row, so the row is looked up by its id: else a key that is
+ * damaged in the row only would count as good here, and nowhere else.
  */
 static uint64_t find (struct spool *s, const char *path,
                       const char *fingerprint, enum spool_state least,
                       enum spool_state most)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT id FROM capture WHERE key=row_sum(?1) AND path=?1 AND "
+        "SELECT id FROM capture WHERE id IN (SELECT id FROM capture WHERE "
+        "key=row_sum(?1)) AND path=?1 AND "
         "(?2 IS NULL OR fingerprint=?2 OR fingerprint GLOB ?2 || '=*' OR "
         "fingerprint GLOB " OLD_FORM ("?2") " || '=*') AND "
         "state BETWEEN ?3 AND ?4 AND "

@@ -9,6 +9,7 @@
 #include "spool/inside.h"
 #include "spool/releases.h"
 
+#include <endian.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -92,6 +93,35 @@ static void test_shipment (void **state)
     spool_reopen (f);
     assert_false (spool_knows (f->s, f->raw, "v1"));    // sealed again
     assert_int_equal (spool_undelivered (f->s), 1);     // the other goes on
+}
+
+/* SQLite takes a column from an index if that has it: a key that is another one
+ * in the row only must not look good where a capture is looked up by it.  It
+ * would not be read again, and what is in the spool of it not be delivered.
+ */
+static void test_key (void **state)
+{
+    struct fixture *f = *state;
+    unsigned char data[65536], needle[] = "12345678a_pt";
+    const unsigned char *at;
+    char path[PATH_MAX];
+    ssize_t size;
+    uint64_t key;
+    int fd;
+
+    (void)spool_put (f, f->raw, "v1", "1234567", NULL, false);
+    key = htobe64 ((uint64_t)ledger_int (f->s, "SELECT key FROM capture", 0));
+    memcpy (needle, &key, sizeof (key));        // the name is behind it
+    spool_sql (f, "VACUUM");
+    path_in (f, "ledger.db", path);
+    assert_true ((fd = open (path, O_RDONLY)) >= 0);
+    assert_true ((size = read (fd, data, sizeof (data))) > 0);
+    (void)close (fd);
+    at = memmem (data, (size_t)size, needle, sizeof (needle) - 1);
+    assert_non_null (at);
+    spool_flip (path, at - data, 0xff);
+    spool_reopen (f);
+    assert_false (spool_knows (f->s, f->raw, "v1"));
 }
 
 static void test_orphan (void **state)
@@ -451,7 +481,8 @@ int main (void)
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_clean), TEST (test_shipment), TEST (test_orphan),
+        TEST (test_clean), TEST (test_shipment), TEST (test_key),
+        TEST (test_orphan),
         TEST (test_rows), TEST (test_row_of_loss), TEST (test_next), TEST (test_stray),
         TEST (test_condemned),
         TEST (test_looks_delivered), TEST (test_release), TEST (test_ledger),
