@@ -76,6 +76,7 @@ struct aggregator {
     bool root_gone;             // it was removed: nothing is acknowledged
     bool complete;              // every rank is present, nothing is left here
     int64_t over_ns;
+    char unwritten[MESSAGE_TEXT_MAX];   // why OUT has not all of it, or ""
     int status;                 // of the program
 };
 

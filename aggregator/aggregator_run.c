@@ -211,7 +211,7 @@ static void say_farewell (void *arg)
     struct message m = { .type = MESSAGE_ROLL, .complete = a->complete };
     bool anybody = false;
 
-    name_unwritten (a, m.text, sizeof (m.text));
+    (void)snprintf (m.text, sizeof (m.text), "%s", a->unwritten);
     for (size_t i = 0; i < j->nagents; i++)
         anybody = net_send (a->net, &j->agents[i].peer, &m) !=
                       -EHOSTUNREACH || anybody;
@@ -260,5 +260,6 @@ void aggregator_on_run_built (struct aggregator *a)
         leave_result (a);
     a->over = s;
     a->over_ns = clock_mono_ns ();
+    name_unwritten (a, a->unwritten, sizeof (a->unwritten));
     say_farewell (a);
 }

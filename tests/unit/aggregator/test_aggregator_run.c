@@ -205,6 +205,9 @@ static void test_raw_missing (void **state)
     j = &a->over->job;
     assert_int_equal (j->nnotes, 1);
     assert_non_null (strstr (j->notes[0], "raw file c/big: what was stored"));
+    // said again and again, also when the build is forgotten
+    assert_null (a->build);
+    assert_non_null (strstr (a->unwritten, "not all raw files"));
     assert_false (a->complete);
 }
 
