@@ -170,17 +170,18 @@ static int has_lost (struct aggregator *a, const struct message *hello)
  * whether all is here nothing is said: it would release its captures, or seal
  * all of them again.  It says hello again.
  */
-static void welcome (struct aggregator *a, const struct net_peer *to,
-                     const struct message *hello)
+static int welcome (struct aggregator *a, const struct net_peer *to,
+                    const struct message *hello)
 {
     struct message m = { .type = MESSAGE_WELCOME, .sent_ns = hello->sent_ns,
                          .wall_ns = clock_wall_ns () };
     int lost = has_lost (a, hello);
 
     if (lost < 0)
-        return;
+        return lost;
     m.lost = lost > 0;
     (void)net_send (a->net, to, &m);
+    return lost;
 }
 
 /* How wrong the clock of an agent's host is: for people, who compare times of
@@ -365,7 +366,7 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
     struct served *s;
 
     if (!*m->job) {             // it only asks whether we are there
-        welcome (a, from, m);
+        (void)welcome (a, from, m);
         return;
     }
     if (!(s = aggregator_find_peer (a, from, &agent))) {
@@ -381,7 +382,9 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
     }
     if (!s)
         return;
-    welcome (a, from, m);
+    agent->asked_again = welcome (a, from, m) != 0;
+    if (agent->asked_again)
+        agent->done = false;
     keep_clock (agent, m);
     note_hello (a, s, agent);
     if (a->opt->job)
@@ -441,7 +444,8 @@ static void on_known (struct aggregator *a, struct served *s,
         on_note (s, m->text);
         break;
     case MESSAGE_DONE:
-        rc = job_done (agent, m->text);
+        if (!agent->asked_again)
+            rc = job_done (agent, m->text);
         break;
     case MESSAGE_OFFER:
         agent->done = false;    // it has found more

@@ -34,6 +34,8 @@ struct job_agent {
     int64_t rival_heard_ns;     // since when, and the last time; 0: none
     bool done;                  // said that it has delivered everything
     bool lost;                  // silent for too long
+    bool asked_again;           // for what is not here any more: what it said
+                                // before it knew that does not count
     uint64_t left_items, left_captures; // what it said last: not delivered
                                 // and not read yet
     bool clock_known;           // the next two are

@@ -123,6 +123,27 @@ static void test_mark (void **state)
     assert_false (is_lost (s, 2, &none));
 }
 
+/* It says so in one breath with its HELLO, and has not read yet that what it
+ * means by that is not here: a run would end without it, and with 0.
+ */
+static void test_done_of_before (void **state)
+{
+    struct service *s = *state;
+    struct ledger_mark mark = { 7, 1 }, none = { 0, 0 };
+    const struct message done = { .type = MESSAGE_DONE };
+    const struct job_agent *agent;
+
+    assert_true (is_lost (s, 1, &mark));
+    agent = &s->a.jobs->job.agents[0];
+    service_hear (s, 1, &done);
+    assert_false (agent->done);
+    // the next HELLO is of one who knows
+    assert_false (is_lost (s, 1, &none));
+    assert_false (agent->done);
+    service_hear (s, 1, &done);
+    assert_true (agent->done);
+}
+
 /* Its agent would release what is nowhere else, or read all of it again. */
 static void test_mark_unreadable (void **state)
 {
@@ -368,7 +389,8 @@ int main (void)
         TEST (test_one_connection), TEST (test_rival),
         TEST (test_agents_max), TEST (test_agents_gone), TEST (test_peers),
         TEST (test_size_again), TEST (test_size_recorded), TEST (test_clocks),
-        TEST (test_mark), TEST (test_mark_unreadable),
+        TEST (test_mark), TEST (test_done_of_before),
+        TEST (test_mark_unreadable),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
