@@ -85,7 +85,7 @@ static int settle (struct agent *a, const struct watch_settled *settled,
     claim = release_claims (a->spool, s->path, agent_is_confirmed (a));
     if (claim == -EAGAIN) {
         a->waiting = true;
-        return claim;
+        return -EINPROGRESS;
     }
     if (claim != RELEASE_KEPT) {
         agent_hold_analysis (a, s->path);

@@ -143,6 +143,8 @@ size_t agent_count_unsealed (const struct agent *a)
 
 void agent_explain_captures (struct agent *a)
 {
+    const char *path;
+
     for (const struct unsealed *u = a->unsealed; u; u = u->next) {
         char note[MESSAGE_TEXT_MAX];
 
@@ -150,6 +152,11 @@ void agent_explain_captures (struct agent *a)
                         "delivered: %.300s", a->host, u->path, u->why.text);
         (void)ship_note (a->ship, note);
     }
+    for (size_t i = 0; a->flushed && (path = watch_unsettled_path (a->watch,
+                                                                   i)); i++)
+        agent_note (a, LOG_LEVEL_WARN, "too-late", "host %s: %.300s was found, "
+                    "or written to, too late to be read: what is new of it "
+                    "stays there", a->host, path);
 }
 
 /* ---- sealed ---- */

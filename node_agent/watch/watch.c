@@ -399,9 +399,19 @@ int watch_scan (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
                                         arg, err);
 }
 
+/* One that has to wait holds up no other. */
+static int pass_over (int rc, bool *waits)
+{
+    if (rc != -EINPROGRESS)
+        return rc;
+    *waits = true;
+    return 0;
+}
+
 int watch_hand_on (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
                    int64_t wall_ns, watch_fn *fn, void *arg, struct err *err)
 {
+    bool waits = false;
     int rc = 0;
 
     for (size_t i = 0; i < w->nitems && rc == 0; i++) {
@@ -411,13 +421,15 @@ int watch_hand_on (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
             tracked_has_settled (t, quiet_ns, mono_ns, wall_ns) &&
             (w->ending || !tracked_pauses (t, quiet_ns, mono_ns)))
             rc = tracked_hand_on (t, true, quiet_ns, mono_ns, fn, arg, err);
+        rc = pass_over (rc, &waits);
     }
-    return rc;
+    return rc == 0 && waits ? -EAGAIN : rc;
 }
 
 int watch_flush (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
                  int64_t wall_ns, watch_fn *fn, void *arg, struct err *err)
 {
+    bool waits = false;
     int rc = 0;
 
     for (size_t i = 0; i < w->nitems && rc == 0; i++) {
@@ -427,8 +439,9 @@ int watch_flush (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
             rc = tracked_hand_on (t, tracked_has_settled (t, quiet_ns, mono_ns,
                                                           wall_ns),
                                   quiet_ns, mono_ns, fn, arg, err);
+        rc = pass_over (rc, &waits);
     }
-    return rc;
+    return rc == 0 && waits ? -EAGAIN : rc;
 }
 
 size_t watch_unsettled (const struct watch *w)
@@ -440,6 +453,15 @@ size_t watch_unsettled (const struct watch *w)
     for (const struct tracked *t = w->gone; t; t = t->next)
         n++;
     return n;
+}
+
+const char *watch_unsettled_path (const struct watch *w, size_t i)
+{
+    for (size_t n = 0; n < w->nitems; n++) {
+        if (tracked_waits (w->items[n]) && i-- == 0)
+            return w->items[n]->path;
+    }
+    return NULL;
 }
 
 bool watch_is_collecting (const struct watch *w, int64_t since_ns)

@@ -37,7 +37,9 @@ struct watch_settled {
     char fingerprint[WATCH_FINGERPRINT_MAX];    // of this version of it
 };
 
-/* Called for each; a failure (negative) is returned by the scan. */
+/* Called for each; a failure (negative) is returned by the scan, and ends it;
+ * but of -EINPROGRESS (this one has to wait, no other has) -EAGAIN, in the end.
+ */
 typedef int watch_fn (void *arg, const struct watch_settled *s,
                       struct err *err);
 
@@ -104,6 +106,11 @@ int watch_flush (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
 
 /* Captures that have been seen and not handed on, and those that are missed. */
 size_t watch_unsettled (const struct watch *w);
+
+/* The path of one of those after 'i' others, or NULL: of what is missed, and
+ * behind the last.
+ */
+const char *watch_unsettled_path (const struct watch *w, size_t i);
 
 /* Whether one of those has changed since then (monotonic): it is being
  * written.

@@ -147,6 +147,35 @@ SCRIPT
     stop_service
 }
 
+# A child of COMMAND goes on writing when nobody waits for that any more: that
+# what is delivered is all of it would be a lie.
+@test "a run names a capture that is written to when it is too late" {
+    local writer late
+
+    service --disk-floor 100%       # nothing is delivered for a while
+    background "$ROLLCALL" run --text --job j --raw --quiet-period 0.5s \
+        --deadline 10s --aggregator "tcp://127.0.0.1:$PORT" -- ./writer
+    has_ended () { run "$ROLLCALL" status --json "$(run_dir)"
+                   [[ "$output" == *delivering* ]]; }
+    eventually has_ended
+    late=$(run_dir)/captures/late
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 1 --seed 7 "$late"
+    late=$(echo "$late"/*_ascend_pt)
+    (until [ -e over ]; do printf x >"$late/changes"; done) &
+    writer=$!
+    # when half of the deadline has passed it is taken as it is
+    taken () { grep -q "event=sealed.*$late" "$(run_dir)/agent.log"; }
+    eventually taken
+    kill_service
+    service
+    end_of "$pid"
+    touch over
+    wait "$writer"
+    expect_status 69
+    shows "1 found, or written to, too late to be read"
+    stop_service
+}
+
 @test "a run whose capture cannot be put into the spool: 69, and says so" {
     service
     cat >unsealable <<'SCRIPT'

@@ -293,6 +293,26 @@ static void test_flush_settled (void **state)
     assert_int_equal (f->unfinished, 0);
 }
 
+/* One that has to wait, as for an aggregator that is away, holds up no other. */
+static void test_waits_alone (void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
+    put (f, "a_ascend_pt/profiler_info_0.json", "{}");
+    put (f, "b_ascend_pt/profiler_info_1.json", "{}");
+    f->rc = -EINPROGRESS;
+    assert_int_equal (scan_at (f, 1, WALL), -EAGAIN);
+    assert_int_equal (f->settled, 2);
+    assert_int_equal (flush_at (f, 1), -EAGAIN);
+    assert_int_equal (f->settled, 4);
+    assert_non_null (watch_unsettled_path (f->w, 1));
+    assert_null (watch_unsettled_path (f->w, 2));
+    f->rc = 0;
+    assert_int_equal (flush_at (f, 1), 0);
+    assert_null (watch_unsettled_path (f->w, 0));
+}
+
 /* A capture that could not be taken now is handed on again. */
 static void test_refused (void **state)
 {
@@ -444,6 +464,7 @@ int main (void)
         WATCH_TEST (test_look_seldom), WATCH_TEST (test_since),
         WATCH_TEST (test_absent), WATCH_TEST (test_flush),
         WATCH_TEST (test_flush_settled), WATCH_TEST (test_refused),
+        WATCH_TEST (test_waits_alone),
         WATCH_TEST (test_seen), WATCH_TEST (test_foreign),
         WATCH_TEST (test_large), WATCH_TEST (test_no_descriptors),
     };
