@@ -8,6 +8,7 @@
  */
 #include "spool/inside.h"
 
+#include "guard/manifest.h"
 #include "spool/releases.h"
 
 #include <errno.h>
@@ -188,6 +189,23 @@ static int next_item (struct spool *s, uint64_t after, struct row *ret,
     return code == SQLITE_ROW;
 }
 
+/* Whether what is there is only what had come to the capture before it was
+ * removed.
+ */
+static bool is_only_left (struct spool *s, const char *path)
+{
+    struct released r;
+    bool left;
+
+    if (spool_find_releasing (s, path, &r, NULL) <= 0)
+        return false;
+    left = r.state == RELEASE_LEFT && !r.why &&
+           manifest_is_of (path, r.manifest.data, r.manifest.size,
+                           r.sealed_ns) != 0;
+    buf_fini (&r.manifest);
+    return left;
+}
+
 /* It is sealed once more when it is there, whatever else of it is on its way:
  * now, or when it comes again.  Until then the note of it says that it is lost,
  * unless it was only moved, or nobody knows.
@@ -203,7 +221,8 @@ static int forget_one (struct spool *s, struct row *d,
     struct stat st;
     int rc;
 
-    if (lstat (d->path, &st) == 0 || errno != ENOENT)
+    if ((lstat (d->path, &st) == 0 || errno != ENOENT) &&
+        !is_only_left (s, d->path))
         r->captures += newest;
     else if (s->in_doubt || capture_is_elsewhere (s, d->capture))
         why = NULL;

@@ -1,6 +1,7 @@
 /* tests/unit/agent/test_spool_redeliver.c - what the aggregator has lost */
 #include "spool_check.h"
 
+#include "base/clock.h"
 #include "guard/manifest.h"
 #include "guard/release.h"
 
@@ -470,6 +471,34 @@ static void test_not_taken_back (void **state)
     assert_int_equal (access (f->raw, F_OK), -1);
 }
 
+/* It was removed, but for a file that came to it later: what is there by its
+ * name is not what the aggregator has lost, and is never sealed.
+ */
+static void test_only_left (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_redelivery r;
+    struct buf manifest;
+    size_t files;
+
+    (void)spool_put (f, f->raw, "v1", "1", "raw", true);
+    buf_init (&manifest, MANIFEST_MAX);
+    assert_int_equal (manifest_take (f->raw, &manifest, &files, NULL), 0);
+    assert_int_equal (spool_add_release (f->s, f->raw, RELEASE_LEFT, 2,
+                                         &manifest, clock_wall_ns (), NULL),
+                      0);
+    buf_fini (&manifest);
+    acknowledge (f, ITEM_ROWS, 1);
+    acknowledge (f, ITEM_RAW, 1);
+    assert_int_equal (access (f->raw, F_OK), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_int_equal (r.captures, 0);
+    assert_int_equal (r.gone, 1);
+    assert_string_equal (r.first_gone, f->raw);
+    assert_int_equal (losses (f), 1);
+}
+
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
 
@@ -482,6 +511,7 @@ int main (void)
         TEST (test_damaged_mark), TEST (test_damaged_redelivery),
         TEST (test_taken_back), TEST (test_set_aside_and_confirmed),
         TEST (test_set_aside_and_lost), TEST (test_not_taken_back),
+        TEST (test_only_left),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
