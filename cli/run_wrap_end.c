@@ -1,11 +1,14 @@
 /* cli/run_wrap_end.c - how a wrapper ends: what it tells, and its status */
 #include "run_wrap.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/fileio.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 static long agent_pid (const struct wrap *w)
@@ -56,6 +59,37 @@ static int no_result (const struct wrap *w, int status)
                      "looks again", r->job, r->dir, r->job);
 }
 
+/* " --OPTION 'VALUE'" as a shell reads it; nothing without a value. */
+static void add_word (struct buf *b, const char *option, const char *value)
+{
+    if (!value || !*value)
+        return;
+    buf_printf (b, " %s%s'", option, *option ? " " : "");
+    for (; *value; value++) {
+        if (*value == '\'')
+            buf_printf (b, "'\\'");
+        buf_put (b, value, 1);
+    }
+    buf_printf (b, "'");
+}
+
+/* The command that delivers what a run has left in its own directory. */
+static void add_delivery (const struct run *r, struct buf *b)
+{
+    char captures[PATH_MAX];
+
+    if (!fileio_join (captures, sizeof (captures), r->dir, "captures"))
+        captures[0] = '\0';
+    buf_printf (b, "rollcall-agent --once%s%s", r->opt->raw ? " --raw" : "",
+                r->opt->insecure ? " --insecure" : "");
+    add_word (b, "--state", r->dir);
+    add_word (b, "--job", r->job);
+    add_word (b, "--aggregator", r->endpoint);
+    add_word (b, "--key", getenv ("ROLLCALL_KEY"));
+    add_word (b, "--server-key", getenv ("ROLLCALL_SERVER_KEY"));
+    add_word (b, "", captures);
+}
+
 /* The aggregator is a service: each returns the status of its own COMMAND.
  * While other hosts may be running theirs, no other: the launcher would kill
  * them.
@@ -64,15 +98,17 @@ static int served_status (const struct wrap *w)
 {
     const struct run *r = w->r;
     int status = w->stopped ? 0 : w->status;
+    struct buf command;
 
     if (!w->undelivered[0] || r->world.local_rank > 0)
         return status;
-    (void)RUN_FAIL (0, "job %s: %s; captures stay where they are (below "
-                    "%s/captures, or where COMMAND wrote them). When %s can "
-                    "be reached: rollcall-agent --once --job %s --aggregator "
-                    "%s%s DIR delivers those below DIR", r->job,
-                    w->undelivered, r->dir, r->endpoint, r->job, r->endpoint,
-                    r->opt->raw ? " --raw" : "");
+    buf_init (&command, 8 * PATH_MAX);
+    add_delivery (r, &command);
+    (void)RUN_FAIL (0, "job %s: %s; captures stay where they are, below "
+                    "%s/captures, or where COMMAND wrote them. When %s can be "
+                    "reached this delivers the former: %s", r->job,
+                    w->undelivered, r->dir, r->endpoint, buf_text (&command));
+    buf_fini (&command);
     return status == 0 && r->world.local_size == r->world.size
                ? EX_UNAVAILABLE : status;
 }

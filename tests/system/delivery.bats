@@ -128,20 +128,24 @@ SCRIPT
 }
 
 @test "a run that a service takes nothing of ends at its deadline, and says so" {
-    local run_dir
+    local run_dir command
 
+    mkdir "it's here"
+    ROLLCALL_STATE_DIR="$PWD/it's here"
     service --disk-floor 100%
     to_service 2 --deadline 3s -- ./writer
     expect_status 69
     shows "not delivered when the deadline passed: 2 items in the spool" \
-        "rollcall-agent --once --job j --aggregator tcp://127.0.0.1:$PORT DIR"
+        "this delivers the former: rollcall-agent --once"
     # as it says
+    command=${output#*the former: rollcall-agent}
+    command=${command%%$'\n'*}
     run_dir=$(run_dir)
     is "captures" 2 "$(find "$run_dir/captures" -name '*_ascend_pt' | wc -l)"
     [ -e "$run_dir/spool/ledger.db" ]
     stop_service
     service
-    run agent --once "$run_dir/captures"
+    run eval "timeout $LIMIT '$AGENT' $command"
     expect_status 0
     eventually captures_are 2
     stop_service
