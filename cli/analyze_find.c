@@ -13,9 +13,8 @@ int analyze_find (struct analysis *a)
         int rc = find_captures (a->dirs[i], &a->found, &err);
 
         if (rc < 0)
-            return FAIL (rc == -ENOENT || rc == -ENOTDIR ? EX_NOINPUT
-                                                         : EX_OSERR,
-                         "%s", err.text);
+            return FAIL (rc == -ENOENT || rc == -ENOTDIR || rc == -EACCES
+                             ? EX_NOINPUT : EX_OSERR, "%s", err.text);
     }
     for (size_t i = 0; i < a->found.nproblems; i++)
         (void)FAIL (0, "%s", a->found.problems[i]);
