@@ -166,22 +166,14 @@ static int has_lost (struct aggregator *a, const struct message *hello)
     return rc < 0 ? rc : 1;
 }
 
-/* Its own clock back, so that it can tell how ours differs.  If nobody knows
- * whether all is here nothing is said: it would release its captures, or seal
- * all of them again.  It says hello again.
- */
-static int welcome (struct aggregator *a, const struct net_peer *to,
-                    const struct message *hello)
+/* Its own clock back, so that it can tell how ours differs. */
+static void welcome (struct aggregator *a, const struct net_peer *to,
+                     const struct message *hello, bool lost)
 {
     struct message m = { .type = MESSAGE_WELCOME, .sent_ns = hello->sent_ns,
-                         .wall_ns = clock_wall_ns () };
-    int lost = has_lost (a, hello);
+                         .wall_ns = clock_wall_ns (), .lost = lost };
 
-    if (lost < 0)
-        return lost;
-    m.lost = lost > 0;
     (void)net_send (a->net, to, &m);
-    return lost;
 }
 
 /* How wrong the clock of an agent's host is: for people, who compare times of
@@ -359,32 +351,39 @@ static struct served *take_agent (struct aggregator *a,
     return s;
 }
 
+/* If nobody knows whether all is here that was acknowledged nothing is said: it
+ * would release its captures, or seal all of them again.  Nor is a new one
+ * taken: what it delivered would be acknowledged with another mark, and by that
+ * nobody could tell any more what is lost.  It says hello again.
+ */
 static void on_hello (struct aggregator *a, const struct net_peer *from,
                       const struct message *m)
 {
-    struct job_agent *agent;
-    struct served *s;
+    struct job_agent *agent = NULL;
+    struct served *s = *m->job ? aggregator_find_peer (a, from, &agent) : NULL;
+    int lost;
 
-    if (!*m->job) {             // it only asks whether we are there
-        (void)welcome (a, from, m);
-        return;
-    }
-    if (!(s = aggregator_find_peer (a, from, &agent))) {
-        s = take_agent (a, from, m, &agent);
-    } else if (strcmp (s->job.id, m->job) != 0 ||
-               strcmp (agent->host_key, m->host_key) != 0) {
+    if (s && (strcmp (s->job.id, m->job) != 0 ||
+              strcmp (agent->host_key, m->host_key) != 0)) {
         // a connection is one agent, or it could be any number of them
         refuse (a, from, REFUSAL_OTHER, "this connection has said hello as "
                 "another agent, or of another job: connect again");
         return;
-    } else {
-        job_hello_again (&s->job, agent, m, clock_mono_ns ());
     }
+    lost = has_lost (a, m);
+    if (s)
+        job_hello_again (&s->job, agent, m, clock_mono_ns ());
+    else if (*m->job && lost >= 0)
+        s = take_agent (a, from, m, &agent);
+    else if (lost >= 0)         // it only asks whether we are there
+        welcome (a, from, m, false);
     if (!s)
         return;
-    agent->asked_again = welcome (a, from, m) != 0;
-    if (agent->asked_again)
-        agent->done = false;
+    agent->asked_again = lost != 0;
+    agent->done = agent->done && !agent->asked_again;
+    if (lost < 0)
+        return;
+    welcome (a, from, m, lost);
     keep_clock (agent, m);
     note_hello (a, s, agent);
     if (a->opt->job)
@@ -444,8 +443,7 @@ static void on_known (struct aggregator *a, struct served *s,
         on_note (s, m->text);
         break;
     case MESSAGE_DONE:
-        if (!agent->asked_again)
-            rc = job_done (agent, m->text);
+        rc = job_done (agent, m->text);
         break;
     case MESSAGE_OFFER:
         agent->done = false;    // it has found more

@@ -173,6 +173,8 @@ int job_note_last (struct job *j, const char *text)
 
 int job_done (struct job_agent *a, const char *text)
 {
+    if (a->asked_again)
+        return 0;
     a->done = true;
     return set_text (&a->text, text);
 }

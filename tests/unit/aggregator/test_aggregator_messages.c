@@ -144,19 +144,33 @@ static void test_done_of_before (void **state)
     assert_true (agent->done);
 }
 
-/* Its agent would release what is nowhere else, or read all of it again. */
+/* Its agent would release what is nowhere else, or read all of it again.  And
+ * what it delivers would be acknowledged with a mark of ours: nobody could tell
+ * any more that what came before is not here.
+ */
 static void test_mark_unreadable (void **state)
 {
     const struct ledger_mark mark = { 7, 7 }, none = { 0, 0 };
+    const struct message done = { .type = MESSAGE_DONE };
     struct service *s = *state;
 
     unreadable = true;
     hello_with (s, 1, &mark);
-    assert_int_equal (service_said (s, MESSAGE_WELCOME), 0);
-    assert_int_equal (agents (s), 1);
+    service_offer (s, 1, 1, "a");
+    assert_int_equal (s->nsent, 0);
+    assert_int_equal (agents (s), 0);
     assert_false (is_lost (s, 2, &none));       // there is nothing to ask for
     unreadable = false;
     assert_true (is_lost (s, 1, &mark));
+    // one that is known is served, but its last word does not count
+    unreadable = true;
+    (void)service_said (s, MESSAGE_WELCOME);
+    hello_with (s, 2, &mark);
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 0);
+    service_hear (s, 2, &done);
+    for (size_t i = 0; i < 2; i++)
+        assert_false (s->a.jobs->job.agents[i].done);
+    unreadable = false;
 }
 
 static struct job_agent *only_agent (struct service *s)
