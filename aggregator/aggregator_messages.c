@@ -427,6 +427,20 @@ static void on_note (struct served *s, const char *text)
     log_end (&l);
 }
 
+/* Captures that were found behind DONE are not on offer yet: the run would end
+ * without them.
+ */
+static void on_ping (struct job_agent *agent, const struct message *m)
+{
+    agent->left_items = m->left_items;
+    agent->left_captures = m->left_captures;
+    if (!agent->done || m->left_captures == 0)
+        return;
+    agent->done = false;
+    log_text (LOG_LEVEL_INFO, "not-done", "host %s has found %llu more captures "
+              "to read", agent->host, (unsigned long long)m->left_captures);
+}
+
 static void on_known (struct aggregator *a, struct served *s,
                       struct job_agent *agent, const struct net_peer *from,
                       const struct message *m)
@@ -457,8 +471,7 @@ static void on_known (struct aggregator *a, struct served *s,
         transfers_gone (a->transfers, from, m->item);
         break;
     case MESSAGE_PING:
-        agent->left_items = m->left_items;
-        agent->left_captures = m->left_captures;
+        on_ping (agent, m);
         break;
     default:                    // what only aggregators say
         counter_add (COUNTER_MESSAGES_REFUSED, 1);

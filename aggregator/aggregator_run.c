@@ -236,10 +236,17 @@ bool aggregator_result_has_all (struct aggregator *a, const struct served *s)
  */
 static bool goes_on (struct aggregator *a, const struct served *s)
 {
-    if (a->build_rc < 0)
-        return false;
-    return !aggregator_result_has_all (a, s) ||
-           (!a->closed && s->job.nranks > 0 && !job_delivered (&s->job));
+    const char *why = NULL;
+
+    if (a->build_rc == 0 && !aggregator_result_has_all (a, s))
+        why = "more came while the result was built";
+    else if (a->build_rc == 0 && !a->closed && s->job.nranks > 0 &&
+             !job_delivered (&s->job))
+        why = "while the result was built a rank joined, or an agent has begun "
+              "anew, or found more";
+    if (why)
+        log_text (LOG_LEVEL_INFO, "late", "%s: it is built again", why);
+    return why;
 }
 
 void aggregator_on_run_built (struct aggregator *a)
@@ -247,11 +254,8 @@ void aggregator_on_run_built (struct aggregator *a)
     struct served *s = a->building;
 
     aggregator_commit (a);
-    if (goes_on (a, s)) {
-        log_text (LOG_LEVEL_INFO, "late", "more came while the result was "
-                  "built, or may come: it is built again");
+    if (goes_on (a, s))
         return;
-    }
     close_intake (a);
     a->complete = a->build_rc == 0 && roster_complete (&a->roster) &&
                   job_is_whole (&s->job) && aggregator_raw_is_whole (a);

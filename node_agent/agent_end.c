@@ -18,6 +18,7 @@
 
 #define EX_GIVEN_UP 1                   // beside those of sysexits.h
 #define STRAGGLER_NS (10 * NS_PER_S)    // for wrappers that start late
+#define SETTLING_NS (5 * NS_PER_S)      // for what is found late, to settle
 
 static void finish (struct agent *a, int status)
 {
@@ -25,18 +26,22 @@ static void finish (struct agent *a, int status)
     loop_stop (a->loop, 0);
 }
 
-/* What was changed or moved while it was sealed is seen by a later scan. */
+/* What was changed or moved while it was sealed is seen by a later scan.  At
+ * half of the deadline there is no time left to wait for what goes on changing.
+ */
 static bool all_settled (const struct agent *a)
 {
-    return a->searched && a->scan_began_ns > a->sealed_ns &&
-           watch_unsettled (a->watch) == 0;
+    return a->flushed
+               ? !watch_awaits (a->watch, clock_mono_ns () - SETTLING_NS)
+               : a->searched && a->scan_began_ns > a->sealed_ns &&
+                     watch_unsettled (a->watch) == 0;
 }
 
 static bool nothing_left (struct agent *a)
 {
     return sealer_pending (a->sealer) == 0 && agent_open_count (a) == 0 &&
-           !agent_seals_again (a) && (all_settled (a) || a->flushed) &&
-           spool_undelivered (a->spool) == 0 &&
+           !agent_seals_again (a) && all_settled (a) &&
+           a->scan_began_ns > a->stale_ns && spool_undelivered (a->spool) == 0 &&
            !spool_redelivers (a->spool) && ship_confirmed (a->ship, 0);
 }
 
@@ -78,6 +83,26 @@ static void say_done (struct agent *a)
                                                   : "all of it is delivered");
     ship_done (a->ship, text);
     a->done_said = true;
+}
+
+/* The aggregator may be about to end the run. */
+void agent_tell_left (struct agent *a)
+{
+    size_t pending = sealer_pending (a->sealer);
+    size_t left = pending + watch_unsettled (a->watch);
+    bool more = a->done_said && !a->over && left > 0 &&
+                (pending > 0 || !all_settled (a));
+
+    if (more) {
+        log_text (LOG_LEVEL_INFO, "found-more", "%zu captures are to be read "
+                  "behind the last word of this host: it is taken back", left);
+        a->done_said = false;
+    }
+    // what stays unread then has been named
+    if (a->opt->run_dir && !a->opt->no_roll)
+        ship_left (a->ship, a->done_said ? 0 : left);
+    if (more)
+        ship_not_done (a->ship);
 }
 
 /* When an agent dies every wrapper starts another.  One that comes so late that

@@ -84,6 +84,7 @@ struct agent {
     int64_t scan_ns;            // between searches
     int64_t scan_began_ns;      // the latest one
     int64_t sealed_ns;          // when the sealer gave back the last one
+    int64_t stale_ns;           // when one was to go that had changed
     int64_t collecting_ns;      // since when without a break; 0: it is not
     int64_t full_until_ns;      // a write found no room: wait so long
     int64_t failure_ns;         // when one was logged, 0: never
@@ -238,6 +239,11 @@ void agent_on_problem (void *arg, enum net_problem what, const char *text);
  * end (--once), or tell the aggregator (a run).
  */
 void agent_check_done (struct agent *a);
+
+/* Captures were searched for: tell the aggregator of a run's own how many are
+ * to be read.  What is found behind DONE takes that back.
+ */
+void agent_tell_left (struct agent *a);
 
 /* End: with 0 if nothing is open or lost, else with this status. */
 void agent_finish (struct agent *a, int status);

@@ -154,9 +154,7 @@ void agent_scan (void *arg)
     agent_give_way (a);
     report_problems (a);
     report_busy (a);
-    if (a->opt->run_dir && !a->opt->no_roll)
-        ship_left (a->ship, sealer_pending (a->sealer) +
-                                watch_unsettled (a->watch));
+    agent_tell_left (a);
     if (a->ended_ns > 0)
         a->scans_after_end++;
     took = clock_mono_ns () - began;

@@ -69,6 +69,11 @@ int ship_note (struct ship *s, const char *text);
 /* Everything has been said and delivered; repeated until the job is over. */
 void ship_done (struct ship *s, const char *text);
 
+/* That does not hold any more, until it is said again; what was said of
+ * captures that are left (ship_left) is told at once.
+ */
+void ship_not_done (struct ship *s);
+
 /* So many captures are not read yet: from now on the aggregator is told of that
  * and of what is in the spool.  Only in a run, which ends without them.
  */

@@ -92,6 +92,13 @@ static void tell_ignored (struct ship *s)
                   "says so); they are kept, and offered again", n);
 }
 
+static void say_left (struct ship *s)
+{
+    s->left.left_items = spool_undelivered (s->spool);
+    if (s->left.type == MESSAGE_PING && s->welcomed && s->peer_version >= 2)
+        (void)ship_say (s, &s->left);
+}
+
 void ship_repeat (void *arg)
 {
     struct ship *s = arg;
@@ -105,9 +112,7 @@ void ship_repeat (void *arg)
         if (s->offers[i].used && !s->offers[i].durable)
             ship_say_offer (s, &s->offers[i]);
     }
-    s->left.left_items = spool_undelivered (s->spool);
-    if (s->left.type == MESSAGE_PING && s->welcomed && s->peer_version >= 2)
-        (void)ship_say (s, &s->left);
+    say_left (s);
     if (s->next_said == s->nsaid)       // the last round is over
         s->next_said = 0;
     s->done_due = s->is_done;
@@ -191,4 +196,11 @@ void ship_done (struct ship *s, const char *text)
     s->done_ns = 0;
     (void)snprintf (s->done.text, sizeof (s->done.text), "%s", text);
     say_rest (s);
+}
+
+void ship_not_done (struct ship *s)
+{
+    s->is_done = s->done_due = false;
+    if (!s->over)
+        say_left (s);
 }

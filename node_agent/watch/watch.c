@@ -455,6 +455,16 @@ size_t watch_unsettled (const struct watch *w)
     return n;
 }
 
+bool watch_awaits (const struct watch *w, int64_t since_ns)
+{
+    for (size_t i = 0; i < w->nitems; i++) {
+        if (tracked_waits (w->items[i]) &&
+            w->items[i]->waits_mono_ns > since_ns)
+            return true;
+    }
+    return false;
+}
+
 const char *watch_unsettled_path (const struct watch *w, size_t i)
 {
     for (size_t n = 0; n < w->nitems; n++) {

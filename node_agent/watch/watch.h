@@ -107,6 +107,11 @@ int watch_flush (struct watch *w, int64_t quiet_ns, int64_t mono_ns,
 /* Captures that have been seen and not handed on, and those that are missed. */
 size_t watch_unsettled (const struct watch *w);
 
+/* Whether one of those has waited only since then (monotonic), and may settle
+ * yet.
+ */
+bool watch_awaits (const struct watch *w, int64_t since_ns);
+
 /* The path of one of those after 'i' others, or NULL: of what is missed, and
  * behind the last.
  */

@@ -203,6 +203,35 @@ SCRIPT
     nothing_runs
 }
 
+# It was on nobody's list when its host said its last word: the run would end
+# without it, and with 0.
+@test "a capture that is found while the result is built is in it" {
+    local writer
+
+    mkfifo reached go
+    preloads rollcall-aggregator "$PAUSE_READ"
+    PAUSE_AT=0.report.html PAUSE_REACHED=$PWD/reached \
+        PAUSE_GO=$PWD/go background "$ROLLCALL" run --text -o out -- ./writer
+    timeout "$LIMIT" cat reached
+    "$CAPTURE_MAKER" --quiet --ranks 1 --steps 1 --first-step 9 --seed 9 late
+    # it does not settle before that build has ended
+    (cd late/*_ascend_pt && touch "$TEST_DIR/writes" &&
+        until [ -e "$TEST_DIR/over" ]; do echo more >>logs; sleep 0.05; done) &
+    writer=$!
+    eventually test -e writes
+    mv late "$(run_dir)/captures/rank0/"
+    eventually says "$(run_dir)/agent.log" "event=found-more"
+    eventually says "$(run_dir)/aggregator.log" "event=not-done"
+    go_on
+    eventually says "$(run_dir)/aggregator.log" "event=late"
+    touch over
+    wait "$writer"
+    end_of "$pid"
+    expect_status 0
+    is "captures" 2 "$(sql "SELECT count(*) FROM Capture")"
+    nothing_runs
+}
+
 @test "captures in a directory that --watch names, made by COMMAND" {
     mkdir elsewhere
     run mpirun_run 2 --watch "$PWD/elsewhere/a" -w elsewhere/b -- \

@@ -455,6 +455,29 @@ static void test_no_descriptors (void **state)
     assert_int_equal (f->settled, 1);
 }
 
+/* What is found at the very end may still settle; what goes on changing, or
+ * waits for room, does not hold up the end.
+ */
+static void test_awaits (void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
+    assert_false (watch_awaits (f->w, 0));
+    put (f, "a_ascend_pt/profiler_info_0.json", "{}");
+    assert_int_equal (scan_at (f, 10, 0), 0);
+    assert_true (watch_awaits (f->w, 9 * NS_PER_S));
+    put (f, "a_ascend_pt/profiler_info_0.json", "{1}");
+    assert_int_equal (scan_at (f, 15, 0), 0);
+    assert_false (watch_awaits (f->w, 10 * NS_PER_S));
+    // another version, after one was handed on, waits anew
+    assert_int_equal (flush_at (f, 15), 0);
+    assert_false (watch_awaits (f->w, 9 * NS_PER_S));
+    put (f, "a_ascend_pt/profiler_info_0.json", "{12}");
+    assert_int_equal (scan_at (f, 100, 0), 0);
+    assert_true (watch_awaits (f->w, 95 * NS_PER_S));
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -466,6 +489,7 @@ int main (void)
         WATCH_TEST (test_flush_settled), WATCH_TEST (test_refused),
         WATCH_TEST (test_waits_alone),
         WATCH_TEST (test_seen), WATCH_TEST (test_foreign),
+        WATCH_TEST (test_awaits),
         WATCH_TEST (test_large), WATCH_TEST (test_no_descriptors),
     };
 

@@ -173,6 +173,28 @@ static void test_mark_unreadable (void **state)
     unreadable = false;
 }
 
+/* It is on its way to be read, and not on offer: the run would end without it,
+ * and with 0.
+ */
+static void test_found_behind_done (void **state)
+{
+    const struct message done = { .type = MESSAGE_DONE };
+    struct message ping = { .type = MESSAGE_PING };
+    const struct job_agent *agent;
+    struct service *s = *state;
+
+    service_hello (s, 1, "j", 1);
+    agent = &s->a.jobs->job.agents[0];
+    service_hear (s, 1, &done);
+    service_hear (s, 1, &ping);
+    assert_true (agent->done);
+    ping.left_captures = 1;
+    service_hear (s, 1, &ping);
+    assert_false (agent->done);
+    service_hear (s, 1, &done);
+    assert_true (agent->done);
+}
+
 static struct job_agent *only_agent (struct service *s)
 {
     assert_int_equal (agents (s), 1);
@@ -404,7 +426,7 @@ int main (void)
         TEST (test_agents_max), TEST (test_agents_gone), TEST (test_peers),
         TEST (test_size_again), TEST (test_size_recorded), TEST (test_clocks),
         TEST (test_mark), TEST (test_done_of_before),
-        TEST (test_mark_unreadable),
+        TEST (test_mark_unreadable), TEST (test_found_behind_done),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
