@@ -571,7 +571,9 @@ SCRIPT
 @test "two runs at once on one host do not meet" {
     mpirun -np 3 "$ROLLCALL" run --text -o out1 -- ./writer >log1 2>&1 3>&- &
     local first=$!
-    mpirun -np 2 "$ROLLCALL" run --text -o out2 -- ./writer >log2 2>&1 3>&- &
+    # two that make Open MPI's directory in TMPDIR at once: one fails, at times
+    mkdir tmp2
+    TMPDIR=$PWD/tmp2 mpirun -np 2 "$ROLLCALL" run --text -o out2 -- ./writer >log2 2>&1 3>&- &
     local second=$!
     wait $first || fail "$(cat log1)"
     wait $second || fail "$(cat log2)"
