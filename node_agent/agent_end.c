@@ -18,7 +18,8 @@
 
 #define EX_GIVEN_UP 1                   // beside those of sysexits.h
 #define STRAGGLER_NS (10 * NS_PER_S)    // for wrappers that start late
-#define SETTLING_NS (5 * NS_PER_S)      // for what is found late, to settle
+#define SETTLING_NS (5 * NS_PER_S)      // for what is found late, to settle,
+#define SETTLING_SHARE 4                // or a quarter of the deadline
 
 static void finish (struct agent *a, int status)
 {
@@ -31,8 +32,12 @@ static void finish (struct agent *a, int status)
  */
 static bool all_settled (const struct agent *a)
 {
+    int64_t settling_ns = a->opt->deadline_ns / SETTLING_SHARE;
+
+    if (settling_ns > SETTLING_NS)
+        settling_ns = SETTLING_NS;
     return a->flushed
-               ? !watch_awaits (a->watch, clock_mono_ns () - SETTLING_NS)
+               ? !watch_awaits (a->watch, clock_mono_ns () - settling_ns)
                : a->searched && a->scan_began_ns > a->sealed_ns &&
                      watch_unsettled (a->watch) == 0;
 }
@@ -41,7 +46,7 @@ static bool nothing_left (struct agent *a)
 {
     return sealer_pending (a->sealer) == 0 && agent_open_count (a) == 0 &&
            !agent_seals_again (a) && all_settled (a) &&
-           a->scan_began_ns > a->stale_ns && spool_undelivered (a->spool) == 0 &&
+           spool_undelivered (a->spool) == 0 &&
            !spool_redelivers (a->spool) && ship_confirmed (a->ship, 0);
 }
 
@@ -64,6 +69,12 @@ void agent_finish (struct agent *a, int status)
     finish (a, status_unless_all (a, status));
 }
 
+static void tell_left (struct agent *a, size_t captures)
+{
+    if (a->opt->run_dir && !a->opt->no_roll)
+        ship_left (a->ship, captures);
+}
+
 /* The last word of a host of a run: that all is delivered, or what never will
  * be.  Said again if what is found later makes it another one.
  */
@@ -81,17 +92,20 @@ static void say_done (struct agent *a)
     agent_set_done (a, true);
     log_text (LOG_LEVEL_INFO, "done", "%s", *text ? text
                                                   : "all of it is delivered");
-    ship_done (a->ship, text);
     a->done_said = true;
+    tell_left (a, 0);
+    ship_done (a->ship, text);
 }
 
-/* The aggregator may be about to end the run. */
+/* The aggregator may be about to end the run.  One that could not be sealed and
+ * is tried again has been named.
+ */
 void agent_tell_left (struct agent *a)
 {
     size_t pending = sealer_pending (a->sealer);
     size_t left = pending + watch_unsettled (a->watch);
     bool more = a->done_said && !a->over && left > 0 &&
-                (pending > 0 || !all_settled (a));
+                (pending > agent_count_unsealed (a) || !all_settled (a));
 
     if (more) {
         log_text (LOG_LEVEL_INFO, "found-more", "%zu captures are to be read "
@@ -99,8 +113,7 @@ void agent_tell_left (struct agent *a)
         a->done_said = false;
     }
     // what stays unread then has been named
-    if (a->opt->run_dir && !a->opt->no_roll)
-        ship_left (a->ship, a->done_said ? 0 : left);
+    tell_left (a, a->done_said ? 0 : left);
     if (more)
         ship_not_done (a->ship);
 }
@@ -201,6 +214,8 @@ static void end_by_itself (void *arg)
         (void)loop_add_timer (a->loop, 0, end_by_itself, a);
     else if (!agent_is_confirmed (a) && !a->late_end)
         (void)loop_add_timer (a->loop, NS_PER_S / 4, end_by_itself, a);
+    else if (a->scan_began_ns <= a->stale_ns && !a->late_end)
+        a->ending = false;      // the next scan tells what is new there
     else if (a->opt->run_dir)
         end_served (a);
     else

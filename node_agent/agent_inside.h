@@ -84,7 +84,8 @@ struct agent {
     int64_t scan_ns;            // between searches
     int64_t scan_began_ns;      // the latest one
     int64_t sealed_ns;          // when the sealer gave back the last one
-    int64_t stale_ns;           // when one was to go that had changed
+    int64_t stale_ns;           // when one was to go that stays: it may have
+                                // changed
     int64_t collecting_ns;      // since when without a break; 0: it is not
     int64_t full_until_ns;      // a write found no room: wait so long
     int64_t failure_ns;         // when one was logged, 0: never

@@ -194,7 +194,7 @@ static int release_one (struct agent *a, bool full)
         return 0;
     rc = release_next (a->spool, &a->release, full, clock_wall_ns (), path,
                        &err);
-    if (rc == -ESTALE)          // what is new of it is to be delivered first
+    if (rc == -ESTALE)          // there may be more than was delivered
         a->stale_ns = clock_mono_ns ();
     if (rc > 0)
         log_text (LOG_LEVEL_INFO, "released", "%s", path);
