@@ -381,9 +381,8 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
         return;
     agent->asked_again = lost != 0;
     agent->done = agent->done && !agent->asked_again;
-    if (lost < 0)
-        return;
-    welcome (a, from, m, lost);
+    if (lost >= 0)
+        welcome (a, from, m, lost);
     keep_clock (agent, m);
     note_hello (a, s, agent);
     if (a->opt->job)

@@ -152,6 +152,7 @@ static void test_mark_unreadable (void **state)
 {
     const struct ledger_mark mark = { 7, 7 }, none = { 0, 0 };
     const struct message done = { .type = MESSAGE_DONE };
+    const struct job_agent *agent;
     struct service *s = *state;
 
     unreadable = true;
@@ -168,9 +169,12 @@ static void test_mark_unreadable (void **state)
     hello_with (s, 2, &mark);
     assert_int_equal (service_said (s, MESSAGE_WELCOME), 0);
     service_hear (s, 2, &done);
-    for (size_t i = 0; i < 2; i++)
-        assert_false (s->a.jobs->job.agents[i].done);
+    agent = job_agent_of_host (&s->a.jobs->job, "key2");
+    assert_false (agent->done);
     unreadable = false;
+    assert_false (is_lost (s, 2, &none));
+    service_hear (s, 2, &done);
+    assert_true (agent->done);
 }
 
 /* It is on its way to be read, and not on offer: the run would end without it,
