@@ -216,7 +216,7 @@ SCRIPT
     "$CAPTURE_MAKER" --quiet --ranks 1 --steps 1 --first-step 9 --seed 9 late
     # it does not settle before that build has ended
     (cd late/*_ascend_pt && touch "$TEST_DIR/writes" &&
-        until [ -e "$TEST_DIR/over" ]; do echo more >>logs; sleep 0.05; done) &
+        until [ -e "$TEST_DIR/over" ]; do printf x >changes; done) &
     writer=$!
     eventually test -e writes
     mv late "$(run_dir)/captures/rank0/"
