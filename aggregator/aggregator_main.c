@@ -38,7 +38,7 @@ static const struct option_spec options[] = {
       "too few descriptors for them." },
     { "threads", 'j', OPTION_INT,
       offsetof (struct aggregator_options, threads), "N", "2",
-      "ROLLCALL_JOBS", 1, BUILD_THREADS_MAX, "Threads of a build." },
+      "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads of a build." },
     RESULTS_OPTION (struct aggregator_options),
     { "disk-floor", 0, OPTION_ROOM,
       offsetof (struct aggregator_options, disk_floor), "SIZE", NULL,

@@ -20,8 +20,9 @@ static const struct option_spec options[] = {
       NULL, NULL, 0, 0,
       "Write into DIR/cluster_analysis_output. Without it: into the analysed "
       "directory, when there is exactly one and it can be written." },
-    { "jobs", 'j', OPTION_INT, offsetof (struct analyze_options, jobs), "N",
-      NULL, "ROLLCALL_JOBS", 1, BUILD_THREADS_MAX,
+    { "threads", 'j', OPTION_INT,
+      offsetof (struct analyze_options, threads), "N", NULL,
+      "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX,
       "Threads that read captures. Without it: as many as there are "
       "processors." },
     { "steps", 's', OPTION_TEXT, offsetof (struct analyze_options, steps),
@@ -226,8 +227,8 @@ int verb_analyze (int argc, char **argv)
                      analyze_command.name, analyze_command.usage);
     if (a.opt.steps && steps_parse (a.opt.steps, &a.steps, &err) < 0)
         return FAIL (EXIT_USAGE, "--steps: %s", err.text);
-    if (a.opt.jobs == 0)
-        a.opt.jobs = processors ();
+    if (a.opt.threads == 0)
+        a.opt.threads = processors ();
     for (int i = rest; i < argc; i++) {
         size_t n = strlen (argv[i]);
 

@@ -19,7 +19,7 @@
 
 struct analyze_options {
     const char *out, *steps, *only, *analyse_with;
-    int64_t jobs, world_size;
+    int64_t threads, world_size;
     int64_t analyse_jobs, analyse_timeout_ns, analyse_memory;
     struct cli_derive_options derive;
     bool json, text, quiet;

@@ -91,7 +91,7 @@ int analyze_build (struct analysis *a, struct build_result *result)
     struct buf inputs;
     struct build_job job = {
         .items = a->items, .nitems = a->found.n, .roster = &a->roster,
-        .threads = (unsigned)a->opt.jobs, .feed = feed, .feed_arg = a,
+        .threads = (unsigned)a->opt.threads, .feed = feed, .feed_arg = a,
         .progress_arg = a, .cancel = &cli_cancelled, .steps = a->opt.steps,
         .derive = &a->derive.options,
     };
@@ -122,7 +122,7 @@ int analyze_build_others (struct analysis *a,
 {
     struct err err = { "" };
     int rc = results_make (a->wanted, &a->out, result->path,
-                           (unsigned)a->opt.jobs, &cli_cancelled,
+                           (unsigned)a->opt.threads, &cli_cancelled,
                            &a->beside, &err);
 
     if (rc == -EINTR)

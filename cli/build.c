@@ -39,7 +39,7 @@ static const struct option_spec options[] = {
       "Expect ranks 0 to N-1, whatever agents said; 0 leaves it to them and to "
       "the captures." },
     { "threads", 'j', OPTION_INT, offsetof (struct build_options, threads),
-      "N", "2", "ROLLCALL_JOBS", 1, BUILD_THREADS_MAX, "Threads." },
+      "N", "2", "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads." },
     RESULTS_OPTION (struct build_options),
     CLI_DERIVE_OPTIONS (struct build_options, derive),
     CLI_FORMAT_OPTIONS (struct build_options),

@@ -14,8 +14,12 @@
 #define OPTIONS_MAX 64
 #define LONG_BASE 256           // values of long options in getopt
 #define HELP_WIDTH 78
+#define SUGGESTIONS_MAX 3       // more are no help
+#define SUGGESTIONS_SIZE 160    // bytes: three of the longest names
 
 enum { OPT_HELP = LONG_BASE + OPTIONS_MAX, OPT_MAN, OPT_NAMES };
+
+static const char *const own_names[] = { "help", "help-man", "help-names" };
 
 static bool takes_value (const struct option_spec *o)
 {
@@ -167,9 +171,8 @@ static void fill_getopt (const struct command_spec *c, bool stop_early,
         }
     }
     shorts[used] = '\0';
-    longs[n++] = (struct option){ "help", 0, NULL, OPT_HELP };
-    longs[n++] = (struct option){ "help-man", 0, NULL, OPT_MAN };
-    longs[n++] = (struct option){ "help-names", 0, NULL, OPT_NAMES };
+    for (int v = OPT_HELP; v <= OPT_NAMES; v++)
+        longs[n++] = (struct option){ own_names[v - OPT_HELP], 0, NULL, v };
     longs[n] = (struct option){ NULL, 0, NULL, 0 };
 }
 
@@ -184,16 +187,70 @@ static const struct option_spec *find (const struct command_spec *c, int v)
     return NULL;
 }
 
-static enum options_result bad (char **argv, int v, struct err *err)
+/* The argument that getopt took an option from, and not its value. */
+static const char *said_of (char **argv)
+{
+    bool apart = optarg && optarg == argv[optind - 1];
+
+    return argv[optind - (apart ? 2 : 1)];
+}
+
+static size_t name_length (const char *arg)
+{
+    return strcspn (arg + 2, "=");
+}
+
+/* getopt takes a beginning of a name for the name, and what was meant by it
+ * changes with each option that is added.
+ */
+static bool is_abbreviated (const struct command_spec *c, int v,
+                            const char *arg)
+{
+    const char *name;
+
+    if (v < LONG_BASE)
+        return false;
+    name = v >= OPT_HELP ? own_names[v - OPT_HELP] : find (c, v)->name;
+    return name_length (arg) != strlen (name);
+}
+
+/* There is no option 'arg': with those whose names begin so, if any. */
+static enum options_result unknown (const struct command_spec *c,
+                                    const char *arg, struct err *err)
+{
+    const size_t n = name_length (arg);
+    char like[SUGGESTIONS_SIZE] = "";
+    size_t used = 0, found = 0;
+
+    for (size_t i = 0; i <= c->noptions && found < SUGGESTIONS_MAX; i++) {
+        const char *name = i < c->noptions ? c->options[i].name : "help";
+
+        if (n > 0 && strncmp (name, arg + 2, n) == 0 &&
+            used + strlen (name) + 8 < sizeof (like))
+            used += (size_t)snprintf (like + used, sizeof (like) - used,
+                                      "%s--%s", found++ ? " or " : "", name);
+    }
+    err_set (err, EINVAL, "there is no option %.*s%s%s%s", (int)n + 2, arg,
+             found ? "; did you mean " : "", like, found ? "?" : "");
+    return OPTIONS_USAGE;
+}
+
+static enum options_result bad (const struct command_spec *c, char **argv,
+                                int v, struct err *err)
 {
     const char *arg = argv[optind - 1];
 
+    if (is_abbreviated (c, optopt, arg))
+        return unknown (c, arg, err);
     if (v == ':')
         err_set (err, EINVAL, "option %s needs a value", arg);
-    else if (optopt > 0 && optopt < LONG_BASE)
+    else if (optopt >= LONG_BASE)
+        err_set (err, EINVAL, "option %.*s takes no value",
+                 (int)name_length (arg) + 2, arg);
+    else if (optopt > 0)
         err_set (err, EINVAL, "there is no option -%c", optopt);
     else
-        err_set (err, EINVAL, "there is no option %s", arg);
+        return unknown (c, arg, err);
     return OPTIONS_USAGE;
 }
 
@@ -211,14 +268,16 @@ enum options_result options_parse (const struct command_spec *c, int argc,
     optind = 0;                 // start over: main may have parsed before
     opterr = 0;
     while ((v = getopt_long (argc, argv, shorts, longs, NULL)) != -1) {
+        if (v == ':' || v == '?')
+            return bad (c, argv, v, err);
+        if (is_abbreviated (c, v, said_of (argv)))
+            return unknown (c, said_of (argv), err);
         if (v == 'h' || v == OPT_HELP)
             options_print_help (c);
         else if (v == OPT_MAN)
             options_print_man (c);
         else if (v == OPT_NAMES)
             options_print_names (c);
-        else if (v == ':' || v == '?')
-            return bad (argv, v, err);
         else if (set (find (c, v), optarg ? optarg : "1", out, err) < 0)
             return OPTIONS_USAGE;
         if (v == 'h' || v >= OPT_HELP)

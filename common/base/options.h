@@ -61,7 +61,8 @@ enum options_result {
 /* Fill '*out', a zeroed struct: defaults, then environment, then command line
  * (argv[1] on).  Parsing stops at "--" and at the first argument that is not
  * an option if 'stop_early'; *rest is the index of the first operand.  Without
- * stop_early operands and options may be mixed.
+ * stop_early operands and options may be mixed.  A name has to be said in full:
+ * a beginning of one is refused, with the names that begin so.
  */
 enum options_result options_parse (const struct command_spec *c, int argc,
                                    char **argv, bool stop_early, void *out,

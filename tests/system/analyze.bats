@@ -108,7 +108,7 @@ source_of ()
         run "$ROLLCALL" analyze -q -j "$j" -o "out$j" job
         expect_status 0
     done
-    ROLLCALL_JOBS=3 run "$ROLLCALL" analyze -q -o out3 job
+    ROLLCALL_THREADS=3 run "$ROLLCALL" analyze -q -o out3 job
     expect_status 0
     for j in 2 3 5; do
         same_tables out1/cluster_analysis_output/analysis.db \

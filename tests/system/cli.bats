@@ -66,8 +66,11 @@ bad_usage ()
     bad_usage "-x" analyze -x job
     bad_usage "needs a value" analyze job -o
     bad_usage "\"many\" is not a whole number" analyze -j many job
-    bad_usage "--jobs" analyze --jobs 0 job
-    bad_usage "--jobs" analyze --jobs 65 job
+    bad_usage "--threads" analyze --threads 0 job
+    bad_usage "--threads" analyze --threads 65 job
+    bad_usage "there is no option --thread; did you mean --threads?" \
+        analyze --thread 2 job
+    bad_usage "there is no option --jobs" analyze --jobs 2 job
     bad_usage "--world-size" analyze --world-size 0 job
     bad_usage "--world-size" analyze -n 99999999999999999999 job
     bad_usage "--world-size" analyze -n 4x job
@@ -80,9 +83,9 @@ bad_usage ()
 
 @test "a bad value in the environment is told like one on the command line" {
     make
-    ROLLCALL_JOBS=x run "$ROLLCALL" analyze job
+    ROLLCALL_THREADS=x run "$ROLLCALL" analyze job
     expect_status 2
-    shows "ROLLCALL_JOBS" "\"x\""
+    shows "ROLLCALL_THREADS" "\"x\""
 }
 
 # It would be taken for an address of another host, and keys be asked for.

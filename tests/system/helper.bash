@@ -19,7 +19,7 @@ setup ()
     ROLLCALL=$ROLLCALL_BIN/rollcall
     # a library that is loaded first is not what the sanitizer expects
     export ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-}
-    unset ROLLCALL_JOBS
+    unset ROLLCALL_THREADS
     cd "$BATS_TEST_TMPDIR" || return
     DB=out/cluster_analysis_output/analysis.db
 }

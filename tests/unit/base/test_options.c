@@ -138,6 +138,51 @@ static void test_endpoint (void **state)
     assert_non_null (strstr (err.text, "\"b:2\""));
 }
 
+/* A second option that begins so would give an old line another meaning. */
+static void test_in_full (void **state)
+{
+    static const struct {
+        const char *arg, *said;
+    } bad[] = {
+        { "--tex", "there is no option --tex; did you mean --text?" },
+        { "--tex=x", "there is no option --tex; did you mean --text?" },
+        { "--y", "there is no option --y; did you mean --yes?" },
+        { "--y=1", "there is no option --y; did you mean --yes?" },
+        { "--n", "there is no option --n; did you mean --none or --number or"
+          " --no?" },
+        { "--nu", "there is no option --nu; did you mean --number?" },
+        { "--hel", "there is no option --hel; did you mean --help?" },
+        { "--help-n", "there is no option --help-n" },
+        { "--texts", "there is no option --texts" },
+        { "--texts=y", "there is no option --texts" },
+        { "--yes=1", "option --yes takes no value" },
+        { "-x", "there is no option -x" },
+    };
+    char *argv[] = { (char *)"test", NULL, (char *)"--no", NULL };
+    struct settings s = { .one = NULL };
+    struct err err;
+    int rest;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        argv[1] = (char *)bad[i].arg;
+        for (int argc = 2; argc <= 3; argc++) { // without a value, and with
+            assert_int_equal (options_parse (&command, argc, argv, false, &s,
+                                             &rest, &err), OPTIONS_USAGE);
+            assert_string_equal (err.text, bad[i].said);
+        }
+    }
+    argv[1] = (char *)"--no";
+    parse (2, argv, &s);
+    assert_true (s.no);         // a beginning of --none, and a name
+    argv[1] = (char *)"--text=--yes";
+    parse (2, argv, &s);
+    assert_string_equal (s.text, "--yes");
+    argv[1] = (char *)"--text";
+    parse (3, argv, &s);
+    assert_string_equal (s.text, "--no");
+}
+
 static int refuse (void *arg, const char *word)
 {
     (void)word;
@@ -171,6 +216,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_round_trip),
         cmocka_unit_test (test_endpoint),
+        cmocka_unit_test (test_in_full),
         cmocka_unit_test (test_refused),
     };
 
