@@ -39,6 +39,7 @@ void capture_init (struct capture *c)
     c->rank = CAPTURE_NO_RANK;
     c->device_id = CAPTURE_NO_DEVICE;
     c->state = CAPTURE_FAILED;
+    evidence_init (&c->evidence);
 }
 
 static void group_fini (struct comm_group *g)
@@ -63,6 +64,7 @@ void capture_fini (struct capture *c)
     for (uint32_t i = 0; i < c->nsteps; i++)
         free (c->steps[i]);
     free (c->steps);
+    evidence_fini (&c->evidence);
     capture_init (c);
 }
 

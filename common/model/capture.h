@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "model/evidence.h"
 
 #include <stdint.h>
 
@@ -72,6 +73,7 @@ struct capture {
     uint32_t ngroups;
     char **steps;                       // ids, "" for a nameless step
     uint32_t nsteps;
+    struct evidence evidence;           // of its job, rank, host and steps
 };
 
 void capture_init (struct capture *c);

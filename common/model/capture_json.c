@@ -81,6 +81,7 @@ struct json *capture_to_json (const struct capture *c)
     for (uint32_t i = 0; i < c->nsteps; i++)
         json_push_text (steps, c->steps[i]);
     groups_to_json (c, j);
+    evidence_to_json (&c->evidence, j);
     return j;
 }
 
@@ -173,6 +174,8 @@ int capture_from_json (struct capture *c, const struct json *j,
         if (json_is_array (item) && (strcmp (key, "groups") == 0 ||
                                      strcmp (key, "steps") == 0))
             rc = lists_from_json (c, item, err);
+        else if (strcmp (key, "evidence") == 0)
+            rc = evidence_from_json (&c->evidence, item, err);
         else if (strcmp (key, "state") == 0)
             rc = capture_state_parse (json_text (item, ""), &c->state);
         else

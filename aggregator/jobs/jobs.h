@@ -1,0 +1,65 @@
+/* aggregator/jobs/jobs.h - which captures are of one job
+ *
+ * Captures that lie together need not be of one job: yesterday's stay where
+ * they were.  The rules, their order and their sources are in doc/jobs.md.
+ * `rollcall analyze` and the service divide by the same ones.
+ */
+#ifndef ROLLCALL_JOBS_JOBS_H
+#define ROLLCALL_JOBS_JOBS_H
+
+#include "base/err.h"
+#include "model/capture.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define JOBS_NAME_MAX 128       // of a job's id, with the NUL
+#define JOBS_WHY_MAX 256
+#define JOBS_NONE SIZE_MAX
+#define JOBS_GAP_NS (3600 * INT64_C (1000000000))      // of a service
+
+struct jobs_capture {
+    const struct capture *capture;      // as read, with its evidence; borrowed
+    int64_t rank;               // as filed, or CAPTURE_NO_RANK
+    size_t fixed;               // of the job that it was given to before, which
+                                // is not decided again; JOBS_NONE: not yet
+};
+
+struct jobs_job {
+    char name[JOBS_NAME_MAX];   // the id that was given, or one made up of the
+                                // first start and the evidence
+    bool given;                 // the former
+    bool assumed;               // some capture is in it because nothing says
+                                // that it is of another
+    char why[JOBS_WHY_MAX];     // it is another job than the one before in the
+                                // list: a sentence; "" of the first
+    int64_t first_ns, last_ns;  // of its captures; 0: unknown
+    size_t ncaptures, nranks;   // ranks: different ones
+    size_t fixed;               // as in struct jobs_capture, or JOBS_NONE
+};
+
+struct jobs {
+    struct jobs_job *jobs;      // the newest first, by last end
+    size_t n;
+    size_t *of;                 // of each capture: its index in jobs
+    bool *assumed;              // of each capture: nothing says that it is of
+                                // this job, only that it may be
+};
+
+/* Divide the captures.  'gap_ns': silence does not join a capture to a job that
+ * ended so long before it began (0: any time).  0 or -ENOMEM; jobs_fini in any
+ * case.
+ */
+int jobs_divide (const struct jobs_capture *captures, size_t n,
+                 int64_t gap_ns, struct jobs *ret, struct err *err);
+void jobs_fini (struct jobs *j);
+
+/* The job that a user means by an index (1 is the newest) or by the beginning
+ * of its name.  0, -ENOENT, or -EINVAL when several begin so; 'err' says which
+ * there are.
+ */
+int jobs_find (const struct jobs *j, const char *what, size_t *ret,
+               struct err *err);
+
+#endif

@@ -1,0 +1,124 @@
+/* common/model/evidence.h - what a capture shows of its job, rank and host
+ *
+ * Facts that the capture itself holds, gathered while its rows go by.  They are
+ * judged by aggregator/jobs (which captures are of one job) and
+ * aggregator/build (whether a rank is the one it says); doc/jobs.md has the
+ * rules, and from where each fact is.
+ */
+#ifndef ROLLCALL_MODEL_EVIDENCE_H
+#define ROLLCALL_MODEL_EVIDENCE_H
+
+#include "base/err.h"
+#include "base/json.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EVIDENCE_TEXT_MAX 256
+#define EVIDENCE_HASH_MAX 24            // decimal digits of 64 bits
+#define EVIDENCE_GROUPS_MAX 4096        // groups of one rank
+#define EVIDENCE_SPANS_MAX 8192         // steps of one capture
+#define EVIDENCE_STEP_MAX 256           // bytes of a step's id, with the NUL
+// steps whose ops are kept: those with the lowest hashes, so that captures of
+// the same steps keep the same ones; and ops of each, chosen alike
+#define EVIDENCE_STEPS_MAX 4
+#define EVIDENCE_OPS_MAX 64
+
+#define EVIDENCE_UNKNOWN (-1)           // of what cannot be below 0
+#define EVIDENCE_SEVERAL (-2)           // of 'own' below
+
+/* A group that ops of this capture used. */
+struct evidence_group {
+    char name[EVIDENCE_HASH_MAX];       // as the tables have it
+    int32_t own;                // this capture's position in it (the source of
+                                // its links), or one of the two above
+    int32_t highest;            // position that its links show, -1: none
+};
+
+/* When a step was: of the host if it is known, else of its ops.  Wall clock of
+ * the capture's host, where it has one.
+ */
+struct evidence_span {
+    char *step;                 // its id, "" for a nameless one
+    int64_t start_ns, end_ns;
+    bool host;                  // of the host
+    bool device;                // StepTraceTime has it, or ops do
+};
+
+struct evidence_op {
+    uint64_t key;               // hash of name and group
+    int64_t end_ns;
+};
+
+/* The symmetric collectives of a step (all members end together). */
+struct evidence_ops {
+    char *step;
+    uint64_t names;             // sum of the keys of all of them: equal sets
+    uint32_t count;             // of all of them
+    uint32_t n;                 // that are kept, by key
+    int64_t elapse_ns;          // median of theirs; 0: not known
+    struct evidence_op ops[EVIDENCE_OPS_MAX];
+};
+
+/* Each place that names the capture's rank; EVIDENCE_UNKNOWN where it does
+ * not.
+ */
+struct evidence_ranks {
+    int64_t info_name;          // profiler_info_N.json
+    int64_t info;               // rank_id in it
+    int64_t db_name;            // ascend_pytorch_profiler_N.db
+    int64_t db_map;             // RANK_DEVICE_MAP.rankId
+    int64_t args;               // distributed_args.rank
+    int64_t group;              // global_ranks[group_rank] of the world's group
+    int64_t trace;              // distributedInfo.rank
+};
+
+/* As the profiler was told; EVIDENCE_UNKNOWN where it does not say. */
+struct evidence_schedule {
+    int64_t skip_first, wait, warmup, active, repeat;
+};
+
+struct evidence {
+    char job[EVIDENCE_TEXT_MAX];        // id that `run` or the agent gave
+    char host_name[EVIDENCE_TEXT_MAX];  // as the capture says itself, not its
+                                        // directory's name; "": it does not
+    char host_key[EVIDENCE_TEXT_MAX];   // of the agent, "": no agent
+    char place[EVIDENCE_TEXT_MAX];      // hash of the directory it lies in
+    int64_t pid;                // of the profiled process, 0: unknown
+    int64_t boot_ns;            // of its host, since 1970; 0: unknown
+    int64_t mono_start_ns, mono_end_ns; // the window, since boot; 0: unknown
+    int64_t world_at_least;     // as positions in groups show, 0: nothing
+    struct evidence_ranks ranks;
+    struct evidence_schedule schedule;
+    struct evidence_group *groups;      // by name
+    uint32_t ngroups;
+    struct evidence_span *spans;        // by first appearance
+    uint32_t nspans;
+    struct evidence_ops *ops;
+    uint32_t nops;
+};
+
+void evidence_init (struct evidence *e);
+void evidence_fini (struct evidence *e);        // also of a zeroed one
+
+/* The entry of a group or step, made if it is not there yet; NULL without
+ * memory or above a limit.  Valid until the next call that makes one.
+ */
+struct evidence_group *evidence_group_at (struct evidence *e,
+                                          const char *name, size_t n);
+struct evidence_span *evidence_span_at (struct evidence *e, const char *step,
+                                        size_t n);
+
+/* Widen a span. */
+void evidence_widen (struct evidence_span *s, int64_t start_ns,
+                     int64_t end_ns);
+
+/* To and from a shipment's metadata (doc/format-shipment.md).  Reading refuses
+ * what is not known or out of bounds with -EBADMSG.
+ */
+void evidence_to_json (const struct evidence *e, struct json *parent);
+int evidence_from_json (struct evidence *e, const struct json *j,
+                        struct err *err);
+
+#endif

@@ -1,0 +1,279 @@
+/* common/model/evidence_json.c - evidence as a document
+ *
+ * Numbers of 64 bits are texts, as JSON's end at 2^53; lists are texts with
+ * blanks between their numbers, since there may be thousands.
+ */
+#include "model/evidence.h"
+
+#include "base/buf.h"
+#include "base/units.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_BYTES 512          // of one list's element, with its step
+
+static const struct {
+    const char *key;
+    size_t offset;
+    size_t size;                // of a text; 0 for a 64-bit number
+    int64_t min;
+} members[] = {
+#define AT(m) offsetof (struct evidence, m)
+#define TEXT(m) { #m, AT (m), sizeof (((struct evidence *)0)->m), 0 }
+#define NUMBER(m, min) { #m, AT (m), 0, min }
+    TEXT (job),
+    TEXT (host_name),
+    TEXT (host_key),
+    TEXT (place),
+    NUMBER (pid, 0),
+    NUMBER (boot_ns, 0),
+    NUMBER (mono_start_ns, 0),
+    NUMBER (mono_end_ns, 0),
+    NUMBER (world_at_least, 0),
+    NUMBER (ranks.info_name, EVIDENCE_UNKNOWN),
+    NUMBER (ranks.info, EVIDENCE_UNKNOWN),
+    NUMBER (ranks.db_name, EVIDENCE_UNKNOWN),
+    NUMBER (ranks.db_map, EVIDENCE_UNKNOWN),
+    NUMBER (ranks.args, EVIDENCE_UNKNOWN),
+    NUMBER (ranks.group, EVIDENCE_UNKNOWN),
+    NUMBER (ranks.trace, EVIDENCE_UNKNOWN),
+    NUMBER (schedule.skip_first, EVIDENCE_UNKNOWN),
+    NUMBER (schedule.wait, EVIDENCE_UNKNOWN),
+    NUMBER (schedule.warmup, EVIDENCE_UNKNOWN),
+    NUMBER (schedule.active, EVIDENCE_UNKNOWN),
+    NUMBER (schedule.repeat, EVIDENCE_UNKNOWN),
+#undef AT
+#undef TEXT
+#undef NUMBER
+};
+
+#define MEMBERS (sizeof (members) / sizeof (members[0]))
+
+/* ---- writing ---- */
+
+static void scalars_to_json (const struct evidence *e, struct json *o)
+{
+    for (size_t i = 0; i < MEMBERS; i++) {
+        const char *at = (const char *)e + members[i].offset;
+        char number[24];
+        int64_t v;
+
+        if (members[i].size > 0) {
+            if (*at)
+                json_add_text (o, members[i].key, at);
+            continue;
+        }
+        memcpy (&v, at, sizeof (v));
+        (void)snprintf (number, sizeof (number), "%" PRId64, v);
+        if (v != (members[i].min < 0 ? EVIDENCE_UNKNOWN : 0))
+            json_add_text (o, members[i].key, number);
+    }
+}
+
+static void ops_to_json (const struct evidence_ops *x, struct json *list)
+{
+    struct json *o = json_push_object (list);
+    struct buf ops;
+
+    buf_init (&ops, EVIDENCE_OPS_MAX * 64);
+    buf_printf (&ops, "%" PRIu64 " %" PRIu32 " %" PRId64, x->names, x->count,
+                x->elapse_ns);
+    for (uint32_t i = 0; i < x->n; i++)
+        buf_printf (&ops, " %" PRIu64 " %" PRId64, x->ops[i].key,
+                    x->ops[i].end_ns);
+    json_add_text (o, "step", x->step);
+    json_add_text (o, "ops", buf_text (&ops));
+    buf_fini (&ops);
+}
+
+void evidence_to_json (const struct evidence *e, struct json *parent)
+{
+    struct json *o = json_add_object (parent, "evidence"), *list;
+    char line[LINE_BYTES];
+
+    scalars_to_json (e, o);
+    list = json_add_array (o, "groups");
+    for (uint32_t i = 0; i < e->ngroups; i++) {
+        (void)snprintf (line, sizeof (line), "%" PRId32 " %" PRId32 " %s",
+                        e->groups[i].own, e->groups[i].highest,
+                        e->groups[i].name);
+        json_push_text (list, line);
+    }
+    list = json_add_array (o, "spans");
+    for (uint32_t i = 0; i < e->nspans; i++) {
+        const struct evidence_span *s = &e->spans[i];
+
+        (void)snprintf (line, sizeof (line), "%" PRId64 " %" PRId64 " %d %d %s",
+                        s->start_ns, s->end_ns, s->host, s->device, s->step);
+        json_push_text (list, line);
+    }
+    list = json_add_array (o, "steps");
+    for (uint32_t i = 0; i < e->nops; i++)
+        ops_to_json (&e->ops[i], list);
+}
+
+/* ---- reading ---- */
+
+/* The next number of a list; false if there is none within the bounds.  An
+ * unsigned one is read by its own function.
+ */
+static bool take_token (const char **at, char out[24])
+{
+    size_t n = strcspn (*at, " ");
+
+    if (n == 0 || n >= 24)
+        return false;
+    memcpy (out, *at, n);
+    out[n] = '\0';
+    *at += n + ((*at)[n] == ' ');
+    return true;
+}
+
+static bool take (const char **at, int64_t min, int64_t max, int64_t *ret)
+{
+    char token[24];
+
+    return take_token (at, token) && units_int (token, min, max, ret) == 0;
+}
+
+static bool take_key (const char **at, uint64_t *ret)
+{
+    char token[24], *end;
+
+    if (!take_token (at, token) || token[0] < '0' || token[0] > '9')
+        return false;
+    errno = 0;
+    *ret = strtoull (token, &end, 10);
+    return *end == '\0' && errno == 0;
+}
+
+static int group_from_text (struct evidence *e, const char *text)
+{
+    struct evidence_group *g;
+    int64_t own, highest;
+
+    if (!take (&text, EVIDENCE_SEVERAL, INT32_MAX, &own) ||
+        !take (&text, EVIDENCE_UNKNOWN, INT32_MAX, &highest) ||
+        strlen (text) >= EVIDENCE_HASH_MAX)
+        return -EBADMSG;
+    if (!(g = evidence_group_at (e, text, strlen (text))))
+        return -ENOMEM;
+    g->own = (int32_t)own;
+    g->highest = (int32_t)highest;
+    return 0;
+}
+
+static int span_from_text (struct evidence *e, const char *text)
+{
+    int64_t start, end, host, device;
+    struct evidence_span *s;
+
+    if (!take (&text, INT64_MIN, INT64_MAX, &start) ||
+        !take (&text, INT64_MIN, INT64_MAX, &end) ||
+        !take (&text, 0, 1, &host) || !take (&text, 0, 1, &device))
+        return -EBADMSG;
+    if (!(s = evidence_span_at (e, text, strlen (text))))
+        return -ENOMEM;
+    s->start_ns = start;
+    s->end_ns = end;
+    s->host = host;
+    s->device = device;
+    return 0;
+}
+
+static int ops_from_json (struct evidence *e, const struct json *j)
+{
+    const char *step = json_text (json_get (j, "step"), NULL);
+    const char *text = json_text (json_get (j, "ops"), NULL);
+    struct evidence_ops x = { .n = 0 }, *p;
+    int64_t count;
+
+    if (!step || !text || json_count (j) != 2 ||
+        e->nops == EVIDENCE_STEPS_MAX || !take_key (&text, &x.names) ||
+        !take (&text, 0, UINT32_MAX, &count) ||
+        !take (&text, 0, INT64_MAX, &x.elapse_ns))
+        return -EBADMSG;
+    x.count = (uint32_t)count;
+    while (*text) {
+        struct evidence_op *op = &x.ops[x.n];
+
+        if (x.n++ == EVIDENCE_OPS_MAX || !take_key (&text, &op->key) ||
+            !take (&text, INT64_MIN, INT64_MAX, &op->end_ns))
+            return -EBADMSG;
+    }
+    p = realloc (e->ops, (e->nops + 1) * sizeof (*p));
+    if (!p)
+        return -ENOMEM;
+    e->ops = p;
+    if (!(x.step = strdup (step)))
+        return -ENOMEM;
+    p[e->nops++] = x;
+    return 0;
+}
+
+static int list_from_json (struct evidence *e, const struct json *list)
+{
+    const char *key = json_key (list);
+    int rc = 0;
+
+    for (const struct json *j = json_first (list); j && rc == 0;
+         j = json_next (j)) {
+        const char *text = json_text (j, NULL);
+
+        if (strcmp (key, "steps") == 0)
+            rc = ops_from_json (e, j);
+        else if (!text)
+            rc = -EBADMSG;
+        else if (strcmp (key, "groups") == 0)
+            rc = group_from_text (e, text);
+        else
+            rc = strcmp (key, "spans") == 0 ? span_from_text (e, text)
+                                            : -EBADMSG;
+    }
+    return rc;
+}
+
+static int scalar_from_json (struct evidence *e, const struct json *item)
+{
+    const char *text = json_text (item, NULL);
+
+    for (size_t i = 0; i < MEMBERS && text; i++) {
+        char *at = (char *)e + members[i].offset;
+        size_t n = strlen (text);
+        int64_t v;
+
+        if (strcmp (json_key (item), members[i].key) != 0)
+            continue;
+        if (members[i].size > 0 ? n >= members[i].size
+            : units_int (text, members[i].min, INT64_MAX, &v) < 0)
+            return -EBADMSG;
+        if (members[i].size > 0)
+            memcpy (at, text, n + 1);
+        else
+            memcpy (at, &v, sizeof (v));
+        return 0;
+    }
+    return -EBADMSG;
+}
+
+int evidence_from_json (struct evidence *e, const struct json *j,
+                        struct err *err)
+{
+    if (!json_is_object (j))
+        return err_set (err, EBADMSG, "the evidence is not an object");
+    for (const struct json *i = json_first (j); i; i = json_next (i)) {
+        int rc = json_is_array (i) ? list_from_json (e, i)
+                                   : scalar_from_json (e, i);
+
+        if (rc == -ENOMEM)
+            return err_set (err, ENOMEM, "no memory for evidence");
+        if (rc < 0)
+            return err_set (err, EBADMSG, "unknown or malformed evidence: "
+                            "\"%.40s\"", json_key (i));
+    }
+    return 0;
+}
