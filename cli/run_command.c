@@ -2,6 +2,7 @@
 #include "run.h"
 
 #include "base/fileio.h"
+#include "model/job_mark.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -89,6 +90,8 @@ pid_t run_start_command (const struct run *r, const struct run_given *given,
     pid_t self = getpid (), child;
     int rc = run_capture_dir (r, dir, err);
 
+    if (rc == 0)
+        rc = job_mark_write (dir, r->job, r->world.rank, r->world.size, err);
     if (rc < 0)
         return rc;
     child = fork ();

@@ -5,6 +5,7 @@
 #include "base/fault.h"
 #include "base/fileio.h"
 #include "guard/bulk.h"
+#include "model/job_mark.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -232,8 +233,10 @@ static int seal_dir (const struct raw *r, int parent, const char *name,
             (void)close (fd);
         return rc;
     }
-    while (rc == 0 && (e = fileio_next_entry (dir, &listed)))
-        rc = seal_entry (r, dirfd (dir), e->d_name, path, depth, err);
+    while (rc == 0 && (e = fileio_next_entry (dir, &listed))) {
+        if (*path || strcmp (e->d_name, JOB_MARK_NAME) != 0)
+            rc = seal_entry (r, dirfd (dir), e->d_name, path, depth, err);
+    }
     if (rc == 0 && listed < 0)
         rc = pass_over (r, path, listed, err);
     (void)closedir (dir);

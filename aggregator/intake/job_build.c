@@ -3,6 +3,7 @@
 
 #include "base/fileio.h"
 #include "build/roll_hosts.h"
+#include "model/job_mark.h"
 #include "model/shipment.h"
 
 #include <errno.h>
@@ -346,10 +347,15 @@ static int put_raw (struct job_build *b, const char *out, struct err *err)
     char dir[PATH_MAX];
     int rc = choose_raw (b, err);
 
+    if (rc == 0 && !fileio_join (dir, sizeof (dir), out, "captures"))
+        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", out);
+    if (rc == 0 && b->raw->n > 0)
+        rc = fileio_mkdirs (dir, FILEIO_DIR_MODE, err);
+    // so that no other job takes what comes there for captures of its own
+    if (rc == 0 && b->raw->n > 0)
+        rc = job_mark_write (dir, b->job, -1, -1, err);
     if (rc < 0)
         return rc;
-    if (!fileio_join (dir, sizeof (dir), out, "captures"))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", out);
     return raw_tree_put (b->raw, b->store, dir, b->cancel, err);
 }
 

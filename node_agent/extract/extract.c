@@ -5,6 +5,7 @@
 
 #include "base/fileio.h"
 #include "base/utf8.h"
+#include "model/job_mark.h"
 #include "watch/find.h"
 
 #include <errno.h>
@@ -158,6 +159,8 @@ static void add_tree (struct source *src, int dirfd, unsigned depth,
     while ((e = fileio_next_entry (dir, &rc))) {
         uint64_t before = look->tree_bytes;
 
+        if (depth == TREE_DEPTH_MAX && strcmp (e->d_name, JOB_MARK_NAME) == 0)
+            continue;
         if (fstatat (dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
             source_hindered (src, -errno);
             continue;

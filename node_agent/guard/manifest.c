@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/fileio.h"
+#include "model/job_mark.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -130,6 +131,14 @@ static int print_root (int fd, char out[FACTS_MAX], struct err *err)
     return 0;
 }
 
+/* The run's own file in a rank's directory, which may be a capture as a whole:
+ * it is not delivered, and nobody misses it.
+ */
+static bool is_mark (const char *path)
+{
+    return strcmp (path, JOB_MARK_NAME) == 0;
+}
+
 /* ---- writing it ---- */
 
 static int take_file (struct walk *w, int dirfd, const char *name,
@@ -140,6 +149,8 @@ static int take_file (struct walk *w, int dirfd, const char *name,
 
     (void)dirfd;
     (void)name;
+    if (is_mark (path))
+        return 0;
     print_facts (facts, st);
     buf_put (w->out, path, strlen (path) + 1);
     buf_put (w->out, facts, strlen (facts) + 1);
@@ -333,7 +344,7 @@ static int remove_file (struct walk *w, int dirfd, const char *name,
     int rc = FAULT ("agent.release.unlink");
 
     print_facts (facts, st);
-    if (!is_listed (w, path, facts)) {
+    if (!is_mark (path) && !is_listed (w, path, facts)) {
         w->left = true;
         return 0;
     }

@@ -355,6 +355,47 @@ SCRIPT
     nothing_runs
 }
 
+mark_of ()                          # DIR KEY
+{
+    sqlite3 :memory: "SELECT json_extract(readfile('$1/.rollcall-job'), '$.$2')"
+}
+
+@test "directories for captures say of which job they are" {
+    run mpirun_run 2 --raw --release never -- sh -c './writer
+        cp "$ROLLCALL_CAPTURE_DIR/.rollcall-job" at-the-start.$RANK'
+    expect_status 0
+    for rank in 0 1; do
+        cmp at-the-start.$rank "$(run_dir)/captures/rank$rank/.rollcall-job"
+        is "job" "$(job)" "$(mark_of "$(run_dir)/captures/rank$rank" job)"
+        is "rank" $rank "$(mark_of "$(run_dir)/captures/rank$rank" rank)"
+        is "world" 2 "$(mark_of "$(run_dir)/captures/rank$rank" world_size)"
+    done
+    is "job" "$(job)" "$(mark_of out/captures job)"
+    is "rank" -1 "$(mark_of out/captures rank)"
+    run mpirun_run 2 --raw -- ./writer
+    expect_status 0
+    is "job of both" "" "$(mark_of out/captures job)"
+    nothing_runs
+}
+
+@test "--raw: a rank's directory that is the capture itself" {
+    make --ranks 1
+    cat >command <<'SCRIPT'
+#!/bin/sh
+cp -r job/*_ascend_pt/. "$ROLLCALL_CAPTURE_DIR"
+SCRIPT
+    chmod +x command
+    run "$ROLLCALL" run --text -o out --raw -- ./command
+    expect_status 0
+    shows "1 of 1 present"
+    is "other files" 0 "$(sql "SELECT count(*) FROM OtherFile
+                               WHERE path LIKE '%rollcall%'")"
+    is "marks in OUT" ./.rollcall-job \
+        "$(cd out/captures && find . -name .rollcall-job)"
+    [ ! -e "$(run_dir)/captures/rank0" ] || fail "$(ls -AR "$(run_dir)/captures")"
+    nothing_runs
+}
+
 # sealed N: the agent has taken so many captures by now; for COMMANDs
 sealed_script ()
 {
@@ -384,7 +425,7 @@ SCRIPT
     has_rows 1
     mkdir kept
     tar -xf kept.tar -C kept
-    diff -r kept out/captures
+    diff -r -x .rollcall-job kept out/captures
     [ ! -e "$(run_dir)/root" ]      # the rest is in OUT, too
     nothing_runs
 }

@@ -1,0 +1,91 @@
+/* common/model/job_mark.c - whose captures a directory is for */
+#include "model/job_mark.h"
+
+#include "base/fileio.h"
+#include "base/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MARK_MAX 4096           // bytes of the file: an id and two numbers
+
+static bool take (const struct json *j, struct job_mark *ret)
+{
+    const char *job = json_text (json_get (j, "job"), NULL);
+
+    *ret = (struct job_mark){ "", -1, -1 };
+    if (!job || strlen (job) >= sizeof (ret->job))
+        return false;
+    (void)snprintf (ret->job, sizeof (ret->job), "%s", job);
+    (void)json_int (json_get (j, "rank"), &ret->rank);
+    (void)json_int (json_get (j, "world_size"), &ret->world_size);
+    return true;
+}
+
+int job_mark_read (int dirfd, struct job_mark *ret)
+{
+    struct json *j;
+    struct buf b;
+    int rc;
+
+    buf_init (&b, MARK_MAX);
+    rc = fileio_read_at (dirfd, JOB_MARK_NAME, &b, NULL);
+    if (rc == -EFBIG || rc == -ELOOP || rc == -EINVAL)
+        rc = -EBADMSG;
+    if (rc == 0) {
+        j = json_parse (buf_text (&b), b.size, NULL);
+        rc = take (j, ret) ? 0 : -EBADMSG;
+        json_free (j);
+    }
+    buf_fini (&b);
+    return rc;
+}
+
+static int write_mark (const char *dir, const struct job_mark *m,
+                       struct err *err)
+{
+    struct json *j = json_object ();
+    char path[PATH_MAX], *text;
+    int rc;
+
+    json_add_text (j, "job", m->job);
+    json_add_int (j, "rank", m->rank);
+    json_add_int (j, "world_size", m->world_size);
+    text = json_print (j, false);
+    json_free (j);
+    if (!text)
+        rc = err_set (err, ENOMEM, "no memory to mark %s", dir);
+    else if (!fileio_join (path, sizeof (path), dir, JOB_MARK_NAME))
+        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
+    else
+        rc = fileio_replace (path, text, strlen (text), FILEIO_FILE_MODE, err);
+    free (text);
+    return rc;
+}
+
+int job_mark_write (const char *dir, const char *job, int64_t rank,
+                    int64_t world_size, struct err *err)
+{
+    struct job_mark mark = { "", rank, world_size }, old;
+    int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+
+    if (fd < 0)
+        return err_sys (err, errno, "cannot open directory %s", dir);
+    rc = job_mark_read (fd, &old);
+    (void)close (fd);
+    if (rc == 0 && rank < 0 && strcmp (old.job, job) != 0)
+        mark.world_size = -1;   // captures of both are there
+    else if (snprintf (mark.job, sizeof (mark.job), "%s", job) >=
+             (int)sizeof (mark.job))
+        return err_set (err, ENAMETOOLONG, "the job's id is too long: %s",
+                        job);
+    if (rc == 0 && strcmp (old.job, mark.job) == 0 && old.rank == mark.rank &&
+        old.world_size == mark.world_size)
+        return 0;
+    return write_mark (dir, &mark, err);
+}

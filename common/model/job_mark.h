@@ -1,0 +1,36 @@
+/* common/model/job_mark.h - whose captures a directory is for
+ *
+ * In the directories that `rollcall run` makes for captures there is a file of
+ * that name, one JSON object: {"job": ID, "rank": N, "world_size": N}.  It is
+ * no part of any capture.
+ */
+#ifndef ROLLCALL_MODEL_JOB_MARK_H
+#define ROLLCALL_MODEL_JOB_MARK_H
+
+#include "base/err.h"
+
+#include <stdint.h>
+
+#define JOB_MARK_NAME ".rollcall-job"
+#define JOB_MARK_ID_MAX 256             // bytes of a job's id, and its NUL
+
+struct job_mark {
+    char job[JOB_MARK_ID_MAX];          // "": of several jobs, see below
+    int64_t rank;                       // -1: of all ranks (OUT/captures)
+    int64_t world_size;                 // -1: not known
+};
+
+/* Mark 'dir', which exists, before anything is written into it.  The same mark
+ * again: no change.  One of another job, where results go: the mark then says
+ * that captures of several jobs are there, by an empty id, and stays so.
+ * Returns 0 or -errno.
+ */
+int job_mark_write (const char *dir, const char *job, int64_t rank,
+                    int64_t world_size, struct err *err);
+
+/* The mark of a directory: 0, -ENOENT (it has none), -EBADMSG (a file of that
+ * name that is no mark: nobody's word), or another -errno.
+ */
+int job_mark_read (int dirfd, struct job_mark *ret);
+
+#endif
