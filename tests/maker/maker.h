@@ -29,9 +29,11 @@
 #define AGE_WITH_DONE 2026
 
 #define MAX_BREAKS 64 // --break options on one command line
+#define MAX_RULES 64 // of each option that is given for one rank or host
+#define ALL_HOSTS (-1)
 #define MAX_BINS 2    // packet sizes of one op: full and tail
 #define MAX_KINDS 4   // world, tp, dp, pp
-#define MAX_NAME 64   // op name with its terminator
+#define MAX_NAME 64   // op or communicator name with its terminator
 #define MAX_SHAPES 10 // message shapes known to the model
 #define MAX_PATH 4096
 #define SMALL_CHUNK 16384 // bytes of packets that are small
@@ -52,13 +54,41 @@ enum transport {
     T_NULL
 };
 
-// The last two are instead of the others.
+// Those behind FORM_BOTH are instead of the others.
 enum form {
     FORM_TEXT = 1,
     FORM_DB = 2,
     FORM_BOTH = 3,
     FORM_TIMELINE = 4,
-    FORM_KERNELS = 8
+    FORM_KERNELS = 8,
+    FORM_EVENT_DB = 16,
+    FORM_KINETO = 32,
+    FORM_MSPROF = 64
+};
+
+// How the capture of a rank is called.
+enum layout { LAYOUT_REAL, LAYOUT_RENAMED, LAYOUT_HOSTS };
+
+// The first and last step of a window, as bits.
+enum edge { EDGE_FIRST = 1, EDGE_LAST = 2 };
+
+// Something said of one rank or host.
+struct rule {
+    int whose;
+    int64_t value;
+    int64_t last; // of --window only
+};
+
+struct rules {
+    size_t count;
+    struct rule list[MAX_RULES];
+};
+
+// --swap: two captures that hold a part of each other.
+struct swap {
+    int a; // -1: none
+    int b;
+    bool outputs; // all results, else only the profiler_info
 };
 
 enum break_flag {
@@ -129,9 +159,10 @@ struct options {
     bool small_packets;
     bool steady; // all steps do the same
     int form; // enum form
-    int age;  // 2023 .. 2026
+    bool mindspore;
+    int age; // 2023 .. 2026
     int level;
-    bool renamed;
+    enum layout layout;
     int ranks_per_host;
     bool indent;
     bool crlf;
@@ -145,12 +176,39 @@ struct options {
     int64_t huge_bytes;
     const char *truth;
     bool quiet;
+    // whose the captures are; see maker_whose.c
+    int64_t start_us; // -1: late autumn of the age's year
+    int64_t gap_us;   // -1: as long as a repetition may be
+    int process;
+    int first_pid;
+    int first_host;
+    const char *host_name; // with # for its number
+    const char *worker;    // with # for the rank; NULL: the host's name
+    bool no_host;
+    struct rules boots; // s since 1970
+    struct rules host_skews;
+    bool root_ids;
+    bool no_groups;
+    bool no_metadata;
+    bool no_schedule;
+    int wait;   // -1: none
+    int warmup; // -1: one, if there is room for it
+    int span;   // steps of the job that the captures are of
+    bool *listed; // per step of it: --steps-list, NULL: all
+    struct rules windows;
+    struct rules drops;
+    int edges; // enum edge that take longer
+    int devices;
+    bool local_ranks;
+    struct rules rank_claims;
+    struct rules world_claims;
+    struct swap swap;
 };
 
 // One communication group: its members' global ranks in group order.
 struct group {
     const char *kind_name; // default_group, tp, dp, pp
-    char name[24];         // communicator name
+    char name[MAX_NAME];   // communicator name
     char hash[24];         // group key of the files
     int kind;
     int size;
@@ -198,7 +256,8 @@ struct band {
 struct op {
     char name[MAX_NAME];
     const char *matrix_type;
-    int group; // index in job.groups
+    int64_t seq; // in its group, since the window's first step
+    int group;   // index in job.groups
     bool p2p;
     double start_us;
     double elapse_ms;
@@ -242,6 +301,7 @@ struct link {
 // One line of step_trace_time.csv, all in microseconds.
 struct step_row {
     int id;
+    int index; // among the steps of the job
     double computing;
     double not_overlapped;
     double overlapped;
@@ -275,7 +335,11 @@ struct capture {
     int64_t planted[PLANT_COUNT]; // ticks that it cost, of all steps
     const struct job *job;
     int64_t base_us; // epoch time of tick 0
-    int device;
+    int64_t skew_us; // how far its clock is ahead
+    int64_t first_tick; // of its window, be its first step recorded or not
+    int64_t last_tick;
+    int device; // the first of options.devices
+    int step_count;
     struct step_row *steps;
     struct op *ops;
     size_t op_count;
@@ -309,6 +373,43 @@ void parse_options (int argc, char **argv, struct options *opt);
 unsigned breaks_of (const struct options *opt, int rank);
 bool has_communication (const struct options *opt);
 
+// maker_whose.c
+struct clocks {
+    int64_t boot_ns; // of the host, as its clock says
+    int64_t start_ns;
+    int64_t end_ns;
+};
+const struct rule *find_rule (const struct rules *rules, int whose);
+int64_t year_start_us (const struct options *opt);
+int64_t boot_ns (const struct options *opt, int host);
+struct clocks clocks_of (const struct capture *c);
+int host_of (const struct capture *c);
+int pid_of (const struct capture *c);
+void put_host_name (char *text, const struct capture *c);
+void put_worker (char *text, const struct capture *c);
+void put_host_uid (char *text, const struct capture *c);
+int claimed_rank (const struct capture *c);
+int claimed_world (const struct capture *c);
+void name_group (const struct options *opt, struct group *g, int index);
+
+// maker_schedule.c
+struct schedule {
+    int wait;
+    int warmup;
+    int active;
+    int skip_first;
+};
+struct window {
+    int first; // among the steps of the job
+    int last;
+};
+struct window window_of (const struct options *opt, int rank);
+bool records_step (const struct options *opt, int rank, int step);
+struct schedule schedule_of (const struct options *opt, int rank);
+int step_id (const struct options *opt, int repeat, int step);
+bool is_edge (const struct options *opt, int rank, int step);
+void check_schedule (struct options *opt);
+
 // maker_number.c
 uint64_t mix (uint64_t x);
 uint64_t draw (uint64_t key, uint64_t counter);
@@ -338,7 +439,7 @@ bool is_slow (const struct options *opt, int rank);
 int64_t late_ticks (const struct options *opt, uint64_t shared, int step,
                     int64_t ticks);
 bool is_late (const struct options *opt, int step);
-int plant_steps (const struct options *opt, enum plant p);
+int plant_steps (const struct capture *c, enum plant p);
 bool has_plant (const struct options *opt, enum plant p, int rank);
 const char *plant_name (enum plant p);
 const struct shape *small_shape (const struct shape *large);
@@ -390,12 +491,44 @@ void write_trace_view (const struct capture *c, const char *path);
 // maker_kernels.c
 void write_kernels (const struct capture *c, const char *path);
 
+// maker_events.c
+void write_event_db (const struct capture *c, const char *path);
+
+// maker_kineto.c
+void write_kineto (const struct capture *c, const char *path);
+
 // maker_layout.c
-int64_t write_capture (const struct capture *c);
+// Of which captures the parts of one directory are.
+struct parts {
+    const struct capture *name; // and the metadata
+    const struct capture *info;
+    const struct capture *output;
+};
+int64_t write_capture (const struct parts *parts);
 void make_dirs (const char *path);
 void join_path (char *out, const char *dir, const char *name);
 
+// maker_json.c
+#define MAX_DEPTH 8
+// A writer with the spacing of Python's json.dump, compact or indented.
+struct json {
+    FILE *f;
+    bool indent;
+    int depth;
+    bool used[MAX_DEPTH]; // the level has a value already
+};
+void open_part (struct json *j, const char *key, char bracket);
+void close_part (struct json *j, char bracket);
+void put_text (struct json *j, const char *key, const char *text);
+void put_int (struct json *j, const char *key, int64_t x);
+void put_word (struct json *j, const char *key, const char *word);
+
 // maker_info.c
+void put_distributed (struct json *j, const char *key,
+                      const struct capture *c);
+void put_groups (struct json *j, const char *key, const struct capture *c);
+void write_device_info (const struct capture *c, int device,
+                        const char *path);
 void write_profiler_info (const struct capture *c, const char *path);
 void write_metadata (const struct capture *c, const char *path);
 

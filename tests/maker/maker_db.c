@@ -252,12 +252,12 @@ static void add_matrix_row (struct tables *t, const struct capture *c, int step,
 }
 
 static void add_step_row (struct tables *t, const struct capture *c,
-                          const struct step_row *s)
+                          const struct step_row *s, int device)
 {
     char text[32];
     struct row r = open_row (t, STEP);
     if (t->has_device && t->opt->age >= AGE_WITH_DEVICE)
-        add_int (&r, c->device);
+        add_int (&r, c->device + device);
     else if (t->has_device)
         add_null (&r);
     snprintf (text, sizeof text, "%d", s->id);
@@ -277,6 +277,13 @@ static void add_step_row (struct tables *t, const struct capture *c,
     close_row (&r, c);
 }
 
+static void add_device_rows (struct tables *t, const struct capture *c,
+                             int device)
+{
+    for (int step = 0; step < c->step_count; step++)
+        add_step_row (t, c, &c->steps[step], device);
+}
+
 static double step_us (const struct step_row *s)
 {
     return s->computing + s->not_overlapped + s->free;
@@ -288,13 +295,13 @@ static void add_planted (struct tables *t, const struct capture *c,
                          enum plant p)
 {
     const struct options *opt = t->opt;
-    int steps = plant_steps (opt, p);
+    int steps = plant_steps (c, p);
     if (steps == 0)
         return;
     double ms = (double)c->planted[p] / TICKS_PER_MS / steps;
     double us = 0;
-    for (int step = 0; step < opt->steps; step++)
-        us += step_us (&c->steps[step]) / opt->steps;
+    for (int step = 0; step < c->step_count; step++)
+        us += step_us (&c->steps[step]) / c->step_count;
     char sql[SQL_ROOM];
     snprintf (sql, sizeof sql,
               "INSERT INTO Planted VALUES ('%s', %d, nullif(%d, -1), "
@@ -332,8 +339,8 @@ void add_capture_rows (struct tables *t, const struct capture *c)
         if (has_plant (t->opt, (enum plant)i, c->id.rank))
             add_planted (t, c, (enum plant)i);
     }
-    for (int step = 0; step < t->opt->steps; step++) {
-        add_step_row (t, c, &c->steps[step]);
+    for (int step = 0; step < c->step_count; step++) {
+        add_step_row (t, c, &c->steps[step], 0);
         if (!comm)
             continue;
         if (by_time) {
@@ -351,4 +358,6 @@ void add_capture_rows (struct tables *t, const struct capture *c)
             free (rows);
         }
     }
+    for (int device = 1; device < t->opt->devices; device++)
+        add_device_rows (t, c, device);
 }

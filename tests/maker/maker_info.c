@@ -2,96 +2,34 @@
 
 #include "maker.h"
 
-#include <inttypes.h>
-#include <string.h>
+#define FIRST_CNT 2400008590 // of the counter, when the host started
+#define NS_PER_CNT 10
 
-#define INDENT 4
-#define MAX_DEPTH 8
-#define NS_PER_US 1000
-#define CAPTURE_NS 2000000000
-#define BOOT_CNT 470002538790308
-#define BOOT_NS 4699801002845430
-#define CLOCK_SPREAD 1000000u
-
-// A JSON writer with the spacing of Python's json.dump, compact or indented.
-struct json {
-    FILE *f;
-    bool indent;
-    int depth;
-    bool used[MAX_DEPTH]; // the level has a value already
-};
-
-static void new_line (struct json *j)
+static void put_schedule (struct json *j, const struct capture *c)
 {
-    if (j->indent)
-        fprintf (j->f, "\n%*s", j->depth * INDENT, "");
-}
-
-// Everything before a value: comma, line, key (NULL in arrays).
-static void begin (struct json *j, const char *key)
-{
-    if (j->used[j->depth])
-        fputs (j->indent ? "," : ", ", j->f);
-    j->used[j->depth] = true;
-    if (j->depth > 0)
-        new_line (j);
-    if (key != NULL)
-        fprintf (j->f, "\"%s\": ", key);
-}
-
-static void open_part (struct json *j, const char *key, char bracket)
-{
-    begin (j, key);
-    putc (bracket, j->f);
-    j->used[++j->depth] = false;
-}
-
-static void close_part (struct json *j, char bracket)
-{
-    bool any = j->used[j->depth];
-    j->depth--;
-    if (any)
-        new_line (j);
-    putc (bracket, j->f);
-}
-
-static void put_text (struct json *j, const char *key, const char *text)
-{
-    begin (j, key);
-    fprintf (j->f, "\"%s\"", text);
-}
-
-static void put_int (struct json *j, const char *key, int64_t x)
-{
-    begin (j, key);
-    fprintf (j->f, "%" PRId64, x);
-}
-
-static void put_word (struct json *j, const char *key, const char *word)
-{
-    begin (j, key);
-    fputs (word, j->f);
-}
-
-static void put_schedule (struct json *j, const struct options *opt)
-{
+    const struct options *opt = c->job->opt;
+    struct schedule s = schedule_of (opt, c->id.rank);
+    if (opt->no_schedule) {
+        put_word (j, "schedule", "null");
+        return;
+    }
     open_part (j, "schedule", '{');
-    put_int (j, "wait", 0);
-    put_int (j, "active", opt->steps);
-    put_int (j, "warmup", 1);
+    put_int (j, "wait", s.wait);
+    put_int (j, "active", s.active);
+    put_int (j, "warmup", s.warmup);
     put_int (j, "repeat", opt->repeat);
-    put_int (j, "skip_first", opt->first_step > 0 ? opt->first_step - 1 : 0);
+    put_int (j, "skip_first", s.skip_first);
     close_part (j, '}');
 }
 
-static void put_common (struct json *j, const struct options *opt)
+static void put_common (struct json *j, const struct capture *c)
 {
     open_part (j, "common_config", '{');
     open_part (j, "activities", '[');
     put_text (j, NULL, "ProfilerActivity.CPU");
     put_text (j, NULL, "ProfilerActivity.NPU");
     close_part (j, ']');
-    put_schedule (j, opt);
+    put_schedule (j, c);
     put_word (j, "record_shapes", "true");
     put_word (j, "profile_memory", "false");
     put_word (j, "with_stack", "false");
@@ -148,17 +86,17 @@ static void put_experimental (struct json *j, const struct options *opt)
 
 static void put_clocks (struct json *j, const struct capture *c)
 {
-    int64_t spread = (int64_t)(draw (c->job->opt->seed, (uint64_t)c->id.rank) %
-                               CLOCK_SPREAD);
+    struct clocks at = clocks_of (c);
     open_part (j, "start_info", '{');
     put_word (j, "syscnt_enable", "true");
     put_int (j, "freq", 100);
-    put_int (j, "start_cnt", BOOT_CNT + spread);
-    put_int (j, "start_monotonic", BOOT_NS + spread);
+    put_int (j, "start_cnt",
+             FIRST_CNT + (at.start_ns - at.boot_ns) / NS_PER_CNT);
+    put_int (j, "start_monotonic", at.start_ns - at.boot_ns);
     close_part (j, '}');
     open_part (j, "end_info", '{');
-    put_int (j, "collectionTimeEnd", c->base_us * NS_PER_US + CAPTURE_NS);
-    put_int (j, "MonotonicTimeEnd", BOOT_NS + spread + CAPTURE_NS);
+    put_int (j, "collectionTimeEnd", at.end_ns);
+    put_int (j, "MonotonicTimeEnd", at.end_ns - at.boot_ns);
     close_part (j, '}');
 }
 
@@ -167,37 +105,86 @@ static void put_rank (struct json *j, const struct capture *c)
     char text[16];
     if (c->job->opt->no_rank)
         return;
-    snprintf (text, sizeof text, "%d", c->id.rank);
+    snprintf (text, sizeof text, "%d", claimed_rank (c));
     if (c->job->opt->string_rank)
         put_text (j, "rank_id", text);
     else
         put_word (j, "rank_id", text);
 }
 
-void write_profiler_info (const struct capture *c, const char *path)
+static void put_mindspore (struct json *j, const struct capture *c)
+{
+    char level[16];
+    snprintf (level, sizeof level, "Level%d", c->job->opt->level);
+    open_part (j, "profiler_parameters", '{');
+    put_text (j, "profiler_level", level);
+    close_part (j, '}');
+    open_part (j, "ms_profiler_info", '{');
+    put_rank (j, c);
+    put_int (j, "device_id", c->device);
+    close_part (j, '}');
+    put_text (j, "ms_version", "2.6.0");
+    put_text (j, "cann_version", "8.1.RC1");
+    put_text (j, "jit_level", "O0");
+}
+
+static void put_torch (struct json *j, const struct capture *c)
 {
     const struct options *opt = c->job->opt;
-    struct json j = {.f = create_file (path), .indent = true};
-    open_part (&j, NULL, '{');
-    open_part (&j, "config", '{');
-    put_common (&j, opt);
-    put_experimental (&j, opt);
-    close_part (&j, '}');
-    put_clocks (&j, c);
+    open_part (j, "config", '{');
+    put_common (j, c);
+    put_experimental (j, opt);
+    close_part (j, '}');
+    put_clocks (j, c);
     if (opt->age >= AGE_NEW_CONFIG) {
         bool newest = opt->age > AGE_NEW_CONFIG;
-        put_text (&j, "torch_npu_version", newest ? "2.7.1.post2" : "2.7.1");
-        put_text (&j, "cann_version", newest ? "8.5.0" : "8.3.RC1");
+        put_text (j, "torch_npu_version", newest ? "2.7.1.post2" : "2.7.1");
+        put_text (j, "cann_version", newest ? "8.5.0" : "8.3.RC1");
     }
-    put_rank (&j, c);
+    put_rank (j, c);
+}
+
+void write_profiler_info (const struct capture *c, const char *path)
+{
+    struct json j = {.f = create_file (path), .indent = true};
+    open_part (&j, NULL, '{');
+    if (c->job->opt->mindspore)
+        put_mindspore (&j, c);
+    else
+        put_torch (&j, c);
     close_part (&j, '}');
     close_file (j.f, path);
 }
 
-static void put_distributed (struct json *j, const struct capture *c)
+// info.json.<device> of the msprof program.
+void write_device_info (const struct capture *c, int device, const char *path)
+{
+    char text[2 * MAX_NAME];
+    struct json j = {.f = create_file (path)};
+    open_part (&j, NULL, '{');
+    put_text (&j, "jobInfo", "NA");
+    put_text (&j, "version", "1.0");
+    if (!c->job->opt->no_host) {
+        put_host_name (text, c);
+        put_text (&j, "hostname", text);
+        put_host_uid (text, c);
+        put_text (&j, "hostUid", text);
+    }
+    snprintf (text, sizeof text, "%d", device);
+    put_text (&j, "devices", text);
+    snprintf (text, sizeof text, "%d", pid_of (c));
+    put_text (&j, "pid", text);
+    put_int (&j, "rank_id", c->job->opt->no_rank ? -1 : claimed_rank (c));
+    put_text (&j, "pid_name", "python");
+    close_part (&j, '}');
+    close_file (j.f, path);
+}
+
+void put_distributed (struct json *j, const char *key,
+                      const struct capture *c)
 {
     const struct job *job = c->job;
-    open_part (j, "distributed_args", '{');
+    open_part (j, key, '{');
     put_int (j, "tensor_model_parallel_size", job->tp_size);
     put_int (j, "pipeline_model_parallel_size", job->pp_size);
     put_int (j, "data_parallel_size", job->dp_size);
@@ -205,7 +192,7 @@ static void put_distributed (struct json *j, const struct capture *c)
     put_int (j, "expert_model_parallel_size", 1);
     put_word (j, "sequence_parallel", "false");
     put_int (j, "rank", c->id.rank);
-    put_int (j, "world_size", job->opt->ranks);
+    put_int (j, "world_size", claimed_world (c));
     close_part (j, '}');
 }
 
@@ -219,10 +206,10 @@ static void put_environment (struct json *j)
     close_part (j, '}');
 }
 
-static void put_groups (struct json *j, const struct capture *c)
+void put_groups (struct json *j, const char *key, const struct capture *c)
 {
     const struct job *job = c->job;
-    open_part (j, "parallel_group_info", '{');
+    open_part (j, key, '{');
     for (int kind = 0; kind < job->kind_count; kind++) {
         int index = job->group_of[kind][c->id.rank];
         const struct group *g = &job->groups[index];
@@ -243,11 +230,11 @@ void write_metadata (const struct capture *c, const char *path)
     const struct options *opt = c->job->opt;
     struct json j = {.f = create_file (path), .indent = opt->indent};
     open_part (&j, NULL, '{');
-    if (!opt->no_rank)
-        put_distributed (&j, c);
+    if (!opt->no_rank && !opt->mindspore)
+        put_distributed (&j, "distributed_args", c);
     put_environment (&j);
-    if (!opt->no_rank)
-        put_groups (&j, c);
+    if (!opt->no_rank && !opt->no_groups)
+        put_groups (&j, "parallel_group_info", c);
     close_part (&j, '}');
     close_file (j.f, path);
 }

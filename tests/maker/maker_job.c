@@ -133,14 +133,14 @@ static void add_group (struct job *job, const char *kind_name, int first,
         g->members = job->members + (ptrdiff_t)kind * job->opt->ranks;
     else
         g->members = g[-1].members + g[-1].size;
-    snprintf (g->name, sizeof g->name, "group_name_%d", index);
-    hash_group (g->name, g->hash, sizeof g->hash);
     for (int i = 0; i < size; i++) {
         int rank = first + i * stride;
         g->members[i] = rank;
         job->group_of[kind][rank] = index;
         job->place_of[kind][rank] = i;
     }
+    name_group (job->opt, g, index);
+    hash_group (g->name, g->hash, sizeof g->hash);
     job->groups_of_kind[kind]++;
 }
 

@@ -33,7 +33,7 @@ void write_kernels (const struct capture *c, const char *path)
                 "Accelerator Core,Start Time(us),Duration(us),Wait Time(us),"
                 "Input Shapes,Input Data Types\r\n",
              opt->age >= AGE_WITH_DEVICE ? "Device_id," : "");
-    for (int step = 0; step < opt->steps; step++) {
+    for (int step = 0; step < c->step_count; step++) {
         const struct step_row *row = &c->steps[step];
         for (int i = 0; i < opt->ops; i++, op++) {
             put_row (f, c, row->id, "aclnnMul", "AI_CORE",

@@ -37,13 +37,22 @@ void *make_room (size_t count, size_t size)
 static void make_one (const struct job *job, struct capture_id id,
                       struct tables *truth, struct summary *sum)
 {
+    const struct swap *swap = &job->opt->swap;
     struct capture c;
+    struct capture other = {.steps = NULL};
+    struct parts parts = {&c, &c, &c};
     make_capture (&c, job, id);
-    sum->bytes += write_capture (&c);
+    if (swap->a >= 0 && (id.rank == swap->a || id.rank == swap->b)) {
+        id.rank = id.rank == swap->a ? swap->b : swap->a;
+        make_capture (&other, job, id);
+        *(swap->outputs ? &parts.output : &parts.info) = &other;
+    }
+    sum->bytes += write_capture (&parts);
     sum->captures++;
-    if (truth != NULL && breaks_of (job->opt, id.rank) == 0)
+    if (truth != NULL && breaks_of (job->opt, c.id.rank) == 0)
         add_capture_rows (truth, &c);
     free_capture (&c);
+    free_capture (&other);
 }
 
 static void make_rank (const struct job *job, int rank, struct tables *truth,
@@ -87,5 +96,6 @@ int main (int argc, char **argv)
         printf ("%d captures of %d ranks, %lld bytes in %s\n", sum.captures,
                 sum.ranks, (long long)sum.bytes, opt.outdir);
     free (opt.skip);
+    free (opt.listed);
     return EXIT_SUCCESS;
 }

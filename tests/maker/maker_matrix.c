@@ -262,7 +262,9 @@ static void put_aggregated (FILE *f, const struct capture *c, int step,
         put_link (f, r->src, r->dst, r->transport,
                   (double[]){r->mb, r->ms, r->gbps});
         if (r->op_name != NULL)
-            fprintf (f, ", \"Op Name\": \"%s\"", r->op_name);
+            fprintf (f, ", \"%s\": \"%s\"",
+                     c->job->opt->mindspore ? "op_name" : "Op Name",
+                     r->op_name);
         putc_unlocked ('}', f);
     }
     if (count > 0)
@@ -344,7 +346,7 @@ void write_matrix (const struct capture *c, const char *path)
     const struct options *opt = c->job->opt;
     FILE *f = create_file (path);
     putc_unlocked ('{', f);
-    for (int step = 0; step < opt->steps; step++) {
+    for (int step = 0; step < c->step_count; step++) {
         put_step_open (f, c, step);
         for (int i = 0; i < 2; i++) {
             bool p2p = i == 0;

@@ -15,6 +15,7 @@
 #define FIRST_RANK_STREAM 1u
 #define OTHER_VALUES 0x5eedu // salt of a duplicate capture
 #define REPEAT_SALT 1000003u
+#define PROCESS_SALT 7368787u
 
 #define COMPUTE_MIN 5000 // ticks of 20 ns: 0.1 ms
 #define COMPUTE_SPAN 45000
@@ -29,6 +30,7 @@
 #define JITTER_SPAN 64
 #define SLOW_NUMERATOR 3
 #define SLOW_DENOMINATOR 2
+#define EDGE_FACTOR 2 // so many times as long, in addition
 #define IDLE_TICKS 25000 // of an idle rank before each op
 #define SMALL_EVERY 2    // transfers of small packets
 #define PERCENT 100
@@ -99,6 +101,7 @@ struct slot {
     int step;
     int kind;
     int64_t seq;     // number of the op in its groups
+    int64_t per_step;
     int64_t turn;    // what decides of which type it is
     uint64_t number; // of the slot in the capture
     uint64_t luck;
@@ -112,6 +115,8 @@ struct sim {
     const struct job *job;
     uint64_t shared; // keys of the streams
     uint64_t *keys;
+    struct window window; // of the kept rank
+    struct step_row *row; // of its step
     int64_t *clock;
     int64_t *ready;
     int64_t start;      // of the kept rank's op
@@ -153,6 +158,7 @@ static struct slot make_slot (const struct sim *s, int step, int k)
     slot.kind = k % kinds;
     per_step += slot.kind < s->opt->ops % kinds;
     slot.seq = per_step * step + k / kinds;
+    slot.per_step = per_step;
     slot.turn = s->opt->steady ? k / kinds : slot.seq;
     slot.number = (uint64_t)number;
     slot.luck = draw (s->shared, s->opt->steady ? (uint64_t)k : slot.number);
@@ -202,6 +208,13 @@ static int64_t spare_ticks (const struct sim *s, const struct slot *slot,
            s->opt->overlap / PERCENT;
 }
 
+// What profiling itself costs the first or last step of a window.
+static int64_t edge_ticks (const struct sim *s, int rank, int step,
+                           int64_t ticks)
+{
+    return is_edge (s->opt, rank, step) ? ticks * EDGE_FACTOR : 0;
+}
+
 static int64_t compute_ticks (const struct sim *s, const struct slot *slot,
                               int rank)
 {
@@ -209,6 +222,7 @@ static int64_t compute_ticks (const struct sim *s, const struct slot *slot,
     int64_t base = COMPUTE_MIN + (int64_t)(shared % COMPUTE_SPAN);
     base += late_ticks (s->opt, s->shared, slot->step, base);
     base += spare_ticks (s, slot, rank);
+    base += edge_ticks (s, rank, slot->step, base);
     return scaled (s, rank, base, draw (s->keys[rank], slot->number)) +
            bubble_ticks (s, slot, rank);
 }
@@ -288,6 +302,7 @@ static void name_op (const struct sim *s, struct op *op,
     size_t digits = strlen (g->hash);
     const char *end =
         digits > HASH_DIGITS ? g->hash + digits - HASH_DIGITS : g->hash;
+    op->seq = seq;
     snprintf (op->name, sizeof op->name, "%s_%s_%lld%s", type->name, end,
               (long long)seq, s->opt->age < AGE_WITH_ITERATION ? "" : "_1");
     op->matrix_type = type->matrix_type;
@@ -332,14 +347,15 @@ static void keep_op (struct sim *s, const struct slot *slot)
     const struct group *g = &s->job->groups[op->group];
     int place = s->job->place_of[slot->kind][c->id.rank];
     const struct op_type *type = type_of (s, slot, place);
-    name_op (s, op, type, slot->seq);
+    name_op (s, op, type, slot->seq - slot->per_step * s->window.first);
     uint64_t luck = draw (s->keys[c->id.rank] ^ slot->luck, D_TRAFFIC);
     int peers[MAX_PEERS];
     bool bare = slot->shape == &shapes[0] &&
                 draw (slot->luck, D_BARE) % BARE_EVERY == 0;
     // a timeline has no link without a name that moves nothing else
     bool null = type->reach == REACH_ROOT &&
-                (s->opt->form & FORM_TIMELINE) == 0 &&
+                (s->opt->form &
+                 (FORM_TIMELINE | FORM_EVENT_DB | FORM_MSPROF)) == 0 &&
                 draw (slot->luck, D_NULL) % NULL_EVERY == 0;
     struct transfer t = {.shape = slot->shape,
                          .peers = peers,
@@ -379,7 +395,7 @@ static void note_op (struct sim *s, const struct slot *slot, int64_t computed,
 static void add_to_step (struct sim *s, const struct slot *slot)
 {
     int rank = s->c->id.rank;
-    struct step_row *row = &s->c->steps[slot->step];
+    struct step_row *row = s->row;
     int64_t compute = compute_ticks (s, slot, rank);
     int64_t elapse = s->latest + s->length - s->start;
     int64_t overlap = 0;
@@ -409,18 +425,22 @@ static double quarters (double us)
 static void open_step (struct sim *s, int step)
 {
     int kept = s->c->id.rank;
+    s->row = &s->c->steps[s->c->step_count];
+    *s->row = (struct step_row){
+        .id = step_id (s->opt, s->c->id.repeat, step), .index = step};
     for (int r = 0; r < s->opt->ranks; r++) {
         uint64_t luck = draw (s->keys[r] ^ D_PREPARE, (uint64_t)step);
         int64_t prepare = PREPARE_MIN + (int64_t)(luck % PREPARE_SPAN);
         s->clock[r] += prepare;
         if (r == kept) {
-            s->c->steps[step].prepare = prepare;
-            s->c->steps[step].preparing =
-                quarters ((double)prepare / TICKS_PER_US);
+            s->row->prepare = prepare;
+            s->row->preparing = quarters ((double)prepare / TICKS_PER_US);
         }
     }
     s->first_tick = s->clock[kept];
-    s->c->steps[step].first_tick = s->first_tick;
+    s->row->first_tick = s->first_tick;
+    if (step == s->window.first)
+        s->c->first_tick = s->first_tick - s->row->prepare;
     s->bubble = 0;
 }
 
@@ -428,24 +448,30 @@ static void open_step (struct sim *s, int step)
 static void close_step (struct sim *s, int step)
 {
     int kept = s->c->id.rank;
-    struct step_row *row = &s->c->steps[step];
+    struct step_row *row = s->row;
     int64_t base =
         (int64_t)(draw (s->shared ^ D_TAIL,
                         s->opt->steady ? 0 : (uint64_t)step) % COMPUTE_SPAN);
     base = (base + COMPUTE_MIN) * TAIL_FACTOR;
     int64_t late = late_ticks (s->opt, s->shared, step, base);
     base += late;
-    s->c->planted[P_LATE_STEP] += late;
     for (int r = 0; r < s->opt->ranks; r++) {
         uint64_t luck = draw (s->keys[r] ^ D_TAIL, (uint64_t)step);
-        int64_t tail = scaled (s, r, base, luck);
+        int64_t tail =
+            scaled (s, r, base + edge_ticks (s, r, step, base), luck);
         s->clock[r] += GAP_MIN + tail;
         if (r == kept) {
             row->computing += (double)tail / TICKS_PER_US;
             row->tail = tail;
-            note_slow (s, tail);
         }
     }
+    if (records_step (s->opt, kept, step)) {
+        s->c->planted[P_LATE_STEP] += late;
+        note_slow (s, row->tail);
+        s->c->step_count++;
+    }
+    if (step == s->window.last)
+        s->c->last_tick = s->clock[kept];
     row->free += GAP_MIN / TICKS_PER_US;
     row->end_tick = s->clock[kept];
     row->overlapped = row->communication - row->not_overlapped;
@@ -460,11 +486,14 @@ static void close_step (struct sim *s, int step)
 
 static void run (struct sim *s)
 {
-    for (int step = 0; step < s->opt->steps; step++) {
+    for (int step = 0; step < s->opt->span; step++) {
+        bool kept = records_step (s->opt, s->c->id.rank, step);
         open_step (s, step);
         for (int k = 0; k < s->opt->ops; k++) {
             struct slot slot = make_slot (s, step, k);
             run_slot (s, &slot);
+            if (!kept)
+                continue;
             keep_op (s, &slot);
             add_to_step (s, &slot);
         }
@@ -472,17 +501,26 @@ static void run (struct sim *s)
     }
 }
 
-// Late autumn of the age's year; repetitions follow in the same run.
+// When the capture's ticks begin; repetitions follow in the same run.
 static int64_t base_time (const struct options *opt, struct capture_id id)
 {
-    static const int64_t seconds[] = {1700820000, 1732442400, 1763978400,
-                                      1795514400};
-    int64_t length = (int64_t)opt->steps * opt->ops * OP_ESTIMATE_US +
+    int64_t start = opt->start_us >= 0 ? opt->start_us : year_start_us (opt);
+    int64_t length = (int64_t)opt->span * opt->ops * OP_ESTIMATE_US +
                      (int64_t)REPEAT_SECONDS * US_PER_SECOND;
     int64_t order = id.repeat;
     if (id.other_values) // later than all regular captures
         order += opt->repeat;
-    return seconds[opt->age - FIRST_AGE] * US_PER_SECOND + order * length;
+    return start + order * (opt->gap_us >= 0 ? opt->gap_us : length);
+}
+
+static int64_t skew_us (const struct capture *c)
+{
+    const struct options *opt = c->job->opt;
+    const struct rule *host = find_rule (&opt->host_skews, host_of (c));
+    int64_t ms = host != NULL ? host->value : 0;
+    if (c->id.rank == opt->skew_rank)
+        ms += opt->skew_ms;
+    return ms * US_PER_MS;
 }
 
 void make_capture (struct capture *c, const struct job *job,
@@ -492,19 +530,20 @@ void make_capture (struct capture *c, const struct job *job,
     memset (c, 0, sizeof *c);
     c->id = id;
     c->job = job;
-    c->base_us = base_time (opt, id);
-    if (id.rank == opt->skew_rank) {
-        c->base_us += (int64_t)opt->skew_ms * US_PER_MS;
+    c->skew_us = skew_us (c);
+    c->base_us = base_time (opt, id) + c->skew_us;
+    if (id.rank == opt->skew_rank)
         c->planted[P_SKEW] = (int64_t)(opt->skew_ms * TICKS_PER_MS);
-    }
-    c->device = id.rank % opt->ranks_per_host;
-    c->steps = make_room ((size_t)opt->steps, sizeof *c->steps);
-    for (int i = 0; i < opt->steps; i++)
-        c->steps[i].id = opt->first_step + id.repeat * opt->steps + i;
+    c->device = id.rank % opt->ranks_per_host * opt->devices;
+    c->steps = make_room ((size_t)opt->span + 1, sizeof *c->steps);
     c->ops =
-        make_room ((size_t)opt->steps * (size_t)opt->ops + 1, sizeof *c->ops);
-    struct sim s = {.c = c, .opt = opt, .job = job};
+        make_room ((size_t)opt->span * (size_t)opt->ops + 1, sizeof *c->ops);
+    struct sim s = {.c = c,
+                    .opt = opt,
+                    .job = job,
+                    .window = window_of (opt, id.rank)};
     uint64_t salt = (uint64_t)id.repeat * REPEAT_SALT +
+                    (uint64_t)opt->process * PROCESS_SALT +
                     (id.other_values ? OTHER_VALUES : 0);
     uint64_t key = mix (opt->seed) ^ mix (salt + 1);
     size_t n = (size_t)opt->ranks;

@@ -1,21 +1,15 @@
 // The command line of capture_maker.
 
-#include "maker.h"
+#include "maker_options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_RANKS 65536
-#define MAX_STEPS 10000
 #define MAX_OPS 1000000
 #define MAX_REPEAT 1000
 #define HUGE_DEFAULT (INT64_C (1) << 31)
-#define WORD_ROOM 64
-#define MAX_SKEW 10000000 // ms
 #define MAX_BUBBLE 1000   // ms
 
 enum option_id {
@@ -90,6 +84,7 @@ static const struct option long_options[] = {
     {"truth", required_argument, NULL, O_TRUTH},
     {"quiet", no_argument, NULL, O_QUIET},
     {"help", no_argument, NULL, O_HELP},
+    WHOSE_OPTIONS,
     {NULL, 0, NULL, 0}};
 
 // What a kind of damage needs to have something to damage.
@@ -125,18 +120,6 @@ static const struct {
                    {"two-hosts", B_TWO_HOSTS, NEED_NOTHING}};
 #define BREAK_KINDS (sizeof break_kinds / sizeof break_kinds[0])
 
-__attribute__ ((format (printf, 1, 2))) static _Noreturn void
-usage (const char *format, ...)
-{
-    va_list args;
-    va_start (args, format);
-    fputs ("capture_maker: ", stderr);
-    vfprintf (stderr, format, args);
-    fputs ("\ntry 'capture_maker --help'\n", stderr);
-    va_end (args);
-    exit (EXIT_USAGE);
-}
-
 static _Noreturn void help (void)
 {
     puts ("usage: capture_maker [options] OUTDIR\n"
@@ -146,42 +129,25 @@ static _Noreturn void help (void)
           "  --slow-rank R --slow-link SRC-DST --slow-node HOST\n"
           "  --idle-rank R --late-step STEP --skew RANK:MS --small-packets\n"
           "  --overlap PERCENT --bubble MS --steady --transports LIST\n"
-          "  --form text|db|both|timeline|kernels --age 2023|2024|2025|2026\n"
-          "  --level 0|1|2\n"
-          "  --layout real|renamed --repeat N\n"
+          "  --form text|db|both|timeline|kernels|event_db|kineto|msprof|"
+          "mindspore\n"
+          "  --age 2023|2024|2025|2026 --level 0|1|2\n"
+          "  --layout real|renamed|hosts --repeat N\n"
           "  --indent --crlf --extras --string-rank --no-rank\n"
-          "  --break KIND[:RANK] --huge-bytes N --truth FILE --quiet\n\n"
+          "  --break KIND[:RANK] --huge-bytes N --truth FILE --quiet\n"
+          "  --start SECONDS --gap SECONDS --process N --pid P\n"
+          "  --boot [HOST:]SECONDS --first-host H --host-name NAME\n"
+          "  --worker NAME --no-host --skew-host HOST:MS\n"
+          "  --ids group|root --no-groups --no-metadata\n"
+          "  --no-schedule --wait N --warmup N --steps-list LIST\n"
+          "  --window RANK:FIRST-LAST --drop-step RANK:STEP\n"
+          "  --inflate-edge first|last|both --devices N\n"
+          "  --local-ranks --claim-rank RANK:N --claim-world RANK:N\n"
+          "  --swap A-B:outputs|info\n\n"
           "kinds of --break:");
     for (size_t i = 0; i < BREAK_KINDS; i++)
         printf ("  %s\n", break_kinds[i].name);
     exit (EXIT_SUCCESS);
-}
-
-static int64_t parse_number (const char *what, const char *text, int64_t low,
-                             int64_t high)
-{
-    char *end;
-    errno = 0;
-    long long x = strtoll (text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || x < low || x > high)
-        usage ("--%s: '%s' is not a number from %lld to %lld", what, text,
-               (long long)low, (long long)high);
-    return x;
-}
-
-static int parse_int (const char *what, const char *text, int low, int high)
-{
-    return (int)parse_number (what, text, low, high);
-}
-
-static int parse_word (const char *what, const char *text,
-                       const char *const *words)
-{
-    for (int i = 0; words[i] != NULL; i++) {
-        if (strcmp (text, words[i]) == 0)
-            return i;
-    }
-    usage ("--%s: unknown value '%s'", what, text);
 }
 
 static uint64_t parse_seed (const char *text)
@@ -192,30 +158,6 @@ static uint64_t parse_seed (const char *text)
     if (errno != 0 || end == text || *end != '\0' || text[0] == '-')
         usage ("--seed: '%s' is not a number", text);
     return x;
-}
-
-// Copies the next word of a comma list; returns what follows, NULL at the
-// end.
-static const char *next_word (const char *what, const char *list, char *word)
-{
-    size_t length = strcspn (list, ",");
-    if (length == 0 || length >= WORD_ROOM)
-        usage ("--%s: bad list", what);
-    memcpy (word, list, length);
-    word[length] = '\0';
-    return list[length] == ',' ? list + length + 1 : NULL;
-}
-
-// "7" or "3-5"; returns false if there is no second number.
-static bool parse_pair (const char *what, char *text, int high, int *first,
-                        int *second)
-{
-    char *dash = strchr (text, '-');
-    if (dash != NULL)
-        *dash = '\0';
-    *first = parse_int (what, text, 0, high);
-    *second = dash != NULL ? parse_int (what, dash + 1, 0, high) : *first;
-    return dash != NULL;
 }
 
 static void parse_skip (struct options *opt, const char *list)
@@ -348,19 +290,30 @@ static void parse_plant (struct options *opt, int id, const char *arg)
     }
 }
 
+// MindSpore's is text with other names.
+static void parse_form (struct options *opt, const char *arg)
+{
+    static const char *const forms[] = {
+        "text",   "db",     "both",      "timeline", "kernels", "event_db",
+        "kineto", "msprof", "mindspore", NULL};
+    static const int form_bits[] = {
+        FORM_TEXT,    FORM_DB,       FORM_BOTH,   FORM_TIMELINE,
+        FORM_KERNELS, FORM_EVENT_DB, FORM_KINETO, FORM_MSPROF,
+        FORM_TEXT};
+    int form = parse_word ("form", arg, forms);
+    opt->form = form_bits[form];
+    opt->mindspore = strcmp (forms[form], "mindspore") == 0;
+}
+
 static void parse_style (struct options *opt, int id, const char *arg)
 {
-    static const char *const forms[] = {"text",     "db",      "both",
-                                        "timeline", "kernels", NULL};
-    static const int form_bits[] = {FORM_TEXT, FORM_DB, FORM_BOTH,
-                                    FORM_TIMELINE, FORM_KERNELS};
-    static const char *const layouts[] = {"real", "renamed", NULL};
+    static const char *const layouts[] = {"real", "renamed", "hosts", NULL};
     switch (id) {
     case O_FORM:
-        opt->form = form_bits[parse_word ("form", arg, forms)];
+        parse_form (opt, arg);
         break;
     case O_LAYOUT:
-        opt->renamed = parse_word ("layout", arg, layouts) == 1;
+        opt->layout = (enum layout)parse_word ("layout", arg, layouts);
         break;
     case O_AGE:
         opt->age = parse_int ("age", arg, FIRST_AGE, LAST_AGE);
@@ -423,7 +376,8 @@ static void parse_option (struct options *opt, int id, const char *arg)
         opt->repeat = parse_int ("repeat", arg, 1, MAX_REPEAT);
         break;
     default:
-        parse_style (opt, id, arg);
+        if (!parse_whose (opt, id, arg))
+            parse_style (opt, id, arg);
     }
 }
 
@@ -444,6 +398,8 @@ static void check_break (const struct options *opt,
         usage ("--break %s needs --level 1 or 2 and ops", name);
     if (need == NEED_DB && (opt->form & FORM_DB) == 0)
         usage ("--break %s needs --form db or both", name);
+    if (opt->form & (FORM_KINETO | FORM_MSPROF))
+        usage ("--break %s needs a directory of a profiler", name);
     if (need == NEED_DONE && opt->age < AGE_WITH_DONE)
         usage ("--break %s needs --age %d", name, AGE_WITH_DONE);
 }
@@ -467,6 +423,7 @@ static void check_options (struct options *opt)
         usage ("--transports: nothing left for that age");
     for (size_t i = 0; i < opt->break_count; i++)
         check_break (opt, &opt->breaks[i]);
+    check_whose (opt);
 }
 
 void parse_options (int argc, char **argv, struct options *opt)
@@ -491,6 +448,14 @@ void parse_options (int argc, char **argv, struct options *opt)
                             .ranks_per_host = 8,
                             .repeat = 1,
                             .huge_bytes = HUGE_DEFAULT,
+                            .start_us = -1,
+                            .gap_us = -1,
+                            .first_pid = 20000,
+                            .host_name = "node#",
+                            .wait = -1,
+                            .warmup = -1,
+                            .devices = 1,
+                            .swap = {.a = -1},
                             .transports =
                                 1u << T_RDMA | 1u << T_HCCS | 1u << T_SIO};
     opt->skip = make_room (MAX_RANKS, sizeof *opt->skip);

@@ -45,11 +45,11 @@ int64_t late_ticks (const struct options *opt, uint64_t shared, int step,
 }
 
 // In how many steps it happens.
-int plant_steps (const struct options *opt, enum plant p)
+int plant_steps (const struct capture *c, enum plant p)
 {
     int count = 0;
-    for (int step = 0; step < opt->steps; step++)
-        count += p != P_LATE_STEP || is_late (opt, step);
+    for (int i = 0; i < c->step_count; i++)
+        count += p != P_LATE_STEP || is_late (c->job->opt, c->steps[i].index);
     return p == P_SKEW ? 1 : count;
 }
 

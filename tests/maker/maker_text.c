@@ -212,7 +212,7 @@ void write_communication (const struct capture *c, const char *path)
 {
     FILE *f = create_file (path);
     put (f, "{");
-    for (int step = 0; step < c->job->opt->steps; step++) {
+    for (int step = 0; step < c->step_count; step++) {
         put_step_open (f, c, step);
         put_category (f, c, step, true);
         put_category (f, c, step, false);
@@ -222,9 +222,15 @@ void write_communication (const struct capture *c, const char *path)
     close_file (f, path);
 }
 
+// MindSpore's CSV never does.
+static bool names_device (const struct options *opt)
+{
+    return opt->age >= AGE_WITH_DEVICE && !opt->mindspore;
+}
+
 static void put_csv_header (FILE *f, const struct options *opt, const char *end)
 {
-    if (opt->age >= AGE_WITH_DEVICE)
+    if (names_device (opt))
         put (f, "Device_id,");
     put (f, "Step,Computing,Communication(Not Overlapped),Overlapped,"
             "Communication,Free,Stage,Bubble,"
@@ -234,28 +240,34 @@ static void put_csv_header (FILE *f, const struct options *opt, const char *end)
     put (f, end);
 }
 
+static void put_step_row (FILE *f, const struct capture *c, int device,
+                          const struct step_row *row)
+{
+    const struct options *opt = c->job->opt;
+    if (names_device (opt))
+        fprintf (f, "%d,", c->device + device);
+    fprintf (f, "%d", row->id);
+    put_field (f, ",", row->computing, true);
+    put_field (f, ",", row->not_overlapped, true);
+    put_field (f, ",", row->overlapped, true);
+    put_field (f, ",", row->communication, true);
+    put_field (f, ",", row->free, true);
+    put_field (f, ",", row->stage, true);
+    put_field (f, ",", row->bubble, row->has_bubble);
+    put_field (f, ",", row->exclude_receive, true);
+    if (opt->age >= AGE_WITH_PREPARING)
+        put_field (f, ",", row->preparing, true);
+    put (f, opt->crlf ? "\r\n" : "\n");
+}
+
 void write_step_csv (const struct capture *c, const char *path)
 {
     const struct options *opt = c->job->opt;
-    const char *end = opt->crlf ? "\r\n" : "\n";
     FILE *f = create_file (path);
-    put_csv_header (f, opt, end);
-    for (int i = 0; i < opt->steps; i++) {
-        const struct step_row *row = &c->steps[i];
-        if (opt->age >= AGE_WITH_DEVICE)
-            fprintf (f, "%d,", c->device);
-        fprintf (f, "%d", row->id);
-        put_field (f, ",", row->computing, true);
-        put_field (f, ",", row->not_overlapped, true);
-        put_field (f, ",", row->overlapped, true);
-        put_field (f, ",", row->communication, true);
-        put_field (f, ",", row->free, true);
-        put_field (f, ",", row->stage, true);
-        put_field (f, ",", row->bubble, row->has_bubble);
-        put_field (f, ",", row->exclude_receive, true);
-        if (opt->age >= AGE_WITH_PREPARING)
-            put_field (f, ",", row->preparing, true);
-        put (f, end);
+    put_csv_header (f, opt, opt->crlf ? "\r\n" : "\n");
+    for (int device = 0; device < opt->devices; device++) {
+        for (int i = 0; i < c->step_count; i++)
+            put_step_row (f, c, device, &c->steps[i]);
     }
     close_file (f, path);
 }

@@ -83,7 +83,7 @@ static void put_thread (const struct trace *t, int tid, const char *name)
 static void put_metadata (const struct trace *t)
 {
     const struct job *job = t->c->job;
-    char name[64];
+    char name[2 * MAX_NAME];
     put_process (t, CANN_PID, "CANN", false);
     put_process (t, DEVICE_PID, "Ascend Hardware", true);
     put_process (t, OVERLAP_PID, "Overlap Analysis", true);
@@ -276,15 +276,14 @@ static void put_ops (const struct trace *t, int step)
 void write_trace_view (const struct capture *c, const char *path)
 {
     struct trace t = {create_file (path), c, c->job->opt->level > 0};
-    const struct options *opt = c->job->opt;
     fprintf (t.f,
              "[{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %d, "
              "\"tid\": 0, \"args\": {\"name\": \"Python\"}}",
              HOST_PID);
-    for (int step = 0; step < opt->steps; step++)
+    for (int step = 0; step < c->step_count; step++)
         put_host (&t, &c->steps[step]);
     put_metadata (&t);
-    for (int step = 0; step < opt->steps; step++) {
+    for (int step = 0; step < c->step_count; step++) {
         put_step_flows (&t, &c->steps[step], step);
         put_overlap (&t, step);
         put_ops (&t, step);

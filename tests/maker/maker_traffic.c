@@ -86,7 +86,8 @@ static struct link *new_link (struct capture *c)
 static void keep_packet (struct capture *c, struct link *l, int64_t bytes,
                          int64_t ticks)
 {
-    if ((c->job->opt->form & FORM_TIMELINE) == 0)
+    if ((c->job->opt->form & (FORM_TIMELINE | FORM_EVENT_DB | FORM_MSPROF)) ==
+        0)
         return;
     if (c->packet_count == c->packet_room) {
         c->packet_room =
