@@ -11,6 +11,7 @@
 #include "guard/manifest.h"
 #include "model/shipment.h"
 #include "seal_items.h"
+#include "world/host.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -86,6 +87,7 @@ static int write_rows (struct sealed *s, struct shipment_writer *w,
 
     capture_init (&c);
     rc = extract_capture (s->what.path, NULL, &sink, &c, err);
+    host_key (c.evidence.host_key);
     if (c.rank == CAPTURE_NO_RANK && s->what.rank_hint >= 0)
         c.rank = s->what.rank_hint;
     if (rc == 0 && seal_may_pass (s, c.hindered))

@@ -83,7 +83,8 @@ struct evidence {
     char job[EVIDENCE_TEXT_MAX];        // id that `run` or the agent gave
     char host_name[EVIDENCE_TEXT_MAX];  // as the capture says itself, not its
                                         // directory's name; "": it does not
-    char host_key[EVIDENCE_TEXT_MAX];   // of the agent, "": no agent
+    char host_key[EVIDENCE_TEXT_MAX];   // of the host that the agent read it
+                                        // on (world/host.h), "": no agent
     char place[EVIDENCE_TEXT_MAX];      // hash of the directory it lies in
     int64_t pid;                // of the profiled process, 0: unknown
     int64_t boot_ns;            // of its host, since 1970; 0: unknown

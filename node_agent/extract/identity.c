@@ -5,6 +5,7 @@
  * doc/formats.md, "Rank of a capture".
  */
 #include "extract/extractor.h"
+#include "extract/identity.h"
 #include "extract/info_file.h"
 #include "extract/metadata_info.h"
 #include "extract/profiler_db.h"
@@ -81,6 +82,7 @@ static void note_info (struct source *src, const char *name, int64_t rank)
         (src->info_name[0] == '\0' || rank >= 0)) {
         memcpy (src->info_name, name, strlen (name) + 1);
         c->rank = rank >= 0 ? rank : c->rank;
+        c->evidence.ranks.info_name = c->rank;
     }
 }
 
@@ -187,8 +189,10 @@ static void use_mindspore (struct capture *c, const struct json *info)
     (void)snprintf (c->framework, sizeof (c->framework), "ascend_ms");
     if (json_text (level, NULL))
         copy_text (c->level, sizeof (c->level), level);
-    if (c->rank == CAPTURE_NO_RANK && info_rank (json_get (ms, "rank_id"), &v))
-        c->rank = v;
+    if (info_rank (json_get (ms, "rank_id"), &v)) {
+        c->evidence.ranks.info = v;
+        c->rank = c->rank == CAPTURE_NO_RANK ? v : c->rank;
+    }
     if (json_device (json_get (ms, "device_id"), &v))
         c->device_id = v;
 }
@@ -200,15 +204,15 @@ static void use_info (struct source *src, const struct json *info)
     const struct json *experimental = json_get (config,
                                                 "experimental_config");
     const struct json *end = json_get (info, "end_info");
-    int64_t rank, mono_end;
     double started, ended;
+    int64_t mono_end;
 
     copy_text (c->level, sizeof (c->level),
                json_get (experimental, "_profiler_level"));
     use_mindspore (c, info);
-    if (c->rank == CAPTURE_NO_RANK &&
-        info_rank (json_get (info, "rank_id"), &rank))
-        c->rank = rank;
+    identity_note_info (c, info);
+    if (c->rank == CAPTURE_NO_RANK)
+        c->rank = c->evidence.ranks.info;
     // cJSON keeps numbers as doubles: dates are exact to 256 ns, enough here
     if (json_number (json_get (end, "collectionTimeEnd"), &ended) &&
         ended > 0 && ended < 9e18) {
@@ -247,13 +251,21 @@ static void use_rank_map (struct profiler_db *db, struct capture *c)
 static void use_event_db (struct source *src)
 {
     int64_t rank = event_db_rank (src->event_db);
+    struct capture *c = src->capture;
     struct profiler_db *db = NULL;
+    bool needed = c->rank == CAPTURE_NO_RANK && rank < 0;
 
-    if (rank >= 0) {
-        src->capture->rank = rank;
-    } else if (profiler_db_open (src, src->event_dir, src->event_db, &db,
-                                 NULL) == READING_WHOLE) {
-        use_rank_map (db, src->capture);
+    if (rank >= 0)
+        c->evidence.ranks.db_name = rank;
+    if (c->rank == CAPTURE_NO_RANK && rank >= 0)
+        c->rank = rank;
+    // a glance at a thousand captures opens no database without need
+    if ((needed || (!src->glance && !src->foreign_db)) &&
+        profiler_db_open (src, src->event_dir, src->event_db, &db,
+                          NULL) == READING_WHOLE) {
+        if (needed)
+            use_rank_map (db, c);
+        identity_note_db (db, c);
         profiler_db_close (db);
     }
 }
@@ -283,6 +295,7 @@ void source_name (struct source *src)
                     c->name);
     if (name.made_ns > 0)
         c->order_ns = name.made_ns;
+    c->evidence.pid = name.pid;
 }
 
 static void identify_trace (struct source *src)
@@ -316,7 +329,7 @@ int source_identify (struct source *src, struct err *err)
         return err_sys (err, -rc, "cannot list " OUTPUT_DIR);
     if (src->form == FORM_MSPROF)
         return source_identify_msprof (src, err);
-    if (c->rank == CAPTURE_NO_RANK && src->event_db[0])
+    if (src->event_db[0])
         use_event_db (src);
     if (src->info_name[0] &&
         (j = info_read (src, src->dir, src->info_name, src->info_name))) {

@@ -5,6 +5,7 @@
  * lowest device counts.  See doc/formats.md, "Captures of msprof".
  */
 #include "extract/extractor.h"
+#include "extract/identity.h"
 #include "extract/info_file.h"
 
 #include "base/fileio.h"
@@ -45,10 +46,13 @@ static void use_info (struct capture *c, const struct json *info)
     const char *host = json_text (json_get (info, "hostname"), "");
     int64_t number;
 
-    if (info_rank (json_get (info, "rank_id"), &number))    // -1: none was set
-        c->rank = number;
-    if (*host)
+    if (info_rank (json_get (info, "rank_id"), &c->evidence.ranks.info))
+        c->rank = c->evidence.ranks.info;       // -1: none was set
+    if (*host) {
         (void)snprintf (c->host, sizeof (c->host), "%s", host);
+        (void)snprintf (c->evidence.host_name, sizeof (c->evidence.host_name),
+                        "%s", host);
+    }
     if (json_int (uid, &number))
         (void)snprintf (c->host_uid, sizeof (c->host_uid), "%lld",
                         (long long)number);
@@ -80,6 +84,17 @@ static void read_device (struct source *src, int64_t device)
     (void)close (dir);
 }
 
+static void read_db (struct source *src)
+{
+    struct profiler_db *db = NULL;
+
+    if (profiler_db_open (src, src->event_dir, src->event_db, &db, NULL) !=
+        READING_WHOLE)
+        return;
+    identity_note_db (db, src->capture);
+    profiler_db_close (db);
+}
+
 int source_identify_msprof (struct source *src, struct err *err)
 {
     struct devices d = { .lowest = CAPTURE_NO_DEVICE };
@@ -88,6 +103,8 @@ int source_identify_msprof (struct source *src, struct err *err)
     if (rc < 0)
         return err_sys (err, -rc, "cannot list the capture");
     src->has_prof = d.host || d.n > 0;
+    if (src->event_db[0] && !src->glance)
+        read_db (src);
     if (d.lowest == CAPTURE_NO_DEVICE)
         return 0;
     if (src->capture->device_id == CAPTURE_NO_DEVICE)

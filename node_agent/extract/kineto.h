@@ -176,6 +176,7 @@ struct kineto {
     struct named_table kernels, ranges;
     uint16_t step_slots[KINETO_STEP_SLOTS]; // by hash of the id: index + 1
     int64_t device;             // -1: not known
+    int64_t pid;                // of the first op of the host, 0: not known
     int64_t first, last;        // ns, of all events; last < first: none
     uint64_t events, bad, absurd, lost;     // lost: no room
     uint64_t bad_at;            // byte of the first bad one

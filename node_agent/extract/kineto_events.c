@@ -12,7 +12,7 @@
 
 struct event {
     char ph;
-    struct span cat, name, tid, args;
+    struct span cat, name, pid, tid, args;
     int64_t ts, dur;            // ns
     bool has_ts, has_dur;
     bool odd;                   // a time that cannot be one
@@ -73,6 +73,8 @@ static void take_member (struct event *e, struct span key, struct span v,
             e->cat = v;
         else if (span_is (key, "tid"))
             e->tid = v;
+        else if (span_is (key, "pid"))
+            e->pid = v;
         break;
     case 4:
         if (span_is (key, "name"))
@@ -326,6 +328,9 @@ static void take_host (struct kineto *k, const struct event *e, bool user)
 {
     bool gloo = span_starts (e->name, "gloo:");
 
+    if (k->pid == 0 && (!trace_int (e->pid, &k->pid) || k->pid <= 0 ||
+                        k->pid > INT32_MAX))
+        k->pid = -1;            // a text: not looked at again
     if (span_starts (e->name, step_name)) {
         take_step (k, e, false);
         return;

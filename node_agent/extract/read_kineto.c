@@ -226,8 +226,14 @@ static void take_header (struct kineto *k)
         c->rank = h->rank;
     if (h->world_size > 0)
         c->world_size = h->world_size;
-    if (h->host[0])
+    c->evidence.ranks.trace = h->rank;
+    if (h->host[0]) {
         (void)snprintf (c->host, sizeof (c->host), "%s", h->host);
+        (void)snprintf (c->evidence.host_name, sizeof (c->evidence.host_name),
+                        "%s", h->host);
+    }
+    if (k->pid > 0)
+        c->evidence.pid = k->pid;
     if (k->device >= 0)
         c->device_id = k->device;
     if (k->last >= k->first && k->first + h->base_ns > 0) {

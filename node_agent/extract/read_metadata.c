@@ -142,6 +142,7 @@ static void note_world (struct metadata *m)
     if (m->rank == CAPTURE_NO_RANK && g->rank >= 0 &&
         g->rank < (double)g->nmembers && g->rank == (double)(int64_t)g->rank)
         m->rank = g->members[(size_t)g->rank];
+    m->src->capture->evidence.ranks.group = m->rank;
 }
 
 static bool add_group (struct metadata *m)
@@ -243,6 +244,20 @@ static bool take_world (struct metadata *m, double *v)
     return true;
 }
 
+static bool take_arg_rank (struct metadata *m)
+{
+    static const char name[] = ARGS ".rank";
+    int64_t *rank = &m->src->capture->evidence.ranks.args;
+    char text[24];
+    int n;
+
+    if (!take_rank (&m->s, rank))
+        return false;
+    n = snprintf (text, sizeof (text), "%lld", (long long)*rank);
+    extras_info (m->src, "metadata", name, strlen (name), text, (size_t)n);
+    return true;
+}
+
 static bool read_args (struct metadata *m)
 {
     struct scan *s = &m->s;
@@ -254,6 +269,7 @@ static bool read_args (struct metadata *m)
         return false;
     for (bool first = true; scan_member (s, &first);) {
         if (scan_key_is (s, "world_size") ? !take_world (m, &v)
+            : scan_key_is (s, "rank")     ? !take_arg_rank (m)
                                           : !metadata_sub (m->src, s, ARGS))
             return false;
     }

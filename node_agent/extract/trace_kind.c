@@ -202,6 +202,7 @@ void trace_identify (struct source *src)
                      &h);
     if (h.rank >= 0)
         c->rank = h.rank;
+    c->evidence.ranks.trace = h.rank;
     if (h.world_size > 0)
         c->world_size = h.world_size;
     kineto_header_fini (&h);

@@ -32,6 +32,8 @@ static void test_step (void **state)
 {
     (void)state;
     read_text (TRACE_HEAD (RANK1) DEVICE_STEP TRACE_TAIL);
+    assert_int_equal (seen.capture.evidence.ranks.trace, 1);
+    assert_int_equal (seen.capture.evidence.pid, 1);
     assert_int_equal (seen.capture.state, CAPTURE_COMPLETE);
     assert_int_equal (seen.capture.rank, 1);
     assert_int_equal (seen.capture.world_size, 2);
