@@ -1,6 +1,7 @@
 /* common/model/evidence.c - what a capture shows of its job, rank and host */
 #include "model/evidence.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,11 +20,9 @@ void evidence_fini (struct evidence *e)
 {
     for (uint32_t i = 0; i < e->nspans; i++)
         free (e->spans[i].step);
-    for (uint32_t i = 0; i < e->nops; i++)
-        free (e->ops[i].step);
     free (e->groups);
     free (e->spans);
-    free (e->ops);
+    free (e->samples);
     evidence_init (e);
 }
 
@@ -93,4 +92,82 @@ void evidence_widen (struct evidence_span *s, int64_t start_ns, int64_t end_ns)
         s->start_ns = start_ns;
     if (end_ns > s->end_ns)
         s->end_ns = end_ns;
+}
+
+/* FNV-1a, and a mixer, since its low bits alone order what is kept. */
+uint64_t evidence_hash (uint64_t seed, const char *text, size_t n)
+{
+    uint64_t h = UINT64_C (0xcbf29ce484222325) ^ seed;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (uint8_t)text[i]) * UINT64_C (0x100000001b3);
+    h ^= h >> 33;
+    h *= UINT64_C (0xff51afd7ed558ccd);
+    return h ^ h >> 33;
+}
+
+/* The sample of a key: that which is there, or room for it among those of lower
+ * keys, for which one of a higher key may go.  NULL: it is not one to be kept,
+ * or there is no memory (*rc).
+ */
+static struct evidence_sample *sample_at (struct evidence *e, uint64_t key,
+                                          int *rc)
+{
+    uint32_t i = 0;
+
+    while (i < e->nsamples && e->samples[i].key < key)
+        i++;
+    if (i < e->nsamples && e->samples[i].key == key)
+        return &e->samples[i];
+    if (i == EVIDENCE_SAMPLES_MAX)
+        return NULL;
+    if (e->nsamples < EVIDENCE_SAMPLES_MAX) {
+        struct evidence_sample *p = room (e->samples, e->nsamples, sizeof (*p));
+
+        if (!p) {
+            *rc = -ENOMEM;
+            return NULL;
+        }
+        e->samples = p;
+        e->nsamples++;
+    }
+    memmove (&e->samples[i + 1], &e->samples[i],
+             (e->nsamples - 1 - i) * sizeof (e->samples[0]));
+    e->samples[i] = (struct evidence_sample){ .key = key };
+    return &e->samples[i];
+}
+
+static void keep_op (struct evidence_sample *s, struct evidence_op op)
+{
+    uint32_t i = s->n;
+
+    if (s->n == EVIDENCE_OPS_MAX && s->ops[s->n - 1].key <= op.key)
+        return;
+    if (s->n < EVIDENCE_OPS_MAX)
+        s->n++;
+    else
+        i--;
+    for (; i > 0 && s->ops[i - 1].key > op.key; i--)
+        s->ops[i] = s->ops[i - 1];
+    s->ops[i] = op;
+}
+
+int evidence_note_op (struct evidence *e, const char *step, size_t nstep,
+                      const char *group, const char *name, size_t nname,
+                      int64_t end_ns, int64_t elapse_ns)
+{
+    uint64_t key = evidence_hash (evidence_hash (0, step, nstep), group,
+                                  strlen (group));
+    struct evidence_op op = { evidence_hash (0, name, nname), end_ns,
+                              elapse_ns };
+    int rc = 0;
+    struct evidence_sample *s = sample_at (e, key, &rc);
+
+    if (!s)
+        return rc;
+    (void)strncpy (s->group, group, sizeof (s->group) - 1);
+    s->names += op.key;
+    s->count++;
+    keep_op (s, op);
+    return 0;
 }

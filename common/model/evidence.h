@@ -20,10 +20,10 @@
 #define EVIDENCE_GROUPS_MAX 4096        // groups of one rank
 #define EVIDENCE_SPANS_MAX 8192         // steps of one capture
 #define EVIDENCE_STEP_MAX 256           // bytes of a step's id, with the NUL
-// steps whose ops are kept: those with the lowest hashes, so that captures of
-// the same steps keep the same ones; and ops of each, chosen alike
-#define EVIDENCE_STEPS_MAX 4
-#define EVIDENCE_OPS_MAX 64
+// (step, group) pairs whose ops are kept, and ops of each: those with the lowest
+// hashes, so that captures that have the same ones keep the same ones
+#define EVIDENCE_SAMPLES_MAX 12
+#define EVIDENCE_OPS_MAX 16
 
 #define EVIDENCE_UNKNOWN (-1)           // of what cannot be below 0
 #define EVIDENCE_SEVERAL (-2)           // of 'own' below
@@ -47,17 +47,18 @@ struct evidence_span {
 };
 
 struct evidence_op {
-    uint64_t key;               // hash of name and group
+    uint64_t key;               // hash of its name
     int64_t end_ns;
+    int64_t elapse_ns;
 };
 
-/* The symmetric collectives of a step (all members end together). */
-struct evidence_ops {
-    char *step;
+/* Symmetric collectives (all members end together) of a step in a group. */
+struct evidence_sample {
+    uint64_t key;               // hash of step and group
+    char group[EVIDENCE_HASH_MAX];
     uint64_t names;             // sum of the keys of all of them: equal sets
     uint32_t count;             // of all of them
     uint32_t n;                 // that are kept, by key
-    int64_t elapse_ns;          // median of theirs; 0: not known
     struct evidence_op ops[EVIDENCE_OPS_MAX];
 };
 
@@ -96,8 +97,8 @@ struct evidence {
     uint32_t ngroups;
     struct evidence_span *spans;        // by first appearance
     uint32_t nspans;
-    struct evidence_ops *ops;
-    uint32_t nops;
+    struct evidence_sample *samples;    // by key
+    uint32_t nsamples;
 };
 
 void evidence_init (struct evidence *e);
@@ -110,6 +111,14 @@ struct evidence_group *evidence_group_at (struct evidence *e,
                                           const char *name, size_t n);
 struct evidence_span *evidence_span_at (struct evidence *e, const char *step,
                                         size_t n);
+
+/* Note a symmetric collective.  'step' is an id.  0 or -ENOMEM. */
+int evidence_note_op (struct evidence *e, const char *step, size_t nstep,
+                      const char *group, const char *name, size_t nname,
+                      int64_t end_ns, int64_t elapse_ns);
+
+/* A hash that is the same on every machine; 0 to begin with. */
+uint64_t evidence_hash (uint64_t seed, const char *text, size_t n);
 
 /* Widen a span. */
 void evidence_widen (struct evidence_span *s, int64_t start_ns,

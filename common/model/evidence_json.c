@@ -74,20 +74,18 @@ static void scalars_to_json (const struct evidence *e, struct json *o)
     }
 }
 
-static void ops_to_json (const struct evidence_ops *x, struct json *list)
+static void sample_to_json (const struct evidence_sample *x, struct json *list)
 {
-    struct json *o = json_push_object (list);
-    struct buf ops;
+    struct buf text;
 
-    buf_init (&ops, EVIDENCE_OPS_MAX * 64);
-    buf_printf (&ops, "%" PRIu64 " %" PRIu32 " %" PRId64, x->names, x->count,
-                x->elapse_ns);
+    buf_init (&text, EVIDENCE_OPS_MAX * 80 + LINE_BYTES);
+    buf_printf (&text, "%" PRIu64 " %s %" PRIu64 " %" PRIu32, x->key,
+                x->group, x->names, x->count);
     for (uint32_t i = 0; i < x->n; i++)
-        buf_printf (&ops, " %" PRIu64 " %" PRId64, x->ops[i].key,
-                    x->ops[i].end_ns);
-    json_add_text (o, "step", x->step);
-    json_add_text (o, "ops", buf_text (&ops));
-    buf_fini (&ops);
+        buf_printf (&text, " %" PRIu64 " %" PRId64 " %" PRId64, x->ops[i].key,
+                    x->ops[i].end_ns, x->ops[i].elapse_ns);
+    json_push_text (list, buf_text (&text));
+    buf_fini (&text);
 }
 
 void evidence_to_json (const struct evidence *e, struct json *parent)
@@ -111,9 +109,9 @@ void evidence_to_json (const struct evidence *e, struct json *parent)
                         s->start_ns, s->end_ns, s->host, s->device, s->step);
         json_push_text (list, line);
     }
-    list = json_add_array (o, "steps");
-    for (uint32_t i = 0; i < e->nops; i++)
-        ops_to_json (&e->ops[i], list);
+    list = json_add_array (o, "samples");
+    for (uint32_t i = 0; i < e->nsamples; i++)
+        sample_to_json (&e->samples[i], list);
 }
 
 /* ---- reading ---- */
@@ -185,33 +183,30 @@ static int span_from_text (struct evidence *e, const char *text)
     return 0;
 }
 
-static int ops_from_json (struct evidence *e, const struct json *j)
+static int sample_from_text (struct evidence *e, const char *text)
 {
-    const char *step = json_text (json_get (j, "step"), NULL);
-    const char *text = json_text (json_get (j, "ops"), NULL);
-    struct evidence_ops x = { .n = 0 }, *p;
+    struct evidence_sample x = { .n = 0 }, *p;
     int64_t count;
 
-    if (!step || !text || json_count (j) != 2 ||
-        e->nops == EVIDENCE_STEPS_MAX || !take_key (&text, &x.names) ||
+    if (e->nsamples == EVIDENCE_SAMPLES_MAX || !take_key (&text, &x.key) ||
+        !take_token (&text, x.group) || !take_key (&text, &x.names) ||
         !take (&text, 0, UINT32_MAX, &count) ||
-        !take (&text, 0, INT64_MAX, &x.elapse_ns))
+        (e->nsamples > 0 && e->samples[e->nsamples - 1].key >= x.key))
         return -EBADMSG;
     x.count = (uint32_t)count;
     while (*text) {
         struct evidence_op *op = &x.ops[x.n];
 
         if (x.n++ == EVIDENCE_OPS_MAX || !take_key (&text, &op->key) ||
-            !take (&text, INT64_MIN, INT64_MAX, &op->end_ns))
+            !take (&text, INT64_MIN, INT64_MAX, &op->end_ns) ||
+            !take (&text, INT64_MIN, INT64_MAX, &op->elapse_ns))
             return -EBADMSG;
     }
-    p = realloc (e->ops, (e->nops + 1) * sizeof (*p));
+    p = realloc (e->samples, (e->nsamples + 1) * sizeof (*p));
     if (!p)
         return -ENOMEM;
-    e->ops = p;
-    if (!(x.step = strdup (step)))
-        return -ENOMEM;
-    p[e->nops++] = x;
+    e->samples = p;
+    p[e->nsamples++] = x;
     return 0;
 }
 
@@ -224,15 +219,11 @@ static int list_from_json (struct evidence *e, const struct json *list)
          j = json_next (j)) {
         const char *text = json_text (j, NULL);
 
-        if (strcmp (key, "steps") == 0)
-            rc = ops_from_json (e, j);
-        else if (!text)
-            rc = -EBADMSG;
-        else if (strcmp (key, "groups") == 0)
-            rc = group_from_text (e, text);
-        else
-            rc = strcmp (key, "spans") == 0 ? span_from_text (e, text)
-                                            : -EBADMSG;
+        rc = !text                         ? -EBADMSG
+             : strcmp (key, "groups") == 0 ? group_from_text (e, text)
+             : strcmp (key, "spans") == 0  ? span_from_text (e, text)
+             : strcmp (key, "samples") == 0
+                 ? sample_from_text (e, text) : -EBADMSG;
     }
     return rc;
 }

@@ -1,5 +1,6 @@
 /* node_agent/extract/source.c - what readers tell about an open capture */
 #include "extract/source.h"
+#include "extract/evidence_rows.h"
 
 #include "base/fileio.h"
 
@@ -89,6 +90,7 @@ bool source_forget (struct source *src, enum table_id table, struct err *err)
         return !src->stopped;
     src->stale &= ~(1u << table);
     src->rows[table] = 0;
+    evidence_forget (src, table);
     if (table == TABLE_STEP)
         src->communication_us = 0;
     src->stopped = src->sink->forget (src->sink->arg, table, err);
@@ -101,7 +103,8 @@ bool source_flush (struct source *src, struct batch *b, struct err *err)
 
     if (src->stopped || (nrows == 0 && !b->failed))
         return !src->stopped;
-    if (!source_forget (src, b->table, err) || !note_steps (src, b, err))
+    if (!source_forget (src, b->table, err) || !note_steps (src, b, err) ||
+        !evidence_rows (src, b, err))
         return false;
     if (b->table == TABLE_STEP)
         note_step_times (src, b);

@@ -37,15 +37,10 @@ static void fill (struct evidence *e)
     s->host = true;
     s = evidence_span_at (e, "", 0);
     s->device = true;
-    e->ops = calloc (1, sizeof (*e->ops));
-    assert_non_null (e->ops);
-    e->nops = 1;
-    e->ops->step = strdup ("step with blanks");
-    e->ops->names = UINT64_MAX;
-    e->ops->count = 2;
-    e->ops->n = 2;
-    e->ops->ops[0] = (struct evidence_op){ 1, INT64_MIN };
-    e->ops->ops[1] = (struct evidence_op){ UINT64_MAX, INT64_MAX };
+    assert_int_equal (evidence_note_op (e, "10", 2, "9", "a", 1, INT64_MIN,
+                                        1), 0);
+    assert_int_equal (evidence_note_op (e, "10", 2, "9", "b", 1, INT64_MAX,
+                                        -1), 0);
 }
 
 static char *print (const struct evidence *e)
@@ -94,8 +89,8 @@ static void test_round_trip (void **state)
     assert_int_equal (back.nspans, 2);
     assert_true (back.spans[0].host && !back.spans[0].device);
     assert_true (back.spans[1].start_ns == INT64_MAX);
-    assert_string_equal (back.ops->step, "step with blanks");
-    assert_true (back.ops->ops[1].key == UINT64_MAX);
+    assert_int_equal (back.nsamples, 1);
+    assert_int_equal (back.samples->count, 2);
     free (text);
     free (again);
     evidence_fini (&e);
@@ -111,10 +106,9 @@ static void test_refused (void **state)
         "{\"groups\":[\"x 2 3\"]}", "{\"groups\":[1]}",
         "{\"groups\":[\"0 0 123456789012345678901234\"]}",
         "{\"spans\":[\"1 2 3 0 10\"]}", "{\"spans\":[\"1 2\"]}",
-        "{\"other\":[\"1\"]}", "{\"steps\":[\"1\"]}",
-        "{\"steps\":[{\"step\":\"1\",\"ops\":\"1 1 1 5\"}]}",
-        "{\"steps\":[{\"step\":\"1\",\"ops\":\"-1 1 1\"}]}",
-        "{\"steps\":[{\"step\":\"1\",\"ops\":\"1 1 1\",\"x\":\"1\"}]}",
+        "{\"other\":[\"1\"]}", "{\"samples\":[{}]}",
+        "{\"samples\":[\"1 g 1 1 5\"]}", "{\"samples\":[\"-1 g 1 1\"]}",
+        "{\"samples\":[\"2 g 1 1\",\"1 g 1 1\"]}",
     };
 
     (void)state;
@@ -136,15 +130,50 @@ static void test_limits (void **state)
 {
     struct evidence e;
     struct err err;
-    char text[8192] = "{\"evidence\":{\"steps\":[{\"step\":\"1\",\"ops\":"
-                      "\"1 99 1";
+    char text[8192] = "{\"evidence\":{\"samples\":[\"1 g 1 99";
 
     (void)state;
     for (int i = 0; i <= EVIDENCE_OPS_MAX; i++)
-        (void)snprintf (text + strlen (text), 16, " %d %d", i, i);
-    (void)snprintf (text + strlen (text), 16, "\"}]}}");
+        (void)snprintf (text + strlen (text), 24, " %d %d %d", i, i, i);
+    (void)snprintf (text + strlen (text), 16, "\"]}}");
     assert_int_equal (parse (&e, text, &err), -EBADMSG);
     evidence_fini (&e);
+}
+
+/* Captures of the same ops keep the same ones, in whatever order they come:
+ * those that the one kept and the other did not could not be compared.
+ */
+static void test_same_sample (void **state)
+{
+    struct evidence a, b;
+
+    (void)state;
+    evidence_init (&a);
+    evidence_init (&b);
+    for (int i = 0; i < 1000; i++) {
+        char step[8], name[8], other[8], other_step[8];
+        int n = snprintf (step, sizeof (step), "%d", i % 20);
+
+        (void)snprintf (name, sizeof (name), "op%d", i);
+        (void)evidence_note_op (&a, step, (size_t)n, "5", name, strlen (name),
+                                i, i);
+        n = snprintf (other_step, sizeof (other_step), "%d", (999 - i) % 20);
+        (void)snprintf (other, sizeof (other), "op%d", 999 - i);
+        (void)evidence_note_op (&b, other_step, (size_t)n, "5", other,
+                                strlen (other), 999 - i, 999 - i);
+    }
+    assert_int_equal (a.nsamples, EVIDENCE_SAMPLES_MAX);
+    assert_int_equal (b.nsamples, a.nsamples);
+    for (uint32_t i = 0; i < a.nsamples; i++) {
+        assert_true (a.samples[i].key == b.samples[i].key);
+        assert_true (a.samples[i].names == b.samples[i].names);
+        assert_int_equal (a.samples[i].count, 50);
+        assert_int_equal (a.samples[i].n, EVIDENCE_OPS_MAX);
+        assert_memory_equal (a.samples[i].ops, b.samples[i].ops,
+                             sizeof (a.samples[i].ops));
+    }
+    evidence_fini (&a);
+    evidence_fini (&b);
 }
 
 int main (void)
@@ -153,6 +182,7 @@ int main (void)
         cmocka_unit_test (test_round_trip),
         cmocka_unit_test (test_refused),
         cmocka_unit_test (test_limits),
+        cmocka_unit_test (test_same_sample),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
