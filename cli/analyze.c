@@ -199,8 +199,7 @@ static void fini (struct analysis *a)
 {
     cli_derive_fini (&a->derive);
     publish_close (&a->out);
-    for (size_t i = 0; a->items && i < a->found.n; i++)
-        capture_fini (&a->items[i].capture);
+    roll_free (a->items, a->found.n);
     free (a->items);
     free (a->raw);
     find_free (&a->found);

@@ -46,6 +46,7 @@ struct worker {
 
 struct builder {
     const struct build_job *job;
+    size_t nitems;              // of job->items, those that are of the job
     struct publish *out;
     struct groups *groups;
     struct worker workers[BUILD_THREADS_MAX];
@@ -87,9 +88,10 @@ static int feed_item (struct worker *w, size_t i)
     }
     roll_take (item, &fresh);
     used = part_groups (w->part, &nused);
+    free (item->groups.list);
     (void)pthread_mutex_lock (&w->b->lock);
     rc = groups_add (w->b->groups, &item->capture, item->rank, used, nused,
-                     &w->err);
+                     &item->groups, &w->err);
     (void)pthread_mutex_unlock (&w->b->lock);
     return rc;
 }
@@ -118,12 +120,12 @@ static void *work (void *arg)
     return NULL;
 }
 
-static uint64_t total_weight (const struct build_job *job)
+static uint64_t total_weight (const struct builder *b)
 {
     uint64_t sum = 0;
 
-    for (size_t i = 0; i < job->nitems; i++)
-        sum += job->items[i].weight + 1;
+    for (size_t i = 0; i < b->nitems; i++)
+        sum += b->job->items[i].weight + 1;
     return sum;
 }
 
@@ -131,7 +133,7 @@ static uint64_t total_weight (const struct build_job *job)
 static void share_out (struct builder *b)
 {
     const struct build_job *job = b->job;
-    uint64_t all = total_weight (job), sum = 0;
+    uint64_t all = total_weight (b), sum = 0;
     size_t i = 0;
 
     for (unsigned t = 0; t < b->nworkers; t++) {
@@ -139,7 +141,7 @@ static void share_out (struct builder *b)
 
         w->b = b;
         w->first = i;
-        while (i < job->nitems &&
+        while (i < b->nitems &&
                (t + 1 == b->nworkers || sum * b->nworkers < all * (t + 1)))
             sum += job->items[i++].weight + 1;
         w->end = i;
@@ -177,11 +179,11 @@ static void report_progress (struct builder *b)
 {
     struct build_progress p = {
         .captures = atomic_load (&b->captures),
-        .captures_all = b->job->nitems,
+        .captures_all = b->nitems,
         .bytes = atomic_load (&b->bytes),
     };
 
-    for (size_t i = 0; i < b->job->nitems; i++)
+    for (size_t i = 0; i < b->nitems; i++)
         p.bytes_all += b->job->items[i].weight;
     if (b->job->progress)
         b->job->progress (b->job->progress_arg, &p);
@@ -275,15 +277,16 @@ static int merge_parts (struct builder *b, struct err *err)
     return rc;
 }
 
-static int drop_conflicts (sqlite3 *db, const struct build_job *job,
+static int drop_conflicts (sqlite3 *db, const struct builder *b,
                            struct err *err)
 {
+    struct roll_item *items = b->job->items;
     struct roll_conflict *list = NULL;
     size_t n = 0;
     int rc;
 
-    roll_settle (job->items, job->nitems);
-    rc = roll_conflicts (job->items, job->nitems, &list, &n);
+    roll_settle (items, b->nitems);
+    rc = roll_conflicts (items, b->nitems, &list, &n);
     if (rc < 0)
         return err_set (err, ENOMEM, "no memory for conflicts");
     rc = conflicts_drop (db, list, n, err);
@@ -291,18 +294,18 @@ static int drop_conflicts (sqlite3 *db, const struct build_job *job,
     return rc;
 }
 
-static int fill_roster (const struct build_job *job)
+static int fill_roster (const struct builder *b)
 {
+    const struct build_job *job = b->job;
     const char *known_by;
     int64_t world;
     int rc = 0;
 
     if (job->roster->world_size == 0) {
-        world = roll_world_size (job->items, job->nitems, &known_by);
+        world = roll_world_size (job->items, b->nitems, &known_by);
         rc = roster_expect_world (job->roster, world, known_by);
     }
-    return rc < 0 ? rc : roll_fill_roster (job->items, job->nitems,
-                                           job->roster);
+    return rc < 0 ? rc : roll_fill_roster (job->items, b->nitems, job->roster);
 }
 
 static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
@@ -321,11 +324,11 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     if (rc == 0)
         rc = tables_create (db, err);
     if (rc == 0)
-        rc = drop_conflicts (db, job, err);
-    if (rc == 0 && fill_roster (job) < 0)
+        rc = drop_conflicts (db, b, err);
+    if (rc == 0 && fill_roster (b) < 0)
         rc = err_set (err, ENOMEM, "no memory for the roster");
     if (rc == 0)
-        rc = tables_write_captures (db, job->items, job->nitems, err);
+        rc = tables_write_captures (db, job->items, b->nitems, err);
     if (rc == 0)
         rc = tables_write_roster (db, job->roster, err);
     if (rc == 0)
@@ -333,7 +336,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     if (rc == 0)
         rc = tables_write_job (db, &about, job->roster, err);
     if (rc == 0)
-        rc = wait_derive (db, job->items, job->nitems, temp, err);
+        rc = wait_derive (db, job->items, b->nitems, temp, err);
     if (rc == 0)
         rc = tables_index (db, err);
     if (rc == 0)
@@ -345,10 +348,12 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     return rc < 0 ? rc : db_exec (db, "COMMIT", err);
 }
 
-static bool any_read (const struct build_job *job)
+static bool any_read (const struct builder *b)
 {
-    for (size_t i = 0; i < job->nitems; i++) {
-        if (!job->items[i].skip && job->items[i].capture.whole_tables != 0)
+    const struct roll_item *items = b->job->items;
+
+    for (size_t i = 0; i < b->nitems; i++) {
+        if (!items[i].skip && items[i].capture.whole_tables != 0)
             return true;
     }
     return false;
@@ -363,7 +368,7 @@ static int finish (struct builder *b, struct build_result *ret,
 
     for (unsigned t = 0; t < b->nworkers; t++)
         ret->rows += part_rows (b->workers[t].part);
-    if (ret->rows == 0 && b->job->steps && any_read (b->job))
+    if (ret->rows == 0 && b->job->steps && any_read (b))
         return err_set (err, ENODATA, "no capture has a step of %s",
                         b->job->steps);
     (void)snprintf (temp, sizeof (temp), "%s", part_path (first));
@@ -410,6 +415,71 @@ static void keep_heap (void)
     (void)mallopt (M_MMAP_THRESHOLD, HEAP_CHUNK_MAX);
 }
 
+/* Every capture once: the parts are filled. */
+static int read_captures (struct builder *b, struct err *err)
+{
+    int rc;
+
+    b->nworkers = b->job->threads;
+    if (b->nworkers > b->nitems)
+        b->nworkers = b->nitems ? (unsigned)b->nitems : 1;
+    share_out (b);
+    rc = start_workers (b, err);
+    if (rc < 0)
+        atomic_store (&b->cancel, true);
+    wait_workers (b);
+    return rc < 0 ? rc : worker_error (b, err);
+}
+
+static void drop_parts (struct builder *b)
+{
+    for (unsigned t = 0; t < b->nworkers; t++) {
+        char path[PATH_MAX] = "";
+
+        if (b->workers[t].part)
+            (void)snprintf (path, sizeof (path), "%s",
+                            part_path (b->workers[t].part));
+        part_destroy (b->workers[t].part);
+        if (*path)
+            (void)unlink (path);
+    }
+    memset (b->workers, 0, sizeof (b->workers));
+    atomic_store (&b->captures, 0);
+    atomic_store (&b->bytes, 0);
+}
+
+/* The lists of items point into what goes. */
+static void drop_groups (struct builder *b)
+{
+    for (size_t i = 0; i < b->job->nitems; i++) {
+        free (b->job->items[i].groups.list);
+        b->job->items[i].groups = (struct group_list){ NULL, 0 };
+    }
+    groups_destroy (b->groups);
+    b->groups = NULL;
+}
+
+/* What the captures showed may put some out of the job, or give some another
+ * rank: then what was read is of no use.
+ */
+static int read_job (struct builder *b, struct err *err)
+{
+    const struct build_job *job = b->job;
+    int rc = read_captures (b, err);
+
+    if (rc == 0 && job->decide)
+        rc = job->decide (job->decide_arg, job->items, &b->nitems, err);
+    if (rc <= 0)
+        return rc;
+    drop_parts (b);
+    drop_groups (b);
+    b->groups = groups_create ();
+    if (!b->groups)
+        return err_set (err, ENOMEM, "no memory to build " BUILD_DB_NAME);
+    roll_sort (job->items, b->nitems);
+    return read_captures (b, err);
+}
+
 int build_run (const struct build_job *job, struct publish *out,
                struct build_result *ret, struct err *err)
 {
@@ -424,21 +494,13 @@ int build_run (const struct build_job *job, struct publish *out,
     }
     b->job = job;
     b->out = out;
-    b->nworkers = job->threads;
-    if (b->nworkers > job->nitems)
-        b->nworkers = job->nitems ? (unsigned)job->nitems : 1;
-    share_out (b);
-    rc = start_workers (b, err);
-    if (rc < 0)
-        atomic_store (&b->cancel, true);
-    wait_workers (b);
-    if (rc == 0)
-        rc = worker_error (b, err);
+    b->nitems = job->nitems;
+    rc = read_job (b, err);
     if (rc == 0)
         rc = finish (b, ret, err);
     for (unsigned t = 0; t < b->nworkers; t++)
         part_destroy (b->workers[t].part);
-    groups_destroy (b->groups);
+    drop_groups (b);
     (void)pthread_cond_destroy (&b->ended);
     (void)pthread_mutex_destroy (&b->lock);
     free (b);

@@ -25,6 +25,14 @@ typedef int build_feed_fn (void *arg, size_t source,
                            const struct row_sink *sink, struct capture *c,
                            struct err *err);
 
+/* Called when every capture has been read once: which of them are of the job
+ * that is to be built, and of which rank?  May change ranks, and put captures
+ * that do not belong to it behind the first *n.  Returns 1 if it did either (the
+ * rows are read again, this time for good), 0 if not, negative to give up.
+ */
+typedef int build_decide_fn (void *arg, struct roll_item *items, size_t *n,
+                             struct err *err);
+
 struct build_progress {
     size_t captures, captures_all;
     uint64_t bytes, bytes_all;
@@ -38,6 +46,8 @@ struct build_job {
     unsigned threads;                   // 1 to BUILD_THREADS_MAX
     build_feed_fn *feed;
     void *feed_arg;
+    build_decide_fn *decide;            // or NULL: all are, as planned
+    void *decide_arg;
     // called some five times a second by the calling thread; may be NULL
     void (*progress) (void *arg, const struct build_progress *p);
     void *progress_arg;

@@ -4,6 +4,7 @@
 #include "base/db.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -130,18 +131,44 @@ static bool mark_used (struct entry *e, const struct part_group *used)
     return true;
 }
 
-int groups_add (struct groups *g, struct capture *c, int64_t rank,
-                const struct part_group *used, size_t nused, struct err *err)
+int groups_share (struct groups *g, struct capture *c, struct group_list *ret,
+                  struct err *err)
 {
-    bool *explained = calloc (nused + 1, sizeof (*explained));
-    int rc = explained ? 0 : -ENOMEM;
+    const struct comm_group **list = calloc (c->ngroups + 1, sizeof (*list));
+    uint32_t n = 0;
 
-    for (uint32_t i = 0; i < c->ngroups && rc == 0; i++) {
-        struct entry *e = intern (g, &c->groups[i]);
+    ret->list = list;
+    ret->n = 0;
+    while (list && n < c->ngroups) {
+        struct entry *e = intern (g, &c->groups[n]);
 
         if (!e)
-            rc = -ENOMEM;
-        for (size_t u = 0; u < nused && e; u++) {
+            break;
+        list[n++] = &e->g;
+    }
+    ret->n = n;
+    if (n < c->ngroups || !list)
+        return err_set (err, ENOMEM, "no memory for groups");
+    capture_drop_groups (c);
+    return 0;
+}
+
+static struct entry *entry_of (const struct comm_group *g)
+{
+    return (struct entry *)((char *)(uintptr_t)g - offsetof (struct entry, g));
+}
+
+int groups_add (struct groups *g, struct capture *c, int64_t rank,
+                const struct part_group *used, size_t nused,
+                struct group_list *ret, struct err *err)
+{
+    bool *explained = calloc (nused + 1, sizeof (*explained));
+    int rc = explained ? groups_share (g, c, ret, err) : -ENOMEM;
+
+    for (uint32_t i = 0; rc == 0 && i < ret->n; i++) {
+        struct entry *e = entry_of (ret->list[i]);
+
+        for (size_t u = 0; u < nused; u++) {
             if (strcmp (used[u].name, e->g.name) == 0)
                 explained[u] = mark_used (e, &used[u]);
         }
@@ -157,7 +184,6 @@ int groups_add (struct groups *g, struct capture *c, int64_t rank,
             rc = -ENOMEM;
     }
     free (explained);
-    capture_drop_groups (c);
     return rc < 0 ? err_set (err, ENOMEM, "no memory for groups") : 0;
 }
 

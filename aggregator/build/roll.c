@@ -226,8 +226,21 @@ void roll_plan (struct roll_item *items, size_t n)
             }
         }
     }
+    roll_sort (items, n);
+}
+
+void roll_sort (struct roll_item *items, size_t n)
+{
     if (n > 0)
         qsort (items, n, sizeof (*items), compare_items);
+}
+
+void roll_free (struct roll_item *items, size_t n)
+{
+    for (size_t i = 0; items && i < n; i++) {
+        capture_fini (&items[i].capture);
+        free (items[i].groups.list);
+    }
 }
 
 static int compare_sizes (const void *pa, const void *pb)

@@ -21,7 +21,11 @@ struct roll_item {
     const char *rank_by;        // how its rank was guessed, or NULL
     const char *agent_host;     // of the agent that brought it, or NULL
     bool host_is_agents;        // so capture.host is: it does not say its own
+    struct group_list groups;   // that it lists; they are the build's
 };
+
+/* Free what the items hold (not the array). */
+void roll_free (struct roll_item *items, size_t n);
 
 /* Give captures of no rank one, or set them aside, and sort by rank and age.
  * A capture that is alone is of rank 0.  Captures of the msprof program are
@@ -32,6 +36,9 @@ struct roll_item {
  * the names.
  */
 void roll_plan (struct roll_item *items, size_t n);
+
+/* Sort by rank, age and name.  The order gives the captures their ids. */
+void roll_sort (struct roll_item *items, size_t n);
 
 /* The capture as read, which the item takes over in place of the glance. */
 void roll_take (struct roll_item *item, struct capture *c);

@@ -222,8 +222,7 @@ void job_build_destroy (struct job_build *b)
 {
     if (!b)
         return;
-    for (size_t i = 0; b->items && i < b->n; i++)
-        capture_fini (&b->items[i].capture);
+    roll_free (b->items, b->n);
     raw_tree_destroy (b->raw);
     free (b->items);
     free (b->sources);

@@ -21,6 +21,7 @@
 
 struct jobs_capture {
     const struct capture *capture;      // as read, with its evidence; borrowed
+    const struct group_list *groups;    // that its metadata lists; borrowed
     int64_t rank;               // as filed, or CAPTURE_NO_RANK
     size_t fixed;               // of the job that it was given to before, which
                                 // is not decided again; JOBS_NONE: not yet

@@ -49,6 +49,12 @@ struct comm_group {
     uint32_t nmembers;
 };
 
+/* Groups that are kept once for all captures that name them. */
+struct group_list {
+    const struct comm_group **list;     // owned; what it points to is not
+    uint32_t n;
+};
+
 struct capture {
     int64_t rank;                       // CAPTURE_NO_RANK: none
     int64_t device_id;                  // CAPTURE_NO_DEVICE: unknown

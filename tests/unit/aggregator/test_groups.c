@@ -19,6 +19,7 @@ static void add (struct groups *g, int64_t rank, bool metadata, int32_t a,
                  int32_t b, const char *used)
 {
     struct part_group u = { .name = (char *)used, .collective = true };
+    struct group_list list = { NULL, 0 };
     struct err err = { "" };
     struct capture c;
 
@@ -32,8 +33,13 @@ static void add (struct groups *g, int64_t rank, bool metadata, int32_t a,
         assert_int_equal (capture_add_group (&c, "group_name_0", "tp",
                                              members, 2, &err), 0);
     }
-    assert_int_equal (groups_add (g, &c, rank, &u, used ? 1 : 0, &err), 0);
+    assert_int_equal (groups_add (g, &c, rank, &u, used ? 1 : 0, &list, &err),
+                      0);
     assert_int_equal (c.ngroups, 0);
+    assert_int_equal (list.n, metadata);
+    if (metadata)               // what its lists say is judged by afterwards
+        assert_int_equal (list.list[0]->members[1], b);
+    free (list.list);
     capture_fini (&c);
 }
 
