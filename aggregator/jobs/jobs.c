@@ -1,0 +1,420 @@
+/* aggregator/jobs/jobs.c - which captures are of one job
+ *
+ * Knots of captures that are of one job for certain; of these the newest, and
+ * each that contradicts all before it, begin a job; the others join the one that
+ * is nearest in time and that nothing contradicts.
+ */
+#include "jobs/jobs_inside.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct knot {
+    size_t first;               // capture
+    int64_t start_ns, end_ns;   // 0: unknown
+    size_t ncaptures;
+    bool fixed;
+    bool given;
+    int64_t offset;             // from the draft that is nearest
+};
+
+struct divider {
+    struct facts facts;
+    struct drafts drafts;
+    struct knot *knots;         // the newest first; before them those that
+                                // are fixed, and those that have an id
+    size_t nknots;
+    int64_t gap_ns;
+    int64_t *last_ns;           // of each draft: its last capture's end
+    size_t *knots_of;           // of each draft: how many it has
+    const struct knot **seed;   // of each draft: its first knot
+    bool *given;                // of each draft: it has an id
+    char (*why)[JOBS_WHY_MAX];  // it is not of the draft before
+};
+
+/* ---- knots ---- */
+
+static int compare_knots (const void *pa, const void *pb)
+{
+    const struct knot *a = pa, *b = pb;
+
+    if (a->fixed != b->fixed)
+        return a->fixed ? -1 : 1;
+    if (a->given != b->given)
+        return a->given ? -1 : 1;
+    if (a->end_ns != b->end_ns)
+        return a->end_ns > b->end_ns ? -1 : 1;
+    return a->first < b->first ? -1 : 1;
+}
+
+static struct knot measure (const struct facts *f, size_t first)
+{
+    struct knot k = { .first = first, .offset = INT64_MAX };
+
+    for (size_t i = first; i != JOBS_NONE; i = f->list[i].next) {
+        const struct fact *x = &f->list[i];
+
+        if (x->start_ns > 0 && (k.start_ns == 0 || x->start_ns < k.start_ns))
+            k.start_ns = x->start_ns;
+        if (x->end_ns > k.end_ns)
+            k.end_ns = x->end_ns;
+        k.ncaptures++;
+        k.fixed = k.fixed || x->in->fixed != JOBS_NONE;
+        k.given = k.given || x->e->job[0];
+    }
+    return k;
+}
+
+static int find_knots (struct divider *d)
+{
+    d->knots = calloc (d->facts.n + 1, sizeof (*d->knots));
+    if (!d->knots)
+        return -ENOMEM;
+    for (size_t i = 0; i < d->facts.n; i++) {
+        if (d->facts.list[i].knot == i)
+            d->knots[d->nknots++] = measure (&d->facts, i);
+    }
+    qsort (d->knots, d->nknots, sizeof (*d->knots), compare_knots);
+    d->last_ns = calloc (d->nknots + 1, sizeof (*d->last_ns));
+    d->knots_of = calloc (d->nknots + 1, sizeof (*d->knots_of));
+    d->seed = calloc (d->nknots + 1, sizeof (*d->seed));
+    d->given = calloc (d->nknots + 1, sizeof (*d->given));
+    d->why = calloc (d->nknots + 1, sizeof (*d->why));
+    return d->last_ns && d->knots_of && d->seed && d->given && d->why
+               ? 0 : -ENOMEM;
+}
+
+/* ---- drafts ---- */
+
+static int join (struct divider *d, size_t draft, const struct knot *k)
+{
+    if (k->end_ns > d->last_ns[draft])
+        d->last_ns[draft] = k->end_ns;
+    if (d->knots_of[draft]++ == 0)
+        d->seed[draft] = k;
+    d->given[draft] = d->given[draft] || k->given;
+    return drafts_join (&d->drafts, draft, k->first);
+}
+
+static bool is_joined (const struct divider *d, const struct knot *k)
+{
+    return d->facts.list[k->first].draft != JOBS_NONE;
+}
+
+/* Given ids and assignments part, whatever else is so; silence does not reach
+ * over the gap of a service.
+ */
+static bool is_apart (const struct divider *d, size_t draft,
+                      const struct knot *k, char why[JOBS_WHY_MAX])
+{
+    if (k->fixed && d->seed[draft]->fixed) {
+        (void)snprintf (why, JOBS_WHY_MAX, "it was another job before");
+        return true;
+    }
+    if (k->given && d->given[draft]) {
+        (void)snprintf (why, JOBS_WHY_MAX, "it was given another id");
+        return true;
+    }
+    if (d->gap_ns > 0 && k->start_ns > 0 && d->last_ns[draft] > 0 &&
+        k->start_ns - d->last_ns[draft] > d->gap_ns) {
+        (void)snprintf (why, JOBS_WHY_MAX, "it began %" PRId64 " s after the "
+                        "last capture of the other",
+                        (k->start_ns - d->last_ns[draft]) / 1000000000);
+        return true;
+    }
+    return drafts_contradict (&d->drafts, draft, k->first, why);
+}
+
+/* The newest, and those that contradict each draft that is there. */
+static int seed_drafts (struct divider *d)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < d->nknots && rc == 0; i++) {
+        const struct knot *k = &d->knots[i];
+        char why[JOBS_WHY_MAX] = "";
+        size_t draft = 0;
+
+        while (draft < d->drafts.n && is_apart (d, draft, k, why))
+            draft++;
+        if (draft < d->drafts.n)
+            continue;
+        memcpy (d->why[draft], why, sizeof (why));
+        rc = join (d, draft, k);
+    }
+    return rc;
+}
+
+static int compare_offsets (const void *pa, const void *pb)
+{
+    const struct knot *a = *(struct knot *const *)pa;
+    const struct knot *b = *(struct knot *const *)pb;
+
+    if (a->offset != b->offset)
+        return a->offset < b->offset ? -1 : 1;
+    return compare_knots (a, b);
+}
+
+/* Into the nearest draft that nothing contradicts, or into one of its own. */
+static int place (struct divider *d, const struct knot *k)
+{
+    char why[JOBS_WHY_MAX] = "";
+    size_t best = JOBS_NONE;
+    int64_t least = INT64_MAX;
+
+    for (size_t draft = 0; draft < d->drafts.n; draft++) {
+        int64_t o = d->drafts.n > 1
+                        ? drafts_offset (&d->drafts, draft, k->first) : 0;
+
+        if ((best == JOBS_NONE || o < least) && !is_apart (d, draft, k, why)) {
+            best = draft;
+            least = o;
+        }
+    }
+    if (best == JOBS_NONE) {
+        best = d->drafts.n;
+        memcpy (d->why[best], why, sizeof (why));
+    }
+    return join (d, best, k);
+}
+
+static int place_rest (struct divider *d)
+{
+    struct knot **rest = calloc (d->nknots + 1, sizeof (*rest));
+    size_t n = 0;
+    int rc = rest ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < d->nknots && rc == 0; i++) {
+        struct knot *k = &d->knots[i];
+
+        if (is_joined (d, k))
+            continue;
+        for (size_t draft = 0; draft < d->drafts.n; draft++) {
+            int64_t o = drafts_offset (&d->drafts, draft, k->first);
+
+            k->offset = o < k->offset ? o : k->offset;
+        }
+        rest[n++] = k;
+    }
+    if (n > 0)
+        qsort (rest, n, sizeof (*rest), compare_offsets);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = place (d, rest[i]);
+    free (rest);
+    return rc;
+}
+
+/* ---- jobs ---- */
+
+/* The first start, and what tells its first capture from any other. */
+static void make_name (struct jobs_job *j, const struct fact *first)
+{
+    time_t s = (time_t)(first->start_ns / 1000000000);
+    struct tm tm;
+    char date[32], text[CAPTURE_NAME_MAX + 160];
+    uint64_t h;
+
+    (void)snprintf (text, sizeof (text), "%" PRId64 " %" PRId64 " %" PRId64
+                    " %" PRId64 " %" PRId64 " %s", first->rank,
+                    first->start_ns, first->end_ns, first->e->pid,
+                    first->e->mono_start_ns, first->c->name);
+    h = evidence_hash (0, text, strlen (text));
+    (void)gmtime_r (&s, &tm);
+    if (strftime (date, sizeof (date), "%Y%m%dT%H%M%SZ", &tm) == 0)
+        date[0] = '\0';
+    (void)snprintf (j->name, sizeof (j->name), "%s-%08x", date,
+                    (unsigned)(h >> 32));
+}
+
+static bool is_earlier (const struct fact *a, const struct fact *b)
+{
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns;
+    if (a->rank != b->rank)
+        return a->rank < b->rank;
+    return strcmp (a->c->name, b->c->name) < 0;
+}
+
+static int count_ranks (struct jobs *ret, const struct facts *f)
+{
+    struct map seen;
+    int rc = 0;
+
+    map_init (&seen);
+    for (size_t i = 0; i < f->n && rc == 0; i++) {
+        int64_t rank = f->list[i].rank;
+        size_t *at;
+
+        if (rank == CAPTURE_NO_RANK)
+            continue;
+        at = map_at (&seen, ret->of[i] * CAPTURE_WORLD_MAX + (uint64_t)rank);
+        if (!at)
+            rc = -ENOMEM;
+        else if (*at == MAP_NONE)
+            ret->jobs[ret->of[i]].nranks += ++*at == 0;
+    }
+    map_fini (&seen);
+    return rc;
+}
+
+static int fill_jobs (const struct divider *d, struct jobs *ret)
+{
+    const struct facts *f = &d->facts;
+    const struct fact **first = calloc (ret->n + 1, sizeof (*first));
+
+    if (!first)
+        return -ENOMEM;
+    for (size_t i = 0; i < f->n; i++) {
+        const struct fact *x = &f->list[i];
+        struct jobs_job *j = &ret->jobs[x->draft];
+
+        ret->of[i] = x->draft;
+        ret->assumed[i] = x->knot != d->seed[x->draft]->first;
+        if (!first[x->draft] || is_earlier (x, first[x->draft]))
+            first[x->draft] = x;
+        if (x->start_ns > 0 && (j->first_ns == 0 || x->start_ns < j->first_ns))
+            j->first_ns = x->start_ns;
+        j->last_ns = x->end_ns > j->last_ns ? x->end_ns : j->last_ns;
+        j->ncaptures++;
+        if (x->in->fixed != JOBS_NONE)
+            j->fixed = x->in->fixed;
+        if (x->e->job[0] && !j->given) {
+            j->given = true;
+            (void)snprintf (j->name, sizeof (j->name), "%s", x->e->job);
+        }
+    }
+    for (size_t i = 0; i < ret->n; i++) {
+        ret->jobs[i].assumed = d->knots_of[i] > 1;
+        memcpy (ret->jobs[i].why, d->why[i], sizeof (d->why[i]));
+        if (!ret->jobs[i].given)
+            make_name (&ret->jobs[i], first[i]);
+    }
+    free (first);
+    return count_ranks (ret, f);
+}
+
+struct place {
+    int64_t last_ns;
+    size_t from;
+};
+
+static int compare_places (const void *pa, const void *pb)
+{
+    const struct place *a = pa, *b = pb;
+
+    if (a->last_ns != b->last_ns)
+        return a->last_ns > b->last_ns ? -1 : 1;
+    return a->from < b->from ? -1 : 1;
+}
+
+/* The newest first. */
+static int sort_jobs (struct jobs *ret, size_t ncaptures)
+{
+    struct place *places = calloc (ret->n + 1, sizeof (*places));
+    struct jobs_job *jobs = calloc (ret->n + 1, sizeof (*jobs));
+    size_t *to = calloc (ret->n + 1, sizeof (*to));
+    int rc = places && jobs && to ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < ret->n && rc == 0; i++)
+        places[i] = (struct place){ ret->jobs[i].last_ns, i };
+    if (rc == 0 && ret->n > 0)
+        qsort (places, ret->n, sizeof (*places), compare_places);
+    for (size_t i = 0; i < ret->n && rc == 0; i++) {
+        jobs[i] = ret->jobs[places[i].from];
+        to[places[i].from] = i;
+    }
+    for (size_t i = 0; i < ncaptures && rc == 0; i++)
+        ret->of[i] = to[ret->of[i]];
+    if (rc == 0) {
+        free (ret->jobs);
+        ret->jobs = jobs;
+        jobs = NULL;
+    }
+    free (jobs);
+    free (places);
+    free (to);
+    return rc;
+}
+
+static int tell (const struct divider *d, struct jobs *ret)
+{
+    size_t n = d->facts.n;
+    int rc;
+
+    ret->n = d->drafts.n;
+    ret->jobs = calloc (ret->n + 1, sizeof (*ret->jobs));
+    ret->of = calloc (n + 1, sizeof (*ret->of));
+    ret->assumed = calloc (n + 1, sizeof (*ret->assumed));
+    if (!ret->jobs || !ret->of || !ret->assumed)
+        return -ENOMEM;
+    for (size_t i = 0; i < ret->n; i++)
+        ret->jobs[i].fixed = JOBS_NONE;
+    rc = fill_jobs (d, ret);
+    return rc < 0 ? rc : sort_jobs (ret, n);
+}
+
+int jobs_divide (const struct jobs_capture *captures, size_t n,
+                 int64_t gap_ns, struct jobs *ret, struct err *err)
+{
+    struct divider d = { .gap_ns = gap_ns };
+    int rc = facts_create (&d.facts, captures, n);
+
+    memset (ret, 0, sizeof (*ret));
+    drafts_init (&d.drafts, &d.facts);
+    if (rc == 0 && (rc = jobs_link (&d.facts)) == 0 &&
+        (rc = find_knots (&d)) == 0 && (rc = seed_drafts (&d)) == 0 &&
+        (rc = place_rest (&d)) == 0)
+        rc = tell (&d, ret);
+    drafts_fini (&d.drafts);
+    facts_fini (&d.facts);
+    free (d.knots);
+    free (d.last_ns);
+    free (d.knots_of);
+    free (d.seed);
+    free (d.given);
+    free (d.why);
+    return rc < 0 ? err_set (err, ENOMEM, "no memory to tell jobs apart") : 0;
+}
+
+void jobs_fini (struct jobs *j)
+{
+    free (j->jobs);
+    free (j->of);
+    free (j->assumed);
+    memset (j, 0, sizeof (*j));
+}
+
+int jobs_find (const struct jobs *j, const char *what, size_t *ret,
+               struct err *err)
+{
+    size_t n = strlen (what), found = JOBS_NONE, many = 0;
+    char *end;
+    unsigned long index = strtoul (what, &end, 10);
+
+    if (n > 0 && *end == '\0' && index >= 1 && index <= j->n) {
+        *ret = index - 1;
+        return 0;
+    }
+    for (size_t i = 0; i < j->n; i++) {
+        if (n == 0 || strncmp (j->jobs[i].name, what, n) != 0)
+            continue;
+        found = i;
+        many++;
+        if (j->jobs[i].name[n] == '\0') {
+            *ret = i;
+            return 0;
+        }
+    }
+    if (many > 1)
+        return err_set (err, EINVAL, "%zu jobs begin with \"%.60s\"", many,
+                        what);
+    if (many == 0)
+        return err_set (err, ENOENT, "no job is \"%.60s\": there are 1 to %zu",
+                        what, j->n);
+    *ret = found;
+    return 0;
+}

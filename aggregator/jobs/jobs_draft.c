@@ -1,0 +1,478 @@
+/* aggregator/jobs/jobs_draft.c - a job as it grows, and what contradicts
+ *
+ * Rules 3 to 5 of doc/jobs.md.  Nobody is compared with everybody: maps have,
+ * for each draft, the captures of a rank and one capture for each list of
+ * members, step of a host, and sample of ops.
+ */
+#include "jobs/jobs_inside.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS_COMPARED 16u      // of a capture, with others: some tell enough
+
+static uint64_t mix (uint64_t a, uint64_t b)
+{
+    uint64_t h = (a + UINT64_C (0x9e3779b97f4a7c15)) ^ b *
+                 UINT64_C (0xff51afd7ed558ccd);
+
+    h ^= h >> 32;
+    return h * UINT64_C (0x9e3779b97f4a7c15);
+}
+
+static uint64_t key_text (size_t draft, uint64_t more, const char *text)
+{
+    return mix (mix (draft, more), evidence_hash (0, text, strlen (text)));
+}
+
+static uint64_t key_members (size_t draft, const struct comm_group *g)
+{
+    return mix (draft, evidence_hash (g->nmembers, (const char *)g->members,
+                                      g->nmembers * sizeof (*g->members)));
+}
+
+void drafts_init (struct drafts *d, struct facts *f)
+{
+    memset (d, 0, sizeof (*d));
+    d->facts = f;
+}
+
+void drafts_fini (struct drafts *d)
+{
+    struct map *const maps[] = { &d->ranks, &d->worlds, &d->highest, &d->lists,
+                                 &d->defaults, &d->hosts, &d->steps,
+                                 &d->samples, &d->firsts };
+
+    for (size_t i = 0; i < sizeof (maps) / sizeof (maps[0]); i++)
+        map_fini (maps[i]);
+}
+
+/* ---- joining ---- */
+
+/* The first that comes under a key stands for all. */
+static int note (struct map *m, uint64_t key, size_t i)
+{
+    size_t *at = map_at (m, key);
+
+    if (!at)
+        return -ENOMEM;
+    if (*at == MAP_NONE)
+        *at = i;
+    return 0;
+}
+
+static bool is_world (const struct comm_group *g)
+{
+    return strcmp (g->pg_name, "default_group") == 0;
+}
+
+static int note_groups (struct drafts *d, size_t draft, size_t i)
+{
+    const struct fact *f = &d->facts->list[i];
+    int rc = 0;
+
+    for (uint32_t k = 0; k < f->in->groups->n && rc == 0 && f->sure; k++) {
+        const struct comm_group *g = f->in->groups->list[k];
+
+        rc = note (&d->lists, key_text (draft, (uint64_t)f->rank, g->name), i);
+        if (rc == 0)
+            rc = note (&d->lists, key_text (draft, UINT64_MAX, g->name), i);
+        if (rc == 0 && is_world (g))
+            rc = note (&d->defaults, key_members (draft, g), i);
+    }
+    return rc;
+}
+
+static int64_t boot_bucket (const struct fact *f)
+{
+    return f->e->boot_ns / JOBS_BOOT_NS;
+}
+
+static uint64_t key_host (size_t draft, int64_t bucket, const char *step)
+{
+    return key_text (draft, (uint64_t)bucket, step);
+}
+
+static bool has_span (const struct evidence_span *s)
+{
+    return s->start_ns <= s->end_ns;
+}
+
+static int note_steps (struct drafts *d, size_t draft, size_t i)
+{
+    const struct fact *f = &d->facts->list[i];
+    int rc = 0;
+
+    for (uint32_t k = 0; k < f->e->nspans && rc == 0; k++) {
+        const struct evidence_span *s = &f->e->spans[k];
+
+        if (!has_span (s))
+            continue;
+        rc = note (&d->steps, key_text (draft, 0, s->step), i);
+        if (rc == 0 && f->e->boot_ns > 0)
+            rc = note (&d->hosts, key_host (draft, boot_bucket (f), s->step),
+                       i);
+    }
+    for (uint32_t k = 0; k < f->e->nsamples && rc == 0; k++)
+        rc = note (&d->samples, mix (draft, f->e->samples[k].key), i);
+    return rc;
+}
+
+static int note_highest (struct drafts *d, size_t draft, size_t i)
+{
+    size_t *at = map_at (&d->highest, draft);
+
+    if (!at)
+        return -ENOMEM;
+    if (*at == MAP_NONE ||
+        d->facts->list[i].highest > d->facts->list[*at].highest)
+        *at = i;
+    return 0;
+}
+
+static int note_capture (struct drafts *d, size_t draft, size_t i)
+{
+    struct fact *f = &d->facts->list[i];
+    size_t *at = map_at (&d->ranks, mix (draft, (uint64_t)f->rank));
+    int rc = at ? 0 : -ENOMEM;
+
+    if (rc == 0) {
+        f->next_of_rank = *at;
+        *at = i;
+        f->draft = draft;
+        rc = note (&d->firsts, draft, i);
+    }
+    if (rc == 0 && f->c->world_size > 0)
+        rc = note (&d->worlds, draft, i);
+    if (rc == 0)
+        rc = note_highest (d, draft, i);
+    if (rc == 0)
+        rc = note_groups (d, draft, i);
+    return rc < 0 ? rc : note_steps (d, draft, i);
+}
+
+int drafts_join (struct drafts *d, size_t draft, size_t knot)
+{
+    int rc = 0;
+
+    if (draft >= d->n)
+        d->n = draft + 1;
+    for (size_t i = knot; i != JOBS_NONE && rc == 0;
+         i = d->facts->list[i].next)
+        rc = note_capture (d, draft, i);
+    return rc;
+}
+
+/* ---- what contradicts ---- */
+
+struct question {
+    const struct drafts *d;
+    size_t draft;
+    const struct fact *f;
+    char *why;
+};
+
+__attribute__ ((format (printf, 2, 3)))
+static bool say (const struct question *q, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start (ap, fmt);
+    (void)vsnprintf (q->why, JOBS_WHY_MAX, fmt, ap);
+    va_end (ap);
+    return true;
+}
+
+static const struct fact *get (const struct question *q, const struct map *m,
+                               uint64_t key)
+{
+    size_t i = map_get (m, key);
+
+    return i == MAP_NONE ? NULL : &q->d->facts->list[i];
+}
+
+/* Rule 3 of one rank: one step has one window, and one rank one process. */
+static bool clash_of_rank (const struct question *q, const struct fact *o)
+{
+    const struct fact *f = q->f;
+    enum same same = fact_same_window (f, o);
+    const char *step = fact_common_step (f, o);
+
+    if (same == SAME_YES)
+        return false;
+    if (step && same == SAME_NO)
+        return say (q, "rank %" PRId64 " has step %.40s twice, in two windows",
+                    f->rank, *step ? step : "(nameless)");
+    if (fact_overlap (f, o))
+        return say (q, "rank %" PRId64 " has two captures that overlap in "
+                    "time", f->rank);
+    if (fact_other_process (f, o))
+        return say (q, "rank %" PRId64 " is another process there, and no id "
+                    "joins the two", f->rank);
+    return false;
+}
+
+static bool clash_of_ranks (const struct question *q)
+{
+    size_t i = q->f->rank == CAPTURE_NO_RANK
+                   ? MAP_NONE
+                   : map_get (&q->d->ranks,
+                              mix (q->draft, (uint64_t)q->f->rank));
+
+    for (; i != MAP_NONE; i = q->d->facts->list[i].next_of_rank) {
+        if (clash_of_rank (q, &q->d->facts->list[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Rule 4: sizes of the world. */
+static bool clash_of_worlds (const struct question *q)
+{
+    const struct fact *w = get (q, &q->d->worlds, q->draft);
+    const struct fact *h = get (q, &q->d->highest, q->draft);
+    int64_t world = q->f->c->world_size, other = w ? w->c->world_size : 0;
+
+    if (world > 0 && other > 0 && world != other)
+        return say (q, "its captures say that there are %" PRId64 " ranks, not "
+                    "%" PRId64, world, other);
+    if (world > 0 && h && h->highest >= world)
+        return say (q, "its world has %" PRId64 " ranks; ops of the other show "
+                    "position %" PRId64 " in a group", world, h->highest);
+    if (other > 0 && q->f->highest >= other)
+        return say (q, "its ops show position %" PRId64 " in a group; the "
+                    "other's world has %" PRId64 " ranks", q->f->highest,
+                    other);
+    return false;
+}
+
+/* Rule 4: a member of the group has another list of that name. */
+static bool clash_of_list (const struct question *q,
+                           const struct comm_group *g)
+{
+    const struct fact *any = get (q, &q->d->lists,
+                                  key_text (q->draft, UINT64_MAX, g->name));
+    const struct comm_group *other = any ? fact_group (any, g->name) : NULL;
+
+    if (!other)
+        return false;
+    if (!fact_equal_members (g, other) && fact_is_member (other, q->f->rank))
+        return say (q, "group %.60s of rank %" PRId64 " has other members",
+                    g->id, q->f->rank);
+    if (fact_equal_members (g, other))
+        return false;
+    for (uint32_t i = 0; i < g->nmembers; i++) {
+        const struct fact *o =
+            get (q, &q->d->lists,
+                 key_text (q->draft, (uint64_t)g->members[i], g->name));
+
+        other = o ? fact_group (o, g->name) : NULL;
+        if (other && !fact_equal_members (g, other))
+            return say (q, "group %.60s of rank %" PRId32 " has other members",
+                        g->id, g->members[i]);
+    }
+    return false;
+}
+
+static bool clash_of_lists (const struct question *q)
+{
+    const struct group_list *list = q->f->in->groups;
+
+    for (uint32_t i = 0; i < list->n && q->f->sure; i++) {
+        const struct comm_group *g = list->list[i], *theirs = NULL;
+        const struct fact *o = NULL;
+
+        if (clash_of_list (q, g))
+            return true;
+        if (is_world (g) && q->f->named_groups)
+            o = get (q, &q->d->defaults, key_members (q->draft, g));
+        for (uint32_t k = 0; o && k < o->in->groups->n; k++) {
+            if (is_world (o->in->groups->list[k]))
+                theirs = o->in->groups->list[k];
+        }
+        if (theirs && strcmp (theirs->id, g->id) != 0 &&
+            fact_equal_members (theirs, g))
+            return say (q, "its world's group is another one: %.60s", g->id);
+    }
+    return false;
+}
+
+static const struct evidence_span *span_of (const struct fact *f,
+                                            const char *step)
+{
+    for (uint32_t i = 0; i < f->e->nspans; i++) {
+        if (strcmp (f->e->spans[i].step, step) == 0)
+            return &f->e->spans[i];
+    }
+    return NULL;
+}
+
+/* Rule 5a: ranks of one host do a step together. */
+static bool clash_on_host (const struct question *q)
+{
+    const struct fact *f = q->f;
+
+    for (uint32_t i = 0; f->e->boot_ns > 0 && i < f->e->nspans &&
+                         i < STEPS_COMPARED; i++) {
+        const struct evidence_span *s = &f->e->spans[i];
+
+        for (int64_t near = -1; near <= 1 && has_span (s); near++) {
+            const struct fact *o =
+                get (q, &q->d->hosts,
+                     key_host (q->draft, boot_bucket (f) + near, s->step));
+            const struct evidence_span *x = o ? span_of (o, s->step) : NULL;
+            int64_t gap;
+
+            if (!x || !fact_one_host (f, o))
+                continue;
+            gap = s->start_ns > x->end_ns ? s->start_ns - x->end_ns
+                                          : x->start_ns - s->end_ns;
+            if (gap > JOBS_APART_NS)
+                return say (q, "step %.40s was %" PRId64 " s apart on one host",
+                            s->step, gap / 1000000000);
+        }
+    }
+    return false;
+}
+
+/* ---- rule 5b: collectives end together ---- */
+
+static int compare (const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+static int64_t median (int64_t *list, size_t n)
+{
+    qsort (list, n, sizeof (*list), compare);
+    return list[n / 2];
+}
+
+/* How far the ends of equal ops are from each other behind one offset; -1: they
+ * cannot be compared.  'allowed' is what may be.
+ */
+static int64_t residue (const struct evidence_sample *a,
+                        const struct evidence_sample *b, int64_t *allowed)
+{
+    int64_t apart[EVIDENCE_OPS_MAX], elapse[EVIDENCE_OPS_MAX], offset;
+    size_t n = 0;
+
+    if (a->names != b->names || a->count != b->count || a->n != b->n ||
+        a->count < JOBS_OPS_MIN)
+        return -1;
+    for (uint32_t i = 0; i < a->n; i++) {
+        if (a->ops[i].key != b->ops[i].key)
+            return -1;
+        apart[n] = b->ops[i].end_ns - a->ops[i].end_ns;
+        elapse[n++] = a->ops[i].elapse_ns > b->ops[i].elapse_ns
+                          ? a->ops[i].elapse_ns : b->ops[i].elapse_ns;
+    }
+    offset = median (apart, n);
+    for (size_t i = 0; i < n; i++)
+        apart[i] = apart[i] > offset ? apart[i] - offset : offset - apart[i];
+    *allowed = median (elapse, n) * JOBS_RESIDUE_PERCENT / 100;
+    if (*allowed < JOBS_RESIDUE_NS)
+        *allowed = JOBS_RESIDUE_NS;
+    return median (apart, n);
+}
+
+/* Whether both are members of one group of that name, as far as is known: by
+ * their lists, or because it is the world's.
+ */
+static bool one_group (const struct fact *a, const struct fact *b,
+                       const char *name)
+{
+    const struct comm_group *x = fact_group (a, name);
+    const struct comm_group *y = fact_group (b, name);
+    char world[CAPTURE_HASH_MAX], first[CAPTURE_HASH_MAX];
+
+    if (x && y)
+        return fact_equal_members (x, y) && fact_is_member (x, a->rank) &&
+               fact_is_member (x, b->rank);
+    capture_group_hash ("hccl_world_group", world);
+    capture_group_hash ("group_name_0", first);
+    return !x && !y && (strcmp (name, world) == 0 || strcmp (name, first) == 0);
+}
+
+static bool clash_of_ends (const struct question *q)
+{
+    const struct fact *f = q->f;
+
+    for (uint32_t i = 0; i < f->e->nsamples; i++) {
+        const struct evidence_sample *s = &f->e->samples[i];
+        const struct fact *o = get (q, &q->d->samples, mix (q->draft, s->key));
+        int64_t apart = -1, allowed = 0;
+
+        for (uint32_t k = 0; o && k < o->e->nsamples; k++) {
+            if (o->e->samples[k].key == s->key && o->rank != f->rank &&
+                strcmp (o->e->samples[k].group, s->group) == 0 &&
+                one_group (f, o, s->group))
+                apart = residue (s, &o->e->samples[k], &allowed);
+        }
+        if (apart > allowed)
+            return say (q, "collectives of one step end %.3f ms apart, "
+                        "whatever the clocks are", (double)apart / 1e6);
+    }
+    return false;
+}
+
+bool drafts_contradict (const struct drafts *d, size_t draft, size_t knot,
+                        char why[JOBS_WHY_MAX])
+{
+    for (size_t i = knot; i != JOBS_NONE; i = d->facts->list[i].next) {
+        struct question q = { d, draft, &d->facts->list[i], why };
+
+        if (clash_of_ranks (&q) || clash_of_worlds (&q) ||
+            clash_of_lists (&q) || clash_on_host (&q) || clash_of_ends (&q))
+            return true;
+    }
+    return false;
+}
+
+/* ---- how far apart ---- */
+
+static int64_t apart (int64_t a, int64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+static int64_t offset_of (const struct question *q)
+{
+    const struct fact *f = q->f, *first = get (q, &q->d->firsts, q->draft);
+    int64_t least = INT64_MAX;
+
+    for (uint32_t i = 0; i < f->e->nspans && i < STEPS_COMPARED; i++) {
+        const struct evidence_span *s = &f->e->spans[i], *x;
+        const struct fact *o = get (q, &q->d->steps,
+                                    key_text (q->draft, 0, s->step));
+
+        if (!o || !has_span (s) || !(x = span_of (o, s->step)))
+            continue;
+        if (apart (s->start_ns, x->start_ns) < least)
+            least = apart (s->start_ns, x->start_ns);
+    }
+    if (least == INT64_MAX && first && f->start_ns > 0 && first->start_ns > 0)
+        least = f->start_ns > first->end_ns   ? f->start_ns - first->end_ns
+                : first->start_ns > f->end_ns ? first->start_ns - f->end_ns
+                                              : 0;
+    return least;
+}
+
+int64_t drafts_offset (const struct drafts *d, size_t draft, size_t knot)
+{
+    int64_t least = INT64_MAX;
+
+    for (size_t i = knot; i != JOBS_NONE; i = d->facts->list[i].next) {
+        struct question q = { d, draft, &d->facts->list[i], NULL };
+        int64_t o = offset_of (&q);
+
+        least = o < least ? o : least;
+    }
+    return least;
+}

@@ -1,0 +1,255 @@
+/* aggregator/jobs/jobs_facts.c - what is known of one capture, and of two */
+#include "jobs/jobs_inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t distance (int64_t a, int64_t b)
+{
+    uint64_t d = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+
+    return d > INT64_MAX ? INT64_MAX : (int64_t)d;
+}
+
+static bool has_span (const struct evidence_span *s)
+{
+    return s->start_ns <= s->end_ns;
+}
+
+/* When it was: by its window, or else by its steps. */
+static void find_times (struct fact *f)
+{
+    const struct evidence *e = f->e;
+
+    f->window = e->boot_ns > 0 && e->mono_start_ns > 0 &&
+                e->mono_end_ns >= e->mono_start_ns;
+    if (f->window) {
+        f->start_ns = e->boot_ns + e->mono_start_ns;
+        f->end_ns = e->boot_ns + e->mono_end_ns;
+        return;
+    }
+    for (uint32_t i = 0; i < e->nspans; i++) {
+        const struct evidence_span *s = &e->spans[i];
+
+        if (!has_span (s) || s->start_ns <= 0)
+            continue;
+        if (f->start_ns == 0 || s->start_ns < f->start_ns)
+            f->start_ns = s->start_ns;
+        if (s->end_ns > f->end_ns)
+            f->end_ns = s->end_ns;
+    }
+    if (f->start_ns == 0) {
+        f->start_ns = f->c->started_ns ? f->c->started_ns : f->c->order_ns;
+        f->end_ns = f->c->ended_ns ? f->c->ended_ns : f->c->order_ns;
+    }
+}
+
+/* A capture whose rank is in doubt judges nobody. */
+static bool is_sure (const struct fact *f)
+{
+    for (uint32_t i = 0; i < f->in->groups->n; i++) {
+        if (!fact_is_member (f->in->groups->list[i], f->rank))
+            return false;
+    }
+    return f->rank != CAPTURE_NO_RANK;
+}
+
+int facts_create (struct facts *f, const struct jobs_capture *captures,
+                  size_t n)
+{
+    f->n = n;
+    f->list = calloc (n + 1, sizeof (*f->list));
+    if (!f->list)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        struct fact *x = &f->list[i];
+
+        x->in = &captures[i];
+        x->c = captures[i].capture;
+        x->e = &x->c->evidence;
+        x->rank = captures[i].rank;
+        x->named_groups = strcmp (x->c->framework, "kineto") != 0 &&
+                          strcmp (x->c->framework, "ascend_ms") != 0;
+        x->knot = i;
+        x->next = x->next_of_rank = x->draft = JOBS_NONE;
+        x->highest = -1;
+        for (uint32_t g = 0; g < x->e->ngroups; g++) {
+            if (x->e->groups[g].highest > x->highest)
+                x->highest = x->e->groups[g].highest;
+        }
+        find_times (x);
+        x->sure = is_sure (x);
+    }
+    return 0;
+}
+
+void facts_fini (struct facts *f)
+{
+    free (f->list);
+    f->list = NULL;
+    f->n = 0;
+}
+
+const struct comm_group *fact_group (const struct fact *f, const char *name)
+{
+    for (uint32_t i = 0; i < f->in->groups->n; i++) {
+        if (strcmp (f->in->groups->list[i]->name, name) == 0)
+            return f->in->groups->list[i];
+    }
+    return NULL;
+}
+
+bool fact_is_member (const struct comm_group *g, int64_t rank)
+{
+    for (uint32_t i = 0; i < g->nmembers; i++) {
+        if (g->members[i] == rank)
+            return true;
+    }
+    return false;
+}
+
+bool fact_equal_members (const struct comm_group *a, const struct comm_group *b)
+{
+    return a->nmembers == b->nmembers &&
+           memcmp (a->members, b->members,
+                   a->nmembers * sizeof (*a->members)) == 0;
+}
+
+/* ---- two of them ---- */
+
+static bool differ (const char *a, const char *b)
+{
+    return *a && *b && strcmp (a, b) != 0;
+}
+
+static bool both_boot (const struct fact *a, const struct fact *b)
+{
+    return a->e->boot_ns > 0 && b->e->boot_ns > 0;
+}
+
+static bool one_boot (const struct fact *a, const struct fact *b)
+{
+    return both_boot (a, b) &&
+           distance (a->e->boot_ns, b->e->boot_ns) <= JOBS_BOOT_NS;
+}
+
+bool fact_other_host (const struct fact *a, const struct fact *b)
+{
+    return differ (a->e->host_key, b->e->host_key) ||
+           differ (a->c->host_uid, b->c->host_uid) ||
+           differ (a->e->host_name, b->e->host_name) ||
+           (both_boot (a, b) && !one_boot (a, b));
+}
+
+bool fact_one_host (const struct fact *a, const struct fact *b)
+{
+    return one_boot (a, b) && !fact_other_host (a, b);
+}
+
+const char *fact_common_step (const struct fact *a, const struct fact *b)
+{
+    const struct capture *x = a->c, *y = b->c;
+
+    for (uint32_t i = 0; i < x->nsteps; i++) {
+        for (uint32_t k = 0; k < y->nsteps; k++) {
+            if (strcmp (x->steps[i], y->steps[k]) == 0)
+                return x->steps[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct evidence_span *span_of (const struct evidence *e,
+                                            const char *step)
+{
+    for (uint32_t i = 0; i < e->nspans; i++) {
+        if (strcmp (e->spans[i].step, step) == 0)
+            return &e->spans[i];
+    }
+    return NULL;
+}
+
+/* By a step that both have, where profilers say nothing of windows. */
+static enum same same_spans (const struct fact *a, const struct fact *b)
+{
+    for (uint32_t i = 0; i < a->e->nspans; i++) {
+        const struct evidence_span *x = &a->e->spans[i];
+        const struct evidence_span *y = span_of (b->e, x->step);
+
+        if (!y || !has_span (x) || !has_span (y) || x->host != y->host)
+            continue;
+        return distance (x->start_ns, y->start_ns) <= JOBS_SAME_NS
+                   ? SAME_YES : SAME_NO;
+    }
+    return SAME_UNKNOWN;
+}
+
+enum same fact_same_window (const struct fact *a, const struct fact *b)
+{
+    if (!a->window || !b->window)
+        return same_spans (a, b);
+    return one_boot (a, b) &&
+                   distance (a->e->mono_start_ns, b->e->mono_start_ns) <=
+                       JOBS_SAME_NS &&
+                   distance (a->e->mono_end_ns, b->e->mono_end_ns) <=
+                       JOBS_SAME_NS
+               ? SAME_YES : SAME_NO;
+}
+
+bool fact_other_process (const struct fact *a, const struct fact *b)
+{
+    return (a->e->pid > 0 && b->e->pid > 0 && a->e->pid != b->e->pid) ||
+           fact_other_host (a, b);
+}
+
+/* The number of a step, or -1. */
+static int64_t step_number (const char *step)
+{
+    int64_t v = 0;
+
+    if (!*step)
+        return -1;
+    for (; *step; step++) {
+        if (*step < '0' || *step > '9' || v > INT64_MAX / 10 - 9)
+            return -1;
+        v = 10 * v + (*step - '0');
+    }
+    return v;
+}
+
+/* Whether all steps of 'b' come behind those of 'a'. */
+static bool goes_on (const struct fact *a, const struct fact *b)
+{
+    int64_t last = -1, first = INT64_MAX;
+
+    for (uint32_t i = 0; i < a->c->nsteps; i++) {
+        int64_t v = step_number (a->c->steps[i]);
+
+        last = v > last ? v : last;
+    }
+    for (uint32_t i = 0; i < b->c->nsteps; i++) {
+        int64_t v = step_number (b->c->steps[i]);
+
+        first = v < first ? v : first;
+    }
+    return last >= 0 && first != INT64_MAX && first > last;
+}
+
+bool fact_same_process (const struct fact *a, const struct fact *b)
+{
+    const struct fact *first = a->start_ns <= b->start_ns ? a : b;
+    bool host = fact_one_host (a, b) ||
+                (!both_boot (a, b) && a->e->host_name[0] &&
+                 strcmp (a->e->host_name, b->e->host_name) == 0);
+
+    return a->e->pid > 0 && a->e->pid == b->e->pid && host &&
+           !fact_other_host (a, b) && goes_on (first, first == a ? b : a);
+}
+
+bool fact_overlap (const struct fact *a, const struct fact *b)
+{
+    if (!a->window || !b->window)
+        return false;
+    return a->start_ns < b->end_ns && b->start_ns < a->end_ns;
+}

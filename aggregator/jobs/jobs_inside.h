@@ -1,0 +1,123 @@
+/* aggregator/jobs/jobs_inside.h - jobs, between their files
+ *
+ * jobs.c         the order of things; names
+ * jobs_facts.c   what is known of one capture, and of two
+ * jobs_link.c    captures that are of one job for certain: knots
+ * jobs_draft.c   a job as it grows, and what contradicts a capture in it
+ */
+#ifndef ROLLCALL_JOBS_JOBS_INSIDE_H
+#define ROLLCALL_JOBS_JOBS_INSIDE_H
+
+#include "base/map.h"
+#include "jobs/jobs.h"
+
+// clocks of two hosts, or of one before and after it was set, agree so far
+#define JOBS_BOOT_NS (10 * INT64_C (1000000000))
+// what two formats make of one time differs by less
+#define JOBS_SAME_NS 1000000
+// ranks of one job do not do one step so far apart (rule 5a)
+#define JOBS_APART_NS (60 * INT64_C (1000000000))
+#define JOBS_OPS_MIN 4          // of two captures, to compare their ends (5b)
+// real captures of one job differ by 0.25 to 9 us, of two by 1.4 ms and more
+#define JOBS_RESIDUE_NS 1000000
+#define JOBS_RESIDUE_PERCENT 5  // of the median op, if that is more
+
+/* What is known of one capture. */
+struct fact {
+    const struct jobs_capture *in;
+    const struct capture *c;
+    const struct evidence *e;
+    int64_t rank;
+    int64_t start_ns, end_ns;   // wall clock; 0: unknown
+    bool window;                // mono_* and boot_ns are known
+    bool sure;                  // its own lists have its rank: they may judge
+                                // others
+    bool named_groups;          // its groups' names may be root infos
+    int64_t highest;            // position in a group, -1: none
+    size_t knot;                // that it is in
+    size_t next;                // capture of the same knot, JOBS_NONE: last
+    size_t next_of_rank;        // in the same draft
+    size_t draft;               // JOBS_NONE: not yet
+};
+
+enum same { SAME_YES, SAME_NO, SAME_UNKNOWN };
+
+struct facts {
+    struct fact *list;
+    size_t n;
+};
+
+/* ---- jobs_facts.c ---- */
+
+int facts_create (struct facts *f, const struct jobs_capture *captures,
+                  size_t n);
+void facts_fini (struct facts *f);
+
+/* Whether both were made in one window of one process (a copy, or an analysis
+ * done again), if that is known.
+ */
+enum same fact_same_window (const struct fact *a, const struct fact *b);
+
+/* Whether a host that both know as theirs is another one; boot times that are
+ * known and differ say so, too.
+ */
+bool fact_other_host (const struct fact *a, const struct fact *b);
+bool fact_one_host (const struct fact *a, const struct fact *b);
+bool fact_same_process (const struct fact *a, const struct fact *b);
+bool fact_other_process (const struct fact *a, const struct fact *b);
+
+/* A step that both have, or NULL. */
+const char *fact_common_step (const struct fact *a, const struct fact *b);
+
+/* Whether they were there at the same time, on one clock. */
+bool fact_overlap (const struct fact *a, const struct fact *b);
+
+/* The group that the capture's metadata list under a name, or NULL. */
+const struct comm_group *fact_group (const struct fact *f, const char *name);
+
+/* Whether a list of members has the rank. */
+bool fact_is_member (const struct comm_group *g, int64_t rank);
+bool fact_equal_members (const struct comm_group *a,
+                         const struct comm_group *b);
+
+/* ---- jobs_link.c ---- */
+
+/* Knot together what is of one job for certain: fact.knot is the index of the
+ * knot's first capture, fact.next its list.  0 or -ENOMEM.
+ */
+int jobs_link (struct facts *f);
+
+/* ---- jobs_draft.c ---- */
+
+struct drafts {
+    struct facts *facts;
+    size_t n;
+    struct map ranks;           // (draft, rank): its last capture
+    struct map worlds;          // draft: a capture that knows the world's size
+    struct map highest;         // draft: the one of the highest position
+    struct map lists;           // (draft, group, rank), (draft, group, members)
+    struct map defaults;        // (draft, members): of the world's group
+    struct map hosts;           // (draft, boot, step)
+    struct map steps;           // (draft, step)
+    struct map samples;         // (draft, sample)
+    struct map firsts;          // draft: its first capture
+};
+
+void drafts_init (struct drafts *d, struct facts *f);
+void drafts_fini (struct drafts *d);
+
+/* Put a knot into a draft.  0 or -ENOMEM. */
+int drafts_join (struct drafts *d, size_t draft, size_t knot);
+
+/* Whether something contradicts that the knot is of the draft's job; 'why' gets
+ * a sentence.
+ */
+bool drafts_contradict (const struct drafts *d, size_t draft, size_t knot,
+                        char why[JOBS_WHY_MAX]);
+
+/* How far in time the knot is from the draft: of equal steps, or else of all
+ * that each did.  INT64_MAX: unknown.
+ */
+int64_t drafts_offset (const struct drafts *d, size_t draft, size_t knot);
+
+#endif
