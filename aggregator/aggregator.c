@@ -304,7 +304,8 @@ static int start (struct aggregator *a, struct err *err)
         loop_add_fd (a->loop, a->build_fd, aggregator_on_built, a) < 0)
         return err_set (err, ENOMEM, "no memory to serve");
     transfers_also (a->transfers, aggregator_commit_notes, a);
-    return 0;
+    return control_open (a->opt->root, a->loop, aggregator_on_request, a,
+                         &a->control, err);
 }
 
 /* A run's own root goes when everything in it is in OUT, and stays otherwise:
@@ -339,6 +340,7 @@ static void stop (struct aggregator *a)
     if (a->transfers && aggregator_has_root (a) &&
         transfers_note_all (a->transfers, &err) < 0)
         log_text (LOG_LEVEL_WARN, "commit-failed", "%s", err.text);
+    control_close (a->control);
     spent = root_is_spent (a);
     transfers_destroy (a->transfers);
     net_close (a->net);

@@ -53,13 +53,13 @@ static void *run_build (void *arg)
     return NULL;
 }
 
-static int prepare_roster (struct aggregator *a, const struct served *s)
+static int prepare_roster (struct aggregator *a, struct served *s)
 {
-    int rc = 0;
+    int rc = job_build_expect (a->build, &s->job.words, a->opt->job != NULL,
+                               &a->roster);
 
-    if (s->job.world_size > 0)
-        rc = roster_expect_world (&a->roster, s->job.world_size,
-                                  a->opt->job ? "rollcall run" : "agents");
+    for (size_t i = 0; i < a->roster.nnotes; i++)
+        aggregator_note (s, a->roster.notes[i]);
     return rc < 0 ? rc : job_fill_roster (&s->job, &a->roster);
 }
 

@@ -69,40 +69,51 @@ static int enter_clocks (struct aggregator *a, const struct served *s,
     return rc;
 }
 
-/* Whatever was built before does not name all ranks. */
-static int enter_size (struct aggregator *a, const struct served *s,
-                       struct err *err)
+/* Words that the ledger does not have, to their records and rows. */
+static int note_words (struct aggregator *a, const struct served *s,
+                       enum transfer_phase phase, struct err *err)
 {
-    int rc = ledger_set_world_size (a->ledger, s->job.id, s->job.world_size,
-                                    err);
+    const struct words *w = &s->job.words;
+    int rc = 0;
 
-    return rc < 0 ? rc : ledger_set_built (a->ledger, s->job.id, 0, err);
+    for (size_t i = 0; i < w->n && rc == 0; i++) {
+        if (w->list[i].noted)
+            continue;
+        rc = phase == TRANSFER_APPEND
+                 ? store_note_word (a->store, s->job.id, &w->list[i], err)
+                 : ledger_set_word (a->ledger, s->job.id, &w->list[i], err);
+    }
+    return rc;
 }
 
-static void size_entered (struct aggregator *a, struct served *s)
+/* A word that does not count is told in the next result, too. */
+static void words_entered (struct aggregator *a, struct served *s)
 {
+    bool any = s->noted_size != s->job.world_size;
+
+    for (size_t i = 0; i < s->job.words.n; i++) {
+        any = any || !s->job.words.list[i].noted;
+        s->job.words.list[i].noted = true;
+    }
     s->noted_size = s->job.world_size;
-    if (ledger_newest (a->ledger, s->job.id, aggregator_last_kind (a)) > 0)
+    if (any &&
+        ledger_newest (a->ledger, s->job.id, aggregator_last_kind (a)) > 0)
         pace_arrived (&s->pace, clock_mono_ns ());
 }
 
 static int commit_notes_of (struct aggregator *a, struct served *s,
                             enum transfer_phase phase, struct err *err)
 {
-    bool size = s->job.world_size > s->noted_size;
-    int rc = 0;
+    int rc;
 
     switch (phase) {
     case TRANSFER_APPEND:
-        return size ? store_note_job (a->store, s->job.id, s->job.world_size,
-                                      err) : 0;
+        return note_words (a, s, phase, err);
     case TRANSFER_ENTER:
-        if (size)
-            rc = enter_size (a, s, err);
+        rc = note_words (a, s, phase, err);
         return rc < 0 ? rc : enter_clocks (a, s, err);
     case TRANSFER_COMMITTED:
-        if (size)
-            size_entered (a, s);
+        words_entered (a, s);
         for (size_t i = 0; i < s->job.nagents; i++)
             s->job.agents[i].clock_noted = s->job.agents[i].clock_known;
         break;

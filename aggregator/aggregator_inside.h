@@ -2,7 +2,8 @@
  *
  * aggregator.c has its life and its clock, aggregator_messages.c what agents
  * say, aggregator_peers.c who says it, aggregator_commit.c what of it is made
- * durable, aggregator_build.c the builds, aggregator_run.c the end of a run.
+ * durable, aggregator_build.c the builds, aggregator_run.c the end of a run,
+ * aggregator_control.c what verbs ask.
  */
 #ifndef ROLLCALL_AGGREGATOR_INSIDE_H
 #define ROLLCALL_AGGREGATOR_INSIDE_H
@@ -10,6 +11,7 @@
 #include "aggregator.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "control.h"
 #include "door.h"
 #include "intake/job.h"
 #include "intake/job_build.h"
@@ -28,7 +30,7 @@
 
 struct served {                 // a job, and what was built of it
     struct job job;
-    int64_t noted_size;         // the world size that the ledger has
+    int64_t noted_size;         // the world size as of the last commit
     int64_t ended_ns;           // when all COMMANDs had ended, 0: not yet
     struct pace pace;           // of a service: when to build
     struct served *next;
@@ -39,6 +41,7 @@ struct aggregator {
     struct loop *loop;
     struct net *net;
     struct door door;
+    struct control *control;
     int root_fd;                // the lock
     struct ledger *ledger;
     struct store *store;
@@ -86,10 +89,14 @@ struct aggregator {
 bool aggregator_has_root (struct aggregator *a);
 
 /* aggregator_messages.c: a job that is served (NULL: it is not), or is from
- * now on (NULL: a run serves another one, or no memory); and the net_fn.
+ * now on (NULL: a run serves another one, or no memory); what the ledger has
+ * of the words about it, to be called again when they have changed; a sentence for the
+ * log and the summary, once; and the net_fn.
  */
 struct served *aggregator_find_job (struct aggregator *a, const char *id);
 struct served *aggregator_job (struct aggregator *a, const char *id);
+void aggregator_recall_words (struct aggregator *a, struct served *s);
+void aggregator_note (struct served *s, const char *text);
 void aggregator_on_message (void *arg, const struct net_peer *from,
                             const struct message *m, int bad,
                             const struct err *err);
@@ -142,6 +149,10 @@ int aggregator_find_unbuilt (struct aggregator *a, struct err *err);
 int aggregator_note_unbuilt (struct aggregator *a, const char *job);
 void aggregator_build_next_unbuilt (struct aggregator *a);
 void aggregator_forget_unbuilt (struct aggregator *a);
+
+/* aggregator_control.c: a control_fn. */
+int aggregator_on_request (void *arg, const struct json *request,
+                           struct json *answer, struct err *err);
 
 /* aggregator_run.c: whether the run is over (then it is built); what is to be
  * done when it has been built: an end, with a result that has everything that

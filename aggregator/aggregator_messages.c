@@ -98,6 +98,25 @@ static size_t count_agents (const struct aggregator *a)
     return n;
 }
 
+/* What was said in former lives, and what the options of this one say.  If the
+ * ledger cannot tell it does not forget either: agents say it again.
+ */
+void aggregator_recall_words (struct aggregator *a, struct served *s)
+{
+    const struct word front = { .by = WORD_FRONT,
+                                .world_size = a->opt->world_size };
+    struct words words;
+    struct err err = { "" };
+
+    if (ledger_words (a->ledger, s->job.id, &words, &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s", s->job.id,
+                  err.text);
+    else
+        job_set_words (&s->job, &words);
+    s->noted_size = s->job.world_size;
+    (void)job_word (&s->job, &front);
+}
+
 /* A job that is served, or is from now on. */
 struct served *aggregator_job (struct aggregator *a, const char *id)
 {
@@ -112,9 +131,8 @@ struct served *aggregator_job (struct aggregator *a, const char *id)
     if (a->njobs >= AGGREGATOR_JOBS_MAX || !(s = calloc (1, sizeof (*s))))
         return NULL;
     a->njobs++;
-    s->noted_size = ledger_world_size (a->ledger, id);  // in a former life
-    job_init (&s->job, id, s->noted_size > a->opt->world_size
-                               ? s->noted_size : a->opt->world_size);
+    job_init (&s->job, id);
+    aggregator_recall_words (a, s);
     s->next = a->jobs;
     a->jobs = s;
     return s;
@@ -200,13 +218,22 @@ static void keep_clock (struct job_agent *agent, const struct message *m)
                   (double)offset / (double)NS_PER_S);
 }
 
+static bool has_unnoted (const struct words *w)
+{
+    size_t i = 0;
+
+    while (i < w->n && w->list[i].noted)
+        i++;
+    return i < w->n;
+}
+
 /* What was said of itself, and is to be there in a next life, goes with the
  * next commit.  If that fails it is due again when it is said again.
  */
 static void note_hello (struct aggregator *a, const struct served *s,
                         const struct job_agent *agent)
 {
-    if (s->job.world_size <= s->noted_size &&
+    if (!has_unnoted (&s->job.words) &&
         (!agent->clock_known || agent->clock_noted))
         return;
     a->notes_due = true;
@@ -411,7 +438,7 @@ static void on_rank (struct aggregator *a, struct served *s,
 }
 
 /* A service has no summary to put it into: it is in its log, once. */
-static void on_note (struct served *s, const char *text)
+void aggregator_note (struct served *s, const char *text)
 {
     size_t had = s->job.nnotes;
     struct logline l;
@@ -453,7 +480,7 @@ static void on_known (struct aggregator *a, struct served *s,
         on_rank (a, s, agent, m);
         break;
     case MESSAGE_NOTE:
-        on_note (s, m->text);
+        aggregator_note (s, m->text);
         break;
     case MESSAGE_DONE:
         rc = job_done (agent, m->text);

@@ -137,16 +137,19 @@ static int build (const struct build_options *opt,
     struct build_result result = { .rows = 0 };
     struct roster roster;
     struct job_build *b = job_build_create (a->ledger, a->store, job, &err);
-    int64_t said = ledger_world_size (a->ledger, job);
-    int64_t world = opt->world_size > 0 ? opt->world_size : said;
     int64_t seq = ledger_newest (a->ledger, job, ITEM_ROWS);
-    int rc, status;
+    struct words words;
+    int rc, status, said = ledger_words (a->ledger, job, &words, &err);
 
     ledger_end_read (a->ledger);
-    if (!b)
+    if (!b || said < 0) {
+        job_build_destroy (b);
+        words_fini (&words);
         return FAIL (EX_IOERR, "job %s: %s", job, err.text);
+    }
     if (job_build_captures (b) == 0) {
         job_build_destroy (b);
+        words_fini (&words);
         status = tell_run (opt, job);
         return status ? status
                       : FAIL (EX_NOINPUT, "%s has nothing of a job %s: rollcall "
@@ -160,10 +163,10 @@ static int build (const struct build_options *opt,
     cli_catch_signals ();
     job_build_obey (b, &cli_cancelled);
     roster_init (&roster);
-    rc = world > 0 ? roster_expect_world (&roster, world, opt->world_size > 0
-                                                              ? "--world-size"
-                                                              : "agents")
-                   : 0;
+    rc = opt->world_size > 0
+             ? roster_expect_world (&roster, opt->world_size, "--world-size")
+             : job_build_expect (b, &words, false, &roster);
+    words_fini (&words);
     if (rc == 0)
         rc = job_build_run (b, opt->out ? opt->out : out,
                             (unsigned)opt->threads, &roster, &result, &err);

@@ -6,20 +6,30 @@
 #include "base/fileio.h"
 #include "base/utf8.h"
 #include "build/build.h"
+#include "control.h"
 #include "intake/root.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 struct jobs_options {
-    const char *root;
+    const char *root, *job;
+    int64_t expect;             // -1: not said
     bool json;
 };
 
 static const struct option_spec options[] = {
     CLI_ROOT_OPTION (struct jobs_options),
+    { "job", 'j', OPTION_TEXT, offsetof (struct jobs_options, job), "ID", NULL,
+      NULL, 0, 0,
+      "Only this job, and who says how many ranks it has." },
+    { "expect", 0, OPTION_INT, offsetof (struct jobs_options, expect), "N",
+      "-1", NULL, -1, CAPTURE_WORLD_MAX,
+      "With --job: expect ranks 0 to N-1 from now on, whatever nodes, options "
+      "and captures say; 0 takes that back. -1 changes nothing." },
     { "json", 0, OPTION_FLAG, offsetof (struct jobs_options, json), NULL,
       NULL, NULL, 0, 0,
       "Print one JSON object, whose member jobs has one for each job." },
@@ -27,7 +37,8 @@ static const struct option_spec options[] = {
 
 const struct command_spec jobs_command = {
     "rollcall jobs", "[OPTION]...",
-    "List the jobs of which an aggregator has something.",
+    "List the jobs of which an aggregator has something, and correct what is "
+    "expected of them.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -73,6 +84,8 @@ static const char *result_state (const struct archive *a,
 
 struct listing {
     struct archive *a;
+    const char *job;            // NULL: all
+    size_t n;
     struct json *array;         // or NULL: a table
     struct err *err;
 };
@@ -84,6 +97,40 @@ static int push_clock (void *arg, const struct ledger_clock *c)
     json_add_text (o, "host", c->host);
     json_add_real (o, "offset_s", (double)c->offset_ns / (double)NS_PER_S);
     json_add_real (o, "error_s", (double)c->error_ns / (double)NS_PER_S);
+    return 0;
+}
+
+static const char *by_text (const struct word *w)
+{
+    return w->by == WORD_EXPECT ? "rollcall jobs --expect"
+           : w->by == WORD_FRONT ? "--world-size"
+                                 : "node";
+}
+
+static int push_word (void *arg, const struct word *w)
+{
+    struct json *o;
+
+    if (w->world_size == 0)
+        return 0;               // taken back
+    o = json_push_object (arg);
+    json_add_int (o, "world_size", w->world_size);
+    json_add_text (o, "by", by_text (w));
+    json_add_text (o, "host", *w->host ? w->host : NULL);
+    json_add_text (o, "key", *w->who ? w->who : NULL);
+    return 0;
+}
+
+static int print_word (void *arg, const struct word *w)
+{
+    char host[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+
+    (void)arg;
+    if (w->world_size > 0)
+        (void)printf ("  %lld ranks: %s%s%s%s%s\n", (long long)w->world_size,
+                      by_text (w), *w->host ? ", host " : "",
+                      utf8_escape (w->host, UTF8_COLUMN, host),
+                      *w->who ? ", key " : "", w->who);
     return 0;
 }
 
@@ -107,6 +154,8 @@ static void to_json (struct listing *l, const struct ledger_job *j,
     json_add_text (o, "last_received", text);
     json_add_text (o, "result", state);
     json_add_text (o, "analysis_db", *path ? path : NULL);
+    (void)ledger_each_word (l->a->ledger, j->id, push_word,
+                            json_add_array (o, "words"), NULL);
     (void)ledger_each_clock (l->a->ledger, j->id, push_clock,
                              json_add_array (o, "clocks"), NULL);
 }
@@ -119,9 +168,12 @@ static int list_job (void *arg, const struct ledger_job *j)
     char path[PATH_MAX], first[32], last[32];
     char expected[24] = "-";    // nobody has said
     const char *state = result_state (l->a, j, path);
-    int rc = ledger_summary (l->a->ledger, j->id, &s, l->err);
+    int rc;
 
-    if (rc < 0)
+    if (l->job && strcmp (l->job, j->id) != 0)
+        return 0;
+    l->n++;
+    if ((rc = ledger_summary (l->a->ledger, j->id, &s, l->err)) < 0)
         return rc;
     if (l->array) {
         to_json (l, j, &s, state, path);
@@ -136,13 +188,14 @@ static int list_job (void *arg, const struct ledger_job *j)
                   utf8_escape (j->id, UTF8_COLUMN, id), (long long)s.ranks,
                   expected, (long long)s.captures,
                   (unsigned long long)s.bytes, first, last, state);
-    return 0;
+    return l->job ? ledger_each_word (l->a->ledger, j->id, print_word, NULL,
+                                      l->err) : 0;
 }
 
 static int list_all (const struct jobs_options *opt, struct archive *a)
 {
     struct err err = { "" };
-    struct listing l = { a, NULL, &err };
+    struct listing l = { .a = a, .job = opt->job, .err = &err };
     struct json *doc = opt->json ? json_object () : NULL;
     int rc;
 
@@ -157,7 +210,46 @@ static int list_all (const struct jobs_options *opt, struct archive *a)
         json_free (doc);
         return FAIL (EX_IOERR, "%s", err.text);
     }
+    if (opt->job && l.n == 0) {
+        json_free (doc);
+        return FAIL (EX_NOINPUT, "%s has nothing of a job %s", opt->root,
+                     opt->job);
+    }
     return cli_flush (&jobs_command, opt->json ? cli_print_json (doc) : 0);
+}
+
+/* Through whoever serves the root, or by ourselves. */
+static int expect (const struct jobs_options *opt)
+{
+    struct json *request = json_object (), *answer;
+    struct err err = { "" };
+    bool served;
+    int rc;
+
+    json_add_text (request, "do", "expect");
+    json_add_text (request, "job", opt->job);
+    json_add_int (request, "world_size", opt->expect);
+    rc = control_ask (opt->root, request, &answer, &served, &err);
+    if (rc < 0)
+        return FAIL (rc == -EINVAL   ? EXIT_USAGE
+                     : rc == -ENOENT ? EX_NOINPUT
+                     : rc == -EBUSY  ? EX_TEMPFAIL
+                     : rc == -EBADMSG ? EX_DATAERR
+                     : rc == -EACCES || rc == -EPERM ? EX_NOPERM
+                                                     : EX_IOERR,
+                     "%s", err.text);
+    if (opt->json)
+        return cli_flush (&jobs_command, cli_print_json (answer));
+    json_free (answer);
+    if (opt->expect > 0)
+        (void)printf ("expected      %lld ranks of job %s",
+                      (long long)opt->expect, opt->job);
+    else
+        (void)printf ("expected      what others say of job %s", opt->job);
+    (void)printf (served ? "; its result is built again\n"
+                         : "; the next aggregator, or rollcall build, builds "
+                           "it again\n");
+    return cli_flush (&jobs_command, 0);
 }
 
 int verb_jobs (int argc, char **argv)
@@ -171,6 +263,13 @@ int verb_jobs (int argc, char **argv)
     if (rest != argc)
         return FAIL (EXIT_USAGE, "\"%s\" is too much: it takes no arguments",
                      argv[rest]);
+    if (opt.job && !cli_valid_job (opt.job))
+        return FAIL (EXIT_USAGE, "--job: \"%s\" is not the name of a job",
+                     opt.job);
+    if (opt.expect >= 0 && !opt.job)
+        return FAIL (EXIT_USAGE, "--expect: of which --job?");
+    if (opt.expect >= 0)
+        return expect (&opt);
     if ((status = cli_open_archive (&jobs_command, opt.root, &a)) != 0)
         return status;
     status = list_all (&opt, &a);

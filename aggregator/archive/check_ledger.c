@@ -141,22 +141,35 @@ static int take_over_items (struct check *c, sqlite3 *db)
     return rc == -EIO || rc == -EBADMSG ? 0 : rc;
 }
 
-static int take_over_jobs (struct check *c, sqlite3 *db)
+/* What the records do not say of a job: theirs is as new or newer. */
+static int take_over_word (struct check *c, const char *job,
+                           const struct word *word)
+{
+    struct words words;
+    int rc = ledger_words (c->fresh, job, &words, c->err);
+    bool known;
+
+    if (rc < 0)
+        return rc;
+    known = words_find (&words, word) != NULL;
+    words_fini (&words);
+    return known ? 0 : ledger_set_word (c->fresh, job, word, c->err);
+}
+
+static int take_over_words (struct check *c, sqlite3 *db)
 {
     struct ledger old = { .db = db };
     sqlite3_stmt *st = NULL;
-    int rc = db_prepare (db, "SELECT id, world_size, built, sum FROM job", &st,
-                         NULL);
+    int rc = db_prepare (db, "SELECT job, by, who, host, world_size, sum FROM "
+                             "word", &st, NULL);
 
     while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {
-        char id[MESSAGE_NAME_MAX];
-        int64_t size = sqlite3_column_int64 (st, 1);
+        char job[MESSAGE_NAME_MAX];
+        struct word w;
 
-        ledger_copy_column (id, sizeof (id), st, 0);
-        if (size > 0 && ledger_valid_job (id, size) &&
-            sqlite3_column_int64 (st, 3) ==
-                ledger_job_sum (id, size, sqlite3_column_int64 (st, 2)))
-            rc = ledger_set_world_size (c->fresh, id, size, c->err);
+        ledger_copy_column (job, sizeof (job), st, 0);
+        if (ledger_read_word (st, &w))
+            rc = take_over_word (c, job, &w);
     }
     (void)sqlite3_finalize (st);
     return rc < 0 && rc != -ENOMEM ? 0 : rc;
@@ -291,7 +304,7 @@ int check_old_ledger (struct check *c)
         db_distrust (db);
         rc = take_over_items (c, db);
         if (rc == 0)
-            rc = take_over_jobs (c, db);
+            rc = take_over_words (c, db);
     }
     (void)sqlite3_close (db);
     return rc;

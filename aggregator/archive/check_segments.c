@@ -173,7 +173,7 @@ static int on_record (void *arg, const struct record *r, int bad,
     if (!r)
         return add_gap (c, gap);
     if (r->kind == RECORD_JOB)
-        return ledger_set_world_size (c->fresh, i->job, r->world_size, c->err);
+        return ledger_set_word (c->fresh, i->job, &r->word, c->err);
     if (r->kind == RECORD_REFER)
         rc = look_elsewhere (c, i);
     else

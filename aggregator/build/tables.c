@@ -161,6 +161,20 @@ static int put_units (sqlite3_stmt *st, struct err *err)
     return rc;
 }
 
+/* In order of their keys. */
+static int put_notes (sqlite3_stmt *st, const struct roster *r,
+                      struct err *err)
+{
+    char key[16];
+    int rc = 0;
+
+    for (size_t i = 0; i < r->nnotes && rc == 0; i++) {
+        (void)snprintf (key, sizeof (key), "note.%03zu", i);
+        rc = put (st, key, r->notes[i], err);
+    }
+    return rc;
+}
+
 int tables_write_job (sqlite3 *db, const struct tables_job *job,
                       const struct roster *r, struct err *err)
 {
@@ -188,6 +202,8 @@ int tables_write_job (sqlite3 *db, const struct tables_job *job,
                     gmtime_r (&now, &tm));
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]) && rc == 0; i++)
         rc = put (st, rows[i].key, rows[i].value, err);
+    if (rc == 0)
+        rc = put_notes (st, r, err);
     if (rc == 0)
         rc = put_units (st, err);
     (void)sqlite3_finalize (st);

@@ -6,11 +6,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-void job_init (struct job *j, const char *id, int64_t world_size)
+void job_init (struct job *j, const char *id)
 {
     memset (j, 0, sizeof (*j));
     (void)snprintf (j->id, sizeof (j->id), "%s", id);
-    j->world_size = world_size;
+}
+
+static void settle (struct job *j)
+{
+    const struct word *counts = words_settle (&j->words);
+
+    j->world_size = counts ? counts->world_size : 0;
+}
+
+int job_word (struct job *j, const struct word *word)
+{
+    int rc = words_put (&j->words, word);
+
+    if (rc > 0)
+        settle (j);
+    return rc;
+}
+
+void job_set_words (struct job *j, struct words *words)
+{
+    words_fini (&j->words);
+    j->words = *words;
+    settle (j);
+}
+
+/* A node that does not know says 0, which takes nothing back. */
+static void hear_size (struct job *j, const struct job_agent *a,
+                       int64_t world_size)
+{
+    struct word w = { .by = WORD_NODE, .world_size = world_size };
+
+    if (world_size == 0)
+        return;
+    memcpy (w.who, a->peer.who, sizeof (w.who));
+    memcpy (w.host, a->host, sizeof (w.host));
+    (void)job_word (j, &w);     // without room for it, it is said again
 }
 
 void job_fini (struct job *j)
@@ -21,6 +56,7 @@ void job_fini (struct job *j)
         free (j->agents[i].text);
     for (size_t i = 0; i < j->nnotes; i++)
         free (j->notes[i]);
+    words_fini (&j->words);
     free (j->ranks);
     free (j->agents);
     free (j->notes);
@@ -64,8 +100,7 @@ void job_hello_again (struct job *j, struct job_agent *a,
     }
     a->heard_ns = now_ns;
     a->lost = false;
-    if (m->world_size > j->world_size)
-        j->world_size = m->world_size;
+    hear_size (j, a, m->world_size);
 }
 
 struct job_agent *job_hello (struct job *j, const struct net_peer *from,

@@ -8,6 +8,7 @@
 #define ROLLCALL_INTAKE_JOB_H
 
 #include "base/json.h"
+#include "intake/word.h"
 #include "model/roster.h"
 #include "net/net.h"
 
@@ -46,7 +47,8 @@ struct job_agent {
 
 struct job {
     char id[MESSAGE_NAME_MAX];
-    int64_t world_size;         // 0: nobody has said
+    struct words words;         // of how many ranks there are
+    int64_t world_size;         // that counts among them, 0: nobody has said
     struct job_rank *ranks;     // by rank
     size_t nranks;
     struct job_agent *agents;
@@ -55,8 +57,12 @@ struct job {
     size_t nnotes;
 };
 
-void job_init (struct job *j, const char *id, int64_t world_size);
+void job_init (struct job *j, const char *id);
 void job_fini (struct job *j);
+
+/* A word about the number of ranks; as words_put. */
+int job_word (struct job *j, const struct word *word);
+void job_set_words (struct job *j, struct words *words);        // takes them
 
 /* A HELLO, also a repeated one.  A restarted agent of a host takes the place of
  * the former (the caller sees to it that that one is gone), whose peer is put

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define JOB_BUILD_NOTE_MAX 1024         // bytes: some hosts and their keys
+
 struct job_build {
     const struct derive_options *derive;        // or NULL
     struct store *store;
@@ -20,6 +22,7 @@ struct job_build {
     struct roll_item *items;
     size_t n;
     struct raw_tree *raw;               // NULL: no raw files
+    int64_t agreed;                     // world size of all metadata, or 0
     size_t left;                        // shipments with rows that do not count
     atomic_bool cancelled;
     const atomic_bool *cancel;          // that, or the caller's own
@@ -188,6 +191,47 @@ static int choose_versions (struct job_build *b, struct err *err)
     return 0;
 }
 
+static bool has_rows (const struct roll_item *item)
+{
+    return item->capture.state == CAPTURE_COMPLETE ||
+           item->capture.state == CAPTURE_PARTIAL;
+}
+
+/* The world size that the metadata of all captures name, those that name one.
+ * Before ranks are made up for those that have none.
+ */
+static int64_t agreed_size (const struct job_build *b)
+{
+    int64_t agreed = 0, highest = -1;
+
+    for (size_t i = 0; i < b->n; i++) {
+        const struct capture *c = &b->items[i].capture;
+
+        if (!has_rows (&b->items[i]))
+            continue;
+        if (c->rank > highest)
+            highest = c->rank;
+        if (c->world_size > 0 && agreed > 0 && c->world_size != agreed)
+            return 0;
+        if (c->world_size > 0)
+            agreed = c->world_size;
+    }
+    return highest < agreed ? agreed : 0;       // they know less than all
+}
+
+int job_build_expect (const struct job_build *b, const struct words *words,
+                      bool run, struct roster *roster)
+{
+    char note[JOB_BUILD_NOTE_MAX];
+    const char *known_by;
+    int64_t size = words_judge (words, run, b->agreed, &known_by, note,
+                                sizeof (note));
+
+    if (*note)
+        roster_add_note (roster, note);
+    return size > 0 ? roster_expect_world (roster, size, known_by) : 0;
+}
+
 struct job_build *job_build_create (struct ledger *ledger,
                                     struct store *store, const char *job,
                                     struct err *err)
@@ -214,6 +258,7 @@ struct job_build *job_build_create (struct ledger *ledger,
         job_build_destroy (b);
         return NULL;
     }
+    b->agreed = agreed_size (b);
     roll_plan (b->items, b->n);
     return b;
 }
@@ -399,8 +444,7 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
 bool job_build_any_rows (const struct job_build *b)
 {
     for (size_t i = 0; i < b->n; i++) {
-        if (b->items[i].capture.state == CAPTURE_COMPLETE ||
-            b->items[i].capture.state == CAPTURE_PARTIAL)
+        if (has_rows (&b->items[i]))
             return true;
     }
     return false;

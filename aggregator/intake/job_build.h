@@ -47,6 +47,14 @@ void job_build_set_derive (struct job_build *b,
  */
 void job_build_obey (struct job_build *b, const atomic_bool *cancel);
 
+/* Into a new roster who is expected, by these words and by what the captures'
+ * own metadata agree on; 'run': the words are of one run's own nodes, which
+ * know it as well as whoever started them.  Words that do not count are a note
+ * of the roster.  0 or -ENOMEM.
+ */
+int job_build_expect (const struct job_build *b, const struct words *words,
+                      bool run, struct roster *roster);
+
 /* Build into OUT/cluster_analysis_output; may run in a thread of its own.
  * -EINTR: another thread has called job_build_cancel; what ret->path names then
  * is there, "" if nothing is.

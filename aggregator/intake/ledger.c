@@ -46,6 +46,7 @@ static const char *const statements[LEDGER_STATEMENTS] = {
                      "hashes, touched_ns, sum) VALUES (?1,?2,?3,?4,?5,?6)",
     [DROP_INCOMING] = "DELETE FROM incoming WHERE content=?1",
     [SET_CLOCK] = "INSERT OR REPLACE INTO clock VALUES (?1,?2,?3,?4,?5)",
+    [SET_WORD] = "INSERT OR REPLACE INTO word VALUES (?1,?2,?3,?4,?5,?6)",
     [LAST_ITEM] = "SELECT ifnull(max(seq), 0) FROM item",
     [FIND_EPOCH] = "SELECT (SELECT n.began FROM epoch n WHERE n.number>"
                    "e.number ORDER BY n.number LIMIT 1) FROM epoch e WHERE "

@@ -8,6 +8,7 @@
 #ifndef ROLLCALL_INTAKE_LEDGER_H
 #define ROLLCALL_INTAKE_LEDGER_H
 
+#include "intake/word.h"
 #include "net/message.h"
 
 #define LEDGER_WORLD_MAX (1 << 22)       // that an earlier version took
@@ -131,11 +132,18 @@ int ledger_each (struct ledger *l, const char *job, enum item_kind kind,
                  int (*fn) (void *arg, const struct ledger_item *item),
                  void *arg, struct err *err);
 
-/* How many ranks a job has was said once and holds for later lives: the
- * largest number counts; 0 when nobody has said.
+/* How many ranks a job has, and who says so: a word holds for later lives until
+ * the same says another one.  If by it another number counts the job's result
+ * is to be built again.  The number (words_settle; 0 when nobody says), and all
+ * words, in the order of struct words.
  */
-int ledger_set_world_size (struct ledger *l, const char *job, int64_t size,
-                           struct err *err);
+int ledger_set_word (struct ledger *l, const char *job,
+                     const struct word *word, struct err *err);
+int ledger_each_word (struct ledger *l, const char *job,
+                      int (*fn) (void *arg, const struct word *word),
+                      void *arg, struct err *err);
+int ledger_words (struct ledger *l, const char *job, struct words *ret,
+                  struct err *err);      // all of them, noted
 int64_t ledger_world_size (struct ledger *l, const char *job);
 
 /* What a result has to be built of: the items of kinds up to 'last'.  The

@@ -5,13 +5,13 @@
 #include "base/db.h"
 #include "intake/ledger.h"
 
-#define LEDGER_SCHEMA 3         // PRAGMA user_version
+#define LEDGER_SCHEMA 4         // PRAGMA user_version
 
 enum ledger_statement {
     FIND_CONTENT, ADD_CONTENT, DROP_CONTENT, FIND_ITEM, FIND_NEWER,
     SET_NEWEST, SUPERSEDE, ADD_ITEM,
     GET_JOB, SET_JOB, NEWEST, SET_SEGMENT, SET_TOTAL, ADD_INCOMING,
-    DROP_INCOMING, SET_CLOCK, LAST_ITEM, FIND_EPOCH, LEDGER_STATEMENTS
+    DROP_INCOMING, SET_CLOCK, SET_WORD, LAST_ITEM, FIND_EPOCH, LEDGER_STATEMENTS
 };
 
 /* All items and jobs together: so that one that is missing is noticed. */
@@ -38,12 +38,16 @@ int64_t ledger_item_sum (const struct ledger_item *item);
 int64_t ledger_content_sum (const struct digest *id,
                             const struct ledger_place *place);
 int64_t ledger_job_sum (const char *id, int64_t world_size, int64_t built);
+int64_t ledger_word_sum (const char *job, const struct word *word);
 int64_t ledger_segment_sum (int64_t segment, uint64_t end);
 int64_t ledger_incoming_sum (const struct digest *id, uint64_t size,
                              uint64_t first, const void *hashes,
                              size_t nbytes, int64_t touched_ns);
 int64_t ledger_total_sum (const struct ledger_total *t);
 int64_t ledger_epoch_sum (int64_t number, uint64_t id, uint64_t began);
+
+/* A row of job, by, who, host, world_size, sum; false: it is damaged. */
+bool ledger_read_word (sqlite3_stmt *st, struct word *ret);
 
 /* Verify everything: SQLite's own structure, each row's checksum, and that
  * there are as many as there should be.  -EBADMSG.

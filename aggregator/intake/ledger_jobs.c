@@ -9,6 +9,58 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- who says how many ranks a job has ---- */
+
+int ledger_each_word (struct ledger *l, const char *job,
+                      int (*fn) (void *arg, const struct word *word),
+                      void *arg, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (l->db, "SELECT job, by, who, host, world_size, sum "
+                                "FROM word WHERE job=?1 ORDER BY by, who, "
+                                "host", &st, err);
+
+    if (rc < 0)
+        return rc;
+    db_bind_text (st, 1, job);
+    while ((rc = ledger_has_row (l, st, err)) == 1) {
+        struct word w;
+
+        if (!ledger_read_word (st, &w))
+            rc = err_set (err, EBADMSG, "a row of the ledger is damaged; "
+                          "rollcall fsck aggregator --repair makes it again");
+        else
+            rc = fn (arg, &w);
+        if (rc < 0)
+            break;
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+static int take_word (void *arg, const struct word *word)
+{
+    int rc = words_put (arg, word);
+
+    return rc < 0 ? rc : 0;
+}
+
+int ledger_words (struct ledger *l, const char *job, struct words *ret,
+                  struct err *err)
+{
+    int rc;
+
+    *ret = (struct words){ .list = NULL };
+    rc = ledger_each_word (l, job, take_word, ret, err);
+    for (size_t i = 0; i < ret->n; i++)
+        ret->list[i].noted = true;
+    if (rc < 0)
+        words_fini (ret);
+    return rc == -ENOMEM || rc == -E2BIG
+               ? err_set (err, -rc, "there is no room for what was said of "
+                          "job %s", job) : rc;
+}
+
 /* ---- jobs ---- */
 
 struct job_row {
@@ -33,7 +85,7 @@ static int get_job (struct ledger *l, struct job_row *row, struct err *err)
     return rc < 0 ? rc : 0;
 }
 
-/* -1 leaves a member as it is; the largest world size counts. */
+/* -1 leaves a member as it is. */
 static int set_job (struct ledger *l, void *arg, struct err *err)
 {
     const struct job_row *want = arg;
@@ -49,8 +101,10 @@ static int set_job (struct ledger *l, void *arg, struct err *err)
         l->total.sum -= (uint64_t)ledger_job_sum (row.id, row.world_size,
                                                   row.built);
     }
-    if (want->world_size > row.world_size)
+    if (want->world_size >= 0 && want->world_size != row.world_size) {
         row.world_size = want->world_size;
+        row.built = 0;          // what was built does not name all ranks, or
+    }                           // names too many
     if (want->built >= 0)
         row.built = want->built;
     sum = ledger_job_sum (row.id, row.world_size, row.built);
@@ -63,12 +117,47 @@ static int set_job (struct ledger *l, void *arg, struct err *err)
     return db_run (st, err);
 }
 
-int ledger_set_world_size (struct ledger *l, const char *job, int64_t size,
-                           struct err *err)
+static int put_word (struct ledger *l, const char *job, const struct word *w,
+                     struct err *err)
 {
-    struct job_row row = { job, size, -1, false };
+    sqlite3_stmt *st = l->st[SET_WORD];
 
-    return ledger_within (l, set_job, &row, err);
+    db_bind_text (st, 1, job);
+    (void)sqlite3_bind_int (st, 2, (int)w->by);
+    db_bind_text (st, 3, w->who);
+    db_bind_text (st, 4, w->host);
+    (void)sqlite3_bind_int64 (st, 5, w->world_size);
+    (void)sqlite3_bind_int64 (st, 6, ledger_word_sum (job, w));
+    return db_run (st, err);
+}
+
+struct said {
+    const char *job;
+    const struct word *word;
+};
+
+static int set_word (struct ledger *l, void *arg, struct err *err)
+{
+    const struct said *said = arg;
+    struct job_row row = { said->job, 0, -1, false };
+    struct words words;
+    const struct word *counts;
+    int rc = put_word (l, said->job, said->word, err);
+
+    if (rc < 0 || (rc = ledger_words (l, said->job, &words, err)) < 0)
+        return rc;
+    if ((counts = words_settle (&words)))
+        row.world_size = counts->world_size;
+    words_fini (&words);
+    return set_job (l, &row, err);
+}
+
+int ledger_set_word (struct ledger *l, const char *job,
+                     const struct word *word, struct err *err)
+{
+    struct said said = { job, word };
+
+    return ledger_within (l, set_word, &said, err);
 }
 
 int64_t ledger_world_size (struct ledger *l, const char *job)

@@ -2,6 +2,7 @@
 #include "intake/ledger_inside.h"
 
 #include "base/fault.h"
+#include "model/capture.h"
 
 #include <errno.h>
 
@@ -53,6 +54,12 @@ static const char schema2_sql[] =
 static const char schema3_sql[] =
     "CREATE TABLE epoch (number INTEGER PRIMARY KEY, id INTEGER NOT NULL,"
     " began INTEGER NOT NULL, sum INTEGER NOT NULL);";
+
+/* Version 4: who says how many ranks a job has. */
+static const char schema4_sql[] =
+    "CREATE TABLE word (job TEXT NOT NULL, by INTEGER NOT NULL,"
+    " who TEXT NOT NULL, host TEXT NOT NULL, world_size INTEGER NOT NULL,"
+    " sum INTEGER NOT NULL, PRIMARY KEY (job, by, who, host)) WITHOUT ROWID;";
 
 /* The checksum of a row, as SQL functions of its columns. */
 
@@ -131,6 +138,32 @@ static int sum_jobs (struct ledger *l, struct err *err)
     return rc;
 }
 
+static void fn_word (sqlite3_context *ctx, int n, sqlite3_value **v)
+{
+    const char *job = (const char *)sqlite3_value_text (v[0]);
+    struct word w = { .by = WORD_NODE,
+                      .world_size = sqlite3_value_int64 (v[1]) };
+
+    (void)n;
+    sqlite3_result_int64 (ctx, ledger_word_sum (job ? job : "", &w));
+}
+
+/* What a job had was said by nodes, nobody knows which. */
+static int make_4 (struct ledger *l, struct err *err)
+{
+    const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+    int rc = db_exec (l->db, schema4_sql, err);
+
+    if (sqlite3_create_function (l->db, "word_sum", 2, flags, NULL, fn_word,
+                                 NULL, NULL) != SQLITE_OK)
+        return db_error (l->db, "ledger", err);
+    return rc < 0 ? rc
+                  : db_execf (l->db, err, "INSERT INTO word SELECT id, %d, '',"
+                              " '', world_size, word_sum(id, world_size) FROM "
+                              "job WHERE world_size BETWEEN 1 AND %d",
+                              WORD_NODE, CAPTURE_WORLD_MAX);
+}
+
 /* In a transaction. */
 static int make_2 (struct ledger *l, struct err *err)
 {
@@ -164,8 +197,10 @@ static int migrate (struct ledger *l, int64_t version, struct err *err)
 
     if (rc == 0 && version < 2)
         rc = make_2 (l, err);
-    if (rc == 0)
+    if (rc == 0 && version < 3)
         rc = db_exec (l->db, schema3_sql, err);
+    if (rc == 0)
+        rc = make_4 (l, err);
     if (rc == 0)
         rc = db_execf (l->db, err, "PRAGMA user_version=%d", LEDGER_SCHEMA);
     if (rc == 0 && (rc = FAULT ("aggregator.ledger.migrate.commit")) < 0)

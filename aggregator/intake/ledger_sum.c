@@ -66,6 +66,32 @@ int64_t ledger_job_sum (const char *id, int64_t world_size, int64_t built)
     return sum_of (&b);
 }
 
+int64_t ledger_word_sum (const char *job, const struct word *w)
+{
+    struct buf b;
+
+    buf_init (&b, ROW_MAX);
+    wire_put_text (&b, job);
+    wire_put_u8 (&b, (uint8_t)w->by);
+    wire_put_text (&b, w->who);
+    wire_put_text (&b, w->host);
+    wire_put_i64 (&b, w->world_size);
+    return sum_of (&b);
+}
+
+bool ledger_read_word (sqlite3_stmt *st, struct word *ret)
+{
+    char job[MESSAGE_NAME_MAX];
+
+    *ret = (struct word){ .by = (unsigned)sqlite3_column_int (st, 1),
+                          .world_size = sqlite3_column_int64 (st, 4) };
+    ledger_copy_column (job, sizeof (job), st, 0);
+    ledger_copy_column (ret->who, sizeof (ret->who), st, 2);
+    ledger_copy_column (ret->host, sizeof (ret->host), st, 3);
+    return word_valid (ret) && message_valid_name (job) &&
+           sqlite3_column_int64 (st, 5) == ledger_word_sum (job, ret);
+}
+
 int64_t ledger_segment_sum (int64_t segment, uint64_t end)
 {
     struct buf b;
@@ -167,6 +193,14 @@ static bool check_job (sqlite3_stmt *st, struct ledger_total *t)
     return ledger_valid_job (id, size) && sqlite3_column_int64 (st, 3) == sum;
 }
 
+static bool check_word (sqlite3_stmt *st, struct ledger_total *t)
+{
+    struct word w;
+
+    (void)t;
+    return ledger_read_word (st, &w);
+}
+
 static bool check_segment (sqlite3_stmt *st, struct ledger_total *t)
 {
     int64_t segment = sqlite3_column_int64 (st, 0);
@@ -212,6 +246,8 @@ static const struct {
                     "superseded, received_ns, newest_ns, sum FROM item",
       check_item },
     { "table job", "SELECT id, world_size, built, sum FROM job", check_job },
+    { "table word", "SELECT job, by, who, host, world_size, sum FROM word",
+      check_word },
     { "table content", "SELECT id, segment, offset, size, sum FROM content",
       check_content },
     { "table segment", "SELECT number, end, sum FROM segment",

@@ -31,6 +31,14 @@ static void put_item (struct buf *b, const struct record *r)
     wire_put_text (b, i->host);
 }
 
+static void put_word (struct buf *b, const struct word *w)
+{
+    wire_put_i64 (b, w->world_size);
+    wire_put_u8 (b, (uint8_t)w->by);
+    wire_put_text (b, w->who);
+    wire_put_text (b, w->host);
+}
+
 int record_encode (const struct record *r, struct buf *out)
 {
     struct digest sum;
@@ -40,7 +48,7 @@ int record_encode (const struct record *r, struct buf *out)
     buf_init (&b, RECORD_MAX);
     if (r->kind == RECORD_JOB) {
         wire_put_text (&b, r->item.job);
-        wire_put_i64 (&b, r->world_size);
+        put_word (&b, &r->word);
     } else {
         put_item (&b, r);
     }
@@ -78,11 +86,19 @@ static void get_item (struct wire *w, struct record *r)
     wire_text (w, i->host, sizeof (i->host));
 }
 
+static void get_word (struct wire *w, struct word *word)
+{
+    word->world_size = wire_i64 (w);
+    word->by = wire_u8 (w);
+    wire_text (w, word->who, sizeof (word->who));
+    wire_text (w, word->host, sizeof (word->host));
+}
+
 /* What has its checksum may still have been written by somebody else. */
 static bool plausible (const struct record *r)
 {
     return r->kind == RECORD_JOB
-               ? ledger_valid_job (r->item.job, r->world_size)
+               ? message_valid_name (r->item.job) && word_valid (&r->word)
                : ledger_valid_item (&r->item) &&
                      ledger_valid_place (&r->item.place);
 }
@@ -113,7 +129,7 @@ int record_decode (struct record *r, const void *bytes, size_t size,
                      r->size - HEAD_SIZE - SUM_SIZE);
     if (r->kind == RECORD_JOB) {
         wire_text (&w, r->item.job, sizeof (r->item.job));
-        r->world_size = wire_i64 (&w);
+        get_word (&w, &r->word);
     } else {
         get_item (&w, r);
     }

@@ -19,7 +19,7 @@ enum record_kind {
 struct record {
     enum record_kind kind;
     struct ledger_item item;    // of a job: its name only
-    int64_t world_size;         // of a job
+    struct word word;           // of a job
     size_t size;                // bytes of the record; the content follows
 };
 

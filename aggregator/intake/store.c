@@ -161,10 +161,10 @@ int store_refer (struct store *s, const struct ledger_item *item,
     return write_record (s, &r, "", 0, err);
 }
 
-int store_note_job (struct store *s, const char *job, int64_t world_size,
-                    struct err *err)
+int store_note_word (struct store *s, const char *job,
+                     const struct word *word, struct err *err)
 {
-    struct record r = { .kind = RECORD_JOB, .world_size = world_size };
+    struct record r = { .kind = RECORD_JOB, .word = *word };
 
     (void)snprintf (r.item.job, sizeof (r.item.job), "%s", job);
     return write_record (s, &r, "", 0, err);

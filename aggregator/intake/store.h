@@ -52,8 +52,8 @@ int store_append (struct store *s, struct ledger_item *item, const void *data,
                   size_t size, struct err *err);
 int store_refer (struct store *s, const struct ledger_item *item,
                  struct err *err);
-int store_note_job (struct store *s, const char *job, int64_t world_size,
-                    struct err *err);
+int store_note_word (struct store *s, const char *job,
+                     const struct word *word, struct err *err);
 
 /* Content that comes in several chunks, in a file of this name; how many bytes
  * of it there are (0: no file).  -ESTALE: what is before 'offset' is not

@@ -70,8 +70,7 @@ static int enter_record (struct tail *t, const struct record *r)
     int rc;
 
     if (r->kind == RECORD_JOB)
-        return ledger_set_world_size (t->ledger, i->job, r->world_size,
-                                      t->err);
+        return ledger_set_word (t->ledger, i->job, &r->word, t->err);
     rc = ledger_add_content (t->ledger, &i->content, &i->place, t->err);
     return rc < 0 ? rc : ledger_add_item (t->ledger, i, t->err);
 }
@@ -159,8 +158,12 @@ static int refer_item (void *arg, const struct ledger_item *item)
 static int refer_job (void *arg, const struct ledger_job *job)
 {
     struct tail *t = arg;
-    int64_t size = ledger_world_size (t->ledger, job->id);
-    int rc = size > 0 ? store_note_job (t->store, job->id, size, t->err) : 0;
+    struct words words;
+    int rc = ledger_words (t->ledger, job->id, &words, t->err);
+
+    for (size_t i = 0; i < words.n && rc == 0; i++)
+        rc = store_note_word (t->store, job->id, &words.list[i], t->err);
+    words_fini (&words);
 
     for (enum item_kind k = ITEM_ROWS; k <= ITEM_RAW && rc == 0; k++)
         rc = ledger_each (t->ledger, job->id, k, refer_item, t, t->err);

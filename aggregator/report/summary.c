@@ -131,6 +131,11 @@ static int row_topology (struct summary *s, sqlite3_stmt *st)
     return add_text (&s->remarks, &s->nremarks, text);
 }
 
+static int row_note (struct summary *s, sqlite3_stmt *st)
+{
+    return add_text (&s->remarks, &s->nremarks, text_of (st, 0));
+}
+
 static int row_known_by (struct summary *s, sqlite3_stmt *st)
 {
     (void)snprintf (s->known_by, sizeof (s->known_by), "%s", text_of (st, 0));
@@ -333,6 +338,8 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
         { "SELECT count(*), min(name), reason FROM Capture WHERE state IN "
           "('complete','superseded') AND reason IS NOT NULL GROUP BY reason "
           "ORDER BY min(id) LIMIT 16", row_remark },
+        { "SELECT value FROM Job WHERE key GLOB 'note.*' ORDER BY key",
+          row_note },
         { topology_sql, row_topology },
         { "SELECT value FROM Job WHERE key='roster_known_by'", row_known_by },
         { "SELECT count(DISTINCT step), min(CAST(step AS INTEGER)), "

@@ -29,6 +29,8 @@ void roster_fini (struct roster *r)
         free (r->entries[i].reason);
     }
     free (r->entries);
+    for (size_t i = 0; i < r->nnotes; i++)
+        free (r->notes[i]);
     roster_init (r);
 }
 
@@ -83,6 +85,17 @@ int roster_expect_world (struct roster *r, int64_t world_size,
     r->world_size = world_size;
     (void)snprintf (r->known_by, sizeof (r->known_by), "%s", known_by);
     return 0;
+}
+
+void roster_add_note (struct roster *r, const char *text)
+{
+    for (size_t i = 0; i < r->nnotes; i++) {
+        if (strcmp (r->notes[i], text) == 0)
+            return;
+    }
+    if (r->nnotes < ROSTER_NOTES_MAX &&
+        (r->notes[r->nnotes] = strdup (text)) != NULL)
+        r->nnotes++;
 }
 
 size_t roster_count (const struct roster *r, enum roster_state s)

@@ -20,6 +20,8 @@ enum roster_state {
 
 const char *roster_state_name (enum roster_state s);
 
+#define ROSTER_NOTES_MAX 32     // as many as a summary has room for
+
 struct roster_entry {
     int64_t rank;
     int32_t local_rank;         // -1: unknown
@@ -35,6 +37,8 @@ struct roster {
     size_t n;
     int64_t world_size;                 // ranks that were expected
     char known_by[CAPTURE_TEXT_MAX];    // how: "--world-size", "guess", ...
+    char *notes[ROSTER_NOTES_MAX];      // what else a person has to know
+    size_t nnotes;
 };
 
 void roster_init (struct roster *r);
@@ -53,6 +57,9 @@ void roster_set_text (char **member, const char *text);
 /* Expect ranks 0 to world_size - 1.  0 or -ENOMEM. */
 int roster_expect_world (struct roster *r, int64_t world_size,
                          const char *known_by);
+
+/* A sentence for the summary, once; what there is no room for is left out. */
+void roster_add_note (struct roster *r, const char *text);
 
 size_t roster_count (const struct roster *r, enum roster_state s);
 

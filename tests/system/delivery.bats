@@ -316,10 +316,13 @@ SCRIPT
 @test "a result that was deleted is built when the service starts" {
     make
     service
-    # two more than the captures know of: that must not be forgotten
-    run agent --once --world-size 6 job
+    run agent --once job
     expect_status 0
     eventually was_built
+    # two more than the captures know of: that must not be forgotten
+    run "$ROLLCALL" jobs --root root --job j --expect 6
+    expect_status 0
+    eventually grep -q "event=built .* expected=6" service.log
     captures_are 4
     stop_service
     rm -r root/jobs

@@ -322,6 +322,117 @@ refused_shown ()                    # STATE TEXT: by status
     shows "there is a key"
 }
 
+# ---- words ----
+
+said ()                             # KEY SIZE: the ledger has it
+{
+    "$ROLLCALL" jobs --root root --job j |
+        grep -q "^  $2 ranks: node, host .*, key $1$"
+}
+
+# says KEY SIZE: an agent that brings nothing says how many ranks job j has
+says ()
+{
+    local speaker
+
+    mkdir -p none
+    "$AGENT" --state "spool.$1" --job j --world-size "$2" \
+        --aggregator "tcp://127.0.0.1:$PORT" --key "keys/$1.key" \
+        --server-key keys/server.pub none >"$1.log" 2>&1 3>&- &
+    speaker=$!
+    eventually said "$1" "$2"
+    kill "$speaker"
+    wait "$speaker" || true
+}
+
+result ()                           # SQL: of job j
+{
+    sqlite3 root/jobs/j/cluster_analysis_output/analysis.db "$1"
+}
+
+expected_are ()                     # N: in the result, as it is now
+{
+    [ "$(result "SELECT value FROM Job WHERE key='world_size'" 2>&1)" = "$1" ]
+}
+
+@test "one node's word about the ranks is named, not believed; --expect corrects" {
+    setup_keys
+    make_keys
+    key enrol keys/stranger.pub stranger
+    make
+    service --keys keys
+    agent keys/node1.key keys/server.pub
+    expect_status 0
+    eventually expected_are 4
+    says stranger 131072
+    eventually grep -q "event=note job=j .*key stranger says 131072: not \
+believed, 4 ranks are expected (metadata of the captures)" service.log
+    note () { result "SELECT value FROM Job WHERE key GLOB 'note.*'"; }
+    noted () { note | grep -q "key stranger says 131072"; }
+    eventually noted
+    is "who is there" "4|4" "$(result "SELECT sum(state='present'), count(*)
+        FROM Roster")"
+    run "$ROLLCALL" jobs --root root --job j
+    expect_status 0
+    shows "  131072 ranks: node, host $(hostname), key stranger"
+    run "$ROLLCALL" build --root root --text -o out j
+    expect_status 0
+    shows "4 of 4 present" "note: host $(hostname), key stranger says 131072"
+    # somebody knows better
+    run "$ROLLCALL" jobs --root root --job j --expect 6
+    expect_status 0
+    shows "6 ranks of job j; its result is built again"
+    eventually expected_are 6
+    is "missing" "2" "$(result "SELECT count(*) FROM Roster WHERE
+        state='missing'")"
+    says stranger 131071
+    stop_service
+    # nobody serves: it does it itself
+    run "$ROLLCALL" jobs --root root --job j --expect 5 --json
+    expect_status 0
+    shows '"world_size":	5'
+    run "$ROLLCALL" fsck aggregator --root root
+    expect_status 0
+    service --keys keys
+    eventually expected_are 5
+    run "$ROLLCALL" jobs --root root --job j --expect 0
+    expect_status 0
+    eventually expected_are 4
+    stop_service
+}
+
+@test "jobs --expect: what makes no sense, is not there, or somebody else has" {
+    setup_keys
+    make --ranks 1
+    run "$ROLLCALL" jobs --root root --job j --expect 4
+    expect_status 66
+    service
+    is "the socket" "600" "$(stat -c %a root/control.sock)"
+    run timeout 120 "$AGENT" --once --state spool --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" job
+    expect_status 0
+    run "$ROLLCALL" jobs --root root --expect 4
+    expect_status 2
+    shows "of which --job?"
+    run "$ROLLCALL" jobs --root root --job j --expect 131073
+    expect_status 2
+    run "$ROLLCALL" jobs --root root --job k --expect 4
+    expect_status 66
+    shows "there is no job k here"
+    run "$ROLLCALL" jobs --root root --job k
+    expect_status 66
+    stop_service
+    [ ! -e root/control.sock ]
+    # a service that was killed left it there
+    service
+    kill -9 "$service"
+    wait "$service" || true
+    [ -e root/control.sock ]
+    run "$ROLLCALL" jobs --root root --job j --expect 2
+    expect_status 0
+    shows "the next aggregator, or rollcall build, builds it again"
+}
+
 # ---- runs ----
 
 @test "run: a connection without the run's key is refused; no key is left" {

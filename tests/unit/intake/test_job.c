@@ -19,7 +19,7 @@ static struct job job;
 static int setup (void **state)
 {
     (void)state;
-    job_init (&job, "j", 0);
+    job_init (&job, "j");
     return 0;
 }
 

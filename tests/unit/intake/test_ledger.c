@@ -223,19 +223,67 @@ static void test_built_raw (void **state)
     check_behind (r, ITEM_RAW, "a behind, b behind, ");
 }
 
-/* Who is expected: the largest number that was said, also to a former life. */
-static void test_world_size (void **state)
+static void say (struct root *r, const char *job, enum word_by by,
+                 const char *who, const char *host, int64_t size)
+{
+    struct word w = { .by = by, .world_size = size };
+
+    (void)snprintf (w.who, sizeof (w.who), "%s", who);
+    (void)snprintf (w.host, sizeof (w.host), "%s", host);
+    assert_int_equal (ledger_set_word (r->l, job, &w, NULL), 0);
+}
+
+/* Who is expected, and who says so, also to a later life. */
+static void test_words (void **state)
 {
     struct root *r = *state;
+    struct words w;
 
     assert_true (ledger_world_size (r->l, "a") == 0);
-    assert_int_equal (ledger_set_world_size (r->l, "a", 8, NULL), 0);
-    assert_int_equal (ledger_set_world_size (r->l, "a", 4, NULL), 0);
-    assert_int_equal (ledger_set_built (r->l, "a", 1, NULL), 0);
+    say (r, "a", WORD_NODE, "k1", "h1", 8);
+    say (r, "a", WORD_NODE, "k2", "h2", 4);
+    say (r, "a", WORD_NODE, "k3", "h3", 4);
+    assert_true (ledger_world_size (r->l, "a") == 4);
+    say (r, "a", WORD_EXPECT, "", "", 6);
     root_close (r);
     root_open (r);
-    assert_true (ledger_world_size (r->l, "a") == 8);
+    assert_true (ledger_world_size (r->l, "a") == 6);
     assert_true (ledger_world_size (r->l, "b") == 0);
+    assert_int_equal (ledger_words (r->l, "a", &w, NULL), 0);
+    assert_int_equal (w.n, 4);
+    assert_string_equal (w.list[0].who, "k1");
+    assert_string_equal (w.list[0].host, "h1");
+    assert_int_equal (w.list[0].world_size, 8);
+    assert_int_equal (w.list[3].by, WORD_EXPECT);
+    assert_true (w.list[3].noted);
+    words_fini (&w);
+    say (r, "a", WORD_EXPECT, "", "", 0);
+    assert_true (ledger_world_size (r->l, "a") == 4);
+}
+
+static int get_built (void *arg, const struct ledger_job *j)
+{
+    *(int64_t *)arg = j->built;
+    return 0;
+}
+
+/* A result is behind as soon as another number counts, and not before. */
+static void test_word_rebuilds (void **state)
+{
+    struct root *r = *state;
+    int64_t built = -1;
+
+    (void)enter (r, true_item ("a", "bytes"), "bytes");
+    say (r, "j", WORD_NODE, "k1", "h1", 4);
+    assert_int_equal (ledger_set_built (r->l, "j", 1, NULL), 0);
+    say (r, "j", WORD_NODE, "k2", "h2", 4);
+    assert_int_equal (ledger_each_job (r->l, ITEM_ROWS, get_built, &built,
+                                       NULL), 0);
+    assert_int_equal (built, 1);
+    say (r, "j", WORD_EXPECT, "", "", 5);
+    assert_int_equal (ledger_each_job (r->l, ITEM_ROWS, get_built, &built,
+                                       NULL), 0);
+    assert_int_equal (built, 0);
 }
 
 static void exec (const char *db, const char *sql)
@@ -255,6 +303,7 @@ static const char version1[] =
     "content, superseded, received_ns FROM item;"
     "DROP TABLE content;DROP TABLE item;DROP TABLE job;DROP TABLE segment;"
     "DROP TABLE total;DROP TABLE incoming;DROP TABLE clock;DROP TABLE epoch;"
+    "DROP TABLE word;"
     "CREATE TABLE content (id BLOB PRIMARY KEY, segment INTEGER NOT NULL, "
     "offset INTEGER NOT NULL, size INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE item (seq INTEGER PRIMARY KEY, job TEXT NOT NULL, kind "
@@ -298,7 +347,8 @@ static void test_ledger_2 (void **state)
 
     (void)enter (r, true_item ("a", "bytes"), "bytes");
     root_close (r);
-    exec (r->db, "DROP TABLE epoch;PRAGMA user_version=2");
+    exec (r->db, "DROP TABLE epoch;DROP TABLE word;PRAGMA "
+                 "user_version=2");
     root_open (r);
     assert_int_equal (count_all (r).n, 1);
     assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
@@ -425,7 +475,7 @@ static void test_newer_ledger (void **state)
     struct err err = { "" };
 
     root_close (r);
-    exec (r->db, "PRAGMA user_version=4");
+    exec (r->db, "PRAGMA user_version=5");
     r->s = NULL;
     r->l = NULL;
     assert_int_equal (ledger_open (r->db, &r->l, &err), -ENOTSUP);
@@ -445,14 +495,15 @@ static void test_damaged_rows (void **state)
         "UPDATE job SET built=9", "DELETE FROM job",
         "UPDATE segment SET end=0", "DELETE FROM total",
         "UPDATE total SET rows=7", "UPDATE epoch SET id=id+1",
-        "UPDATE epoch SET began=7",
+        "UPDATE epoch SET began=7", "UPDATE word SET world_size=9",
+        "UPDATE word SET host='i'",
     };
     struct root *r = *state;
     char undo[PATH_MAX + 64], sql[128];
 
     assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
     (void)enter (r, true_item ("a", "bytes"), "bytes");
-    assert_int_equal (ledger_set_world_size (r->l, "j", 8, NULL), 0);
+    say (r, "j", WORD_NODE, "k", "h", 8);
     root_close (r);
     for (size_t i = 0; i < sizeof (damage) / sizeof (damage[0]); i++) {
         struct err err = { "" };
@@ -517,7 +568,8 @@ int main (void)
         ROOT_TEST (test_twice), ROOT_TEST (test_supersede),
         ROOT_TEST (test_versions), ROOT_TEST (test_raw_versions),
         ROOT_TEST (test_rollback), ROOT_TEST (test_built),
-        ROOT_TEST (test_built_raw), ROOT_TEST (test_world_size),
+        ROOT_TEST (test_built_raw), ROOT_TEST (test_words),
+        ROOT_TEST (test_word_rebuilds),
         ROOT_TEST (test_older_ledger), ROOT_TEST (test_newer_ledger),
         ROOT_TEST (test_damaged_rows), ROOT_TEST (test_reader),
         ROOT_TEST (test_shared_name), ROOT_TEST (test_ledger_2),
