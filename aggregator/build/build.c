@@ -13,6 +13,7 @@
 #include "base/thread.h"
 #include "build/conflicts.h"
 #include "build/part.h"
+#include "build/roll_verify.h"
 #include "build/tables.h"
 #include "derive/rollup.h"
 #include "derive/wait.h"
@@ -466,10 +467,13 @@ static int read_job (struct builder *b, struct err *err)
 {
     const struct build_job *job = b->job;
     int rc = read_captures (b, err);
+    bool again = false;
 
     if (rc == 0 && job->decide)
         rc = job->decide (job->decide_arg, job->items, &b->nitems, err);
-    if (rc <= 0)
+    if (rc >= 0 && roll_verify (job->items, b->nitems, &again) < 0)
+        rc = err_set (err, ENOMEM, "no memory for the roll");
+    if (rc < 0 || (rc == 0 && !again))
         return rc;
     drop_parts (b);
     drop_groups (b);

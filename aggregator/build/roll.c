@@ -201,6 +201,7 @@ void roll_take (struct roll_item *item, struct capture *c)
     }
     capture_fini (&item->capture);
     item->capture = *c;
+    roll_tell (item);
 }
 
 void roll_plan (struct roll_item *items, size_t n)
@@ -486,6 +487,21 @@ static void note_place (const struct roll_item *items, size_t n,
         roster_set_text (&e->host, host->host);
 }
 
+static void note_proof (const struct roll_item *items, size_t n,
+                        struct roster_entry *e)
+{
+    bool doubt = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!counts (&items[i]))
+            continue;
+        e->verified = e->verified || items[i].verified;
+        e->misfiled = e->misfiled || items[i].misfiled;
+        doubt = doubt || items[i].doubt;
+    }
+    e->verified = e->verified && !doubt;
+}
+
 /* Whoever is missing may not exist: one wrong number on one command line makes
  * any number of ranks up, and counts until it is told otherwise.
  */
@@ -515,14 +531,18 @@ int roll_fill_roster (const struct roll_item *items, size_t n,
         bool known;
 
         end = rank_end (items, n, i);
-        if (items[i].rank == CAPTURE_NO_RANK)
+        if (items[i].rank == CAPTURE_NO_RANK) {
+            for (size_t k = i; k < end; k++)
+                r->nstrangers += items[k].capture.state == CAPTURE_UNEXPECTED;
             continue;
+        }
         if (!(e = roster_at (r, items[i].rank)))
             return -ENOMEM;
         e->state = combine (items + i, end - i, &why);
         if (!e->expected)
             e->state = ROSTER_UNEXPECTED;
         note_place (items + i, end - i, e);
+        note_proof (items + i, end - i, e);
         // what its agent said of its COMMAND counts more than "all is well"
         known = e->reason && e->state == ROSTER_PRESENT;
         text[0] = '\0';

@@ -10,6 +10,8 @@
 #include "model/capture.h"
 #include "model/roster.h"
 
+#define ROLL_TOLD_MAX 384      // bytes of a sentence on a capture's rank
+
 /* One capture on its way into a build. */
 struct roll_item {
     struct capture capture;     // as looked at; then as read
@@ -22,6 +24,14 @@ struct roll_item {
     const char *agent_host;     // of the agent that brought it, or NULL
     bool host_is_agents;        // so capture.host is: it does not say its own
     struct group_list groups;   // that it lists; they are the build's
+
+    // as roll_verify found
+    bool judged;                // 'rank' is of those who looked, whatever the
+                                // capture says
+    bool verified;              // its ops confirm its rank
+    bool misfiled;              // it said another rank, or several
+    bool doubt;                 // nobody knows its rank: its rows tell nothing
+    char told[ROLL_TOLD_MAX];   // what is to be said of that, or ""
 };
 
 /* Free what the items hold (not the array). */
@@ -42,6 +52,9 @@ void roll_sort (struct roll_item *items, size_t n);
 
 /* The capture as read, which the item takes over in place of the glance. */
 void roll_take (struct roll_item *item, struct capture *c);
+
+/* Say in the capture what was found of its rank. */
+void roll_tell (struct roll_item *item);
 
 /* How much there is of a capture: all, so many tables, or nothing (0).  Of two
  * versions the one with more counts, then the newer.

@@ -27,6 +27,8 @@ struct roster_entry {
     int32_t local_rank;         // -1: unknown
     int64_t device_id;          // CAPTURE_NO_DEVICE: unknown
     bool expected;
+    bool verified;              // ops of its captures confirm the rank
+    bool misfiled;              // one of them said that it was another's
     enum roster_state state;
     char *host;                 // NULL: unknown
     char *reason;               // NULL: nothing to say
@@ -35,6 +37,7 @@ struct roster_entry {
 struct roster {
     struct roster_entry *entries;       // by rank, each once
     size_t n;
+    size_t nstrangers;                  // captures with rows, of no rank
     int64_t world_size;                 // ranks that were expected
     char known_by[CAPTURE_TEXT_MAX];    // how: "--world-size", "guess", ...
     char *notes[ROSTER_NOTES_MAX];      // what else a person has to know
@@ -63,7 +66,9 @@ void roster_add_note (struct roster *r, const char *text);
 
 size_t roster_count (const struct roster *r, enum roster_state s);
 
-/* True when every expected rank is present. */
+/* True when every expected rank is present, as the one that its captures say,
+ * and nobody else is.
+ */
 bool roster_complete (const struct roster *r);
 
 #endif

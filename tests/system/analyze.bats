@@ -166,7 +166,7 @@ source_of ()
 @test "--world-size smaller than the job: ranks that nobody expected" {
     make
     analyze --world-size 3
-    expect_status 0
+    expect_status 1
     shows "3 of 3 present" "unexpected  3" "3 ranks are expected"
     roster_is 3 unexpected
     is "expected" 0 "$(sql "SELECT expected FROM Roster WHERE rank=3")"

@@ -828,7 +828,7 @@ EOF
     mkdir job/extra
     mv extra/* job/extra
     analyze
-    expect_status 0
+    expect_status 1
     truth_and_more
     is "states" unexpected,unexpected "$(sql "SELECT group_concat(state)
         FROM Capture WHERE rank IS NULL")"

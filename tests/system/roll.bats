@@ -1,0 +1,89 @@
+#!/usr/bin/env bats
+# tests/system/roll.bats - is each rank the one that it says it is
+
+load helper
+
+# the rows are those of the ranks that the captures are of
+rows_are_true ()
+{
+    is "rows" "$(sql "SELECT group_concat(rank || ' ' || step || ' ' ||
+            round(computing, 3), ',') FROM (SELECT * FROM StepTraceTime
+            ORDER BY rank, step)" truth.db)" \
+        "$(sql "SELECT group_concat(rank || ' ' || step || ' ' ||
+            round(computing, 3), ',') FROM (SELECT * FROM StepTraceTime
+            ORDER BY rank, step)")"
+}
+
+verified ()
+{
+    sql "SELECT group_concat(verified, '') FROM Roster"
+}
+
+@test "every rank of a healthy job is confirmed by its ops" {
+    for options in "" "--form db" "--form event_db" "--form timeline" \
+                   "--repeat 2" "--layout renamed" "--ids root"; do
+        # shellcheck disable=SC2086         # words
+        make $options
+        analyze
+        expect_status 0
+        is "verified with $options" 1111 "$(verified)"
+    done
+}
+
+@test "where nothing can be checked nothing is said" {
+    for options in "--level 0" "--form kernels" "--form kineto" \
+                   "--no-groups" "--no-metadata --form event_db"; do
+        # shellcheck disable=SC2086         # words
+        make $options
+        analyze
+        expect_status "$([ "$options" = "--form kernels" ] && echo 1 || echo 0)"
+        is "verified with $options" 0000 "$(verified)"
+        ! grep -E "doubt|exchanged|filed under" <<< "$output" ||
+            fail "with $options: $output"
+    done
+}
+
+@test "two ranks with exchanged files are filed where their ops are" {
+    for options in "--swap 1-2:outputs" "--swap 1-2:info" \
+                   "--swap 0-3:outputs --form db" \
+                   "--swap 2-3:outputs --repeat 2"; do
+        # shellcheck disable=SC2086         # words
+        make $options
+        analyze
+        expect_status 1
+        shows "4 of 4 present" "filed under rank" "exchanged?"
+        is "verified with $options" 1111 "$(verified)"
+        rows_are_true
+    done
+}
+
+@test "a capture that says another's rank is filed under its own" {
+    make --claim-rank 2:3
+    analyze
+    expect_status 1
+    shows "4 of 4 present" "filed under rank 2"
+    rows_are_true
+    make --claim-rank 2:5 --skip-ranks 3
+    analyze
+    expect_status 1
+    shows "3 of 4 present" "filed under rank 2" "missing     3"
+}
+
+@test "ranks of hosts are renumbered, and nobody has to look" {
+    for options in "" "--form db" "--level 0"; do
+        # shellcheck disable=SC2086         # words
+        make --ranks 8 --ranks-per-host 4 --local-ranks $options
+        analyze
+        expect_status 0
+        shows "8 of 8 present" "4 capture(s), e.g." "ranks on hosts of 4"
+        rows_are_true
+    done
+}
+
+@test "names that differ where no op decides: the rank is in doubt" {
+    make --level 0 --swap 1-2:info
+    analyze
+    expect_status 1
+    shows "2 of 4 present" "partial     1, 2" "in doubt"
+    is "verified" 0000 "$(verified)"
+}
