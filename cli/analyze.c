@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define EXIT_INTERRUPTED 129    // and above: by a signal
+
 static const struct option_spec options[] = {
     { "out", 'o', OPTION_TEXT, offsetof (struct analyze_options, out), "DIR",
       NULL, NULL, 0, 0,
@@ -33,6 +35,13 @@ static const struct option_spec options[] = {
       CAPTURE_WORLD_MAX,
       "Expect ranks 0 to N-1. Without it the captures' metadata says how many "
       "there should be; where that is silent, the highest rank seen." },
+    { "job", 'J', OPTION_TEXT, offsetof (struct analyze_options, job),
+      "INDEX|PREFIX", NULL, NULL, 0, 0,
+      "Of the captures of several jobs, build this one: 1 is the newest, or the "
+      "beginning of its name. Without it: the newest." },
+    { "all-jobs", 0, OPTION_FLAG, offsetof (struct analyze_options, all_jobs),
+      NULL, NULL, NULL, 0, 0,
+      "Build each job, into OUT/JOB/cluster_analysis_output." },
     ANALYSER_OPTIONS (struct analyze_options),
     RESULTS_OPTION (struct analyze_options),
     CLI_DERIVE_OPTIONS (struct analyze_options, derive),
@@ -126,6 +135,9 @@ static int print_summary (const struct analysis *a,
                      err.text);
     (void)snprintf (s.kept, sizeof (s.kept), "%s", result->kept);
     s.beside = &a->beside;
+    s.jobs = &a->jobs;
+    s.job = a->job;
+    s.all_jobs = a->opt.all_jobs;
     if (a->format == CLI_TEXT) {
         rc = summary_print_text (&s, STDOUT_FILENO);
     } else if (a->format == CLI_LOGFMT) {
@@ -146,7 +158,7 @@ static int print_summary (const struct analysis *a,
 /* Whether anything at all could be read. */
 static bool any_rows (const struct analysis *a)
 {
-    for (size_t i = 0; i < a->found.n; i++) {
+    for (size_t i = 0; i < a->nitems; i++) {
         if (a->items[i].capture.state == CAPTURE_COMPLETE ||
             a->items[i].capture.state == CAPTURE_PARTIAL)
             return true;
@@ -169,11 +181,71 @@ static int check_options (struct analysis *a)
 {
     struct err err = { "" };
 
+    if (a->opt.job && a->opt.all_jobs)
+        return FAIL (EXIT_USAGE, "--job builds one job, --all-jobs each: give "
+                     "one of them");
     if (a->opt.analyse_with && analyser_check_command (a->opt.analyse_with))
         return FAIL (EXIT_USAGE, "--analyse-with: name a program, or none");
     if (results_parse (a->opt.only, &a->wanted, &err) < 0)
         return FAIL (EXIT_USAGE, "--only: %s", err.text);
     return cli_derive_read (&analyze_command, &a->opt.derive, &a->derive);
+}
+
+/* What came of the job that was built. */
+static int finish_job (struct analysis *a, const struct build_result *result)
+{
+    int status = analyze_build_others (a, result);
+
+    if (status == 0 && !a->opt.quiet)
+        status = print_summary (a, result);
+    if (status != 0)
+        return status;
+    if (!any_rows (a))
+        return FAIL (EX_DATAERR, "no capture could be read: the reasons are "
+                     "in table Capture of %s", result->path);
+    return roster_complete (&a->roster) ? EXIT_ALL_PRESENT : EXIT_NOT_ALL;
+}
+
+static int build_job (struct analysis *a, size_t job)
+{
+    struct build_result result;
+    int status = 0;
+
+    analyze_choose_job (a, job);
+    roster_fini (&a->roster);
+    roster_init (&a->roster);
+    if (a->opt.all_jobs) {
+        publish_close (&a->out);
+        status = analyze_open_job (a);
+    }
+    if (status == 0)
+        status = expect_ranks (a);
+    if (status == 0)
+        status = analyze_build (a, &result);
+    return status != 0 ? status : finish_job (a, &result);
+}
+
+/* Statuses from bad to worse: not all ranks, nothing to read, nothing written.
+ */
+static int worse (int a, int b)
+{
+    return b > a ? b : a;
+}
+
+static int build_some (struct analysis *a)
+{
+    struct err err = { "" };
+    size_t job = 0;
+    int status = EXIT_ALL_PRESENT;
+
+    if (a->opt.job && jobs_find (&a->jobs, a->opt.job, &job, &err) < 0)
+        return FAIL (EXIT_USAGE, "--job: %s; nothing was written", err.text);
+    if (!a->opt.all_jobs)
+        return build_job (a, job);
+    analyze_drop_output (a);
+    for (job = 0; job < a->jobs.n && status < EXIT_INTERRUPTED; job++)
+        status = worse (status, build_job (a, job));
+    return status;
 }
 
 static int analyze (struct analysis *a)
@@ -183,16 +255,12 @@ static int analyze (struct analysis *a)
 
     if ((status = check_options (a)) != 0 || (status = analyze_find (a)) != 0 ||
         (status = choose_output (a)) != 0 ||
-        (status = analyze_plan (a)) != 0 || (status = expect_ranks (a)) != 0 ||
-        (status = analyze_build (a, &result)) != 0 ||
-        (status = analyze_build_others (a, &result)) != 0)
+        (status = analyze_plan (a)) != 0 || (status = expect_ranks (a)) != 0)
         return status;
-    if (!a->opt.quiet && (status = print_summary (a, &result)) != 0)
-        return status;
-    if (!any_rows (a))
-        return FAIL (EX_DATAERR, "no capture could be read: the reasons are "
-                     "in table Capture of %s", result.path);
-    return roster_complete (&a->roster) ? EXIT_ALL_PRESENT : EXIT_NOT_ALL;
+    status = analyze_build (a, &result);
+    if (status == ANALYZE_CHOOSE)
+        return build_some (a);
+    return status != 0 ? status : finish_job (a, &result);
 }
 
 static void fini (struct analysis *a)
@@ -202,6 +270,8 @@ static void fini (struct analysis *a)
     roll_free (a->items, a->found.n);
     free (a->items);
     free (a->raw);
+    jobs_fini (&a->jobs);
+    free (a->job_of);
     find_free (&a->found);
     roster_fini (&a->roster);
 }

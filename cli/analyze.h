@@ -4,6 +4,7 @@
  * analyze_find.c   captures, found and looked at
  * analyze_raw.c    those that were never analysed
  * analyze_build.c  their rows into the result
+ * analyze_jobs.c   which of them are of one job
  */
 #ifndef ROLLCALL_CLI_ANALYZE_H
 #define ROLLCALL_CLI_ANALYZE_H
@@ -14,6 +15,7 @@
 
 #include "build/build.h"
 #include "extract/extract.h"
+#include "jobs/jobs.h"
 #include "report/results.h"
 #include "watch/find.h"
 
@@ -22,7 +24,8 @@ struct analyze_options {
     int64_t threads, world_size;
     int64_t analyse_jobs, analyse_timeout_ns, analyse_memory;
     struct cli_derive_options derive;
-    bool json, text, quiet;
+    const char *job;            // INDEX or PREFIX
+    bool all_jobs, json, text, quiet;
 };
 
 struct analysis {
@@ -31,7 +34,14 @@ struct analysis {
     char **dirs;
     int ndirs;
     struct found_list found;
-    struct roll_item *items;
+    struct roll_item *items;            // one for each that was found; those of
+    size_t nitems;                      // the job that is built come first
+    struct jobs jobs;                   // once they were read
+    bool divided;
+    size_t *job_of;                     // of found.items: index in jobs
+    size_t job;                         // the one that is built, its name,
+    char job_name[JOBS_NAME_MAX];       // and whether nothing says that its
+    bool assumed;                       // captures are all of it
     struct raw_capture *raw;            // those that were never analysed
     size_t nraw;
     struct steps_filter steps;
@@ -66,8 +76,24 @@ void analyze_tell_raw (const struct analysis *a, size_t source,
 
 /* ---- analyze_build.c ---- */
 
-/* Read what was planned and build a->out of it. */
+/* Read what was planned and build a->out of it.  ANALYZE_CHOOSE: nothing was
+ * built, since there are several jobs, or one was asked for.
+ */
+#define ANALYZE_CHOOSE (-1)
 int analyze_build (struct analysis *a, struct build_result *result);
+
+/* ---- analyze_jobs.c ---- */
+
+/* A build_decide_fn: fills a->jobs; -EAGAIN when a job has to be chosen. */
+int analyze_decide (void *arg, struct roll_item *items, size_t n,
+                    struct err *err);
+
+/* Have this one built: its captures are the first a->nitems. */
+void analyze_choose_job (struct analysis *a, size_t job);
+
+/* For --all-jobs: close a->out, and open it for the job that was chosen. */
+void analyze_drop_output (struct analysis *a);
+int analyze_open_job (struct analysis *a);
 
 /* Fill a->beside: make what is wanted beside analysis.db. */
 int analyze_build_others (struct analysis *a,

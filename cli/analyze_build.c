@@ -90,10 +90,12 @@ int analyze_build (struct analysis *a, struct build_result *result)
 {
     struct buf inputs;
     struct build_job job = {
-        .items = a->items, .nitems = a->found.n, .roster = &a->roster,
+        .items = a->items, .nitems = a->nitems, .roster = &a->roster,
         .threads = (unsigned)a->opt.threads, .feed = feed, .feed_arg = a,
+        .decide = analyze_decide, .decide_arg = a,
         .progress_arg = a, .cancel = &cli_cancelled, .steps = a->opt.steps,
-        .derive = &a->derive.options,
+        .derive = &a->derive.options, .job_id = a->job_name,
+        .assumed = &a->assumed,
     };
     struct err err = { "" };
     int rc;
@@ -107,6 +109,8 @@ int analyze_build (struct analysis *a, struct build_result *result)
         job.progress = show_progress;
     rc = build_run (&job, &a->out, result, &err);
     buf_fini (&inputs);
+    if (rc == -EAGAIN)
+        return ANALYZE_CHOOSE;
     if (rc == -ENODATA)
         return tell_steps (a);
     if (rc == -EINTR)

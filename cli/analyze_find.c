@@ -49,6 +49,7 @@ static int look_at_all (struct analysis *a)
     a->items = calloc (a->found.n, sizeof (*a->items));
     if (!a->items)
         return FAIL (EX_OSERR, "no memory for %zu captures", a->found.n);
+    a->nitems = a->found.n;
     for (size_t i = 0; i < a->found.n && status == 0; i++)
         status = look_at (a, i);
     return status;

@@ -47,7 +47,6 @@ struct worker {
 
 struct builder {
     const struct build_job *job;
-    size_t nitems;              // of job->items, those that are of the job
     struct publish *out;
     struct groups *groups;
     struct worker workers[BUILD_THREADS_MAX];
@@ -125,7 +124,7 @@ static uint64_t total_weight (const struct builder *b)
 {
     uint64_t sum = 0;
 
-    for (size_t i = 0; i < b->nitems; i++)
+    for (size_t i = 0; i < b->job->nitems; i++)
         sum += b->job->items[i].weight + 1;
     return sum;
 }
@@ -142,7 +141,7 @@ static void share_out (struct builder *b)
 
         w->b = b;
         w->first = i;
-        while (i < b->nitems &&
+        while (i < b->job->nitems &&
                (t + 1 == b->nworkers || sum * b->nworkers < all * (t + 1)))
             sum += job->items[i++].weight + 1;
         w->end = i;
@@ -180,11 +179,11 @@ static void report_progress (struct builder *b)
 {
     struct build_progress p = {
         .captures = atomic_load (&b->captures),
-        .captures_all = b->nitems,
+        .captures_all = b->job->nitems,
         .bytes = atomic_load (&b->bytes),
     };
 
-    for (size_t i = 0; i < b->nitems; i++)
+    for (size_t i = 0; i < b->job->nitems; i++)
         p.bytes_all += b->job->items[i].weight;
     if (b->job->progress)
         b->job->progress (b->job->progress_arg, &p);
@@ -286,8 +285,8 @@ static int drop_conflicts (sqlite3 *db, const struct builder *b,
     size_t n = 0;
     int rc;
 
-    roll_settle (items, b->nitems);
-    rc = roll_conflicts (items, b->nitems, &list, &n);
+    roll_settle (items, b->job->nitems);
+    rc = roll_conflicts (items, b->job->nitems, &list, &n);
     if (rc < 0)
         return err_set (err, ENOMEM, "no memory for conflicts");
     rc = conflicts_drop (db, list, n, err);
@@ -303,16 +302,18 @@ static int fill_roster (const struct builder *b)
     int rc = 0;
 
     if (job->roster->world_size == 0) {
-        world = roll_world_size (job->items, b->nitems, &known_by);
+        world = roll_world_size (job->items, job->nitems, &known_by);
         rc = roster_expect_world (job->roster, world, known_by);
     }
-    return rc < 0 ? rc : roll_fill_roster (job->items, b->nitems, job->roster);
+    return rc < 0 ? rc : roll_fill_roster (job->items, job->nitems,
+                                           job->roster);
 }
 
 static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
 {
     const struct build_job *job = b->job;
-    const struct tables_job about = { job->job_id, job->steps, job->inputs };
+    const struct tables_job about = { job->job_id, job->steps, job->inputs,
+                                      job->assumed && *job->assumed };
     char temp[PATH_MAX];
     int rc = publish_temp (b->out, "wait", 0, temp, err);
 
@@ -329,7 +330,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     if (rc == 0 && fill_roster (b) < 0)
         rc = err_set (err, ENOMEM, "no memory for the roster");
     if (rc == 0)
-        rc = tables_write_captures (db, job->items, b->nitems, err);
+        rc = tables_write_captures (db, job->items, job->nitems, err);
     if (rc == 0)
         rc = tables_write_roster (db, job->roster, err);
     if (rc == 0)
@@ -337,7 +338,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     if (rc == 0)
         rc = tables_write_job (db, &about, job->roster, err);
     if (rc == 0)
-        rc = wait_derive (db, job->items, b->nitems, temp, err);
+        rc = wait_derive (db, job->items, job->nitems, temp, err);
     if (rc == 0)
         rc = tables_index (db, err);
     if (rc == 0)
@@ -353,7 +354,7 @@ static bool any_read (const struct builder *b)
 {
     const struct roll_item *items = b->job->items;
 
-    for (size_t i = 0; i < b->nitems; i++) {
+    for (size_t i = 0; i < b->job->nitems; i++) {
         if (!items[i].skip && items[i].capture.whole_tables != 0)
             return true;
     }
@@ -422,8 +423,8 @@ static int read_captures (struct builder *b, struct err *err)
     int rc;
 
     b->nworkers = b->job->threads;
-    if (b->nworkers > b->nitems)
-        b->nworkers = b->nitems ? (unsigned)b->nitems : 1;
+    if (b->nworkers > b->job->nitems)
+        b->nworkers = b->job->nitems ? (unsigned)b->job->nitems : 1;
     share_out (b);
     rc = start_workers (b, err);
     if (rc < 0)
@@ -470,8 +471,8 @@ static int read_job (struct builder *b, struct err *err)
     bool again = false;
 
     if (rc == 0 && job->decide)
-        rc = job->decide (job->decide_arg, job->items, &b->nitems, err);
-    if (rc >= 0 && roll_verify (job->items, b->nitems, &again) < 0)
+        rc = job->decide (job->decide_arg, job->items, job->nitems, err);
+    if (rc >= 0 && roll_verify (job->items, job->nitems, &again) < 0)
         rc = err_set (err, ENOMEM, "no memory for the roll");
     if (rc < 0 || (rc == 0 && !again))
         return rc;
@@ -480,7 +481,7 @@ static int read_job (struct builder *b, struct err *err)
     b->groups = groups_create ();
     if (!b->groups)
         return err_set (err, ENOMEM, "no memory to build " BUILD_DB_NAME);
-    roll_sort (job->items, b->nitems);
+    roll_sort (job->items, job->nitems);
     return read_captures (b, err);
 }
 
@@ -498,12 +499,11 @@ int build_run (const struct build_job *job, struct publish *out,
     }
     b->job = job;
     b->out = out;
-    b->nitems = job->nitems;
     rc = read_job (b, err);
     if (rc == 0)
         rc = finish (b, ret, err);
-    for (unsigned t = 0; t < b->nworkers; t++)
-        part_destroy (b->workers[t].part);
+    if (rc < 0)
+        drop_parts (b);
     drop_groups (b);
     (void)pthread_cond_destroy (&b->ended);
     (void)pthread_mutex_destroy (&b->lock);

@@ -25,12 +25,11 @@ typedef int build_feed_fn (void *arg, size_t source,
                            const struct row_sink *sink, struct capture *c,
                            struct err *err);
 
-/* Called when every capture has been read once: which of them are of the job
- * that is to be built, and of which rank?  May change ranks, and put captures
- * that do not belong to it behind the first *n.  Returns 1 if it did either (the
+/* Called when every capture has been read once: are they of one job, and each of
+ * the rank that it was filed under?  May change ranks.  Returns 1 if it did (the
  * rows are read again, this time for good), 0 if not, negative to give up.
  */
-typedef int build_decide_fn (void *arg, struct roll_item *items, size_t *n,
+typedef int build_decide_fn (void *arg, struct roll_item *items, size_t n,
                              struct err *err);
 
 struct build_progress {
@@ -54,6 +53,8 @@ struct build_job {
     const atomic_bool *cancel;          // becomes true: stop with -EINTR
     const char *job_id, *steps, *inputs;        // for table Job; may be NULL.
                                 // With steps, there must be rows of them
+    const bool *assumed;        // that the captures are of one job: read, as
+                                // job_id is, when 'decide' was called; or NULL
     const struct derive_options *derive;        // or NULL
 };
 

@@ -280,14 +280,21 @@ static int64_t usual_size (const struct roll_item *items, size_t n)
 int64_t roll_world_size (const struct roll_item *items, size_t n,
                          const char **known_by)
 {
-    int64_t known = usual_size (items, n), highest = -1;
+    int64_t known = usual_size (items, n), highest = -1, shown = 0;
 
     for (size_t i = 0; i < n; i++) {
+        const struct evidence *e = &items[i].capture.evidence;
+
         if (items[i].rank > highest)
             highest = items[i].rank;
+        if (e->world_at_least > shown)
+            shown = e->world_at_least;
     }
     *known_by = known > 0 ? "metadata of the captures" : "guess";
-    return known > 0 ? known : highest + 1;
+    known = known > 0 ? known : highest + 1;
+    if (shown > known)
+        *known_by = ROLL_BY_OPS;
+    return shown > known ? shown : known;
 }
 
 static int add_conflict (struct roll_conflict **list, size_t *n,

@@ -66,8 +66,11 @@ int roll_grade (const struct capture *c);
  */
 void roll_settle (struct roll_item *items, size_t n);
 
+#define ROLL_BY_OPS "ops of the captures"       // there may be more
+
 /* How many ranks are expected if nobody said: from the captures' metadata, or
- * else the highest rank seen (then *known_by is "guess").
+ * else the highest rank seen (then *known_by is "guess").  Positions in groups
+ * that ops show are a lower bound (ROLL_BY_OPS) of both.
  */
 int64_t roll_world_size (const struct roll_item *items, size_t n,
                          const char **known_by);

@@ -185,6 +185,7 @@ int tables_write_job (sqlite3 *db, const struct tables_job *job,
         const char *key, *value;
     } rows[] = {
         { "job", job->id },
+        { "assumed", job->assumed ? "1" : "0" },
         { "world_size", world },
         { "roster_known_by", r->known_by },
         { "rollcall_version", ROLLCALL_VERSION },

@@ -25,6 +25,7 @@ struct tables_job {
     const char *id;
     const char *steps;          // --steps
     const char *inputs;         // what was analysed
+    bool assumed;               // that all captures are of this job
 };
 
 int tables_write_job (sqlite3 *db, const struct tables_job *job,

@@ -428,7 +428,7 @@ bool drafts_contradict (const struct drafts *d, size_t draft, size_t knot,
     for (size_t i = knot; i != JOBS_NONE; i = d->facts->list[i].next) {
         struct question q = { d, draft, &d->facts->list[i], why };
 
-        if (clash_of_ranks (&q) || clash_of_worlds (&q) ||
+        if (clash_of_worlds (&q) || clash_of_ranks (&q) ||
             clash_of_lists (&q) || clash_on_host (&q) || clash_of_ends (&q))
             return true;
     }

@@ -142,25 +142,13 @@ static int row_known_by (struct summary *s, sqlite3_stmt *st)
     return 0;
 }
 
-/* Who has which place in a group is not known where the world is a guess, so
- * these ranks cannot be named; but that many there were.
- */
-static const char places_sql[] =
-    "SELECT max(max(CAST(src_rank AS INTEGER)), max(CAST(dst_rank AS INTEGER)))"
-    "+1 FROM CommAnalyzerMatrix";
-
-static int row_places (struct summary *s, sqlite3_stmt *st)
+static int row_job (struct summary *s, sqlite3_stmt *st)
 {
-    int64_t places = sqlite3_column_int64 (st, 0);
-    char text[256];
-
-    if (places <= s->expected || places > CAPTURE_WORLD_MAX)
-        return 0;
-    (void)snprintf (text, sizeof (text), "links within a group of %lld ranks "
-                    "were recorded: the job had that many at least, and "
-                    "--world-size names those that are missing",
-                    (long long)places);
-    return add_text (&s->remarks, &s->nremarks, text);
+    if (strcmp (text_of (st, 0), "job") == 0)
+        (void)snprintf (s->job_id, sizeof (s->job_id), "%s", text_of (st, 1));
+    else
+        s->assumed = sqlite3_column_int (st, 1);
+    return 0;
 }
 
 static int row_steps (struct summary *s, sqlite3_stmt *st)
@@ -342,6 +330,8 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
           row_note },
         { topology_sql, row_topology },
         { "SELECT value FROM Job WHERE key='roster_known_by'", row_known_by },
+        { "SELECT key, value FROM Job WHERE key IN ('job', 'assumed')",
+          row_job },
         { "SELECT count(DISTINCT step), min(CAST(step AS INTEGER)), "
           "max(CAST(step AS INTEGER)), avg(computing), "
           "avg(communication_not_overlapped), avg(free) FROM StepTraceTime",
@@ -352,8 +342,6 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
     for (size_t i = 0; i < sizeof (queries) / sizeof (queries[0]) && rc == 0;
          i++)
         rc = each (db, queries[i].sql, queries[i].row, s, err);
-    if (rc == 0 && strcmp (s->known_by, "guess") == 0)
-        rc = each (db, places_sql, row_places, s, err);
     if (rc < 0)
         return rc;
     // not max(rowid): rows of captures that newer ones replace were deleted

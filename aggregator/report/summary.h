@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "jobs/jobs.h"
 #include "model/roster.h"
 #include "report/results.h"
 
@@ -27,6 +28,12 @@ struct summary_rank {
 };
 
 struct summary {
+    char job_id[JOBS_NAME_MAX];         // "": not known
+    bool assumed;                       // that all captures are of it
+    const struct jobs *jobs;            // borrowed: those of the directory, set
+    size_t job;                         // by the caller, which of them this
+    bool all_jobs;                      // is, and whether all are built; or
+                                        // NULL
     int64_t expected, present;
     char known_by[CAPTURE_TEXT_MAX];
     struct summary_rank *others;        // the ranks that are not present,

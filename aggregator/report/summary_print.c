@@ -5,12 +5,14 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "build/roll.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define RANKS_SHOWN 20          // ranks with their reasons, on a terminal
@@ -101,12 +103,65 @@ static void print_reasons (const struct summary *s, FILE *f)
     }
 }
 
+/* "2026-01-01 09:30:00"; "?" if it is not known. */
+static void date_text (int64_t ns, char out[32])
+{
+    time_t t = (time_t)(ns / 1000000000);
+    struct tm tm;
+
+    (void)snprintf (out, 32, "?");
+    if (ns > 0 && gmtime_r (&t, &tm))
+        (void)strftime (out, 32, "%Y-%m-%d %H:%M:%S", &tm);
+}
+
+/* Of the other jobs in the directory that was analysed. */
+static void print_jobs (const struct summary *s, FILE *f)
+{
+    char first[32], last[32];
+
+    if (!s->jobs || s->jobs->n < 2)
+        return;
+    if (s->all_jobs)
+        (void)fprintf (f, "%s%zu jobs here; this is %zu: %s\n",
+                       s->job ? "\n" : "", s->jobs->n, s->job + 1, s->job_id);
+    else if (s->job == 0)
+        (void)fprintf (f, "%zu jobs here; built the newest: %s\n", s->jobs->n,
+                       s->job_id);
+    else
+        (void)fprintf (f, "%zu jobs here; built number %zu: %s\n", s->jobs->n,
+                       s->job + 1, s->job_id);
+    for (size_t i = 0; i < s->jobs->n && !s->all_jobs; i++) {
+        const struct jobs_job *j = &s->jobs->jobs[i];
+
+        if (i == s->job)
+            continue;
+        date_text (j->first_ns, first);
+        date_text (j->last_ns, last);
+        (void)fprintf (f, "  not built   %zu: %s, %zu rank%s, %s to %s UTC "
+                       "(--job %zu builds it)\n", i + 1, j->name, j->nranks,
+                       j->nranks == 1 ? "" : "s", first, last, i + 1);
+        if (j->why[0])
+            (void)fprintf (f, "    another job: %s\n", j->why);
+    }
+}
+
+static void print_job (const struct summary *s, FILE *f)
+{
+    print_jobs (s, f);
+    if (s->job_id[0])
+        (void)fprintf (f, "job           %s%s\n", s->job_id,
+                       s->assumed ? " (assumed: nothing says whether all of "
+                                    "these captures are of one job)" : "");
+}
+
 static void print_roll (const struct summary *s, FILE *f)
 {
     char list[512];
 
-    (void)fprintf (f, "ranks         %lld of %lld present%s\n",
-                   (long long)s->present, (long long)s->expected,
+    (void)fprintf (f, "ranks         %lld of %s%lld present%s\n",
+                   (long long)s->present,
+                   strcmp (s->known_by, ROLL_BY_OPS) == 0 ? "at least " : "",
+                   (long long)s->expected,
                    strcmp (s->known_by, "guess") == 0
                        ? " (how many there should be is a guess: "
                          "--world-size says it)"
@@ -210,6 +265,7 @@ int summary_print_text (const struct summary *s, int fd)
 
     if (!f)
         return -errno;
+    print_job (s, f);
     print_roll (s, f);
     print_times (s, f);
     units_bytes_text ((uint64_t)s->bytes, size);
@@ -230,10 +286,31 @@ static int log_sentence (enum log_level level, const char *event,
     return log_end_to (&l, fd);
 }
 
+static int log_jobs (const struct summary *s, int fd)
+{
+    int rc = 0;
+
+    for (size_t i = 0; s->jobs && s->jobs->n > 1 && i < s->jobs->n && rc == 0;
+         i++) {
+        const struct jobs_job *j = &s->jobs->jobs[i];
+        struct logline l = log_line (LOG_LEVEL_INFO, "job");
+
+        log_int (&l, "index", (int64_t)i + 1);
+        log_str (&l, "job", j->name);
+        log_int (&l, "built", i == s->job);
+        log_int (&l, "ranks", (int64_t)j->nranks);
+        log_int (&l, "first_ns", j->first_ns);
+        log_int (&l, "last_ns", j->last_ns);
+        log_str (&l, "why", j->why[0] ? j->why : NULL);
+        rc = log_end_to (&l, fd);
+    }
+    return rc;
+}
+
 /* What is said before the summary. */
 static int log_words (const struct summary *s, int fd)
 {
-    int rc = 0;
+    int rc = log_jobs (s, fd);
 
     for (size_t i = 0; i < s->nothers && rc == 0; i++) {
         struct logline l = log_line (LOG_LEVEL_WARN, "rank");
@@ -277,6 +354,8 @@ int summary_print_logfmt (const struct summary *s, int fd)
     if (rc < 0)
         return rc;
     l = log_line (LOG_LEVEL_INFO, "summary");
+    log_str (&l, "job", s->job_id[0] ? s->job_id : NULL);
+    log_int (&l, "assumed", s->assumed);
     log_int (&l, "expected", s->expected);
     log_int (&l, "present", s->present);
     log_str (&l, "known_by", s->known_by);
@@ -349,9 +428,36 @@ static void times_to_json (const struct summary *s, struct json *j)
     }
 }
 
+static void jobs_to_json (const struct summary *s, struct json *j)
+{
+    struct json *list;
+
+    json_add_text (j, "job", s->job_id[0] ? s->job_id : NULL);
+    json_add_bool (j, "job_assumed", s->assumed);
+    if (!s->jobs)
+        return;
+    list = json_add_array (j, "jobs");
+    for (size_t i = 0; i < s->jobs->n; i++) {
+        const struct jobs_job *x = &s->jobs->jobs[i];
+        struct json *o = json_push_object (list);
+
+        json_add_int (o, "index", (int64_t)i + 1);
+        json_add_text (o, "job", x->name);
+        json_add_bool (o, "built", i == s->job);
+        json_add_bool (o, "assumed", x->assumed);
+        json_add_int (o, "captures", (int64_t)x->ncaptures);
+        json_add_int (o, "ranks", (int64_t)x->nranks);
+        json_add_int (o, "first_us", x->first_ns / 1000);
+        json_add_int (o, "last_us", x->last_ns / 1000);
+        json_add_text (o, "why", x->why[0] ? x->why : NULL);
+    }
+}
+
 struct json *summary_to_json (const struct summary *s)
 {
     struct json *j = json_object ();
+
+    jobs_to_json (s, j);
 
     json_add_int (j, "ranks_expected", s->expected);
     json_add_int (j, "ranks_present", s->present);

@@ -1,0 +1,135 @@
+/* cli/analyze_jobs.c - the captures of one directory, divided into jobs */
+#include "analyze.h"
+
+#include "base/fileio.h"
+#include "model/job_mark.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MARK_LEVELS 2           // of directories above a capture: OUT/captures
+                                // has some in rankN
+
+/* The id that `rollcall run` left where it made room for captures. */
+static void read_mark (const char *path, char job[EVIDENCE_TEXT_MAX])
+{
+    char dir[PATH_MAX];
+    struct job_mark mark;
+
+    (void)snprintf (dir, sizeof (dir), "%s", path);
+    for (int i = 0; i < MARK_LEVELS; i++) {
+        const char *parent = dirname (dir);
+        int fd = open (parent, O_PATH | O_DIRECTORY | O_CLOEXEC), rc;
+
+        if (fd < 0)
+            return;
+        rc = job_mark_read (fd, &mark);
+        (void)close (fd);
+        if (rc == 0) {
+            (void)snprintf (job, EVIDENCE_TEXT_MAX, "%s", mark.job);
+            return;
+        }
+        if (parent != dir)
+            (void)snprintf (dir, sizeof (dir), "%s", parent);
+    }
+}
+
+static int divide (struct analysis *a, struct roll_item *items, size_t n,
+                   struct err *err)
+{
+    struct jobs_capture *list = calloc (n + 1, sizeof (*list));
+    int rc = list ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < n && list; i++) {
+        read_mark (a->found.items[items[i].source].path,
+                   items[i].capture.evidence.job);
+        list[i] = (struct jobs_capture){ &items[i].capture, &items[i].groups,
+                                         items[i].rank, JOBS_NONE };
+    }
+    if (rc == 0)
+        rc = jobs_divide (list, n, 0, &a->jobs, err);
+    if (rc == 0 && !(a->job_of = calloc (n + 1, sizeof (*a->job_of))))
+        rc = -ENOMEM;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        a->job_of[items[i].source] = a->jobs.of[i];
+    free (list);
+    return rc == -ENOMEM ? err_set (err, ENOMEM, "no memory to tell jobs apart")
+                         : rc;
+}
+
+static void name_job (struct analysis *a, size_t job)
+{
+    a->job = job;
+    a->assumed = a->jobs.jobs[job].assumed;
+    (void)snprintf (a->job_name, sizeof (a->job_name), "%s",
+                    a->jobs.jobs[job].name);
+}
+
+int analyze_decide (void *arg, struct roll_item *items, size_t n,
+                    struct err *err)
+{
+    struct analysis *a = arg;
+    int rc = a->divided ? 0 : divide (a, items, n, err);
+
+    if (rc < 0 || a->divided)
+        return rc;
+    a->divided = true;
+    if (a->jobs.n > 1 || a->opt.all_jobs || a->opt.job)
+        return -EAGAIN;         // which of them is for the caller to say
+    name_job (a, 0);
+    return 0;
+}
+
+void analyze_choose_job (struct analysis *a, size_t job)
+{
+    size_t n = 0;
+
+    name_job (a, job);
+    for (size_t i = 0; i < a->found.n; i++) {
+        struct roll_item swap = a->items[i];
+
+        if (a->job_of[swap.source] != job)
+            continue;
+        a->items[i] = a->items[n];
+        a->items[n++] = swap;
+    }
+    a->nitems = n;
+    roll_plan (a->items, n);
+}
+
+/* ---- their names ---- */
+
+/* A name for a directory: an id that a user gave may be any text. */
+static void dir_name (const char *job, char out[JOBS_NAME_MAX])
+{
+    (void)snprintf (out, JOBS_NAME_MAX, "%s", job);
+    for (char *c = out; *c; c++) {
+        if (*c == '/' || (c == out && *c == '.'))
+            *c = '_';
+    }
+}
+
+int analyze_open_job (struct analysis *a)
+{
+    const char *out = a->opt.out ? a->opt.out : a->dirs[0];
+    char name[JOBS_NAME_MAX], dir[PATH_MAX];
+    struct err err = { "" };
+
+    dir_name (a->jobs.jobs[a->job].name, name);
+    if (!fileio_join (dir, sizeof (dir), out, name))
+        return FAIL (EX_CANTCREAT, "path is too long: %s", out);
+    if (publish_open (&a->out, dir, &err) < 0)
+        return FAIL (EX_CANTCREAT, "%s", err.text);
+    return 0;
+}
+
+void analyze_drop_output (struct analysis *a)
+{
+    publish_close (&a->out);
+    (void)rmdir (a->out.dir);   // unless something was there
+}
