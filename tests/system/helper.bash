@@ -2,7 +2,7 @@
 #
 # From the environment: ROLLCALL_BIN (folder of the programs), CAPTURE_MAKER,
 # PAUSE_READ (pause_read.c as a library), HEALTHY_JOBS (how many of them
-# findings.bats tries).  Every test works in a directory of its own, so that
+# findings.bats and healthy.bats try).  Every test works in a directory of its own, so that
 # tests can run in parallel and twice.
 
 # shellcheck disable=SC2154         # bats sets status, output, BATS_*
