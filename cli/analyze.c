@@ -114,6 +114,7 @@ static int choose_output (struct analysis *a)
         return FAIL (EXIT_USAGE, "%s is, or lies in, the capture %s, and "
                      "nothing is written into captures: give -o DIR with "
                      "another directory", out ? out : a->dirs[0], capture);
+    a->made_out = out && !is_dir (out);
     rc = publish_open (&a->out, out ? out : a->dirs[0], &err);
     if (rc < 0)
         return FAIL (EX_CANTCREAT, "%s%s", err.text,
@@ -238,8 +239,10 @@ static int build_some (struct analysis *a)
     size_t job = 0;
     int status = EXIT_ALL_PRESENT;
 
-    if (a->opt.job && jobs_find (&a->jobs, a->opt.job, &job, &err) < 0)
+    if (a->opt.job && jobs_find (&a->jobs, a->opt.job, &job, &err) < 0) {
+        analyze_drop_output (a);
         return FAIL (EXIT_USAGE, "--job: %s; nothing was written", err.text);
+    }
     if (!a->opt.all_jobs)
         return build_job (a, job);
     analyze_drop_output (a);

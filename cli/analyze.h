@@ -48,6 +48,7 @@ struct analysis {
     struct roster roster;
     struct cli_derive derive;
     struct publish out;
+    bool made_out;                      // the directory of -o was not there
     unsigned wanted;                    // of enum results_wanted
     struct results beside;              // what was made of it
     int64_t began_ns;
@@ -91,7 +92,9 @@ int analyze_decide (void *arg, struct roll_item *items, size_t n,
 /* Have this one built: its captures are the first a->nitems. */
 void analyze_choose_job (struct analysis *a, size_t job);
 
-/* For --all-jobs: close a->out, and open it for the job that was chosen. */
+/* Close a->out, and leave nothing of it that was not there; for --all-jobs, open
+ * it for the job that was chosen.
+ */
 void analyze_drop_output (struct analysis *a);
 int analyze_open_job (struct analysis *a);
 

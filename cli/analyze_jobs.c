@@ -132,4 +132,6 @@ void analyze_drop_output (struct analysis *a)
 {
     publish_close (&a->out);
     (void)rmdir (a->out.dir);   // unless something was there
+    if (a->made_out)
+        (void)rmdir (a->opt.out);
 }

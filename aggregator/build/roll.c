@@ -297,6 +297,18 @@ int64_t roll_world_size (const struct roll_item *items, size_t n,
     return shown > known ? shown : known;
 }
 
+void roll_tell_worlds (struct roll_item *items, size_t n, int64_t world)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct capture *c = &items[i].capture;
+
+        if (c->world_size > 0 && c->world_size != world)
+            capture_reason (c, "it says that the world has %lld ranks; the "
+                            "job's has %lld", (long long)c->world_size,
+                            (long long)world);
+    }
+}
+
 static int add_conflict (struct roll_conflict **list, size_t *n,
                          const struct roll_item *item, int64_t id,
                          const char *step)

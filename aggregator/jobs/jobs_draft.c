@@ -457,10 +457,12 @@ static int64_t offset_of (const struct question *q)
         if (apart (s->start_ns, x->start_ns) < least)
             least = apart (s->start_ns, x->start_ns);
     }
-    if (least == INT64_MAX && first && f->start_ns > 0 && first->start_ns > 0)
+    if (least == INT64_MAX && first && f->start_ns > 0 && first->start_ns > 0) {
         least = f->start_ns > first->end_ns   ? f->start_ns - first->end_ns
                 : first->start_ns > f->end_ns ? first->start_ns - f->end_ns
                                               : 0;
+        least += JOBS_APART_NS; // a step that both have tells more
+    }
     return least;
 }
 

@@ -45,6 +45,34 @@ static void find_times (struct fact *f)
     }
 }
 
+/* The rank that positions in groups show; CAPTURE_NO_RANK: none, or several. */
+static int64_t rank_of_ops (const struct fact *f)
+{
+    int64_t rank = CAPTURE_NO_RANK;
+
+    for (uint32_t i = 0; i < f->e->ngroups; i++) {
+        const struct evidence_group *x = &f->e->groups[i];
+        const struct comm_group *g = fact_group (f, x->name);
+
+        if (!g || x->own < 0 || (uint32_t)x->own >= g->nmembers)
+            continue;
+        if (rank != CAPTURE_NO_RANK && rank != g->members[x->own])
+            return CAPTURE_NO_RANK;
+        rank = g->members[x->own];
+    }
+    return rank;
+}
+
+/* Whoever was filed under a wrong rank must not look like another job. */
+static int64_t rank_shown (const struct fact *f)
+{
+    int64_t rank = rank_of_ops (f);
+
+    if (rank == CAPTURE_NO_RANK)
+        rank = f->e->ranks.group;
+    return rank >= 0 ? rank : f->in->rank;
+}
+
 /* A capture whose rank is in doubt judges nobody. */
 static bool is_sure (const struct fact *f)
 {
@@ -68,7 +96,7 @@ int facts_create (struct facts *f, const struct jobs_capture *captures,
         x->in = &captures[i];
         x->c = captures[i].capture;
         x->e = &x->c->evidence;
-        x->rank = captures[i].rank;
+        x->rank = rank_shown (x);
         x->named_groups = strcmp (x->c->framework, "kineto") != 0 &&
                           strcmp (x->c->framework, "ascend_ms") != 0;
         x->knot = i;

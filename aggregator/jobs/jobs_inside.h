@@ -27,7 +27,7 @@ struct fact {
     const struct jobs_capture *in;
     const struct capture *c;
     const struct evidence *e;
-    int64_t rank;
+    int64_t rank;               // that its ops and groups show, else as filed
     int64_t start_ns, end_ns;   // wall clock; 0: unknown
     bool window;                // mono_* and boot_ns are known
     bool sure;                  // its own lists have its rank: they may judge

@@ -66,9 +66,10 @@ other_pairs ()
     local rank
 
     for rank; do
-        on_metadata "$rank" 's/"group_name_1"/"group_name_x"/
-            s/"group_name_3"/"group_name_1"/
-            s/"group_name_4"/"group_name_2"/'
+        on_metadata "$rank" 's/"group_name_3"/"group_name_1"/
+            s/"group_name_2"/"group_name_x"/
+            s/"group_name_4"/"group_name_2"/
+            s/"group_name_x"/"group_name_4"/'
     done
 }
 
