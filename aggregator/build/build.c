@@ -305,7 +305,7 @@ static int fill_roster (const struct builder *b)
         world = roll_world_size (job->items, job->nitems, &known_by);
         rc = roster_expect_world (job->roster, world, known_by);
     }
-    roll_tell_worlds (job->items, job->nitems, job->roster->world_size);
+    roll_tell_worlds (job->items, job->nitems);
     return rc < 0 ? rc : roll_fill_roster (job->items, job->nitems,
                                            job->roster);
 }

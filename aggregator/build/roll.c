@@ -196,7 +196,7 @@ void roll_take (struct roll_item *item, struct capture *c)
         capture_reason (c, "%s", item->rank_by);
     if (c->rank == CAPTURE_NO_RANK && item->rank != CAPTURE_NO_RANK) {
         c->rank = item->rank;           // as roll_plan decided
-        if (c->world_size == 0)
+        if (c->world_size == 0 && c->evidence.world_at_least <= 1)
             c->world_size = item->capture.world_size;
     }
     capture_fini (&item->capture);
@@ -297,14 +297,16 @@ int64_t roll_world_size (const struct roll_item *items, size_t n,
     return shown > known ? shown : known;
 }
 
-void roll_tell_worlds (struct roll_item *items, size_t n, int64_t world)
+void roll_tell_worlds (struct roll_item *items, size_t n)
 {
+    int64_t world = usual_size (items, n);
+
     for (size_t i = 0; i < n; i++) {
         struct capture *c = &items[i].capture;
 
         if (c->world_size > 0 && c->world_size != world)
             capture_reason (c, "it says that the world has %lld ranks; the "
-                            "job's has %lld", (long long)c->world_size,
+                            "others say %lld", (long long)c->world_size,
                             (long long)world);
     }
 }

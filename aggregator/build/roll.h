@@ -75,8 +75,8 @@ void roll_settle (struct roll_item *items, size_t n);
 int64_t roll_world_size (const struct roll_item *items, size_t n,
                          const char **known_by);
 
-/* Captures that say another size than the world's get a word for it. */
-void roll_tell_worlds (struct roll_item *items, size_t n, int64_t world);
+/* Captures that say another size of the world than most get a word for it. */
+void roll_tell_worlds (struct roll_item *items, size_t n);
 
 /* A capture that is not the only one of its rank to have this step, or whose
  * rows are all to be taken out again.

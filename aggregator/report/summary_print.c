@@ -354,11 +354,11 @@ int summary_print_logfmt (const struct summary *s, int fd)
     if (rc < 0)
         return rc;
     l = log_line (LOG_LEVEL_INFO, "summary");
-    log_str (&l, "job", s->job_id[0] ? s->job_id : NULL);
-    log_int (&l, "assumed", s->assumed);
     log_int (&l, "expected", s->expected);
     log_int (&l, "present", s->present);
     log_str (&l, "known_by", s->known_by);
+    log_str (&l, "job", s->job_id[0] ? s->job_id : NULL);
+    log_int (&l, "assumed", s->assumed);
     log_int (&l, "steps", s->steps);
     log_real (&l, "step_us", s->step_us);
     log_real (&l, "computing_us", s->computing_us);

@@ -645,6 +645,7 @@ EOF
     local old new
 
     make --break duplicate-same-step:1
+    one_job
     analyze
     expect_status 0
     others_unharmed
@@ -663,6 +664,7 @@ EOF
 
 @test "many steps twice: the reason stays short" {
     make --steps 40 --ops 1 --break duplicate-same-step:1
+    one_job
     analyze
     expect_status 0
     shows "steps 10, 11, 12, 13, 14, 15, 16, 17, ...: taken from"
@@ -671,6 +673,7 @@ EOF
 
 @test "the same rank from two hosts: both named, neither used" {
     make --break two-hosts:1
+    one_job
     analyze
     expect_status 1
     others_unharmed
@@ -684,6 +687,7 @@ EOF
 # With three captures each one must name the other host, not its own.
 @test "the same rank from two hosts, twice from one of them" {
     make --repeat 2 --break two-hosts:1
+    one_job
     analyze
     expect_status 1
     is "reasons that do not name both hosts" 0 "$(sql "SELECT count(*)
@@ -762,6 +766,7 @@ EOF
     local new links
 
     make --break duplicate-same-step:1
+    one_job
     analyze
     links=$(rows_of 1 CommAnalyzerMatrix)
     new=$(printf '%s\n' job/*/profiler_info_1.json | sort | tail -n 1)
