@@ -17,16 +17,18 @@ const char *const world_launcher_variables[] = {
 /* The variables of one launcher; 'instance' are joined by '.'. */
 struct launcher {
     const char *name, *rank, *size, *local_rank, *local_size;
+    const char *nodes;          // how many, where local_size is not said
     const char *instance[3];
 };
 
 static const struct launcher launchers[] = {
     { "open mpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-      "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
+      "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", NULL,
       { "PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri", "SLURM_STEP_ID" } },
     { "slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL,
+      "SLURM_STEP_NUM_NODES",
       { "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_CLUSTER_NAME" } },
-    { "torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+    { "torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", NULL,
       { "TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT" } },
 };
 
@@ -42,6 +44,11 @@ static bool is_torchrun (void)
     return getenv ("TORCHELASTIC_RUN_ID") ||
            (getenv ("RANK") && getenv ("WORLD_SIZE") &&
             getenv ("LOCAL_WORLD_SIZE"));
+}
+
+bool world_is_torchrun (const struct world *w)
+{
+    return w->launcher == launchers[TORCHRUN].name;
 }
 
 static int get_int (const char *name, int64_t min, int64_t max, int64_t *ret,
@@ -75,6 +82,7 @@ static int from_launcher (struct world *w, const struct launcher *l,
                           struct err *err)
 {
     int rc = get_int (l->size, 1, CAPTURE_WORLD_MAX, &w->size, err);
+    int64_t nodes;
 
     if (rc == 0)
         rc = get_int (l->rank, 0, w->size - 1, &w->rank, err);
@@ -84,6 +92,9 @@ static int from_launcher (struct world *w, const struct launcher *l,
     rc = get_int (l->local_rank, 0, w->size - 1, &w->local_rank, err);
     if (rc == 0)
         rc = get_int (l->local_size, 1, w->size, &w->local_size, err);
+    if (rc == -ENOENT && get_int (l->nodes, 1, w->size, &nodes, NULL) == 0 &&
+        nodes == 1)
+        w->local_size = w->size;
     set_instance (w, l);
     return rc == -ENOENT ? 0 : rc;
 }

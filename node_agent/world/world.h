@@ -1,7 +1,7 @@
 /* node_agent/world/world.h - who am I among how many
  *
  * From the launcher's variables (Open MPI, Slurm, torchrun) and, where that is
- * allowed, over MPI.  A wrapper whose COMMAND calls MPI_Init must not touch
+ * allowed, over MPI.  A wrapper whose COMMAND may call MPI_Init must not touch
  * MPI itself: then the variables are all there is.
  */
 #ifndef ROLLCALL_WORLD_WORLD_H
@@ -27,6 +27,9 @@ struct world {
  * variables contradict each other.
  */
 int world_from_environment (struct world *w, struct err *err);
+
+/* Whether torchrun has started us, which has no MPI. */
+bool world_is_torchrun (const struct world *w);
 
 /* Names of the variables that launchers set ("PREFIX*" for all that begin so),
  * ended by NULL: not to be handed to programs that are not part of the launch.

@@ -83,6 +83,24 @@ static void test_scheduler_outside (void **state)
     check ("slurm", 1, 2);
 }
 
+/* Slurm does not say how many are here, but whether there are other nodes. */
+static void test_one_node (void **state)
+{
+    struct world w;
+
+    (void)state;
+    set (slurm);
+    assert_int_equal (world_from_environment (&w, NULL), 0);
+    assert_int_equal (w.local_size, 0);
+    assert_int_equal (setenv ("SLURM_STEP_NUM_NODES", "2", 1), 0);
+    assert_int_equal (world_from_environment (&w, NULL), 0);
+    assert_int_equal (w.local_size, 0);
+    assert_int_equal (setenv ("SLURM_STEP_NUM_NODES", "1", 1), 0);
+    assert_int_equal (world_from_environment (&w, NULL), 0);
+    assert_int_equal (w.local_size, 2);
+    assert_false (world_is_torchrun (&w));
+}
+
 static void test_nonsense (void **state)
 {
     struct world w;
@@ -100,7 +118,8 @@ int main (void)
 #define CLEAN(f) cmocka_unit_test_setup_teardown (f, no_launcher, no_launcher)
     const struct CMUnitTest tests[] = {
         CLEAN (test_each), CLEAN (test_torchrun_inside),
-        CLEAN (test_scheduler_outside), CLEAN (test_nonsense),
+        CLEAN (test_scheduler_outside), CLEAN (test_one_node),
+        CLEAN (test_nonsense),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
