@@ -2,6 +2,7 @@
  *
  * run_main.c      options, and which part this process plays
  * run_child.c     what COMMAND is
+ * run_way.c       by which way wrappers meet
  * run_meet.c      how wrappers find the aggregator: over MPI, or by a file
  * run_disk.c      what is not well with where captures go
  * run_job.c       directories, names and daemons of a run
@@ -55,6 +56,20 @@ extern const struct command_spec run_command;
 
 #define RUN_FAIL(status, ...) cli_fail (&run_command, status, __VA_ARGS__)
 
+enum run_child {                // what COMMAND is
+    RUN_CHILD_ANY,              // not known
+    RUN_CHILD_PLAIN,            // no MPI program, says the user
+    RUN_CHILD_MPI,              // an MPI program, says the user, or its file
+};
+
+enum run_way {                  // in which wrappers find the aggregator
+    RUN_WAY_GIVEN,              // by options: of the user, or a front end
+    RUN_WAY_ALONE,              // there is one wrapper only
+    RUN_WAY_HOST,               // by a file in STATE: all are on this host
+    RUN_WAY_OUT,                // by a file in OUT
+    RUN_WAY_MPI,                // over MPI, which COMMAND cannot use then
+};
+
 /* One run as this process sees it. */
 struct run {
     const struct run_options *opt;
@@ -76,7 +91,8 @@ struct run {
                                 // launcher runs; -1: there is none
     bool all_interfaces;        // other hosts may connect
     bool owns_aggregator;       // started here: waits for it and tells
-    bool mpi_child;             // COMMAND calls MPI_Init itself
+    enum run_child child;
+    enum run_way way;
     pid_t aggregator;
     unsigned restarts;          // of the aggregator
 };
@@ -89,8 +105,14 @@ static inline bool run_is_served (const struct run *r)
 
 /* ---- run_child.c ---- */
 
-/* Fill r->mpi_child by --child and COMMAND; 0, or EXIT_USAGE after a word. */
+/* Fill r->child by --child and COMMAND; 0, or EXIT_USAGE after a word. */
 int run_choose_child (struct run *r);
+
+/* ---- run_way.c ---- */
+
+/* Fill r->way; and say it in a line, for rank 0. */
+void run_choose_way (struct run *r);
+void run_print_way (const struct run *r);
 
 /* ---- run_meet.c ---- */
 
@@ -140,8 +162,11 @@ int run_start_agent (struct run *r, struct err *err);
  */
 int run_join_agent (struct run *r, bool start, struct err *err);
 
-/* The path of a program that is installed with this one. */
+/* The path of a program that is installed with this one; and of the library
+ * that is loaded into COMMAND.
+ */
 int run_program (const char *name, char out[PATH_MAX], struct err *err);
+int run_library (char out[PATH_MAX], struct err *err);
 
 /* ---- run_net.c ---- */
 

@@ -62,11 +62,13 @@ int run_choose_child (struct run *r)
     char path[PATH_MAX];
 
     if (strcmp (r->opt->child, "mpi") == 0)
-        r->mpi_child = true;
+        r->child = RUN_CHILD_MPI;
+    else if (strcmp (r->opt->child, "plain") == 0)
+        r->child = RUN_CHILD_PLAIN;
     else if (strcmp (r->opt->child, "auto") == 0)
-        r->mpi_child = find_program (r->command[0], path) &&
-                       needs_libmpi (path);
-    else if (strcmp (r->opt->child, "plain") != 0)
+        r->child = find_program (r->command[0], path) && needs_libmpi (path)
+                       ? RUN_CHILD_MPI : RUN_CHILD_ANY;
+    else
         return RUN_FAIL (EXIT_USAGE, "--child: \"%s\" is none of auto, plain, "
                          "mpi", r->opt->child);
     return 0;

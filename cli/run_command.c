@@ -2,7 +2,9 @@
 #include "run.h"
 
 #include "base/fileio.h"
+#include "base/units.h"
 #include "model/job_mark.h"
+#include "world/told.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -40,11 +42,84 @@ static void set_number (const char *name, int64_t value, bool replace)
     (void)setenv (name, text, replace);
 }
 
+static int64_t number (const char *name)
+{
+    const char *text = getenv (name);
+    int64_t n;
+
+    return text && units_int (text, 0, INT32_MAX, &n) == 0 ? n : -1;
+}
+
+/* Put 'text' before what a variable has, if it has anything. */
+static void put_before (const char *name, const char *text)
+{
+    const char *old = getenv (name);
+    char *both = NULL;
+
+    if (old && *old && asprintf (&both, "%s:%s", text, old) < 0)
+        return;
+    (void)setenv (name, both ? both : text, 1);
+    free (both);
+}
+
+static const char *told_mode (const struct run *r)
+{
+    if (r->child == RUN_CHILD_PLAIN)
+        return TOLD_WARN;
+    if (r->way == RUN_WAY_MPI)
+        return TOLD_MET;
+    // no launcher of MPI: worlds of 1 are what there would be without us
+    return r->world.size == 1 || world_is_torchrun (&r->world) ? TOLD_LOOK
+                                                               : TOLD_END;
+}
+
+/* A path that LD_PRELOAD can have: it has no quotes, and both ' ' and ':' end
+ * one.
+ */
+static bool find_library (const struct run *r, char out[PATH_MAX])
+{
+    char path[PATH_MAX];
+    struct err err = { "" };
+
+    if (run_library (out, &err) < 0)
+        return RUN_FAIL (0, "%s: nobody sees what MPI_Init finds in COMMAND",
+                         err.text) != 0;
+    if (!strpbrk (out, " :"))
+        return true;
+    (void)snprintf (path, sizeof (path), "%s", out);
+    if (!fileio_join (out, PATH_MAX, r->dir, TOLD_LIBRARY) ||
+        strpbrk (out, " :"))
+        return RUN_FAIL (0, "%s cannot be preloaded from there, nor by way of "
+                         "%s (spaces, colons): nobody sees what MPI_Init "
+                         "finds in COMMAND", path, r->dir) != 0;
+    return symlink (path, out) == 0 || errno == EEXIST;
+}
+
+/* See world/told.h.  What was to be preloaded comes behind: a tool that wraps
+ * MPI_Init calls MPI's own, and not what comes after it.
+ */
+static void set_library (const struct run *r)
+{
+    char path[PATH_MAX], text[PATH_MAX + 128];
+
+    if (!find_library (r, path))
+        return;
+    (void)snprintf (text, sizeof (text), "%s %lld %lld %lld %lld %s",
+                    told_mode (r), (long long)r->world.rank,
+                    (long long)r->world.size, (long long)number ("RANK"),
+                    (long long)number ("WORLD_SIZE"), r->dir);
+    (void)setenv (TOLD_VARIABLE, text, 1);
+    put_before ("LD_PRELOAD", path);
+    // or a COMMAND with that sanitizer ends: it wants to be the first library
+    put_before ("ASAN_OPTIONS", "verify_asan_link_order=0");
+}
+
 static void set_environment (const struct run *r, const char *capture_dir)
 {
-    bool own = !r->mpi_child;   // an MPI program keeps what it was given
+    // one that cannot use MPI, or may, and then keeps what it was given
+    bool own = r->child == RUN_CHILD_PLAIN || r->way == RUN_WAY_MPI;
 
-    if (own && strcmp (r->world.launcher, "torchrun") != 0)
+    if (own && !world_is_torchrun (&r->world))
         drop_launcher_variables ();
     set_number ("RANK", r->world.rank, own);
     set_number ("WORLD_SIZE", r->world.size, own);
@@ -56,6 +131,7 @@ static void set_environment (const struct run *r, const char *capture_dir)
     (void)setenv ("ROLLCALL_JOB", r->job, 1);
     (void)setenv ("ROLLCALL_CAPTURE_DIR", capture_dir, 1);
     (void)setenv ("ASCEND_WORK_PATH", capture_dir, 1);
+    set_library (r);
 }
 
 static void become_command (const struct run *r, const struct run_given *given,

@@ -5,6 +5,7 @@
 #include "base/fileio.h"
 #include "base/json.h"
 #include "control/control.h"
+#include "world/told.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -112,7 +113,8 @@ int run_make_new_dir (struct run *r, struct err *err)
     return rc;
 }
 
-int run_program (const char *name, char out[PATH_MAX], struct err *err)
+static int find_beside (const char *name, int mode, char out[PATH_MAX],
+                        struct err *err)
 {
     static const char *const below[] = { "", "/../libexec/rollcall",
                                          "/../../bin" };
@@ -128,10 +130,20 @@ int run_program (const char *name, char out[PATH_MAX], struct err *err)
     for (size_t i = 0; i < sizeof (below) / sizeof (below[0]); i++) {
         int size = snprintf (out, PATH_MAX, "%s%s/%s", self, below[i], name);
 
-        if (size > 0 && size < PATH_MAX && access (out, X_OK) == 0)
+        if (size > 0 && size < PATH_MAX && access (out, mode) == 0)
             return 0;
     }
     return err_set (err, ENOENT, "%s is not installed beside %s", name, self);
+}
+
+int run_program (const char *name, char out[PATH_MAX], struct err *err)
+{
+    return find_beside (name, X_OK, out, err);
+}
+
+int run_library (char out[PATH_MAX], struct err *err)
+{
+    return find_beside (TOLD_LIBRARY, R_OK, out, err);
 }
 
 /* ---- daemons ---- */

@@ -66,7 +66,7 @@ static int add_options (const struct run *r, struct words *w)
     o.out = o.launcher = o.interface = o.ports = NULL;
     o.json = o.text = false;
     o.launched = true;
-    o.child = r->mpi_child ? "mpi" : "plain";
+    o.child = r->opt->child;
     o.aggregator = r->endpoints;
     o.job = r->job;
     return options_words (&run_command, &o, add_word, w);

@@ -32,12 +32,13 @@ static const struct option_spec options[] = {
       "How long to wait for captures after the last COMMAND has ended." },
     { "child", 0, OPTION_TEXT, offsetof (struct run_options, child), "KIND",
       "auto", NULL, 0, 0,
-      "What COMMAND is: mpi, a program that calls MPI_Init; plain, one that "
-      "does not; auto, look whether it is an ELF file that needs libmpi." },
+      "What COMMAND is: plain, no program that calls MPI_Init, so that the "
+      "wrappers may use MPI; mpi, one that does; auto, it may be either, and "
+      "MPI is left to it, unless its ranks have no other way to meet." },
     { "launcher", 'l', OPTION_TEXT,
       offsetof (struct run_options, launcher), "WORDS", NULL, NULL, 0, 0,
       "Start the wrappers with this, as in \"mpirun -np 8\"; for COMMANDs that "
-      "are MPI programs." },
+      "are MPI programs, on hosts that share no OUT." },
     RESULTS_OPTION (struct run_options),
     { "raw", 0, OPTION_FLAG, offsetof (struct run_options, raw), NULL, NULL,
       NULL, 0, 0, "Put the raw capture files into OUT/captures too." },
@@ -141,17 +142,16 @@ static int wrapper (struct run *r)
     struct err err = { "" };
     int status = 0;
 
+    run_choose_way (r);
     r->all_interfaces = r->world.local_size != r->world.size &&
                         !run_stays_here (r->opt);
     if (r->opt->aggregator) {
         (void)snprintf (r->job, sizeof (r->job), "%s", r->opt->job);
         (void)snprintf (r->endpoints, sizeof (r->endpoints), "%s",
                         r->opt->aggregator);
-    } else if (r->mpi_child || r->world.size == 1 ||
-               strcmp (r->world.launcher, "torchrun") == 0) {
-        status = run_meet_by_files (r);
     } else {
-        status = run_discover (r);
+        status = r->way == RUN_WAY_MPI ? run_discover (r)
+                                       : run_meet_by_files (r);
     }
     if (status != 0 || (status = start_collection (r)) != 0)
         return status;
@@ -159,8 +159,10 @@ static int wrapper (struct run *r)
         return RUN_FAIL (EX_UNAVAILABLE, "%s", err.text);
     if (run_check_keys (r, &err) < 0)
         return RUN_FAIL (EX_CONFIG, "%s", err.text);
-    if (r->owns_aggregator)
+    if (r->owns_aggregator) {
         print_job (r);
+        run_print_way (r);
+    }
     status = run_wrap (r);
     if (r->owns_aggregator)
         run_remove_meeting (r);

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 
 #define BULLETIN_LIMIT_NS (15 * NS_PER_S)       // for rank 0 to write it
 #define BULLETIN_MAX 65536
+#define MPI_LIMIT_S 120                         // for all ranks to meet over it
 
 void run_fill_bulletin (struct run *r, struct world_bulletin *b)
 {
@@ -64,6 +66,30 @@ static int judge (struct run *r, const struct world_bulletin *b, bool all_ok)
     return 0;
 }
 
+/* A host on which OUT is on another file system than on the others: they wait
+ * for each other in different ways.
+ */
+static void on_alarm (int sig)
+{
+    static const char text[] =
+        "rollcall run: not all ranks have come to meet over MPI: is OUT on a "
+        "shared file system on some hosts only? Say --child mpi, or rollcall "
+        "run --launcher \"mpirun ...\" -o OUT -- COMMAND\n";
+
+    (void)sig;
+    if (write (STDERR_FILENO, text, sizeof (text) - 1) < 0)
+        _exit (EX_OSERR);
+    _exit (EX_CONFIG);
+}
+
+static void limit_time (const struct run *r, unsigned seconds)
+{
+    if (r->child == RUN_CHILD_PLAIN)
+        return;                 // all have been told to
+    (void)signal (SIGALRM, seconds > 0 ? on_alarm : SIG_DFL);
+    (void)alarm (seconds);
+}
+
 int run_discover (struct run *r)
 {
     struct world_bulletin b = { .ok = true };
@@ -74,6 +100,7 @@ int run_discover (struct run *r)
 
     if (r->world.rank == 0)
         run_fill_bulletin (r, &b);
+    limit_time (r, MPI_LIMIT_S);
     rc = world_discover (&r->world, r->host, r->key, &b, &all_ok, &members,
                          &err);
     free (members);
@@ -83,6 +110,7 @@ int run_discover (struct run *r)
     else
         status = judge (r, &b, all_ok);
     world_leave ();
+    limit_time (r, 0);
     if (status == 0)
         take_bulletin (r, &b);
     return status;
@@ -94,26 +122,29 @@ int run_discover (struct run *r)
  * file counts only while its writer lives and listens.
  */
 struct meeting {
-    char near[PATH_MAX], far[PATH_MAX];
+    char state[PATH_MAX];
+    char near[PATH_MAX], far[PATH_MAX];         // far "": there is no OUT here
 };
 
 static int name_meeting (struct run *r, struct meeting *m, struct err *err)
 {
-    char state[PATH_MAX], hex[DIGEST_HEX_SIZE];
+    char hex[DIGEST_HEX_SIZE], out[PATH_MAX];
     struct digest d = { { 0 } };
     const char *instance = r->world.instance;
-    int rc = run_state_dir (r->opt->state, state, err), near, far;
+    int rc = run_state_dir (r->opt->state, m->state, err), near, far = 0;
 
     if (rc < 0)
         return rc;
     (void)digest_of (instance, strlen (instance), &d);
     digest_hex (&d, hex);
-    near = snprintf (m->near, sizeof (m->near), "%s/meet-%.16s.json", state,
+    near = snprintf (m->near, sizeof (m->near), "%s/meet-%.16s.json", m->state,
                      hex);
-    far = snprintf (m->far, sizeof (m->far), "%s/.rollcall-%.16s.json", r->out,
-                    hex);
+    m->far[0] = '\0';
+    if (realpath (r->opt->out ? r->opt->out : ".", out))
+        far = snprintf (m->far, sizeof (m->far), "%s/.rollcall-%.16s.json",
+                        out, hex);
     return near < 0 || near >= PATH_MAX || far < 0 || far >= PATH_MAX
-               ? err_set (err, ENAMETOOLONG, "path is too long: %s", state)
+               ? err_set (err, ENAMETOOLONG, "path is too long: %s", m->state)
                : 0;
 }
 
@@ -201,6 +232,19 @@ static bool read_meeting (struct run *r, const char *path, bool near)
     return valid;
 }
 
+/* Whether this rank has been in the run that it has found: then that is an
+ * earlier one of the same launch (a script may have several), of which rank 0
+ * is not done yet.
+ */
+static bool was_there (const struct run *r, const struct meeting *m)
+{
+    char path[PATH_MAX];
+    int n = snprintf (path, sizeof (path), "%s/%s/%s/captures/rank%lld",
+                      m->state, r->job, r->key, (long long)r->world.rank);
+
+    return n > 0 && n < PATH_MAX && access (path, F_OK) == 0;
+}
+
 static int wait_meeting (struct run *r)
 {
     int64_t limit = clock_mono_ns () + BULLETIN_LIMIT_NS;
@@ -208,12 +252,14 @@ static int wait_meeting (struct run *r)
     struct meeting m;
     bool found = false;
 
-    if (run_check_out (r, &err) < 0 || name_meeting (r, &m, &err) < 0)
-        return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
     while (clock_mono_ns () < limit) {
+        if (name_meeting (r, &m, &err) < 0)     // rank 0 may be making OUT
+            return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
         found = read_meeting (r, m.near, true) ||
-                read_meeting (r, m.far, false);
-        if (found && run_probe (r, &err) == 0)
+                (m.far[0] && read_meeting (r, m.far, false));
+        if (found && was_there (r, &m))
+            limit = clock_mono_ns () + BULLETIN_LIMIT_NS;
+        else if (found && run_probe (r, &err) == 0)
             return 0;
         (void)poll (NULL, 0, 50);
     }
@@ -226,7 +272,8 @@ static int wait_meeting (struct run *r)
                      "-- COMMAND\n"
                      "  mpirun ... rollcall run --child mpi "
                      "--aggregator tcp://HOST:PORT --job ID -- COMMAND",
-                     (long long)r->world.rank, r->host, r->out);
+                     (long long)r->world.rank, r->host,
+                     r->opt->out ? r->opt->out : ".");
 }
 
 int run_meet_by_files (struct run *r)

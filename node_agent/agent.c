@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sysexits.h>
@@ -195,7 +196,9 @@ static int start (struct agent *a, struct err *err)
     if ((rc = agent_recall_captures (a, err)) < 0)
         return rc;
     agent_recall_redelivery (a);
-    return agent_recall_wrappers (a, err);
+    if ((rc = agent_recall_wrappers (a, err)) == 0 && a->opt->run_dir)
+        agent_read_told (a);
+    return rc;
 }
 
 /* The spool of a run that is over and of which everything was delivered. */
@@ -215,9 +218,12 @@ static void stop (struct agent *a)
     ship_destroy (a->ship);
     agent_close_wrappers (a);
     agent_close_room (a);
+    free (a->told);
     spool_close (a->spool);
-    if (a->complete && a->opt->run_dir)
+    if (a->complete && a->opt->run_dir) {
+        agent_remove_told (a);
         remove_spool (a);
+    }
     loop_destroy (a->loop);
     explicit_bzero (&a->security, sizeof (a->security));
 }
@@ -228,6 +234,8 @@ static void run (struct agent *a)
 
     if (a->opt->run_dir || a->opt->once)
         agent_check_life (a);
+    if (a->opt->run_dir)
+        agent_look_at_told (a);
     agent_look_at_connection (a);
     agent_check_room (a);
     agent_write_status (a);
@@ -243,6 +251,7 @@ static void run (struct agent *a)
 int agent_run (const struct agent_options *opt)
 {
     struct agent a = { .opt = opt, .listener = -1,
+                       .world_size = opt->world_size,
                        .began_ns = clock_mono_ns () };
     struct err err = { "" };
     int rc;

@@ -10,6 +10,7 @@
  * agent_seals.c       what the sealer has sealed, or could not
  * agent_search.c      captures are searched for, again and again
  * agent_status.c      what rollcall status is told
+ * agent_told.c        what COMMANDs say of themselves
  * agent_wrappers.c    the ranks of this host, and their wrappers
  */
 #ifndef ROLLCALL_AGENT_AGENT_INSIDE_H
@@ -37,6 +38,7 @@ struct analysis;                // a capture's, to come or over
 struct client;                  // a wrapper's connection
 struct disk;                    // where captures are written
 struct local_rank;              // a rank of this host
+struct told;                    // what a COMMAND says of itself
 struct unsealed;                // a capture that is to be sealed again
 
 /* What keeps the aggregator from being heard. */
@@ -73,7 +75,12 @@ struct agent {
     char host[HOST_NAME_MAX_BYTES], key[HOST_KEY_SIZE];
     int listener;               // for wrappers; -1: none
     struct client *clients;
-    struct local_rank *ranks;   // those that a wrapper has said hello for
+    struct local_rank *ranks;   // those that a wrapper has said hello for, and
+                                // that its COMMAND has started
+    struct told *told;          // what MPI has said of them, each once
+    size_t ntold;
+    int64_t told_ns;            // when those files were read (wall clock)
+    int64_t world_size;         // 0: unknown
     struct guard guard;
     struct release_policy release;
     char release_below[PATH_MAX];       // what 'release' borrows
@@ -366,7 +373,21 @@ void agent_hand_on (struct agent *a);
 void agent_write_status (void *arg);
 void agent_end_status (struct agent *a);
 
+/* ---- agent_told.c ---- */
+
+/* Look whether processes of COMMANDs have said that they are ranks (see
+ * world/told.h): now, and again by a timer.  'arg' is the agent.
+ */
+void agent_look_at_told (void *arg);
+
+/* Read them again, whether or not there is anything new. */
+void agent_read_told (struct agent *a);
+void agent_remove_told (const struct agent *a);
+
 /* ---- agent_wrappers.c ---- */
+
+/* A COMMAND here has started this rank.  False: its wrapper is not known yet. */
+bool agent_rank_began (struct agent *a, const struct told *t);
 
 /* Listen for wrappers, if this is the agent of a run.  0 or -errno;
  * agent_close_wrappers cleans up in any case.

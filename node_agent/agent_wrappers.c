@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "control/control.h"
 #include "control/orphans.h"
+#include "world/told.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -31,6 +32,8 @@ struct client {                 // a wrapper's connection
 
 struct local_rank {             // a rank of this host, also after its wrapper
     int64_t rank, local_rank;
+    int64_t parent;             // of which the COMMAND has started it; -1: it
+                                // has a wrapper of its own
     bool joined;                // its wrapper has, in this life
     bool ended;
     int64_t status;
@@ -151,8 +154,8 @@ void agent_explain_ranks (struct agent *a)
         explain_rank (a, r);
 }
 
-static void rank_ended (struct agent *a, struct local_rank *r, int64_t status,
-                        const char *text)
+static void end_rank (struct agent *a, struct local_rank *r, int64_t status,
+                      const char *text)
 {
     if (r->ended)
         return;
@@ -161,6 +164,20 @@ static void rank_ended (struct agent *a, struct local_rank *r, int64_t status,
     (void)snprintf (r->text, sizeof (r->text), "%s", text);
     (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_ENDED, status,
                      text);
+}
+
+/* Ranks that COMMAND has started end with it. */
+static void rank_ended (struct agent *a, struct local_rank *r, int64_t status,
+                        const char *text)
+{
+    if (r->ended)
+        return;
+    agent_read_told (a);
+    end_rank (a, r, status, text);
+    for (struct local_rank *c = a->ranks; c; c = c->next) {
+        if (c->parent == r->rank)
+            end_rank (a, c, status, text);
+    }
     if (agent_all_ended (a) && a->ended_ns == 0) {
         a->ended_ns = clock_mono_ns ();
         a->scans_after_end = 0;
@@ -186,6 +203,10 @@ static void wrapper_died (struct agent *a, struct local_rank *r)
     log_text (LOG_LEVEL_WARN, "wrapper-died", "that of rank %lld",
               (long long)r->rank);
     kill_orphans (r);
+    for (const struct local_rank *c = a->ranks; c; c = c->next) {
+        if (c->parent == r->rank)
+            kill_orphans (c);
+    }
     rank_ended (a, r, 128 + SIGKILL, "its wrapper was killed, and its COMMAND "
                                      "with it");
 }
@@ -235,6 +256,69 @@ static void watch_dirs (struct agent *a, struct local_rank *r,
     buf_fini (&dirs);
 }
 
+static struct local_rank *add_rank (struct agent *a, int64_t rank)
+{
+    struct local_rank *r = calloc (1, sizeof (*r));
+
+    if (!r)
+        return NULL;
+    r->rank = rank;
+    r->parent = -1;
+    r->next = a->ranks;
+    a->ranks = r;
+    return r;
+}
+
+/* Others may have ended before it came. */
+static void say_running (struct agent *a, const struct local_rank *r)
+{
+    a->ended_ns = 0;
+    a->searched = a->flushed = a->done_said = false;
+    (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_RUNNING, 0, "");
+}
+
+/* Its directory is beside that of the wrapper's rank, and where that is looked
+ * for it is, too.
+ */
+static bool take_directories (struct agent *a, struct local_rank *r,
+                              const struct local_rank *parent)
+{
+    const char *slash = parent->capture_dir
+                            ? strrchr (parent->capture_dir, '/') : NULL;
+
+    if (!slash || asprintf (&r->capture_dir, "%.*s/rank%lld",
+                            (int)(slash - parent->capture_dir),
+                            parent->capture_dir, (long long)r->rank) < 0) {
+        r->capture_dir = NULL;
+        return false;
+    }
+    if (asprintf (&r->dirs, "%s, %s", r->capture_dir, parent->dirs) < 0)
+        r->dirs = NULL;
+    (void)watch_add (a->watch, r->capture_dir, false, 0, r->rank, NULL);
+    return true;
+}
+
+bool agent_rank_began (struct agent *a, const struct told *t)
+{
+    struct local_rank *parent = rank_of (a, t->parent), *r;
+
+    if (!parent)
+        return false;
+    if (rank_of (a, t->rank))
+        return true;
+    if (!(r = add_rank (a, t->rank)))
+        return false;
+    r->parent = t->parent;
+    r->local_rank = t->local_rank;
+    r->joined = true;
+    (void)take_directories (a, r, parent);
+    if (parent->ended)
+        end_rank (a, r, parent->status, parent->text);
+    else
+        say_running (a, r);
+    return true;
+}
+
 /* A rank by what its wrapper says of it in 'hello'. */
 static struct local_rank *rank_began (struct agent *a, const struct json *hello)
 {
@@ -244,20 +328,13 @@ static struct local_rank *rank_began (struct agent *a, const struct json *hello)
     if (!json_int (json_get (hello, "rank"), &rank) || rank < 0)
         return NULL;
     (void)json_int (json_get (hello, "local_rank"), &local);
-    if (!(r = rank_of (a, rank))) {
-        if (!(r = calloc (1, sizeof (*r))))
-            return NULL;
-        r->rank = rank;
-        r->next = a->ranks;
-        a->ranks = r;
-    }
+    if (!(r = rank_of (a, rank)) && !(r = add_rank (a, rank)))
+        return NULL;
+    r->parent = -1;
     r->local_rank = local;
     watch_dirs (a, r, hello);
-    if (!r->ended) {
-        a->ended_ns = 0;        // others may have ended before it came
-        a->searched = a->flushed = a->done_said = false;
-        (void)ship_rank (a->ship, rank, local, RANK_RUNNING, 0, "");
-    }
+    if (!r->ended)
+        say_running (a, r);
     return r;
 }
 

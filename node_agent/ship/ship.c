@@ -114,6 +114,11 @@ static void on_message (void *arg, const struct net_peer *from,
     }
 }
 
+void ship_world (struct ship *s, int64_t world_size)
+{
+    s->hello.world_size = world_size;
+}
+
 void ship_limit (struct ship *s, int64_t bytes_per_s)
 {
     // at the start no more than the smallest piece that is asked for

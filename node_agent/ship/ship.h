@@ -54,6 +54,9 @@ void ship_destroy (struct ship *s);     // s may be NULL
 void ship_limit (struct ship *s, int64_t bytes_per_s);
 void ship_hold (struct ship *s, bool held);
 
+/* There are more ranks than the identity had said; from the next HELLO on. */
+void ship_world (struct ship *s, int64_t world_size);
+
 /* New items have been sealed. */
 void ship_kick (struct ship *s);
 

@@ -33,4 +33,9 @@ fi
 
 "$1" --install "$2" --prefix "$there/its own" >/dev/null
 units "$there/its own" ""
+# what is loaded into COMMANDs is where run looks for it
+if [ ! -r "$there/its own/libexec/rollcall/librollcall_world.so" ]; then
+    echo "librollcall_world.so is not beside rollcall-run"
+    exit 1
+fi
 "$there/its own/bin/rollcall" --version

@@ -9,13 +9,28 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#ifdef FORTRAN
+void mpi_init_ (int *error);
+
+static int begin (int *argc, char ***argv)
+{
+    int error;
+
+    (void)argc, (void)argv;
+    mpi_init_ (&error);
+    return error;
+}
+#else
+#define begin MPI_Init
+#endif
+
 int main (int argc, char **argv)
 {
     int rank, size, one = 1, sum = 0;
     char path[4096], number[16];
     FILE *f;
 
-    if (argc < 3 || MPI_Init (&argc, &argv) != MPI_SUCCESS)
+    if (argc < 3 || begin (&argc, &argv) != MPI_SUCCESS)
         return 2;
     (void)MPI_Comm_rank (MPI_COMM_WORLD, &rank);
     (void)MPI_Comm_size (MPI_COMM_WORLD, &size);

@@ -304,7 +304,8 @@ exec ./writer
 SCRIPT
     chmod +x look
     # what bats itself ignores is not passed on
-    run env --default-signal mpirun -np 3 "$ROLLCALL" run -o out -- ./look
+    run env --default-signal mpirun -np 3 "$ROLLCALL" run -o out \
+        --child plain -- ./look
     expect_status 0
     for rank in 0 1 2; do
         # 255 is bash's own, of the script

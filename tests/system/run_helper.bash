@@ -188,10 +188,35 @@ run_dir ()                          # of this host
 preloads ()
 {
     mkdir bin
-    cp "$ROLLCALL_BIN"/rollcall* bin
+    cp "$ROLLCALL_BIN"/{,lib}rollcall* bin
     printf '#!/bin/sh\nLD_PRELOAD="%s" exec "%s" "$@"\n' "$2" \
         "$ROLLCALL_BIN/$1" >"bin/$1"
     ROLLCALL=$PWD/bin/rollcall
+}
+
+# for COMMANDs that are MPI programs
+setup_mpi ()
+{
+    : "${MPI_WRITER:?names mpi_writer}"
+    export MPI_WRITER
+    # what mpi_writer becomes: writes the capture of its MPI rank
+    cat >mpi_capture <<'SCRIPT'
+#!/bin/sh
+exec "$CAPTURE_MAKER" --quiet --ranks "$MPI_SIZE" --ops 8 \
+    --only-rank "$MPI_RANK" "$ROLLCALL_CAPTURE_DIR"
+SCRIPT
+    chmod +x mpi_capture
+}
+
+# one_world N: COMMAND's MPI_COMM_WORLD had N ranks
+one_world ()
+{
+    local rank
+
+    for ((rank = 0; rank < $1; rank++)); do
+        is "what rank $rank said" "rank $rank of $1, sum $1" \
+            "$(cat said.$rank)" || return
+    done
 }
 
 # equals_analyze DIR [N]: what was collected is what `analyze` makes of DIR

@@ -3,29 +3,6 @@
 
 load run_helper
 
-setup_mpi ()
-{
-    : "${MPI_WRITER:?names mpi_writer}"
-    # what mpi_writer becomes: writes the capture of its MPI rank
-    cat >mpi_capture <<'SCRIPT'
-#!/bin/sh
-exec "$CAPTURE_MAKER" --quiet --ranks "$MPI_SIZE" --ops 8 \
-    --only-rank "$MPI_RANK" "$ROLLCALL_CAPTURE_DIR"
-SCRIPT
-    chmod +x mpi_capture
-}
-
-# one_world N: COMMAND's MPI_COMM_WORLD had N ranks
-one_world ()
-{
-    local rank
-
-    for ((rank = 0; rank < $1; rank++)); do
-        is "what rank $rank said" "rank $rank of $1, sum $1" \
-            "$(cat said.$rank)" || return
-    done
-}
-
 @test "an MPI program is told from others by itself: one world of 8" {
     setup_mpi
     run mpirun_run 8 -- "$MPI_WRITER" said ./mpi_capture

@@ -133,11 +133,29 @@ run_is_gone ()
 
 @test "srun with an --mpi that does not fit: no worlds of 1, but a sentence" {
     slurm_up
-    run timeout 120 srun --mpi=none -n 2 "$ROLLCALL" run -o out -- \
+    run timeout 120 srun --mpi=none -N 2 -n 2 "$ROLLCALL" run -o out -- \
         touch started
     expect_status 78
     shows "srun --mpi=pmix"
     [ ! -e started ]
+    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+    # on one node there is nothing to exchange over MPI
+    run timeout 120 srun --mpi=none -N 1 -n 2 "$ROLLCALL" run --text -o out \
+        -- ./writer
+    expect_status 0
+    shows "2 of 2 present" "by slurm on this host; MPI is left to COMMAND"
+    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+}
+
+@test "srun: an MPI library that does not fit ends COMMAND" {
+    [ -x "${MPI_WRITER_MPICH:-}" ] || skip "no MPICH to compile with"
+    slurm_up
+    export MPI_WRITER_MPICH
+    run timeout 120 srun --mpi=none -N 1 -n 2 "$ROLLCALL" run --text -o out \
+        --deadline 20s -- sh -c '"$MPI_WRITER_MPICH" said true'
+    expect_status 78
+    shows "finds a world of 1" "srun --mpi=pmix"
+    [ ! -e said.0 ]
     LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
 }
 

@@ -1,0 +1,82 @@
+/* cli/run_way.c - by which way the wrappers of a run meet
+ *
+ * Decided from what all of them have alike: options, the launcher's variables,
+ * the file system of OUT.  Whether COMMAND ends in a program that calls
+ * MPI_Init cannot be known beforehand, so MPI is left to it wherever there is
+ * another way.
+ */
+#include "run.h"
+
+#include "base/fileio.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Whether OUT, or the directory in which it will be made, is on a file system
+ * that other hosts have, too.
+ */
+static bool out_is_shared (const struct run_options *opt)
+{
+    char path[PATH_MAX];
+    char *slash;
+
+    (void)snprintf (path, sizeof (path), "%s", opt->out ? opt->out : ".");
+    while (path[0] && access (path, F_OK) < 0) {
+        if (!(slash = strrchr (path, '/')))
+            (void)strcpy (path, ".");
+        else
+            slash[slash == path] = '\0';
+        if (strcmp (path, "/") == 0)
+            break;
+    }
+    return fileio_remote_fs (path) != NULL;
+}
+
+static enum run_way choose (const struct run *r)
+{
+    const struct world *w = &r->world;
+
+    if (r->opt->aggregator)
+        return RUN_WAY_GIVEN;
+    if (w->size == 1)
+        return RUN_WAY_ALONE;
+    if (world_is_torchrun (w))          // which has no MPI to meet over
+        return w->local_size == w->size ? RUN_WAY_HOST : RUN_WAY_OUT;
+    if (r->child == RUN_CHILD_PLAIN)
+        return RUN_WAY_MPI;
+    if (w->local_size == w->size)
+        return RUN_WAY_HOST;
+    return r->child == RUN_CHILD_MPI || out_is_shared (r->opt)
+               ? RUN_WAY_OUT : RUN_WAY_MPI;
+}
+
+void run_choose_way (struct run *r)
+{
+    r->way = choose (r);
+}
+
+void run_print_way (const struct run *r)
+{
+    FILE *f = r->opt->json ? stderr : stdout;
+    const char *left = r->child == RUN_CHILD_PLAIN
+                           ? "" : "; MPI is left to COMMAND";
+
+    if (r->way == RUN_WAY_GIVEN || r->way == RUN_WAY_ALONE)
+        return;
+    (void)fprintf (f, r->opt->json ? "ranks %lld " : "ranks         %lld ",
+                   (long long)r->world.size);
+    if (r->way == RUN_WAY_HOST)
+        (void)fprintf (f, "by %s on this host%s\n", r->world.launcher, left);
+    else if (r->way == RUN_WAY_OUT)
+        (void)fprintf (f, "by %s, which meet in OUT%s\n", r->world.launcher,
+                       left);
+    else if (r->child == RUN_CHILD_PLAIN)
+        (void)fprintf (f, "by MPI, which COMMAND does not use (--child "
+                       "plain)\n");
+    else
+        (void)fprintf (f, "by MPI, since their hosts share no OUT: a COMMAND "
+                       "that calls MPI_Init will be ended (--launcher starts "
+                       "such)\n");
+    (void)fflush (f);
+}
