@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "control/control.h"
 #include "control/orphans.h"
+#include "model/job_mark.h"
 #include "world/told.h"
 
 #include <errno.h>
@@ -298,12 +299,24 @@ static bool take_directories (struct agent *a, struct local_rank *r,
     return true;
 }
 
+/* Whose captures a directory is for: what the wrapper has written of a smaller
+ * world is not true any more.
+ */
+static void mark (const struct agent *a, const struct local_rank *r,
+                  int64_t world_size)
+{
+    if (r->capture_dir && world_size >= a->world_size)
+        (void)job_mark_write (r->capture_dir, a->opt->job, r->rank,
+                              world_size, NULL);
+}
+
 bool agent_rank_began (struct agent *a, const struct told *t)
 {
     struct local_rank *parent = rank_of (a, t->parent), *r;
 
     if (!parent)
         return false;
+    mark (a, parent, t->size);
     if (rank_of (a, t->rank))
         return true;
     if (!(r = add_rank (a, t->rank)))
@@ -311,7 +324,8 @@ bool agent_rank_began (struct agent *a, const struct told *t)
     r->parent = t->parent;
     r->local_rank = t->local_rank;
     r->joined = true;
-    (void)take_directories (a, r, parent);
+    if (take_directories (a, r, parent))
+        mark (a, r, t->size);
     if (parent->ended)
         end_rank (a, r, parent->status, parent->text);
     else

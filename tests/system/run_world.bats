@@ -212,6 +212,8 @@ SCRIPT
     is "local ranks" "0 1 2 3" "$(sql "SELECT group_concat(local_rank, ' ')
         FROM (SELECT * FROM Roster ORDER BY rank)")"
     [ ! -e "$(run_dir)/told" ]
+    is "marks" 4 "$(cat "$(run_dir)"/captures/rank[0-3]/.rollcall-job |
+        tr -d ' ' | grep -o '"world_size":4' | wc -l)"
     nothing_runs
 }
 
