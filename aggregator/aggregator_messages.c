@@ -383,6 +383,19 @@ static struct served *take_agent (struct aggregator *a,
  * taken: what it delivered would be acknowledged with another mark, and by that
  * nobody could tell any more what is lost.  It says hello again.
  */
+/* COMMAND has started more ranks than the run has wrappers, which are what who
+ * started this aggregator had counted: its agents see them.
+ */
+static void hear_launch (struct aggregator *a, struct served *s,
+                         const struct message *m)
+{
+    struct word front = { .by = WORD_FRONT, .world_size = m->world_size };
+    const struct word *said = words_find (&s->job.words, &front);
+
+    if (a->opt->run_dir && said && m->world_size > said->world_size)
+        (void)job_word (&s->job, &front);       // or it is said again
+}
+
 static void on_hello (struct aggregator *a, const struct net_peer *from,
                       const struct message *m)
 {
@@ -411,6 +424,7 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
     if (lost >= 0)
         welcome (a, from, m, lost);
     keep_clock (agent, m);
+    hear_launch (a, s, m);
     note_hello (a, s, agent);
     if (a->opt->job)
         say_stop (a, s, from);

@@ -35,6 +35,9 @@ struct local_rank {             // a rank of this host, also after its wrapper
     int64_t rank, local_rank;
     int64_t parent;             // of which the COMMAND has started it; -1: it
                                 // has a wrapper of its own
+    bool stays;                 // its COMMAND has started it itself
+    bool launches;              // its COMMAND has started others, and not it:
+                                // it is a rank of another host
     bool joined;                // its wrapper has, in this life
     bool ended;
     int64_t status;
@@ -57,7 +60,9 @@ static struct local_rank *rank_of (struct agent *a, int64_t rank)
 
 bool agent_has_rank (struct agent *a, int64_t rank)
 {
-    return rank_of (a, rank) != NULL;
+    const struct local_rank *r = rank_of (a, rank);
+
+    return r && !r->launches;
 }
 
 bool agent_all_ended (const struct agent *a)
@@ -131,6 +136,8 @@ static void explain_rank (struct agent *a, struct local_rank *r)
     char text[MESSAGE_TEXT_MAX];
     struct loss loss;
 
+    if (r->launches)
+        return;
     find_loss (a, r, &loss);
     if (spool_has_rank (a->spool, r->rank))
         (void)snprintf (text, sizeof (text), "%s", r->text);
@@ -163,8 +170,9 @@ static void end_rank (struct agent *a, struct local_rank *r, int64_t status,
     r->ended = true;
     r->status = status;
     (void)snprintf (r->text, sizeof (r->text), "%s", text);
-    (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_ENDED, status,
-                     text);
+    if (!r->launches)
+        (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_ENDED, status,
+                         text);
 }
 
 /* Ranks that COMMAND has started end with it. */
@@ -275,7 +283,8 @@ static void say_running (struct agent *a, const struct local_rank *r)
 {
     a->ended_ns = 0;
     a->searched = a->flushed = a->done_said = false;
-    (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_RUNNING, 0, "");
+    if (!r->launches)
+        (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_RUNNING, 0, "");
 }
 
 /* Its directory is beside that of the wrapper's rank, and where that is looked
@@ -310,6 +319,31 @@ static void mark (const struct agent *a, const struct local_rank *r,
                               world_size, NULL);
 }
 
+/* The wrapper's COMMAND has started a process of the wrapper's own rank. */
+static void stay_rank (struct agent *a, struct local_rank *r)
+{
+    r->stays = true;
+    if (!r->launches)
+        return;
+    r->launches = false;
+    if (r->ended)
+        (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_ENDED,
+                         r->status, r->text);
+    else
+        say_running (a, r);
+}
+
+/* It has started others: with several wrappers the numbers of these are those
+ * of nodes.
+ */
+static void leave_rank (struct agent *a, struct local_rank *r)
+{
+    if (r->stays || r->launches || a->opt->world_size <= 1)
+        return;
+    r->launches = true;
+    ship_forget_rank (a->ship, r->rank);
+}
+
 bool agent_rank_began (struct agent *a, const struct told *t)
 {
     struct local_rank *parent = rank_of (a, t->parent), *r;
@@ -317,6 +351,10 @@ bool agent_rank_began (struct agent *a, const struct told *t)
     if (!parent)
         return false;
     mark (a, parent, t->size);
+    if (t->rank == parent->rank)
+        stay_rank (a, parent);
+    else
+        leave_rank (a, parent);
     if (rank_of (a, t->rank))
         return true;
     if (!(r = add_rank (a, t->rank)))

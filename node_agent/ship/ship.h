@@ -64,6 +64,9 @@ void ship_kick (struct ship *s);
 int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
                enum rank_phase phase, int64_t status, const char *text);
 
+/* That rank is not of this node after all: it is not said again. */
+void ship_forget_rank (struct ship *s, int64_t rank);
+
 /* A sentence for the summary; kept and repeated, up to SHIP_NOTES_MAX of them:
  * more are dropped, and counted.  0 or -ENOMEM.
  */

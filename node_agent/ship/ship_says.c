@@ -176,6 +176,20 @@ int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
     return keep (s, &m);
 }
 
+void ship_forget_rank (struct ship *s, int64_t rank)
+{
+    for (size_t i = 0; i < s->nsaid; i++) {
+        if (s->said[i]->type != MESSAGE_RANK || s->said[i]->rank != rank)
+            continue;
+        free (s->said[i]);
+        s->nsaid--;
+        memmove (&s->said[i], &s->said[i + 1],
+                 (s->nsaid - i) * sizeof (s->said[i]));
+        s->next_said -= i < s->next_said;
+        return;
+    }
+}
+
 int ship_note (struct ship *s, const char *text)
 {
     struct message m = { .type = MESSAGE_NOTE };

@@ -82,15 +82,16 @@ hosts_down ()
     ip netns del "$NET-sw" 2>/dev/null || true
 }
 
-# mpirun_hosts [OPTION]...: two ranks on each host, started from the first
+# mpirun_hosts [OPTION]...: PER_HOST (2) ranks on each host, started from the
+# first
 mpirun_hosts ()
 {
-    local list i
+    local list i per=${PER_HOST:-2}
 
     for ((i = 0; i < HOSTS; i++)); do
-        list+=${list:+,}h$i:2
+        list+=${list:+,}h$i:$per
     done
-    "$TEST_DIR/on" h0 mpirun -np $((2 * HOSTS)) --host "$list" --bind-to none \
+    "$TEST_DIR/on" h0 mpirun -np $((per * HOSTS)) --host "$list" --bind-to none \
         --mca plm_rsh_agent "$TEST_DIR/rsh" --mca plm_rsh_no_tree_spawn 1 \
         --mca oob_tcp_if_include eth0 --mca pml ob1 \
         --mca btl self,vader,tcp --mca btl_tcp_if_include eth0 "$@"

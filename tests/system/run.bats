@@ -754,7 +754,8 @@ SCRIPT
     run mpirun_run 2 --raw -o out --deadline 60s -- ./many
     expect_status 0
     shows "2 of 2 present"
-    is "left" 0 "$(find state -path '*/captures/*' -type f | wc -l)"
+    is "left" 0 "$(find state -path '*/captures/*' -type f \
+        ! -name .rollcall-job | wc -l)"
     is "in OUT" 2000 "$(find out/captures -path '*/many/*' | wc -l)"
     # a later run does not take them for its own
     run mpirun_run 2 --raw -o later -- ./writer

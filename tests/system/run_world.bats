@@ -180,15 +180,18 @@ SCRIPT
 
 # ---- COMMAND is a launcher ----
 
-# What torchrun, msrun, deepspeed do: one child for each rank.
+# fake_torchrun [NODES]: what torchrun, msrun, deepspeed do: one child for each
+# rank
 fake_torchrun ()
 {
+    export NODES=${1:-1}
     cat >torchrun <<'SCRIPT'
 #!/bin/bash
-n=$1 status=0
+n=$1 status=0 node=${OMPI_COMM_WORLD_RANK:-$RANK}
 shift
-for ((rank = 0; rank < n; rank++)); do
-    env RANK=$rank WORLD_SIZE=$n LOCAL_RANK=$rank LOCAL_WORLD_SIZE=$n \
+for ((i = 0; i < n; i++)); do
+    env RANK=$((n * node + i)) WORLD_SIZE=$((n * NODES)) LOCAL_RANK=$i \
+        LOCAL_WORLD_SIZE=$n \
         TORCHELASTIC_RUN_ID=none MASTER_ADDR=127.0.0.1 MASTER_PORT=$MASTER_PORT "$@" &
     pids+=($!)
 done
@@ -399,5 +402,34 @@ SCRIPT
     expect_status 78
     shows "OUT (out) is not visible here" "rollcall run --launcher"
     [ ! -e said.0 ]
+    only_hosts_left
+}
+
+# srun --ntasks-per-node 1 ... torchrun --nnodes 2: the wrappers are nodes.
+@test "2 hosts with a torchrun on each: the ranks are those of both" {
+    set_up_hosts 2
+    fake_torchrun 2
+    cat >launch <<SCRIPT
+#!/bin/bash
+source $BATS_TEST_DIRNAME/hosts.bash
+HOSTS=2 PER_HOST=1 TEST_DIR=$TEST_DIR mpirun_hosts "\$@"
+SCRIPT
+    chmod +x launch
+    # whose names do not say a host
+    run ../on h0 "$ROLLCALL" run --text -o out --launcher ./launch -- \
+        ./torchrun 3 sh -c 'exec "$CAPTURE_MAKER" --quiet --ranks 6 \
+            --only-rank $RANK --layout renamed "$ROLLCALL_CAPTURE_DIR"'
+    expect_status 0
+    shows "6 of 6 present"
+    has_rows 6
+    is "hosts" "h0 h0 h0 h1 h1 h1" "$(sql "SELECT group_concat(host, ' ') FROM
+        (SELECT host FROM Roster ORDER BY rank)")"
+    only_hosts_left
+    rm -r out
+    PER_HOST=1 run mpirun_hosts "$ROLLCALL" run --text -o out -- \
+        ./torchrun 3 sh -c '[ $RANK = 1 ] || exec ./writer'
+    expect_status 1
+    shows "5 of 6 present"
+    roster_says 1 missing "captures/rank1"
     only_hosts_left
 }
