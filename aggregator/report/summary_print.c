@@ -150,7 +150,7 @@ static void print_job (const struct summary *s, FILE *f)
     print_jobs (s, f);
     if (s->job_id[0])
         (void)fprintf (f, "job           %s%s\n", s->job_id,
-                       s->assumed ? " (assumed: nothing says whether all of "
+                       s->assumed ? " (assumed: nothing says that all of "
                                     "these captures are of one job)" : "");
 }
 
