@@ -73,6 +73,14 @@ static const char *told_mode (const struct run *r)
                                                                : TOLD_END;
 }
 
+static bool say_unseen (const struct run *r, const char *why)
+{
+    if (r->world.rank == 0)
+        (void)RUN_FAIL (0, "nobody sees what MPI_Init finds in COMMAND: "
+                        TOLD_LIBRARY " cannot be loaded: %s", why);
+    return false;
+}
+
 /* A path that LD_PRELOAD can have: it has no quotes, and both ' ' and ':' end
  * one.
  */
@@ -82,16 +90,14 @@ static bool find_library (const struct run *r, char out[PATH_MAX])
     struct err err = { "" };
 
     if (run_library (out, &err) < 0)
-        return RUN_FAIL (0, "%s: nobody sees what MPI_Init finds in COMMAND",
-                         err.text) != 0;
+        return say_unseen (r, err.text);
     if (!strpbrk (out, " :"))
         return true;
     (void)snprintf (path, sizeof (path), "%s", out);
     if (!fileio_join (out, PATH_MAX, r->dir, TOLD_LIBRARY) ||
         strpbrk (out, " :"))
-        return RUN_FAIL (0, "%s cannot be preloaded from there, nor by way of "
-                         "%s (spaces, colons): nobody sees what MPI_Init "
-                         "finds in COMMAND", path, r->dir) != 0;
+        return say_unseen (r, "its path has a space or a colon, and that of "
+                           "--state, too");
     return symlink (path, out) == 0 || errno == EEXIST;
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *const world_launcher_variables[] = {
     "OMPI_*", "PMIX_*", "PMI_*", "ORTE_*", "PRTE_*", "OPAL_*", "SLURM_PMI*",
@@ -25,6 +26,8 @@ static const struct launcher launchers[] = {
     { "open mpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
       "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", NULL,
       { "PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri", "SLURM_STEP_ID" } },
+    { "mpich", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS",
+      NULL, { NULL, NULL, NULL } },
     { "slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL,
       "SLURM_STEP_NUM_NODES",
       { "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_CLUSTER_NAME" } },
@@ -32,7 +35,8 @@ static const struct launcher launchers[] = {
       { "TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT" } },
 };
 
-#define TORCHRUN 2              // its place in the list
+#define MPICH 1                 // their places in the list
+#define TORCHRUN 3
 #define LAUNCHERS (sizeof (launchers) / sizeof (launchers[0]))
 
 /* torchrun may run in a step of Slurm or below mpirun: it is then the inner
@@ -69,21 +73,29 @@ static void set_instance (struct world *w, const struct launcher *l)
     size_t used = 0;
 
     for (size_t i = 0; i < 3 && used < sizeof (w->instance); i++) {
-        const char *text = getenv (l->instance[i]);
+        const char *text = l->instance[i] ? getenv (l->instance[i]) : NULL;
 
         if (text)
             used += (size_t)snprintf (w->instance + used,
                                       sizeof (w->instance) - used, "%s.",
                                       text);
     }
+    // what is alike for all of a host is what has started them
+    if (l == &launchers[MPICH])
+        (void)snprintf (w->instance, sizeof (w->instance), "mpich.%ld",
+                        (long)getppid ());
 }
 
 static int from_launcher (struct world *w, const struct launcher *l,
                           struct err *err)
 {
-    int rc = get_int (l->size, 1, CAPTURE_WORLD_MAX, &w->size, err);
     int64_t nodes;
+    int rc;
 
+    // srun sets PMI's variables, too, and knows better
+    if (l == &launchers[MPICH] && !getenv (l->local_rank))
+        return -ENOENT;
+    rc = get_int (l->size, 1, CAPTURE_WORLD_MAX, &w->size, err);
     if (rc == 0)
         rc = get_int (l->rank, 0, w->size - 1, &w->rank, err);
     if (rc < 0)

@@ -1,7 +1,7 @@
 /* node_agent/world/world.h - who am I among how many
  *
- * From the launcher's variables (Open MPI, Slurm, torchrun) and, where that is
- * allowed, over MPI.  A wrapper whose COMMAND may call MPI_Init must not touch
+ * From the launcher's variables (Open MPI, MPICH, Slurm, torchrun) and, where
+ * that is allowed, over MPI.  A wrapper whose COMMAND may call MPI_Init must not touch
  * MPI itself: then the variables are all there is.
  */
 #ifndef ROLLCALL_WORLD_WORLD_H
@@ -18,9 +18,11 @@ struct world {
     int64_t rank, size;
     int64_t local_rank;
     int64_t local_size;         // 0: unknown
-    const char *launcher;       // "open mpi", "slurm", "torchrun", "none"
+    const char *launcher;       // "open mpi", "mpich", "slurm", "torchrun",
+                                // "none"
     char instance[WORLD_TEXT_MAX];      // the same for all ranks of one
-                                        // launch only; "" without a launcher
+                                        // launch only (MPICH: and host); ""
+                                        // without a launcher
 };
 
 /* From the environment.  Without a launcher: a world of 1.  -EINVAL when the

@@ -120,6 +120,34 @@ computes ()
     nothing_runs
 }
 
+@test "MPICH's own mpirun: one world of its programs" {
+    set_up
+    need_mpich
+    run mpirun.mpich -np 3 "$ROLLCALL" run --text -o out -- \
+        sh -c '"$MPI_WRITER_MPICH" said ./mpi_capture'
+    expect_status 0
+    shows "3 of 3 present" "by mpich on this host"
+    one_world 3
+    says "$(run_dir)/agent.log" "event=mpi rank=2 size=3"
+    nothing_runs
+}
+
+@test "MPI's rank is not that of the launcher's variables: named" {
+    set_up
+    cat >exchanged <<'SCRIPT'
+#!/bin/bash
+export OMPI_COMM_WORLD_RANK=$((1 - OMPI_COMM_WORLD_RANK))
+exec "$ROLLCALL" run --text -o out -- sh -c '"$MPI_WRITER" said ./mpi_capture'
+SCRIPT
+    chmod +x exchanged
+    export ROLLCALL
+    run mpirun -np 2 ./exchanged
+    shows "the process that the launcher calls rank 1 is rank 0 of 2 for MPI" \
+        "the process that the launcher calls rank 0 is rank 1 of 2 for MPI"
+    one_world 2
+    nothing_runs
+}
+
 @test "--child plain: a world of 1 is warned of only" {
     set_up
     run mpirun_run 2 --deadline 20s --child plain -- sh -c \
@@ -262,6 +290,19 @@ SCRIPT
     end_of "$pid"
     expect_status 0
     shows "3 of 3 present"
+    nothing_runs
+}
+
+@test "COMMAND is torchrun, and its wrapper is killed: nothing is left" {
+    fake_torchrun
+    background "$ROLLCALL" run --text -o out --deadline 5s -- ./torchrun 2 \
+        bash -c 'touch began.$RANK; sleep 1000; :'
+    eventually test -e began.0 -a -e began.1
+    # not before its ranks are known
+    eventually says "$(run_dir)/agent.log" "event=launches"
+    # shellcheck disable=SC2046         # a number
+    kill -KILL $(processes_named rollcall-run)
+    end_of "$pid"
     nothing_runs
 }
 

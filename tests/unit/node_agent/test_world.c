@@ -101,6 +101,28 @@ static void test_one_node (void **state)
     assert_false (world_is_torchrun (&w));
 }
 
+/* PMI's variables are Slurm's, too; those of MPICH's mpirun have more. */
+static void test_mpich (void **state)
+{
+    static const char *const pmi[] = {
+        "PMI_RANK", "3", "PMI_SIZE", "4", NULL,
+    };
+    struct world w;
+
+    (void)state;
+    set (pmi);
+    check ("none", 0, 1);
+    set (slurm);
+    check ("slurm", 1, 2);
+    assert_int_equal (setenv ("MPI_LOCALRANKID", "1", 1), 0);
+    assert_int_equal (setenv ("MPI_LOCALNRANKS", "2", 1), 0);
+    check ("mpich", 3, 4);
+    assert_int_equal (world_from_environment (&w, NULL), 0);
+    assert_int_equal (w.local_rank, 1);
+    assert_int_equal (w.local_size, 2);
+    assert_true (w.instance[0]);
+}
+
 static void test_nonsense (void **state)
 {
     struct world w;
@@ -119,6 +141,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         CLEAN (test_each), CLEAN (test_torchrun_inside),
         CLEAN (test_scheduler_outside), CLEAN (test_one_node),
+        CLEAN (test_mpich),
         CLEAN (test_nonsense),
     };
 
