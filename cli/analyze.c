@@ -161,6 +161,7 @@ static bool any_rows (const struct analysis *a)
 {
     for (size_t i = 0; i < a->nitems; i++) {
         if (a->items[i].capture.state == CAPTURE_COMPLETE ||
+            a->items[i].capture.state == CAPTURE_UNEXPECTED ||
             a->items[i].capture.state == CAPTURE_PARTIAL)
             return true;
     }

@@ -335,6 +335,8 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     if (rc == 0)
         rc = tables_write_roster (db, job->roster, err);
     if (rc == 0)
+        rc = tables_write_left_out (db, job->items, job->nitems, err);
+    if (rc == 0)
         rc = groups_write (b->groups, db, err);
     if (rc == 0)
         rc = tables_write_job (db, &about, job->roster, err);

@@ -176,7 +176,8 @@ int groups_add (struct groups *g, struct capture *c, int64_t rank,
     for (size_t u = 0; u < nused && rc == 0; u++) {
         struct entry *e;
 
-        if (explained[u] || strlen (used[u].name) >= CAPTURE_HASH_MAX)
+        if (rank < 0 || explained[u] ||
+            strlen (used[u].name) >= CAPTURE_HASH_MAX)
             continue;
         if ((e = intern_seen (g, used[u].name, (int32_t)rank)))
             mark_used (e, &used[u]);

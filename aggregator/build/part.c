@@ -337,7 +337,10 @@ const struct row_sink *part_sink (struct part *p)
 void part_begin_capture (struct part *p, int64_t id, int64_t rank)
 {
     for (unsigned i = 0; i < TABLE_COUNT; i++) {
-        (void)sqlite3_bind_int64 (p->insert[i], 1, rank);
+        if (rank >= 0)
+            (void)sqlite3_bind_int64 (p->insert[i], 1, rank);
+        else
+            (void)sqlite3_bind_null (p->insert[i], 1);
         (void)sqlite3_bind_int64 (p->insert[i], 2, id);
     }
     memcpy (p->mark, p->rows, sizeof (p->mark));

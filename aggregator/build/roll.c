@@ -128,122 +128,6 @@ void roll_settle (struct roll_item *items, size_t n)
     }
 }
 
-/* ---- captures of no rank ---- */
-
-static int compare_places (const struct capture *a, const struct capture *b)
-{
-    int c = strcmp (a->host_uid, b->host_uid);
-
-    if (c == 0)
-        c = strcmp (a->host, b->host);
-    return c ? c : (a->device_id > b->device_id) - (a->device_id <
-                                                    b->device_id);
-}
-
-static int by_place (const void *pa, const void *pb)
-{
-    const struct roll_item *const *a = pa, *const *b = pb;
-
-    return compare_places (&(*a)->capture, &(*b)->capture);
-}
-
-static bool has_place (const struct capture *c)
-{
-    return strcmp (c->framework, "msprof") == 0 &&
-           c->device_id != CAPTURE_NO_DEVICE;
-}
-
-/* The msprof program knows of no ranks: unless somebody else does, they are
- * numbered by ascending host and device, as its own tools do.  Captures of one
- * device follow each other in time, and are of one rank.
- */
-static void number_places (struct roll_item *items, size_t n)
-{
-    struct roll_item **places = calloc (n + 1, sizeof (struct roll_item *));
-    size_t used = 0;
-    int64_t rank = -1;
-
-    for (size_t i = 0; places && i < n; i++) {
-        if (items[i].capture.rank != CAPTURE_NO_RANK)
-            used = SIZE_MAX;            // somebody does
-        if (used == SIZE_MAX)
-            break;
-        if (has_place (&items[i].capture))
-            places[used++] = &items[i];
-    }
-    if (used == SIZE_MAX)
-        used = 0;
-    if (used > 0)
-        qsort (places, used, sizeof (struct roll_item *), by_place);
-    for (size_t i = 0; i < used; i++) {
-        struct capture *c = &places[i]->capture;
-
-        if (i == 0 || compare_places (&places[i - 1]->capture, c) != 0)
-            rank++;
-        if (rank >= CAPTURE_WORLD_MAX)
-            break;
-        c->rank = rank;
-        places[i]->rank_by = "it has no rank, nor has any other capture: "
-                             "that is by the order of hosts and devices";
-        capture_reason (c, "%s", places[i]->rank_by);
-    }
-    free (places);
-}
-
-void roll_take (struct roll_item *item, struct capture *c)
-{
-    if (item->rank_by && c->rank == CAPTURE_NO_RANK)
-        capture_reason (c, "%s", item->rank_by);
-    if (c->rank == CAPTURE_NO_RANK && item->rank != CAPTURE_NO_RANK) {
-        c->rank = item->rank;           // as roll_plan decided
-        if (c->world_size == 0 && c->evidence.world_at_least <= 1)
-            c->world_size = item->capture.world_size;
-    }
-    capture_fini (&item->capture);
-    item->capture = *c;
-    roll_tell (item);
-}
-
-void roll_plan (struct roll_item *items, size_t n)
-{
-    roll_name_ranks (items, n);
-    if (n > 1)
-        number_places (items, n);
-    for (size_t i = 0; i < n; i++) {
-        items[i].rank = items[i].capture.rank;
-        if (items[i].rank != CAPTURE_NO_RANK)
-            continue;
-        if (n == 1) {           // a program that is not distributed
-            items[i].rank = items[i].capture.rank = 0;
-            items[i].capture.world_size = 1;
-        } else {
-            items[i].skip = true;
-            if (items[i].capture.state == CAPTURE_COMPLETE) {
-                items[i].capture.state = CAPTURE_UNEXPECTED;
-                capture_reason (&items[i].capture, "it has no rank, and there "
-                                "are %zu captures: give it a rank (RANK in "
-                                "the job's environment) or analyse it alone",
-                                n);
-            }
-        }
-    }
-    roll_sort (items, n);
-}
-
-void roll_sort (struct roll_item *items, size_t n)
-{
-    if (n > 0)
-        qsort (items, n, sizeof (*items), compare_items);
-}
-
-void roll_free (struct roll_item *items, size_t n)
-{
-    for (size_t i = 0; items && i < n; i++) {
-        capture_fini (&items[i].capture);
-        free (items[i].groups.list);
-    }
-}
-
 static int compare_sizes (const void *pa, const void *pb)
 {
     int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
@@ -275,6 +159,132 @@ static int64_t usual_size (const struct roll_item *items, size_t n)
     }
     free (sizes);
     return usual;
+}
+
+/* ---- captures of no rank ---- */
+
+static int compare_places (const struct capture *a, const struct capture *b)
+{
+    int c = strcmp (a->host_uid, b->host_uid);
+
+    if (c == 0)
+        c = strcmp (a->host, b->host);
+    return c ? c : (a->device_id > b->device_id) - (a->device_id <
+                                                    b->device_id);
+}
+
+static int by_place (const void *pa, const void *pb)
+{
+    const struct roll_item *const *a = pa, *const *b = pb;
+
+    return compare_places (&(*a)->capture, &(*b)->capture);
+}
+
+static bool has_place (const struct capture *c)
+{
+    return strcmp (c->framework, "msprof") == 0 &&
+           c->device_id != CAPTURE_NO_DEVICE;
+}
+
+static size_t count_places (struct roll_item *const *places, size_t n)
+{
+    size_t count = n > 0;
+
+    for (size_t i = 1; i < n; i++)
+        count += compare_places (&places[i - 1]->capture,
+                                 &places[i]->capture) != 0;
+    return count;
+}
+
+/* The msprof program knows of no ranks: unless somebody else does, they are
+ * numbered by ascending host and device, as its own tools do, if there are as
+ * many as the world has.  Captures of one device follow each other in time, and
+ * are of one rank.
+ */
+static void number_places (struct roll_item *items, size_t n)
+{
+    struct roll_item **places = calloc (n + 1, sizeof (struct roll_item *));
+    int64_t world = usual_size (items, n), rank = -1;
+    size_t used = 0;
+
+    for (size_t i = 0; places && i < n; i++) {
+        if (items[i].capture.rank != CAPTURE_NO_RANK)
+            used = SIZE_MAX;            // somebody does
+        if (used == SIZE_MAX)
+            break;
+        if (has_place (&items[i].capture))
+            places[used++] = &items[i];
+    }
+    if (used == SIZE_MAX)
+        used = 0;
+    if (used > 0)
+        qsort (places, used, sizeof (struct roll_item *), by_place);
+    if (world > 0 && count_places (places, used) != (size_t)world)
+        used = 0;               // which of them are here?
+    for (size_t i = 0; i < used; i++) {
+        struct capture *c = &places[i]->capture;
+
+        if (i == 0 || compare_places (&places[i - 1]->capture, c) != 0)
+            rank++;
+        if (rank >= CAPTURE_WORLD_MAX)
+            break;
+        c->rank = rank;
+        places[i]->rank_by = "it has no rank, nor has any other capture: "
+                             "assumed by the order of hosts and devices";
+        capture_reason (c, "%s", places[i]->rank_by);
+    }
+    free (places);
+}
+
+void roll_take (struct roll_item *item, struct capture *c)
+{
+    if (item->rank_by && c->rank == CAPTURE_NO_RANK)
+        capture_reason (c, "%s", item->rank_by);
+    if (c->rank == CAPTURE_NO_RANK && item->rank != CAPTURE_NO_RANK) {
+        c->rank = item->rank;           // as roll_plan decided
+        if (c->world_size == 0 && c->evidence.world_at_least <= 1)
+            c->world_size = item->capture.world_size;
+    }
+    capture_fini (&item->capture);
+    item->capture = *c;
+    roll_tell (item);
+    if (item->rank == CAPTURE_NO_RANK && has_rows (&item->capture)) {
+        item->capture.state = CAPTURE_UNEXPECTED;
+        capture_reason (&item->capture, "it has no rank, and is not alone: "
+                        "give it one (RANK in the job's environment), or "
+                        "analyse it alone");
+    }
+}
+
+void roll_plan (struct roll_item *items, size_t n)
+{
+    roll_name_ranks (items, n);
+    if (n > 1)
+        number_places (items, n);
+    for (size_t i = 0; i < n; i++) {
+        items[i].rank = items[i].capture.rank;
+        if (items[i].rank != CAPTURE_NO_RANK)
+            continue;
+        if (n > 1)
+            continue;           // a program that is not distributed is alone
+        items[i].rank = items[i].capture.rank = 0;
+        items[i].capture.world_size = 1;
+    }
+    roll_sort (items, n);
+}
+
+void roll_sort (struct roll_item *items, size_t n)
+{
+    if (n > 0)
+        qsort (items, n, sizeof (*items), compare_items);
+}
+
+void roll_free (struct roll_item *items, size_t n)
+{
+    for (size_t i = 0; items && i < n; i++) {
+        capture_fini (&items[i].capture);
+        free (items[i].groups.list);
+    }
 }
 
 int64_t roll_world_size (const struct roll_item *items, size_t n,
@@ -360,6 +370,16 @@ static void list_tables (char *out, size_t max, uint64_t tables)
     }
 }
 
+/* Whether one began when the other had ended: what has no name in both is not
+ * the same step, then.
+ */
+static bool are_apart (const struct capture *a, const struct capture *b)
+{
+    return a->started_ns > 0 && b->started_ns > 0 &&
+           ((a->ended_ns > 0 && a->ended_ns <= b->started_ns) ||
+            (b->ended_ns > 0 && b->ended_ns <= a->started_ns));
+}
+
 /* The steps of 'old' that newer[which] has and none before it. */
 static int find_conflicts (struct roll_item *old, struct roll_item *newer,
                            size_t which, int64_t id,
@@ -370,7 +390,8 @@ static int find_conflicts (struct roll_item *old, struct roll_item *newer,
     size_t found = 0;
 
     for (uint32_t s = 0; s < a->nsteps; s++) {
-        bool taken = !has_step (b, a->steps[s]);
+        bool taken = !has_step (b, a->steps[s]) ||
+                     (!*a->steps[s] && are_apart (a, b));
 
         for (size_t i = 0; i < which && !taken; i++)
             taken = counts (&newer[i]) &&

@@ -42,8 +42,8 @@ void roll_free (struct roll_item *items, size_t n);
  * numbered by host and device if no capture has a rank.
  * On return items[i] is the capture with id i + 1.  Traces that do not say
  * their rank take it from a number in their names, if these are 0, 1, 2 ... in
- * some place of the names; or else, if no trace says it, from the order of
- * the names.
+ * some place of the names; nobody's is made up from the order of files.  Rows
+ * of a capture that has none are read, and have none.
  */
 void roll_plan (struct roll_item *items, size_t n);
 

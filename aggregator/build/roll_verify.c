@@ -1,5 +1,6 @@
 /* aggregator/build/roll_verify.c - is each rank the one that it says it is */
 #include "build/roll_verify.h"
+#include "build/roll_names.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -525,6 +526,8 @@ int roll_verify (struct roll_item *items, size_t n, bool *again)
         *again = *again || item->rank != p[i].filed;
         roll_tell (item);
     }
+    if (rc == 0)
+        rc = roll_name_processes (items, n, again);
     free (l.v);
     free (p);
     return rc;

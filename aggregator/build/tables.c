@@ -25,6 +25,9 @@ static const char schema_sql[] =
     "CREATE TABLE Wait (step TEXT, comm_group INTEGER, late_rank INTEGER,"
     " waiting_rank INTEGER, ops INTEGER, wait_ms NUMERIC,"
     " clock_error_ms NUMERIC);"
+    "CREATE TABLE LeftOut (capture INTEGER, rank INTEGER, step TEXT,"
+    " reason TEXT);"
+    "CREATE INDEX LeftOut_capture ON LeftOut(capture);"
     "CREATE TABLE Finding " FINDING_COLUMNS ";"
     "CREATE TABLE Job (key TEXT PRIMARY KEY, value TEXT);";
 
@@ -43,10 +46,13 @@ static const char views_sql[] =
     " large_packet_ratio, sum(count) AS packets, step, type, rank, capture"
     " FROM CommAnalyzerBandwidth GROUP BY capture, rank, step, type,"
     " group_name, hccl_op_name, transport_type;"
+    "CREATE VIEW StepCounted AS SELECT * FROM StepTraceTime s WHERE rank IS"
+    " NOT NULL AND NOT EXISTS (SELECT 1 FROM LeftOut o WHERE"
+    " o.capture=s.capture AND (o.step IS NULL OR o.step IS s.step));"
     "CREATE VIEW StepByRank AS SELECT s.rank, r.host, s.step, s.deviceId,"
     " s.computing, s.communication_not_overlapped, s.overlapped,"
     " s.communication, s.free, s.stage, s.bubble, s.preparing"
-    " FROM StepTraceTime s LEFT JOIN Roster r ON r.rank=s.rank;";
+    " FROM StepCounted s LEFT JOIN Roster r ON r.rank=s.rank;";
 
 int tables_create (sqlite3 *db, struct err *err)
 {
@@ -129,6 +135,27 @@ int tables_write_roster (sqlite3 *db, const struct roster *r, struct err *err)
         db_bind_text (st, 6, roster_state_name (e->state));
         db_bind_text (st, 7, e->reason);
         (void)sqlite3_bind_int (st, 8, e->verified);
+        rc = db_run (st, err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+int tables_write_left_out (sqlite3 *db, const struct roll_item *items,
+                           size_t n, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "INSERT INTO LeftOut VALUES (?1,?2,NULL,?3)", &st,
+                         err);
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        bool stranger = items[i].capture.state == CAPTURE_UNEXPECTED;
+
+        if (!items[i].doubt && !stranger)
+            continue;
+        (void)sqlite3_bind_int64 (st, 1, (int64_t)i + 1);
+        bind_known (st, 2, items[i].rank, 0);
+        db_bind_text (st, 3, stranger ? "no rank" : "rank in doubt");
         rc = db_run (st, err);
     }
     (void)sqlite3_finalize (st);

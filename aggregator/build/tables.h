@@ -20,6 +20,10 @@ int tables_write_captures (sqlite3 *db, const struct roll_item *items,
 int tables_write_roster (sqlite3 *db, const struct roster *r,
                          struct err *err);
 
+/* The captures whose rows stay out of waits, means and findings. */
+int tables_write_left_out (sqlite3 *db, const struct roll_item *items,
+                           size_t n, struct err *err);
+
 /* What 'Job' says of this build; texts may be NULL. */
 struct tables_job {
     const char *id;

@@ -185,7 +185,8 @@ bool cluster_part_take (struct cluster_part *p, sqlite3_value *rank,
 {
     const char *name = (const char *)sqlite3_value_text (op);
 
-    if (sqlite3_value_int64 (rank) != p->rank || !name ||
+    if (sqlite3_value_type (rank) == SQLITE_NULL ||
+        sqlite3_value_int64 (rank) != p->rank || !name ||
         strcmp (name, CLUSTER_TOTAL) == 0 || !set_step (p, step))
         return false;
     p->soiled = !cluster_is_clean (name, (size_t)sqlite3_value_bytes (op),

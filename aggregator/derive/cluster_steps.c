@@ -89,7 +89,7 @@ static int read_args (sqlite3 *db, struct args *ret, struct err *err)
     int rc = db_prepare (db, "SELECT rank, substr(name, 18), value FROM "
                              "a.CaptureInfo WHERE kind='metadata' AND "
                              "substr(name, 1, 17)='" ARGS "' AND "
-                             "value IS NOT NULL ORDER BY rank, capture, rowid",
+                             "value IS NOT NULL AND rank IS NOT NULL ORDER BY rank, capture, rowid",
                          &st, err);
     int code = SQLITE_DONE;
 

@@ -96,6 +96,10 @@ static double value_of (const struct findings_options *opt, const char *name)
     return opt->values[i];
 }
 
+#define PACKETS \
+    "SELECT transport_type, package_size, count, total_duration," \
+    " transit_time, rowid FROM CommAnalyzerBandwidth"
+
 int finding_packets (sqlite3 *db, const struct findings_options *opt,
                      struct err *err)
 {
@@ -118,9 +122,12 @@ int finding_packets (sqlite3 *db, const struct findings_options *opt,
                              " CommAnalyzerBandwidth WHERE rowid=?1", &p.retry,
                          err);
     if (rc == 0)
-        rc = db_prepare (db, "SELECT transport_type, package_size, count,"
-                             " total_duration, transit_time, rowid"
-                             " FROM CommAnalyzerBandwidth", &st, err);
+        rc = db_prepare (
+            db, db_int (db, "SELECT EXISTS (SELECT 1 FROM main.LeftOut WHERE"
+                            " step IS NULL)", 0) > 0
+                    ? PACKETS " WHERE capture NOT IN (SELECT capture FROM"
+                              " main.LeftOut WHERE step IS NULL)"
+                    : PACKETS, &st, err);
     while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE)
         rc = code == SQLITE_ROW ? take (&p, st, err)
                                 : db_error (db, "cannot read packets", err);

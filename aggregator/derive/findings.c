@@ -166,13 +166,47 @@ static int apply_all (struct finder *f, struct err *err)
     return rc;
 }
 
+/* What is left out of findings is not seen by their statements, which name no
+ * schema.  Ops and sums name a step "step10".
+ */
+#define OF_STEP(rank) \
+    "NOT EXISTS (SELECT 1 FROM main.LeftOut o WHERE o.rank=" rank " AND" \
+    " 'step'||o.step=t.step)"
+
+static const char hide_sql[] =
+    "CREATE TEMP VIEW StepTraceTime AS SELECT * FROM main.StepCounted;"
+    "CREATE TEMP VIEW CommAnalyzerTime AS SELECT * FROM main.CommAnalyzerTime"
+    " t WHERE rank IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.LeftOut o"
+    "  WHERE o.capture=t.capture AND (o.step IS NULL OR"
+    "  'step'||o.step=t.step));"
+    "CREATE TEMP VIEW GroupTime AS SELECT * FROM main.GroupTime t WHERE"
+    " " OF_STEP ("t.rank") ";"
+    "CREATE TEMP VIEW Link AS SELECT * FROM main.Link t WHERE"
+    " " OF_STEP ("t.src_rank") ";"
+    "CREATE TEMP VIEW Wait AS SELECT * FROM main.Wait t WHERE"
+    " " OF_STEP ("t.late_rank") " AND " OF_STEP ("t.waiting_rank") ";";
+
+static const char show_sql[] =
+    "DROP VIEW IF EXISTS temp.StepTraceTime;"
+    "DROP VIEW IF EXISTS temp.CommAnalyzerTime;"
+    "DROP VIEW IF EXISTS temp.GroupTime; DROP VIEW IF EXISTS temp.Link;"
+    "DROP VIEW IF EXISTS temp.Wait;";
+
+static bool any_left_out (sqlite3 *db)
+{
+    return db_int (db, "SELECT EXISTS (SELECT 1 FROM main.LeftOut)", 0) > 0;
+}
+
 int findings_derive (sqlite3 *db, const struct findings_options *opt,
                      struct err *err)
 {
     struct findings_options defaults;
     struct finder f = { .db = db, .opt = opt ? opt : &defaults };
+    bool hidden = any_left_out (db);
     int rc = median_register (db, err);
 
+    if (rc == 0 && hidden)
+        rc = db_exec (db, hide_sql, err);
     findings_defaults (&defaults);
     buf_init (&f.text, TEXT_MAX);
     for (size_t i = 0; finding_prepare[i] && rc == 0; i++)
@@ -185,6 +219,8 @@ int findings_derive (sqlite3 *db, const struct findings_options *opt,
         rc = db_exec (db, finding_explain, err);
     if (rc == 0)
         rc = db_exec (db, finding_forget, err);
+    if (rc == 0 && hidden)
+        rc = db_exec (db, show_sql, err);
     buf_fini (&f.text);
     if (rc == 0 && f.dropped > 0 && !sqlite3_db_readonly (db, "main"))
         rc = db_execf (db, err, "INSERT OR REPLACE INTO Job VALUES"

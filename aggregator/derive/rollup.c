@@ -5,6 +5,9 @@
 #include "derive/group_sums.h"
 #include "derive/rank_rows.h"
 
+#include <stdbool.h>
+#include <stdio.h>
+
 static const char tables_sql[] =
     "CREATE TABLE Link (step TEXT, comm_group INTEGER, src_rank INTEGER,"
     " dst_rank INTEGER, transport_type TEXT, type TEXT, transit_size NUMERIC,"
@@ -31,6 +34,11 @@ static const char forget_sql[] =
 
 // The rows of a rank: ?1, from rowid ?2 to ?3.
 #define RANK_ROWS "NOT INDEXED WHERE rowid BETWEEN ?2 AND ?3 AND rank=?1"
+
+// Behind that, if some captures' rows tell nothing.
+#define NOT_LEFT_OUT \
+    " AND capture NOT IN (SELECT capture FROM LeftOut WHERE step IS NULL)"
+#define SQL_MAX 512
 
 // Of a rank's rows, ?1, what is summed, and what is written of it.
 static const struct {
@@ -75,7 +83,7 @@ static const char views_sql[] =
     " max(computing + communication_not_overlapped + free) AS max_step_time,"
     " avg(computing) AS computing, max(computing) AS max_computing,"
     " avg(communication_not_overlapped) AS communication_not_overlapped,"
-    " avg(free) AS free, avg(bubble) AS bubble FROM StepTraceTime"
+    " avg(free) AS free, avg(bubble) AS bubble FROM StepCounted"
     " GROUP BY step ORDER BY CAST(step AS INTEGER);"
     "CREATE VIEW P2PPair AS SELECT src_rank, dst_rank, transport_type,"
     " count(DISTINCT step) AS steps, sum(transit_size) AS transit_size,"
@@ -143,13 +151,18 @@ static int add_rank (void *arg, const struct rank_rows *rows, struct err *err)
 
 static int write_sums (sqlite3 *db, struct err *err)
 {
+    bool some = db_int (db, "SELECT EXISTS (SELECT 1 FROM LeftOut WHERE step "
+                            "IS NULL)", 0) != 0;
     int rc = db_exec (db, groups_sql, err);
+    char rows[SQL_MAX];
 
     for (size_t i = 0; i < sizeof (sums) / sizeof (sums[0]) && rc == 0; i++) {
         struct summing s = { { .nkeys = sums[i].nkeys,
                                .nvalues = sums[i].nvalues }, NULL, NULL };
 
-        rc = db_prepare (db, sums[i].rows, &s.rows, err);
+        (void)snprintf (rows, sizeof (rows), "%s%s", sums[i].rows,
+                        some ? NOT_LEFT_OUT : "");
+        rc = db_prepare (db, rows, &s.rows, err);
         if (rc == 0)
             rc = db_prepare (db, sums[i].insert, &s.insert, err);
         if (rc == 0)

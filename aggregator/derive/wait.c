@@ -119,7 +119,8 @@ static void begin_capture (struct deriver *d, int64_t capture)
     d->trace = is_trace (d, capture);
     d->rank = capture >= 1 && (uint64_t)capture <= d->nitems
                   ? d->items[capture - 1].rank : -1;
-    if (d->rank >= CAPTURE_WORLD_MAX)
+    if (d->rank >= CAPTURE_WORLD_MAX ||
+        (d->rank >= 0 && d->items[capture - 1].doubt))
         d->rank = -1;
     for (unsigned i = 0; i < GROUPS; i++)
         d->groups[i].name[0] = '\0';

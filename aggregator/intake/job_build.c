@@ -194,6 +194,7 @@ static int choose_versions (struct job_build *b, struct err *err)
 static bool has_rows (const struct roll_item *item)
 {
     return item->capture.state == CAPTURE_COMPLETE ||
+           item->capture.state == CAPTURE_UNEXPECTED ||
            item->capture.state == CAPTURE_PARTIAL;
 }
 

@@ -19,7 +19,7 @@
 #define LINK_MB_MIN "1.0"
 
 #define STEP_ROWS(value) \
-    "SELECT '', rank, " value ", step FROM StepTraceTime"
+    "SELECT '', rank, " value ", step FROM StepCounted"
 
 /* What is measured: rows of a label (behind the name), a rank, the value of a
  * step, and which step; by label.
@@ -213,7 +213,8 @@ static int add_row (struct reading *r, sqlite3_stmt *st)
     uint32_t number;
     int rc = 0;
 
-    if (!label || sqlite3_column_type (st, 2) == SQLITE_NULL || !isfinite (v))
+    if (!label || sqlite3_column_type (st, 1) == SQLITE_NULL ||
+        sqlite3_column_type (st, 2) == SQLITE_NULL || !isfinite (v))
         return 0;
     if (strncmp (label, r->label, sizeof (r->label) - 1) != 0)
         rc = end_label (r);

@@ -136,6 +136,7 @@ static const struct {
     { "StepExtra", "host_start",
       "(deviceId, step, host_start, host_end, rank, capture)" },
     { "Topology", "rack", "(host, switch, rack)" },
+    { "LeftOut", "reason", "(capture, rank, step, reason)" },
 };
 
 bool finished_is_older (sqlite3 *db)
@@ -156,6 +157,10 @@ int finished_fill_in (sqlite3 *db, struct err *err)
             rc = db_execf (db, err, "CREATE TEMP TABLE %s %s",
                            later[i].name, later[i].columns);
     }
+    if (rc == 0 && db_int (db, "SELECT count(*) FROM sqlite_schema WHERE "
+                               "name='StepCounted'", 0) == 0)
+        rc = db_exec (db, "CREATE TEMP VIEW StepCounted AS SELECT * FROM "
+                          "StepTraceTime", err);
     return rc;
 }
 

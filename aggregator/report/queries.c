@@ -31,17 +31,17 @@ const struct query queries[] = {
       " AS not_overlapped_ms,\n"
       " round(avg(overlapped)/1e3,3) AS overlapped_ms,\n"
       " round(avg(free)/1e3,3) AS free_ms\n"
-      "FROM StepTraceTime WHERE " THIS_RANK " AND " THIS_STEP "\n"
+      "FROM StepCounted WHERE " THIS_RANK " AND " THIS_STEP "\n"
       "GROUP BY step ORDER BY CAST(step AS INTEGER), step" },
     { "ranks", "ranks: where their time went, as means of steps; slowest first",
-      "SELECT s.rank, r.state, r.host, count(*) AS rows,\n"
+      "SELECT s.rank, r.state, r.verified, r.host, count(*) AS rows,\n"
       " round(avg(computing)/1e3,3) AS computing_ms,\n"
       " round(avg(" STEP_US ")/1e3,3) AS step_ms,\n"
       " round(avg(communication_not_overlapped)/1e3,3)"
       " AS not_overlapped_ms,\n"
       " round(avg(overlapped)/1e3,3) AS overlapped_ms,\n"
       " round(avg(free)/1e3,3) AS free_ms\n"
-      "FROM StepTraceTime s LEFT JOIN Roster r ON r.rank=s.rank\n"
+      "FROM StepCounted s LEFT JOIN Roster r ON r.rank=s.rank\n"
       "WHERE (:rank IS NULL OR s.rank=:rank) AND " THIS_STEP "\n"
       "GROUP BY s.rank ORDER BY computing_ms DESC, s.rank" },
     { "hosts", "hosts: their ranks, and where the time went",
@@ -54,7 +54,7 @@ const struct query queries[] = {
       " round(avg(communication_not_overlapped)/1e3,3)"
       " AS not_overlapped_ms,\n"
       " round(avg(free)/1e3,3) AS free_ms\n"
-      "FROM Roster r LEFT JOIN StepTraceTime s ON s.rank=r.rank\n"
+      "FROM Roster r LEFT JOIN StepCounted s ON s.rank=r.rank\n"
       "WHERE " THIS_STEP " GROUP BY r.host ORDER BY r.host" },
     // of less than 1 MB all is latency
     { "links", "links, by transfers of 1 MB and more; slowest of a kind first",

@@ -214,7 +214,7 @@ static int find_slow_rank (sqlite3 *db, struct summary *s, struct err *err)
 {
     struct samples x = { NULL, 0 };
     sqlite3_stmt *st = NULL;
-    int rc = db_prepare (db, "SELECT rank, avg(computing) FROM StepTraceTime "
+    int rc = db_prepare (db, "SELECT rank, avg(computing) FROM StepCounted "
                              "GROUP BY rank", &st, err);
 
     while (rc == 0 && sqlite3_step (st) == SQLITE_ROW) {
@@ -280,7 +280,8 @@ static int find_slow_link (sqlite3 *db, struct summary *s, struct err *err)
         "  sum(transit_time) AS ms FROM CommAnalyzerMatrix"
         "  WHERE src_rank<>dst_rank AND transit_time>0"
         "  AND transit_size>=" LINK_MB_MIN
-        "  AND substr(hccl_op_name,-6)='-total'"
+        "  AND substr(hccl_op_name,-6)='-total' AND capture NOT IN"
+        "  (SELECT capture FROM LeftOut WHERE step IS NULL)"
         "  GROUP BY rank, group_name, src_rank, dst_rank, transport_type) x"
         " JOIN CommGroupMember o ON o.rank=x.rank"
         "  AND o.group_rank=CAST(x.src_rank AS INTEGER)"
@@ -334,7 +335,7 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
           row_job },
         { "SELECT count(DISTINCT step), min(CAST(step AS INTEGER)), "
           "max(CAST(step AS INTEGER)), avg(computing), "
-          "avg(communication_not_overlapped), avg(free) FROM StepTraceTime",
+          "avg(communication_not_overlapped), avg(free) FROM StepCounted",
           row_steps },
     };
     int rc = finished_fill_in (db, err);

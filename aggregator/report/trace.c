@@ -235,7 +235,7 @@ static const char steps_sql[] =
     "  max(start_timestamp+elapse_time*1e3) AS finish FROM CommAnalyzerTime"
     "  WHERE" TIMED " AND elapse_time<1e18 GROUP BY rank, step) c"
     "  ON c.rank=t.rank AND c.step='step'||ifnull(t.step,'')"
-    " WHERE (:rank IS NULL OR t.rank=:rank)"
+    " WHERE t.rank IS NOT NULL AND (:rank IS NULL OR t.rank=:rank)"
     "  AND (:step IS NULL OR t.step=:step)"
     " GROUP BY t.rowid ORDER BY t.rank, at, t.rowid";
 
@@ -252,7 +252,7 @@ static const char ops_sql[] =
     " LEFT JOIN CommGroup g ON g.id=(SELECT n.id FROM CommGroup n"
     "  JOIN CommGroupMember m ON m.comm_group=n.id"
     "  WHERE n.group_name=t.group_name AND m.rank=t.rank LIMIT 1)"
-    " WHERE (:rank IS NULL OR t.rank=:rank)"
+    " WHERE t.rank IS NOT NULL AND (:rank IS NULL OR t.rank=:rank)"
     "  AND (:step IS NULL OR t.step='step'||:step)"
     " ORDER BY t.rank, 2, t.start_timestamp, t.rowid";
 

@@ -838,7 +838,7 @@ EOF
     is "states" unexpected,unexpected "$(sql "SELECT group_concat(state)
         FROM Capture WHERE rank IS NULL")"
     shows "no rank: node0_" "it has no rank"
-    is "their rows" 0 "$(sql "SELECT count(*) FROM StepTraceTime
+    is "their rows" 4 "$(sql "SELECT count(*) FROM StepTraceTime
                               WHERE rank IS NULL")"
 }
 

@@ -87,3 +87,54 @@ verified ()
     shows "2 of 4 present" "partial     1, 2" "in doubt"
     is "verified" 0000 "$(verified)"
 }
+
+@test "rows of a rank in doubt are in the tables, and tell nothing" {
+    make --ranks 8 --steps 4 --slow-rank 2 --level 0 --swap 2-5:info
+    analyze
+    expect_status 1
+    shows "6 of 8 present" "partial     2, 5"
+    is "rows" 32 "$(sql "SELECT count(*) FROM StepTraceTime")"
+    is "ranks in doubt" 2,5 "$(sql "SELECT group_concat(rank) FROM
+        (SELECT rank FROM LeftOut ORDER BY rank)")"
+    is "ranks in means" 6 "$(sql "SELECT max(ranks) FROM StepTrend")"
+    ! grep "slowest rank  [25]" <<< "$output" || fail "$output"
+    is "blamed" 0 "$(sql "SELECT count(*) FROM Finding WHERE rank IN (2, 5)
+        AND kind<>'missing_ranks'")"
+    run "$ROLLCALL" findings out
+    [[ "$output" != *"Rank 2"* && "$output" != *"Rank 5"* ]] || fail "$output"
+}
+
+@test "captures of no rank are nobody's: rows without one, exit 1" {
+    make --form kineto --no-rank --ranks 2
+    analyze
+    expect_status 1
+    shows "no rank: node0_" "it has no rank"
+    is "states" unexpected,unexpected "$(sql "SELECT group_concat(state)
+        FROM Capture WHERE rank IS NULL")"
+    is "roster" 0 "$(sql "SELECT count(*) FROM Roster")"
+    is "their rows" 4,0 "$(sql "SELECT count(*), count(rank) FROM
+        StepTraceTime" | tr '|' ,)"
+}
+
+@test "traces of one process are of one rank" {
+    make --form kineto --no-rank --ranks 1 --repeat 3
+    analyze
+    expect_status 0
+    shows "1 of 1 present" "of one process" "steps         6: 10 to 15"
+    is "rows" 6 "$(sql "SELECT count(*) FROM StepTraceTime WHERE rank=0")"
+    # a copy of one, and then what is none: two hosts with a process of that
+    # number, at one time
+    make --form kineto --no-rank --ranks 1
+    mkdir job/other
+    cp job/*.json job/other
+    analyze
+    expect_status 0
+    shows "1 of 1 present"
+    for trace in job/other/*.json; do
+        mv "$trace" job/other/node0_20003.1763978400000000000.pt.trace.json
+    done
+    analyze
+    expect_status 1
+    is "their rows" 4,0 "$(sql "SELECT count(*), count(rank) FROM
+        StepTraceTime" | tr '|' ,)"
+}

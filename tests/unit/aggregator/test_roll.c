@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "build/roll.h"
+#include "build/roll_names.h"
 #include "model/schema.h"
 
 #include <stdio.h>
@@ -47,6 +48,20 @@ static void note_steps (struct capture *c, const char *a, const char *b)
     assert_int_equal (capture_note_step (c, b, strlen (b)), 0);
 }
 
+/* Its rows are read, and have no rank. */
+static void take_no_rank (struct roll_item *item)
+{
+    struct capture c;
+
+    assert_int_equal (item->rank, CAPTURE_NO_RANK);
+    assert_false (item->skip);
+    capture_init (&c);
+    c.state = CAPTURE_COMPLETE;
+    roll_take (item, &c);
+    assert_int_equal (item->capture.state, CAPTURE_UNEXPECTED);
+    assert_non_null (strstr (item->capture.reason, "it has no rank"));
+}
+
 static void test_order (void **state)
 {
     struct job j = { .n = 0 };
@@ -61,8 +76,7 @@ static void test_order (void **state)
     assert_string_equal (j.items[1].capture.name, "early");
     assert_string_equal (j.items[2].capture.name, "late");
     assert_string_equal (j.items[3].capture.name, "x");
-    assert_int_equal (j.items[3].capture.state, CAPTURE_UNEXPECTED);
-    assert_true (j.items[3].skip);
+    take_no_rank (&j.items[3]);
     assert_false (j.items[0].skip);
     fini (&j);
 }
@@ -101,8 +115,8 @@ static void check_names (int64_t rank, const char *const names[3],
     fini (&j);
 }
 
-/* A number that is unique and dense; else the order of the names; but nobody is
- * given a rank that another one says it has.
+/* A number that is unique and dense, of a worker whose traces have dates; nobody
+ * is given a rank that another one says it has, and none by the order of files.
  */
 static void test_names_of_traces (void **state)
 {
@@ -112,12 +126,26 @@ static void test_names_of_traces (void **state)
                                          "run7.1.json" };
     static const char *const order[] = { "c.json", "a5.json", "b3.json" };
     static const char *const twice[] = { "w0.json", "w0.json", "w1.json" };
+    static const char *const dated[] = { "w0.1733768789947.pt.trace.json",
+                                         "w0.1733768790785.pt.trace.json",
+                                         "w1.1733768790785.pt.trace.json" };
+    static const char *const one[] = { "rank0.1733768789947.pt.trace.json",
+                                       "rank0.1733768790785.pt.trace.json",
+                                       "rank0.1733768790786.pt.trace.json.gz"
+                                     };
+    static const char *const pid[] = { "h_0.1733768789947.pt.trace.json",
+                                       "h_0.1733768790785.pt.trace.json",
+                                       "h_0.1733768790786.pt.trace.json" };
 
     (void)state;
     check_names (-1, rank, (const int64_t[]){ 2, 0, 1 }, "the number in");
     check_names (-1, place, (const int64_t[]){ 2, 0, 1 }, "the number in");
-    check_names (-1, order, (const int64_t[]){ 2, 0, 1 }, "the order of");
-    check_names (-1, twice, (const int64_t[]){ 0, 1, 2 }, "the order of");
+    check_names (-1, order, (const int64_t[]){ -1, -1, -1 }, "");
+    check_names (-1, twice, (const int64_t[]){ -1, -1, -1 }, "");
+    check_names (-1, dated, (const int64_t[]){ 0, 0, 1 }, "the number in");
+    check_names (1, dated, (const int64_t[]){ 1, -1, -1 }, "");
+    check_names (-1, one, (const int64_t[]){ 0, 0, 0 }, "the number in");
+    check_names (-1, pid, (const int64_t[]){ -1, -1, -1 }, "");
     check_names (2, order, (const int64_t[]){ 2, -1, -1 }, "");
     check_names (0, order, (const int64_t[]){ 0, -1, -1 }, "");
     check_names (0, twice, (const int64_t[]){ 0, -1, -1 }, "");
@@ -188,8 +216,105 @@ static void test_not_numbered (void **state)
     add (&j, 0, "b", "h", 1, CAPTURE_COMPLETE);
     add_prof (&j, "c", "11", CAPTURE_NO_DEVICE);
     roll_plan (j.items, j.n);
-    assert_int_equal (j.items[1].capture.state, CAPTURE_UNEXPECTED);
-    assert_int_equal (j.items[2].capture.state, CAPTURE_UNEXPECTED);
+    take_no_rank (&j.items[1]);
+    take_no_rank (&j.items[2]);
+    fini (&j);
+}
+
+/* Fewer places than the world has ranks: which of them are they? */
+static void test_too_few_to_number (void **state)
+{
+    struct job j = { .n = 0 };
+
+    (void)state;
+    add_prof (&j, "a", "11", 0);
+    add_prof (&j, "b", "11", 1);
+    j.items[1].capture.world_size = 4;
+    roll_plan (j.items, j.n);
+    take_no_rank (&j.items[0]);
+    take_no_rank (&j.items[1]);
+    fini (&j);
+    j = (struct job){ .n = 0 };
+    add_prof (&j, "a", "11", 0);
+    add_prof (&j, "b", "11", 1);
+    j.items[1].capture.world_size = 2;
+    roll_plan (j.items, j.n);
+    assert_int_equal (j.items[1].rank, 1);
+    fini (&j);
+}
+
+/* A trace as read, of process 7: 10 ns from 'start' on. */
+static void add_read (struct job *j, int64_t start)
+{
+    struct capture *c;
+
+    add_trace (j, CAPTURE_NO_RANK, "t.json");
+    c = &j->items[j->n - 1].capture;
+    j->items[j->n - 1].rank = CAPTURE_NO_RANK;
+    c->state = CAPTURE_UNEXPECTED;
+    c->evidence.pid = 7;
+    c->started_ns = start;
+    c->ended_ns = start + 10;
+}
+
+static void check_process (struct job *j, bool one)
+{
+    bool again = false;
+
+    assert_int_equal (roll_name_processes (j->items, j->n, &again), 0);
+    assert_int_equal (again, one);
+    for (size_t i = 0; i < j->n; i++) {
+        assert_int_equal (j->items[i].rank, one ? 0 : CAPTURE_NO_RANK);
+        assert_int_equal (j->items[i].capture.world_size, one ? 1 : 0);
+    }
+    fini (j);
+    j->n = 0;
+}
+
+/* Traces of one process are of one rank, if they do not overlap. */
+static void test_one_process (void **state)
+{
+    struct job j = { .n = 0 };
+
+    (void)state;
+    add_read (&j, 100);
+    add_read (&j, 90);
+    add_read (&j, 500);
+    check_process (&j, true);
+    add_read (&j, 100);
+    add_read (&j, 91);
+    check_process (&j, false);
+    add_read (&j, 100);
+    add_read (&j, 200);
+    j.items[1].capture.device_id = 3;
+    check_process (&j, false);
+    add_read (&j, 100);
+    add_read (&j, 200);
+    (void)snprintf (j.items[0].capture.host, CAPTURE_NAME_MAX, "a");
+    (void)snprintf (j.items[1].capture.host, CAPTURE_NAME_MAX, "b");
+    check_process (&j, false);
+    add_read (&j, 100);
+    add_read (&j, 200);
+    j.items[0].capture.evidence.pid = j.items[1].capture.evidence.pid = 0;
+    check_process (&j, false);
+    add_read (&j, 100);
+    j.items[0].capture.evidence.pid = 0;
+    check_process (&j, true);           // it is alone
+}
+
+/* Somebody has a rank: the others are of no world that is known. */
+static void test_process_beside_others (void **state)
+{
+    struct job j = { .n = 0 };
+    bool again = false;
+
+    (void)state;
+    add_read (&j, 100);
+    add_read (&j, 200);
+    add (&j, 3, "x", "h", 1, CAPTURE_COMPLETE);
+    j.items[2].rank = 3;
+    assert_int_equal (roll_name_processes (j.items, j.n, &again), 0);
+    assert_false (again);
     fini (&j);
 }
 
@@ -502,6 +627,9 @@ int main (void)
         cmocka_unit_test (test_order),
         cmocka_unit_test (test_numbered),
         cmocka_unit_test (test_not_numbered),
+        cmocka_unit_test (test_too_few_to_number),
+        cmocka_unit_test (test_one_process),
+        cmocka_unit_test (test_process_beside_others),
         cmocka_unit_test (test_alone_without_rank),
         cmocka_unit_test (test_names_of_traces),
         cmocka_unit_test (test_two_hosts),
