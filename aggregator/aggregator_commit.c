@@ -14,11 +14,29 @@ enum item_kind aggregator_last_kind (const struct aggregator *a)
     return a->opt->raw ? ITEM_RAW : ITEM_ROWS;
 }
 
+/* A rank's rows were of another key before: perhaps it moved; perhaps somebody
+ * wants to be it.  An error is met again when the job is built.
+ */
+static void tell_sender (struct aggregator *a, struct served *s,
+                         const struct ledger_item *item)
+{
+    char text[MESSAGE_TEXT_MAX];
+    struct ledger_sender now;
+
+    if (!s || !item->who[0] || item->kind != ITEM_ROWS ||
+        ledger_changed_sender (a->ledger, item->job, item->rank, &now,
+                               NULL) != 1)
+        return;
+    ledger_sender_text (&now, text, sizeof (text));
+    aggregator_note (s, text);
+}
+
 static void on_entered (void *arg, const struct ledger_item *item)
 {
     struct aggregator *a = arg;
     struct served *s = aggregator_find_job (a, item->job);
 
+    tell_sender (a, s, item);
     if (item->kind > aggregator_last_kind (a))
         return;
     if (s)

@@ -26,6 +26,7 @@
 #define AGGREGATOR_AGENTS_MAX 8192      // of all jobs, at 600 bytes each
 #define AGGREGATOR_IDLE_NS (600 * NS_PER_S)     // agents this silent make room
 #define AGGREGATOR_JOINED "joined"      // in a run's directory: an agent has
+#define AGGREGATOR_NAME_MAX (MESSAGE_NAME_MAX + NET_WHO_MAX + 8)
 #define AGGREGATOR_CLOCK_NS NS_PER_S    // a clock that is so wrong is said
 
 struct served {                 // a job, and what was built of it
@@ -88,13 +89,15 @@ struct aggregator {
  */
 bool aggregator_has_root (struct aggregator *a);
 
-/* aggregator_messages.c: a job that is served (NULL: it is not), or is from
+/* aggregator_messages.c: a host and its key, for the log; a job that is served (NULL: it is not), or is from
  * now on (NULL: a run serves another one, or no memory); what the ledger has
  * of the words about it, to be called again when they have changed; a sentence for the
  * log and the summary, once; and the net_fn.
  */
 struct served *aggregator_find_job (struct aggregator *a, const char *id);
 struct served *aggregator_job (struct aggregator *a, const char *id);
+const char *aggregator_name (const struct net_peer *peer, const char *host,
+                             char out[AGGREGATOR_NAME_MAX]);
 void aggregator_recall_words (struct aggregator *a, struct served *s);
 void aggregator_note (struct served *s, const char *text);
 void aggregator_on_message (void *arg, const struct net_peer *from,

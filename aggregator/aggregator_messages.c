@@ -14,6 +14,16 @@
 #define ALIVE_NS (3 * NS_PER_S)         // an agent says hello every 2 s
 #define RIVAL_NS (6 * NS_PER_S)         // until a second one is told to go
 
+/* ---- who ---- */
+
+const char *aggregator_name (const struct net_peer *peer, const char *host,
+                             char out[AGGREGATOR_NAME_MAX])
+{
+    (void)snprintf (out, AGGREGATOR_NAME_MAX, "%s%s%s", host,
+                    *peer->who ? ", key " : "", peer->who);
+    return out;
+}
+
 /* ---- jobs ---- */
 
 struct served *aggregator_find_job (struct aggregator *a, const char *id)
@@ -163,9 +173,11 @@ static void refuse (struct aggregator *a, const struct net_peer *to,
  * the root is a new one, or of a backup, or was repaired.  1 or 0; negative:
  * the ledger cannot tell.
  */
-static int has_lost (struct aggregator *a, const struct message *hello)
+static int has_lost (struct aggregator *a, const struct net_peer *from,
+                     const struct message *hello)
 {
     struct err err = { "" };
+    char name[AGGREGATOR_NAME_MAX];
     int rc;
 
     if (hello->mark.epoch == 0 ||
@@ -175,12 +187,13 @@ static int has_lost (struct aggregator *a, const struct message *hello)
         counter_add (COUNTER_MARKS_UNKNOWN, 1);
     if (rc < 0 && door_may_tell (&a->door))
         log_text (LOG_LEVEL_ERROR, "intake-failed", "HELLO from %s: %s",
-                  hello->host, err.text);
+                  aggregator_name (from, hello->host, name), err.text);
     else if (rc == 0 && door_may_tell (&a->door))
         log_text (LOG_LEVEL_WARN, "asked-again", "not all that was "
                   "acknowledged to the agent of host %s, job %s, is here: the "
                   "root is another one, or an older one, or was repaired.  It "
-                  "delivers again what it still has", hello->host, hello->job);
+                  "delivers again what it still has",
+                  aggregator_name (from, hello->host, name), hello->job);
     return rc < 0 ? rc : 1;
 }
 
@@ -201,6 +214,7 @@ static void welcome (struct aggregator *a, const struct net_peer *to,
 static void keep_clock (struct job_agent *agent, const struct message *m)
 {
     int64_t offset = m->clock_offset_ns, error = m->clock_error_ns;
+    char name[AGGREGATOR_NAME_MAX];
 
     if (offset == MESSAGE_NO_CLOCK)
         return;
@@ -214,7 +228,8 @@ static void keep_clock (struct job_agent *agent, const struct message *m)
     agent->clock_error_ns = error;
     if (llabs (offset) > AGGREGATOR_CLOCK_NS)
         log_text (LOG_LEVEL_WARN, "clock", "the clock of host %s differs by "
-                  "%.3f s from that of this host", agent->host,
+                  "%.3f s from that of this host",
+                  aggregator_name (&agent->peer, agent->host, name),
                   (double)offset / (double)NS_PER_S);
 }
 
@@ -286,12 +301,13 @@ static bool has_room (struct aggregator *a, struct served *s,
     return is_room (a, s);
 }
 
-static void log_agent (const struct message *m)
+static void log_agent (const struct net_peer *from, const struct message *m)
 {
     struct logline l = log_line (LOG_LEVEL_INFO, "agent");
 
     log_str (&l, "job", m->job);
     log_str (&l, "host", m->host);
+    log_str (&l, "key", *from->who ? from->who : NULL);
     log_end (&l);
 }
 
@@ -374,8 +390,52 @@ static struct served *take_agent (struct aggregator *a,
     if (aggregator_note_peer (a, s, *agent) < 0)
         return NULL;            // it says it again
     mark_joined (a);
-    log_agent (m);
+    log_agent (from, m);
     return s;
+}
+
+/* Which host a key speaks for is said where it is enrolled, or else by the
+ * first one that it spoke for: it may not write for others.  'why' names them.
+ */
+static bool may_speak (struct aggregator *a, const struct net_peer *from,
+                       const struct message *m, struct err *why)
+{
+    char host[MESSAGE_NAME_MAX] = "";
+    int rc;
+
+    if (!*from->who || !a->door.keyring)
+        return true;            // nothing is known of who it is
+    rc = keyring_speaks (a->door.keyring, from->who, m->host, why);
+    if (rc == 0)
+        rc = ledger_bind (a->ledger, from->who, m->host, host, why);
+    if (rc < 0)
+        return false;
+    if (rc == 1 && *host)
+        log_text (LOG_LEVEL_INFO, "bound", "key %s speaks for host %s from now "
+                  "on, the first one that it spoke for: rollcall key bind says "
+                  "it otherwise", from->who, host);
+    if (!*host || strcmp (host, m->host) == 0)
+        return true;
+    (void)err_set (why, EACCES, "key %s speaks for host %.100s, the first one "
+                   "that it spoke for, and not for %.100s: if that is wanted, "
+                   "rollcall key bind %s --host HOST, or --any-host, in the "
+                   "aggregator's keys", from->who, host, m->host, from->who);
+    return false;
+}
+
+/* Whoever may not speak is not listened to any more, whatever it was before. */
+static void refuse_host (struct aggregator *a, const struct net_peer *from,
+                         const struct message *m, const char *why)
+{
+    struct message refused = { .type = MESSAGE_REFUSED,
+                               .reason = REFUSAL_KEY };
+
+    counter_add (COUNTER_HOSTS_REFUSED, 1);
+    (void)snprintf (refused.text, sizeof (refused.text), "%s", why);
+    (void)net_send (a->net, from, &refused);
+    forget_peer (a, from);
+    if (door_may_tell (&a->door))
+        log_text (LOG_LEVEL_WARN, "host-refused", "job %s: %s", m->job, why);
 }
 
 /* If nobody knows whether all is here that was acknowledged nothing is said: it
@@ -401,8 +461,13 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
 {
     struct job_agent *agent = NULL;
     struct served *s = *m->job ? aggregator_find_peer (a, from, &agent) : NULL;
+    struct err why = { "" };
     int lost;
 
+    if (*m->job && !may_speak (a, from, m, &why)) {
+        refuse_host (a, from, m, why.text);
+        return;
+    }
     if (s && (strcmp (s->job.id, m->job) != 0 ||
               strcmp (agent->host_key, m->host_key) != 0)) {
         // a connection is one agent, or it could be any number of them
@@ -410,7 +475,7 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
                 "another agent, or of another job: connect again");
         return;
     }
-    lost = has_lost (a, m);
+    lost = has_lost (a, from, m);
     if (s)
         job_hello_again (&s->job, agent, m, clock_mono_ns ());
     else if (*m->job && lost >= 0)
@@ -443,6 +508,8 @@ static void on_rank (struct aggregator *a, struct served *s,
         struct logline l = log_line (LOG_LEVEL_WARN, "command-failed");
 
         log_int (&l, "rank", m->rank);
+        log_str (&l, "host", agent->host);
+        log_str (&l, "key", *agent->peer.who ? agent->peer.who : NULL);
         log_int (&l, "status", m->status);
         log_str (&l, "text", m->text);
         log_end (&l);
@@ -451,8 +518,11 @@ static void on_rank (struct aggregator *a, struct served *s,
     }
 }
 
-/* A service has no summary to put it into: it is in its log, once. */
-void aggregator_note (struct served *s, const char *text)
+/* A service has no summary to put it into: it is in its log, once; with whose
+ * word it is, or NULL.
+ */
+static void note_of (struct served *s, const struct job_agent *agent,
+                     const char *text)
 {
     size_t had = s->job.nnotes;
     struct logline l;
@@ -463,8 +533,15 @@ void aggregator_note (struct served *s, const char *text)
         return;
     l = log_line (LOG_LEVEL_WARN, "note");
     log_str (&l, "job", s->job.id);
+    log_str (&l, "host", agent ? agent->host : NULL);
+    log_str (&l, "key", agent && *agent->peer.who ? agent->peer.who : NULL);
     log_str (&l, "text", text);
     log_end (&l);
+}
+
+void aggregator_note (struct served *s, const char *text)
+{
+    note_of (s, NULL, text);
 }
 
 /* Captures that were found behind DONE are not on offer yet: the run would end
@@ -472,19 +549,23 @@ void aggregator_note (struct served *s, const char *text)
  */
 static void on_ping (struct job_agent *agent, const struct message *m)
 {
+    char name[AGGREGATOR_NAME_MAX];
+
     agent->left_items = m->left_items;
     agent->left_captures = m->left_captures;
     if (!agent->done || m->left_captures == 0)
         return;
     agent->done = false;
     log_text (LOG_LEVEL_INFO, "not-done", "host %s has found %llu more captures "
-              "to read", agent->host, (unsigned long long)m->left_captures);
+              "to read", aggregator_name (&agent->peer, agent->host, name),
+              (unsigned long long)m->left_captures);
 }
 
 static void on_known (struct aggregator *a, struct served *s,
                       struct job_agent *agent, const struct net_peer *from,
                       const struct message *m)
 {
+    char name[AGGREGATOR_NAME_MAX];
     struct err err = { "" };
     int rc = 0;
 
@@ -494,7 +575,7 @@ static void on_known (struct aggregator *a, struct served *s,
         on_rank (a, s, agent, m);
         break;
     case MESSAGE_NOTE:
-        aggregator_note (s, m->text);
+        note_of (s, agent, m->text);
         break;
     case MESSAGE_DONE:
         rc = job_done (agent, m->text);
@@ -519,7 +600,8 @@ static void on_known (struct aggregator *a, struct served *s,
     }
     if (rc < 0 && door_may_tell (&a->door))
         log_text (LOG_LEVEL_ERROR, "intake-failed", "%s from %s: %s",
-                  message_name (m->type), agent->host,
+                  message_name (m->type),
+                  aggregator_name (from, agent->host, name),
                   err.text[0] ? err.text : strerror (-rc));
     aggregator_commit_soon (a);
 }

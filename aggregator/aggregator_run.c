@@ -91,13 +91,15 @@ static void log_nobody (const struct aggregator *a, const struct job *j)
 void aggregator_check_run (struct aggregator *a, int64_t now)
 {
     struct served *s = aggregator_job (a, a->opt->job);
+    char name[AGGREGATOR_NAME_MAX];
     const struct job_agent *lost;
 
     if (!s || a->building || a->over)
         return;
     while ((lost = job_lose_silent (&s->job, now, SILENCE_LIMIT_NS)))
         log_text (LOG_LEVEL_WARN, "agent-lost", "the agent of host %s has been "
-                  "silent for %d s", lost->host,
+                  "silent for %d s",
+                  aggregator_name (&lost->peer, lost->host, name),
                   (int)(SILENCE_LIMIT_NS / NS_PER_S));
     if (run_is_over (a, s, now)) {
         aggregator_start_build (a, s);

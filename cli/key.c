@@ -15,7 +15,8 @@
 struct key_options {
     const char *dir;
     int64_t grace_ns;
-    bool replace, json;
+    struct option_list hosts;
+    bool replace, any_host, json;
 };
 
 static const struct option_spec options[] = {
@@ -29,13 +30,21 @@ static const struct option_spec options[] = {
     { "replace", 0, OPTION_FLAG, offsetof (struct key_options, replace), NULL,
       NULL, NULL, 0, 0,
       "enrol: take this key although NAME has another one." },
+    { "host", 0, OPTION_LIST, offsetof (struct key_options, hosts), "HOST",
+      NULL, NULL, 0, 0,
+      "enrol, bind: the key speaks for this host, as hostname prints it there; "
+      "may be repeated. Without it a key is bound to the first host that it "
+      "speaks for." },
+    { "any-host", 0, OPTION_FLAG, offsetof (struct key_options, any_host),
+      NULL, NULL, NULL, 0, 0,
+      "enrol, bind: the key may speak for any host, as one of a gateway." },
     { "json", 0, OPTION_FLAG, offsetof (struct key_options, json), NULL, NULL,
       NULL, 0, 0, "list: print one JSON object." },
 };
 
 const struct command_spec key_command = {
-    "rollcall key", "new NAME | enrol FILE|KEY NAME | list | rotate NAME | "
-    "revoke NAME",
+    "rollcall key", "new NAME | enrol FILE|KEY NAME | bind NAME | list | "
+    "rotate NAME | revoke NAME",
     "Make keys, and say which nodes may connect to the aggregator here.",
     options, sizeof (options) / sizeof (options[0]),
 };
@@ -74,6 +83,45 @@ static int run_new (const struct key_options *o, const char *dir, char **args,
     return 0;
 }
 
+static bool has_hosts (const struct key_options *o)
+{
+    return o->hosts.n > 0 || o->any_host;
+}
+
+static int bind_hosts (const struct key_options *o, const char *dir,
+                       const char *name, struct err *err)
+{
+    char hosts[KEY_HOSTS_SIZE] = "";
+    size_t used = 0;
+    int rc;
+
+    if (o->any_host && o->hosts.n > 0)
+        return err_set (err, EINVAL, "--host or --any-host, not both");
+    for (size_t i = 0; i < o->hosts.n; i++) {
+        const char *host = o->hosts.items[i];
+
+        if (!*host || strpbrk (host, " *") ||
+            used + strlen (host) + 2 > sizeof (hosts))
+            return err_set (err, EINVAL, "--host: \"%.80s\" is not the name "
+                            "of a host, or they are too many", host);
+        used += (size_t)snprintf (hosts + used, sizeof (hosts) - used, "%s%s",
+                                  i ? " " : "", host);
+    }
+    rc = keyring_bind (dir, name, o->any_host ? KEY_ANY_HOST : hosts, err);
+    if (rc == 0)
+        (void)printf ("bound         %s, to %s\n", name,
+                      o->any_host ? "any host" : hosts);
+    return rc;
+}
+
+static int run_bind (const struct key_options *o, const char *dir,
+                     char **args, struct err *err)
+{
+    return has_hosts (o) ? bind_hosts (o, dir, args[0], err)
+                         : err_set (err, EINVAL, "bind: to which --host, or to "
+                                    "--any-host?");
+}
+
 static int run_enrol (const struct key_options *o, const char *dir,
                       char **args, struct err *err)
 {
@@ -87,7 +135,7 @@ static int run_enrol (const struct key_options *o, const char *dir,
         return rc;
     key_fingerprint (key, fingerprint);
     (void)printf ("enrolled      %s, key %s\n", args[1], fingerprint);
-    return 0;
+    return has_hosts (o) ? bind_hosts (o, dir, args[1], err) : 0;
 }
 
 static int run_rotate (const struct key_options *o, const char *dir,
@@ -157,8 +205,10 @@ static void print_entry (const struct keyring_entry *e, int64_t now)
 
     key_fingerprint (e->file.public_key, fingerprint);
     age_text (since (e) > 0 ? now - since (e) : -1, age);
-    (void)printf ("%-9s %s %8s  %s\n", state_text (e, now), fingerprint, age,
-                  e->file.name);
+    (void)printf ("%-9s %s %8s  %s%s%s\n", state_text (e, now), fingerprint,
+                  age, e->file.name, e->file.hosts[0] ? ", of " : "",
+                  strcmp (e->file.hosts, KEY_ANY_HOST) == 0 ? "any host"
+                                                            : e->file.hosts);
 }
 
 static void add_entry (struct json *array, const struct keyring_entry *e,
@@ -172,6 +222,7 @@ static void add_entry (struct json *array, const struct keyring_entry *e,
     json_add_text (j, "state", state_text (e, now));
     json_add_text (j, "fingerprint", fingerprint);
     json_add_text (j, "public_key", e->file.public_key);
+    json_add_text (j, "hosts", e->file.hosts[0] ? e->file.hosts : NULL);
     if (since (e) > 0)
         json_add_int (j, "age_s", now - since (e));
     if (e->file.until > 0)
@@ -221,6 +272,7 @@ static int run_list (const struct key_options *o, const char *dir, char **args,
 static const struct action actions[] = {
     { "new", 1, "which NAME", run_new },
     { "enrol", 2, "which key (FILE|KEY), and which NAME", run_enrol },
+    { "bind", 1, "which NAME", run_bind },
     { "list", 0, "", run_list },
     { "rotate", 1, "which NAME", run_rotate },
     { "revoke", 1, "which NAME", run_revoke },

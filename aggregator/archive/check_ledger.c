@@ -172,6 +172,8 @@ static int take_over_words (struct check *c, sqlite3 *db)
             rc = take_over_word (c, job, &w);
     }
     (void)sqlite3_finalize (st);
+    if (rc == 0)
+        rc = ledger_copy_keys (c->fresh, db, c->err);
     return rc < 0 && rc != -ENOMEM ? 0 : rc;
 }
 

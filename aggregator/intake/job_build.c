@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define SENDERS_NAMED 8                 // in the summary; the log has all
 #define JOB_BUILD_NOTE_MAX 1024         // bytes: some hosts and their keys
 
 struct job_build {
@@ -22,6 +23,8 @@ struct job_build {
     struct roll_item *items;
     size_t n;
     struct raw_tree *raw;               // NULL: no raw files
+    char *senders[SENDERS_NAMED];       // ranks whose key changed
+    size_t nsenders;
     int64_t agreed;                     // world size of all metadata, or 0
     size_t left;                        // shipments with rows that do not count
     atomic_bool cancelled;
@@ -233,6 +236,19 @@ int job_build_expect (const struct job_build *b, const struct words *words,
     return size > 0 ? roster_expect_world (roster, size, known_by) : 0;
 }
 
+static int add_sender (void *arg, const struct ledger_sender *s)
+{
+    struct job_build *b = arg;
+    char text[JOB_BUILD_NOTE_MAX];
+
+    ledger_sender_text (s, text, sizeof (text));
+    if (b->nsenders < SENDERS_NAMED &&
+        !(b->senders[b->nsenders] = strdup (text)))
+        return -ENOMEM;
+    b->nsenders++;
+    return 0;
+}
+
 struct job_build *job_build_create (struct ledger *ledger,
                                     struct store *store, const char *job,
                                     struct err *err)
@@ -249,6 +265,8 @@ struct job_build *job_build_create (struct ledger *ledger,
     b->wanted = RESULTS_DEFAULT;
     (void)snprintf (b->job, sizeof (b->job), "%s", job);
     rc = ledger_each (ledger, job, ITEM_ROWS, add_source, b, err);
+    if (rc == 0)
+        rc = ledger_each_sender (ledger, job, add_sender, b, err);
     if (rc == 0 && !(b->items = calloc (b->n + 1, sizeof (*b->items))))
         rc = err_set (err, ENOMEM, "no memory to build");
     for (size_t i = 0; i < b->n && rc == 0; i++)
@@ -270,6 +288,8 @@ void job_build_destroy (struct job_build *b)
         return;
     roll_free (b->items, b->n);
     raw_tree_destroy (b->raw);
+    for (size_t i = 0; i < b->nsenders && i < SENDERS_NAMED; i++)
+        free (b->senders[i]);
     free (b->items);
     free (b->sources);
     free (b);
@@ -420,6 +440,20 @@ void job_build_set_derive (struct job_build *b,
     b->derive = derive;
 }
 
+static void note_senders (const struct job_build *b, struct roster *roster)
+{
+    char note[JOB_BUILD_NOTE_MAX];
+
+    for (size_t i = 0; i < b->nsenders && i < SENDERS_NAMED; i++)
+        roster_add_note (roster, b->senders[i]);
+    if (b->nsenders <= SENDERS_NAMED)
+        return;
+    (void)snprintf (note, sizeof (note), "the rows of %zu more ranks came "
+                    "with other keys than before",
+                    b->nsenders - SENDERS_NAMED);
+    roster_add_note (roster, note);
+}
+
 int job_build_run (struct job_build *b, const char *out, unsigned threads,
                    struct roster *roster, struct build_result *ret,
                    struct err *err)
@@ -434,6 +468,7 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
 
     if (rc < 0)
         return rc;
+    note_senders (b, roster);
     rc = build_run (&job, &p, ret, err);
     if (rc == 0)
         rc = results_make (b->wanted, &p, ret->path, threads, b->cancel,

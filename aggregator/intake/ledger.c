@@ -47,6 +47,11 @@ static const char *const statements[LEDGER_STATEMENTS] = {
     [DROP_INCOMING] = "DELETE FROM incoming WHERE content=?1",
     [SET_CLOCK] = "INSERT OR REPLACE INTO clock VALUES (?1,?2,?3,?4,?5)",
     [SET_WORD] = "INSERT OR REPLACE INTO word VALUES (?1,?2,?3,?4,?5,?6)",
+    [GET_BOUND] = "SELECT host FROM bound WHERE who=?1",
+    [SET_BOUND] = "INSERT INTO bound VALUES (?1,?2,?3)",
+    [GET_SENDER] = "SELECT rank, who, host, former, former_host FROM sender "
+                   "WHERE job=?1 AND rank=?2",
+    [SET_SENDER] = "INSERT OR REPLACE INTO sender VALUES (?1,?2,?3,?4,?5,?6)",
     [LAST_ITEM] = "SELECT ifnull(max(seq), 0) FROM item",
     [FIND_EPOCH] = "SELECT (SELECT n.began FROM epoch n WHERE n.number>"
                    "e.number ORDER BY n.number LIMIT 1) FROM epoch e WHERE "
@@ -401,7 +406,7 @@ static int add_item (struct ledger *l, void *arg, struct err *err)
 {
     struct ledger_item item = *(const struct ledger_item *)arg;
     struct known k;
-    int rc = find_item (l, &item, &k, err);
+    int rc = find_item (l, &item, &k, err), known;
 
     if (rc < 0 || is_known (&k, &item))
         return rc < 0 ? rc : 0;
@@ -410,7 +415,11 @@ static int add_item (struct ledger *l, void *arg, struct err *err)
     if (item.received_ns == 0)
         item.received_ns = clock_wall_ns ();
     rc = supersede (l, &item, err);
-    return rc < 0 ? rc : insert_item (l, &item, rc == 1, err);
+    if (rc >= 0)
+        rc = insert_item (l, &item, rc == 1, err);
+    if (rc == 1 && (known = ledger_note_sender (l, &item, err)) < 0)
+        rc = known;
+    return rc;
 }
 
 int ledger_add_item (struct ledger *l, const struct ledger_item *item,

@@ -30,6 +30,7 @@ struct ledger_item {
     char capture[MESSAGE_NAME_MAX];
     char path[MESSAGE_PATH_MAX];
     char host[MESSAGE_NAME_MAX];
+    char who[NET_WHO_MAX];      // whose key sends it; "" when it is read
     struct digest content;
     struct ledger_place place;
     int64_t received_ns;        // since 1970; 0: now, when it is entered
@@ -37,6 +38,15 @@ struct ledger_item {
     bool superseded;            // there is a newer version of the same capture
     bool lost;                  // its content was damaged, and set aside
     bool shared_name;           // another rank has a capture of this name, too
+};
+
+/* Whose rows a rank's are, and whose they were before another key sent newer
+ * ones: then 'former' is not "".
+ */
+struct ledger_sender {
+    int64_t rank;
+    char who[NET_WHO_MAX], host[MESSAGE_NAME_MAX];
+    char former[NET_WHO_MAX], former_host[MESSAGE_NAME_MAX];
 };
 
 /* A job, and how far its result is behind. */
@@ -202,6 +212,24 @@ int ledger_enter_epoch (struct ledger *l, struct err *err);
 struct ledger_mark ledger_mark (const struct ledger *l);
 int ledger_reaches (struct ledger *l, const struct ledger_mark *mark,
                     struct err *err);
+
+/* The host that a key speaks for is the first one that it spoke for, unless
+ * its file names others: that host into 'ret', which is this one if there was
+ * none.  1: it has just been bound; 0.
+ */
+int ledger_bind (struct ledger *l, const char *who, const char *host,
+                 char ret[MESSAGE_NAME_MAX], struct err *err);
+
+/* The ranks of a job whose rows came of more than one key, in order; it is
+ * noted when an item of rows is entered.  1: this rank is one of them; 0.
+ */
+int ledger_each_sender (struct ledger *l, const char *job,
+                        int (*fn) (void *arg, const struct ledger_sender *s),
+                        void *arg, struct err *err);
+int ledger_changed_sender (struct ledger *l, const char *job, int64_t rank,
+                           struct ledger_sender *ret, struct err *err);
+void ledger_sender_text (const struct ledger_sender *s, char *out,
+                         size_t size);
 
 /* Clocks of a job's hosts. */
 int ledger_set_clock (struct ledger *l, const char *job,

@@ -11,7 +11,8 @@ enum ledger_statement {
     FIND_CONTENT, ADD_CONTENT, DROP_CONTENT, FIND_ITEM, FIND_NEWER,
     SET_NEWEST, SUPERSEDE, ADD_ITEM,
     GET_JOB, SET_JOB, NEWEST, SET_SEGMENT, SET_TOTAL, ADD_INCOMING,
-    DROP_INCOMING, SET_CLOCK, SET_WORD, LAST_ITEM, FIND_EPOCH, LEDGER_STATEMENTS
+    DROP_INCOMING, SET_CLOCK, SET_WORD, GET_BOUND, SET_BOUND,
+    GET_SENDER, SET_SENDER, LAST_ITEM, FIND_EPOCH, LEDGER_STATEMENTS
 };
 
 /* All items and jobs together: so that one that is missing is noticed. */
@@ -63,6 +64,12 @@ void ledger_note_mark (struct ledger *l);
 int ledger_note_lost (struct ledger *l, struct err *err);
 int ledger_content_came (struct ledger *l, const struct digest *content,
                          struct err *err);
+
+/* ledger_senders.c: rows of a rank were entered. */
+int ledger_note_sender (struct ledger *l, const struct ledger_item *item,
+                        struct err *err);
+/* What another ledger says of keys, as far as it can be read. */
+int ledger_copy_keys (struct ledger *l, sqlite3 *from, struct err *err);
 
 /* ledger.c: whether a prepared statement gives a row; it stays on that row. */
 int ledger_has_row (struct ledger *l, sqlite3_stmt *st, struct err *err);

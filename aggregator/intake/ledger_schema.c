@@ -55,11 +55,19 @@ static const char schema3_sql[] =
     "CREATE TABLE epoch (number INTEGER PRIMARY KEY, id INTEGER NOT NULL,"
     " began INTEGER NOT NULL, sum INTEGER NOT NULL);";
 
-/* Version 4: who says how many ranks a job has. */
+/* Version 4: who says how many ranks a job has; for which host a key speaks
+ * that was enrolled without one; whose key sent the rows of a rank, and which
+ * one did before.
+ */
 static const char schema4_sql[] =
     "CREATE TABLE word (job TEXT NOT NULL, by INTEGER NOT NULL,"
     " who TEXT NOT NULL, host TEXT NOT NULL, world_size INTEGER NOT NULL,"
-    " sum INTEGER NOT NULL, PRIMARY KEY (job, by, who, host)) WITHOUT ROWID;";
+    " sum INTEGER NOT NULL, PRIMARY KEY (job, by, who, host)) WITHOUT ROWID;"
+    "CREATE TABLE bound (who TEXT PRIMARY KEY, host TEXT NOT NULL,"
+    " since_ns INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE sender (job TEXT NOT NULL, rank INTEGER NOT NULL,"
+    " who TEXT NOT NULL, host TEXT NOT NULL, former TEXT NOT NULL,"
+    " former_host TEXT NOT NULL, PRIMARY KEY (job, rank)) WITHOUT ROWID;";
 
 /* The checksum of a row, as SQL functions of its columns. */
 

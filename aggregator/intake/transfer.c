@@ -225,6 +225,7 @@ static struct transfer *start (struct transfers *t, struct sender *s,
     memcpy (x->item.capture, m->capture, sizeof (x->item.capture));
     memcpy (x->item.path, m->path, sizeof (x->item.path));
     (void)strncpy (x->item.job, job, sizeof (x->item.job) - 1);
+    memcpy (x->item.who, s->peer.who, sizeof (x->item.who));
     (void)strncpy (x->item.host, host, sizeof (x->item.host) - 1);
     LIST_INSERT_HEAD (&s->items, x, of_sender);
     s->nitems++;

@@ -14,6 +14,8 @@
          "malformed messages, and messages of unknown senders") \
     ROW (PEERS_REFUSED, "peers_refused", \
          "connections refused: wrong, missing or revoked key, or version") \
+    ROW (HOSTS_REFUSED, "hosts_refused", \
+         "agents refused: their key does not speak for their host") \
     ROW (ACCEPTS_FAILED, "accepts_failed", \
          "connections that could not be taken: no descriptor was left") \
     ROW (OFFERS_REPEATED, "offers_repeated", "items offered again") \

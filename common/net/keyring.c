@@ -305,6 +305,46 @@ int keyring_allow (void *keyring, const char *public_key,
     return 0;
 }
 
+/* Whether a list with spaces between has this one. */
+static bool has_host (const char *hosts, const char *host)
+{
+    size_t n = strchr (host, ' ') ? 0 : strlen (host);
+
+    for (const char *p = hosts; *p; p += strcspn (p, " ")) {
+        p += strspn (p, " ");
+        if (n > 0 && strncmp (p, host, n) == 0 &&
+            (p[n] == ' ' || p[n] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+int keyring_speaks (struct keyring *k, const char *who, const char *host,
+                    struct err *why)
+{
+    const struct keyring_entry *found = NULL;
+
+    refresh (k);
+    if (k->rc < 0)
+        return err_set (why, EACCES, "keys cannot be checked: %s",
+                        k->err.text);
+    for (size_t i = 0; i < k->count; i++) {
+        const struct keyring_entry *e = &k->entries[i];
+
+        if (strcmp (e->file.name, who) == 0 && e->state != KEY_REVOKED &&
+            (!found || e->state == KEY_ENROLLED))
+            found = e;
+    }
+    if (!found || !found->file.hosts[0])
+        return 0;
+    if (strcmp (found->file.hosts, KEY_ANY_HOST) == 0 ||
+        has_host (found->file.hosts, host))
+        return 1;
+    return err_set (why, EACCES, "key %s speaks for host %.300s, and not for "
+                    "%.100s: if that is wanted, rollcall key bind %s --host "
+                    "HOST, or --any-host", who, found->file.hosts, host, who);
+}
+
 int keyring_security (const char *dir, struct keyring *k,
                       struct net_security *ret, struct err *err)
 {
@@ -433,6 +473,8 @@ int keyring_enrol (const char *dir, const char *name, const char *public_key,
     rc = key_read (path, &old, err);
     if (rc < 0 && rc != -ENOENT)
         return rc;
+    if (rc == 0)
+        memcpy (k.hosts, old.hosts, sizeof (k.hosts));
     if (rc == 0 && strcmp (old.public_key, public_key) != 0) {
         if (grace_s < 0)
             return err_set (err, EEXIST, "%s is enrolled with another key: "
@@ -442,6 +484,26 @@ int keyring_enrol (const char *dir, const char *name, const char *public_key,
             return rc;
     }
     return key_write (path, &k, err);
+}
+
+int keyring_bind (const char *dir, const char *name, const char *hosts,
+                  struct err *err)
+{
+    struct key_file k;
+    char path[PATH_MAX];
+    int rc = make_path (path, dir, "enrolled", name, 0, ".pub", err);
+
+    if (rc < 0)
+        return rc;
+    if (!key_valid_hosts (hosts))
+        return err_set (err, EINVAL, "\"%.80s\" is not the name of a host, or "
+                        "they are too many: %d bytes have room", hosts,
+                        KEY_HOSTS_SIZE);
+    if ((rc = key_read (path, &k, err)) < 0)
+        return rc == -ENOENT ? err_set (err, ENOENT, "%s is not enrolled in "
+                                        "%s", name, dir) : rc;
+    memcpy (k.hosts, hosts, strlen (hosts) + 1);
+    return write_public (path, &k, err);
 }
 
 static bool has_key (const char *dir, const char *place, const char *name,
@@ -460,7 +522,7 @@ static int enrol_next (const char *dir, struct key_file *old,
                        const struct key_file *k, int64_t grace_s,
                        struct err *err)
 {
-    struct key_file public = *k;
+    struct key_file public = *k, there;
     char path[PATH_MAX];
     int rc = make_path (path, dir, "enrolled", k->name, 0, ".pub", err);
 
@@ -474,8 +536,10 @@ static int enrol_next (const char *dir, struct key_file *old,
         return err_set (err, EEXIST, "%s is not the key of %s in %s: rollcall "
                         "key enrol --replace takes it", path, k->name, dir);
     // rotating was cut short: what is enrolled was never in use
-    if ((rc = keep_rotated (dir, old, grace_s, err)) < 0)
+    if ((rc = key_read (path, &there, err)) < 0 ||
+        (rc = keep_rotated (dir, old, grace_s, err)) < 0)
         return rc;
+    memcpy (public.hosts, there.hosts, sizeof (public.hosts));
     return key_write (path, &public, err);
 }
 

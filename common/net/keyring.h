@@ -6,6 +6,9 @@
  *     rotated/NAME.pub    an older key of NAME, which may too until its date
  *     revoked/NAME.pub    may not any more; NAME+1.pub ... for further ones
  *
+ * A key speaks for the hosts that its file in enrolled/ names; where it names
+ * none whoever asks (an aggregator) binds it to the first that it speaks for.
+ *
  * A key that is in revoked/ may not connect, wherever else it is.  Files are
  * replaced whole; a running aggregator sees changes of the directories.
  */
@@ -44,6 +47,12 @@ void keyring_close (struct keyring *k);         // k may be NULL
 int keyring_allow (void *keyring, const char *public_key,
                    char who[NET_WHO_MAX], struct err *why);
 
+/* Whether the key of this name may speak for a host: 1; 0: nobody has said for
+ * which; -EACCES: for others only, 'why' names them.
+ */
+int keyring_speaks (struct keyring *k, const char *who, const char *host,
+                    struct err *why);
+
 /* For one who listens: the directory's own pair "server", and whoever is
  * enrolled there.  The keyring is borrowed for as long as the net lives.
  */
@@ -59,10 +68,17 @@ int keyring_new (const char *dir, const char *name, struct err *err);
 
 /* Let a public key connect as 'name'.  If that name has another key already:
  * -EEXIST, or with 'grace_s' >= 0 the other one is good for that many seconds
- * more.  -EKEYREVOKED: that key was revoked once.
+ * more, and the new one speaks for the same hosts.  -EKEYREVOKED: that key was
+ * revoked once.
  */
 int keyring_enrol (const char *dir, const char *name, const char *public_key,
                    int64_t grace_s, struct err *err);
+
+/* Say for which hosts the key of 'name' speaks (struct key_file).  -ENOENT: it
+ * is not enrolled; -EINVAL: no such hosts.
+ */
+int keyring_bind (const char *dir, const char *name, const char *hosts,
+                  struct err *err);
 
 /* Replace the pair of 'name' by a new one; where it is enrolled too, the old
  * one is good for 'grace_s' more.  May be repeated after having been killed.

@@ -66,6 +66,15 @@ static bool parse_date (const char *text, int64_t *ret)
     return *ret > 0;
 }
 
+bool key_valid_hosts (const char *hosts)
+{
+    for (const char *p = hosts; *p; p++) {
+        if ((unsigned char)*p < ' ' || *p == 127 || strchr ("\"/", *p))
+            return false;
+    }
+    return hosts[0] != '\0' && strlen (hosts) < KEY_HOSTS_SIZE;
+}
+
 static bool take_text (char *out, size_t max, const char *value)
 {
     if (out[0] || strlen (value) >= max)        // twice, or too long
@@ -87,6 +96,9 @@ static bool take_metadata (struct key_file *k, const char *name,
         return parse_date (value, &k->until);
     if (strcmp (name, "revoked") == 0)
         return parse_date (value, &k->revoked);
+    if (strcmp (name, "hosts") == 0)
+        return key_valid_hosts (value) &&
+               take_text (k->hosts, sizeof (k->hosts), value);
     return true;
 }
 
@@ -209,6 +221,8 @@ void key_print (const struct key_file *k, struct buf *out)
     print_date (out, "created", k->created);
     print_date (out, "until", k->until);
     print_date (out, "revoked", k->revoked);
+    if (k->hosts[0])
+        buf_printf (out, "    hosts = \"%s\"\n", k->hosts);
     buf_printf (out, "curve\n    public-key = \"%s\"\n", k->public_key);
     if (k->secret_key[0])
         buf_printf (out, "    secret-key = \"%s\"\n", k->secret_key);

@@ -6,6 +6,7 @@
  *     metadata
  *         name = "node-1"
  *         created = "2026-11-21T06:20:00Z"
+ *         hosts = "node-1 node-1.example"
  *     curve
  *         public-key = "..."
  *         secret-key = "..."
@@ -20,6 +21,9 @@
 
 #define KEY_FILE_MAX 4096               // bytes; a certificate has some 300
 #define KEY_FINGERPRINT_SIZE 17         // 16 hex digits and a NUL
+#define KEY_HOSTS_SIZE 1024             // bytes of names: a gateway for more is
+                                        // one for any
+#define KEY_ANY_HOST "*"
 
 struct key_file {
     char name[NET_WHO_MAX];
@@ -28,12 +32,19 @@ struct key_file {
     int64_t created;
     int64_t until;                      // valid for so long, 0: no end
     int64_t revoked;                    // 0: it was not
+    char hosts[KEY_HOSTS_SIZE];         // that it speaks for, a space between;
+                                        // KEY_ANY_HOST; "": not said
 };
 
 /* Whether a key may be called so: letters, digits, '.', '_', '-', not '.' at
  * first, less than NET_WHO_MAX bytes.
  */
 bool key_valid_name (const char *name);
+
+/* Whether hosts may be called so, with a space between: no quotes, no control
+ * characters, no path.
+ */
+bool key_valid_hosts (const char *hosts);
 
 /* Whether it has the form of a key: 40 characters of Z85. */
 bool key_valid (const char *key);

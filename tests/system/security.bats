@@ -433,6 +433,114 @@ believed, 4 ranks are expected (metadata of the captures)" service.log
     shows "the next aggregator, or rollcall build, builds it again"
 }
 
+# ---- whose rows, and of which host ----
+
+elsewhere ()                        # HOST COMMAND...: on a host of that name
+{
+    # shellcheck disable=SC2016     # for that shell
+    unshare -u sh -c 'hostname "$0" && exec "$@"' "$@"
+}
+
+# deliver HOST KEY [ARGUMENT]...: job/, once, of a host of that name
+deliver ()
+{
+    local host=$1 key=$2
+
+    shift 2
+    rm -rf spool
+    run elsewhere "$host" timeout 120 "$AGENT" --once --state spool --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" --key "keys/$key.key" \
+        --server-key keys/server.pub "$@" job
+}
+
+can_rename_hosts ()
+{
+    elsewhere h true 2>/dev/null || skip "no namespaces for host names here"
+}
+
+@test "a key writes for the host it is bound to; others are refused in words" {
+    setup_keys
+    can_rename_hosts
+    make_keys
+    make
+    service --keys keys
+    deliver node1 node1
+    expect_status 0
+    grep -q "event=bound .*key node1 speaks for host node1" service.log
+    grep -q "event=agent job=j host=node1 key=node1" service.log
+    eventually expected_are 4
+    deliver node2 node1
+    expect_status 77
+    shows "key node1 speaks for host node1" "and not for node2" \
+        "rollcall key bind node1 --host HOST"
+    grep -q "event=host-refused .*key node1 .* not for node2" service.log
+    counted () { grep -q '"hosts_refused":	[1-9]' root/status.json; }
+    eventually counted
+    # a later life has not forgotten
+    stop_service
+    service --keys keys
+    deliver node2 node1
+    expect_status 77
+    key bind node1 --host node1 --host node2
+    deliver node2 node1
+    expect_status 0
+    deliver node3 node1
+    expect_status 77
+    shows "key node1 speaks for host node1 node2, and not for node3"
+    run "$ROLLCALL" key list --dir keys
+    shows "node1, of node1 node2"
+    key bind node1 --any-host
+    deliver node3 node1
+    expect_status 0
+    # said when it is enrolled
+    key enrol keys/stranger.pub stranger --host node2
+    deliver node1 stranger
+    expect_status 77
+    stop_service
+}
+
+@test "another key's rows of a rank: named with both keys, in log and summary" {
+    setup_keys
+    can_rename_hosts
+    make_keys
+    key enrol keys/stranger.pub stranger
+    make
+    service --keys keys
+    deliver node1 node1
+    expect_status 0
+    eventually expected_are 4
+    rm -r job
+    make --ranks 4 --only-rank 2 --ops 9
+    deliver node2 stranger
+    expect_status 0
+    eventually grep -q "event=note job=j .*rank 2: its rows came with key \
+node1 of host node1, and then with key stranger of host node2" service.log
+    run "$ROLLCALL" build --root root --text -o out j
+    shows "note: rank 2: its rows came with key node1 of host node1, and then \
+with key stranger of host node2"
+    [[ $output != *"note: rank 1"* ]]
+    stop_service
+}
+
+@test "key: hosts that make no sense" {
+    setup_keys
+    key new a
+    run "$ROLLCALL" key bind a --host h --dir keys
+    expect_status 66
+    key enrol keys/a.pub a
+    run "$ROLLCALL" key bind a --dir keys
+    expect_status 2
+    shows "to which --host"
+    run "$ROLLCALL" key bind a --host "" --dir keys
+    expect_status 2
+    run "$ROLLCALL" key bind a --host h --any-host --dir keys
+    expect_status 2
+    key bind a --host h
+    key enrol keys/a.pub a              # again: what was said stays
+    run "$ROLLCALL" key list --json --dir keys
+    shows '"hosts":	"h"'
+}
+
 # ---- runs ----
 
 @test "run: a connection without the run's key is refused; no key is left" {

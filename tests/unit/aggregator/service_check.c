@@ -119,6 +119,7 @@ void service_hear (struct service *s, unsigned peer, const struct message *m)
     struct net_peer from = { .size = sizeof (peer) };
 
     memcpy (from.id, &peer, sizeof (peer));
+    (void)snprintf (from.who, sizeof (from.who), "%s", s->who ? s->who : "");
     aggregator_on_message (&s->a, &from, m, 0, NULL);
 }
 

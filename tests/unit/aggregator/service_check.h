@@ -24,6 +24,7 @@ struct service {
     char root[PATH_MAX / 2], out[PATH_MAX / 2];
     struct message sent[SENT_MAX];      // the last ones
     size_t nsent;
+    const char *who;            // whose key messages come with, or NULL
     unsigned gone;              // the connection that is not there any more
 };
 

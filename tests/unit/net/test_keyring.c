@@ -98,6 +98,47 @@ static void test_life (void **state)
     free (list);
 }
 
+static int speaks (const char *who, const char *host, const char *named)
+{
+    struct err why = { "" };
+    int rc = keyring_speaks (ring, who, host, &why);
+
+    if (rc < 0 && !strstr (why.text, named))
+        fail_msg ("no \"%s\" in \"%s\"", named, why.text);
+    return rc;
+}
+
+/* For whom a key speaks is kept when it is replaced, by either way. */
+static void test_hosts (void **state)
+{
+    struct key_file k;
+
+    (void)state;
+    assert_int_equal (keyring_bind ("keys", "n", "h1", NULL), -ENOENT);
+    assert_int_equal (keyring_new ("keys", "n", NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", public_of ("keys/n.pub"),
+                                     -1, NULL), 0);
+    assert_int_equal (speaks ("n", "h1", ""), 0);
+    assert_int_equal (keyring_bind ("keys", "n", "h1 h2.example", NULL), 0);
+    assert_int_equal (speaks ("n", "h1", ""), 1);
+    assert_int_equal (speaks ("n", "h2.example", ""), 1);
+    assert_int_equal (speaks ("n", "h2", "key n speaks for host h1 h2.example,"
+                              " and not for h2"), -EACCES);
+    assert_int_equal (speaks ("n", "h1 h2.example", "not for"), -EACCES);
+    assert_int_equal (speaks ("n", "", "not for"), -EACCES);
+    assert_int_equal (speaks ("m", "h3", ""), 0);
+    assert_int_equal (allowed (public_of ("keys/n.pub"), "n"), 0);
+    assert_int_equal (keyring_rotate ("keys", "n", 3600, NULL), 0);
+    assert_int_equal (speaks ("n", "h3", "h1 h2.example"), -EACCES);
+    assert_int_equal (key_make ("x", &k, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", k.public_key, 0, NULL), 0);
+    assert_int_equal (speaks ("n", "h3", "h1 h2.example"), -EACCES);
+    assert_int_equal (keyring_bind ("keys", "n", KEY_ANY_HOST, NULL), 0);
+    assert_int_equal (speaks ("n", "h3", ""), 1);
+    assert_int_equal (keyring_bind ("keys", "n", "a\"b", NULL), -EINVAL);
+    assert_int_equal (keyring_bind ("keys", "n", "", NULL), -EINVAL);
+}
+
 static void test_rotate (void **state)
 {
     char old[NET_KEY_SIZE];
@@ -259,6 +300,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (test_life, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_hosts, setup, teardown),
         cmocka_unit_test_setup_teardown (test_rotate, setup, teardown),
         cmocka_unit_test_setup_teardown (test_rotate_again, setup, teardown),
         cmocka_unit_test_setup_teardown (test_names, setup, teardown),
