@@ -160,7 +160,8 @@ steps_near ()
     which=event_db
     real_setup $which
     analyze
-    expect_status 0
+    expect_status 1             # ops are of positions 0 to 7
+    shows "2 of at least 8 present" "missing     2-7"
     is "source" analysis.db "$(sql "SELECT DISTINCT source FROM Capture")"
     for rank in 0 1; do
         for table in $TABLES; do
@@ -476,7 +477,7 @@ matched ()
     real_setup $which
     rm job/*/ASCEND_PROFILER_OUTPUT/analysis.db
     analyze
-    expect_status 0
+    expect_status 1
     is "source" event_db "$(sql "SELECT DISTINCT source FROM Capture")"
     is "states" "complete" "$(sql "SELECT DISTINCT state FROM Capture")"
     is "ranks and devices" "0 0,1 1" "$(sql "SELECT group_concat(rank || ' ' ||
@@ -634,4 +635,29 @@ matched ()
         equal $rank CommAnalyzerTime
         equal $rank CommAnalyzerBandwidth
     done
+}
+
+# Captures of several real jobs in one directory: pairs whose evidence is enough,
+# and the members of one job.
+@test "real captures of two jobs are told apart, those of one are not" {
+    local pair real=$ROLLCALL_REAL_CAPTURES
+
+    which=qwen3_4rank
+    real_setup $which
+    for pair in "qwen3_4rank/rank_0 event_db/rank1" \
+        "qwen3_4rank/rank_1 text_level1/rank0" \
+        "text_level1/rank0 event_db/rank1" "text_level1/rank0 event_db/rank0" \
+        "real2/event_db_2024/rank1 qwen3_4rank/rank_0"; do
+        run "$ROLLCALL" analyze --text -o out "$real/${pair% *}_ascend_pt" \
+            "$real/${pair#* }_ascend_pt"
+        shows "2 jobs here; built the newest"
+    done
+    for pair in "qwen3_4rank/rank_0 qwen3_4rank/rank_1" \
+        "event_db/rank0 event_db/rank1"; do
+        run "$ROLLCALL" analyze --text -o out "$real/${pair% *}_ascend_pt" \
+            "$real/${pair#* }_ascend_pt"
+        [[ "$output" != *"jobs here"* ]] || fail "$output"
+    done
+    run "$ROLLCALL" analyze --text -o out "$real/kineto"
+    shows "3 jobs here; built the newest" "8 of 8 present"
 }
