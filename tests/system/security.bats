@@ -399,6 +399,22 @@ believed, 4 ranks are expected (metadata of the captures)" service.log
     expect_status 0
     eventually expected_are 4
     stop_service
+    # of a job that no agent speaks of now; durable when it is answered
+    service --keys keys
+    run "$ROLLCALL" jobs --root root --job j --expect 7
+    expect_status 0
+    eventually expected_are 7
+    run "$ROLLCALL" jobs --root root --job j --expect 3
+    kill -9 "$service"
+    wait "$service" || true
+    expect_status 0
+    rm root/ledger.db*          # and in the records, too
+    run "$ROLLCALL" fsck aggregator --root root --repair
+    service --keys keys
+    eventually expected_are 3
+    run "$ROLLCALL" jobs --root root --job j
+    shows "  3 ranks: rollcall jobs --expect" ", key stranger"
+    stop_service
 }
 
 @test "jobs --expect: what makes no sense, is not there, or somebody else has" {
