@@ -13,6 +13,7 @@
 #include "base/thread.h"
 #include "build/conflicts.h"
 #include "build/part.h"
+#include "build/roll_hosts.h"
 #include "build/roll_verify.h"
 #include "build/tables.h"
 #include "derive/rollup.h"
@@ -286,6 +287,8 @@ static int drop_conflicts (sqlite3 *db, const struct builder *b,
     int rc;
 
     roll_settle (items, b->job->nitems);
+    if (roll_name_hosts (items, b->job->nitems) < 0)
+        return err_set (err, ENOMEM, "no memory for hosts");
     rc = roll_conflicts (items, b->job->nitems, &list, &n);
     if (rc < 0)
         return err_set (err, ENOMEM, "no memory for conflicts");

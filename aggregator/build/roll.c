@@ -287,6 +287,15 @@ void roll_free (struct roll_item *items, size_t n)
     }
 }
 
+static bool any_stranger (const struct roll_item *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (items[i].capture.state == CAPTURE_UNEXPECTED)
+            return true;
+    }
+    return false;
+}
+
 int64_t roll_world_size (const struct roll_item *items, size_t n,
                          const char **known_by)
 {
@@ -300,6 +309,8 @@ int64_t roll_world_size (const struct roll_item *items, size_t n,
         if (e->world_at_least > shown)
             shown = e->world_at_least;
     }
+    if (highest < 0 && any_stranger (items, n))
+        known = shown = 0;      // which of the ranks are they?
     *known_by = known > 0 ? "metadata of the captures" : "guess";
     known = known > 0 ? known : highest + 1;
     if (shown > known)
@@ -329,8 +340,10 @@ static int add_conflict (struct roll_conflict **list, size_t *n,
 
     if (!p)
         return -ENOMEM;
+    // rows in doubt never take the place of others
     p[*n] = (struct roll_conflict){ id, item->rank, step,
-                                    item->capture.whole_tables };
+                                    item->doubt
+                                        ? 0 : item->capture.whole_tables };
     *list = p;
     (*n)++;
     return 0;

@@ -146,7 +146,6 @@ static void note_event_db (struct source *src, const char *name)
         return;
     memcpy (src->event_db, name, strlen (name) + 1);
     src->event_dir = src->out;
-    src->foreign_db = rank >= 0 && c->rank >= 0 && rank != c->rank;
 }
 
 static void note_output (void *arg, const char *name)
@@ -260,7 +259,7 @@ static void use_event_db (struct source *src)
     if (c->rank == CAPTURE_NO_RANK && rank >= 0)
         c->rank = rank;
     // a glance at a thousand captures opens no database without need
-    if ((needed || (!src->glance && !src->foreign_db)) &&
+    if ((needed || !src->glance) &&
         profiler_db_open (src, src->event_dir, src->event_db, &db,
                           NULL) == READING_WHOLE) {
         if (needed)

@@ -344,14 +344,9 @@ static void read_tables (struct source *src, unsigned want, bool marks,
     struct event_db e = { .src = src, .how = READING_WHOLE };
     struct err why = { "" };
     unsigned tasks = want & TASK_TABLES;
-    enum reading how = READING_DAMAGED;
+    enum reading how = profiler_db_open (src, src->event_dir, src->event_db,
+                                         &e.db, &why);
 
-    if (src->foreign_db)
-        (void)err_set (&why, EBADMSG, "%s is of another rank than %s",
-                       src->event_db, src->info_name);
-    else
-        how = profiler_db_open (src, src->event_dir, src->event_db, &e.db,
-                                &why);
     if (how != READING_WHOLE) {
         verdict_all (v, want, how, &why, err);
         return;
@@ -387,7 +382,7 @@ bool event_db_has_steps (struct source *src)
     struct event_db e = { .src = src, .how = READING_WHOLE };
     bool any;
 
-    if (!src->event_db[0] || src->foreign_db ||
+    if (!src->event_db[0] ||
         profiler_db_open (src, src->event_dir, src->event_db, &e.db, NULL) !=
             READING_WHOLE)
         return false;

@@ -380,7 +380,7 @@ int read_metadata (struct source *src, struct err *err)
     if (how == READING_WHOLE)
         how = read_whole (&m, &file);
     watched_close (&file);
-    if (how == READING_ABSENT && src->event_db[0] && !src->foreign_db) {
+    if (how == READING_ABSENT && src->event_db[0]) {
         m.name = src->event_db;
         read_table (&m);
         how = src->stopped ? READING_STOPPED : READING_ABSENT;

@@ -40,7 +40,6 @@ struct source {
     char info_name[64];         // profiler_info*.json, "" if there is none
     char event_db[80];          // an event database's name, or ""
     int event_dir;              // where that is; borrowed
-    bool foreign_db;            // its name has the rank of another capture
     bool has_prof;              // PROF_* or FRAMEWORK; in PROF_*, raw data
     bool has_info;              // FORM_MSPROF: an info.json.<N>
     bool has_done;              // analyse.done

@@ -671,8 +671,20 @@ EOF
     is "steps of rank 1" 40 "$(rows_of 1 StepTraceTime)"
 }
 
+# the captures of node1 end when those of node0 do
+at_one_time ()
+{
+    local ended
+
+    ended=$(grep -ho '"collectionTimeEnd": *[0-9]*' \
+        job/node0_*/profiler_info_1.json | tail -n 1)
+    sed -i "s/\"collectionTimeEnd\": *[0-9]*/$ended/" \
+        job/node1_*/profiler_info_1.json
+}
+
 @test "the same rank from two hosts: both named, neither used" {
     make --break two-hosts:1
+    at_one_time
     one_job
     analyze
     expect_status 1
@@ -685,8 +697,17 @@ EOF
 }
 
 # With three captures each one must name the other host, not its own.
+@test "a rank that went on on another host, under one id: both count" {
+    make --break two-hosts:1
+    one_job
+    analyze
+    expect_status 0
+    shows "4 of 4 present" "taken from the newer capture node1_"
+}
+
 @test "the same rank from two hosts, twice from one of them" {
     make --repeat 2 --break two-hosts:1
+    at_one_time
     one_job
     analyze
     expect_status 1
