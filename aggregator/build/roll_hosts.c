@@ -101,10 +101,11 @@ static bool is_clash (const struct roll_item *a, const struct roll_item *b)
            overlap (&a->capture, &b->capture) && roll_other_host (a, b);
 }
 
-static const char *name_of (const struct roll_item *item)
+/* As it was compared with the other's. */
+static const char *name_of (const struct roll_item *item,
+                            const struct roll_item *other)
 {
-    const char *name = says_host (item) ? item->capture.host
-                                        : host_in (item, true);
+    const char *name = host_in (item, !says_host (item) || !says_host (other));
 
     return *name ? name : "one that is not known";
 }
@@ -120,7 +121,7 @@ static void blame_two_hosts (struct roll_item *item,
 
     capture_reason (&item->capture, "rank %lld came from two hosts: %s (%s) "
                     "and %s (%s)%s; neither is used", (long long)item->rank,
-                    name_of (own), c->name, name_of (other),
+                    name_of (own, other), c->name, name_of (other, own),
                     other->capture.name,
                     contradict (c, &other->capture)
                         ? "" : ", by the names of directories or agents");
