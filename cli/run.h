@@ -114,6 +114,11 @@ int run_choose_child (struct run *r);
 void run_choose_way (struct run *r);
 void run_print_way (const struct run *r);
 
+/* Whether OUT, or the directory in which it will be made, is on a file system
+ * that other hosts have, too.
+ */
+bool run_out_is_shared (const struct run_options *opt);
+
 /* ---- run_meet.c ---- */
 
 /* This process has the aggregator: make job, directory and keys, bind, and say

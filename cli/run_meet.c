@@ -13,6 +13,7 @@
 #include "net/keys.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,6 +22,8 @@
 #include <unistd.h>
 
 #define BULLETIN_LIMIT_NS (15 * NS_PER_S)       // for rank 0 to write it
+#define SHARED_LIMIT_NS (60 * NS_PER_S)         // and for other hosts to see it
+#define REFRESH_NS NS_PER_S
 #define BULLETIN_MAX 65536
 #define MPI_LIMIT_S 120                         // for all ranks to meet over it
 
@@ -245,9 +248,33 @@ static bool was_there (const struct run *r, const struct meeting *m)
     return n > 0 && n < PATH_MAX && access (path, F_OK) == 0;
 }
 
+/* That a file is not there is remembered by clients of shared file systems, of
+ * NFS for half a minute, until this host changes the directory itself.
+ */
+static void refresh (const struct run *r, const struct meeting *m, int64_t *at)
+{
+    int64_t now = clock_mono_ns ();
+    char path[PATH_MAX];
+    int n, fd;
+
+    if (now < *at || !m->far[0] || r->world.local_rank != 0)
+        return;
+    *at = now + REFRESH_NS;
+    n = snprintf (path, sizeof (path), "%s.%s-%ld", m->far, r->key,
+                  (long)getpid ());
+    fd = n > 0 && n < PATH_MAX
+             ? open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    if (fd < 0)
+        return;
+    (void)close (fd);
+    (void)unlink (path);
+}
+
 static int wait_meeting (struct run *r)
 {
-    int64_t limit = clock_mono_ns () + BULLETIN_LIMIT_NS;
+    bool shared = r->way == RUN_WAY_OUT && run_out_is_shared (r->opt);
+    int64_t patience = shared ? SHARED_LIMIT_NS : BULLETIN_LIMIT_NS;
+    int64_t limit = clock_mono_ns () + patience, refresh_ns = 0;
     struct err err = { "" };
     struct meeting m;
     bool found = false;
@@ -255,10 +282,12 @@ static int wait_meeting (struct run *r)
     while (clock_mono_ns () < limit) {
         if (name_meeting (r, &m, &err) < 0)     // rank 0 may be making OUT
             return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
+        if (shared)
+            refresh (r, &m, &refresh_ns);
         found = read_meeting (r, m.near, true) ||
                 (m.far[0] && read_meeting (r, m.far, false));
         if (found && was_there (r, &m))
-            limit = clock_mono_ns () + BULLETIN_LIMIT_NS;
+            limit = clock_mono_ns () + patience;
         else if (found && run_probe (r, &err) == 0)
             return 0;
         (void)poll (NULL, 0, 50);

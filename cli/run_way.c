@@ -13,10 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Whether OUT, or the directory in which it will be made, is on a file system
- * that other hosts have, too.
- */
-static bool out_is_shared (const struct run_options *opt)
+bool run_out_is_shared (const struct run_options *opt)
 {
     char path[PATH_MAX];
     char *slash;
@@ -47,7 +44,7 @@ static enum run_way choose (const struct run *r)
         return RUN_WAY_MPI;
     if (w->local_size == w->size)
         return RUN_WAY_HOST;
-    return r->child == RUN_CHILD_MPI || out_is_shared (r->opt)
+    return r->child == RUN_CHILD_MPI || run_out_is_shared (r->opt)
                ? RUN_WAY_OUT : RUN_WAY_MPI;
 }
 

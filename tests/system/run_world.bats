@@ -474,3 +474,21 @@ SCRIPT
     roster_says 1 missing "captures/rank1"
     only_hosts_left
 }
+
+@test "3 hosts that share OUT: mpi4py and plain COMMANDs, without options" {
+    set_up_hosts 3
+    need_mpi4py
+    mkdir out
+    export SHARED_FS=$PWD/out
+    preloads rollcall-run "${SHARED_FS_LIBRARY:?names shared_fs}"
+    run mpirun_hosts "$ROLLCALL" run --text -o out -- /usr/bin/python3 m.py
+    expect_status 0
+    shows "6 of 6 present" "which meet in OUT; MPI is left to COMMAND"
+    one_world 6
+    only_hosts_left
+    run mpirun_hosts "$ROLLCALL" run --text -o out -- ./writer
+    expect_status 0
+    shows "6 of 6 present" "which meet in OUT"
+    is "left in OUT" "cluster_analysis_output" "$(ls -A out)"
+    only_hosts_left
+}
