@@ -35,8 +35,17 @@
 
 /* ---- COMMAND ---- */
 
+/* What COMMAND starts stays below this process, whatever becomes of COMMAND: the
+ * agent knows by that whose it is.  Not so what is started here.
+ */
+static void adopt_orphans (bool yes)
+{
+    (void)prctl (PR_SET_CHILD_SUBREAPER, yes ? 1 : 0);
+}
+
 static int start_command (struct wrap *w, struct err *err)
 {
+    adopt_orphans (true);
     w->began_ns = clock_mono_ns ();
     w->child = run_start_command (w->r, &w->given, err);
     return w->child < 0 ? (int)w->child : 0;
@@ -130,6 +139,16 @@ static void set_over (struct wrap *w)
     w->over = true;
 }
 
+static int start_agent_again (struct wrap *w, struct err *err)
+{
+    int rc;
+
+    adopt_orphans (false);
+    rc = join_agent (w, true, err);
+    adopt_orphans (true);
+    return rc;
+}
+
 /* The agent has died: start another, which goes on from its spool. */
 static void lost_agent (struct wrap *w)
 {
@@ -142,7 +161,7 @@ static void lost_agent (struct wrap *w)
     if (w->restarts++ >= RUN_RESTARTS_MAX)
         (void)err_set (&err, ECHILD, "the agent of host %s died %u times",
                        w->r->host, w->restarts);
-    else if (join_agent (w, true, &err) == 0)
+    else if (start_agent_again (w, &err) == 0)
         return;
     (void)snprintf (w->undelivered, sizeof (w->undelivered), "not everything "
                     "is delivered: %.400s", err.text);
@@ -256,6 +275,7 @@ static void aggregator_ended (struct wrap *w)
     if (w->aggregator >= 0)
         (void)close (w->aggregator);
     w->aggregator = -1;
+    adopt_orphans (false);
     if (run_has_result (w->r->dir)) {
         w->built_ns = clock_mono_ns ();
     } else if (w->r->restarts++ >= RUN_RESTARTS_MAX ||
@@ -265,6 +285,7 @@ static void aggregator_ended (struct wrap *w)
     } else {
         watch_aggregator (w);   // it goes on from its ledger
     }
+    adopt_orphans (true);
 }
 
 /* ---- waiting ---- */

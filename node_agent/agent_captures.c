@@ -8,7 +8,6 @@
 #include "base/counter.h"
 #include "base/fileio.h"
 #include "base/log.h"
-#include "control/orphans.h"
 #include "model/capture.h"
 #include "spool/releases.h"
 
@@ -235,19 +234,12 @@ static bool is_of_result (const struct agent *a, const char *path)
            path[n] == '/';
 }
 
-/* Jobs may share a working directory.  A capture's name has the process that
- * wrote it, and that has its job's variables, as long as it lives; of one that
- * is dead by now nothing is known, and the date decides.
- */
-static bool is_foreign (void *arg, const char *path)
+/* Of those in a shared directory, for watch_ask. */
+static enum watch_owner owner_of (void *arg, const char *path)
 {
-    const struct agent *a = arg;
-    const char *slash = strrchr (path, '/');
-    struct find_name name = find_parse_name (slash ? slash + 1 : path);
+    struct agent *a = arg;
 
-    return is_of_result (a, path) ||
-           (name.pid > 0 && orphans_is_foreign ((pid_t)name.pid,
-                                                "ROLLCALL_JOB", a->opt->job));
+    return is_of_result (a, path) ? WATCH_FOREIGN : agent_owner (a, path);
 }
 
 static int watch_options (struct agent *a, struct err *err)
@@ -273,9 +265,11 @@ int agent_open_captures (struct agent *a, struct err *err)
     if (!(a->watch = watch_create ()))
         return err_set (err, ENOMEM, "no memory to watch");
     rc = watch_options (a, err);
-    watch_ask (a->watch, is_foreign, a);
+    watch_ask (a->watch, owner_of, a);
     if (rc == 0 && a->opt->run_dir)
         rc = exclude_other_runs (a, err);
+    if (rc == 0 && a->opt->run_dir)
+        rc = agent_open_owners (a, err);
     if (rc == 0)
         rc = finder_create (a->loop, agent_on_searched, a, &a->finder, err);
     if (rc < 0)
@@ -298,5 +292,6 @@ void agent_close_captures (struct agent *a)
     sealer_destroy (a->sealer);
     bulk_destroy (a->bulk);
     agent_close_seals (a);
+    agent_close_owners (a);
     watch_destroy (a->watch);
 }

@@ -5,6 +5,7 @@
  * agent_captures.c    captures that have settled go to the sealer
  * agent_connection.c  whether the aggregator is there, and why not
  * agent_losses.c      what will not be delivered
+ * agent_owner.c       whose a capture in a shared directory is
  * agent_redeliver.c   the aggregator has lost what it acknowledged
  * agent_room.c        room on disks: waiting for it, making it
  * agent_seals.c       what the sealer has sealed, or could not
@@ -38,6 +39,7 @@ struct analysis;                // a capture's, to come or over
 struct client;                  // a wrapper's connection
 struct disk;                    // where captures are written
 struct local_rank;              // a rank of this host
+struct owners;                  // what is known of processes and other runs
 struct told;                    // what a COMMAND says of itself
 struct unsealed;                // a capture that is to be sealed again
 
@@ -75,6 +77,7 @@ struct agent {
     char host[HOST_NAME_MAX_BYTES], key[HOST_KEY_SIZE];
     int listener;               // for wrappers; -1: none
     struct client *clients;
+    struct owners *owners;      // NULL: not of a run
     struct local_rank *ranks;   // those that a wrapper has said hello for, and
                                 // that its COMMAND has started
     struct told *told;          // what MPI has said of them, each once
@@ -283,6 +286,29 @@ bool agent_has_losses (struct agent *a);
 /* All that will not be delivered, in a sentence; "" if that is nothing. */
 void agent_sum_up (struct agent *a, char *text, size_t size);
 
+/* ---- agent_owner.c ---- */
+
+/* Become known to the agents of other runs on this host.  0 or -errno;
+ * agent_close_owners cleans up in any case.
+ */
+int agent_open_owners (struct agent *a, struct err *err);
+void agent_close_owners (struct agent *a);
+
+/* This directory, which is no run's, is watched for captures of this one. */
+void agent_share_dir (struct agent *a, const char *dir);
+
+/* A COMMAND begins, or began at 'since_ns' (since 1970), below this wrapper. */
+void agent_own_command (struct agent *a, int64_t wrapper, int64_t since_ns);
+
+/* Whose a capture in a shared directory is.  One that stays in doubt is said to
+ * the log and the summary, and is foreign.
+ */
+enum watch_owner agent_owner (struct agent *a, const char *path);
+size_t agent_count_doubtful (const struct agent *a);
+
+/* Whether another run watches a directory that is ours, too. */
+bool agent_has_rivals (const struct agent *a);
+
 /* ---- agent_redeliver.c ---- */
 
 /* The aggregator does not have what it had acknowledged (see ship_events); and
@@ -357,6 +383,9 @@ size_t agent_count_unsealed (const struct agent *a);
  */
 void agent_scan (void *arg);
 void agent_search (void *arg);
+
+/* How long a capture must be unchanged by now. */
+int64_t agent_quiet_ns (const struct agent *a);
 
 /* Something is at a place where a search may have found nothing. */
 void agent_search_again (struct agent *a);

@@ -54,7 +54,8 @@ void agent_explain_losses (struct agent *a)
 bool agent_has_losses (struct agent *a)
 {
     return spool_each_lost (a->spool, NULL, NULL, NULL) != 0 ||
-           counter_get (COUNTER_CAPTURES_REFUSED) > 0 || a->late > 0;
+           counter_get (COUNTER_CAPTURES_REFUSED) > 0 || a->late > 0 ||
+           agent_count_doubtful (a) > 0;
 }
 
 static void add_count (struct buf *b, const char *what, uint64_t n)
@@ -75,6 +76,8 @@ void agent_sum_up (struct agent *a, char *text, size_t size)
     add_count (&counts, "lost, or raw files of them",
                lost > 0 ? (uint64_t)lost : 0);
     add_count (&counts, "removed, but for what came later", a->late);
+    add_count (&counts, "of this job or of another one",
+               agent_count_doubtful (a));
     if (a->flushed)             // nobody waits for these
         add_count (&counts, "found, or written to, too late to be read",
                    watch_unsettled (a->watch));

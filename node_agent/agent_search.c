@@ -39,7 +39,7 @@ static int note_seen (struct agent *a, struct err *err)
     return rc;
 }
 
-static int64_t quiet_ns (const struct agent *a)
+int64_t agent_quiet_ns (const struct agent *a)
 {
     if (a->opt->once)
         return 0;
@@ -64,7 +64,7 @@ static void report_busy (struct agent *a)
     const char *path;
     char newest[256];
 
-    while ((path = watch_next_busy (a->watch, quiet_ns (a), clock_mono_ns (),
+    while ((path = watch_next_busy (a->watch, agent_quiet_ns (a), clock_mono_ns (),
                                     newest))) {
         if (!agent_is_analysing (a, path))
             agent_note (a, LOG_LEVEL_WARN, "busy", "host %s: %.400s has been "
@@ -92,7 +92,7 @@ void agent_hand_on (struct agent *a)
     int rc;
 
     a->waiting = false;
-    rc = watch_hand_on (a->watch, quiet_ns (a), clock_mono_ns (),
+    rc = watch_hand_on (a->watch, agent_quiet_ns (a), clock_mono_ns (),
                         clock_wall_ns (), agent_on_settled, a, &err);
     if (rc < 0 && rc != -EAGAIN)
         log_failure (a, "watch-failed", &err);
@@ -132,12 +132,12 @@ void agent_scan (void *arg)
     agent_check_analyses (a);
     if (a->ended_ns > 0 || a->opt->once)
         watch_look_at_all (a->watch);
-    rc = watch_scan (a->watch, quiet_ns (a), began, clock_wall_ns (),
+    rc = watch_scan (a->watch, agent_quiet_ns (a), began, clock_wall_ns (),
                      agent_on_settled, a, &err);
     if (rc == 0 && a->ended_ns > 0 && !a->flushed &&
         began - a->ended_ns > a->opt->deadline_ns / 2) {
         // half of the time is left to deliver what will not settle
-        rc = watch_flush (a->watch, quiet_ns (a), began, clock_wall_ns (),
+        rc = watch_flush (a->watch, agent_quiet_ns (a), began, clock_wall_ns (),
                           agent_on_settled, a, &err);
         a->flushed = rc == 0;
         if (a->flushed && !a->searched)
@@ -159,7 +159,8 @@ void agent_scan (void *arg)
         a->scans_after_end++;
     took = clock_mono_ns () - began;
     // while nothing happens, less and less often
-    if (a->ended_ns > 0 || a->opt->once || watch_unsettled (a->watch) > 0)
+    if (a->ended_ns > 0 || a->opt->once || watch_unsettled (a->watch) > 0 ||
+        agent_has_rivals (a))
         a->scan_ns = SCAN_NS;
     else
         a->scan_ns = a->scan_ns < SCAN_MAX_NS / 2 ? 2 * a->scan_ns + SCAN_NS

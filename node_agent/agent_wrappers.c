@@ -240,6 +240,7 @@ static void watch_dirs (struct agent *a, struct local_rank *r,
     const char *since = json_text (json_get (hello, "since_ns"), "0");
     const char *out = json_text (json_get (hello, "out"), NULL);
     const struct json *d = json_first (json_get (hello, "watch"));
+    int64_t since_ns = strtoll (since, NULL, 10), wrapper = 0;
     struct buf dirs;
 
     buf_init (&dirs, 4096);
@@ -254,10 +255,12 @@ static void watch_dirs (struct agent *a, struct local_rank *r,
         const char *dir = json_text (d, "");
 
         agent_add_disk (a, dir);
-        (void)watch_add (a->watch, dir, true, strtoll (since, NULL, 10), -1,
-                         NULL);
+        (void)watch_add (a->watch, dir, true, since_ns, -1, NULL);
+        agent_share_dir (a, dir);
         buf_printf (&dirs, "%s%s", dirs.size ? ", " : "", dir);
     }
+    (void)json_int (json_get (hello, "pid"), &wrapper);
+    agent_own_command (a, wrapper, since_ns);
     free (r->dirs);
     free (r->capture_dir);
     r->dirs = strdup (buf_text (&dirs));

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +37,7 @@ static const char *find_variable (const struct buf *environment,
     return NULL;
 }
 
-/* 1: the process has NAME=VALUE, 0: another value, -1: none; it cannot be told
- * of processes of other users, and zombies have no variables.
- */
-static int compare_variable (pid_t pid, const char *name, const char *value)
+int orphans_compare (pid_t pid, const char *name, const char *value)
 {
     char path[64];
     const char *have = NULL;
@@ -55,11 +53,6 @@ static int compare_variable (pid_t pid, const char *name, const char *value)
     return same;
 }
 
-bool orphans_is_foreign (pid_t pid, const char *name, const char *value)
-{
-    return compare_variable (pid, name, value) == 0;
-}
-
 /* By descriptor, so that the number cannot have been given away meanwhile. */
 static bool kill_orphan (pid_t pid, const char *name, const char *value)
 {
@@ -68,7 +61,7 @@ static bool kill_orphan (pid_t pid, const char *name, const char *value)
 
     if (fd < 0)
         return false;
-    yes = compare_variable (pid, name, value) == 1 &&
+    yes = orphans_compare (pid, name, value) == 1 &&
           syscall (SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0) == 0;
     (void)close (fd);
     return yes;

@@ -6,17 +6,16 @@
 #ifndef ROLLCALL_CONTROL_ORPHANS_H
 #define ROLLCALL_CONTROL_ORPHANS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 /* SIGKILL every process of ours whose environment has NAME=VALUE; how many. */
 size_t orphans_kill (const char *name, const char *value);
 
-/* Whether a process lives that has NAME with another value: it belongs to
- * somebody else.  False for one that is dead, that cannot be looked at, or
- * that does not have NAME: nothing is known of it.
+/* 1: the process has NAME=VALUE; 0: another value, so that it belongs to
+ * somebody else; -1: nothing is known of it: it is dead, has no NAME, or cannot
+ * be looked at (another user's).
  */
-bool orphans_is_foreign (pid_t pid, const char *name, const char *value);
+int orphans_compare (pid_t pid, const char *name, const char *value);
 
 #endif

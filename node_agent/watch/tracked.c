@@ -143,7 +143,7 @@ bool tracked_waits (const struct tracked *t)
 
 bool tracked_is_ready (const struct tracked *t)
 {
-    return tracked_waits (t) && !t->unmeasured;
+    return tracked_waits (t) && !t->unmeasured && !t->undecided;
 }
 
 bool tracked_is_due (const struct tracked *t, int64_t mono_ns)

@@ -26,6 +26,7 @@ struct tracked {
     bool busy_told;             // by watch_next_busy
     unsigned haste;             // of them have come soon, one after the other
     bool foreign;               // another job's: never handed on
+    bool undecided;             // whose it is: not looked at, nor handed on
     bool ripe;                  // its profiler was done with it, or it settled
     struct tracked *next;       // of those that are gone
     int64_t gone_mono_ns;       // since when one is

@@ -30,8 +30,8 @@ struct watch {
     char **problems;
     size_t nproblems, next_problem;
     char *excluded, *included;  // included is below excluded
-    bool (*foreign) (void *arg, const char *path);
-    void *foreign_arg;
+    watch_owner_fn *owner;
+    void *owner_arg;
 };
 
 struct watch *watch_create (void)
@@ -169,11 +169,10 @@ static struct tracked *add (struct watch *w, const char *path)
     return t;
 }
 
-void watch_ask (struct watch *w, bool (*foreign) (void *arg, const char *path),
-                void *arg)
+void watch_ask (struct watch *w, watch_owner_fn *owner, void *arg)
 {
-    w->foreign = foreign;
-    w->foreign_arg = arg;
+    w->owner = owner;
+    w->owner_arg = arg;
 }
 
 /* What it cannot be looked at for is told. */
@@ -186,6 +185,21 @@ static void look_at (struct watch *w, struct tracked *t, int64_t mono_ns)
         return;
     (void)err_sys (&why, -rc, "captures could not be looked at");
     (void)note_problem (w, why.text);
+}
+
+/* Whose is it? */
+static void decide (struct watch *w, struct tracked *t, int64_t mono_ns)
+{
+    enum watch_owner owner = w->owner (w->owner_arg, t->path);
+    bool waited = t->undecided;
+
+    t->foreign = owner == WATCH_FOREIGN;
+    t->undecided = owner == WATCH_UNDECIDED;
+    if (owner != WATCH_OURS)
+        return;
+    look_at (w, t, mono_ns);
+    if (waited)                 // it was passed over
+        watch_see_again (w);
 }
 
 static bool touched_since (const char *path, int64_t since_ns)
@@ -225,11 +239,11 @@ static int take_found (struct watch *w, struct dir *d,
         t->id = list->items[i].id;
         if (t->rank_hint < 0)
             t->rank_hint = d->rank_hint;
-        if (t->fingerprint[0] || t->foreign)
+        if (t->fingerprint[0] || t->foreign || t->undecided)
             continue;
-        t->foreign = d->large && d->since_ns > 0 && w->foreign &&
-                     w->foreign (w->foreign_arg, path);
-        if (!t->foreign)
+        if (d->large && d->since_ns > 0 && w->owner)
+            decide (w, t, mono_ns);
+        else
             look_at (w, t, mono_ns);
     }
     return rc;
@@ -375,7 +389,10 @@ static void look_again (struct watch *w, int64_t mono_ns)
             lose (w, t, mono_ns);
             continue;
         }
-        if (!t->foreign && (w->look_at_all || tracked_is_due (t, mono_ns)))
+        if (t->undecided)
+            decide (w, t, mono_ns);
+        else if (!t->foreign &&
+                 (w->look_at_all || tracked_is_due (t, mono_ns)))
             look_at (w, t, mono_ns);
         told += i < w->next_seen;
         w->items[kept++] = t;
@@ -530,7 +547,7 @@ const char *watch_next_seen (struct watch *w)
     while (w->next_seen < w->nitems) {
         const struct tracked *t = w->items[w->next_seen++];
 
-        if (!t->foreign)
+        if (!t->foreign && !t->undecided)
             return t->path;
     }
     return NULL;

@@ -55,12 +55,18 @@ void watch_destroy (struct watch *w);   // w may be NULL
 int watch_add (struct watch *w, const char *dir, bool large, int64_t since_ns,
                int64_t rank_hint, struct err *err);
 
-/* Ask 'foreign' of each capture that is first found in a large directory with a
- * 'since': true when it is another job's, which writes there, too, or a result.  Of such a
- * one nothing is ever told here, whatever happens to it.
+/* Whose a capture is.  Of a foreign one (another job's, which writes there,
+ * too; a result; one in doubt) nothing is ever told here, whatever happens to
+ * it.  One that is undecided waits, and is asked for again by each watch_scan.
  */
-void watch_ask (struct watch *w, bool (*foreign) (void *arg, const char *path),
-                void *arg);
+enum watch_owner { WATCH_OURS, WATCH_FOREIGN, WATCH_UNDECIDED };
+
+typedef enum watch_owner watch_owner_fn (void *arg, const char *path);
+
+/* Ask 'owner' of each capture that is first found in a large directory with a
+ * 'since'.
+ */
+void watch_ask (struct watch *w, watch_owner_fn *owner, void *arg);
 
 /* The large directories, from 0 on; NULL behind the last one. */
 const char *watch_large (const struct watch *w, size_t i);

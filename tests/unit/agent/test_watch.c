@@ -355,9 +355,9 @@ static void test_seen (void **state)
     assert_null (watch_next_seen (f->w));
 }
 
-static bool say_foreign (void *arg, const char *path)
+static enum watch_owner say_foreign (void *arg, const char *path)
 {
-    return strstr (path, arg) != NULL;
+    return strstr (path, arg) ? WATCH_FOREIGN : WATCH_OURS;
 }
 
 /* Two jobs write into one working directory: each has its own captures, also
@@ -396,6 +396,52 @@ static void test_foreign (void **state)
     assert_non_null (strstr (watch_next_seen (f->w), "ours_ascend_pt"));
     assert_null (watch_next_seen (f->w));
     find_free (&list);
+}
+
+static enum watch_owner say_as_told (void *arg, const char *path)
+{
+    (void)path;
+    return *(enum watch_owner *)arg;
+}
+
+/* Whose it is turns out later: until then it is neither read nor noted, and the
+ * end waits for it.
+ */
+static void test_undecided (void **state)
+{
+    static const enum watch_owner ends[] = { WATCH_OURS, WATCH_FOREIGN };
+    enum watch_owner owner = WATCH_UNDECIDED;
+    struct fixture *f = *state;
+    struct err why = { "" };
+
+    watch_ask (f->w, say_as_told, &owner);
+    assert_int_equal (watch_add (f->w, f->dir, true, 1, -1, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        struct found_list list = { .n = 0 };
+
+        put (f, i ? "b_ascend_pt/FRAMEWORK/data" : "a_ascend_pt/FRAMEWORK/data",
+             "1");
+        owner = WATCH_UNDECIDED;
+        assert_int_equal (find_captures (f->dir, &list, &why), 0);
+        for (int k = 0; k < 2; k++)
+            assert_int_equal (watch_found (f->w, f->dir, &list, 0, &why, 1,
+                                           NULL), 0);
+        assert_int_equal (watch_scan (f->w, 0, 2, INT64_MAX, on_settled, f,
+                                      NULL), 0);
+        assert_int_equal (flush_at (f, 2), 0);
+        assert_int_equal (f->settled, i);
+        assert_int_equal (watch_unsettled (f->w), 1);
+        assert_null (watch_next_seen (f->w));
+        owner = ends[i];
+        assert_int_equal (watch_scan (f->w, 0, 3, INT64_MAX, on_settled, f,
+                                      NULL), 0);
+        assert_int_equal (f->settled, 1);
+        assert_int_equal (watch_unsettled (f->w), 0);
+        if (i == 0)
+            assert_non_null (strstr (watch_next_seen (f->w), "a_ascend_pt"));
+        assert_null (watch_next_seen (f->w));
+        find_free (&list);
+    }
 }
 
 /* A large directory is not searched here, what is found in it is watched. */
@@ -489,6 +535,7 @@ int main (void)
         WATCH_TEST (test_flush_settled), WATCH_TEST (test_refused),
         WATCH_TEST (test_waits_alone),
         WATCH_TEST (test_seen), WATCH_TEST (test_foreign),
+        WATCH_TEST (test_undecided),
         WATCH_TEST (test_awaits),
         WATCH_TEST (test_large), WATCH_TEST (test_no_descriptors),
     };
