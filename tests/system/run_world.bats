@@ -459,7 +459,8 @@ SCRIPT
     # whose names do not say a host
     run ../on h0 "$ROLLCALL" run --text -o out --launcher ./launch -- \
         ./torchrun 3 sh -c 'exec "$CAPTURE_MAKER" --quiet --ranks 6 \
-            --only-rank $RANK --layout renamed "$ROLLCALL_CAPTURE_DIR"'
+            --ranks-per-host 3 --only-rank $RANK --layout renamed \
+            "$ROLLCALL_CAPTURE_DIR"'
     expect_status 0
     shows "6 of 6 present"
     has_rows 6
