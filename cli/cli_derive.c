@@ -15,6 +15,7 @@ int cli_derive_read (const struct command_spec *c,
     findings_defaults (&ret->findings);
     ret->options.findings = &ret->findings;
     ret->options.topology = &ret->topology;
+    ret->options.all_steps = opt->all_steps;
     for (size_t i = 0; i < opt->thresholds.n && rc == 0; i++)
         rc = findings_set (&ret->findings, opt->thresholds.items[i], &err);
     if (rc < 0)

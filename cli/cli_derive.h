@@ -8,6 +8,7 @@
 struct cli_derive_options {
     struct option_list thresholds;
     const char *topology;
+    bool all_steps;
 };
 
 #define CLI_THRESHOLD_OPTION(type, member) \
@@ -21,7 +22,11 @@ struct cli_derive_options {
     { "topology", 0, OPTION_TEXT, offsetof (type, member.topology), "FILE", \
       NULL, NULL, 0, 0, \
       "Which switch and rack each host is at: lines host,switch or " \
-      "host,switch,rack." }
+      "host,switch,rack." }, \
+    { "all-steps", 0, OPTION_FLAG, offsetof (type, member.all_steps), NULL, \
+      NULL, NULL, 0, 0, \
+      "Means and findings are of all steps, also of those that profiling " \
+      "itself made longer." }
 
 struct cli_derive {
     struct findings_options findings;

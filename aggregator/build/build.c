@@ -14,6 +14,7 @@
 #include "build/conflicts.h"
 #include "build/part.h"
 #include "build/roll_hosts.h"
+#include "build/roll_steps.h"
 #include "build/roll_verify.h"
 #include "build/tables.h"
 #include "derive/rollup.h"
@@ -331,6 +332,8 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
         rc = tables_create (db, err);
     if (rc == 0)
         rc = drop_conflicts (db, b, err);
+    if (rc == 0 && roll_check_steps (job->items, job->nitems) < 0)
+        rc = err_set (err, ENOMEM, "no memory for steps");
     if (rc == 0 && fill_roster (b) < 0)
         rc = err_set (err, ENOMEM, "no memory for the roster");
     if (rc == 0)
@@ -339,6 +342,9 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
         rc = tables_write_roster (db, job->roster, err);
     if (rc == 0)
         rc = tables_write_left_out (db, job->items, job->nitems, err);
+    if (rc == 0)
+        rc = roll_mark_edges (db, job->items, job->nitems,
+                              !(job->derive && job->derive->all_steps), err);
     if (rc == 0)
         rc = groups_write (b->groups, db, err);
     if (rc == 0)

@@ -102,6 +102,23 @@ static int row_remark (struct summary *s, sqlite3_stmt *st)
     return add_text (&s->remarks, &s->nremarks, text);
 }
 
+static int row_edges (struct summary *s, sqlite3_stmt *st)
+{
+    int64_t steps = sqlite3_column_int64 (st, 0);
+    char text[512];
+
+    if (steps == 0)
+        return 0;
+    (void)snprintf (text, sizeof (text), "step%s %.200s of %lld capture(s): "
+                    "profiling itself made %s longer, and means and findings "
+                    "are without %s (--all-steps keeps %s)",
+                    steps > 1 ? "s" : "", text_of (st, 2),
+                    (long long)sqlite3_column_int64 (st, 1),
+                    steps > 1 ? "them" : "it", steps > 1 ? "them" : "it",
+                    steps > 1 ? "them" : "it");
+    return add_text (&s->remarks, &s->nremarks, text);
+}
+
 /* Sums by switch and rack are without these hosts; only a few are named. */
 static const char topology_sql[] =
     "SELECT (SELECT count(DISTINCT host) FROM Roster), count(*),"
@@ -333,9 +350,13 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
         { "SELECT value FROM Job WHERE key='roster_known_by'", row_known_by },
         { "SELECT key, value FROM Job WHERE key IN ('job', 'assumed')",
           row_job },
-        { "SELECT count(DISTINCT step), min(CAST(step AS INTEGER)), "
-          "max(CAST(step AS INTEGER)), avg(computing), "
-          "avg(communication_not_overlapped), avg(free) FROM StepCounted",
+        { "SELECT count(DISTINCT step), count(DISTINCT capture), "
+          "group_concat(DISTINCT step) FROM LeftOut WHERE "
+          "reason='profiler edge'", row_edges },
+        { "SELECT s.*, m.* FROM (SELECT count(DISTINCT step), "
+          "min(CAST(step AS INTEGER)), max(CAST(step AS INTEGER)) FROM "
+          "StepTraceTime WHERE rank IS NOT NULL) s, (SELECT avg(computing), "
+          "avg(communication_not_overlapped), avg(free) FROM StepCounted) m",
           row_steps },
     };
     int rc = finished_fill_in (db, err);

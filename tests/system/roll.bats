@@ -138,3 +138,43 @@ verified ()
     is "their rows" 4,0 "$(sql "SELECT count(*), count(rank) FROM
         StepTraceTime" | tr '|' ,)"
 }
+
+@test "a rank without a step is partial, and query missing names the step" {
+    make --steps 6 --drop-step 2:13
+    analyze
+    expect_status 1
+    shows "3 of 4 present" "partial     2" "step 13 is not in it"
+    run "$ROLLCALL" query missing out
+    [[ "$output" == *2*partial*"step 13 is not in it"* ]] || fail "$output"
+    # nobody has what was not asked for
+    analyze --steps 10-12
+    expect_status 0
+    # all lack it
+    make --steps 6 --drop-step 0:13 --drop-step 1:13 --drop-step 2:13 \
+        --drop-step 3:13
+    analyze
+    expect_status 0
+}
+
+@test "ranks with other windows are all present, which a note says" {
+    make --steps 6 --window 3:40-42
+    analyze
+    expect_status 0
+    shows "4 of 4 present" "at other steps (40 to 42)"
+}
+
+@test "a step that profiling made longer is out of means, and said in one line" {
+    make --steps 8 --warmup 0 --inflate-edge first --steady
+    analyze
+    expect_status 0
+    shows "step 10 of 4 capture(s): profiling itself" "steps         8: 10 to 17"
+    is "steps in means" 7 "$(sql "SELECT count(*) FROM StepTrend")"
+    is "findings" 0 "$(sql "SELECT count(*) FROM Finding WHERE kind IN
+        ('late_steps', 'late_step')")"
+    analyze --all-steps
+    expect_status 0
+    ! grep "profiling itself" <<< "$output" || fail "$output"
+    is "steps in means" 8 "$(sql "SELECT count(*) FROM StepTrend")"
+    is "edges" 4 "$(sql "SELECT count(*) FROM StepExtra WHERE
+        profiler_edge=1")"
+}
