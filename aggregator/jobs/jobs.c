@@ -13,6 +13,8 @@
 #include <string.h>
 #include <time.h>
 
+#define ROUNDS_MAX 8            // of placing: each but the last finds a job
+
 struct knot {
     size_t first;               // capture
     int64_t start_ns, end_ns;   // 0: unknown
@@ -208,6 +210,42 @@ static int place_rest (struct divider *d)
     return rc;
 }
 
+/* Begin again with the first knots of the drafts that there were. */
+static int seed_again (struct divider *d)
+{
+    size_t n = d->drafts.n;
+    int rc = 0;
+
+    drafts_fini (&d->drafts);
+    drafts_init (&d->drafts, &d->facts);
+    for (size_t i = 0; i < d->facts.n; i++)
+        d->facts.list[i].draft = d->facts.list[i].next_of_rank = JOBS_NONE;
+    for (size_t i = 0; i < d->nknots; i++)
+        d->knots[i].offset = INT64_MAX;
+    memset (d->last_ns, 0, n * sizeof (*d->last_ns));
+    memset (d->knots_of, 0, n * sizeof (*d->knots_of));
+    memset (d->given, 0, n * sizeof (*d->given));
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = join (d, i, d->seed[i]);
+    return rc;
+}
+
+/* Which contradict each other may show only when some were placed: those that
+ * were before then could not choose the job that comes up.
+ */
+static int place_all (struct divider *d)
+{
+    size_t n = d->drafts.n;
+    int rc = place_rest (d);
+
+    for (int i = 0; i < ROUNDS_MAX && rc == 0 && d->drafts.n > n; i++) {
+        n = d->drafts.n;
+        if ((rc = seed_again (d)) == 0)
+            rc = place_rest (d);
+    }
+    return rc;
+}
+
 /* ---- jobs ---- */
 
 /* The first start, and what tells its first capture from any other. */
@@ -340,6 +378,27 @@ static int sort_jobs (struct jobs *ret, size_t ncaptures)
     return rc;
 }
 
+static bool is_named (const struct jobs *ret, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp (ret->jobs[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What is alike in all that a name is made of: the older ones get numbers. */
+static void part_names (struct jobs *ret)
+{
+    for (size_t i = 1; i < ret->n; i++) {
+        struct jobs_job *j = &ret->jobs[i];
+        size_t n = strlen (j->name);
+
+        for (size_t k = 2; !j->given && is_named (ret, i, j->name); k++)
+            (void)snprintf (j->name + n, sizeof (j->name) - n, "-%zu", k);
+    }
+}
+
 static int tell (const struct divider *d, struct jobs *ret)
 {
     size_t n = d->facts.n;
@@ -353,8 +412,9 @@ static int tell (const struct divider *d, struct jobs *ret)
         return -ENOMEM;
     for (size_t i = 0; i < ret->n; i++)
         ret->jobs[i].fixed = JOBS_NONE;
-    rc = fill_jobs (d, ret);
-    return rc < 0 ? rc : sort_jobs (ret, n);
+    if ((rc = fill_jobs (d, ret)) == 0 && (rc = sort_jobs (ret, n)) == 0)
+        part_names (ret);
+    return rc;
 }
 
 int jobs_divide (const struct jobs_capture *captures, size_t n,
@@ -367,7 +427,7 @@ int jobs_divide (const struct jobs_capture *captures, size_t n,
     drafts_init (&d.drafts, &d.facts);
     if (rc == 0 && (rc = jobs_link (&d.facts)) == 0 &&
         (rc = find_knots (&d)) == 0 && (rc = seed_drafts (&d)) == 0 &&
-        (rc = place_rest (&d)) == 0)
+        (rc = place_all (&d)) == 0)
         rc = tell (&d, ret);
     drafts_fini (&d.drafts);
     facts_fini (&d.facts);

@@ -29,10 +29,18 @@ static uint64_t key_text (size_t draft, uint64_t more, const char *text)
     return mix (mix (draft, more), evidence_hash (0, text, strlen (text)));
 }
 
+/* Three members tell most groups apart, and whoever finds one compares all:
+ * thousands of captures list thousands of members.
+ */
 static uint64_t key_members (size_t draft, const struct comm_group *g)
 {
-    return mix (draft, evidence_hash (g->nmembers, (const char *)g->members,
-                                      g->nmembers * sizeof (*g->members)));
+    const int32_t *m = g->members;
+    uint32_t n = g->nmembers;
+    uint64_t key = mix (draft, n);
+
+    return n == 0 ? key
+                  : mix (mix (mix (key, (uint64_t)m[0]), (uint64_t)m[n / 2]),
+                         (uint64_t)m[n - 1]);
 }
 
 void drafts_init (struct drafts *d, struct facts *f)
@@ -92,14 +100,27 @@ static int64_t boot_bucket (const struct fact *f)
     return f->e->boot_ns / JOBS_BOOT_NS;
 }
 
-static uint64_t key_host (size_t draft, int64_t bucket, const char *step)
+/* 'name' of the host: "" for whoever has none, and the first of all. */
+static uint64_t key_host (size_t draft, int64_t bucket, const char *name,
+                          const char *step)
 {
-    return key_text (draft, (uint64_t)bucket, step);
+    return key_text (draft, evidence_hash ((uint64_t)bucket, name,
+                                           strlen (name)), step);
 }
 
-static bool has_span (const struct evidence_span *s)
+/* Equal names of groups are of several groups. */
+static uint64_t key_sample (size_t draft, const struct fact *f,
+                            const struct evidence_sample *s)
 {
-    return s->start_ns <= s->end_ns;
+    const struct comm_group *g = fact_group (f, s->group);
+
+    return mix (g ? key_members (draft, g) : draft, s->key);
+}
+
+/* What has no name is no equal step: there is one in each window. */
+static bool is_step (const struct evidence_span *s)
+{
+    return s->start_ns <= s->end_ns && *s->step;
 }
 
 static int note_steps (struct drafts *d, size_t draft, size_t i)
@@ -110,15 +131,18 @@ static int note_steps (struct drafts *d, size_t draft, size_t i)
     for (uint32_t k = 0; k < f->e->nspans && rc == 0; k++) {
         const struct evidence_span *s = &f->e->spans[k];
 
-        if (!has_span (s))
+        if (!is_step (s))
             continue;
         rc = note (&d->steps, key_text (draft, 0, s->step), i);
         if (rc == 0 && f->e->boot_ns > 0)
-            rc = note (&d->hosts, key_host (draft, boot_bucket (f), s->step),
-                       i);
+            rc = note (&d->hosts, key_host (draft, boot_bucket (f), "",
+                                            s->step), i);
+        if (rc == 0 && f->e->boot_ns > 0 && *fact_host (f))
+            rc = note (&d->hosts, key_host (draft, boot_bucket (f),
+                                            fact_host (f), s->step), i);
     }
     for (uint32_t k = 0; k < f->e->nsamples && rc == 0; k++)
-        rc = note (&d->samples, mix (draft, f->e->samples[k].key), i);
+        rc = note (&d->samples, key_sample (draft, f, &f->e->samples[k]), i);
     return rc;
 }
 
@@ -200,7 +224,7 @@ static bool clash_of_rank (const struct question *q, const struct fact *o)
 {
     const struct fact *f = q->f;
     enum same same = fact_same_window (f, o);
-    const char *step = fact_common_step (f, o);
+    const char *step = fact_common_step (f, o, !fact_equal_pids (f, o));
 
     if (same == SAME_YES)
         return false;
@@ -294,7 +318,7 @@ static bool clash_of_lists (const struct question *q)
             if (is_world (o->in->groups->list[k]))
                 theirs = o->in->groups->list[k];
         }
-        if (theirs && strcmp (theirs->id, g->id) != 0 &&
+        if (theirs && o->named_groups && strcmp (theirs->id, g->id) != 0 &&
             fact_equal_members (theirs, g))
             return say (q, "its world's group is another one: %.60s", g->id);
     }
@@ -311,6 +335,31 @@ static const struct evidence_span *span_of (const struct fact *f,
     return NULL;
 }
 
+static int64_t gap_between (int64_t start, int64_t end, int64_t other_start,
+                            int64_t other_end)
+{
+    return start > other_end   ? fact_distance (start, other_end)
+           : other_start > end ? fact_distance (other_start, end)
+                               : 0;
+}
+
+/* When a capture of the host did the step. */
+static bool clash_of_step (const struct question *q, const char *name,
+                           int64_t bucket, const struct evidence_span *s)
+{
+    const struct fact *o = get (q, &q->d->hosts,
+                                key_host (q->draft, bucket, name, s->step));
+    const struct evidence_span *x = o ? span_of (o, s->step) : NULL;
+    int64_t gap;
+
+    if (!x || !fact_one_host (q->f, o))
+        return false;
+    gap = gap_between (s->start_ns, s->end_ns, x->start_ns, x->end_ns);
+    return gap > JOBS_APART_NS &&
+           say (q, "step %.40s was %" PRId64 " s apart on one host", s->step,
+                gap / 1000000000);
+}
+
 /* Rule 5a: ranks of one host do a step together. */
 static bool clash_on_host (const struct question *q)
 {
@@ -320,20 +369,11 @@ static bool clash_on_host (const struct question *q)
                          i < STEPS_COMPARED; i++) {
         const struct evidence_span *s = &f->e->spans[i];
 
-        for (int64_t near = -1; near <= 1 && has_span (s); near++) {
-            const struct fact *o =
-                get (q, &q->d->hosts,
-                     key_host (q->draft, boot_bucket (f) + near, s->step));
-            const struct evidence_span *x = o ? span_of (o, s->step) : NULL;
-            int64_t gap;
-
-            if (!x || !fact_one_host (f, o))
-                continue;
-            gap = s->start_ns > x->end_ns ? s->start_ns - x->end_ns
-                                          : x->start_ns - s->end_ns;
-            if (gap > JOBS_APART_NS)
-                return say (q, "step %.40s was %" PRId64 " s apart on one host",
-                            s->step, gap / 1000000000);
+        for (int64_t near = -1; near <= 1 && is_step (s); near++) {
+            if (clash_of_step (q, "", boot_bucket (f) + near, s) ||
+                (*fact_host (f) &&
+                 clash_of_step (q, fact_host (f), boot_bucket (f) + near, s)))
+                return true;
         }
     }
     return false;
@@ -369,14 +409,16 @@ static int64_t residue (const struct evidence_sample *a,
     for (uint32_t i = 0; i < a->n; i++) {
         if (a->ops[i].key != b->ops[i].key)
             return -1;
-        apart[n] = b->ops[i].end_ns - a->ops[i].end_ns;
+        if (__builtin_sub_overflow (b->ops[i].end_ns, a->ops[i].end_ns,
+                                    &apart[n]))
+            return -1;
         elapse[n++] = a->ops[i].elapse_ns > b->ops[i].elapse_ns
                           ? a->ops[i].elapse_ns : b->ops[i].elapse_ns;
     }
     offset = median (apart, n);
     for (size_t i = 0; i < n; i++)
-        apart[i] = apart[i] > offset ? apart[i] - offset : offset - apart[i];
-    *allowed = median (elapse, n) * JOBS_RESIDUE_PERCENT / 100;
+        apart[i] = fact_distance (apart[i], offset);
+    *allowed = median (elapse, n) / 100 * JOBS_RESIDUE_PERCENT;
     if (*allowed < JOBS_RESIDUE_NS)
         *allowed = JOBS_RESIDUE_NS;
     return median (apart, n);
@@ -400,15 +442,31 @@ static bool one_group (const struct fact *a, const struct fact *b,
     return !x && !y && (strcmp (name, world) == 0 || strcmp (name, first) == 0);
 }
 
+static bool is_nameless (const struct evidence_sample *s)
+{
+    return s->key == evidence_hash (evidence_hash (0, "", 0), s->group,
+                                    strlen (s->group));
+}
+
+/* Whether a nameless step of both may be one: on one host, at one time. */
+static bool is_at_once (const struct fact *a, const struct fact *b)
+{
+    return !fact_other_host (a, b) && a->start_ns > 0 && b->start_ns > 0 &&
+           a->start_ns < b->end_ns && b->start_ns < a->end_ns;
+}
+
 static bool clash_of_ends (const struct question *q)
 {
     const struct fact *f = q->f;
 
     for (uint32_t i = 0; i < f->e->nsamples; i++) {
         const struct evidence_sample *s = &f->e->samples[i];
-        const struct fact *o = get (q, &q->d->samples, mix (q->draft, s->key));
+        const struct fact *o = get (q, &q->d->samples,
+                                    key_sample (q->draft, f, s));
         int64_t apart = -1, allowed = 0;
 
+        if (o && is_nameless (s) && !is_at_once (f, o))
+            continue;
         for (uint32_t k = 0; o && k < o->e->nsamples; k++) {
             if (o->e->samples[k].key == s->key && o->rank != f->rank &&
                 strcmp (o->e->samples[k].group, s->group) == 0 &&
@@ -437,11 +495,6 @@ bool drafts_contradict (const struct drafts *d, size_t draft, size_t knot,
 
 /* ---- how far apart ---- */
 
-static int64_t apart (int64_t a, int64_t b)
-{
-    return a > b ? a - b : b - a;
-}
-
 static int64_t offset_of (const struct question *q)
 {
     const struct fact *f = q->f, *first = get (q, &q->d->firsts, q->draft);
@@ -452,16 +505,16 @@ static int64_t offset_of (const struct question *q)
         const struct fact *o = get (q, &q->d->steps,
                                     key_text (q->draft, 0, s->step));
 
-        if (!o || !has_span (s) || !(x = span_of (o, s->step)))
+        if (!o || !is_step (s) || !(x = span_of (o, s->step)))
             continue;
-        if (apart (s->start_ns, x->start_ns) < least)
-            least = apart (s->start_ns, x->start_ns);
+        if (fact_distance (s->start_ns, x->start_ns) < least)
+            least = fact_distance (s->start_ns, x->start_ns);
     }
     if (least == INT64_MAX && first && f->start_ns > 0 && first->start_ns > 0) {
-        least = f->start_ns > first->end_ns   ? f->start_ns - first->end_ns
-                : first->start_ns > f->end_ns ? first->start_ns - f->end_ns
-                                              : 0;
-        least += JOBS_APART_NS; // a step that both have tells more
+        least = gap_between (f->start_ns, f->end_ns, first->start_ns,
+                             first->end_ns);
+        if (least < INT64_MAX - JOBS_APART_NS)
+            least += JOBS_APART_NS;     // a step that both have tells more
     }
     return least;
 }

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t distance (int64_t a, int64_t b)
+#define STEPS_FEW 1024          // pairs, sooner compared than sorted
+
+int64_t fact_distance (int64_t a, int64_t b)
 {
     uint64_t d = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
 
@@ -23,7 +25,8 @@ static void find_times (struct fact *f)
     const struct evidence *e = f->e;
 
     f->window = e->boot_ns > 0 && e->mono_start_ns > 0 &&
-                e->mono_end_ns >= e->mono_start_ns;
+                e->mono_end_ns >= e->mono_start_ns &&
+                e->mono_end_ns <= INT64_MAX - e->boot_ns;
     if (f->window) {
         f->start_ns = e->boot_ns + e->mono_start_ns;
         f->end_ns = e->boot_ns + e->mono_end_ns;
@@ -156,18 +159,45 @@ static bool both_boot (const struct fact *a, const struct fact *b)
     return a->e->boot_ns > 0 && b->e->boot_ns > 0;
 }
 
+/* Clocks drift between two captures. */
 static bool one_boot (const struct fact *a, const struct fact *b)
 {
+    int64_t may = JOBS_BOOT_NS;
+
+    if (a->start_ns > 0 && b->start_ns > 0)
+        may += fact_distance (a->start_ns, b->start_ns) / JOBS_DRIFT;
     return both_boot (a, b) &&
-           distance (a->e->boot_ns, b->e->boot_ns) <= JOBS_BOOT_NS;
+           fact_distance (a->e->boot_ns, b->e->boot_ns) <= may;
+}
+
+static bool other_name (const struct fact *a, const struct fact *b)
+{
+    return differ (a->e->host_key, b->e->host_key) ||
+           differ (a->c->host_uid, b->c->host_uid) ||
+           differ (a->e->host_name, b->e->host_name);
+}
+
+static bool equal (const char *a, const char *b)
+{
+    return *a && strcmp (a, b) == 0;
+}
+
+static bool one_name (const struct fact *a, const struct fact *b)
+{
+    return !other_name (a, b) &&
+           (equal (a->e->host_key, b->e->host_key) ||
+            equal (a->c->host_uid, b->c->host_uid) ||
+            equal (a->e->host_name, b->e->host_name));
+}
+
+const char *fact_host (const struct fact *f)
+{
+    return f->c->host_uid[0] ? f->c->host_uid : f->e->host_name;
 }
 
 bool fact_other_host (const struct fact *a, const struct fact *b)
 {
-    return differ (a->e->host_key, b->e->host_key) ||
-           differ (a->c->host_uid, b->c->host_uid) ||
-           differ (a->e->host_name, b->e->host_name) ||
-           (both_boot (a, b) && !one_boot (a, b));
+    return other_name (a, b) || (both_boot (a, b) && !one_boot (a, b));
 }
 
 bool fact_one_host (const struct fact *a, const struct fact *b)
@@ -175,17 +205,60 @@ bool fact_one_host (const struct fact *a, const struct fact *b)
     return one_boot (a, b) && !fact_other_host (a, b);
 }
 
-const char *fact_common_step (const struct fact *a, const struct fact *b)
+static int compare_steps (const void *pa, const void *pb)
 {
-    const struct capture *x = a->c, *y = b->c;
+    return strcmp (*(char *const *)pa, *(char *const *)pb);
+}
 
+static char **sorted_steps (const struct capture *c)
+{
+    char **list = malloc ((c->nsteps + 1) * sizeof (*list));
+
+    if (list && c->nsteps > 0) {
+        memcpy (list, c->steps, c->nsteps * sizeof (*list));
+        qsort (list, c->nsteps, sizeof (*list), compare_steps);
+    }
+    return list;
+}
+
+/* Each with each: of two short lists, or without memory. */
+static const char *compare_all (const struct capture *x,
+                                const struct capture *y, bool nameless)
+{
     for (uint32_t i = 0; i < x->nsteps; i++) {
         for (uint32_t k = 0; k < y->nsteps; k++) {
-            if (strcmp (x->steps[i], y->steps[k]) == 0)
+            if (strcmp (x->steps[i], y->steps[k]) == 0 &&
+                (nameless || *x->steps[i]))
                 return x->steps[i];
         }
     }
     return NULL;
+}
+
+const char *fact_common_step (const struct fact *a, const struct fact *b,
+                              bool nameless)
+{
+    const struct capture *x = a->c, *y = b->c;
+    char **s = NULL, **t = NULL;
+    const char *found = NULL;
+    uint32_t i = 0, k = 0;
+
+    if ((uint64_t)x->nsteps * y->nsteps <= STEPS_FEW ||
+        !(s = sorted_steps (x)) || !(t = sorted_steps (y))) {
+        found = compare_all (x, y, nameless);
+        i = x->nsteps;
+    }
+    while (!found && i < x->nsteps && k < y->nsteps) {
+        int order = strcmp (s[i], t[k]);
+
+        if (order == 0 && (nameless || *s[i]))
+            found = s[i];
+        i += order <= 0;
+        k += order >= 0;
+    }
+    free (s);
+    free (t);
+    return found;
 }
 
 static const struct evidence_span *span_of (const struct evidence *e,
@@ -207,7 +280,7 @@ static enum same same_spans (const struct fact *a, const struct fact *b)
 
         if (!y || !has_span (x) || !has_span (y) || x->host != y->host)
             continue;
-        return distance (x->start_ns, y->start_ns) <= JOBS_SAME_NS
+        return fact_distance (x->start_ns, y->start_ns) <= JOBS_SAME_NS
                    ? SAME_YES : SAME_NO;
     }
     return SAME_UNKNOWN;
@@ -218,17 +291,23 @@ enum same fact_same_window (const struct fact *a, const struct fact *b)
     if (!a->window || !b->window)
         return same_spans (a, b);
     return one_boot (a, b) &&
-                   distance (a->e->mono_start_ns, b->e->mono_start_ns) <=
+                   fact_distance (a->e->mono_start_ns, b->e->mono_start_ns) <=
                        JOBS_SAME_NS &&
-                   distance (a->e->mono_end_ns, b->e->mono_end_ns) <=
+                   fact_distance (a->e->mono_end_ns, b->e->mono_end_ns) <=
                        JOBS_SAME_NS
                ? SAME_YES : SAME_NO;
+}
+
+bool fact_equal_pids (const struct fact *a, const struct fact *b)
+{
+    return a->e->pid > 0 && a->e->pid == b->e->pid &&
+           (one_name (a, b) || !fact_other_host (a, b));
 }
 
 bool fact_other_process (const struct fact *a, const struct fact *b)
 {
     return (a->e->pid > 0 && b->e->pid > 0 && a->e->pid != b->e->pid) ||
-           fact_other_host (a, b);
+           (fact_other_host (a, b) && !fact_equal_pids (a, b));
 }
 
 /* The number of a step, or -1. */
@@ -272,12 +351,16 @@ bool fact_same_process (const struct fact *a, const struct fact *b)
                  strcmp (a->e->host_name, b->e->host_name) == 0);
 
     return a->e->pid > 0 && a->e->pid == b->e->pid && host &&
-           !fact_other_host (a, b) && goes_on (first, first == a ? b : a);
+           !fact_other_host (a, b) && !fact_overlap (a, b) &&
+           goes_on (first, first == a ? b : a);
 }
 
 bool fact_overlap (const struct fact *a, const struct fact *b)
 {
     if (!a->window || !b->window)
         return false;
+    if (fact_one_host (a, b))   // when it was booted is known to some ms only
+        return a->e->mono_start_ns < b->e->mono_end_ns &&
+               b->e->mono_start_ns < a->e->mono_end_ns;
     return a->start_ns < b->end_ns && b->start_ns < a->end_ns;
 }

@@ -15,6 +15,9 @@
 #define JOBS_BOOT_NS (10 * INT64_C (1000000000))
 // what two formats make of one time differs by less
 #define JOBS_SAME_NS 1000000
+// a clock that nothing sets runs up to 100 ppm too fast or slow: so much may
+// the time of boot be off behind a pause of so many ns
+#define JOBS_DRIFT 10000
 // ranks of one job do not do one step so far apart (rule 5a)
 #define JOBS_APART_NS (60 * INT64_C (1000000000))
 #define JOBS_OPS_MIN 4          // of two captures, to compare their ends (5b)
@@ -64,13 +67,25 @@ enum same fact_same_window (const struct fact *a, const struct fact *b);
 bool fact_other_host (const struct fact *a, const struct fact *b);
 bool fact_one_host (const struct fact *a, const struct fact *b);
 bool fact_same_process (const struct fact *a, const struct fact *b);
+
+/* Whether both pids are known, and nothing but a clock that was set says that
+ * they are of two processes.
+ */
+bool fact_equal_pids (const struct fact *a, const struct fact *b);
 bool fact_other_process (const struct fact *a, const struct fact *b);
 
-/* A step that both have, or NULL. */
-const char *fact_common_step (const struct fact *a, const struct fact *b);
+/* A step that both have, or NULL.  Without 'nameless': one with a name. */
+const char *fact_common_step (const struct fact *a, const struct fact *b,
+                              bool nameless);
 
 /* Whether they were there at the same time, on one clock. */
 bool fact_overlap (const struct fact *a, const struct fact *b);
+
+/* |a - b|, INT64_MAX if it is more: evidence may hold any numbers. */
+int64_t fact_distance (int64_t a, int64_t b);
+
+/* What tells hosts apart by name; "": nothing. */
+const char *fact_host (const struct fact *f);
 
 /* The group that the capture's metadata list under a name, or NULL. */
 const struct comm_group *fact_group (const struct fact *f, const char *name);
@@ -97,9 +112,9 @@ struct drafts {
     struct map highest;         // draft: the one of the highest position
     struct map lists;           // (draft, group, rank), (draft, group, members)
     struct map defaults;        // (draft, members): of the world's group
-    struct map hosts;           // (draft, boot, step)
+    struct map hosts;           // (draft, boot, name of the host, step)
     struct map steps;           // (draft, step)
-    struct map samples;         // (draft, sample)
+    struct map samples;         // (draft, sample, members of its group)
     struct map firsts;          // draft: its first capture
 };
 
