@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define US_MAX 9.2e15           // of ns in 64 bits
+#define US_MAX 4.6e15           // the sum of two of them, in ns, has 63 bits
 
 struct text {
     const char *s;
