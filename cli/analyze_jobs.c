@@ -2,16 +2,20 @@
 #include "analyze.h"
 
 #include "base/fileio.h"
+#include "base/utf8.h"
 #include "model/job_mark.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#define CHANGED_BYTES 9         // "-" and 8 digits
 #define MARK_LEVELS 2           // of directories above a capture: OUT/captures
                                 // has some in rankN
 
@@ -104,14 +108,29 @@ void analyze_choose_job (struct analysis *a, size_t job)
 
 /* ---- their names ---- */
 
-/* A name for a directory: an id that a user gave may be any text. */
+/* A name for a directory: an id that a user gave may be any text.  One that has
+ * to be changed gets a number of its own, or "a/b" would replace "a_b".
+ */
 static void dir_name (const char *job, char out[JOBS_NAME_MAX])
 {
+    char number[CHANGED_BYTES + 1];
+    size_t n = strlen (job);
+    bool changed = false;
+
     (void)snprintf (out, JOBS_NAME_MAX, "%s", job);
     for (char *c = out; *c; c++) {
-        if (*c == '/' || (c == out && *c == '.'))
-            *c = '_';
+        if (*c != '/' && !iscntrl ((unsigned char)*c) &&
+            (c != out || *c != '.'))
+            continue;
+        *c = '_';
+        changed = true;
     }
+    if (!changed)
+        return;
+    (void)snprintf (number, sizeof (number), "-%08" PRIx32,
+                    (uint32_t)(evidence_hash (0, job, n) >> 32));
+    n = utf8_cut (out, n, JOBS_NAME_MAX - sizeof (number));
+    memcpy (out + n, number, sizeof (number));
 }
 
 int analyze_open_job (struct analysis *a)

@@ -210,3 +210,25 @@ written_now ()
     expect_status 2
     fingerprint job | cmp before -
 }
+
+# Ids of jobs are any text: each gets a directory of its own below OUT.
+@test "jobs whose ids are no names of directories do not meet in one" {
+    local i=0 id
+
+    for id in a_b a/b ../x . "$(printf 'c\\n\\u001b')" "$(printf 'z%.0s' {1..255})" \
+        "$(printf '/%.0s' {1..255})"; do
+        "$CAPTURE_MAKER" --quiet --ranks 2 --ops 4 --seed $i "job/$i"
+        printf '{"job": "%s"}' "$id" >"job/$i/.rollcall-job"
+        i=$((i + 1))
+    done
+    analyze --all-jobs
+    expect_status 0
+    is "directories" 7 "$(find out -mindepth 1 -maxdepth 1 -type d | wc -l)"
+    is "results" 7 "$(find out -name analysis.db | wc -l)"
+    is "ids" 7 "$(for i in out/*/cluster_analysis_output/analysis.db; do
+        sqlite3 "$i" "SELECT value FROM Job WHERE key='job'" | head -1
+    done | sort -u | wc -l)"
+    [ -d out/a_b ]
+    is "strange names" "" "$(find . -name '*[[:cntrl:]]*')"
+    [ ! -e x ]
+}
