@@ -20,6 +20,7 @@ struct aggregator_options {
                                 // if it has a server.key
     bool insecure;              // no encryption, wherever it listens
     int64_t agents;             // how many are expected
+    int64_t job_gap_ns;         // of a service, as in jobs_divide
     // of one run (rollcall run); a service has none of these
     const char *job;
     const char *out;            // where cluster_analysis_output goes

@@ -97,8 +97,16 @@ static void prepare_build (struct aggregator *a, struct served *s)
 
 void aggregator_start_build (struct aggregator *a, struct served *s)
 {
+    int64_t now = clock_mono_ns (), came_ns = s->pace.first_ns;
+    int rc;
+
     a->building = s;
-    pace_began (&s->pace, clock_mono_ns ());
+    pace_began (&s->pace, now);
+    if (!a->opt->job && (rc = aggregator_divide (a, s, came_ns)) != 0) {
+        pace_ended (&s->pace, rc > 0, clock_mono_ns ());
+        a->building = NULL;
+        return;
+    }
     a->threaded = false;
     prepare_build (a, s);
     if (a->build_rc < 0)
@@ -210,6 +218,8 @@ void aggregator_on_built (void *arg)
     log_built (a);
     if (a->opt->job)
         aggregator_on_run_built (a);
+    else if (ledger_newest (a->ledger, a->building->job.id, ITEM_RAW) == 0)
+        aggregator_drop_result (a, a->building->job.id);  // all was taken away
     forget_build (a);
 }
 
@@ -260,9 +270,11 @@ static int note_unbuilt (void *arg, const struct ledger_job *j)
 
 int aggregator_find_unbuilt (struct aggregator *a, struct err *err)
 {
-    int rc = a->opt->job ? 0 : ledger_each_job (a->ledger,
-                                                aggregator_last_kind (a),
-                                                note_unbuilt, a, err);
+    int rc = a->opt->job ? 0 : aggregator_drop_empty (a, err);
+
+    if (rc == 0 && !a->opt->job)
+        rc = ledger_each_job (a->ledger, aggregator_last_kind (a),
+                              note_unbuilt, a, err);
 
     return rc == -ENOMEM ? err_set (err, ENOMEM, "no memory for the jobs of "
                                     "the ledger") : rc;

@@ -143,7 +143,7 @@ int aggregator_commit_notes (void *arg, enum transfer_phase phase,
                              struct err *err)
 {
     struct aggregator *a = arg;
-    int rc = 0;
+    int rc = aggregator_commit_divided (a, phase, err);
 
     for (struct served *s = a->jobs; s && a->notes_due && rc == 0; s = s->next)
         rc = commit_notes_of (a, s, phase, err);

@@ -13,8 +13,10 @@ static void take_up (struct aggregator *a, const char *id)
 
     if (s)
         aggregator_recall_words (a, s);
-    if (ledger_newest (a->ledger, id, aggregator_last_kind (a)) == 0)
+    if (ledger_newest (a->ledger, id, aggregator_last_kind (a)) == 0) {
+        aggregator_drop_result (a, id);
         return;
+    }
     if (s)
         pace_arrived (&s->pace, clock_mono_ns ());
     else
@@ -26,6 +28,7 @@ int aggregator_on_request (void *arg, const struct json *request,
                            struct json *answer, struct err *err)
 {
     const char *job = json_text (json_get (request, "job"), "");
+    const struct json *jobs;
     struct aggregator *a = arg;
     struct logline l;
     int rc;
@@ -42,6 +45,10 @@ int aggregator_on_request (void *arg, const struct json *request,
     log_str (&l, "request", json_text (json_get (request, "do"), ""));
     log_str (&l, "job", job);
     log_end (&l);
-    take_up (a, job);
+    jobs = json_get (answer, "jobs");
+    for (const struct json *j = json_first (jobs); j; j = json_next (j))
+        take_up (a, json_text (j, ""));
+    if (!jobs)
+        take_up (a, job);
     return 0;
 }

@@ -2,8 +2,9 @@
  *
  * aggregator.c has its life and its clock, aggregator_messages.c what agents
  * say, aggregator_peers.c who says it, aggregator_commit.c what of it is made
- * durable, aggregator_build.c the builds, aggregator_run.c the end of a run,
- * aggregator_control.c what verbs ask.
+ * durable, aggregator_divide.c which jobs a scope has, aggregator_build.c the
+ * builds, aggregator_run.c the end of a run, aggregator_control.c what verbs
+ * ask.
  */
 #ifndef ROLLCALL_AGGREGATOR_INSIDE_H
 #define ROLLCALL_AGGREGATOR_INSIDE_H
@@ -13,6 +14,7 @@
 #include "base/loop.h"
 #include "control.h"
 #include "door.h"
+#include "intake/divide.h"
 #include "intake/job.h"
 #include "intake/job_build.h"
 #include "intake/transfer.h"
@@ -56,6 +58,8 @@ struct aggregator {
     int64_t ending_ns;          // when a service was told to end, 0: not yet
     bool commit_armed;
     bool notes_due;             // a world size or clock is to be committed
+    struct divide divided;      // to be committed
+    bool divided_in;            // it has been
     char *status_text;          // for rollcall status, written last
     struct space_floor floor;   // of the root
     struct err no_room;         // what was said when it was reached
@@ -127,6 +131,21 @@ void aggregator_commit (void *arg);
 void aggregator_commit_soon (struct aggregator *a);
 int aggregator_commit_notes (void *arg, enum transfer_phase phase,
                              struct err *err);
+
+/* aggregator_divide.c: give what agents sent that were told no job to jobs, and
+ * let those be built whose captures changed; 'came_ns': since when it had come,
+ * 0: before this life.  1 if the scope has nothing of its own to be built, 0 if
+ * it has, or negative: it is tried again.  And the part of it that is a commit.
+ */
+int aggregator_divide (struct aggregator *a, const struct served *s,
+                       int64_t came_ns);
+int aggregator_commit_divided (struct aggregator *a,
+                               enum transfer_phase phase, struct err *err);
+
+/* The result of a job that has no captures any more, or of all such, is removed.
+ */
+void aggregator_drop_result (struct aggregator *a, const char *job);
+int aggregator_drop_empty (struct aggregator *a, struct err *err);
 
 /* aggregator_build.c: where the results of a job go; a build, in a thread; and
  * what is to be done when build_fd says that it has ended.

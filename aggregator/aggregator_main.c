@@ -36,6 +36,12 @@ static const struct option_spec options[] = {
       "N", "1024", NULL, 1, 1000000,
       "How many agents are expected at once: a warning tells when there are "
       "too few descriptors for them." },
+    { "job-gap", 0, OPTION_DURATION,
+      offsetof (struct aggregator_options, job_gap_ns), "TIME", "1h",
+      "ROLLCALL_JOB_GAP", 0, 0,
+      "Captures of agents that were told no job are divided into jobs: one "
+      "that shows nothing of its job is not taken for one of a job whose last "
+      "capture ended so long before it began; 0: whenever that was." },
     { "threads", 'j', OPTION_INT,
       offsetof (struct aggregator_options, threads), "N", "2",
       "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads of a build." },

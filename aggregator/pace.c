@@ -8,9 +8,16 @@ void pace_arrived (struct pace *p, int64_t now_ns)
     p->last_ns = now_ns;
 }
 
+void pace_given (struct pace *p, int64_t came_ns)
+{
+    if (p->first_ns == 0)
+        p->first_ns = p->last_ns = came_ns;
+    p->quiet = true;
+}
+
 int64_t pace_due_ns (const struct pace *p)
 {
-    int64_t quiet = p->last_ns + PACE_SETTLE_NS;
+    int64_t quiet = p->quiet ? p->first_ns : p->last_ns + PACE_SETTLE_NS;
     int64_t latest = p->first_ns + PACE_LATEST_NS;
     int64_t due = quiet < latest ? quiet : latest;
 
@@ -22,6 +29,7 @@ int64_t pace_due_ns (const struct pace *p)
 void pace_began (struct pace *p, int64_t now_ns)
 {
     p->first_ns = p->last_ns = 0;
+    p->quiet = false;
     p->began_ns = now_ns;
 }
 

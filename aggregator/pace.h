@@ -25,11 +25,17 @@
 
 struct pace {
     int64_t first_ns, last_ns;  // what no build has seen, 0: nothing
+    bool quiet;                 // it is: see pace_given
     int64_t began_ns;           // the build that is under way
     int64_t rest_until_ns;
 };
 
 void pace_arrived (struct pace *p, int64_t now_ns);
+
+/* Captures that had come since 'came_ns' were given to the job: nobody waits
+ * for it to be quiet.
+ */
+void pace_given (struct pace *p, int64_t came_ns);
 
 /* When the next build should begin, INT64_MAX: not at all. */
 int64_t pace_due_ns (const struct pace *p);

@@ -140,8 +140,16 @@ static int build (const struct build_options *opt,
     int64_t seq = ledger_newest (a->ledger, job, ITEM_ROWS);
     struct words words;
     int rc, status, said = ledger_words (a->ledger, job, &words, &err);
+    int64_t open = ledger_count_open (a->ledger, job);
 
     ledger_end_read (a->ledger);
+    if (open > 0) {
+        job_build_destroy (b);
+        words_fini (&words);
+        return FAIL (EX_TEMPFAIL, "%lld captures that were sent as %s are in "
+                     "no job yet: an aggregator gives them to jobs when it "
+                     "serves %s", (long long)open, job, a->root);
+    }
     if (!b || said < 0) {
         job_build_destroy (b);
         words_fini (&words);

@@ -8,6 +8,7 @@
 #include "build/build.h"
 #include "control.h"
 #include "intake/root.h"
+#include "report/summary.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,9 +37,10 @@ static const struct option_spec options[] = {
 };
 
 const struct command_spec jobs_command = {
-    "rollcall jobs", "[OPTION]...",
+    "rollcall jobs",
+    "[OPTION]... [merge JOB OTHER... | split JOB CAPTURE|rankN...]",
     "List the jobs of which an aggregator has something, and correct what is "
-    "expected of them.",
+    "expected of them, and which captures they have.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -80,6 +82,26 @@ static const char *result_state (const struct archive *a,
     }
     return ledger_newest (a->ledger, j->id, ITEM_ROWS) > j->built ? "behind"
                                                                   : "built";
+}
+
+/* Of one that nobody has said it of: as its captures do. */
+static int64_t expected_ranks (const struct ledger_summary *s,
+                               const char *path)
+{
+    struct summary result;
+    int64_t n = s->world_size;
+
+    if (n > 0 || !*path || summary_read (path, &result, NULL) < 0)
+        return n;
+    n = result.expected;
+    summary_fini (&result);
+    return n;
+}
+
+/* How it is known what is of this job. */
+static const char *kind_of (const struct ledger_summary *s)
+{
+    return s->divided == 0 ? "given" : s->assumed > 0 ? "assumed" : "shown";
 }
 
 struct listing {
@@ -152,6 +174,9 @@ static void to_json (struct listing *l, const struct ledger_job *j,
     json_add_text (o, "first_received", text);
     date (s->last_ns, text);
     json_add_text (o, "last_received", text);
+    json_add_text (o, "id", kind_of (s));
+    json_add_int (o, "assumed", s->assumed);
+    json_add_int (o, "expected", expected_ranks (s, path));
     json_add_text (o, "result", state);
     json_add_text (o, "analysis_db", *path ? path : NULL);
     (void)ledger_each_word (l->a->ledger, j->id, push_word,
@@ -168,6 +193,7 @@ static int list_job (void *arg, const struct ledger_job *j)
     char path[PATH_MAX], first[32], last[32];
     char expected[24] = "-";    // nobody has said
     const char *state = result_state (l->a, j, path);
+    int64_t ranks;
     int rc;
 
     if (l->job && strcmp (l->job, j->id) != 0)
@@ -181,13 +207,14 @@ static int list_job (void *arg, const struct ledger_job *j)
     }
     date (s.first_ns, first);
     date (s.last_ns, last);
-    if (s.world_size > 0)
+    if ((ranks = expected_ranks (&s, path)) > 0)
         (void)snprintf (expected, sizeof (expected), "%lld",
-                        (long long)s.world_size);
-    (void)printf ("%-32s %6lld %8s %8lld %14llu %-20s %-20s %s\n",
+                        (long long)ranks);
+    (void)printf ("%-32s %6lld %8s %8lld %14llu %-20s %-20s %-7s %s\n",
                   utf8_escape (j->id, UTF8_COLUMN, id), (long long)s.ranks,
                   expected, (long long)s.captures,
-                  (unsigned long long)s.bytes, first, last, state);
+                  (unsigned long long)s.bytes, first, last, kind_of (&s),
+                  state);
     return l->job ? ledger_each_word (l->a->ledger, j->id, print_word, NULL,
                                       l->err) : 0;
 }
@@ -202,9 +229,9 @@ static int list_all (const struct jobs_options *opt, struct archive *a)
     if (opt->json)
         l.array = json_add_array (doc, "jobs");
     else
-        (void)printf ("%-32s %6s %8s %8s %14s %-20s %-20s %s\n", "job",
+        (void)printf ("%-32s %6s %8s %8s %14s %-20s %-20s %-7s %s\n", "job",
                       "ranks", "expected", "captures", "bytes", "first",
-                      "last", "result");
+                      "last", "id", "result");
     rc = ledger_each_job (a->ledger, ITEM_RAW, list_job, &l, &err);
     if (rc < 0) {
         json_free (doc);
@@ -218,26 +245,42 @@ static int list_all (const struct jobs_options *opt, struct archive *a)
     return cli_flush (&jobs_command, opt->json ? cli_print_json (doc) : 0);
 }
 
-/* Through whoever serves the root, or by ourselves. */
+/* Through whoever serves the root, or by ourselves: *answer is there if it is
+ * 0.  Takes the request over.
+ */
+static int ask (const struct jobs_options *opt, struct json *request,
+                struct json **answer, bool *served)
+{
+    struct err err = { "" };
+    int rc = control_ask (opt->root, request, answer, served, &err);
+
+    return rc == 0 ? 0
+                   : FAIL (rc == -EINVAL   ? EXIT_USAGE
+                           : rc == -ENOENT ? EX_NOINPUT
+                           : rc == -EBUSY  ? EX_TEMPFAIL
+                           : rc == -EBADMSG ? EX_DATAERR
+                           : rc == -EACCES || rc == -EPERM ? EX_NOPERM
+                                                           : EX_IOERR,
+                           "%s", err.text);
+}
+
+static const char *when_built (bool served)
+{
+    return served ? "its result is built again"
+                  : "the next aggregator, or rollcall build, builds it again";
+}
+
 static int expect (const struct jobs_options *opt)
 {
     struct json *request = json_object (), *answer;
-    struct err err = { "" };
     bool served;
-    int rc;
+    int status;
 
     json_add_text (request, "do", "expect");
     json_add_text (request, "job", opt->job);
     json_add_int (request, "world_size", opt->expect);
-    rc = control_ask (opt->root, request, &answer, &served, &err);
-    if (rc < 0)
-        return FAIL (rc == -EINVAL   ? EXIT_USAGE
-                     : rc == -ENOENT ? EX_NOINPUT
-                     : rc == -EBUSY  ? EX_TEMPFAIL
-                     : rc == -EBADMSG ? EX_DATAERR
-                     : rc == -EACCES || rc == -EPERM ? EX_NOPERM
-                                                     : EX_IOERR,
-                     "%s", err.text);
+    if ((status = ask (opt, request, &answer, &served)) != 0)
+        return status;
     if (opt->json)
         return cli_flush (&jobs_command, cli_print_json (answer));
     json_free (answer);
@@ -246,10 +289,84 @@ static int expect (const struct jobs_options *opt)
                       (long long)opt->expect, opt->job);
     else
         (void)printf ("expected      what others say of job %s", opt->job);
-    (void)printf (served ? "; its result is built again\n"
-                         : "; the next aggregator, or rollcall build, builds "
-                           "it again\n");
+    (void)printf ("; %s\n", when_built (served));
     return cli_flush (&jobs_command, 0);
+}
+
+/* ---- which captures a job has ---- */
+
+/* What came of it, with how the result comes to be. */
+static int tell_given (const struct jobs_options *opt, struct json *answer,
+                       bool served)
+{
+    char job[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+    int64_t n = 0;
+
+    if (opt->json)
+        return cli_print_json (answer);
+    (void)json_int (json_get (answer, "captures"), &n);
+    (void)printf ("given         %lld captures to job %s; %s\n",
+                  (long long)n,
+                  utf8_escape (json_text (json_get (answer, "job"), ""),
+                               UTF8_COLUMN, job), when_built (served));
+    json_free (answer);
+    return 0;
+}
+
+static int merge (const struct jobs_options *opt, const char *job,
+                  const char *from)
+{
+    struct json *request = json_object (), *answer;
+    bool served;
+    int status;
+
+    json_add_text (request, "do", "merge");
+    json_add_text (request, "job", job);
+    json_add_text (request, "from", from);
+    status = ask (opt, request, &answer, &served);
+    return status ? status : tell_given (opt, answer, served);
+}
+
+static int split (const struct jobs_options *opt, int argc, char **argv)
+{
+    struct json *request = json_object (), *answer, *list;
+    bool served;
+    int status;
+
+    json_add_text (request, "do", "split");
+    json_add_text (request, "job", argv[0]);
+    list = json_add_array (request, "captures");
+    for (int i = 1; i < argc; i++)
+        json_push_text (list, argv[i]);
+    status = ask (opt, request, &answer, &served);
+    return status ? status : tell_given (opt, answer, served);
+}
+
+static int correct (const struct jobs_options *opt, int argc, char **argv)
+{
+    const bool merges = strcmp (argv[0], "merge") == 0;
+    int status = 0;
+
+    if (!merges && strcmp (argv[0], "split") != 0)
+        return FAIL (EXIT_USAGE, "there is no jobs %s: merge, split (%s --help "
+                     "says more)", argv[0], jobs_command.name);
+    if (opt->job || opt->expect >= 0)
+        return FAIL (EXIT_USAGE, "%s: --job and --expect do not go with it",
+                     argv[0]);
+    if (argc < 3)
+        return FAIL (EXIT_USAGE, merges ? "merge: which two jobs?"
+                                        : "split: which captures of which "
+                                          "job?");
+    for (int i = 1; i < (merges ? argc : 2); i++) {
+        if (!cli_valid_job (argv[i]))
+            return FAIL (EXIT_USAGE, "\"%s\" is not the name of a job",
+                         argv[i]);
+    }
+    for (int i = 2; i < argc && merges && status == 0; i++)
+        status = merge (opt, argv[1], argv[i]);
+    if (!merges)
+        status = split (opt, argc - 1, argv + 1);
+    return status ? status : cli_flush (&jobs_command, 0);
 }
 
 int verb_jobs (int argc, char **argv)
@@ -261,8 +378,7 @@ int verb_jobs (int argc, char **argv)
     if (!cli_options (&jobs_command, argc, argv, &opt, &rest, &status))
         return status;
     if (rest != argc)
-        return FAIL (EXIT_USAGE, "\"%s\" is too much: it takes no arguments",
-                     argv[rest]);
+        return correct (&opt, argc - rest, argv + rest);
     if (opt.job && !cli_valid_job (opt.job))
         return FAIL (EXIT_USAGE, "--job: \"%s\" is not the name of a job",
                      opt.job);

@@ -127,6 +127,8 @@ static int open_spool (struct agent *a, struct err *err)
                         a->opt->state);
     if ((n = spool_open (dir, &a->spool, err)) < 0)
         return n;
+    if (a->opt->divided)
+        spool_divide (a->spool, a->host_id);
     if (loop_add_source (a->loop, is_damaged, end_damaged, a) < 0)
         return err_set (err, ENOMEM, "no memory for the spool");
     return 0;
@@ -175,6 +177,7 @@ static int start (struct agent *a, struct err *err)
 
     host_name (a->host, sizeof (a->host));
     host_key (a->key);
+    host_id (a->host_id);
     (void)setpriority (PRIO_PROCESS, 0, NICE);
     if (!(a->loop = loop_create ()) ||
         loop_add_signals (a->loop, on_signal, a) < 0)

@@ -7,7 +7,8 @@
 
 struct agent_options {
     const char *aggregator;     // endpoint
-    const char *job;
+    const char *job;            // what captures are sent under
+    bool divided;               // its id was not given: they may be of several
     const char *state;          // where the spool goes
     struct option_list watch;   // directories
     bool once;                  // ship what is there, then end

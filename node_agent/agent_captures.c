@@ -280,7 +280,10 @@ int agent_open_captures (struct agent *a, struct err *err)
     rc = sealer_create (a->loop, a->bulk, a->opt->raw,
                         a->release.kind != RELEASE_NEVER, agent_on_sealed, a,
                         &a->sealer, err);
-    return rc < 0 ? rc : agent_open_analyses (a, err);
+    if (rc < 0)
+        return rc;
+    sealer_sign (a->sealer, a->host_id, a->opt->divided ? NULL : a->opt->job);
+    return agent_open_analyses (a, err);
 }
 
 void agent_close_captures (struct agent *a)

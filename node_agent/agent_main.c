@@ -15,13 +15,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define SCOPE_DEFAULT "default"         // of services that are told no job
+
 static const struct option_spec options[] = {
     { "aggregator", 'a', OPTION_ENDPOINT,
       offsetof (struct agent_options, aggregator), "ENDPOINT",
       "tcp://127.0.0.1:7077", "ROLLCALL_AGGREGATOR", 0, 0,
       "Where the aggregator listens: tcp://ADDRESS:PORT." },
     { "job", 'J', OPTION_TEXT, offsetof (struct agent_options, job), "ID",
-      "default", "ROLLCALL_JOB", 0, 0, "The job that the captures are of." },
+      NULL, "ROLLCALL_JOB", 0, 0,
+      "The job that the captures are of. Without it the aggregator divides "
+      "them into jobs, by what they show." },
     { "state", 0, OPTION_TEXT, offsetof (struct agent_options, state), "DIR",
       SPOOL_STATE_DEFAULT, SPOOL_STATE_VARIABLE, 0, 0,
       "Where the spool is kept; must be on a local disk." },
@@ -150,6 +154,9 @@ int main (int argc, char **argv)
             return usage ("too many directories");
         opt.watch.items[opt.watch.n++] = argv[rest];
     }
+    opt.divided = !opt.job && !opt.run_dir;
+    if (!opt.job)
+        opt.job = SCOPE_DEFAULT;
     if (!message_valid_name (opt.job))
         return usage ("--job: a job's id has 1 to 255 bytes, no slash in it, "
                       "and is not . or ..");

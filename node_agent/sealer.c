@@ -11,7 +11,6 @@
 #include "guard/manifest.h"
 #include "model/shipment.h"
 #include "seal_items.h"
-#include "world/host.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +31,7 @@ struct sealer {
     struct loop *loop;
     struct bulk *bulk;
     bool raw, manifests;
+    const char *host, *job;     // for the evidence, or NULL
     void (*done) (void *arg, struct sealed *s);
     void *arg;
     pthread_t thread;
@@ -76,18 +76,29 @@ static void tell_unfinished (struct capture *c)
     capture_reason (c, "%s", SEALER_UNFINISHED);
 }
 
-static int write_rows (struct sealed *s, struct shipment_writer *w,
-                       struct spool_new *item, struct bulk *bulk,
+/* On which host it was found, and for which job; not in which directory: the
+ * rows of a copy are the same.
+ */
+static void sign (const struct sealer *x, struct evidence *e)
+{
+    if (x->host)
+        (void)snprintf (e->host_key, sizeof (e->host_key), "%s", x->host);
+    if (x->job)
+        (void)snprintf (e->job, sizeof (e->job), "%s", x->job);
+}
+
+static int write_rows (struct sealer *x, struct sealed *s,
+                       struct shipment_writer *w, struct spool_new *item,
                        struct err *err)
 {
-    struct resting resting = { shipment_sink (w), bulk };
+    struct resting resting = { shipment_sink (w), x->bulk };
     struct row_sink sink = { rest_rows, rest_forget, &resting };
     struct capture c;
     int rc;
 
     capture_init (&c);
     rc = extract_capture (s->what.path, NULL, &sink, &c, err);
-    host_key (c.evidence.host_key);
+    sign (x, &c.evidence);
     if (c.rank == CAPTURE_NO_RANK && s->what.rank_hint >= 0)
         c.rank = s->what.rank_hint;
     if (rc == 0 && seal_may_pass (s, c.hindered))
@@ -109,7 +120,7 @@ static int write_rows (struct sealed *s, struct shipment_writer *w,
     return rc;
 }
 
-static int seal_rows (struct sealed *s, int fd, struct bulk *bulk,
+static int seal_rows (struct sealer *x, struct sealed *s, int fd,
                       struct err *err)
 {
     struct shipment_writer *w = shipment_writer_create (fd);
@@ -121,13 +132,13 @@ static int seal_rows (struct sealed *s, int fd, struct bulk *bulk,
         return err_set (err, ENOMEM, "cannot begin a shipment in %s", s->file);
     }
     item->own = true;
-    rc = write_rows (s, w, item, bulk, err);
+    rc = write_rows (x, s, w, item, err);
     shipment_writer_destroy (w);
     if (rc == 0 && (rc = FAULT ("agent.seal.fsync")) < 0)
         rc = err_sys (err, -rc, "cannot fsync %s", s->file);
     if (rc == 0 && fsync (fd) < 0)
         rc = err_sys (err, errno, "cannot fsync %s", s->file);
-    return rc < 0 ? rc : seal_hash (fd, item, bulk, err);
+    return rc < 0 ? rc : seal_hash (fd, item, x->bulk, err);
 }
 
 /* What a capture has before it is read.  A writer may come back to it. */
@@ -190,12 +201,12 @@ static int check_place (const struct sealed *s, int held, struct err *err)
                     "was read", s->what.path);
 }
 
-static void seal_all (struct sealed *s, int fd, struct bulk *bulk, bool raw)
+static void seal_all (struct sealer *x, struct sealed *s, int fd)
 {
-    s->rc = seal_rows (s, fd, bulk, &s->err);
-    if (s->rc == 0 && raw)
-        s->rc = seal_raw (s, bulk, &s->err);
-    if (s->rc == 0 && raw && s->manifest.size > 0 && !is_whole (s)) {
+    s->rc = seal_rows (x, s, fd, &s->err);
+    if (s->rc == 0 && x->raw)
+        s->rc = seal_raw (s, x->bulk, &s->err);
+    if (s->rc == 0 && x->raw && s->manifest.size > 0 && !is_whole (s)) {
         buf_clear (&s->manifest);
         (void)err_set (&s->kept_why, EIO, "%s: not all of its files are "
                        "delivered", s->what.path);
@@ -205,25 +216,24 @@ static void seal_all (struct sealed *s, int fd, struct bulk *bulk, bool raw)
 /* A capture that cannot be described, or of which not every file was sealed, is
  * never released.
  */
-static void seal (struct sealed *s, struct bulk *bulk, bool raw,
-                  bool manifest)
+static void seal (struct sealer *x, struct sealed *s)
 {
     int fd, held, rc;
 
-    if ((s->rc = seal_rest (bulk, &s->err)) < 0)
+    if ((s->rc = seal_rest (x->bulk, &s->err)) < 0)
         return;                 // not begun: it waits for the next life
     if ((held = hold (s, &s->err)) < -1) {
         s->rc = held;
         s->moved = held == -ENOENT;
         return;
     }
-    if (manifest)
+    if (x->manifests)
         take_manifest (s);
     fd = open (s->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         s->rc = err_sys (&s->err, errno, "cannot create %s", s->file);
     else
-        seal_all (s, fd, bulk, raw);
+        seal_all (x, s, fd);
     if (s->rc != -ECANCELED && (rc = check_place (s, held, &s->err)) < 0) {
         s->rc = rc;
         s->moved = rc == -ENOENT;
@@ -266,7 +276,7 @@ static void *work (void *arg)
 
     bulk_attach (x->bulk);
     while ((n = take_todo (x))) {
-        seal (&n->s, x->bulk, x->raw, x->manifests);
+        seal (x, &n->s);
         (void)pthread_mutex_lock (&x->lock);
         x->current = NULL;
         append (&x->ready, n);
@@ -278,6 +288,12 @@ static void *work (void *arg)
 }
 
 /* ---- in the loop ---- */
+
+void sealer_sign (struct sealer *x, const char *host, const char *job)
+{
+    x->host = host;
+    x->job = job;
+}
 
 static void node_free (struct node *n)
 {

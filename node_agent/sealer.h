@@ -66,6 +66,12 @@ int sealer_create (struct loop *loop, struct bulk *bulk, bool raw,
                    struct sealer **ret, struct err *err);
 void sealer_destroy (struct sealer *s); // waits for the thread; NULL is fine
 
+/* What the captures' evidence is to say beside what they show themselves: the
+ * host, by its host_id, and the job whose id was given, or NULL.  Before the
+ * first sealer_add; both are borrowed.
+ */
+void sealer_sign (struct sealer *s, const char *host, const char *job);
+
 /* Queue a settled capture; 'file' is what spool_file says of number 0.  What
  * its disk cannot read fails it all, unless it is tried 'again': then the rows
  * are what could be read, and a raw file is left out.  Want of descriptors or

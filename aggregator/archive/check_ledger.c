@@ -53,7 +53,8 @@ static int has_superseded (struct check *c, const struct ledger_item *i,
     int rc = db_prepare (c->fresh->db, "SELECT ifnull(max(content=?6), 0), "
                                        "count(*) FROM item WHERE job=?1 AND "
                                        "kind=?2 AND rank=?3 AND capture=?4 AND"
-                                       " path=?5 AND (content=?6 OR (superseded"
+                                       " path=?5 AND place='' AND "
+                                       "(content=?6 OR (superseded"
                                        "=0 AND newest_ns<=?7))", &st, c->err);
 
     if (rc < 0)
@@ -73,8 +74,9 @@ static int has_superseded (struct check *c, const struct ledger_item *i,
 static int take_over (struct check *c, const struct ledger_item *i)
 {
     bool late = false;
-    int rc = i->superseded ? has_superseded (c, i, &late)
-                           : ledger_has_item (c->fresh, i, c->err);
+    int rc = i->superseded && !*i->dir
+                 ? has_superseded (c, i, &late)
+                 : ledger_has_item (c->fresh, i, c->err);
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
@@ -96,46 +98,54 @@ static int take_over (struct check *c, const struct ledger_item *i)
 }
 
 /* Rows are believed by their own checksum, whatever the rest is like. */
-static bool read_row (sqlite3_stmt *st, struct ledger_item *i)
-{
-    int64_t sum;
-
-    memset (i, 0, sizeof (*i));
-    ledger_copy_column (i->job, sizeof (i->job), st, 0);
-    i->kind = (unsigned)sqlite3_column_int (st, 1);
-    i->rank = sqlite3_column_int64 (st, 2);
-    ledger_copy_column (i->capture, sizeof (i->capture), st, 3);
-    ledger_copy_column (i->path, sizeof (i->path), st, 4);
-    ledger_copy_column (i->host, sizeof (i->host), st, 5);
-    i->received_ns = sqlite3_column_int64 (st, 7);
-    i->lost = sqlite3_column_int (st, 9) != 0;
-    i->place.segment = sqlite3_column_int64 (st, 10);
-    i->place.offset = (uint64_t)sqlite3_column_int64 (st, 11);
-    i->place.size = (uint64_t)sqlite3_column_int64 (st, 12);
-    i->newest_ns = sqlite3_column_int64 (st, 13);
-    i->superseded = sqlite3_column_int (st, 14) != 0;
-    if (!ledger_digest_column (&i->content, st, 6) || !ledger_valid_item (i) ||
-        !ledger_valid_place (&i->place))
-        return false;
-    sum = ledger_item_sum (i);
-    return sqlite3_column_int64 (st, 8) == (i->superseded ? ~sum : sum);
-}
-
 static int take_over_items (struct check *c, sqlite3 *db)
 {
     struct ledger old = { .db = db };
     sqlite3_stmt *st = NULL;
-    int rc = db_prepare (db, "SELECT i.job, i.kind, i.rank, i.capture, i.path,"
-                             " i.host, i.content, i.received_ns, i.sum, c.id "
-                             "IS NULL, c.segment, c.offset, c.size, "
-                             "i.newest_ns, i.superseded FROM item i"
-                             " LEFT JOIN content c ON c.id=i.content ORDER BY "
-                             "i.seq", &st, NULL);
-    struct ledger_item i;
+    int rc = db_prepare (db, LEDGER_ITEM ", i.kind FROM item i LEFT JOIN "
+                             "content c ON c.id=i.content ORDER BY i.seq", &st,
+                         NULL);
 
     while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {
-        if (read_row (st, &i))
+        struct ledger_item i = {
+            .kind = (unsigned)sqlite3_column_int (st, LEDGER_ITEM_COLUMNS),
+        };
+
+        if (ledger_read_row (st, &i))
             rc = take_over (c, &i);
+    }
+    (void)sqlite3_finalize (st);
+    return rc == -EIO || rc == -EBADMSG ? 0 : rc;
+}
+
+/* What was given to a job, whose record is damaged. */
+static int take_over_assignment (struct check *c,
+                                 const struct ledger_assignment *a)
+{
+    struct ledger_assignment known = *a;
+    int rc = ledger_find_assignment (c->fresh, &known, c->err);
+
+    if (rc < 0 || (rc == 1 && strcmp (known.job, a->job) == 0))
+        return rc < 0 ? rc : 0;
+    c->differs = true;
+    check_damage (c, "job %s rank %lld %s: the record that gave it to this job"
+                  " is damaged or missing%s", a->job, (long long)a->rank,
+                  a->capture, c->repair ? "; it is written again" : "");
+    rc = ledger_assign (c->fresh, a, c->err);
+    return rc < 0 ? rc : 0;
+}
+
+static int take_over_assignments (struct check *c, sqlite3 *db)
+{
+    struct ledger old = { .db = db };
+    struct ledger_assignment a;
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "SELECT " LEDGER_ASSIGNMENT " FROM assignment",
+                         &st, NULL);
+
+    while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {
+        if (ledger_read_assignment (st, &a))
+            rc = take_over_assignment (c, &a);
     }
     (void)sqlite3_finalize (st);
     return rc == -EIO || rc == -EBADMSG ? 0 : rc;
@@ -208,6 +218,30 @@ static int compare_job (void *arg, const struct ledger_job *j)
     for (enum item_kind k = ITEM_ROWS; k <= ITEM_RAW && rc == 0; k++)
         rc = ledger_each (c->fresh, j->id, k, count_unknown, c, c->err);
     return rc;
+}
+
+/* The next start enters it. */
+static int compare_assignment (void *arg, const struct ledger_assignment *a)
+{
+    struct check *c = arg;
+    struct ledger_assignment known = *a;
+
+    if (ledger_find_assignment (c->old, &known, NULL) == 1)
+        return 0;
+    c->report->leftovers++;
+    check_say (c, "job %s rank %lld %s: the ledger does not know yet that it "
+               "was given to this job", a->job, (long long)a->rank,
+               a->capture);
+    return 0;
+}
+
+static int compare_old (struct check *c)
+{
+    int rc = ledger_each_job (c->fresh, ITEM_RAW, compare_job, c, c->err);
+
+    return rc < 0 ? rc : ledger_each_assignment (c->fresh, NULL,
+                                                 compare_assignment, c,
+                                                 c->err);
 }
 
 static int check_gaps (struct check *c)
@@ -291,9 +325,7 @@ int check_old_ledger (struct check *c)
 {
     sqlite3 *db = NULL;
     char path[PATH_MAX];
-    int rc = c->old ? ledger_each_job (c->fresh, ITEM_RAW, compare_job, c,
-                                       c->err)
-                    : blame_old (c);
+    int rc = c->old ? compare_old (c) : blame_old (c);
 
     check_last_segment (c);
     if (rc == 0)
@@ -305,6 +337,8 @@ int check_old_ledger (struct check *c)
                        SQLITE_OK) {
         db_distrust (db);
         rc = take_over_items (c, db);
+        if (rc == 0)
+            rc = take_over_assignments (c, db);
         if (rc == 0)
             rc = take_over_words (c, db);
     }

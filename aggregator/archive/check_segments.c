@@ -78,6 +78,7 @@ static struct check_bad *find_bad (struct check *c,
         if (memcmp (&b->item.content, &i->content, DIGEST_SIZE) == 0 &&
             b->item.kind == i->kind && b->item.rank == i->rank &&
             strcmp (b->item.job, i->job) == 0 &&
+            strcmp (b->item.dir, i->dir) == 0 &&
             strcmp (b->item.capture, i->capture) == 0 &&
             strcmp (b->item.path, i->path) == 0)
             return b;
@@ -174,6 +175,10 @@ static int on_record (void *arg, const struct record *r, int bad,
         return add_gap (c, gap);
     if (r->kind == RECORD_JOB)
         return ledger_set_word (c->fresh, i->job, &r->word, c->err);
+    if (r->kind == RECORD_ASSIGN) {
+        rc = ledger_assign (c->fresh, &r->assignment, c->err);
+        return rc < 0 ? rc : 0;
+    }
     if (r->kind == RECORD_REFER)
         rc = look_elsewhere (c, i);
     else

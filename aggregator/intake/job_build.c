@@ -26,6 +26,7 @@ struct job_build {
     char *senders[SENDERS_NAMED];       // ranks whose key changed
     size_t nsenders;
     int64_t agreed;                     // world size of all metadata, or 0
+    bool assumed;                       // that all captures are of this job
     size_t left;                        // shipments with rows that do not count
     atomic_bool cancelled;
     const atomic_bool *cancel;          // that, or the caller's own
@@ -119,8 +120,11 @@ static int look_at (struct job_build *b, size_t i, struct err *err)
 static int compare_names (const struct ledger_item *a,
                           const struct ledger_item *b)
 {
-    return a->rank != b->rank ? (a->rank < b->rank ? -1 : 1)
-                              : strcmp (a->capture, b->capture);
+    int order = strcmp (a->capture, b->capture);
+
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return order != 0 ? order : strcmp (a->dir, b->dir);
 }
 
 static int compare_versions (const void *pa, const void *pb)
@@ -185,8 +189,8 @@ static int choose_versions (struct job_build *b, struct err *err)
     if (b->n > 0)
         qsort (by, b->n, sizeof (*by), compare_versions);
     for (size_t i = 0, end; i < b->n; i = end) {
-        for (end = i + 1; end < b->n && by[end]->rank == by[i]->rank &&
-                          strcmp (by[end]->capture, by[i]->capture) == 0;)
+        for (end = i + 1;
+             end < b->n && compare_names (by[end], by[i]) == 0;)
             end++;
         choose_version (b, by + i, end - i);
     }
@@ -249,6 +253,17 @@ static int add_sender (void *arg, const struct ledger_sender *s)
     return 0;
 }
 
+/* How it is known what is of it. */
+static int look_at_job (struct job_build *b, struct ledger *ledger,
+                        struct err *err)
+{
+    struct ledger_summary s;
+    int rc = ledger_summary (ledger, b->job, &s, err);
+
+    b->assumed = rc == 0 && s.assumed > 0;
+    return rc;
+}
+
 struct job_build *job_build_create (struct ledger *ledger,
                                     struct store *store, const char *job,
                                     struct err *err)
@@ -265,6 +280,8 @@ struct job_build *job_build_create (struct ledger *ledger,
     b->wanted = RESULTS_DEFAULT;
     (void)snprintf (b->job, sizeof (b->job), "%s", job);
     rc = ledger_each (ledger, job, ITEM_ROWS, add_source, b, err);
+    if (rc == 0)
+        rc = look_at_job (b, ledger, err);
     if (rc == 0)
         rc = ledger_each_sender (ledger, job, add_sender, b, err);
     if (rc == 0 && !(b->items = calloc (b->n + 1, sizeof (*b->items))))
@@ -370,13 +387,15 @@ static int compare_dates (const void *pa, const void *pb)
 }
 
 /* A raw_version_fn; the newest of several that count. */
-static int64_t version_of (void *arg, int64_t rank, const char *capture)
+static int64_t version_of (void *arg, int64_t rank, const char *capture,
+                           const char *dir)
 {
     const struct versions *v = arg;
     struct ledger_item key = { .rank = rank, .newest_ns = INT64_MAX };
     size_t low = 0, high = v->n;
 
     (void)snprintf (key.capture, sizeof (key.capture), "%s", capture);
+    (void)snprintf (key.dir, sizeof (key.dir), "%s", dir);
     while (low < high) {
         size_t mid = low + (high - low) / 2;
         const struct ledger_item *k = &key;
@@ -462,6 +481,7 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
         .items = b->items, .nitems = b->n, .roster = roster,
         .threads = threads, .feed = feed, .feed_arg = b,
         .cancel = b->cancel, .job_id = b->job, .derive = b->derive,
+        .assumed = &b->assumed,
     };
     struct publish p;
     int rc = publish_open (&p, out, err);

@@ -21,18 +21,18 @@ static const char *const statements[LEDGER_STATEMENTS] = {
     [DROP_CONTENT] = "DELETE FROM content WHERE id=?1",
     [FIND_ITEM] = "SELECT seq, superseded, newest_ns, host, received_ns FROM "
                   "item WHERE job=?1 AND kind=?2 AND rank=?3 AND capture=?4 "
-                  "AND path=?5 AND content=?6 ORDER BY superseded, newest_ns "
-                  "DESC LIMIT 1",
+                  "AND path=?5 AND content=?6 AND place='' ORDER BY "
+                  "superseded, newest_ns DESC LIMIT 1",
     [FIND_NEWER] = "SELECT 1 FROM item WHERE job=?1 AND kind=?2 AND rank=?3 "
                    "AND capture=?4 AND path=?5 AND superseded=0 AND "
-                   "newest_ns>?6",
+                   "newest_ns>?6 AND place=''",
     [SET_NEWEST] = "UPDATE item SET newest_ns=?2, sum=?3 WHERE seq=?1",
     [SUPERSEDE] = "UPDATE item SET superseded=1, sum=~sum WHERE job=?1 AND "
                   "kind=?2 AND rank=?3 AND capture=?4 AND path=?5 AND "
-                  "superseded=0",
+                  "superseded=0 AND place=''",
     [ADD_ITEM] = "INSERT INTO item (job, kind, rank, capture, path, content, "
-                 "host, received_ns, newest_ns, superseded, sum) VALUES "
-                 "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)",
+                 "host, received_ns, newest_ns, superseded, sum, scope, place)"
+                 " VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)",
     [GET_JOB] = "SELECT world_size, built, sum FROM job WHERE id=?1",
     [SET_JOB] = "INSERT OR REPLACE INTO job (id, world_size, built, sum) "
                 "VALUES (?1,?2,?3,?4)",
@@ -56,6 +56,12 @@ static const char *const statements[LEDGER_STATEMENTS] = {
     [FIND_EPOCH] = "SELECT (SELECT n.began FROM epoch n WHERE n.number>"
                    "e.number ORDER BY n.number LIMIT 1) FROM epoch e WHERE "
                    "e.id=?1",
+    [FIND_VERSION] = "SELECT seq FROM item WHERE scope=?1 AND place=?7 AND "
+                     "place<>'' AND capture=?4 AND rank=?3 AND newest_ns=?8 "
+                     "AND kind=?2 AND path=?5 AND content=?6",
+    [GET_ASSIGNMENT] = "SELECT " LEDGER_ASSIGNMENT " FROM assignment WHERE "
+                       "scope=?1 AND place=?2 AND rank=?3 AND capture=?4 AND "
+                       "newest_ns=?5",
 };
 
 static int open_db (struct ledger *l, const char *path, int flags,
@@ -236,7 +242,7 @@ void ledger_copy_column (char *out, size_t max, sqlite3_stmt *st, int column)
     (void)snprintf (out, max, "%s", text ? text : "");
 }
 
-static int damaged (struct err *err)
+int ledger_damaged (struct err *err)
 {
     return err_set (err, EBADMSG, "a row of the ledger is damaged; rollcall "
                     "fsck aggregator --repair makes it again");
@@ -258,7 +264,7 @@ int ledger_find_content (struct ledger *l, const struct digest *content,
         ret->size = (uint64_t)sqlite3_column_int64 (st, 2);
         if (!ledger_valid_place (ret) || sqlite3_column_int64 (st, 3) !=
                                              ledger_content_sum (content, ret))
-            rc = damaged (err);
+            rc = ledger_damaged (err);
     }
     (void)sqlite3_reset (st);
     return rc;
@@ -335,11 +341,34 @@ static bool is_known (const struct known *k, const struct ledger_item *item)
            (!k->superseded || item->newest_ns > 0);
 }
 
+/* Of one whose job is not known when it comes each version is told from all
+ * others: 1 when it is there.
+ */
+static int find_version (struct ledger *l, const struct ledger_item *item,
+                         struct err *err)
+{
+    sqlite3_stmt *st = l->st[FIND_VERSION];
+    int rc;
+
+    ledger_bind_identity (st, item);
+    db_bind_text (st, 1, item->scope);
+    ledger_bind_digest (st, 6, &item->content);
+    db_bind_text (st, 7, item->dir);
+    (void)sqlite3_bind_int64 (st, 8, item->newest_ns);
+    rc = ledger_has_row (l, st, err);
+    (void)sqlite3_reset (st);
+    return rc;
+}
+
 int ledger_has_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err)
 {
     struct known k;
-    int rc = find_item (l, item, &k, err);
+    int rc;
+
+    if (*item->dir)
+        return find_version (l, item, err);
+    rc = find_item (l, item, &k, err);
 
     return rc < 0 ? rc : is_known (&k, item);
 }
@@ -395,6 +424,8 @@ static int insert_item (struct ledger *l, const struct ledger_item *item,
     (void)sqlite3_bind_int64 (add, 9, item->newest_ns);
     (void)sqlite3_bind_int (add, 10, superseded);
     (void)sqlite3_bind_int64 (add, 11, superseded ? ~sum : sum);
+    db_bind_text (add, 12, item->scope);
+    db_bind_text (add, 13, item->dir);
     if ((rc = db_run (add, err)) < 0)
         return rc;
     l->total.rows++;
@@ -402,12 +433,33 @@ static int insert_item (struct ledger *l, const struct ledger_item *item,
     return 1;
 }
 
+static int add_version (struct ledger *l, struct ledger_item *item,
+                        struct err *err)
+{
+    int rc = find_version (l, item, err);
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    if (item->received_ns == 0)
+        item->received_ns = clock_wall_ns ();
+    if ((rc = ledger_choose_job (l, item, err)) < 0)
+        return rc;
+    if ((rc = insert_item (l, item, false, err)) > 0 &&
+        strcmp (item->job, item->scope) != 0 &&
+        ledger_settle_versions (l, item, err) < 0)
+        return -EIO;
+    return rc;
+}
+
 static int add_item (struct ledger *l, void *arg, struct err *err)
 {
     struct ledger_item item = *(const struct ledger_item *)arg;
     struct known k;
-    int rc = find_item (l, &item, &k, err), known;
+    int rc, known;
 
+    if (*item.dir)
+        return add_version (l, &item, err);
+    rc = find_item (l, &item, &k, err);
     if (rc < 0 || is_known (&k, &item))
         return rc < 0 ? rc : 0;
     if (k.seq > 0 && !k.superseded)
@@ -435,18 +487,18 @@ int ledger_add_item (struct ledger *l, const struct ledger_item *item,
 static const char each_sql[] =
     "WITH shared AS (SELECT capture FROM item WHERE job=?1 AND kind=?2 GROUP "
     "BY capture HAVING min(rank)<max(rank)), "
-    "newest AS (SELECT rank, capture, max(newest_ns) AS ns FROM item WHERE "
-    "job=?1 AND kind=?2 AND superseded=0 GROUP BY rank, capture) "
-    "SELECT i.rank, i.capture, i.path, i.host, i.content, i.superseded, "
-    "i.received_ns, i.sum, i.capture IN shared, c.id IS NULL, c.segment, "
-    "c.offset, c.size, c.sum, i.newest_ns, i.newest_ns<n.ns FROM item i "
+    "newest AS (SELECT rank, capture, place, max(newest_ns) AS ns FROM item "
+    "WHERE job=?1 AND kind=?2 AND superseded=0 GROUP BY rank, capture, place) "
+    LEDGER_ITEM ", i.capture IN shared, i.newest_ns<n.ns AND i.job<>"
+    "i.scope FROM item i "
     "LEFT JOIN content c ON c.id=i.content LEFT JOIN newest n ON "
-    "n.rank=i.rank AND n.capture=i.capture "
+    "n.rank=i.rank AND n.capture=i.capture AND n.place=i.place "
     "WHERE i.job=?1 AND i.kind=?2 ORDER BY i.seq";
 
 bool ledger_valid_item (const struct ledger_item *i)
 {
-    return message_valid_name (i->job) &&
+    return message_valid_name (i->job) && message_valid_place (i->dir) &&
+           (*i->dir ? message_valid_name (i->scope) : !*i->scope) &&
            message_valid_item (i->kind, i->rank, i->capture, i->path);
 }
 
@@ -468,10 +520,9 @@ bool ledger_valid_job (const char *id, int64_t world_size)
            world_size <= LEDGER_WORLD_MAX;
 }
 
-static bool read_item (sqlite3_stmt *st, struct ledger_item *i)
+bool ledger_read_row (sqlite3_stmt *st, struct ledger_item *i)
 {
     int64_t sum;
-    bool good;
 
     i->rank = sqlite3_column_int64 (st, 0);
     ledger_copy_column (i->capture, sizeof (i->capture), st, 1);
@@ -481,20 +532,35 @@ static bool read_item (sqlite3_stmt *st, struct ledger_item *i)
         return false;
     i->superseded = sqlite3_column_int (st, 5) != 0;
     i->received_ns = sqlite3_column_int64 (st, 6);
-    i->shared_name = sqlite3_column_int (st, 8) != 0;
-    i->lost = sqlite3_column_int (st, 9) != 0;
-    i->place.segment = sqlite3_column_int64 (st, 10);
-    i->place.offset = (uint64_t)sqlite3_column_int64 (st, 11);
-    i->place.size = (uint64_t)sqlite3_column_int64 (st, 12);
-    i->newest_ns = sqlite3_column_int64 (st, 14);
+    i->lost = sqlite3_column_int (st, 8) != 0;
+    i->place.segment = sqlite3_column_int64 (st, 9);
+    i->place.offset = (uint64_t)sqlite3_column_int64 (st, 10);
+    i->place.size = (uint64_t)sqlite3_column_int64 (st, 11);
+    i->newest_ns = sqlite3_column_int64 (st, 13);
+    ledger_copy_column (i->job, sizeof (i->job), st, 14);
+    ledger_copy_column (i->scope, sizeof (i->scope), st, 15);
+    ledger_copy_column (i->dir, sizeof (i->dir), st, 16);
     if (!ledger_valid_item (i) || !ledger_valid_place (&i->place))
         return false;
     sum = ledger_item_sum (i);
-    good = sqlite3_column_int64 (st, 7) == (i->superseded ? ~sum : sum);
-    i->superseded = i->superseded || sqlite3_column_int (st, 15) != 0;
-    return good &&
-           (i->lost || sqlite3_column_int64 (st, 13) ==
+    return sqlite3_column_int64 (st, 7) == (i->superseded ? ~sum : sum);
+}
+
+bool ledger_read_item (sqlite3_stmt *st, struct ledger_item *i)
+{
+    return ledger_read_row (st, i) &&
+           (i->lost || sqlite3_column_int64 (st, 12) ==
                            ledger_content_sum (&i->content, &i->place));
+}
+
+static bool read_each (sqlite3_stmt *st, struct ledger_item *i)
+{
+    bool good = ledger_read_item (st, i);
+
+    i->shared_name = sqlite3_column_int (st, LEDGER_ITEM_COLUMNS) != 0;
+    i->superseded = i->superseded ||
+                    sqlite3_column_int (st, LEDGER_ITEM_COLUMNS + 1) != 0;
+    return good;
 }
 
 int ledger_each (struct ledger *l, const char *job, enum item_kind kind,
@@ -509,9 +575,8 @@ int ledger_each (struct ledger *l, const char *job, enum item_kind kind,
         return rc;
     db_bind_text (st, 1, job);
     (void)sqlite3_bind_int (st, 2, (int)kind);
-    (void)snprintf (item.job, sizeof (item.job), "%s", job);
     while ((rc = ledger_has_row (l, st, err)) == 1) {
-        rc = read_item (st, &item) ? fn (arg, &item) : damaged (err);
+        rc = read_each (st, &item) ? fn (arg, &item) : ledger_damaged (err);
         if (rc < 0)
             break;
     }

@@ -24,7 +24,12 @@ struct ledger_place {
 };
 
 struct ledger_item {
-    char job[MESSAGE_NAME_MAX];
+    char job[MESSAGE_NAME_MAX];         // that it is of; of one that is not
+                                        // given to a job yet, its scope
+    char scope[MESSAGE_NAME_MAX];       // what it was sent under, if the id of
+                                        // its job was not given; else "", as
+    char dir[MESSAGE_PLACE_MAX];        // the place that it was offered with,
+                                        // see ledger_assign
     enum item_kind kind;
     int64_t rank;
     char capture[MESSAGE_NAME_MAX];
@@ -49,6 +54,22 @@ struct ledger_sender {
     char former[NET_WHO_MAX], former_host[MESSAGE_NAME_MAX];
 };
 
+#define LEDGER_WHY_MAX 256
+
+/* A version of a capture was given to a job. */
+struct ledger_assignment {
+    char scope[MESSAGE_NAME_MAX];       // these five are the version
+    char dir[MESSAGE_PLACE_MAX];
+    int64_t rank;
+    char capture[MESSAGE_NAME_MAX];
+    int64_t newest_ns;
+    char job[MESSAGE_NAME_MAX];
+    int64_t at_ns;                      // when, since 1970
+    bool assumed;                       // nothing says that it is of this job,
+                                        // only that it may be
+    char why[LEDGER_WHY_MAX];           // for people; ""
+};
+
 /* A job, and how far its result is behind. */
 struct ledger_job {
     char id[MESSAGE_NAME_MAX];
@@ -63,6 +84,8 @@ struct ledger_summary {
     int64_t first_ns, last_ns;          // received, since 1970
     int64_t lost;                       // items whose content was set aside
     int64_t world_size;                 // 0: nobody has said
+    int64_t divided, assumed;           // versions that were given to it, and
+                                        // those of them that may be another's
 };
 
 /* The clock of an agent's host against ours, as it measured it. */
@@ -79,6 +102,7 @@ bool ledger_valid_item (const struct ledger_item *item);       // without place
 bool ledger_valid_place (const struct ledger_place *place);
 bool ledger_valid_segment (int64_t segment, uint64_t end);
 bool ledger_valid_job (const char *id, int64_t world_size);
+bool ledger_valid_assignment (const struct ledger_assignment *a);
 
 /* Open or make a ledger, to write; one of an older version becomes one of ours.
  * The caller has the root's lock.  Everything in it is verified: -EBADMSG.
@@ -129,6 +153,46 @@ int ledger_has_item (struct ledger *l, const struct ledger_item *item,
  */
 int ledger_add_item (struct ledger *l, const struct ledger_item *item,
                      struct err *err);
+
+/* Items that have a scope and a place are of jobs that are not known when they
+ * come: each version of a capture is then told from all others by scope, place,
+ * rank, name and date, and none supersedes another.  This gives one of them to
+ * a job, its raw files too, also those that come later: from then on of the
+ * versions of that place, rank and name that the job has the newest counts.
+ * What was given to another job before moves.  Results of both are to be built
+ * again.  1, or 0 if it was given to that job already.
+ */
+int ledger_assign (struct ledger *l, const struct ledger_assignment *a,
+                   struct err *err);
+
+/* What a version was given to: 1, or 0 if it was not yet.  The first five
+ * members of 'a' say which.
+ */
+int ledger_find_assignment (struct ledger *l, struct ledger_assignment *a,
+                            struct err *err);
+
+/* All that was given to a job, or to any (NULL). */
+int ledger_each_assignment (struct ledger *l, const char *job,
+                            int (*fn) (void *arg,
+                                       const struct ledger_assignment *a),
+                            void *arg, struct err *err);
+
+/* All rows of a scope, whatever job they were given to, oldest first; and how
+ * many of them are given to none yet.
+ */
+int ledger_each_of_scope (struct ledger *l, const char *scope,
+                          int (*fn) (void *arg,
+                                     const struct ledger_item *item),
+                          void *arg, struct err *err);
+int64_t ledger_count_open (struct ledger *l, const char *scope);
+
+/* Whether a job has items, or had any given to it. */
+bool ledger_has_job (struct ledger *l, const char *job);
+
+/* Jobs that had captures given to them and have none any more. */
+int ledger_each_empty_job (struct ledger *l,
+                           int (*fn) (void *arg, const char *job), void *arg,
+                           struct err *err);
 
 /* The job and kind of items, of any job, whose lost content was added since the
  * last question: all else of 'item' is empty.  Not in a transaction.

@@ -5,17 +5,20 @@
 #include "base/db.h"
 #include "intake/ledger.h"
 
-#define LEDGER_SCHEMA 4         // PRAGMA user_version
+#define LEDGER_SCHEMA 5         // PRAGMA user_version
 
 enum ledger_statement {
     FIND_CONTENT, ADD_CONTENT, DROP_CONTENT, FIND_ITEM, FIND_NEWER,
     SET_NEWEST, SUPERSEDE, ADD_ITEM,
     GET_JOB, SET_JOB, NEWEST, SET_SEGMENT, SET_TOTAL, ADD_INCOMING,
     DROP_INCOMING, SET_CLOCK, SET_WORD, GET_BOUND, SET_BOUND,
-    GET_SENDER, SET_SENDER, LAST_ITEM, FIND_EPOCH, LEDGER_STATEMENTS
+    GET_SENDER, SET_SENDER, LAST_ITEM, FIND_EPOCH, FIND_VERSION,
+    GET_ASSIGNMENT, LEDGER_STATEMENTS
 };
 
-/* All items and jobs together: so that one that is missing is noticed. */
+/* All items, jobs and assignments together: so that one that is missing is
+ * noticed.
+ */
 struct ledger_total {
     uint64_t rows, sum;
 };
@@ -45,6 +48,7 @@ int64_t ledger_incoming_sum (const struct digest *id, uint64_t size,
                              uint64_t first, const void *hashes,
                              size_t nbytes, int64_t touched_ns);
 int64_t ledger_total_sum (const struct ledger_total *t);
+int64_t ledger_assignment_sum (const struct ledger_assignment *a);
 int64_t ledger_epoch_sum (int64_t number, uint64_t id, uint64_t began);
 
 /* A row of job, by, who, host, world_size, sum; false: it is damaged. */
@@ -57,6 +61,32 @@ int ledger_verify (struct ledger *l, const char *path, struct err *err);
 
 /* ledger_epoch.c: the mark, after a commit. */
 void ledger_note_mark (struct ledger *l);
+
+/* ledger_assign.c: the job of an item that has a place, when it is entered, and
+ * then which of the versions that its job has count; and a row of assignment
+ * (see LEDGER_ASSIGNMENT), false: damaged.
+ */
+int ledger_choose_job (struct ledger *l, struct ledger_item *item,
+                       struct err *err);
+int ledger_settle_versions (struct ledger *l, const struct ledger_item *item,
+                            struct err *err);
+void ledger_count_given (struct ledger *l, const char *job, int64_t *n,
+                         int64_t *assumed);
+#define LEDGER_ASSIGNMENT \
+    "scope, place, rank, capture, newest_ns, job, at_ns, assumed, why, sum"
+bool ledger_read_assignment (sqlite3_stmt *st, struct ledger_assignment *a);
+
+/* ledger.c: a row of a query that begins so, whose kind is known; with its own
+ * sum, and with that of its content's row, too.
+ */
+#define LEDGER_ITEM \
+    "SELECT i.rank, i.capture, i.path, i.host, i.content, i.superseded, " \
+    "i.received_ns, i.sum, c.id IS NULL, c.segment, c.offset, c.size, " \
+    "c.sum, i.newest_ns, i.job, i.scope, i.place"
+#define LEDGER_ITEM_COLUMNS 17
+bool ledger_read_row (sqlite3_stmt *st, struct ledger_item *i);
+bool ledger_read_item (sqlite3_stmt *st, struct ledger_item *i);
+int ledger_damaged (struct err *err);
 
 /* ledger_again.c: which items have lost their content; and that some of it is
  * here again.

@@ -221,7 +221,8 @@ int ledger_summary (struct ledger *l, const char *job,
 {
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (l->db, "SELECT count(*), count(DISTINCT i.rank || "
-                                "'/' || i.capture), count(DISTINCT CASE WHEN "
+                                "'/' || i.place || '/' || i.capture), "
+                                "count(DISTINCT CASE WHEN "
                                 "i.rank>=0 THEN i.rank END), ifnull(sum("
                                 "c.size), 0), min(i.received_ns), max("
                                 "i.received_ns), sum(c.id IS NULL) FROM item "
@@ -241,6 +242,7 @@ int ledger_summary (struct ledger *l, const char *job,
         ret->last_ns = sqlite3_column_int64 (st, 5);
         ret->lost = sqlite3_column_int64 (st, 6);
         ret->world_size = ledger_world_size (l, job);
+        ledger_count_given (l, job, &ret->divided, &ret->assumed);
         rc = 0;
     }
     (void)sqlite3_finalize (st);

@@ -69,6 +69,21 @@ static const char schema4_sql[] =
     " who TEXT NOT NULL, host TEXT NOT NULL, former TEXT NOT NULL,"
     " former_host TEXT NOT NULL, PRIMARY KEY (job, rank)) WITHOUT ROWID;";
 
+/* Version 5: items whose job is not known when they come.  scope and place are
+ * "" of all others.
+ */
+static const char schema5_sql[] =
+    "ALTER TABLE item ADD COLUMN scope TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE item ADD COLUMN place TEXT NOT NULL DEFAULT '';"
+    "CREATE INDEX item_place ON item(scope, place, capture) WHERE place<>'';"
+    // which version was given to which job
+    "CREATE TABLE assignment (scope TEXT NOT NULL, place TEXT NOT NULL,"
+    " rank INTEGER NOT NULL, capture TEXT NOT NULL,"
+    " newest_ns INTEGER NOT NULL, job TEXT NOT NULL, at_ns INTEGER NOT NULL,"
+    " assumed INTEGER NOT NULL, why TEXT NOT NULL, sum INTEGER NOT NULL,"
+    " PRIMARY KEY (scope, place, capture, rank, newest_ns)) WITHOUT ROWID;"
+    "CREATE INDEX assignment_job ON assignment(job);";
+
 /* The checksum of a row, as SQL functions of its columns. */
 
 static void fn_content (sqlite3_context *ctx, int n, sqlite3_value **v)
@@ -208,7 +223,9 @@ static int migrate (struct ledger *l, int64_t version, struct err *err)
     if (rc == 0 && version < 3)
         rc = db_exec (l->db, schema3_sql, err);
     if (rc == 0)
-        rc = make_4 (l, err);
+        rc = version < 4 ? make_4 (l, err) : 0;
+    if (rc == 0)
+        rc = db_exec (l->db, schema5_sql, err);
     if (rc == 0)
         rc = db_execf (l->db, err, "PRAGMA user_version=%d", LEDGER_SCHEMA);
     if (rc == 0 && (rc = FAULT ("aggregator.ledger.migrate.commit")) < 0)

@@ -39,6 +39,27 @@ int64_t ledger_item_sum (const struct ledger_item *i)
     buf_put (&b, i->content.bytes, DIGEST_SIZE);
     wire_put_i64 (&b, i->received_ns);
     wire_put_i64 (&b, i->newest_ns);
+    if (*i->dir) {              // none had one before version 4
+        wire_put_text (&b, i->scope);
+        wire_put_text (&b, i->dir);
+    }
+    return sum_of (&b);
+}
+
+int64_t ledger_assignment_sum (const struct ledger_assignment *a)
+{
+    struct buf b;
+
+    buf_init (&b, ROW_MAX);
+    wire_put_text (&b, a->scope);
+    wire_put_text (&b, a->dir);
+    wire_put_i64 (&b, a->rank);
+    wire_put_text (&b, a->capture);
+    wire_put_i64 (&b, a->newest_ns);
+    wire_put_text (&b, a->job);
+    wire_put_i64 (&b, a->at_ns);
+    wire_put_u8 (&b, a->assumed);
+    wire_put_text (&b, a->why);
     return sum_of (&b);
 }
 
@@ -163,6 +184,8 @@ static bool check_item (sqlite3_stmt *st, struct ledger_total *t)
         return false;
     i.received_ns = sqlite3_column_int64 (st, 8);
     i.newest_ns = sqlite3_column_int64 (st, 9);
+    ledger_copy_column (i.scope, sizeof (i.scope), st, 11);
+    ledger_copy_column (i.dir, sizeof (i.dir), st, 12);
     sum = ledger_item_sum (&i);
     add_up (t, sum);
     return ledger_valid_item (&i) &&
@@ -199,6 +222,15 @@ static bool check_word (sqlite3_stmt *st, struct ledger_total *t)
 
     (void)t;
     return ledger_read_word (st, &w);
+}
+
+static bool check_assignment (sqlite3_stmt *st, struct ledger_total *t)
+{
+    struct ledger_assignment a;
+    bool good = ledger_read_assignment (st, &a);
+
+    add_up (t, ledger_assignment_sum (&a));
+    return good;
 }
 
 static bool check_segment (sqlite3_stmt *st, struct ledger_total *t)
@@ -243,11 +275,14 @@ static const struct {
 } checks[] = {
     { "its structure", "PRAGMA integrity_check(1)", check_integrity },
     { "table item", "SELECT job, kind, rank, capture, path, host, content, "
-                    "superseded, received_ns, newest_ns, sum FROM item",
+                    "superseded, received_ns, newest_ns, sum, scope, place "
+                    "FROM item",
       check_item },
     { "table job", "SELECT id, world_size, built, sum FROM job", check_job },
     { "table word", "SELECT job, by, who, host, world_size, sum FROM word",
       check_word },
+    { "table assignment", "SELECT " LEDGER_ASSIGNMENT " FROM assignment",
+      check_assignment },
     { "table content", "SELECT id, segment, offset, size, sum FROM content",
       check_content },
     { "table segment", "SELECT number, end, sum FROM segment",

@@ -19,6 +19,7 @@ struct raw_file {
     struct ledger_place place;
     bool lost;
     int64_t rank, newest_ns;
+    char dir[MESSAGE_PLACE_MAX];        // as in struct ledger_item
     size_t at;                  // as they came
     char *capture;              // its name; behind its NUL:
     char *path;                 // below DIR
@@ -47,11 +48,13 @@ static int place_file (struct raw_file *f, const struct ledger_item *item)
     else
         (void)snprintf (between, sizeof (between), "rank%lld/",
                         (long long)item->rank);
-    if (asprintf (&f->capture, "%s%c%s%s/%s", item->capture, '\0', between,
-                  item->capture, item->path) < 0)
+    memcpy (f->dir, item->dir, sizeof (f->dir));
+    if (asprintf (&f->capture, "%s%c%s%s%s%s/%s", item->capture, '\0', f->dir,
+                  *f->dir ? "/" : "", between, item->capture, item->path) < 0)
         return -ENOMEM;
     f->path = f->capture + strlen (f->capture) + 1;
-    f->top = strlen (between) + strlen (f->capture);
+    f->top = strlen (f->dir) + (*f->dir ? 1 : 0) + strlen (between) +
+             strlen (f->capture);
     return 0;
 }
 
@@ -111,8 +114,11 @@ void raw_tree_destroy (struct raw_tree *t)
 static int compare_captures (const struct raw_file *a,
                              const struct raw_file *b)
 {
-    return a->rank != b->rank ? (a->rank < b->rank ? -1 : 1)
-                              : strcmp (a->capture, b->capture);
+    int order = strcmp (a->capture, b->capture);
+
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return order != 0 ? order : strcmp (a->dir, b->dir);
 }
 
 static int compare (const void *pa, const void *pb)
@@ -212,7 +218,7 @@ void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg)
             end++;
         place_capture (t->files + i, end - i);
         choose_capture (t, i, end, version ? version (arg, f[i].rank,
-                                                      f[i].capture)
+                                                      f[i].capture, f[i].dir)
                                            : INT64_MAX);
     }
 }

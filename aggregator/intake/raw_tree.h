@@ -28,7 +28,8 @@ void raw_tree_destroy (struct raw_tree *t);     // t may be NULL
 
 /* Which version of a capture counts: its newest_ns, INT64_MAX for the newest.
  */
-typedef int64_t raw_version_fn (void *arg, int64_t rank, const char *capture);
+typedef int64_t raw_version_fn (void *arg, int64_t rank, const char *capture,
+                                const char *dir);
 
 /* Of the files of each capture keep those of that version.  A file that later
  * versions have, too, is known by the newest of them only: so one that this
@@ -48,7 +49,8 @@ void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg);
  * Where captures of several ranks have one name each is in
  * DIR/rank<N>/<capture>/, and so is a capture whose own name is "rank<N>" or
  * "no-rank" (that is where those go that have none): no two files of a job
- * share a path.
+ * share a path.  Captures whose job's id was not given are in DIR/<place>/...,
+ * since their names are told apart by directories.
  */
 int raw_tree_put (struct raw_tree *t, struct store *store, const char *dir,
                   const atomic_bool *cancel, struct err *err);

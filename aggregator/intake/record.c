@@ -25,10 +25,25 @@ static void put_item (struct buf *b, const struct record *r)
     wire_put_u64 (b, i->place.size);
     wire_put_i64 (b, r->kind == RECORD_REFER ? i->place.segment : 0);
     wire_put_u64 (b, r->kind == RECORD_REFER ? i->place.offset : 0);
-    wire_put_text (b, i->job);
+    wire_put_text (b, *i->dir ? i->scope : i->job);
     wire_put_text (b, i->capture);
     wire_put_text (b, i->path);
     wire_put_text (b, i->host);
+    if (*i->dir)
+        wire_put_text (b, i->dir);
+}
+
+static void put_assignment (struct buf *b, const struct ledger_assignment *a)
+{
+    wire_put_text (b, a->scope);
+    wire_put_text (b, a->dir);
+    wire_put_i64 (b, a->rank);
+    wire_put_text (b, a->capture);
+    wire_put_i64 (b, a->newest_ns);
+    wire_put_text (b, a->job);
+    wire_put_i64 (b, a->at_ns);
+    wire_put_u8 (b, a->assumed);
+    wire_put_text (b, a->why);
 }
 
 static void put_word (struct buf *b, const struct word *w)
@@ -49,6 +64,8 @@ int record_encode (const struct record *r, struct buf *out)
     if (r->kind == RECORD_JOB) {
         wire_put_text (&b, r->item.job);
         put_word (&b, &r->word);
+    } else if (r->kind == RECORD_ASSIGN) {
+        put_assignment (&b, &r->assignment);
     } else {
         put_item (&b, r);
     }
@@ -84,6 +101,23 @@ static void get_item (struct wire *w, struct record *r)
     wire_text (w, i->capture, sizeof (i->capture));
     wire_text (w, i->path, sizeof (i->path));
     wire_text (w, i->host, sizeof (i->host));
+    if (w->failed || wire_ended (w))
+        return;                 // its job's id was given
+    wire_text (w, i->dir, sizeof (i->dir));
+    memcpy (i->scope, i->job, sizeof (i->scope));
+}
+
+static void get_assignment (struct wire *w, struct ledger_assignment *a)
+{
+    wire_text (w, a->scope, sizeof (a->scope));
+    wire_text (w, a->dir, sizeof (a->dir));
+    a->rank = wire_i64 (w);
+    wire_text (w, a->capture, sizeof (a->capture));
+    a->newest_ns = wire_i64 (w);
+    wire_text (w, a->job, sizeof (a->job));
+    a->at_ns = wire_i64 (w);
+    a->assumed = wire_u8 (w) != 0;
+    wire_text (w, a->why, sizeof (a->why));
 }
 
 static void get_word (struct wire *w, struct word *word)
@@ -97,6 +131,8 @@ static void get_word (struct wire *w, struct word *word)
 /* What has its checksum may still have been written by somebody else. */
 static bool plausible (const struct record *r)
 {
+    if (r->kind == RECORD_ASSIGN)
+        return ledger_valid_assignment (&r->assignment);
     return r->kind == RECORD_JOB
                ? message_valid_name (r->item.job) && word_valid (&r->word)
                : ledger_valid_item (&r->item) &&
@@ -130,11 +166,13 @@ int record_decode (struct record *r, const void *bytes, size_t size,
     if (r->kind == RECORD_JOB) {
         wire_text (&w, r->item.job, sizeof (r->item.job));
         get_word (&w, &r->word);
+    } else if (r->kind == RECORD_ASSIGN) {
+        get_assignment (&w, &r->assignment);
     } else {
         get_item (&w, r);
     }
     if (!wire_ended (&w) || r->kind < RECORD_CONTENT ||
-        r->kind > RECORD_JOB || !plausible (r))
+        r->kind > RECORD_ASSIGN || !plausible (r))
         return err_set (err, EBADMSG, "a record is not understood");
     return 0;
 }

@@ -14,12 +14,14 @@ enum record_kind {
     RECORD_CONTENT = 1,         // an item, whose content follows
     RECORD_REFER = 2,           // an item, whose content is at item.place
     RECORD_JOB = 3,             // what was said of a job
+    RECORD_ASSIGN = 4,          // a version of a capture was given to a job
 };
 
 struct record {
     enum record_kind kind;
     struct ledger_item item;    // of a job: its name only
     struct word word;           // of a job
+    struct ledger_assignment assignment;
     size_t size;                // bytes of the record; the content follows
 };
 

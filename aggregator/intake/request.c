@@ -1,9 +1,11 @@
 /* aggregator/intake/request.c - what a person changes in a root afterwards */
 #include "intake/request.h"
 
+#include "intake/divide.h"
 #include "model/capture.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct request {
@@ -71,11 +73,61 @@ static int do_expect (const struct request *r, struct err *err)
     return 0;
 }
 
+/* ---- which captures are of a job ---- */
+
+static int give (const struct request *r, struct divide *d, struct err *err)
+{
+    int rc = divide_commit (d, r->ledger, r->store, err);
+    struct json *jobs;
+
+    if (rc == 0) {
+        json_add_text (r->answer, "job", d->assignments[0].job);
+        json_add_int (r->answer, "captures", (int64_t)d->n);
+        jobs = json_add_array (r->answer, "jobs");
+        for (size_t i = 0; i < d->njobs; i++)
+            json_push_text (jobs, d->jobs[i]);
+    }
+    divide_fini (d);
+    return rc;
+}
+
+static int do_merge (const struct request *r, struct err *err)
+{
+    struct divide d;
+    int rc = divide_merge (r->ledger, json_text (json_get (r->asked, "from"),
+                                                 ""), r->job, &d, err);
+
+    return rc < 0 ? rc : give (r, &d, err);
+}
+
+static int do_split (const struct request *r, struct err *err)
+{
+    const struct json *list = json_get (r->asked, "captures");
+    size_t n = json_count (list);
+    const struct json *at = json_first (list);
+    const char **captures = calloc (n + 1, sizeof (*captures));
+    struct divide d;
+    int rc = captures ? 0 : err_set (err, ENOMEM, "no memory to split a job");
+
+    for (size_t i = 0; i < n && rc == 0; i++, at = json_next (at))
+        captures[i] = json_text (at, "");
+    if (rc == 0 && n == 0)
+        rc = err_set (err, EINVAL, "which captures?");
+    if (rc == 0 &&
+        (rc = divide_split (r->ledger, r->store, r->job, captures, n, &d,
+                            err)) == 0)
+        rc = give (r, &d, err);
+    free (captures);
+    return rc;
+}
+
 static const struct {
     const char *name;
     int (*run) (const struct request *r, struct err *err);
 } requests[] = {
     { "expect", do_expect },
+    { "merge", do_merge },
+    { "split", do_split },
 };
 
 int request_do (struct ledger *ledger, struct store *store,

@@ -4,6 +4,11 @@
  * itself when nobody serves the root; see control.h.
  *
  *     {"do": "expect", "job": ID, "world_size": N}    N ranks; 0: as others say
+ *     {"do": "merge", "job": ID, "from": ID}          all of it to 'job'
+ *     {"do": "split", "job": ID, "captures": [NAME or rankN, ...]}
+ *
+ * Of the last two 'answer' has "job", where the captures are now, "captures",
+ * how many versions of them, and "jobs": all whose captures are others.
  */
 #ifndef ROLLCALL_INTAKE_REQUEST_H
 #define ROLLCALL_INTAKE_REQUEST_H

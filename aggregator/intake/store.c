@@ -170,6 +170,14 @@ int store_note_word (struct store *s, const char *job,
     return write_record (s, &r, "", 0, err);
 }
 
+int store_note_assignment (struct store *s,
+                           const struct ledger_assignment *a, struct err *err)
+{
+    struct record r = { .kind = RECORD_ASSIGN, .assignment = *a };
+
+    return write_record (s, &r, "", 0, err);
+}
+
 /* ---- larger content ---- */
 
 static int open_incoming (struct store *s, const struct digest *id, int flags,

@@ -46,7 +46,7 @@ void store_close (struct store *s);     // s may be NULL
 
 /* Append the record of an item and its content, whose place is put into the
  * item; or the record of an item whose content is at item->place; or what was
- * said of a job.
+ * said of a job; or to which job a version of a capture was given.
  */
 int store_append (struct store *s, struct ledger_item *item, const void *data,
                   size_t size, struct err *err);
@@ -54,6 +54,9 @@ int store_refer (struct store *s, const struct ledger_item *item,
                  struct err *err);
 int store_note_word (struct store *s, const char *job,
                      const struct word *word, struct err *err);
+
+int store_note_assignment (struct store *s,
+                           const struct ledger_assignment *a, struct err *err);
 
 /* Content that comes in several chunks, in a file of this name; how many bytes
  * of it there are (0: no file).  -ESTALE: what is before 'offset' is not

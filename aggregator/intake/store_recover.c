@@ -71,6 +71,8 @@ static int enter_record (struct tail *t, const struct record *r)
 
     if (r->kind == RECORD_JOB)
         return ledger_set_word (t->ledger, i->job, &r->word, t->err);
+    if (r->kind == RECORD_ASSIGN)
+        return ledger_assign (t->ledger, &r->assignment, t->err);
     rc = ledger_add_content (t->ledger, &i->content, &i->place, t->err);
     return rc < 0 ? rc : ledger_add_item (t->ledger, i, t->err);
 }
@@ -155,6 +157,13 @@ static int refer_item (void *arg, const struct ledger_item *item)
     return store_refer (t->store, item, t->err);
 }
 
+static int refer_assignment (void *arg, const struct ledger_assignment *a)
+{
+    struct tail *t = arg;
+
+    return store_note_assignment (t->store, a, t->err);
+}
+
 static int refer_job (void *arg, const struct ledger_job *job)
 {
     struct tail *t = arg;
@@ -186,6 +195,8 @@ int store_describe (struct store *s, struct ledger *ledger, struct err *err)
         rc = err_sys (err, errno, "cannot cut segment %" PRId64, s->segment);
     if (rc == 0)
         rc = ledger_each_job (ledger, ITEM_RAW, refer_job, &t, err);
+    if (rc == 0)
+        rc = ledger_each_assignment (ledger, NULL, refer_assignment, &t, err);
     if (rc == 0)
         rc = store_sync (s, err);
     if (rc == 0)

@@ -226,6 +226,9 @@ static struct transfer *start (struct transfers *t, struct sender *s,
     memcpy (x->item.path, m->path, sizeof (x->item.path));
     (void)strncpy (x->item.job, job, sizeof (x->item.job) - 1);
     memcpy (x->item.who, s->peer.who, sizeof (x->item.who));
+    memcpy (x->item.dir, m->place, sizeof (x->item.dir));
+    if (*m->place)              // the job is decided later
+        memcpy (x->item.scope, x->item.job, sizeof (x->item.scope));
     (void)strncpy (x->item.host, host, sizeof (x->item.host) - 1);
     LIST_INSERT_HEAD (&s->items, x, of_sender);
     s->nitems++;

@@ -86,7 +86,6 @@ struct evidence {
                                         // directory's name; "": it does not
     char host_key[EVIDENCE_TEXT_MAX];   // of the host that the agent read it
                                         // on (world/host.h), "": no agent
-    char place[EVIDENCE_TEXT_MAX];      // hash of the directory it lies in
     int64_t pid;                // of the profiled process, 0: unknown
     int64_t boot_ns;            // of its host, since 1970; 0: unknown
     int64_t mono_start_ns, mono_end_ns; // the window, since boot; 0: unknown

@@ -28,7 +28,6 @@ static const struct {
     TEXT (job),
     TEXT (host_name),
     TEXT (host_key),
-    TEXT (place),
     NUMBER (pid, 0),
     NUMBER (boot_ns, 0),
     NUMBER (mono_start_ns, 0),

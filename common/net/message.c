@@ -38,6 +38,7 @@
 #define F_LEFT "u"                      // items and captures
 #define F_MARK "m"
 #define F_LOST "F"
+#define F_PLACE "a"
 
 #define VERSIONS MESSAGE_VERSION
 
@@ -50,7 +51,7 @@ static const struct {
                                 F_SENT F_WALL F_CLOCK, F_MARK } },
     { MESSAGE_RANK, "rank", { F_RANK F_LOCAL F_PHASE F_STATUS F_TEXT } },
     { MESSAGE_OFFER, "offer", { F_ITEM F_KIND F_CONTENT F_SIZE F_RANK
-                                F_CAPTURE F_PATH, F_NEWEST } },
+                                F_CAPTURE F_PATH, F_NEWEST, "", F_PLACE } },
     { MESSAGE_CHUNK, "chunk", { F_ITEM F_OFFSET, F_CODEC } },
     { MESSAGE_GONE, "gone", { F_ITEM F_TEXT } },
     { MESSAGE_NOTE, "note", { F_TEXT } },
@@ -132,6 +133,7 @@ static void put_field (struct buf *b, const struct message *m, char field)
         wire_put_u64 (b, m->mark.seq);
         break;
     case 'F': wire_put_u8 (b, m->lost); break;
+    case 'a': wire_put_text (b, m->place); break;
     default: wire_put_text (b, m->text); break;
     }
 }
@@ -193,6 +195,7 @@ static void get_field (struct wire *w, struct message *m, char field)
         m->mark.seq = wire_u64 (w);
         break;
     case 'F': m->lost = wire_u8 (w) != 0; break;
+    case 'a': wire_text (w, m->place, sizeof (m->place)); break;
     default: get_shown (w, m->text, sizeof (m->text)); break;
     }
 }
@@ -233,6 +236,12 @@ static bool valid_path (const char *s)
     return true;
 }
 
+bool message_valid_place (const char *place)
+{
+    return strlen (place) < MESSAGE_PLACE_MAX &&
+           place[strspn (place, "0123456789abcdef")] == '\0';
+}
+
 bool message_valid_item (enum item_kind kind, int64_t rank,
                          const char *capture, const char *path)
 {
@@ -268,6 +277,7 @@ static bool plausible (const struct message *m)
                (m->phase == RANK_RUNNING || m->phase == RANK_ENDED);
     case MESSAGE_OFFER:
         return m->size <= CONTENT_SIZE_MAX && m->newest_ns >= 0 &&
+               message_valid_place (m->place) &&
                message_valid_item (m->kind, m->rank, m->capture, m->path);
     case MESSAGE_CHUNK:
         return m->codec == CODEC_PLAIN || m->codec == CODEC_LZ4;

@@ -11,11 +11,12 @@
 #include "base/content.h"
 #include "base/err.h"
 
-#define MESSAGE_VERSION 3               // what this program speaks first
+#define MESSAGE_VERSION 4               // what this program speaks first
 #define MESSAGE_VERSION_MIN 1           // the oldest that it understands
 #define MESSAGE_TEXT_MAX 1024           // bytes of a sentence, with the NUL
 #define MESSAGE_NAME_MAX 256            // bytes of a name, with the NUL
 #define MESSAGE_PATH_MAX 1024           // bytes of a path within a capture
+#define MESSAGE_PLACE_MAX 33            // 32 hex digits of a place, and the NUL
 
 enum message_type {
     // from agents
@@ -83,6 +84,9 @@ struct message {
                                         // known; since 2
     char capture[MESSAGE_NAME_MAX];     // OFFER
     char path[MESSAGE_PATH_MAX];        // OFFER: of a raw file, "" for rows
+    char place[MESSAGE_PLACE_MAX];      // OFFER: of the directory the capture
+                                        // lies in, if the job's id was not
+                                        // given; else ""; since 4
     uint64_t offset;                    // GET, CHUNK
     uint32_t length;                    // GET: at most CONTENT_CHUNK
     enum chunk_codec codec;             // CHUNK: of the data; since 2
@@ -119,6 +123,9 @@ const char *message_name (enum message_type t);
  * alone, since it becomes part of a path on the other side.
  */
 bool message_valid_name (const char *name);
+
+/* Whether this may be a place: lower-case hex digits, or nothing. */
+bool message_valid_place (const char *place);
 
 /* Whether an item may be called so: a kind, a rank (-1: none), the name of a
  * capture, and for a raw file a relative path that stays inside of it.

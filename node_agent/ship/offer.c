@@ -148,6 +148,7 @@ void offer_message (const struct offer *o, struct message *m)
     m->rank = o->item.rank;
     memcpy (m->capture, o->item.capture, sizeof (m->capture));
     memcpy (m->path, o->item.path, sizeof (m->path));
+    memcpy (m->place, o->item.place, sizeof (m->place));
 }
 
 unsigned offers_ignored (const struct offer *offers, size_t n, bool heard,

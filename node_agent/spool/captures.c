@@ -292,7 +292,8 @@ static int date_after_others (struct spool *s, uint64_t id, const char *name,
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT fingerprint FROM capture WHERE id=?1 UNION ALL SELECT "
         "fingerprint FROM capture WHERE name=?2 AND rank=?3 AND state BETWEEN "
-        "3 AND 7 AND id<>?1", err);
+        "3 AND 7 AND id<>?1 AND is_one_capture(path, (SELECT path FROM "
+        "capture WHERE id=?1))", err);
     int64_t own = 0, later = 0;
     size_t n;
     int code;

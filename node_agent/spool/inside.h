@@ -53,6 +53,7 @@ struct spool {
     bool in_doubt;              // it is not known whether they are lost
     bool in_use;                // spool_open is done with it
     char damage[ERR_TEXT_MAX];  // that was met; "" is none
+    char host[MESSAGE_NAME_MAX];        // of spool_divide; "": as one job
 };
 
 /* ---- ledger.c ---- */
@@ -168,7 +169,8 @@ int capture_forget (struct spool *s, uint64_t id, const char *why,
 #define RELEASE_SUM(state) RELEASE_SUM_AT ("sealed_ns", state)
 
 /* The captures 'b' of another directory that had one of the same name and rank
- * as the capture 'a'; and the path of one that is no copy.
+ * as the capture 'a'; and the path of one that passes for a version of it, and
+ * is no copy.
  */
 #define OTHERS_OF(id) \
     "capture a JOIN capture b ON b.name=a.name AND b.rank=a.rank AND " \
@@ -177,7 +179,7 @@ int capture_forget (struct spool *s, uint64_t id, const char *why,
     "substr(" fingerprint ", instr(" fingerprint ", '=') + 1, 16)"
 #define TWIN_OF(id) \
     "SELECT b.path FROM " OTHERS_OF (id) " AND b.state BETWEEN 3 AND 7 AND " \
-    SUM_OF ("b.fingerprint") "<>" SUM_OF ("a.fingerprint") \
+    "is_one_capture(a.path, b.path) AND " SUM_OF ("b.fingerprint") "<>" SUM_OF ("a.fingerprint") \
     " LIMIT 1"
 
 /* Those others that are copies, and not vanished. */

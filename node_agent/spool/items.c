@@ -49,6 +49,8 @@ static const char *take_row (struct spool *s, sqlite3_stmt *st,
         memcpy (ret->content.bytes, sqlite3_column_blob (st, 7), DIGEST_SIZE);
     ret->state = (enum spool_state)sqlite3_column_int (st, 8);
     copy_column (ret->capture, sizeof (ret->capture), st, 10);
+    if (*s->host)
+        spool_place (s->host, below ? below : "", ret->place);
     ret->rank = sqlite3_column_int64 (st, 11);
     ret->newest_ns = version ? watch_newest_ns (version) : 0;
     if (ret->own)

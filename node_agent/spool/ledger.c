@@ -88,6 +88,22 @@ static void row_sum (sqlite3_context *c, int n, sqlite3_value **v)
     buf_fini (&b);
 }
 
+/* is_one_capture(PATH, PATH): of one name and rank they are versions of one. */
+static void is_one_capture (sqlite3_context *c, int n, sqlite3_value **v)
+{
+    const struct spool *s = sqlite3_user_data (c);
+    const char *a = (const char *)sqlite3_value_text (v[0]);
+    const char *b = (const char *)sqlite3_value_text (v[1]);
+    char at[2][MESSAGE_PLACE_MAX] = { "", "" };
+
+    (void)n;
+    if (*s->host && a && b) {
+        spool_place (s->host, a, at[0]);
+        spool_place (s->host, b, at[1]);
+    }
+    sqlite3_result_int (c, strcmp (at[0], at[1]) == 0);
+}
+
 /* is_gone(PATH): nothing is there. */
 static void is_gone (sqlite3_context *c, int n, sqlite3_value **v)
 {
@@ -373,6 +389,8 @@ int spool_ledger_open (struct spool *s, struct err *err)
                                  row_sum, NULL, NULL) != SQLITE_OK ||
         sqlite3_create_function (s->db, "is_gone", 1, SQLITE_UTF8, NULL,
                                  is_gone, NULL, NULL) != SQLITE_OK ||
+        sqlite3_create_function (s->db, "is_one_capture", 2, SQLITE_UTF8, s,
+                                 is_one_capture, NULL, NULL) != SQLITE_OK ||
         sqlite3_exec (s->db, "PRAGMA locking_mode=EXCLUSIVE;"
                       "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;"
                       "PRAGMA journal_size_limit=" WAL_BYTES_MAX, NULL, NULL,

@@ -16,6 +16,30 @@
 #include <time.h>
 #include <unistd.h>
 
+#define PLACE_DIGITS 16         // of the hash: 64 bits tell directories apart
+
+void spool_place (const char *host, const char *path,
+                  char out[MESSAGE_PLACE_MAX])
+{
+    const char *slash = strrchr (path, '/');
+    char hex[DIGEST_HEX_SIZE];
+    struct digest d = { { 0 } };
+    struct buf b;
+
+    buf_init (&b, PATH_MAX + MESSAGE_NAME_MAX);
+    buf_put (&b, host, strlen (host) + 1);
+    buf_put (&b, path, slash ? (size_t)(slash - path) : 0);
+    (void)digest_of (b.data, b.size, &d);
+    buf_fini (&b);
+    digest_hex (&d, hex);
+    (void)snprintf (out, MESSAGE_PLACE_MAX, "%.*s", PLACE_DIGITS, hex);
+}
+
+void spool_divide (struct spool *s, const char *host)
+{
+    (void)snprintf (s->host, sizeof (s->host), "%s", host);
+}
+
 /* ---- the directory ---- */
 
 int spool_lock_dir (struct spool *s, struct err *err)

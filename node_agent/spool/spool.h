@@ -59,6 +59,7 @@ struct spool_item {
     int64_t newest_ns;                  // of this version of the capture
     struct digest content;
     char capture[MESSAGE_NAME_MAX];
+    char place[MESSAGE_PLACE_MAX];      // see spool_divide; else ""
     char path[MESSAGE_PATH_MAX];        // within the capture, "" for rows
     char file[PATH_MAX];                // where the bytes are
 };
@@ -88,6 +89,16 @@ const char *spool_damage (const struct spool *s);
 typedef void spool_again_fn (void *arg, const char *capture_path,
                              const char *why);
 void spool_on_again (struct spool *s, spool_again_fn *fn, void *arg);
+
+/* Of which jobs the captures are is not known here: those of one name and rank
+ * in two directories are two captures, not versions of one.  'host' tells this
+ * host from others.  To be said before anything is sealed or offered.
+ */
+void spool_divide (struct spool *s, const char *host);
+
+/* What tells a directory of a host: of the one that the capture lies in. */
+void spool_place (const char *host, const char *capture_path,
+                  char out[MESSAGE_PLACE_MAX]);
 
 /* ---- captures ---- */
 
@@ -154,8 +165,8 @@ int spool_seal (struct spool *s, uint64_t id, const char *capture,
                 struct spool_left_out left_out, struct err *err);
 
 /* Another directory than that of the capture 'id' had a capture of this name
- * and rank, with other content: the two pass for versions of one.  1, its path
- * is in 'path'; 0, or negative.
+ * and rank, with other content: the two pass for versions of one (not behind
+ * spool_divide).  1, its path is in 'path'; 0, or negative.
  */
 int spool_find_twin (struct spool *s, uint64_t id, char path[PATH_MAX],
                      struct err *err);

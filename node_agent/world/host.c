@@ -18,26 +18,50 @@ void host_name (char *out, size_t max)
     out[max - 1] = '\0';
 }
 
+#define MACHINE_ID "/etc/machine-id"
+
+/* What a file has, and a NUL. */
+static void put_file (struct buf *b, const char *path)
+{
+    (void)fileio_read_at (AT_FDCWD, path, b, NULL);
+    buf_put (b, "", 1);
+}
+
+static void make_key (struct buf *b, char out[HOST_KEY_SIZE])
+{
+    struct digest d = { { 0 } };
+    char hex[DIGEST_HEX_SIZE];
+
+    (void)digest_of (b->data, b->size, &d);
+    buf_fini (b);
+    digest_hex (&d, hex);
+    memcpy (out, hex, HOST_KEY_SIZE - 1);
+    out[HOST_KEY_SIZE - 1] = '\0';
+}
+
 void host_key (char out[HOST_KEY_SIZE])
 {
-    static const char *const files[] = { "/etc/machine-id",
-                                         "/proc/sys/kernel/random/boot_id" };
-    char hex[DIGEST_HEX_SIZE], link[PATH_MAX];
-    struct digest d = { { 0 } };
+    char link[PATH_MAX];
     struct buf b;
     ssize_t n;
 
     buf_init (&b, 65536);
-    for (size_t i = 0; i < sizeof (files) / sizeof (files[0]); i++) {
-        (void)fileio_read_at (AT_FDCWD, files[i], &b, NULL);
-        buf_put (&b, "", 1);
-    }
+    put_file (&b, MACHINE_ID);
+    put_file (&b, "/proc/sys/kernel/random/boot_id");
     n = readlink ("/proc/self/ns/mnt", link, sizeof (link));
     if (n > 0)
         buf_put (&b, link, (size_t)n);
-    (void)digest_of (b.data, b.size, &d);
-    buf_fini (&b);
-    digest_hex (&d, hex);
-    memcpy (out, hex, HOST_KEY_SIZE - 1);
-    out[HOST_KEY_SIZE - 1] = '\0';
+    make_key (&b, out);
+}
+
+void host_id (char out[HOST_KEY_SIZE])
+{
+    char name[HOST_NAME_MAX_BYTES];
+    struct buf b;
+
+    buf_init (&b, 65536);
+    put_file (&b, MACHINE_ID);
+    host_name (name, sizeof (name));
+    buf_put (&b, name, strlen (name));
+    make_key (&b, out);
 }

@@ -2,6 +2,7 @@
  *
  * Names repeat and containers share kernels, so a host is told by machine-id,
  * boot-id and mount namespace: processes with the same key share local disks.
+ * What is to last longer than a boot takes host_id.
  */
 #ifndef ROLLCALL_WORLD_HOST_H
 #define ROLLCALL_WORLD_HOST_H
@@ -13,5 +14,10 @@
 
 void host_name (char *out, size_t max);
 void host_key (char out[HOST_KEY_SIZE]);
+
+/* What tells a machine by its machine-id and name, and outlives a boot and the
+ * agent's start in another mount namespace.
+ */
+void host_id (char out[HOST_KEY_SIZE]);
 
 #endif

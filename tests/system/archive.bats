@@ -44,7 +44,7 @@ spoil ()                            # RANK NAME
     eventually noted
     run "$ROLLCALL" jobs
     expect_status 0
-    [[ "${lines[1]}" =~ ^j\ +3\ +-\ +3\ .*\ built$ ]] || fail "$output"
+    [[ "${lines[1]}" =~ ^j\ +3\ +3\ +3\ .*\ given\ +built$ ]] || fail "$output"
     "$ROLLCALL" jobs --json >json
     is "ranks" 3 "$(json '$.jobs[0].ranks')"
     is "result" built "$(json '$.jobs[0].result')"

@@ -196,6 +196,37 @@ static void test_twins (void **state)
     assert_false (spool_knows (f->s, "/epoch1/rank_1", version));
 }
 
+/* Of which job they are nobody knows: two directories have two captures, whose
+ * dates are their own, and either may be removed.
+ */
+static void test_places (void **state)
+{
+    static const char version[] = "5/100/7000/0", other[] = "5/101/7000/0";
+    char path[PATH_MAX], at[MESSAGE_PLACE_MAX];
+    struct fixture *f = *state;
+    struct spool_item got;
+    uint64_t a, b, c;
+
+    a = spool_put (f, "/epoch0/rank_0", version, "rows", NULL, false);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &got, NULL), 1);
+    assert_string_equal (got.place, "");
+    spool_divide (f->s, "a host");
+    b = spool_put (f, "/epoch1/rank_0", other, "others", NULL, false);
+    assert_int_equal (spool_find_twin (f->s, b, path, NULL), 0);
+    assert_int_equal (date_of (f, a), 7000);
+    assert_int_equal (date_of (f, b), 7000);
+    c = spool_put (f, "/epoch1/rank_0", "5/102/7000/0", "more", NULL, false);
+    assert_int_equal (date_of (f, c), 7001);    // another version of that
+    spool_place ("a host", "/epoch1/another", at);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, got.id, &got, NULL), 1);
+    assert_string_equal (got.place, at);
+    assert_true (message_valid_place (at) && *at);
+    spool_place ("a host", "/epoch0/another", path);
+    assert_string_not_equal (path, at);
+    spool_place ("another", "/epoch1/another", path);
+    assert_string_not_equal (path, at);
+}
+
 /* A ledger of an older agent knows no sums: its captures are not all sealed
  * again; but what is sealed now is known by its sum, too.
  */
@@ -555,6 +586,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_survives), TEST (test_durable), TEST (test_linked),
         TEST (test_states), TEST (test_advice), TEST (test_twins),
+        TEST (test_places),
         TEST (test_moved), TEST (test_old_form), TEST (test_half_sealed),
         TEST (test_missing), TEST (test_left_behind), TEST (test_vanished),
         TEST (test_vanished_now), TEST (test_lost), TEST (test_lost_raw),

@@ -147,13 +147,32 @@ static void test_drip (void **state)
     assert_true (slow.builds >= 14 && slow.builds <= 15);
 }
 
+/* What was given to a job had waited already; but a build still rests. */
+static void test_given (void **state)
+{
+    struct pace p = { 0 };
+
+    (void)state;
+    pace_given (&p, START - NS_PER_S);
+    assert_true (pace_due_ns (&p) == START - NS_PER_S);
+    pace_began (&p, START);
+    assert_true (pace_due_ns (&p) == INT64_MAX);
+    pace_ended (&p, true, START + NS_PER_S);
+    pace_given (&p, START);
+    assert_true (pace_due_ns (&p) == START + (1 + PACE_REST) * NS_PER_S);
+    pace_began (&p, START + 5 * NS_PER_S);
+    pace_ended (&p, true, START + 5 * NS_PER_S);
+    pace_arrived (&p, START + 9 * NS_PER_S);
+    assert_true (pace_due_ns (&p) == START + 9 * NS_PER_S + PACE_SETTLE_NS);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_nothing),   cmocka_unit_test (test_settle),
         cmocka_unit_test (test_latest),    cmocka_unit_test (test_meanwhile),
         cmocka_unit_test (test_storm),     cmocka_unit_test (test_drip),
-        cmocka_unit_test (test_failure),
+        cmocka_unit_test (test_failure),   cmocka_unit_test (test_given),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

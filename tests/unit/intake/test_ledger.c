@@ -304,6 +304,7 @@ static const char version1[] =
     "DROP TABLE content;DROP TABLE item;DROP TABLE job;DROP TABLE segment;"
     "DROP TABLE total;DROP TABLE incoming;DROP TABLE clock;DROP TABLE epoch;"
     "DROP TABLE word;DROP TABLE bound;DROP TABLE sender;"
+    "DROP TABLE assignment;"
     "CREATE TABLE content (id BLOB PRIMARY KEY, segment INTEGER NOT NULL, "
     "offset INTEGER NOT NULL, size INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE item (seq INTEGER PRIMARY KEY, job TEXT NOT NULL, kind "
@@ -347,8 +348,10 @@ static void test_ledger_2 (void **state)
 
     (void)enter (r, true_item ("a", "bytes"), "bytes");
     root_close (r);
-    exec (r->db, "DROP TABLE epoch;DROP TABLE word;DROP TABLE "
-                 "bound;DROP TABLE sender;PRAGMA user_version=2");
+    exec (r->db, "DROP TABLE epoch;DROP TABLE word;DROP TABLE bound;DROP "
+                 "TABLE sender;DROP TABLE assignment;DROP INDEX item_place;"
+                 "ALTER TABLE item DROP COLUMN scope;ALTER TABLE item DROP "
+                 "COLUMN place;PRAGMA user_version=2");
     root_open (r);
     assert_int_equal (count_all (r).n, 1);
     assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
@@ -475,7 +478,7 @@ static void test_newer_ledger (void **state)
     struct err err = { "" };
 
     root_close (r);
-    exec (r->db, "PRAGMA user_version=5");
+    exec (r->db, "PRAGMA user_version=6");
     r->s = NULL;
     r->l = NULL;
     assert_int_equal (ledger_open (r->db, &r->l, &err), -ENOTSUP);

@@ -50,12 +50,14 @@ static void deliver (struct fixture *f, int64_t rank, const char *capture,
     assert_true (ledger_add_item (f->root.l, &item, NULL) >= 0);
 }
 
-static int64_t version_of (void *arg, int64_t rank, const char *capture)
+static int64_t version_of (void *arg, int64_t rank, const char *capture,
+                           const char *dir)
 {
     const struct fixture *f = arg;
 
     assert_int_equal (rank, 0);
     assert_string_equal (capture, "a");
+    assert_string_equal (dir, "");
     return f->version;
 }
 
