@@ -42,7 +42,8 @@ keep ()
     window 1300 900 light
     visit "$PAGE"
     quiet
-    is "heading" job "$(js "document.querySelector('h1').textContent")"
+    is "heading" "$(sql "SELECT value FROM Job WHERE key='job'")" \
+        "$(js "document.querySelector('h1').textContent")"
     [ "$(js 'Number(document.documentElement.dataset.ready)')" -lt 20000 ]
     # ten sections: each has a heading and something to see
     is "sections" 10 "$(js "document.querySelectorAll('main section').length")"
