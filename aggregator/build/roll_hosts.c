@@ -39,21 +39,21 @@ static bool contradict (const struct capture *a, const struct capture *b)
            (both_booted (a, b) && apart (ea->boot_ns, eb->boot_ns) > BOOT_STEP);
 }
 
-/* Whether names of directories and of agents need not be asked. */
-static bool is_one (const struct capture *a, const struct capture *b)
-{
-    return (*a->host_uid && *b->host_uid) ||
-           (*a->evidence.host_name && *b->evidence.host_name) ||
-           (both_booted (a, b) &&
-            apart (a->evidence.boot_ns, b->evidence.boot_ns) <= BOOT_SAME);
-}
-
 /* Agents on two hosts read them; of a host that was booted anew, or a container
  * that was started anew, the key is another one.
  */
 static bool other_key (const struct capture *a, const struct capture *b)
 {
     return differ (a->evidence.host_key, b->evidence.host_key);
+}
+
+/* Whether names of directories and of agents need not be asked. */
+static bool is_one (const struct capture *a, const struct capture *b)
+{
+    return (*a->host_uid && *b->host_uid) ||
+           (*a->evidence.host_name && *b->evidence.host_name) ||
+           (both_booted (a, b) && !other_key (a, b) &&
+            apart (a->evidence.boot_ns, b->evidence.boot_ns) <= BOOT_SAME);
 }
 
 static bool says_host (const struct roll_item *item)
@@ -241,6 +241,7 @@ static int join_hosts (struct place *p, size_t n, size_t hosts)
         size_t from = joined[p[i].host], to = joined[p[i - 1].host];
 
         if (from == to || !both_booted (a, b) || contradict (a, b) ||
+            other_key (a, b) ||
             apart (a->evidence.boot_ns, b->evidence.boot_ns) > BOOT_SAME)
             continue;
         for (size_t k = 0; k < hosts; k++)

@@ -81,6 +81,12 @@ static void test_workers (void **state)
     add (&j, 2, "r2", SEC, 0);
     add (&j, 3, "r3", SEC + 9, 1);
     check (&j, "r0 and 1 more|r0 and 1 more|r2 and 1 more|r2 and 1 more");
+    // containers of one kernel, with an agent in each
+    for (int i = 0; i < 2; i++)
+        (void)snprintf (add (&j, i, i ? "c1" : "c0", 0, i)
+                            ->capture.evidence.host_key, EVIDENCE_TEXT_MAX,
+                        "key%d", i);
+    check (&j, "c0|c1");
     // nothing else is known: the names are believed
     add (&j, 0, "r0", -1, 0);
     add (&j, 1, "r1", -1, 1);
