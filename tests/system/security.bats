@@ -642,12 +642,12 @@ with key stranger of host node2"
 
 # ---- versions ----
 
-@test "agents of version 1 and 2 deliver, end to end" {
+@test "agents of versions 1 to 4 deliver, end to end" {
     local version
 
     setup_keys
     echo "an old file" >file
-    for version in 1 2; do
+    for version in 1 2 3 4; do
         rm -rf root
         service
         run "$WIRE_PEER" agent "tcp://127.0.0.1:$PORT" $version 1 0 file
@@ -658,11 +658,11 @@ with key stranger of host node2"
     done
 }
 
-@test "an agent of version 4, an unknown type or member: refused in words" {
+@test "an agent of version 5, an unknown type or member: refused in words" {
     setup_keys
     service
-    run "$WIRE_PEER" agent "tcp://127.0.0.1:$PORT" 4 1 0
-    shows "refused protocol version 4" "1 to 3"
+    run "$WIRE_PEER" agent "tcp://127.0.0.1:$PORT" 5 1 0
+    shows "refused protocol version 5" "1 to 4"
     run "$WIRE_PEER" agent "tcp://127.0.0.1:$PORT" 2 99 0
     shows "refused" "type 99"
     run "$WIRE_PEER" agent "tcp://127.0.0.1:$PORT" 2 1 5
@@ -676,9 +676,9 @@ with key stranger of host node2"
 
     setup_keys
     make
-    for version in 1 4; do
+    for version in 1 5; do
         "$WIRE_PEER" aggregator "tcp://127.0.0.1:$PORT" $version \
-            "come back with version 5" >peer.log 2>&1 3>&- &
+            "come back with version 6" >peer.log 2>&1 3>&- &
         peer=$!
         eventually listens "$PORT"
         run timeout 120 "$AGENT" --once --state spool --job j \
@@ -687,8 +687,8 @@ with key stranger of host node2"
         kill "$peer"
         wait "$peer" || true
         case $version in
-        1) shows "come back with version 5" ;;
-        4) shows "protocol version 4" ;;
+        1) shows "come back with version 6" ;;
+        5) shows "protocol version 5" ;;
         esac
     done
 }

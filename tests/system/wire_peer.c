@@ -148,6 +148,8 @@ static void deliver (struct buf *b, unsigned version, const char *path)
     wire_put_text (b, "file");
     if (version >= 2)
         wire_put_i64 (b, 0);
+    if (version >= 4)
+        wire_put_text (b, "");
     send_frame (b, 0);
     while ((type = receive (&w, version)) != ACK) {
         if (type != GET)
