@@ -404,7 +404,7 @@ static int64_t residue (const struct evidence_sample *a,
     size_t n = 0;
 
     if (a->names != b->names || a->count != b->count || a->n != b->n ||
-        a->count < JOBS_OPS_MIN)
+        a->count < JOBS_OPS_MIN || a->n < JOBS_OPS_MIN)
         return -1;
     for (uint32_t i = 0; i < a->n; i++) {
         if (a->ops[i].key != b->ops[i].key)

@@ -343,6 +343,30 @@ static bool goes_on (const struct fact *a, const struct fact *b)
     return last >= 0 && first != INT64_MAX && first > last;
 }
 
+/* How long both were there, by clocks since boot; 0: not, or unknown. */
+static int64_t shared_time (const struct evidence *a, const struct evidence *b)
+{
+    int64_t start = a->mono_start_ns > b->mono_start_ns ? a->mono_start_ns
+                                                        : b->mono_start_ns;
+    int64_t end = a->mono_end_ns < b->mono_end_ns ? a->mono_end_ns
+                                                  : b->mono_end_ns;
+
+    return start < end ? end - start : 0;
+}
+
+/* One process is in one window at a time, but for what it takes to end one and
+ * to begin the next.
+ */
+static bool at_once (const struct fact *a, const struct fact *b)
+{
+    int64_t first = a->e->mono_end_ns - a->e->mono_start_ns;
+    int64_t second = b->e->mono_end_ns - b->e->mono_start_ns;
+
+    return a->window && b->window &&
+           shared_time (a->e, b->e) >
+               (first < second ? first : second) / JOBS_TOUCH;
+}
+
 bool fact_same_process (const struct fact *a, const struct fact *b)
 {
     const struct fact *first = a->start_ns <= b->start_ns ? a : b;
@@ -351,7 +375,7 @@ bool fact_same_process (const struct fact *a, const struct fact *b)
                  strcmp (a->e->host_name, b->e->host_name) == 0);
 
     return a->e->pid > 0 && a->e->pid == b->e->pid && host &&
-           !fact_other_host (a, b) && !fact_overlap (a, b) &&
+           !fact_other_host (a, b) && !at_once (a, b) &&
            goes_on (first, first == a ? b : a);
 }
 

@@ -18,6 +18,8 @@
 // a clock that nothing sets runs up to 100 ppm too fast or slow: so much may
 // the time of boot be off behind a pause of so many ns
 #define JOBS_DRIFT 10000
+// windows of one process share less than this part of the shorter one
+#define JOBS_TOUCH 4
 // ranks of one job do not do one step so far apart (rule 5a)
 #define JOBS_APART_NS (60 * INT64_C (1000000000))
 #define JOBS_OPS_MIN 4          // of two captures, to compare their ends (5b)

@@ -331,6 +331,17 @@ static void test_equal_pids_at_once (void **state)
     why_has ("overlap");
 }
 
+/* ... but what ends one window and begins the next takes its time. */
+static void test_windows_share_a_moment (void **state)
+{
+    (void)state;
+    for (int64_t k = 0; k < 4; k++)
+        step (add (0, 100, NOW + k * (2 * S - S / 5)),
+              (const char *[]){ "10", "11", "12", "13" }[k]);
+    assert_int_equal (divide (), 1);
+    assert_false (jobs.jobs[0].assumed);
+}
+
 static void test_copies (void **state)
 {
     (void)state;
@@ -602,6 +613,23 @@ static void test_extreme_numbers (void **state)
     assert_true (divide () > 0);
 }
 
+/* ... and a sample that says it had ops, but has none. */
+static void test_empty_samples (void **state)
+{
+    char world[CAPTURE_HASH_MAX];
+
+    (void)state;
+    capture_group_hash ("hccl_world_group", world);
+    for (int r = 0; r < 2; r++) {
+        struct capture *c = add (r, 100 + r, NOW);
+
+        step (c, "10");
+        ops (c, "10", world, (uint64_t)r, 0);
+        c->evidence.samples[0].n = 0;
+    }
+    assert_int_equal (divide (), 1);
+}
+
 /* Two captures of thousands of steps: not each with each. */
 static void test_many_steps (void **state)
 {
@@ -639,6 +667,7 @@ int main (void)
         CASE (test_fixed),
         CASE (test_root_info),
         CASE (test_equal_pids_at_once),
+        CASE (test_windows_share_a_moment),
         CASE (test_copies),
         CASE (test_one_step_twice),
         CASE (test_other_process),
@@ -653,6 +682,7 @@ int main (void)
         CASE (test_any_order),
         CASE (test_names_differ),
         CASE (test_extreme_numbers),
+        CASE (test_empty_samples),
         CASE (test_many_steps),
     };
 
