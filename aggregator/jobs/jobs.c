@@ -6,6 +6,8 @@
  */
 #include "jobs/jobs_inside.h"
 
+#include "base/units.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -451,23 +453,27 @@ void jobs_fini (struct jobs *j)
 int jobs_find (const struct jobs *j, const char *what, size_t *ret,
                struct err *err)
 {
-    size_t n = strlen (what), found = JOBS_NONE, many = 0;
-    char *end;
-    unsigned long index = strtoul (what, &end, 10);
+    size_t n = strlen (what), found = JOBS_NONE, named = JOBS_NONE, many = 0;
+    int64_t index = 0;
 
-    if (n > 0 && *end == '\0' && index >= 1 && index <= j->n) {
-        *ret = index - 1;
-        return 0;
-    }
     for (size_t i = 0; i < j->n; i++) {
         if (n == 0 || strncmp (j->jobs[i].name, what, n) != 0)
             continue;
         found = i;
         many++;
-        if (j->jobs[i].name[n] == '\0') {
-            *ret = i;
-            return 0;
-        }
+        if (j->jobs[i].name[n] == '\0')
+            named = i;
+    }
+    if (units_int (what, 1, (int64_t)j->n, &index) == 0) {
+        *ret = (size_t)index - 1;
+        if (named != JOBS_NONE && named != *ret)
+            return err_set (err, EINVAL, "%s is the name of job %zu, and the "
+                            "index of another", what, named + 1);
+        return 0;
+    }
+    if (named != JOBS_NONE) {
+        *ret = named;
+        return 0;
     }
     if (many > 1)
         return err_set (err, EINVAL, "%zu jobs begin with \"%.60s\"", many,

@@ -57,8 +57,8 @@ int jobs_divide (const struct jobs_capture *captures, size_t n,
 void jobs_fini (struct jobs *j);
 
 /* The job that a user means by an index (1 is the newest) or by the beginning
- * of its name.  0, -ENOENT, or -EINVAL when several begin so; 'err' says which
- * there are.
+ * of its name.  0, -ENOENT, or -EINVAL when several begin so, or a number is the
+ * index of one and the name of another; 'err' says which there are.
  */
 int jobs_find (const struct jobs *j, const char *what, size_t *ret,
                struct err *err);
