@@ -203,11 +203,12 @@ struct getting {
 };
 
 /* DIR/CAPTURE/PATH of a raw file, DIR/CAPTURE/rollcall.shipment of rows; below
- * rankN/ when captures of several ranks have one name.  Of one path there may
- * be any number that were superseded: behind each is what ls calls it.
+ * rankN/ when captures of several ranks have one name, and below the place of
+ * one whose name and rank another directory had, too ('apart').  Of one path
+ * there may be any number that were superseded: behind each is what ls calls it.
  */
 static bool target_path (const struct getting *g, const struct ledger_item *i,
-                         char path[PATH_MAX])
+                         bool apart, char path[PATH_MAX])
 {
     char between[32] = "", hex[DIGEST_HEX_SIZE];
     int n;
@@ -216,10 +217,22 @@ static bool target_path (const struct getting *g, const struct ledger_item *i,
     if (i->shared_name)
         (void)snprintf (between, sizeof (between), "rank%lld/",
                         (long long)i->rank);
-    n = snprintf (path, PATH_MAX, "%s/%s%s/%s%s%.*s", g->dir, between,
-                  i->capture, i->kind == ITEM_ROWS ? SHIPMENT_NAME : i->path,
+    n = snprintf (path, PATH_MAX, "%s/%s%s%s%s/%s%s%.*s", g->dir,
+                  apart ? i->dir : "", apart ? "/" : "", between, i->capture, i->kind == ITEM_ROWS ? SHIPMENT_NAME : i->path,
                   g->superseded ? "~" : "", g->superseded ? 16 : 0, hex);
     return n > 0 && n < PATH_MAX;
+}
+
+static int get_at (struct archive *a, const struct ledger_item *i,
+                   char path[PATH_MAX], struct err *err)
+{
+    char *slash = strrchr (path, '/');
+    int rc;
+
+    *slash = '\0';
+    rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
+    *slash = '/';
+    return rc < 0 ? rc : archive_get (a, i, path, err);
 }
 
 static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
@@ -227,21 +240,18 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
     struct getting *g = arg;
     struct err err = { "" };
     char path[PATH_MAX];
-    char *slash;
     int rc;
 
     if (i->superseded != g->superseded ||
         (g->rank >= 0 ? i->rank != g->rank
                       : strcmp (i->capture, g->what) != 0))
         return 0;
-    if (!target_path (g, i, path))
+    if (!target_path (g, i, false, path))
         return FAIL (-ENAMETOOLONG, "path is too long: %s", g->dir);
-    slash = strrchr (path, '/');
-    *slash = '\0';
-    rc = fileio_mkdirs (path, FILEIO_DIR_MODE, &err);
-    *slash = '/';
-    if (rc == 0)
-        rc = archive_get (a, i, path, &err);
+    rc = get_at (a, i, path, &err);
+    if (rc == -EEXIST && g->files > 0 && *i->dir &&
+        target_path (g, i, true, path))
+        rc = get_at (a, i, path, &err);
     if (rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR ||
         rc == -ENAMETOOLONG || (rc == -EEXIST && g->files > 0)) {
         g->bad++;               // the others are worth having

@@ -286,3 +286,24 @@ gone_is ()                          # JOB: no result of it is there
     shows "the id of job j was given"
     stop_service
 }
+
+# Of one name and rank: both are there, and both come back.
+@test "archive get: a capture and its copy in another directory" {
+    local one
+
+    make_job a
+    cp -a watch/a watch/b
+    service
+    run any_agent --once --raw watch
+    expect_status 0
+    eventually jobs_are 1
+    run "$ROLLCALL" archive get --root root "$(job_of a)" 0 back
+    expect_status 0
+    one=$(basename "$(ls -d watch/a/*_ascend_pt | head -n 1)")
+    [ -e "back/$one/rollcall.shipment" ]
+    is "copies" 1 "$(find back -mindepth 2 -maxdepth 2 -name "$one" | wc -l)"
+    is "files" "$(find "back/$one" -type f | wc -l)" \
+        "$(find back -mindepth 3 -path "*/$one/*" -type f \
+            ! -path "back/$one/*" | wc -l)"
+    stop_service
+}
