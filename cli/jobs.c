@@ -156,6 +156,21 @@ static int print_word (void *arg, const struct word *w)
     return 0;
 }
 
+/* Who started it, with what, as its result has it. */
+static void add_about (struct json *o, const char *path)
+{
+    struct summary result = { .job_id = "" };
+    const struct job_about *a = &result.about;
+
+    if (*path && summary_read (path, &result, NULL) < 0)
+        memset (&result, 0, sizeof (result));
+    json_add_text (o, "scheduler_id", *a->scheduler_id ? a->scheduler_id
+                                                       : NULL);
+    json_add_text (o, "user", *a->user ? a->user : NULL);
+    json_add_text (o, "command", *a->command ? a->command : NULL);
+    summary_fini (&result);
+}
+
 static void to_json (struct listing *l, const struct ledger_job *j,
                      const struct ledger_summary *s, const char *state,
                      const char *path)
@@ -177,6 +192,7 @@ static void to_json (struct listing *l, const struct ledger_job *j,
     json_add_text (o, "id", kind_of (s));
     json_add_int (o, "assumed", s->assumed);
     json_add_int (o, "expected", expected_ranks (s, path));
+    add_about (o, path);
     json_add_text (o, "result", state);
     json_add_text (o, "analysis_db", *path ? path : NULL);
     (void)ledger_each_word (l->a->ledger, j->id, push_word,

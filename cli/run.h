@@ -5,6 +5,7 @@
  * run_way.c       by which way wrappers meet
  * run_meet.c      how wrappers find the aggregator: over MPI, or by a file
  * run_disk.c      what is not well with where captures go
+ * run_about.c     what is known of the job beside ranks
  * run_job.c       directories, names and daemons of a run
  * run_net.c       addresses: binding, announcing, probing
  * run_keys.c      keys: made, handed out, forgotten
@@ -139,6 +140,12 @@ void run_remove_meeting (struct run *r);
 
 /* Warn of what may keep this host's captures from being written. */
 void run_warn_of_disk (const struct run *r);
+
+/* ---- run_about.c ---- */
+
+/* Leave scheduler's id, user and COMMAND where the agent of r->dir finds them.
+ */
+void run_write_about (const struct run *r);
 
 /* ---- run_job.c ---- */
 

@@ -330,6 +330,7 @@ int run_start_agent (struct run *r, struct err *err)
 
     if (rc < 0)
         return rc;
+    run_write_about (r);
     (void)snprintf (deadline, sizeof (deadline), "%lldms",
                     (long long)(r->opt->deadline_ns / NS_PER_MS));
     (void)snprintf (quiet, sizeof (quiet), "%lldms",

@@ -8,6 +8,7 @@
 #include "base/counter.h"
 #include "base/fileio.h"
 #include "base/log.h"
+#include "extract/extras.h"
 #include "model/capture.h"
 #include "spool/releases.h"
 
@@ -282,7 +283,10 @@ int agent_open_captures (struct agent *a, struct err *err)
                         &a->sealer, err);
     if (rc < 0)
         return rc;
-    sealer_sign (a->sealer, a->host_id, a->opt->divided ? NULL : a->opt->job);
+    if (a->opt->run_dir)
+        (void)about_take (a->opt->run_dir, extras_is_secret, &a->about);
+    sealer_sign (a->sealer, a->host_id, a->opt->divided ? NULL : a->opt->job,
+                 a->opt->run_dir ? &a->about : NULL);
     return agent_open_analyses (a, err);
 }
 

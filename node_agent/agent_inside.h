@@ -75,6 +75,7 @@ struct agent {
     struct net_security security;
     struct connection connection;
     char host[HOST_NAME_MAX_BYTES], key[HOST_KEY_SIZE];
+    struct job_about about;     // of a run
     char host_id[HOST_KEY_SIZE];
     int listener;               // for wrappers; -1: none
     struct client *clients;

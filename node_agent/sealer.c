@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ struct sealer {
     struct bulk *bulk;
     bool raw, manifests;
     const char *host, *job;     // for the evidence, or NULL
+    const struct job_about *about;      // the same
     void (*done) (void *arg, struct sealed *s);
     void *arg;
     pthread_t thread;
@@ -79,8 +81,20 @@ static void tell_unfinished (struct capture *c)
 /* On which host it was found, and for which job; not in which directory: the
  * rows of a copy are the same.
  */
-static void sign (const struct sealer *x, struct evidence *e)
+static void sign (const struct sealer *x, const char *path,
+                  struct evidence *e)
 {
+    struct passwd user, *found = NULL;
+    char text[1024];
+    struct stat st;
+
+    if (x->about)
+        e->about = *x->about;
+    else if (stat (path, &st) == 0 &&
+             getpwuid_r (st.st_uid, &user, text, sizeof (text), &found) == 0 &&
+             found)
+        (void)snprintf (e->about.user, sizeof (e->about.user), "%s",
+                        found->pw_name);
     if (x->host)
         (void)snprintf (e->host_key, sizeof (e->host_key), "%s", x->host);
     if (x->job)
@@ -98,7 +112,7 @@ static int write_rows (struct sealer *x, struct sealed *s,
 
     capture_init (&c);
     rc = extract_capture (s->what.path, NULL, &sink, &c, err);
-    sign (x, &c.evidence);
+    sign (x, s->what.path, &c.evidence);
     if (c.rank == CAPTURE_NO_RANK && s->what.rank_hint >= 0)
         c.rank = s->what.rank_hint;
     if (rc == 0 && seal_may_pass (s, c.hindered))
@@ -289,8 +303,10 @@ static void *work (void *arg)
 
 /* ---- in the loop ---- */
 
-void sealer_sign (struct sealer *x, const char *host, const char *job)
+void sealer_sign (struct sealer *x, const char *host, const char *job,
+                  const struct job_about *about)
 {
+    x->about = about;
     x->host = host;
     x->job = job;
 }

@@ -18,6 +18,7 @@
 #include "watch/watch.h"
 
 struct bulk;
+struct job_about;
 struct sealer;
 
 #define SEALER_RAW_MAX (1u << 16)       // raw files of one capture: their
@@ -67,10 +68,12 @@ int sealer_create (struct loop *loop, struct bulk *bulk, bool raw,
 void sealer_destroy (struct sealer *s); // waits for the thread; NULL is fine
 
 /* What the captures' evidence is to say beside what they show themselves: the
- * host, by its host_id, and the job whose id was given, or NULL.  Before the
- * first sealer_add; both are borrowed.
+ * host, by its host_id, the job whose id was given, or NULL, and what is known of it
+ * beside (or NULL; a capture's user is its owner then).  Before the first
+ * sealer_add; they are borrowed.
  */
-void sealer_sign (struct sealer *s, const char *host, const char *job);
+void sealer_sign (struct sealer *s, const char *host, const char *job,
+                  const struct job_about *about);
 
 /* Queue a settled capture; 'file' is what spool_file says of number 0.  What
  * its disk cannot read fails it all, unless it is tried 'again': then the rows

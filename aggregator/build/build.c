@@ -314,11 +314,30 @@ static int fill_roster (const struct builder *b)
                                            job->roster);
 }
 
+/* The first word of each kind that a capture brings, in order of ranks. */
+static struct job_about about_job (const struct build_job *job)
+{
+    struct job_about a = { "", "", "" };
+
+    for (size_t i = 0; i < job->nitems; i++) {
+        const struct job_about *x = &job->items[i].capture.evidence.about;
+
+        if (!a.scheduler_id[0])
+            memcpy (a.scheduler_id, x->scheduler_id, sizeof (a.scheduler_id));
+        if (!a.user[0])
+            memcpy (a.user, x->user, sizeof (a.user));
+        if (!a.command[0])
+            memcpy (a.command, x->command, sizeof (a.command));
+    }
+    return a;
+}
+
 static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
 {
     const struct build_job *job = b->job;
     const struct tables_job about = { job->job_id, job->steps, job->inputs,
-                                      job->assumed && *job->assumed };
+                                      job->assumed && *job->assumed,
+                                      about_job (job) };
     char temp[PATH_MAX];
     int rc = publish_temp (b->out, "wait", 0, temp, err);
 

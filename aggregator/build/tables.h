@@ -30,6 +30,7 @@ struct tables_job {
     const char *steps;          // --steps
     const char *inputs;         // what was analysed
     bool assumed;               // that all captures are of this job
+    struct job_about about;
 };
 
 int tables_write_job (sqlite3 *db, const struct tables_job *job,

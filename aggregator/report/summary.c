@@ -161,9 +161,22 @@ static int row_known_by (struct summary *s, sqlite3_stmt *st)
 
 static int row_job (struct summary *s, sqlite3_stmt *st)
 {
-    if (strcmp (text_of (st, 0), "job") == 0)
-        (void)snprintf (s->job_id, sizeof (s->job_id), "%s", text_of (st, 1));
-    else
+    const struct {
+        const char *key;
+        char *out;
+        size_t size;
+    } texts[] = {
+        { "job", s->job_id, sizeof (s->job_id) },
+        { "scheduler_id", s->about.scheduler_id, ABOUT_TEXT_MAX },
+        { "user", s->about.user, ABOUT_TEXT_MAX },
+        { "command", s->about.command, ABOUT_COMMAND_MAX },
+    };
+
+    for (size_t i = 0; i < sizeof (texts) / sizeof (texts[0]); i++) {
+        if (strcmp (text_of (st, 0), texts[i].key) == 0)
+            (void)snprintf (texts[i].out, texts[i].size, "%s", text_of (st, 1));
+    }
+    if (strcmp (text_of (st, 0), "assumed") == 0)
         s->assumed = sqlite3_column_int (st, 1);
     return 0;
 }
@@ -348,7 +361,8 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
           row_note },
         { topology_sql, row_topology },
         { "SELECT value FROM Job WHERE key='roster_known_by'", row_known_by },
-        { "SELECT key, value FROM Job WHERE key IN ('job', 'assumed')",
+        { "SELECT key, value FROM Job WHERE key IN ('job', 'assumed', "
+          "'scheduler_id', 'user', 'command')",
           row_job },
         { "SELECT count(DISTINCT step), count(DISTINCT capture), "
           "group_concat(DISTINCT step) FROM LeftOut WHERE "

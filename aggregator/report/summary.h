@@ -30,6 +30,7 @@ struct summary_rank {
 struct summary {
     char job_id[JOBS_NAME_MAX];         // "": not known
     bool assumed;                       // that all captures are of it
+    struct job_about about;
     const struct jobs *jobs;            // borrowed: those of the directory, set
     size_t job;                         // by the caller, which of them this
     bool all_jobs;                      // is, and whether all are built; or

@@ -434,6 +434,11 @@ static void jobs_to_json (const struct summary *s, struct json *j)
 
     json_add_text (j, "job", s->job_id[0] ? s->job_id : NULL);
     json_add_bool (j, "job_assumed", s->assumed);
+    json_add_text (j, "scheduler_id",
+                   s->about.scheduler_id[0] ? s->about.scheduler_id : NULL);
+    json_add_text (j, "user", s->about.user[0] ? s->about.user : NULL);
+    json_add_text (j, "command",
+                   s->about.command[0] ? s->about.command : NULL);
     if (!s->jobs)
         return;
     list = json_add_array (j, "jobs");

@@ -44,6 +44,17 @@ load run_helper
     is "left in OUT" "cluster_analysis_output" "$(ls -A out)"
 }
 
+@test "a result says who started the job, with what, under which scheduler" {
+    SLURM_JOB_ID=4711 run "$ROLLCALL" run --text -o out -- sh -c \
+        ./writer sh --token=abc
+    expect_status 0
+    is "who" "4711 $(id -un)" "$(sql "SELECT group_concat(value, ' ') FROM
+        (SELECT value FROM Job WHERE key IN ('scheduler_id', 'user')
+         ORDER BY key)")"
+    is "command" "sh -c ./writer sh --token= (not shown)" \
+        "$(sql "SELECT value FROM Job WHERE key='command'")"
+}
+
 @test "--only of a run says which files it leaves, all are named" {
     run mpirun_run 2 --only analysis.db -- ./writer
     expect_status 0

@@ -1,0 +1,109 @@
+/* common/model/about.c - what a launch knows of its job beside ranks */
+#include "model/about.h"
+
+#include "base/fileio.h"
+#include "base/json.h"
+#include "base/utf8.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ABOUT_FILE_MAX (256u << 10)     // bytes: long command lines
+#define NOT_SHOWN "(not shown)"
+
+int about_write (const char *dir, const char *scheduler_id, const char *user,
+                 char *const command[], struct err *err)
+{
+    struct json *j = json_object (), *list = json_add_array (j, "command");
+    char path[PATH_MAX], *text;
+    int rc;
+
+    json_add_text (j, "scheduler_id", scheduler_id);
+    json_add_text (j, "user", user);
+    for (size_t i = 0; command[i]; i++)
+        json_push_text (list, command[i]);
+    text = json_print (j, false);
+    json_free (j);
+    if (!text)
+        rc = err_set (err, ENOMEM, "no memory to tell of the job");
+    else if (!fileio_join (path, sizeof (path), dir, ABOUT_NAME))
+        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
+    else
+        rc = fileio_replace (path, text, strlen (text), 0600, err);
+    free (text);
+    return rc;
+}
+
+/* Add a word; what does not fit is cut behind a whole character. */
+static void add_word (char *out, size_t max, const char *word, size_t n)
+{
+    size_t used = strlen (out);
+
+    if (used > 0 && used + 1 < max)
+        out[used++] = ' ';
+    n = utf8_cut (word, n, max - 1 - used);
+    memcpy (out + used, word, n);
+    out[used + n] = '\0';
+}
+
+static void take_command (const struct json *list,
+                          bool (*is_secret) (const char *name, size_t n),
+                          struct job_about *ret)
+{
+    bool hide = false;          // the value of the option before
+
+    for (const struct json *j = json_first (list); j; j = json_next (j)) {
+        const char *word = json_text (j, "");
+        size_t name = strcspn (word, "="), size = strlen (word);
+        bool secret = is_secret (word, name);
+
+        if (hide && word[0] != '-') {
+            add_word (ret->command, sizeof (ret->command), NOT_SHOWN,
+                      strlen (NOT_SHOWN));
+            hide = false;
+            continue;
+        }
+        if (secret && name < size) {
+            add_word (ret->command, sizeof (ret->command), word, name + 1);
+            add_word (ret->command, sizeof (ret->command), NOT_SHOWN,
+                      strlen (NOT_SHOWN));
+        } else {
+            add_word (ret->command, sizeof (ret->command), word, size);
+        }
+        hide = secret && name == size && word[0] == '-';
+    }
+}
+
+int about_take (const char *dir, bool (*is_secret) (const char *name, size_t n),
+                struct job_about *ret)
+{
+    int fd = open (dir, O_PATH | O_DIRECTORY | O_CLOEXEC), rc;
+    struct json *j = NULL;
+    struct buf b;
+
+    memset (ret, 0, sizeof (*ret));
+    if (fd < 0)
+        return -errno;
+    buf_init (&b, ABOUT_FILE_MAX);
+    rc = fileio_read_at (fd, ABOUT_NAME, &b, NULL);
+    if (rc == 0)
+        (void)unlinkat (fd, ABOUT_NAME, 0);
+    (void)close (fd);
+    if (rc == 0 && !(j = json_parse (buf_text (&b), b.size, NULL)))
+        rc = -EBADMSG;
+    if (rc == 0) {
+        (void)snprintf (ret->scheduler_id, sizeof (ret->scheduler_id), "%s",
+                        json_text (json_get (j, "scheduler_id"), ""));
+        (void)snprintf (ret->user, sizeof (ret->user), "%s",
+                        json_text (json_get (j, "user"), ""));
+        take_command (json_get (j, "command"), is_secret, ret);
+    }
+    json_free (j);
+    buf_fini (&b);
+    return rc;
+}
