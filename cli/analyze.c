@@ -124,7 +124,21 @@ static int choose_output (struct analysis *a)
 
 /* ---- telling ---- */
 
-static int print_summary (const struct analysis *a,
+/* With --all-jobs: one document, an array of theirs. */
+static void print_json (struct analysis *a, const struct summary *s)
+{
+    struct json *j = summary_to_json (s);
+    char *text = json_print (j, true);
+
+    if (text && a->opt.all_jobs)
+        (void)fputs (a->printed++ ? ",\n" : "[\n", stdout);
+    if (text)
+        (void)puts (text);
+    free (text);
+    json_free (j);
+}
+
+static int print_summary (struct analysis *a,
                           const struct build_result *result)
 {
     struct summary s;
@@ -139,19 +153,12 @@ static int print_summary (const struct analysis *a,
     s.jobs = &a->jobs;
     s.job = a->job;
     s.all_jobs = a->opt.all_jobs;
-    if (a->format == CLI_TEXT) {
+    if (a->format == CLI_TEXT)
         rc = summary_print_text (&s, STDOUT_FILENO);
-    } else if (a->format == CLI_LOGFMT) {
+    else if (a->format == CLI_LOGFMT)
         rc = summary_print_logfmt (&s, STDOUT_FILENO);
-    } else {
-        struct json *j = summary_to_json (&s);
-        char *text = json_print (j, true);
-
-        if (text)
-            (void)puts (text);
-        free (text);
-        json_free (j);
-    }
+    else
+        print_json (a, &s);
     summary_fini (&s);
     return cli_flush (&analyze_command, rc);
 }
@@ -249,6 +256,8 @@ static int build_some (struct analysis *a)
     analyze_drop_output (a);
     for (job = 0; job < a->jobs.n && status < EXIT_INTERRUPTED; job++)
         status = worse (status, build_job (a, job));
+    if (a->format == CLI_JSON && !a->opt.quiet)
+        (void)puts (a->printed ? "]" : "[]");
     return status;
 }
 

@@ -37,6 +37,7 @@ struct analysis {
     struct roll_item *items;            // one for each that was found; those of
     size_t nitems;                      // the job that is built come first
     struct jobs jobs;                   // once they were read
+    size_t printed;                     // documents, with --all-jobs
     bool divided;
     size_t *job_of;                     // of found.items: index in jobs
     size_t job;                         // the one that is built, its name,

@@ -225,6 +225,9 @@ written_now ()
     expect_status 0
     is "directories" 7 "$(find out -mindepth 1 -maxdepth 1 -type d | wc -l)"
     is "results" 7 "$(find out -name analysis.db | wc -l)"
+    "$ROLLCALL" analyze --all-jobs --json -o again job >all.json
+    is "documents" 7 "$(sqlite3 :memory: \
+        "SELECT json_array_length(readfile('all.json'))")"
     is "ids" 7 "$(for i in out/*/cluster_analysis_output/analysis.db; do
         sqlite3 "$i" "SELECT value FROM Job WHERE key='job'" | head -1
     done | sort -u | wc -l)"
