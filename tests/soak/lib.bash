@@ -221,8 +221,9 @@ raw_arrived ()
     [ -n "$RAW" ] || return 0
     [ -d "$RESULT/captures" ] || return
     want=$(find "$ORIGINAL" -type f | wc -l)
-    got=$(find "$RESULT/captures" -type f | wc -l)
-    [ "$got" -ge "$want" ] && diff -rq "$ORIGINAL" "$RESULT/captures" >/dev/null
+    got=$(find "$RESULT/captures" -type f ! -name .rollcall-job | wc -l)
+    [ "$got" -ge "$want" ] &&
+        diff -rqx .rollcall-job "$ORIGINAL" "$RESULT/captures" >/dev/null
 }
 
 all_arrived ()
@@ -294,7 +295,8 @@ raw_difference ()
     done < <(cd "$1" && find . -type f -print0)
     while IFS= read -r -d '' file; do
         [ -f "$1/$file" ] || doubled=$((doubled + 1))
-    done < <(cd "$2" 2>/dev/null && find . -type f -print0)
+    done < <(cd "$2" 2>/dev/null &&
+        find . -type f ! -name .rollcall-job -print0)   # a mark, of no capture
     echo "$files $lost $doubled"
 }
 
