@@ -23,6 +23,7 @@ void evidence_fini (struct evidence *e)
     free (e->groups);
     free (e->spans);
     free (e->samples);
+    map_fini (&e->by_step);
     evidence_init (e);
 }
 
@@ -62,25 +63,32 @@ struct evidence_group *evidence_group_at (struct evidence *e,
     return &p[low];
 }
 
+static bool is_step (const struct evidence_span *s, const char *step, size_t n)
+{
+    return strncmp (s->step, step, n) == 0 && s->step[n] == '\0';
+}
+
 struct evidence_span *evidence_span_at (struct evidence *e, const char *step,
                                         size_t n)
 {
+    uint64_t key = evidence_hash (0, step, n);
+    size_t i = map_get (&e->by_step, key), *at;
     struct evidence_span *p;
     char *copy;
 
-    if (n >= EVIDENCE_STEP_MAX)
-        return NULL;
-    for (uint32_t i = e->nspans; i-- > 0;) {
-        if (strncmp (e->spans[i].step, step, n) == 0 &&
-            e->spans[i].step[n] == '\0')
-            return &e->spans[i];
-    }
-    if (e->nspans == EVIDENCE_SPANS_MAX ||
+    if (i != MAP_NONE)          // another step of that hash has no place
+        return is_step (&e->spans[i], step, n) ? &e->spans[i] : NULL;
+    if (n >= EVIDENCE_STEP_MAX || e->nspans == EVIDENCE_SPANS_MAX ||
         !(p = room (e->spans, e->nspans, sizeof (*p))))
         return NULL;
     e->spans = p;
     if (!(copy = strndup (step, n)))
         return NULL;
+    if (!(at = map_at (&e->by_step, key))) {
+        free (copy);
+        return NULL;
+    }
+    *at = e->nspans;
     p[e->nspans] = (struct evidence_span){ .step = copy, .start_ns = INT64_MAX,
                                            .end_ns = INT64_MIN };
     return &p[e->nspans++];

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/map.h"
 #include "model/about.h"
 
 #include <stdbool.h>
@@ -98,6 +99,7 @@ struct evidence {
     uint32_t ngroups;
     struct evidence_span *spans;        // by first appearance
     uint32_t nspans;
+    struct map by_step;         // hash of a step's id: its index in spans
     struct evidence_sample *samples;    // by key
     uint32_t nsamples;
 };
