@@ -15,18 +15,10 @@
 
 #define STEPS_COMPARED 16u      // of a capture, with others: some tell enough
 
-static uint64_t mix (uint64_t a, uint64_t b)
-{
-    uint64_t h = (a + UINT64_C (0x9e3779b97f4a7c15)) ^ b *
-                 UINT64_C (0xff51afd7ed558ccd);
-
-    h ^= h >> 32;
-    return h * UINT64_C (0x9e3779b97f4a7c15);
-}
-
 static uint64_t key_text (size_t draft, uint64_t more, const char *text)
 {
-    return mix (mix (draft, more), evidence_hash (0, text, strlen (text)));
+    return map_key (map_key (draft, more),
+                    evidence_hash (0, text, strlen (text)));
 }
 
 /* Three members tell most groups apart, and whoever finds one compares all:
@@ -36,11 +28,13 @@ static uint64_t key_members (size_t draft, const struct comm_group *g)
 {
     const int32_t *m = g->members;
     uint32_t n = g->nmembers;
-    uint64_t key = mix (draft, n);
+    uint64_t key = map_key (draft, n);
 
-    return n == 0 ? key
-                  : mix (mix (mix (key, (uint64_t)m[0]), (uint64_t)m[n / 2]),
-                         (uint64_t)m[n - 1]);
+    if (n == 0)
+        return key;
+    key = map_key (key, (uint64_t)m[0]);
+    key = map_key (key, (uint64_t)m[n / 2]);
+    return map_key (key, (uint64_t)m[n - 1]);
 }
 
 void drafts_init (struct drafts *d, struct facts *f)
@@ -114,7 +108,7 @@ static uint64_t key_sample (size_t draft, const struct fact *f,
 {
     const struct comm_group *g = fact_group (f, s->group);
 
-    return mix (g ? key_members (draft, g) : draft, s->key);
+    return map_key (g ? key_members (draft, g) : draft, s->key);
 }
 
 /* What has no name is no equal step: there is one in each window. */
@@ -161,7 +155,7 @@ static int note_highest (struct drafts *d, size_t draft, size_t i)
 static int note_capture (struct drafts *d, size_t draft, size_t i)
 {
     struct fact *f = &d->facts->list[i];
-    size_t *at = map_at (&d->ranks, mix (draft, (uint64_t)f->rank));
+    size_t *at = map_at (&d->ranks, map_key (draft, (uint64_t)f->rank));
     int rc = at ? 0 : -ENOMEM;
 
     if (rc == 0) {
@@ -245,7 +239,7 @@ static bool clash_of_ranks (const struct question *q)
     size_t i = q->f->rank == CAPTURE_NO_RANK
                    ? MAP_NONE
                    : map_get (&q->d->ranks,
-                              mix (q->draft, (uint64_t)q->f->rank));
+                              map_key (q->draft, (uint64_t)q->f->rank));
 
     for (; i != MAP_NONE; i = q->d->facts->list[i].next_of_rank) {
         if (clash_of_rank (q, &q->d->facts->list[i]))
@@ -325,16 +319,6 @@ static bool clash_of_lists (const struct question *q)
     return false;
 }
 
-static const struct evidence_span *span_of (const struct fact *f,
-                                            const char *step)
-{
-    for (uint32_t i = 0; i < f->e->nspans; i++) {
-        if (strcmp (f->e->spans[i].step, step) == 0)
-            return &f->e->spans[i];
-    }
-    return NULL;
-}
-
 static int64_t gap_between (int64_t start, int64_t end, int64_t other_start,
                             int64_t other_end)
 {
@@ -349,7 +333,8 @@ static bool clash_of_step (const struct question *q, const char *name,
 {
     const struct fact *o = get (q, &q->d->hosts,
                                 key_host (q->draft, bucket, name, s->step));
-    const struct evidence_span *x = o ? span_of (o, s->step) : NULL;
+    const struct evidence_span *x = o ? evidence_find_span (o->e, s->step)
+                                      : NULL;
     int64_t gap;
 
     if (!x || !fact_one_host (q->f, o))
@@ -505,7 +490,7 @@ static int64_t offset_of (const struct question *q)
         const struct fact *o = get (q, &q->d->steps,
                                     key_text (q->draft, 0, s->step));
 
-        if (!o || !is_step (s) || !(x = span_of (o, s->step)))
+        if (!o || !is_step (s) || !(x = evidence_find_span (o->e, s->step)))
             continue;
         if (fact_distance (s->start_ns, x->start_ns) < least)
             least = fact_distance (s->start_ns, x->start_ns);

@@ -261,22 +261,12 @@ const char *fact_common_step (const struct fact *a, const struct fact *b,
     return found;
 }
 
-static const struct evidence_span *span_of (const struct evidence *e,
-                                            const char *step)
-{
-    for (uint32_t i = 0; i < e->nspans; i++) {
-        if (strcmp (e->spans[i].step, step) == 0)
-            return &e->spans[i];
-    }
-    return NULL;
-}
-
 /* By a step that both have, where profilers say nothing of windows. */
 static enum same same_spans (const struct fact *a, const struct fact *b)
 {
     for (uint32_t i = 0; i < a->e->nspans; i++) {
         const struct evidence_span *x = &a->e->spans[i];
-        const struct evidence_span *y = span_of (b->e, x->step);
+        const struct evidence_span *y = evidence_find_span (b->e, x->step);
 
         if (!y || !has_span (x) || !has_span (y) || x->host != y->host)
             continue;

@@ -18,12 +18,6 @@ struct linker {
     struct map plain;           // hashes that no job has for itself
 };
 
-static uint64_t mix (uint64_t a, uint64_t b)
-{
-    return (a ^ b * UINT64_C (0x9e3779b97f4a7c15)) *
-               UINT64_C (0xff51afd7ed558ccd) + b;
-}
-
 static const char *given (const struct linker *l, size_t knot)
 {
     for (size_t i = knot; i != JOBS_NONE; i = l->f->list[i].next) {
@@ -212,7 +206,7 @@ static int tie_ranks (struct linker *l)
     map_init (&m);
     for (size_t i = 0; i < l->f->n && rc == 0; i++) {
         const struct fact *f = &l->f->list[i];
-        size_t *at = map_at (&m, mix ((uint64_t)f->rank,
+        size_t *at = map_at (&m, map_key ((uint64_t)f->rank,
                                       f->rank < 0 ? (uint64_t)f->e->pid : 0));
 
         if (!at) {

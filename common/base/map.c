@@ -64,3 +64,12 @@ size_t map_get (const struct map *m, uint64_t key)
 
     return s && s->used ? s->value : MAP_NONE;
 }
+
+uint64_t map_key (uint64_t a, uint64_t b)
+{
+    uint64_t h = (a + UINT64_C (0x9e3779b97f4a7c15)) ^ b *
+                 UINT64_C (0xff51afd7ed558ccd);
+
+    h ^= h >> 32;
+    return h * UINT64_C (0x9e3779b97f4a7c15);
+}

@@ -32,4 +32,7 @@ size_t *map_at (struct map *m, uint64_t key);
 
 size_t map_get (const struct map *m, uint64_t key);     // or MAP_NONE
 
+/* A key of two numbers, in their order. */
+uint64_t map_key (uint64_t a, uint64_t b);
+
 #endif

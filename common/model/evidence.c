@@ -94,6 +94,16 @@ struct evidence_span *evidence_span_at (struct evidence *e, const char *step,
     return &p[e->nspans++];
 }
 
+const struct evidence_span *evidence_find_span (const struct evidence *e,
+                                                const char *step)
+{
+    size_t n = strlen (step);
+    size_t i = map_get (&e->by_step, evidence_hash (0, step, n));
+
+    return i != MAP_NONE && is_step (&e->spans[i], step, n) ? &e->spans[i]
+                                                            : NULL;
+}
+
 void evidence_widen (struct evidence_span *s, int64_t start_ns, int64_t end_ns)
 {
     if (start_ns < s->start_ns)

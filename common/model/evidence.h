@@ -115,6 +115,10 @@ struct evidence_group *evidence_group_at (struct evidence *e,
 struct evidence_span *evidence_span_at (struct evidence *e, const char *step,
                                         size_t n);
 
+/* The same of what is there, or NULL. */
+const struct evidence_span *evidence_find_span (const struct evidence *e,
+                                                const char *step);
+
 /* Note a symmetric collective.  'step' is an id.  0 or -ENOMEM. */
 int evidence_note_op (struct evidence *e, const char *step, size_t nstep,
                       const char *group, const char *name, size_t nname,
