@@ -33,12 +33,14 @@ static int tell_steps (const struct analysis *a)
     static const struct row_sink sink = { take_nothing, forget_nothing, NULL };
     int64_t first = INT64_MAX, last = INT64_MIN;
 
-    for (size_t i = 0; i < a->found.n; i++) {
+    for (size_t i = 0; i < a->nitems; i++) {
+        size_t source = a->items[i].source;
         struct capture c;
         int64_t step;
 
         capture_init (&c);
-        (void)extract_capture (a->found.items[i].path, NULL, &sink, &c, NULL);
+        (void)extract_capture (a->found.items[source].path, NULL, &sink, &c,
+                                NULL);
         for (uint32_t k = 0; k < c.nsteps; k++) {
             if (units_int (c.steps[k], 0, INT64_MAX, &step) < 0)
                 continue;
@@ -52,8 +54,10 @@ static int tell_steps (const struct analysis *a)
     if (last < first)
         return FAIL (EX_DATAERR, "no capture has a step of %s: their steps "
                      "have no numbers; nothing was written", a->opt.steps);
-    return FAIL (EX_DATAERR, "no capture has a step of %s: there are steps "
-                 "%lld to %lld; nothing was written", a->opt.steps,
+    return FAIL (EX_DATAERR, "no capture%s%s has a step of %s: there are steps "
+                 "%lld to %lld; nothing was written",
+                 a->jobs.n > 1 ? " of job " : "",
+                 a->jobs.n > 1 ? a->job_name : "", a->opt.steps,
                  (long long)first, (long long)last);
 }
 

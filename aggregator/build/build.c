@@ -298,6 +298,22 @@ static int drop_conflicts (sqlite3 *db, const struct builder *b,
     return rc;
 }
 
+/* Whoever says how many ranks there are may know less than the captures. */
+static void tell_larger (const struct build_job *job)
+{
+    const char *known_by;
+    int64_t world = roll_world_size (job->items, job->nitems, &known_by);
+    char text[160];
+
+    if (world <= job->roster->world_size || strcmp (known_by, "guess") == 0)
+        return;
+    (void)snprintf (text, sizeof (text), "the captures show %lld ranks at "
+                    "least (%s); %lld are expected (%s)", (long long)world,
+                    known_by, (long long)job->roster->world_size,
+                    job->roster->known_by);
+    roster_add_note (job->roster, text);
+}
+
 static int fill_roster (const struct builder *b)
 {
     const struct build_job *job = b->job;
@@ -310,6 +326,7 @@ static int fill_roster (const struct builder *b)
         rc = roster_expect_world (job->roster, world, known_by);
     }
     roll_tell_worlds (job->items, job->nitems);
+    tell_larger (job);
     return rc < 0 ? rc : roll_fill_roster (job->items, job->nitems,
                                            job->roster);
 }

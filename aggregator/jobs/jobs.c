@@ -351,6 +351,30 @@ static int compare_places (const void *pa, const void *pb)
     return a->from < b->from ? -1 : 1;
 }
 
+static bool overlap (const struct jobs_job *a, const struct jobs_job *b)
+{
+    return a->first_ns <= b->last_ns && b->first_ns <= a->last_ns;
+}
+
+/* Of jobs that were there at one time none is the newer: the one with more
+ * ranks comes first, not one capture that names another world.
+ */
+static void prefer_larger (const struct jobs *ret, struct place *places)
+{
+    for (size_t pass = 1; pass < ret->n; pass++) {
+        for (size_t i = 0; i + pass < ret->n; i++) {
+            const struct jobs_job *a = &ret->jobs[places[i].from];
+            const struct jobs_job *b = &ret->jobs[places[i + 1].from];
+            struct place swap = places[i];
+
+            if (!overlap (a, b) || b->nranks <= a->nranks)
+                continue;
+            places[i] = places[i + 1];
+            places[i + 1] = swap;
+        }
+    }
+}
+
 /* The newest first. */
 static int sort_jobs (struct jobs *ret, size_t ncaptures)
 {
@@ -363,6 +387,8 @@ static int sort_jobs (struct jobs *ret, size_t ncaptures)
         places[i] = (struct place){ ret->jobs[i].last_ns, i };
     if (rc == 0 && ret->n > 0)
         qsort (places, ret->n, sizeof (*places), compare_places);
+    if (rc == 0)
+        prefer_larger (ret, places);
     for (size_t i = 0; i < ret->n && rc == 0; i++) {
         jobs[i] = ret->jobs[places[i].from];
         to[places[i].from] = i;

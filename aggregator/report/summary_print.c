@@ -130,6 +130,8 @@ static void print_jobs (const struct summary *s, FILE *f)
     else
         (void)fprintf (f, "%zu jobs here; built number %zu: %s\n", s->jobs->n,
                        s->job + 1, s->job_id);
+    if (s->jobs->jobs[s->job].why[0])
+        (void)fprintf (f, "  another job: %s\n", s->jobs->jobs[s->job].why);
     for (size_t i = 0; i < s->jobs->n && !s->all_jobs; i++) {
         const struct jobs_job *j = &s->jobs->jobs[i];
 
@@ -138,8 +140,8 @@ static void print_jobs (const struct summary *s, FILE *f)
         date_text (j->first_ns, first);
         date_text (j->last_ns, last);
         (void)fprintf (f, "  not built   %zu: %s, %zu rank%s, %s to %s UTC "
-                       "(--job %zu builds it)\n", i + 1, j->name, j->nranks,
-                       j->nranks == 1 ? "" : "s", first, last, i + 1);
+                       "(--job %zu -o DIR builds it)\n", i + 1, j->name,
+                       j->nranks, j->nranks == 1 ? "" : "s", first, last, i + 1);
         if (j->why[0])
             (void)fprintf (f, "    another job: %s\n", j->why);
     }
@@ -297,7 +299,7 @@ static int log_jobs (const struct summary *s, int fd)
 
         log_int (&l, "index", (int64_t)i + 1);
         log_str (&l, "job", j->name);
-        log_int (&l, "built", i == s->job);
+        log_int (&l, "built", i == s->job || s->all_jobs);
         log_int (&l, "ranks", (int64_t)j->nranks);
         log_int (&l, "first_ns", j->first_ns);
         log_int (&l, "last_ns", j->last_ns);
@@ -448,7 +450,7 @@ static void jobs_to_json (const struct summary *s, struct json *j)
 
         json_add_int (o, "index", (int64_t)i + 1);
         json_add_text (o, "job", x->name);
-        json_add_bool (o, "built", i == s->job);
+        json_add_bool (o, "built", i == s->job || s->all_jobs);
         json_add_bool (o, "assumed", x->assumed);
         json_add_int (o, "captures", (int64_t)x->ncaptures);
         json_add_int (o, "ranks", (int64_t)x->nranks);
