@@ -1,8 +1,8 @@
 /* aggregator/jobs/jobs.c - which captures are of one job
  *
  * Knots of captures that are of one job for certain; of these the newest, and
- * each that contradicts all before it, begin a job; the others join the one that
- * is nearest in time and that nothing contradicts.
+ * each that contradicts all before it, begin a job; the others join the one
+ * that is nearest in time and that nothing contradicts.
  */
 #include "jobs/jobs_inside.h"
 
