@@ -128,6 +128,7 @@ static bool tell (const struct given *g, const char *name, const char *text)
     return first;
 }
 
+__attribute__ ((format (printf, 1, 2)))
 static void say (const char *format, ...)
 {
     char text[1024];
