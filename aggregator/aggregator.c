@@ -38,26 +38,40 @@ static int64_t job_due_ns (const struct aggregator *a, const struct served *s)
     return came_ns == 0 || came_ns > a->ending_ns ? INT64_MAX : came_ns;
 }
 
-/* One build at a time: of the job that has been due for longest. */
-static void check_service (struct aggregator *a, int64_t now)
+/* The job that has been due for longest, or NULL. */
+static struct served *find_due (const struct aggregator *a, int64_t now)
 {
     struct served *first = NULL;
     int64_t due_ns = now;
 
-    for (struct served *s = a->jobs; s && !a->building; s = s->next) {
+    for (struct served *s = a->jobs; s; s = s->next) {
         if (job_due_ns (a, s) <= due_ns) {
             due_ns = job_due_ns (a, s);
             first = s;
         }
     }
-    if (a->ending_ns > 0 && now - a->ending_ns >= END_NS)
+    return first;
+}
+
+/* One build at a time; what a former life left comes behind what is due, and
+ * before an end.
+ */
+static void check_service (struct aggregator *a, int64_t now)
+{
+    bool ending = a->ending_ns > 0, late = ending &&
+                                           now - a->ending_ns >= END_NS;
+    struct served *due = a->building ? NULL : find_due (a, now);
+    bool begun = a->building != NULL;
+
+    if (!begun && !late && due) {
+        aggregator_start_build (a, due);
+        begun = true;
+    } else if (!begun && !late &&
+               (ending || now - a->began_ns >= PACE_SETTLE_NS)) {
+        begun = aggregator_build_next_unbuilt (a);
+    }
+    if (late || (ending && !begun))
         loop_stop (a->loop, 0);
-    else if (first)
-        aggregator_start_build (a, first);
-    else if (a->ending_ns > 0 && !a->building)
-        loop_stop (a->loop, 0);
-    else if (!a->building && now - a->began_ns >= PACE_SETTLE_NS)
-        aggregator_build_next_unbuilt (a);
 }
 
 static void tick (void *arg)

@@ -280,15 +280,16 @@ int aggregator_find_unbuilt (struct aggregator *a, struct err *err)
                                     "the ledger") : rc;
 }
 
-void aggregator_build_next_unbuilt (struct aggregator *a)
+bool aggregator_build_next_unbuilt (struct aggregator *a)
 {
     struct served *s;
 
     if (a->nunbuilt == 0 ||
         !(s = aggregator_job (a, a->unbuilt[a->nunbuilt - 1])))
-        return;                 // as many as can be are served: later
+        return false;           // as many as can be are served: later
     free (a->unbuilt[--a->nunbuilt]);
     aggregator_start_build (a, s);
+    return true;
 }
 
 void aggregator_forget_unbuilt (struct aggregator *a)

@@ -165,11 +165,11 @@ bool aggregator_raw_is_whole (const struct aggregator *a);
  * ledger has: a former life may have ended before a build that was due, and
  * results are a cache that anybody may delete.  There may be more of them than
  * jobs are served at a time, so they are only noted, and built one by one when
- * nothing else is to be.
+ * nothing else is to be: false, there is none that can be built now.
  */
 int aggregator_find_unbuilt (struct aggregator *a, struct err *err);
 int aggregator_note_unbuilt (struct aggregator *a, const char *job);
-void aggregator_build_next_unbuilt (struct aggregator *a);
+bool aggregator_build_next_unbuilt (struct aggregator *a);
 void aggregator_forget_unbuilt (struct aggregator *a);
 
 /* aggregator_control.c: a control_fn. */

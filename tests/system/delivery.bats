@@ -291,6 +291,29 @@ SCRIPT
     ! grep -q event=unbuilt service.log
 }
 
+# The first turn of its loop finds the signal: what a former life left is not
+# due then.
+@test "a service that is told to end when it starts builds what was left" {
+    local job
+
+    make
+    service
+    for job in j k; do
+        run agent --once --job $job job
+        expect_status 0
+    done
+    stop_service
+    rm -rf root/jobs
+    : >service.log
+    service
+    stop_service
+    says service.log event=ending
+    for job in j k; do
+        is "builds of $job" 1 "$(builds $job)"
+    done
+    captures_are 4
+}
+
 @test "a service that is told to end twice ends at once" {
     make
     mkfifo reached go
