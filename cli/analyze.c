@@ -42,6 +42,10 @@ static const struct option_spec options[] = {
     { "all-jobs", 0, OPTION_FLAG, offsetof (struct analyze_options, all_jobs),
       NULL, NULL, NULL, 0, 0,
       "Build each job, into OUT/JOB/cluster_analysis_output." },
+    { "list-jobs", 'l', OPTION_FLAG,
+      offsetof (struct analyze_options, list_jobs), NULL, NULL, NULL, 0, 0,
+      "Only list the jobs whose captures are there: nothing is built, analysed "
+      "or written." },
     ANALYSER_OPTIONS (struct analyze_options),
     RESULTS_OPTION (struct analyze_options),
     CLI_DERIVE_OPTIONS (struct analyze_options, derive),
@@ -193,6 +197,9 @@ static int check_options (struct analysis *a)
     if (a->opt.job && a->opt.all_jobs)
         return FAIL (EXIT_USAGE, "--job builds one job, --all-jobs each: give "
                      "one of them");
+    if (a->opt.list_jobs && (a->opt.job || a->opt.all_jobs || a->opt.out))
+        return FAIL (EXIT_USAGE, "--list-jobs builds nothing: leave out --%s",
+                     a->opt.job ? "job" : a->opt.out ? "out" : "all-jobs");
     if (a->opt.analyse_with && analyser_check_command (a->opt.analyse_with))
         return FAIL (EXIT_USAGE, "--analyse-with: name a program, or none");
     if (results_parse (a->opt.only, &a->wanted, &err) < 0)
@@ -261,13 +268,32 @@ static int build_some (struct analysis *a)
     return status;
 }
 
+static int list_jobs (struct analysis *a)
+{
+    struct json *j;
+    int status;
+
+    if ((status = analyze_plan (a)) != 0 || (status = analyze_look (a)) != 0)
+        return status;
+    if (a->format == CLI_JSON) {
+        j = json_object ();
+        job_list_to_json (&a->jobs, JOBS_NONE, json_add_array (j, "jobs"));
+        return cli_flush (&analyze_command, cli_print_json (j));
+    }
+    return cli_flush (&analyze_command,
+                      job_list_print (&a->jobs, STDOUT_FILENO));
+}
+
 static int analyze (struct analysis *a)
 {
     struct build_result result;
     int status;
 
-    if ((status = check_options (a)) != 0 || (status = analyze_find (a)) != 0 ||
-        (status = choose_output (a)) != 0 ||
+    if ((status = check_options (a)) != 0 || (status = analyze_find (a)) != 0)
+        return status;
+    if (a->opt.list_jobs)
+        return list_jobs (a);
+    if ((status = choose_output (a)) != 0 ||
         (status = analyze_plan (a)) != 0 || (status = expect_ranks (a)) != 0)
         return status;
     status = analyze_build (a, &result);

@@ -16,6 +16,7 @@
 #include "build/build.h"
 #include "extract/extract.h"
 #include "jobs/jobs.h"
+#include "report/job_list.h"
 #include "report/results.h"
 #include "watch/find.h"
 
@@ -25,7 +26,7 @@ struct analyze_options {
     int64_t analyse_jobs, analyse_timeout_ns, analyse_memory;
     struct cli_derive_options derive;
     const char *job;            // INDEX or PREFIX
-    bool all_jobs, json, text, quiet;
+    bool all_jobs, list_jobs, json, text, quiet;
 };
 
 struct analysis {
@@ -43,6 +44,7 @@ struct analysis {
     size_t job;                         // the one that is built, its name,
     char job_name[JOBS_NAME_MAX];       // and whether nothing says that its
     bool assumed;                       // captures are all of it
+    char others[JOB_LIST_NOTE_MAX];     // what its result says of the others
     struct raw_capture *raw;            // those that were never analysed
     size_t nraw;
     struct steps_filter steps;
@@ -83,6 +85,9 @@ void analyze_tell_raw (const struct analysis *a, size_t source,
  */
 #define ANALYZE_CHOOSE (-1)
 int analyze_build (struct analysis *a, struct build_result *result);
+
+/* Read what was planned and fill a->jobs; nothing is written. */
+int analyze_look (struct analysis *a);
 
 /* ---- analyze_jobs.c ---- */
 

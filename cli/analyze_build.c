@@ -90,17 +90,35 @@ static void show_progress (void *arg, const struct build_progress *p)
     (void)fflush (stderr);
 }
 
-int analyze_build (struct analysis *a, struct build_result *result)
+static struct build_job job_of (struct analysis *a)
 {
-    struct buf inputs;
-    struct build_job job = {
+    return (struct build_job){
         .items = a->items, .nitems = a->nitems, .roster = &a->roster,
         .threads = (unsigned)a->opt.threads, .feed = feed, .feed_arg = a,
         .decide = analyze_decide, .decide_arg = a,
+        .progress = !a->opt.quiet && isatty (STDERR_FILENO) ? show_progress
+                                                            : NULL,
         .progress_arg = a, .cancel = &cli_cancelled, .steps = a->opt.steps,
         .derive = &a->derive.options, .job_id = a->job_name,
-        .assumed = &a->assumed,
+        .others = a->others, .assumed = &a->assumed,
     };
+}
+
+int analyze_look (struct analysis *a)
+{
+    struct build_job job = job_of (a);
+    struct err err = { "" };
+    int rc = build_look (&job, &err);
+
+    if (rc == -EINTR)
+        return cli_interrupted (&analyze_command, "no jobs were told apart");
+    return rc < 0 && rc != -EAGAIN ? FAIL (EX_OSERR, "%s", err.text) : 0;
+}
+
+int analyze_build (struct analysis *a, struct build_result *result)
+{
+    struct build_job job = job_of (a);
+    struct buf inputs;
     struct err err = { "" };
     int rc;
 
@@ -109,8 +127,6 @@ int analyze_build (struct analysis *a, struct build_result *result)
         buf_printf (&inputs, "%s%s", i ? "\n" : "", a->dirs[i]);
     job.inputs = buf_text (&inputs);
 
-    if (!a->opt.quiet && isatty (STDERR_FILENO))
-        job.progress = show_progress;
     rc = build_run (&job, &a->out, result, &err);
     buf_fini (&inputs);
     if (rc == -EAGAIN)

@@ -125,7 +125,7 @@ int analyze_plan (struct analysis *a)
 {
     int status = look_at_all (a);
 
-    if (status == 0)
+    if (status == 0 && !a->opt.list_jobs)
         status = analyse_raw (a);
     if (status == 0)
         roll_plan (a->items, a->found.n);

@@ -70,6 +70,7 @@ static void name_job (struct analysis *a, size_t job)
 {
     a->job = job;
     a->assumed = a->jobs.jobs[job].assumed;
+    job_list_note (&a->jobs, job, a->dirs[0], a->others);
     (void)snprintf (a->job_name, sizeof (a->job_name), "%s",
                     a->jobs.jobs[job].name);
 }

@@ -66,6 +66,7 @@ int verb_compare (int argc, char **argv)
     if (argc - rest != 2)
         return FAIL (EXIT_USAGE, "which two? (usage: %s %s)",
                      compare_command.name, compare_command.usage);
+    opt.place.asked = "...";
     if ((status = cli_find_result (&compare_command, argv[rest], &opt.place,
                                    a)) ||
         (status = cli_find_result (&compare_command, argv[rest + 1],

@@ -172,6 +172,7 @@ int verb_export (int argc, char **argv)
                      "trace; --csv writes everything");
     if (argc - rest > 1)
         return FAIL (EXIT_USAGE, "\"%s\" is too much", argv[rest + 1]);
+    opt.place.asked = "...";
     if ((status = cli_find_result (&export_command,
                                    rest < argc ? argv[rest] : ".", &opt.place,
                                    path)) ||

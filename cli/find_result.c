@@ -1,6 +1,7 @@
 /* cli/find_result.c - which result a verb is asked about */
 #include "find_result.h"
 
+#include "base/buf.h"
 #include "base/fileio.h"
 #include "base/json.h"
 #include "build/build.h"
@@ -12,8 +13,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define SEVERAL_SHOWN 20        // results that are named
+#define SEVERAL_MAX (SEVERAL_SHOWN * (PATH_MAX + 256))
 
 /* ROOT/jobs/JOB: of an aggregator that is a service. */
 static bool find_built (const char *root, const char *job, char ret[PATH_MAX])
@@ -46,6 +51,47 @@ static bool find_run (const char *state, const char *job, char ret[PATH_MAX])
     return found;
 }
 
+/* ---- OUT of `rollcall analyze --all-jobs` ---- */
+
+static int is_shown (const struct dirent *e)
+{
+    return e->d_name[0] != '.';
+}
+
+/* Name the results of the jobs below 'what'; false if there are none. */
+static bool tell_several (const struct command_spec *c, const char *what,
+                          const struct result_place *place)
+{
+    char dir[PATH_MAX], path[PATH_MAX];
+    struct dirent **list = NULL;
+    struct buf text;
+    size_t found = 0;
+    int n = scandir (what, &list, is_shown, alphasort);
+
+    buf_init (&text, SEVERAL_MAX);
+    for (int i = 0; i < n; i++) {
+        if (fileio_join (dir, sizeof (dir), what, list[i]->d_name) &&
+            fileio_join (path, sizeof (path), dir,
+                         PUBLISH_OUTPUT_DIR "/" BUILD_DB_NAME) &&
+            access (path, F_OK) == 0 && ++found <= SEVERAL_SHOWN)
+            buf_printf (&text, "\n  %s%s%s %s", c->name,
+                        place->asked ? " " : "",
+                        place->asked ? place->asked : "", dir);
+        free (list[i]);
+    }
+    free (list);
+    if (found > SEVERAL_SHOWN)
+        buf_printf (&text, "\n  and %zu more", found - SEVERAL_SHOWN);
+    if (found > 0)
+        (void)cli_fail (c, 0, found > 1
+                            ? "several results are here, each of one job in a "
+                              "directory of its own; take one of them:%s"
+                            : "the result is in a directory of its job:%s",
+                        buf_text (&text));
+    buf_fini (&text);
+    return found > 0;
+}
+
 int cli_find_result (const struct command_spec *c, const char *what,
                      const struct result_place *place, char ret[PATH_MAX])
 {
@@ -60,6 +106,8 @@ int cli_find_result (const struct command_spec *c, const char *what,
          (run_state_dir (place->state, state, NULL) == 0 &&
           find_run (state, what, ret))))
         return 0;
+    if (rc == -ENOENT && tell_several (c, what, place))
+        return EX_NOINPUT;
     if (access (what, F_OK) == 0 || !cli_valid_job (what))
         return cli_fail (c, EX_NOINPUT, "%s", err.text);
     return cli_fail (c, EX_NOINPUT, "%s is no file or directory here, no job "

@@ -17,6 +17,8 @@
 struct result_place {
     const char *root;           // of an aggregator
     const char *state;          // of runs, or NULL
+    const char *asked;          // between the verb and the result, for a
+                                // command that is named to the user; or NULL
 };
 
 /* Include intake/root.h for it. */
@@ -28,7 +30,9 @@ struct result_place {
       "ROLLCALL_STATE_DIR", 0, 0, \
       "Local directory of runs, where jobs are looked for as well." }
 
-/* 0, or the exit status after a word to the user. */
+/* 0, or the exit status after a word to the user: of a directory that has one
+ * result for each of several jobs, which commands to take.
+ */
 int cli_find_result (const struct command_spec *c, const char *what,
                      const struct result_place *place, char ret[PATH_MAX]);
 

@@ -3,6 +3,7 @@
 #include "find_result.h"
 
 #include "base/buf.h"
+#include "base/db.h"
 #include "base/fileio.h"
 #include "intake/root.h"
 #include "model/capture.h"
@@ -118,6 +119,18 @@ static int status_of (int rc)
            : rc == -EBADMSG || rc == -ENODATA ? EX_DATAERR : EX_IOERR;
 }
 
+/* A table of one job says that others lay beside it. */
+static void tell_other_jobs (sqlite3 *db)
+{
+    sqlite3_stmt *st = NULL;
+
+    (void)fflush (stdout);
+    if (db_prepare (db, "SELECT value FROM Job WHERE key='other_jobs'", &st,
+                    NULL) == 0 && sqlite3_step (st) == SQLITE_ROW)
+        (void)FAIL (0, "note: %s", (const char *)sqlite3_column_text (st, 0));
+    (void)sqlite3_finalize (st);
+}
+
 /* 'named': it is about ranks and steps of an analysis.db. */
 static int run_query (const struct query_options *opt, sqlite3 *db,
                       const char *sql, bool named)
@@ -142,6 +155,8 @@ static int run_query (const struct query_options *opt, sqlite3 *db,
         rc = query_print (st, &v, g, &err);
     (void)sqlite3_finalize (st);
     grid_destroy (g);
+    if (rc == 0 && named && format_of (opt) == GRID_TABLE)
+        tell_other_jobs (db);
     if (rc == -EINVAL && named && finished_is_older (db))
         return FAIL (EX_DATAERR, "%s (this result was built by an older "
                      "rollcall: analyse or build it again)", err.text);
@@ -240,6 +255,7 @@ int verb_query (int argc, char **argv)
     if (opt.sql && opt.print_sql)
         return FAIL (EXIT_USAGE, "--print-sql is for queries with a name");
     const char *what = left > wanted ? argv[argc - 1] : ".";
+    opt.place.asked = opt.sql ? "--sql ..." : argv[rest];
 
     return opt.sql ? ask_sql (&opt, what) : ask_named (&opt, argv[rest], what);
 }

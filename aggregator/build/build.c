@@ -39,7 +39,7 @@ struct builder;
 
 struct worker {
     struct builder *b;
-    struct part *part;
+    struct part *part;          // NULL: its rows are not wanted
     size_t first, end;          // items
     pthread_t thread;
     bool started;
@@ -49,7 +49,7 @@ struct worker {
 
 struct builder {
     const struct build_job *job;
-    struct publish *out;
+    struct publish *out;        // NULL: nothing is written
     struct groups *groups;
     struct worker workers[BUILD_THREADS_MAX];
     unsigned nworkers;
@@ -71,25 +71,42 @@ static int is_cancelled (void *arg)
 
 /* ---- threads ---- */
 
+static int drop_rows (void *arg, const struct batch *b, struct err *err)
+{
+    (void)b;
+    return is_cancelled (arg) ? err_set (err, EINTR, "interrupted") : 0;
+}
+
+static int drop_table (void *arg, enum table_id table, struct err *err)
+{
+    (void)arg;
+    (void)table;
+    (void)err;
+    return 0;
+}
+
 static int feed_item (struct worker *w, size_t i)
 {
     const struct build_job *job = w->b->job;
     struct roll_item *item = &job->items[i];
-    const struct part_group *used;
+    const struct row_sink none = { drop_rows, drop_table, w->b };
+    const struct part_group *used = NULL;
     struct capture fresh;
-    size_t nused;
+    size_t nused = 0;
     int rc;
 
     capture_init (&fresh);
-    part_begin_capture (w->part, (int64_t)i + 1, item->rank);
-    rc = job->feed (job->feed_arg, item->source, part_sink (w->part), &fresh,
-                    &w->err);
+    if (w->part)
+        part_begin_capture (w->part, (int64_t)i + 1, item->rank);
+    rc = job->feed (job->feed_arg, item->source,
+                    w->part ? part_sink (w->part) : &none, &fresh, &w->err);
     if (rc < 0) {
         capture_fini (&fresh);
         return rc;
     }
     roll_take (item, &fresh);
-    used = part_groups (w->part, &nused);
+    if (w->part)
+        used = part_groups (w->part, &nused);
     free (item->groups.list);
     (void)pthread_mutex_lock (&w->b->lock);
     rc = groups_add (w->b->groups, &item->capture, item->rank, used, nused,
@@ -111,7 +128,7 @@ static void *work (void *arg)
         atomic_fetch_add (&b->captures, 1);
         atomic_fetch_add (&b->bytes, b->job->items[i].weight);
     }
-    if (w->rc == 0)
+    if (w->rc == 0 && w->part)
         w->rc = part_commit (w->part, &w->err);
     if (w->rc < 0)
         atomic_store (&b->cancel, true);
@@ -154,7 +171,7 @@ static int start_workers (struct builder *b, struct err *err)
 {
     int rc = 0;
 
-    for (unsigned t = 0; t < b->nworkers && rc == 0; t++) {
+    for (unsigned t = 0; t < b->nworkers && rc == 0 && b->out; t++) {
         char path[PATH_MAX];
 
         rc = publish_temp (b->out, BUILD_DB_NAME, t, path, err);
@@ -353,6 +370,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
 {
     const struct build_job *job = b->job;
     const struct tables_job about = { job->job_id, job->steps, job->inputs,
+                                      job->others,
                                       job->assumed && *job->assumed,
                                       about_job (job) };
     char temp[PATH_MAX];
@@ -533,28 +551,58 @@ static int read_job (struct builder *b, struct err *err)
     return read_captures (b, err);
 }
 
-int build_run (const struct build_job *job, struct publish *out,
-               struct build_result *ret, struct err *err)
+static struct builder *create (const struct build_job *job,
+                               struct publish *out, struct err *err)
 {
     struct builder *b = calloc (1, sizeof (*b));
-    int rc;
 
     keep_heap ();
-    memset (ret, 0, sizeof (*ret));
     if (!b || init_sync (b) < 0) {
         free (b);
-        return err_set (err, ENOMEM, "no memory to build " BUILD_DB_NAME);
+        (void)err_set (err, ENOMEM, "no memory to build " BUILD_DB_NAME);
+        return NULL;
     }
     b->job = job;
     b->out = out;
+    return b;
+}
+
+static void destroy (struct builder *b)
+{
+    drop_groups (b);
+    (void)pthread_cond_destroy (&b->ended);
+    (void)pthread_mutex_destroy (&b->lock);
+    free (b);
+}
+
+int build_run (const struct build_job *job, struct publish *out,
+               struct build_result *ret, struct err *err)
+{
+    struct builder *b = create (job, out, err);
+    int rc;
+
+    memset (ret, 0, sizeof (*ret));
+    if (!b)
+        return -ENOMEM;
     rc = read_job (b, err);
     if (rc == 0)
         rc = finish (b, ret, err);
     if (rc < 0)
         drop_parts (b);
-    drop_groups (b);
-    (void)pthread_cond_destroy (&b->ended);
-    (void)pthread_mutex_destroy (&b->lock);
-    free (b);
+    destroy (b);
+    return rc;
+}
+
+int build_look (const struct build_job *job, struct err *err)
+{
+    struct builder *b = create (job, NULL, err);
+    int rc;
+
+    if (!b)
+        return -ENOMEM;
+    rc = read_captures (b, err);
+    if (rc == 0)
+        rc = job->decide (job->decide_arg, job->items, job->nitems, err);
+    destroy (b);
     return rc;
 }

@@ -53,8 +53,10 @@ struct build_job {
     const atomic_bool *cancel;          // becomes true: stop with -EINTR
     const char *job_id, *steps, *inputs;        // for table Job; may be NULL.
                                 // With steps, there must be rows of them
+    const char *others;         // a sentence about jobs beside it; or NULL
     const bool *assumed;        // that the captures are of one job: read, as
-                                // job_id is, when 'decide' was called; or NULL
+                                // job_id and others are, when 'decide' was
+                                // called; or NULL
     const struct derive_options *derive;        // or NULL
 };
 
@@ -71,5 +73,9 @@ struct build_result {
  */
 int build_run (const struct build_job *job, struct publish *out,
                struct build_result *ret, struct err *err);
+
+/* Read the captures and have them decided upon; nothing is built or written.
+ */
+int build_look (const struct build_job *job, struct err *err);
 
 #endif

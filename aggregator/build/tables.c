@@ -213,6 +213,7 @@ int tables_write_job (sqlite3 *db, const struct tables_job *job,
     } rows[] = {
         { "job", job->id },
         { "assumed", job->assumed ? "1" : "0" },
+        { "other_jobs", or_null (job->others) },
         { "scheduler_id", or_null (job->about.scheduler_id) },
         { "user", or_null (job->about.user) },
         { "command", or_null (job->about.command) },

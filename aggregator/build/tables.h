@@ -29,6 +29,7 @@ struct tables_job {
     const char *id;
     const char *steps;          // --steps
     const char *inputs;         // what was analysed
+    const char *others;         // a sentence about jobs beside it
     bool assumed;               // that all captures are of this job
     struct job_about about;
 };

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#define LIST_MAX 384            // bytes of names in a message
 #define ROUNDS_MAX 8            // of placing: each but the last finds a job
 
 struct knot {
@@ -476,10 +477,36 @@ void jobs_fini (struct jobs *j)
     memset (j, 0, sizeof (*j));
 }
 
+/* "1: NAME, 2: NAME and 3 more": those whose names begin so. */
+static void list_names (const struct jobs *j, const char *begin,
+                        char out[LIST_MAX])
+{
+    size_t n = strlen (begin), used = 0, left = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < j->n; i++) {
+        const char *name = j->jobs[i].name;
+
+        if (strncmp (name, begin, n) != 0)
+            continue;
+        if (left > 0 || used + strlen (name) + 64 > LIST_MAX)
+            left++;
+        else
+            used += (size_t)snprintf (out + used, LIST_MAX - used,
+                                      "%s%zu: %s", used ? ", " : "", i + 1,
+                                      name);
+    }
+    if (left > 0)
+        (void)snprintf (out + used, LIST_MAX - used,
+                        "%s%zu more (--list-jobs has all)",
+                        used ? " and " : "", left);
+}
+
 int jobs_find (const struct jobs *j, const char *what, size_t *ret,
                struct err *err)
 {
     size_t n = strlen (what), found = JOBS_NONE, named = JOBS_NONE, many = 0;
+    char list[LIST_MAX];
     int64_t index = 0;
 
     for (size_t i = 0; i < j->n; i++) {
@@ -501,12 +528,13 @@ int jobs_find (const struct jobs *j, const char *what, size_t *ret,
         *ret = named;
         return 0;
     }
+    list_names (j, many > 1 ? what : "", list);
     if (many > 1)
-        return err_set (err, EINVAL, "%zu jobs begin with \"%.60s\"", many,
-                        what);
+        return err_set (err, EINVAL, "%zu jobs begin with \"%.60s\": %s", many,
+                        what, list);
     if (many == 0)
-        return err_set (err, ENOENT, "no job is \"%.60s\": there are 1 to %zu",
-                        what, j->n);
+        return err_set (err, ENOENT, "no job is \"%.60s\"; there %s %s", what,
+                        units_are (j->n), list);
     *ret = found;
     return 0;
 }

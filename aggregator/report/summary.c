@@ -170,6 +170,7 @@ static int row_job (struct summary *s, sqlite3_stmt *st)
         { "scheduler_id", s->about.scheduler_id, ABOUT_TEXT_MAX },
         { "user", s->about.user, ABOUT_TEXT_MAX },
         { "command", s->about.command, ABOUT_COMMAND_MAX },
+        { "other_jobs", s->other_jobs, sizeof (s->other_jobs) },
     };
 
     for (size_t i = 0; i < sizeof (texts) / sizeof (texts[0]); i++) {
@@ -362,7 +363,7 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
         { topology_sql, row_topology },
         { "SELECT value FROM Job WHERE key='roster_known_by'", row_known_by },
         { "SELECT key, value FROM Job WHERE key IN ('job', 'assumed', "
-          "'scheduler_id', 'user', 'command')",
+          "'other_jobs', 'scheduler_id', 'user', 'command')",
           row_job },
         { "SELECT count(DISTINCT step), count(DISTINCT capture), "
           "group_concat(DISTINCT step) FROM LeftOut WHERE "

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "jobs/jobs.h"
 #include "model/roster.h"
+#include "report/job_list.h"
 #include "report/results.h"
 
 #include <stdint.h>
@@ -30,6 +31,7 @@ struct summary_rank {
 struct summary {
     char job_id[JOBS_NAME_MAX];         // "": not known
     bool assumed;                       // that all captures are of it
+    char other_jobs[JOB_LIST_NOTE_MAX]; // that lay beside it, or ""
     struct job_about about;
     const struct jobs *jobs;            // borrowed: those of the directory, set
     size_t job;                         // by the caller, which of them this

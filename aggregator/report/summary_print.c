@@ -4,7 +4,6 @@
 #include "base/fileio.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "base/utf8.h"
 #include "build/roll.h"
 
 #include <errno.h>
@@ -12,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define RANKS_SHOWN 20          // ranks with their reasons, on a terminal
@@ -103,48 +101,20 @@ static void print_reasons (const struct summary *s, FILE *f)
     }
 }
 
-/* "2026-01-01 09:30:00"; "?" if it is not known. */
-static void date_text (int64_t ns, char out[32])
-{
-    time_t t = (time_t)(ns / 1000000000);
-    struct tm tm;
-
-    (void)snprintf (out, 32, "?");
-    if (ns > 0 && gmtime_r (&t, &tm))
-        (void)strftime (out, 32, "%Y-%m-%d %H:%M:%S", &tm);
-}
-
 /* Of the other jobs in the directory that was analysed. */
 static void print_jobs (const struct summary *s, FILE *f)
 {
-    char first[32], last[32];
-
     if (!s->jobs || s->jobs->n < 2)
         return;
-    if (s->all_jobs)
-        (void)fprintf (f, "%s%zu jobs here; this is %zu: %s\n",
-                       s->job ? "\n" : "", s->jobs->n, s->job + 1, s->job_id);
-    else if (s->job == 0)
-        (void)fprintf (f, "%zu jobs here; built the newest: %s\n", s->jobs->n,
-                       s->job_id);
-    else
-        (void)fprintf (f, "%zu jobs here; built number %zu: %s\n", s->jobs->n,
-                       s->job + 1, s->job_id);
-    if (s->jobs->jobs[s->job].why[0])
-        (void)fprintf (f, "  another job: %s\n", s->jobs->jobs[s->job].why);
-    for (size_t i = 0; i < s->jobs->n && !s->all_jobs; i++) {
-        const struct jobs_job *j = &s->jobs->jobs[i];
-
-        if (i == s->job)
-            continue;
-        date_text (j->first_ns, first);
-        date_text (j->last_ns, last);
-        (void)fprintf (f, "  not built   %zu: %s, %zu rank%s, %s to %s UTC "
-                       "(--job %zu -o DIR builds it)\n", i + 1, j->name,
-                       j->nranks, j->nranks == 1 ? "" : "s", first, last, i + 1);
-        if (j->why[0])
-            (void)fprintf (f, "    another job: %s\n", j->why);
+    if (!s->all_jobs) {
+        job_list_print_built (s->jobs, s->job, f);
+        return;
     }
+    (void)fprintf (f, "%s%zu jobs here; this is %zu: %s\n",
+                   s->job ? "\n" : "", s->jobs->n, s->job + 1, s->job_id);
+    if (s->jobs->jobs[s->job].why[0])
+        (void)fprintf (f, "  another job: %s\n",
+                       s->jobs->jobs[s->job].why);
 }
 
 static void print_job (const struct summary *s, FILE *f)
@@ -177,6 +147,8 @@ static void print_roll (const struct summary *s, FILE *f)
         (void)fprintf (f, "  no rank: %s\n", s->captures[i]);
     for (size_t i = 0; i < s->nremarks; i++)
         (void)fprintf (f, "  note: %s\n", s->remarks[i]);
+    if (s->other_jobs[0] && !s->jobs)       // else they are listed above
+        (void)fprintf (f, "  note: %s\n", s->other_jobs);
 }
 
 static void print_times (const struct summary *s, FILE *f)
@@ -216,19 +188,6 @@ static void print_times (const struct summary *s, FILE *f)
     else if (s->links_compared > 0)
         (void)fprintf (f, "slowest link  none stands out (by %d %% of "
                        "bandwidth)\n", SUMMARY_LINK_PERCENT);
-}
-
-static int write_shown (const char *text, int fd)
-{
-    char *shown = malloc (UTF8_ESCAPED (strlen (text)));
-    int rc = shown ? 0 : -ENOMEM;
-
-    if (shown) {
-        (void)utf8_escape (text, UTF8_LINES, shown);
-        rc = fileio_write_all (fd, shown, strlen (shown));
-    }
-    free (shown);
-    return rc;
 }
 
 static void print_kept (const char *path, FILE *f)
@@ -274,7 +233,7 @@ int summary_print_text (const struct summary *s, int fd)
     (void)fprintf (f, "written       %s (%lld rows, %s)\n", s->path,
                    (long long)s->rows, size);
     print_beside (s, f);
-    rc = fclose (f) == 0 ? write_shown (text, fd) : -errno;
+    rc = fclose (f) == 0 ? fileio_write_shown (fd, text) : -errno;
     free (text);
     return rc;
 }
@@ -432,8 +391,6 @@ static void times_to_json (const struct summary *s, struct json *j)
 
 static void jobs_to_json (const struct summary *s, struct json *j)
 {
-    struct json *list;
-
     json_add_text (j, "job", s->job_id[0] ? s->job_id : NULL);
     json_add_bool (j, "job_assumed", s->assumed);
     json_add_text (j, "scheduler_id",
@@ -441,23 +398,10 @@ static void jobs_to_json (const struct summary *s, struct json *j)
     json_add_text (j, "user", s->about.user[0] ? s->about.user : NULL);
     json_add_text (j, "command",
                    s->about.command[0] ? s->about.command : NULL);
-    if (!s->jobs)
-        return;
-    list = json_add_array (j, "jobs");
-    for (size_t i = 0; i < s->jobs->n; i++) {
-        const struct jobs_job *x = &s->jobs->jobs[i];
-        struct json *o = json_push_object (list);
-
-        json_add_int (o, "index", (int64_t)i + 1);
-        json_add_text (o, "job", x->name);
-        json_add_bool (o, "built", i == s->job || s->all_jobs);
-        json_add_bool (o, "assumed", x->assumed);
-        json_add_int (o, "captures", (int64_t)x->ncaptures);
-        json_add_int (o, "ranks", (int64_t)x->nranks);
-        json_add_int (o, "first_us", x->first_ns / 1000);
-        json_add_int (o, "last_us", x->last_ns / 1000);
-        json_add_text (o, "why", x->why[0] ? x->why : NULL);
-    }
+    json_add_text (j, "other_jobs", s->other_jobs[0] ? s->other_jobs : NULL);
+    if (s->jobs)
+        job_list_to_json (s->jobs, s->all_jobs ? JOB_LIST_ALL : s->job,
+                          json_add_array (j, "jobs"));
 }
 
 struct json *summary_to_json (const struct summary *s)

@@ -1,6 +1,8 @@
 /* common/base/fileio.c - files and directories, done in one way only */
 #include "base/fileio.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -125,6 +127,19 @@ int fileio_write_all (int fd, const void *data, size_t size)
         }
     }
     return 0;
+}
+
+int fileio_write_shown (int fd, const char *text)
+{
+    char *shown = malloc (UTF8_ESCAPED (strlen (text)));
+    int rc = shown ? 0 : -ENOMEM;
+
+    if (shown) {
+        (void)utf8_escape (text, UTF8_LINES, shown);
+        rc = fileio_write_all (fd, shown, strlen (shown));
+    }
+    free (shown);
+    return rc;
 }
 
 int fileio_pwrite_all (int fd, const void *data, size_t size, off_t offset)

@@ -49,6 +49,9 @@ int fileio_read_at (int dirfd, const char *name, struct buf *out,
 
 /* Write all of it, over short writes and interruptions; 0 or -errno. */
 int fileio_write_all (int fd, const void *data, size_t size);
+
+/* The same of a text of several lines, for people: utf8_escape, UTF8_LINES. */
+int fileio_write_shown (int fd, const char *text);
 int fileio_pwrite_all (int fd, const void *data, size_t size, off_t offset);
 
 /* Read exactly 'size' bytes at 'offset'; -ENODATA if the file is shorter. */

@@ -201,6 +201,16 @@ void units_real_text (double x, char out[UNITS_REAL_TEXT])
     }
 }
 
+const char *units_s (uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+const char *units_are (uint64_t n)
+{
+    return n == 1 ? "is" : "are";
+}
+
 void units_bytes_text (uint64_t bytes, char out[16])
 {
     static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB",

@@ -36,6 +36,10 @@ double units_round4 (double x);
 #define UNITS_REAL_TEXT 32      // bytes, with the NUL
 void units_real_text (double x, char out[UNITS_REAL_TEXT]);
 
+/* What a noun gets behind a number: "" or "s"; and its verb. */
+const char *units_s (uint64_t n);
+const char *units_are (uint64_t n);     // "is" or "are"
+
 /* "4 KiB", "311 MB" ... for people; powers of ten. */
 void units_bytes_text (uint64_t bytes, char out[16]);
 

@@ -38,6 +38,8 @@ function verdict() {
   const absent = rowsOf('states').filter(r => r.state !== 'present');
   const v = byId('verdict');
   const n = absent.reduce((t, r) => t + r.n, 0);
+  if (jobOf('other_jobs'))
+    v.after(note(jobOf('other_jobs') + '.'));
   if (!n) {
     v.textContent = 'Every rank that was expected is here.';
     return;

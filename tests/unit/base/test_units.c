@@ -333,6 +333,16 @@ static void test_real_text (void **state)
     }
 }
 
+static void test_plural (void **state)
+{
+    (void)state;
+    assert_string_equal (units_s (0), "s");
+    assert_string_equal (units_s (1), "");
+    assert_string_equal (units_s (2), "s");
+    assert_string_equal (units_are (1), "is");
+    assert_string_equal (units_are (0), "are");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +358,7 @@ int main (void)
         cmocka_unit_test (test_bytes_text),
         cmocka_unit_test (test_real_text),
         cmocka_unit_test (test_bytes),
+        cmocka_unit_test (test_plural),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
