@@ -426,18 +426,33 @@ static int choose_raw (struct job_build *b, struct err *err)
     return 0;
 }
 
+/* So that no other job takes what comes there for captures of its own. */
+static int make_marked (const char *above, const char *name, const char *job,
+                        char dir[PATH_MAX], struct err *err)
+{
+    int rc;
+
+    if (!fileio_join (dir, PATH_MAX, above, name))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", above);
+    rc = fileio_mkdirs (dir, FILEIO_DIR_MODE, err);
+    return rc < 0 ? rc : job_mark_write (dir, job, -1, -1, err);
+}
+
+/* Into OUT/captures, or OUT/captures/JOB where that is another job's: captures
+ * of two may have one name.
+ */
 static int put_raw (struct job_build *b, const char *out, struct err *err)
 {
-    char dir[PATH_MAX];
+    char dir[PATH_MAX], own[PATH_MAX];
     int rc = choose_raw (b, err);
 
-    if (rc == 0 && !fileio_join (dir, sizeof (dir), out, "captures"))
-        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", out);
-    if (rc == 0 && b->raw->n > 0)
-        rc = fileio_mkdirs (dir, FILEIO_DIR_MODE, err);
-    // so that no other job takes what comes there for captures of its own
-    if (rc == 0 && b->raw->n > 0)
-        rc = job_mark_write (dir, b->job, -1, -1, err);
+    if (rc < 0 || b->raw->n == 0)
+        return rc;
+    rc = make_marked (out, "captures", b->job, dir, err);
+    if (rc == -EEXIST) {
+        rc = make_marked (dir, b->job, b->job, own, err);
+        memcpy (dir, own, sizeof (dir));
+    }
     if (rc < 0)
         return rc;
     return raw_tree_put (b->raw, b->store, dir, b->cancel, err);

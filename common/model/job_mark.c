@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #define MARK_MAX 4096           // bytes of the file: an id and two numbers
@@ -72,20 +73,25 @@ int job_mark_write (const char *dir, const char *job, int64_t rank,
                     int64_t world_size, struct err *err)
 {
     struct job_mark mark = { "", rank, world_size }, old;
-    int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+    int fd, rc, there;
 
-    if (fd < 0)
-        return err_sys (err, errno, "cannot open directory %s", dir);
-    rc = job_mark_read (fd, &old);
-    (void)close (fd);
-    if (rc == 0 && rank < 0 && strcmp (old.job, job) != 0)
-        mark.world_size = -1;   // captures of both are there
-    else if (snprintf (mark.job, sizeof (mark.job), "%s", job) >=
-             (int)sizeof (mark.job))
+    if (snprintf (mark.job, sizeof (mark.job), "%s", job) >=
+        (int)sizeof (mark.job))
         return err_set (err, ENAMETOOLONG, "the job's id is too long: %s",
                         job);
-    if (rc == 0 && strcmp (old.job, mark.job) == 0 && old.rank == mark.rank &&
-        old.world_size == mark.world_size)
-        return 0;
-    return write_mark (dir, &mark, err);
+    fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys (err, errno, "cannot open directory %s", dir);
+    (void)flock (fd, LOCK_EX);  // of two that come at once one is the first
+    there = job_mark_read (fd, &old);
+    if (there == 0 && rank < 0 && strcmp (old.job, job) != 0)
+        rc = err_set (err, EEXIST, "%s has captures of another job: %s", dir,
+                      old.job);
+    else if (there == 0 && strcmp (old.job, job) == 0 && old.rank == rank &&
+             old.world_size == world_size)
+        rc = 0;
+    else
+        rc = write_mark (dir, &mark, err);
+    (void)close (fd);
+    return rc;
 }

@@ -15,14 +15,14 @@
 #define JOB_MARK_ID_MAX 256             // bytes of a job's id, and its NUL
 
 struct job_mark {
-    char job[JOB_MARK_ID_MAX];          // "": of several jobs, see below
+    char job[JOB_MARK_ID_MAX];
     int64_t rank;                       // -1: of all ranks (OUT/captures)
     int64_t world_size;                 // -1: not known
 };
 
 /* Mark 'dir', which exists, before anything is written into it.  The same mark
- * again: no change.  One of another job, where results go: the mark then says
- * that captures of several jobs are there, by an empty id, and stays so.
+ * again: no change.  That of another job goes from the directory of a rank; one
+ * for all ranks stays, since captures of that job are there: -EEXIST.
  * Returns 0 or -errno.
  */
 int job_mark_write (const char *dir, const char *job, int64_t rank,

@@ -384,9 +384,27 @@ mark_of ()                          # DIR KEY
     done
     is "job" "$(job)" "$(mark_of out/captures job)"
     is "rank" -1 "$(mark_of out/captures rank)"
-    run mpirun_run 2 --raw -- ./writer
+    nothing_runs
+}
+
+# Captures of two jobs may have one name, and none is in the other's place.
+@test "--raw: two jobs into one OUT, each with its captures" {
+    local job
+
+    make --ranks 2 --layout renamed
+    for job in one two; do
+        echo "$job" >job/rank_0_ascend_pt/README
+        run mpirun_run 2 --raw --job "$job" -- sh -c \
+            'cp -r job/rank_${RANK}_ascend_pt "$ROLLCALL_CAPTURE_DIR"'
+        expect_status 0
+    done
+    is "the first one's" one "$(mark_of out/captures job)"
+    is "the second one's" two "$(mark_of out/captures/two job)"
+    is "a file of both" "one two" "$(cd out/captures &&
+        cat rank_0_ascend_pt/README two/rank_0_ascend_pt/README | xargs)"
+    run "$ROLLCALL" analyze --text --list-jobs out
     expect_status 0
-    is "job of both" "" "$(mark_of out/captures job)"
+    shows "2 jobs here" ": one, 2 ranks" ": two, 2 ranks"
     nothing_runs
 }
 

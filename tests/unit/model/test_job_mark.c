@@ -78,10 +78,11 @@ static void test_results (void **state)
     assert_int_equal (job_mark_write (dir, "a", -1, 8, NULL), 0);
     assert_int_equal (job_mark_write (dir, "a", -1, 8, NULL), 0);
     check ("a", -1, 8);
-    assert_int_equal (job_mark_write (dir, "b", -1, 4, NULL), 0);
-    check ("", -1, -1);
-    assert_int_equal (job_mark_write (dir, "a", -1, 8, NULL), 0);
-    check ("", -1, -1);
+    // captures of "a" are there, and stay so
+    assert_int_equal (job_mark_write (dir, "b", -1, 4, NULL), -EEXIST);
+    check ("a", -1, 8);
+    assert_int_equal (job_mark_write (dir, "a", -1, 4, NULL), 0);
+    check ("a", -1, 4);
 }
 
 static void test_bad (void **state)
