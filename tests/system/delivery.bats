@@ -133,7 +133,7 @@ SCRIPT
     mkdir "it's here"
     ROLLCALL_STATE_DIR="$PWD/it's here"
     service --disk-floor 100%
-    to_service 2 --deadline 3s -- ./writer
+    to_service 2 --deadline 12s -- ./writer
     expect_status 69
     shows "not delivered when the deadline passed: 2 items in the spool" \
         "this delivers the former: rollcall-agent --once"
@@ -158,7 +158,7 @@ SCRIPT
 
     service --disk-floor 100%       # nothing is delivered for a while
     background "$ROLLCALL" run --text --job j --raw --quiet-period 0.5s \
-        --deadline 20s --aggregator "tcp://127.0.0.1:$PORT" -- ./writer
+        --deadline 40s --aggregator "tcp://127.0.0.1:$PORT" -- ./writer
     has_ended () { run "$ROLLCALL" status --json "$(run_dir)"
                    [[ "$output" == *delivering* ]]; }
     eventually has_ended
@@ -191,7 +191,7 @@ until grep -q event=seal-failed "$host/agent.log"; do sleep 0.05; done
 ./writer "$ROLLCALL_CAPTURE_DIR/b"
 SCRIPT
     chmod +x unsealable
-    to_service 1 --quiet-period 0.1s --deadline 8s -- ./unsealable
+    to_service 1 --quiet-period 0.1s --deadline 20s -- ./unsealable
     expect_status 69
     shows "captures that are not delivered: 1 not put into the spool"
     eventually captures_are 1
@@ -447,9 +447,9 @@ raw_captures ()
     mkdir later
     service
     watching --quiet-period 0.2s later
-    cp -r job/*_20003_*_ascend_pt later/
+    at_once cp -r job/*_20003_*_ascend_pt later/
     eventually captures_are 1
-    cp -r job/*_20012_*_ascend_pt later/
+    at_once cp -r job/*_20012_*_ascend_pt later/
     eventually captures_are 2
     kill "$watcher"
     wait "$watcher" || fail "the agent ended with $?: $(cat agent.log)"
@@ -477,7 +477,7 @@ raw_captures ()
     rm -rf new truth.db
     "$CAPTURE_MAKER" --quiet --ranks 2 --ops 8 --layout renamed --seed 7 \
         --truth truth.db new
-    cp -r new/rank_1_ascend_pt/. job/rank_1_ascend_pt
+    at_once cp -r new/rank_1_ascend_pt/. job/rank_1_ascend_pt
     superseded ()
     {
         [ "$(sql "SELECT count(*) FROM Capture WHERE state='superseded'")" = 1 ]
@@ -501,7 +501,7 @@ raw_captures ()
     eventually sealed 1
     "$CAPTURE_MAKER" --quiet --ranks 1 --ops 8 --layout renamed --seed 7 \
         --truth truth.db new
-    cp -r new/. job
+    at_once cp -r new/. job
     eventually sealed 2
     kill "$watcher"
     wait "$watcher" || true
@@ -531,7 +531,7 @@ raw_captures ()
     service
     watching --quiet-period 0.2s job
     eventually captures_are 2
-    rm job/rank_1_ascend_pt/ASCEND_PROFILER_OUTPUT/communication*.json
+    at_once rm job/rank_1_ascend_pt/ASCEND_PROFILER_OUTPUT/communication*.json
     superseded ()
     {
         [ "$(sql "SELECT count(*) FROM Capture WHERE state='superseded'")" = 1 ]

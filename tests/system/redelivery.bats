@@ -472,7 +472,7 @@ left_here ()
     run env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 \
         OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=2 \
         "$ROLLCALL" run --text --job j --raw --release shipped \
-        --quiet-period 0.1s --deadline 4s --aggregator "tcp://127.0.0.1:$PORT" \
+        --quiet-period 0.1s --deadline 15s --aggregator "tcp://127.0.0.1:$PORT" \
         -- sh -c 'exec "$CAPTURE_MAKER" --quiet --ranks 60 --ops 1 \
                   "$ROLLCALL_CAPTURE_DIR"'
     expect_status 0

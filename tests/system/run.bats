@@ -508,8 +508,8 @@ cd "$ROLLCALL_CAPTURE_DIR"/*_ascend_pt || exit
 SCRIPT
     chmod +x restless
     SECONDS=0
-    run "$ROLLCALL" run --text -o out --deadline 4s -- ./restless
-    [ "$SECONDS" -lt 20 ]
+    run "$ROLLCALL" run --text -o out --deadline 10s -- ./restless
+    [ "$SECONDS" -lt 60 ]
     expect_status 1
     has_rows 1
     # what its writer had yet to write is in no result
@@ -733,7 +733,7 @@ torch ()
     mkdir -m 777 free
     run env -C free ROLLCALL_STATE_DIR="$PWD/free/state" TMPDIR="$PWD/free" \
         setpriv --bounding-set=-dac_override,-dac_read_search \
-        mpirun -np 2 "$ROLLCALL" run --text -o out --deadline 4s -- \
+        mpirun -np 2 "$ROLLCALL" run --text -o out --deadline 10s -- \
         sh -c '../writer; [ $RANK -eq 0 ] ||
                chmod 000 $ROLLCALL_CAPTURE_DIR/*_ascend_pt'
     expect_status 1
@@ -869,7 +869,7 @@ SCRIPT
 
 @test "a capture that cannot be put into the spool is named" {
     unsealable true
-    run mpirun_run 1 --quiet-period 0.1s --deadline 8s -- ./unsealable
+    run mpirun_run 1 --quiet-period 0.1s --deadline 15s -- ./unsealable
     expect_status 65                # the only one
     shows "rank 0: its capture was not delivered: cannot create" \
         "Is a directory"
@@ -905,7 +905,7 @@ SCRIPT
 # 0 would be taken for all of it.
 @test "a rank is present, another capture of it is not: 1, named, all stays" {
     unsealable './writer "$ROLLCALL_CAPTURE_DIR/b"'
-    run mpirun_run 1 --quiet-period 0.1s --deadline 8s -- ./unsealable
+    run mpirun_run 1 --quiet-period 0.1s --deadline 15s -- ./unsealable
     expect_status 1
     shows "1 of 1 present" "was not delivered: cannot create" \
         "captures that are not delivered: 1 not put into the spool"
@@ -918,10 +918,10 @@ SCRIPT
     cat >large <<'SCRIPT'
 #!/bin/sh
 ./writer
-head -c 9000000 /dev/urandom >"$(ls -d "$ROLLCALL_CAPTURE_DIR"/*_pt)/big"
+head -c 30000000 /dev/urandom >"$(ls -d "$ROLLCALL_CAPTURE_DIR"/*_pt)/big"
 SCRIPT
     chmod +x large
-    run mpirun_run 1 --raw --max-rate 1MB --deadline 3s -- ./large
+    run mpirun_run 1 --raw --max-rate 1MB --deadline 12s -- ./large
     expect_status 1
     shows "1 of 1 present" "not everything was delivered when the deadline" \
         "(items: " "the first that is offered is big of node0" "$(run_dir)/spool"

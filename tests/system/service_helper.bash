@@ -53,6 +53,15 @@ watching ()
     watcher=$!
 }
 
+# at_once COMMAND...: all that it writes appears at one moment to the agent that
+# is watching: on a slow machine half of it would have been quiet for long enough
+at_once ()
+{
+    kill -STOP "$watcher"
+    "$@"
+    kill -CONT "$watcher"
+}
+
 # ends_with STATUS: the one that is watching, told to end
 ends_with ()
 {
