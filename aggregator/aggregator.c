@@ -375,6 +375,7 @@ static void stop (struct aggregator *a)
     if (a->build_fd >= 0)
         (void)close (a->build_fd);
     aggregator_forget_unbuilt (a);
+    aggregator_forget_bound (a);
     divide_fini (&a->divided);
     if (spent)
         (void)fileio_remove_tree (a->opt->root, NULL);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define COMMIT_NS (2 * NS_PER_MS)       // items that come close share a sync
 
@@ -14,18 +15,14 @@ enum item_kind aggregator_last_kind (const struct aggregator *a)
     return a->opt->raw ? ITEM_RAW : ITEM_ROWS;
 }
 
-/* A rank's rows were of another key before: perhaps it moved; perhaps somebody
- * wants to be it.  An error is met again when the job is built.
- */
-static void tell_sender (struct aggregator *a, struct served *s,
-                         const struct ledger_item *item)
+/* An error is met again when the job is built. */
+void aggregator_tell_sender (struct aggregator *a, struct served *s,
+                             int64_t rank)
 {
     char text[MESSAGE_TEXT_MAX];
     struct ledger_sender now;
 
-    if (!s || !item->who[0] || item->kind != ITEM_ROWS ||
-        ledger_changed_sender (a->ledger, item->job, item->rank, &now,
-                               NULL) != 1)
+    if (ledger_changed_sender (a->ledger, s->job.id, rank, &now, NULL) != 1)
         return;
     ledger_sender_text (&now, text, sizeof (text));
     aggregator_note (s, text);
@@ -33,16 +30,21 @@ static void tell_sender (struct aggregator *a, struct served *s,
 
 static void on_entered (void *arg, const struct ledger_item *item)
 {
+    struct ledger_item i = *item;
     struct aggregator *a = arg;
-    struct served *s = aggregator_find_job (a, item->job);
+    struct served *s;
 
-    tell_sender (a, s, item);
-    if (item->kind > aggregator_last_kind (a))
+    if (*i.dir)                 // its version may have been given to a job
+        (void)ledger_choose_job (a->ledger, &i, NULL);
+    s = *i.dir ? aggregator_job (a, i.job) : aggregator_find_job (a, i.job);
+    if (s && *i.who && i.kind == ITEM_ROWS && strcmp (i.job, i.scope) != 0)
+        aggregator_tell_sender (a, s, i.rank);
+    if (i.kind > aggregator_last_kind (a))
         return;
     if (s)
         pace_arrived (&s->pace, clock_mono_ns ());
     else                        // its content came by another job's agent
-        (void)aggregator_note_unbuilt (a, item->job);
+        (void)aggregator_note_unbuilt (a, i.job);
 }
 
 void aggregator_commit (void *arg)
@@ -145,6 +147,8 @@ int aggregator_commit_notes (void *arg, enum transfer_phase phase,
     struct aggregator *a = arg;
     int rc = aggregator_commit_divided (a, phase, err);
 
+    if (rc == 0)
+        rc = aggregator_commit_bound (a, phase, err);
     for (struct served *s = a->jobs; s && a->notes_due && rc == 0; s = s->next)
         rc = commit_notes_of (a, s, phase, err);
     if (phase == TRANSFER_COMMITTED)

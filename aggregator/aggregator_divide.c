@@ -67,6 +67,17 @@ static void tell (const struct aggregator *a, const char *job)
     log_end (&l);
 }
 
+/* Of what was given to it now. */
+static void tell_senders (struct aggregator *a, struct served *s)
+{
+    for (size_t i = 0; i < a->divided.n; i++) {
+        const struct ledger_assignment *x = &a->divided.assignments[i];
+
+        if (strcmp (x->job, s->job.id) == 0)
+            aggregator_tell_sender (a, s, x->rank);
+    }
+}
+
 /* Those that can be served are built as soon as it is their turn, others when
  * nothing else is to be.
  */
@@ -75,15 +86,17 @@ static void build_jobs (struct aggregator *a, int64_t came_ns)
     const struct divide *d = &a->divided;
 
     for (size_t i = 0; i < d->njobs; i++) {
-        struct served *s;
+        struct served *s = NULL;
 
         tell (a, d->jobs[i]);
         if (ledger_newest (a->ledger, d->jobs[i], ITEM_ROWS) == 0)
             aggregator_drop_result (a, d->jobs[i]);
-        else if ((s = aggregator_job (a, d->jobs[i])))
-            pace_given (&s->pace, came_ns);
-        else
+        else if (!(s = aggregator_job (a, d->jobs[i])))
             (void)aggregator_note_unbuilt (a, d->jobs[i]);
+        if (s) {
+            tell_senders (a, s);
+            pace_given (&s->pace, came_ns);
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 /* aggregator/aggregator_inside.h - what the parts of the aggregator share
  *
  * aggregator.c has its life and its clock, aggregator_messages.c what agents
- * say, aggregator_peers.c who says it, aggregator_commit.c what of it is made
- * durable, aggregator_divide.c which jobs a scope has, aggregator_build.c the
+ * say, aggregator_peers.c who says it, aggregator_keys.c who may say it,
+ * aggregator_commit.c what of it is made durable, aggregator_divide.c which jobs a scope has, aggregator_build.c the
  * builds, aggregator_run.c the end of a run, aggregator_control.c what verbs
  * ask.
  */
@@ -58,7 +58,9 @@ struct aggregator {
     int64_t ending_ns;          // when a service was told to end, 0: not yet
     bool commit_armed;
     bool notes_due;             // a world size or clock is to be committed
-    struct divide divided;      // to be committed
+    struct ledger_bound *bound; // to be committed
+    size_t nbound;
+    struct divide divided;      // so, too
     bool divided_in;            // it has been
     char *status_text;          // for rollcall status, written last
     struct space_floor floor;   // of the root
@@ -122,6 +124,15 @@ void aggregator_forget_peer (struct aggregator *a,
                              const struct net_peer *peer);
 void aggregator_forget_peers (struct aggregator *a);
 
+/* aggregator_keys.c: whether a HELLO may speak for its host, 'why' says why
+ * not; the part of it that is a commit; and its end.
+ */
+bool aggregator_may_speak (struct aggregator *a, const struct net_peer *from,
+                           const struct message *m, struct err *why);
+int aggregator_commit_bound (struct aggregator *a, enum transfer_phase phase,
+                             struct err *err);
+void aggregator_forget_bound (struct aggregator *a);
+
 /* aggregator_commit.c: the kinds of items that go into a result, up to this
  * one; a commit of what has come, if anything has, now or soon; and what goes
  * with it of what agents said (a transfer_also_fn).
@@ -131,6 +142,12 @@ void aggregator_commit (void *arg);
 void aggregator_commit_soon (struct aggregator *a);
 int aggregator_commit_notes (void *arg, enum transfer_phase phase,
                              struct err *err);
+
+/* A rank's rows were of another key before, if so: perhaps it moved; perhaps
+ * somebody wants to be it.
+ */
+void aggregator_tell_sender (struct aggregator *a, struct served *s,
+                             int64_t rank);
 
 /* aggregator_divide.c: give what agents sent that were told no job to jobs, and
  * let those be built whose captures changed; 'came_ns': since when it had come,

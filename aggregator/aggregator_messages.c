@@ -248,7 +248,7 @@ static bool has_unnoted (const struct words *w)
 static void note_hello (struct aggregator *a, const struct served *s,
                         const struct job_agent *agent)
 {
-    if (!has_unnoted (&s->job.words) &&
+    if (!has_unnoted (&s->job.words) && a->nbound == 0 &&
         (!agent->clock_known || agent->clock_noted))
         return;
     a->notes_due = true;
@@ -394,35 +394,6 @@ static struct served *take_agent (struct aggregator *a,
     return s;
 }
 
-/* Which host a key speaks for is said where it is enrolled, or else by the
- * first one that it spoke for: it may not write for others.  'why' names them.
- */
-static bool may_speak (struct aggregator *a, const struct net_peer *from,
-                       const struct message *m, struct err *why)
-{
-    char host[MESSAGE_NAME_MAX] = "";
-    int rc;
-
-    if (!*from->who || !a->door.keyring)
-        return true;            // nothing is known of who it is
-    rc = keyring_speaks (a->door.keyring, from->who, m->host, why);
-    if (rc == 0)
-        rc = ledger_bind (a->ledger, from->who, m->host, host, why);
-    if (rc < 0)
-        return false;
-    if (rc == 1 && *host)
-        log_text (LOG_LEVEL_INFO, "bound", "key %s speaks for host %s from now "
-                  "on, the first one that it spoke for: rollcall key bind says "
-                  "it otherwise", from->who, host);
-    if (!*host || strcmp (host, m->host) == 0)
-        return true;
-    (void)err_set (why, EACCES, "key %s speaks for host %.100s, the first one "
-                   "that it spoke for, and not for %.100s: if that is wanted, "
-                   "rollcall key bind %s --host HOST, or --any-host, in the "
-                   "aggregator's keys", from->who, host, m->host, from->who);
-    return false;
-}
-
 /* Whoever may not speak is not listened to any more, whatever it was before. */
 static void refuse_host (struct aggregator *a, const struct net_peer *from,
                          const struct message *m, const char *why)
@@ -438,11 +409,6 @@ static void refuse_host (struct aggregator *a, const struct net_peer *from,
         log_text (LOG_LEVEL_WARN, "host-refused", "job %s: %s", m->job, why);
 }
 
-/* If nobody knows whether all is here that was acknowledged nothing is said: it
- * would release its captures, or seal all of them again.  Nor is a new one
- * taken: what it delivered would be acknowledged with another mark, and by that
- * nobody could tell any more what is lost.  It says hello again.
- */
 /* COMMAND has started more ranks than the run has wrappers, which are what who
  * started this aggregator had counted: its agents see them.
  */
@@ -456,6 +422,11 @@ static void hear_launch (struct aggregator *a, struct served *s,
         (void)job_word (&s->job, &front);       // or it is said again
 }
 
+/* If nobody knows whether all is here that was acknowledged nothing is said: it
+ * would release its captures, or seal all of them again.  Nor is a new one
+ * taken: what it delivered would be acknowledged with another mark, and by that
+ * nobody could tell any more what is lost.  It says hello again.
+ */
 static void on_hello (struct aggregator *a, const struct net_peer *from,
                       const struct message *m)
 {
@@ -464,7 +435,7 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
     struct err why = { "" };
     int lost;
 
-    if (*m->job && !may_speak (a, from, m, &why)) {
+    if (*m->job && !aggregator_may_speak (a, from, m, &why)) {
         refuse_host (a, from, m, why.text);
         return;
     }
@@ -616,7 +587,8 @@ void aggregator_on_message (void *arg, const struct net_peer *from,
 
     if (!m) {
         if (door_may_tell (&a->door))
-            log_text (LOG_LEVEL_WARN, "refused", "a message was refused: %s",
+            log_text (LOG_LEVEL_WARN, "refused", "a message%s%s was refused: "
+                      "%s", *from->who ? " with key " : "", from->who,
                       err->text);
         if (bad == -EPROTONOSUPPORT)
             refuse (a, from, REFUSAL_VERSION, err->text);

@@ -182,9 +182,38 @@ static int take_over_words (struct check *c, sqlite3 *db)
             rc = take_over_word (c, job, &w);
     }
     (void)sqlite3_finalize (st);
-    if (rc == 0)
-        rc = ledger_copy_keys (c->fresh, db, c->err);
     return rc < 0 && rc != -ENOMEM ? 0 : rc;
+}
+
+/* A key whose record is damaged; those that have one are there already. */
+static int take_over_bound (struct check *c, const struct ledger_bound *b)
+{
+    struct ledger_bound known;
+    int rc = ledger_find_bound (c->fresh, b->who, &known, c->err);
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    c->differs = true;
+    check_damage (c, "key %s: the record that binds it to host %s is damaged "
+                  "or missing%s", b->who, b->host,
+                  c->repair ? "; it is written again" : "");
+    return ledger_bind (c->fresh, b, c->err);
+}
+
+static int take_over_keys (struct check *c, sqlite3 *db)
+{
+    struct ledger old = { .db = db };
+    struct ledger_bound b;
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "SELECT who, host, since_ns, sum FROM bound",
+                         &st, NULL);
+
+    while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {
+        if (ledger_read_bound (st, &b))
+            rc = take_over_bound (c, &b);
+    }
+    (void)sqlite3_finalize (st);
+    return rc == -EIO || rc == -EBADMSG ? 0 : rc;
 }
 
 /* ---- comparing ---- */
@@ -341,6 +370,8 @@ int check_old_ledger (struct check *c)
             rc = take_over_assignments (c, db);
         if (rc == 0)
             rc = take_over_words (c, db);
+        if (rc == 0)
+            rc = take_over_keys (c, db);
     }
     (void)sqlite3_close (db);
     return rc;

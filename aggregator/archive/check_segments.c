@@ -169,6 +169,7 @@ static int on_record (void *arg, const struct record *r, int bad,
 {
     struct check *c = arg;
     const struct ledger_item *i = r ? &r->item : NULL;
+    struct ledger_item item;
     int rc;
 
     if (!r)
@@ -179,13 +180,17 @@ static int on_record (void *arg, const struct record *r, int bad,
         rc = ledger_assign (c->fresh, &r->assignment, c->err);
         return rc < 0 ? rc : 0;
     }
+    if (r->kind == RECORD_BOUND)
+        return ledger_bind (c->fresh, &r->bound, c->err);
     if (r->kind == RECORD_REFER)
         rc = look_elsewhere (c, i);
     else
         rc = bad < 0 ? add_bad (c, i, "it does not have its hash")
                      : add_good (c, i);
+    item = *i;
+    item.rows = bad < 0 ? 0 : store_sum_rows (c->store, i);
     if (rc == 0)
-        rc = ledger_add_item (c->fresh, i, c->err);
+        rc = ledger_add_item (c->fresh, &item, c->err);
     c->report->items += rc == 1;
     return rc < 0 ? rc : 0;
 }

@@ -19,8 +19,8 @@ static const char *const statements[LEDGER_STATEMENTS] = {
     [ADD_CONTENT] = "INSERT OR REPLACE INTO content (id, segment, offset, "
                     "size, sum) VALUES (?1,?2,?3,?4,?5)",
     [DROP_CONTENT] = "DELETE FROM content WHERE id=?1",
-    [FIND_ITEM] = "SELECT seq, superseded, newest_ns, host, received_ns FROM "
-                  "item WHERE job=?1 AND kind=?2 AND rank=?3 AND capture=?4 "
+    [FIND_ITEM] = "SELECT seq, superseded, newest_ns, host, received_ns, who, "
+                  "rows FROM item WHERE job=?1 AND kind=?2 AND rank=?3 AND capture=?4 "
                   "AND path=?5 AND content=?6 AND place='' ORDER BY "
                   "superseded, newest_ns DESC LIMIT 1",
     [FIND_NEWER] = "SELECT 1 FROM item WHERE job=?1 AND kind=?2 AND rank=?3 "
@@ -31,8 +31,9 @@ static const char *const statements[LEDGER_STATEMENTS] = {
                   "kind=?2 AND rank=?3 AND capture=?4 AND path=?5 AND "
                   "superseded=0 AND place=''",
     [ADD_ITEM] = "INSERT INTO item (job, kind, rank, capture, path, content, "
-                 "host, received_ns, newest_ns, superseded, sum, scope, place)"
-                 " VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)",
+                 "host, received_ns, newest_ns, superseded, sum, scope, place,"
+                 " who, rows) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,"
+                 "?13,?14,?15)",
     [GET_JOB] = "SELECT world_size, built, sum FROM job WHERE id=?1",
     [SET_JOB] = "INSERT OR REPLACE INTO job (id, world_size, built, sum) "
                 "VALUES (?1,?2,?3,?4)",
@@ -47,11 +48,9 @@ static const char *const statements[LEDGER_STATEMENTS] = {
     [DROP_INCOMING] = "DELETE FROM incoming WHERE content=?1",
     [SET_CLOCK] = "INSERT OR REPLACE INTO clock VALUES (?1,?2,?3,?4,?5)",
     [SET_WORD] = "INSERT OR REPLACE INTO word VALUES (?1,?2,?3,?4,?5,?6)",
-    [GET_BOUND] = "SELECT host FROM bound WHERE who=?1",
-    [SET_BOUND] = "INSERT INTO bound VALUES (?1,?2,?3)",
-    [GET_SENDER] = "SELECT rank, who, host, former, former_host FROM sender "
-                   "WHERE job=?1 AND rank=?2",
-    [SET_SENDER] = "INSERT OR REPLACE INTO sender VALUES (?1,?2,?3,?4,?5,?6)",
+    [GET_BOUND] = "SELECT who, host, since_ns, sum FROM bound WHERE who=?1",
+    [SET_BOUND] = "INSERT OR IGNORE INTO bound (who, host, since_ns, sum) "
+                  "VALUES (?1,?2,?3,?4)",
     [LAST_ITEM] = "SELECT ifnull(max(seq), 0) FROM item",
     [FIND_EPOCH] = "SELECT (SELECT n.began FROM epoch n WHERE n.number>"
                    "e.number ORDER BY n.number LIMIT 1) FROM epoch e WHERE "
@@ -326,6 +325,8 @@ static int find_item (struct ledger *l, const struct ledger_item *item,
         k->item.newest_ns = sqlite3_column_int64 (st, 2);
         ledger_copy_column (k->item.host, sizeof (k->item.host), st, 3);
         k->item.received_ns = sqlite3_column_int64 (st, 4);
+        ledger_copy_column (k->item.who, sizeof (k->item.who), st, 5);
+        k->item.rows = sqlite3_column_int64 (st, 6);
     }
     (void)sqlite3_reset (st);
     return rc;
@@ -426,6 +427,8 @@ static int insert_item (struct ledger *l, const struct ledger_item *item,
     (void)sqlite3_bind_int64 (add, 11, superseded ? ~sum : sum);
     db_bind_text (add, 12, item->scope);
     db_bind_text (add, 13, item->dir);
+    db_bind_text (add, 14, item->who);
+    (void)sqlite3_bind_int64 (add, 15, item->rows);
     if ((rc = db_run (add, err)) < 0)
         return rc;
     l->total.rows++;
@@ -455,7 +458,7 @@ static int add_item (struct ledger *l, void *arg, struct err *err)
 {
     struct ledger_item item = *(const struct ledger_item *)arg;
     struct known k;
-    int rc, known;
+    int rc;
 
     if (*item.dir)
         return add_version (l, &item, err);
@@ -467,11 +470,7 @@ static int add_item (struct ledger *l, void *arg, struct err *err)
     if (item.received_ns == 0)
         item.received_ns = clock_wall_ns ();
     rc = supersede (l, &item, err);
-    if (rc >= 0)
-        rc = insert_item (l, &item, rc == 1, err);
-    if (rc == 1 && (known = ledger_note_sender (l, &item, err)) < 0)
-        rc = known;
-    return rc;
+    return rc < 0 ? rc : insert_item (l, &item, rc == 1, err);
 }
 
 int ledger_add_item (struct ledger *l, const struct ledger_item *item,
@@ -498,6 +497,7 @@ static const char each_sql[] =
 bool ledger_valid_item (const struct ledger_item *i)
 {
     return message_valid_name (i->job) && message_valid_place (i->dir) &&
+           (!*i->who || message_valid_name (i->who)) &&
            (*i->dir ? message_valid_name (i->scope) : !*i->scope) &&
            message_valid_item (i->kind, i->rank, i->capture, i->path);
 }
@@ -540,6 +540,8 @@ bool ledger_read_row (sqlite3_stmt *st, struct ledger_item *i)
     ledger_copy_column (i->job, sizeof (i->job), st, 14);
     ledger_copy_column (i->scope, sizeof (i->scope), st, 15);
     ledger_copy_column (i->dir, sizeof (i->dir), st, 16);
+    ledger_copy_column (i->who, sizeof (i->who), st, 17);
+    i->rows = sqlite3_column_int64 (st, 18);
     if (!ledger_valid_item (i) || !ledger_valid_place (&i->place))
         return false;
     sum = ledger_item_sum (i);

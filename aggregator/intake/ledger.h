@@ -35,14 +35,24 @@ struct ledger_item {
     char capture[MESSAGE_NAME_MAX];
     char path[MESSAGE_PATH_MAX];
     char host[MESSAGE_NAME_MAX];
-    char who[NET_WHO_MAX];      // whose key sends it; "" when it is read
+    char who[NET_WHO_MAX];      // whose key sent it first; "": none, not known
     struct digest content;
+    int64_t rows;               // tells its rows from others, whoever sent
+                                // them: store_sum_rows; 0: not known
     struct ledger_place place;
     int64_t received_ns;        // since 1970; 0: now, when it is entered
     int64_t newest_ns;          // of its capture, as in an OFFER
     bool superseded;            // there is a newer version of the same capture
     bool lost;                  // its content was damaged, and set aside
     bool shared_name;           // another rank has a capture of this name, too
+};
+
+/* The host that a key speaks for whose file does not say for which: the first
+ * one that it spoke for.
+ */
+struct ledger_bound {
+    char who[NET_WHO_MAX], host[MESSAGE_NAME_MAX];
+    int64_t since_ns;                   // since 1970
 };
 
 /* Whose rows a rank's are, and whose they were before another key sent newer
@@ -103,6 +113,7 @@ bool ledger_valid_place (const struct ledger_place *place);
 bool ledger_valid_segment (int64_t segment, uint64_t end);
 bool ledger_valid_job (const char *id, int64_t world_size);
 bool ledger_valid_assignment (const struct ledger_assignment *a);
+bool ledger_valid_bound (const struct ledger_bound *b);
 
 /* Open or make a ledger, to write; one of an older version becomes one of ours.
  * The caller has the root's lock.  Everything in it is verified: -EBADMSG.
@@ -164,6 +175,12 @@ int ledger_add_item (struct ledger *l, const struct ledger_item *item,
  */
 int ledger_assign (struct ledger *l, const struct ledger_assignment *a,
                    struct err *err);
+
+/* The job of an item that came with a place: what its version was given to, or
+ * else its scope.
+ */
+int ledger_choose_job (struct ledger *l, struct ledger_item *item,
+                       struct err *err);
 
 /* What a version was given to: 1, or 0 if it was not yet.  The first five
  * members of 'a' say which.
@@ -277,15 +294,20 @@ struct ledger_mark ledger_mark (const struct ledger *l);
 int ledger_reaches (struct ledger *l, const struct ledger_mark *mark,
                     struct err *err);
 
-/* The host that a key speaks for is the first one that it spoke for, unless
- * its file names others: that host into 'ret', which is this one if there was
- * none.  1: it has just been bound; 0.
+/* To which host a key is bound: 1, or 0 when it is to none.  One that is bound
+ * stays so: ledger_bind changes nothing then.
  */
-int ledger_bind (struct ledger *l, const char *who, const char *host,
-                 char ret[MESSAGE_NAME_MAX], struct err *err);
+int ledger_find_bound (struct ledger *l, const char *who,
+                       struct ledger_bound *ret, struct err *err);
+int ledger_bind (struct ledger *l, const struct ledger_bound *b,
+                 struct err *err);
+int ledger_each_bound (struct ledger *l,
+                       int (*fn) (void *arg, const struct ledger_bound *b),
+                       void *arg, struct err *err);
 
-/* The ranks of a job whose rows came of more than one key, in order; it is
- * noted when an item of rows is entered.  1: this rank is one of them; 0.
+/* The ranks of a job whose rows came of more than one key, in order: the last
+ * one, and the one before it that was another.  The same rows are not another's
+ * because they came again.  1: this rank is one of them; 0.
  */
 int ledger_each_sender (struct ledger *l, const char *job,
                         int (*fn) (void *arg, const struct ledger_sender *s),

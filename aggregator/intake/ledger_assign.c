@@ -125,8 +125,8 @@ static int list_items (struct ledger *l, const struct ledger_assignment *a,
 {
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (l->db, "SELECT seq, superseded, job, kind, path, "
-                                "host, content, received_ns FROM item WHERE "
-                                VERSION " AND place<>''", &st, err);
+                                "host, content, received_ns, who, rows FROM "
+                                "item WHERE " VERSION " AND place<>''", &st, err);
 
     if (rc < 0)
         return rc;
@@ -151,6 +151,8 @@ static int list_items (struct ledger *l, const struct ledger_assignment *a,
         ledger_copy_column (i->host, sizeof (i->host), st, 5);
         (void)ledger_digest_column (&i->content, st, 6);
         i->received_ns = sqlite3_column_int64 (st, 7);
+        ledger_copy_column (i->who, sizeof (i->who), st, 8);
+        i->rows = sqlite3_column_int64 (st, 9);
         i->rank = a->rank;
         i->newest_ns = a->newest_ns;
         memcpy (i->scope, a->scope, sizeof (i->scope));

@@ -5,14 +5,14 @@
 #include "base/db.h"
 #include "intake/ledger.h"
 
-#define LEDGER_SCHEMA 5         // PRAGMA user_version
+#define LEDGER_SCHEMA 6         // PRAGMA user_version
 
 enum ledger_statement {
     FIND_CONTENT, ADD_CONTENT, DROP_CONTENT, FIND_ITEM, FIND_NEWER,
     SET_NEWEST, SUPERSEDE, ADD_ITEM,
     GET_JOB, SET_JOB, NEWEST, SET_SEGMENT, SET_TOTAL, ADD_INCOMING,
     DROP_INCOMING, SET_CLOCK, SET_WORD, GET_BOUND, SET_BOUND,
-    GET_SENDER, SET_SENDER, LAST_ITEM, FIND_EPOCH, FIND_VERSION,
+    LAST_ITEM, FIND_EPOCH, FIND_VERSION,
     GET_ASSIGNMENT, LEDGER_STATEMENTS
 };
 
@@ -49,6 +49,7 @@ int64_t ledger_incoming_sum (const struct digest *id, uint64_t size,
                              size_t nbytes, int64_t touched_ns);
 int64_t ledger_total_sum (const struct ledger_total *t);
 int64_t ledger_assignment_sum (const struct ledger_assignment *a);
+int64_t ledger_bound_sum (const struct ledger_bound *b);
 int64_t ledger_epoch_sum (int64_t number, uint64_t id, uint64_t began);
 
 /* A row of job, by, who, host, world_size, sum; false: it is damaged. */
@@ -62,12 +63,10 @@ int ledger_verify (struct ledger *l, const char *path, struct err *err);
 /* ledger_epoch.c: the mark, after a commit. */
 void ledger_note_mark (struct ledger *l);
 
-/* ledger_assign.c: the job of an item that has a place, when it is entered, and
- * then which of the versions that its job has count; and a row of assignment
- * (see LEDGER_ASSIGNMENT), false: damaged.
+/* ledger_assign.c: which of the versions count that the job of an item with a
+ * place has, when it is entered; and a row of assignment (see
+ * LEDGER_ASSIGNMENT), false: damaged.
  */
-int ledger_choose_job (struct ledger *l, struct ledger_item *item,
-                       struct err *err);
 int ledger_settle_versions (struct ledger *l, const struct ledger_item *item,
                             struct err *err);
 void ledger_count_given (struct ledger *l, const char *job, int64_t *n,
@@ -76,14 +75,17 @@ void ledger_count_given (struct ledger *l, const char *job, int64_t *n,
     "scope, place, rank, capture, newest_ns, job, at_ns, assumed, why, sum"
 bool ledger_read_assignment (sqlite3_stmt *st, struct ledger_assignment *a);
 
+/* ledger_senders.c: a row of who, host, since_ns, sum; false: damaged. */
+bool ledger_read_bound (sqlite3_stmt *st, struct ledger_bound *b);
+
 /* ledger.c: a row of a query that begins so, whose kind is known; with its own
  * sum, and with that of its content's row, too.
  */
 #define LEDGER_ITEM \
     "SELECT i.rank, i.capture, i.path, i.host, i.content, i.superseded, " \
     "i.received_ns, i.sum, c.id IS NULL, c.segment, c.offset, c.size, " \
-    "c.sum, i.newest_ns, i.job, i.scope, i.place"
-#define LEDGER_ITEM_COLUMNS 17
+    "c.sum, i.newest_ns, i.job, i.scope, i.place, i.who, i.rows"
+#define LEDGER_ITEM_COLUMNS 19
 bool ledger_read_row (sqlite3_stmt *st, struct ledger_item *i);
 bool ledger_read_item (sqlite3_stmt *st, struct ledger_item *i);
 int ledger_damaged (struct err *err);
@@ -94,12 +96,6 @@ int ledger_damaged (struct err *err);
 int ledger_note_lost (struct ledger *l, struct err *err);
 int ledger_content_came (struct ledger *l, const struct digest *content,
                          struct err *err);
-
-/* ledger_senders.c: rows of a rank were entered. */
-int ledger_note_sender (struct ledger *l, const struct ledger_item *item,
-                        struct err *err);
-/* What another ledger says of keys, as far as it can be read. */
-int ledger_copy_keys (struct ledger *l, sqlite3 *from, struct err *err);
 
 /* ledger.c: whether a prepared statement gives a row; it stays on that row. */
 int ledger_has_row (struct ledger *l, sqlite3_stmt *st, struct err *err);

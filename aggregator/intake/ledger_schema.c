@@ -5,6 +5,7 @@
 #include "model/capture.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 /* Version 1: what was there from the beginning. */
 static const char schema1_sql[] =
@@ -56,18 +57,14 @@ static const char schema3_sql[] =
     " began INTEGER NOT NULL, sum INTEGER NOT NULL);";
 
 /* Version 4: who says how many ranks a job has; for which host a key speaks
- * that was enrolled without one; whose key sent the rows of a rank, and which
- * one did before.
+ * that was enrolled without one.
  */
 static const char schema4_sql[] =
     "CREATE TABLE word (job TEXT NOT NULL, by INTEGER NOT NULL,"
     " who TEXT NOT NULL, host TEXT NOT NULL, world_size INTEGER NOT NULL,"
     " sum INTEGER NOT NULL, PRIMARY KEY (job, by, who, host)) WITHOUT ROWID;"
     "CREATE TABLE bound (who TEXT PRIMARY KEY, host TEXT NOT NULL,"
-    " since_ns INTEGER NOT NULL) WITHOUT ROWID;"
-    "CREATE TABLE sender (job TEXT NOT NULL, rank INTEGER NOT NULL,"
-    " who TEXT NOT NULL, host TEXT NOT NULL, former TEXT NOT NULL,"
-    " former_host TEXT NOT NULL, PRIMARY KEY (job, rank)) WITHOUT ROWID;";
+    " since_ns INTEGER NOT NULL) WITHOUT ROWID;";
 
 /* Version 5: items whose job is not known when they come.  scope and place are
  * "" of all others.
@@ -83,6 +80,18 @@ static const char schema5_sql[] =
     " assumed INTEGER NOT NULL, why TEXT NOT NULL, sum INTEGER NOT NULL,"
     " PRIMARY KEY (scope, place, capture, rank, newest_ns)) WITHOUT ROWID;"
     "CREATE INDEX assignment_job ON assignment(job);";
+
+/* Version 6: whose key each item came with, of which the index finds ranks that
+ * have several, and a sum of its rows; and a checksum for each key that is bound.
+ */
+static const char schema6_sql[] =
+    "ALTER TABLE item ADD COLUMN who TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE item ADD COLUMN rows INTEGER NOT NULL DEFAULT 0;"
+    "CREATE INDEX item_sender ON item(job, rank, who) WHERE kind=1 AND"
+    " who<>'';"
+    "ALTER TABLE bound ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE bound SET sum=bound_sum(who, host, since_ns);"
+    "DROP TABLE IF EXISTS sender;";     // it was of versions 4 and 5
 
 /* The checksum of a row, as SQL functions of its columns. */
 
@@ -171,6 +180,28 @@ static void fn_word (sqlite3_context *ctx, int n, sqlite3_value **v)
     sqlite3_result_int64 (ctx, ledger_word_sum (job ? job : "", &w));
 }
 
+static void fn_bound (sqlite3_context *ctx, int n, sqlite3_value **v)
+{
+    const char *who = (const char *)sqlite3_value_text (v[0]);
+    const char *host = (const char *)sqlite3_value_text (v[1]);
+    struct ledger_bound b = { .since_ns = sqlite3_value_int64 (v[2]) };
+
+    (void)n;
+    (void)snprintf (b.who, sizeof (b.who), "%s", who ? who : "");
+    (void)snprintf (b.host, sizeof (b.host), "%s", host ? host : "");
+    sqlite3_result_int64 (ctx, ledger_bound_sum (&b));
+}
+
+static int make_6 (struct ledger *l, struct err *err)
+{
+    const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+
+    if (sqlite3_create_function (l->db, "bound_sum", 3, flags, NULL, fn_bound,
+                                 NULL, NULL) != SQLITE_OK)
+        return db_error (l->db, "ledger", err);
+    return db_exec (l->db, schema6_sql, err);
+}
+
 /* What a job had was said by nodes, nobody knows which. */
 static int make_4 (struct ledger *l, struct err *err)
 {
@@ -224,8 +255,10 @@ static int migrate (struct ledger *l, int64_t version, struct err *err)
         rc = db_exec (l->db, schema3_sql, err);
     if (rc == 0)
         rc = version < 4 ? make_4 (l, err) : 0;
-    if (rc == 0)
+    if (rc == 0 && version < 5)
         rc = db_exec (l->db, schema5_sql, err);
+    if (rc == 0)
+        rc = make_6 (l, err);
     if (rc == 0)
         rc = db_execf (l->db, err, "PRAGMA user_version=%d", LEDGER_SCHEMA);
     if (rc == 0 && (rc = FAULT ("aggregator.ledger.migrate.commit")) < 0)

@@ -17,12 +17,10 @@
 static int64_t sum_of (struct buf *b)
 {
     struct digest d = { { 0 } };
-    struct wire w;
 
     (void)digest_of (b->data, b->failed ? 0 : b->size, &d);
     buf_fini (b);
-    w = wire_reader (d.bytes, sizeof (d.bytes));
-    return wire_i64 (&w);
+    return digest_number (&d);
 }
 
 int64_t ledger_item_sum (const struct ledger_item *i)
@@ -43,6 +41,10 @@ int64_t ledger_item_sum (const struct ledger_item *i)
         wire_put_text (&b, i->scope);
         wire_put_text (&b, i->dir);
     }
+    if (*i->who) {              // nor a key before version 6
+        wire_put_text (&b, i->who);
+        wire_put_i64 (&b, i->rows);
+    }
     return sum_of (&b);
 }
 
@@ -60,6 +62,17 @@ int64_t ledger_assignment_sum (const struct ledger_assignment *a)
     wire_put_i64 (&b, a->at_ns);
     wire_put_u8 (&b, a->assumed);
     wire_put_text (&b, a->why);
+    return sum_of (&b);
+}
+
+int64_t ledger_bound_sum (const struct ledger_bound *k)
+{
+    struct buf b;
+
+    buf_init (&b, ROW_MAX);
+    wire_put_text (&b, k->who);
+    wire_put_text (&b, k->host);
+    wire_put_i64 (&b, k->since_ns);
     return sum_of (&b);
 }
 
@@ -186,6 +199,8 @@ static bool check_item (sqlite3_stmt *st, struct ledger_total *t)
     i.newest_ns = sqlite3_column_int64 (st, 9);
     ledger_copy_column (i.scope, sizeof (i.scope), st, 11);
     ledger_copy_column (i.dir, sizeof (i.dir), st, 12);
+    ledger_copy_column (i.who, sizeof (i.who), st, 13);
+    i.rows = sqlite3_column_int64 (st, 14);
     sum = ledger_item_sum (&i);
     add_up (t, sum);
     return ledger_valid_item (&i) &&
@@ -233,6 +248,14 @@ static bool check_assignment (sqlite3_stmt *st, struct ledger_total *t)
     return good;
 }
 
+static bool check_bound (sqlite3_stmt *st, struct ledger_total *t)
+{
+    struct ledger_bound b;
+
+    (void)t;
+    return ledger_read_bound (st, &b);
+}
+
 static bool check_segment (sqlite3_stmt *st, struct ledger_total *t)
 {
     int64_t segment = sqlite3_column_int64 (st, 0);
@@ -275,14 +298,16 @@ static const struct {
 } checks[] = {
     { "its structure", "PRAGMA integrity_check(1)", check_integrity },
     { "table item", "SELECT job, kind, rank, capture, path, host, content, "
-                    "superseded, received_ns, newest_ns, sum, scope, place "
-                    "FROM item",
+                    "superseded, received_ns, newest_ns, sum, scope, place, "
+                    "who, rows FROM item",
       check_item },
     { "table job", "SELECT id, world_size, built, sum FROM job", check_job },
     { "table word", "SELECT job, by, who, host, world_size, sum FROM word",
       check_word },
     { "table assignment", "SELECT " LEDGER_ASSIGNMENT " FROM assignment",
       check_assignment },
+    { "table bound", "SELECT who, host, since_ns, sum FROM bound",
+      check_bound },
     { "table content", "SELECT id, segment, offset, size, sum FROM content",
       check_content },
     { "table segment", "SELECT number, end, sum FROM segment",

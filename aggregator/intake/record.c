@@ -29,8 +29,10 @@ static void put_item (struct buf *b, const struct record *r)
     wire_put_text (b, i->capture);
     wire_put_text (b, i->path);
     wire_put_text (b, i->host);
-    if (*i->dir)
+    if (*i->dir || *i->who)
         wire_put_text (b, i->dir);
+    if (*i->who)
+        wire_put_text (b, i->who);
 }
 
 static void put_assignment (struct buf *b, const struct ledger_assignment *a)
@@ -44,6 +46,13 @@ static void put_assignment (struct buf *b, const struct ledger_assignment *a)
     wire_put_i64 (b, a->at_ns);
     wire_put_u8 (b, a->assumed);
     wire_put_text (b, a->why);
+}
+
+static void put_bound (struct buf *b, const struct ledger_bound *k)
+{
+    wire_put_text (b, k->who);
+    wire_put_text (b, k->host);
+    wire_put_i64 (b, k->since_ns);
 }
 
 static void put_word (struct buf *b, const struct word *w)
@@ -66,6 +75,8 @@ int record_encode (const struct record *r, struct buf *out)
         put_word (&b, &r->word);
     } else if (r->kind == RECORD_ASSIGN) {
         put_assignment (&b, &r->assignment);
+    } else if (r->kind == RECORD_BOUND) {
+        put_bound (&b, &r->bound);
     } else {
         put_item (&b, r);
     }
@@ -102,9 +113,16 @@ static void get_item (struct wire *w, struct record *r)
     wire_text (w, i->path, sizeof (i->path));
     wire_text (w, i->host, sizeof (i->host));
     if (w->failed || wire_ended (w))
-        return;                 // its job's id was given
+        return;                 // its job's id was given, and no key
     wire_text (w, i->dir, sizeof (i->dir));
-    memcpy (i->scope, i->job, sizeof (i->scope));
+    if (*i->dir)
+        memcpy (i->scope, i->job, sizeof (i->scope));
+    if (w->failed || wire_ended (w)) {
+        w->failed = !*i->dir;
+        return;
+    }
+    wire_text (w, i->who, sizeof (i->who));
+    w->failed = !*i->who;
 }
 
 static void get_assignment (struct wire *w, struct ledger_assignment *a)
@@ -120,6 +138,13 @@ static void get_assignment (struct wire *w, struct ledger_assignment *a)
     wire_text (w, a->why, sizeof (a->why));
 }
 
+static void get_bound (struct wire *w, struct ledger_bound *k)
+{
+    wire_text (w, k->who, sizeof (k->who));
+    wire_text (w, k->host, sizeof (k->host));
+    k->since_ns = wire_i64 (w);
+}
+
 static void get_word (struct wire *w, struct word *word)
 {
     word->world_size = wire_i64 (w);
@@ -133,6 +158,8 @@ static bool plausible (const struct record *r)
 {
     if (r->kind == RECORD_ASSIGN)
         return ledger_valid_assignment (&r->assignment);
+    if (r->kind == RECORD_BOUND)
+        return ledger_valid_bound (&r->bound);
     return r->kind == RECORD_JOB
                ? message_valid_name (r->item.job) && word_valid (&r->word)
                : ledger_valid_item (&r->item) &&
@@ -168,20 +195,20 @@ int record_decode (struct record *r, const void *bytes, size_t size,
         get_word (&w, &r->word);
     } else if (r->kind == RECORD_ASSIGN) {
         get_assignment (&w, &r->assignment);
+    } else if (r->kind == RECORD_BOUND) {
+        get_bound (&w, &r->bound);
     } else {
         get_item (&w, r);
     }
     if (!wire_ended (&w) || r->kind < RECORD_CONTENT ||
-        r->kind > RECORD_ASSIGN || !plausible (r))
+        r->kind > RECORD_BOUND || !plausible (r))
         return err_set (err, EBADMSG, "a record is not understood");
     return 0;
 }
 
-int record_check_content (int fd, const struct digest *id,
-                          const struct ledger_place *place, struct err *err)
+int record_hash (int fd, const struct ledger_place *place, struct digest *ret)
 {
     struct content_hash h;
-    struct digest got;
     void *chunk = malloc (CONTENT_CHUNK);
     int rc = chunk ? 0 : -ENOMEM;
 
@@ -195,9 +222,18 @@ int record_check_content (int fd, const struct digest *id,
             rc = content_hash_add (&h, chunk, n);
     }
     if (rc == 0)
-        rc = content_hash_end (&h, &got);
+        rc = content_hash_end (&h, ret);
     content_hash_fini (&h);
     free (chunk);
+    return rc;
+}
+
+int record_check_content (int fd, const struct digest *id,
+                          const struct ledger_place *place, struct err *err)
+{
+    struct digest got;
+    int rc = record_hash (fd, place, &got);
+
     if (rc == -ENODATA)
         return err_set (err, EBADMSG, "it is cut short");
     if (rc < 0)

@@ -15,6 +15,7 @@ enum record_kind {
     RECORD_REFER = 2,           // an item, whose content is at item.place
     RECORD_JOB = 3,             // what was said of a job
     RECORD_ASSIGN = 4,          // a version of a capture was given to a job
+    RECORD_BOUND = 5,           // a key speaks for a host
 };
 
 struct record {
@@ -22,6 +23,7 @@ struct record {
     struct ledger_item item;    // of a job: its name only
     struct word word;           // of a job
     struct ledger_assignment assignment;
+    struct ledger_bound bound;
     size_t size;                // bytes of the record; the content follows
 };
 
@@ -44,6 +46,12 @@ typedef int record_fn (void *arg, const struct record *r, int bad,
                        const struct ledger_place *gap);
 int record_scan (int fd, int64_t segment, uint64_t from, uint64_t to,
                  record_fn *fn, void *arg, struct err *err);
+
+/* The id of what is at fd[offset..+size): 0, -ENODATA: it is cut short, -EIO,
+ * -ENOMEM.
+ */
+int record_hash (int fd, const struct ledger_place *place,
+                 struct digest *ret);
 
 /* The content at fd[offset..+size) has this id: 0, -EBADMSG or -EIO. */
 int record_check_content (int fd, const struct digest *id,

@@ -4,6 +4,7 @@
 #include "base/fault.h"
 #include "base/fileio.h"
 #include "intake/record.h"
+#include "model/shipment.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -178,6 +179,14 @@ int store_note_assignment (struct store *s,
     return write_record (s, &r, "", 0, err);
 }
 
+int store_note_bound (struct store *s, const struct ledger_bound *b,
+                      struct err *err)
+{
+    struct record r = { .kind = RECORD_BOUND, .bound = *b };
+
+    return write_record (s, &r, "", 0, err);
+}
+
 /* ---- larger content ---- */
 
 static int open_incoming (struct store *s, const struct digest *id, int flags,
@@ -348,4 +357,21 @@ int store_read (struct store *s, const struct digest *id,
     if (fd < 0)
         return err_sys (err, errno, "cannot open %s", path);
     return fd;
+}
+
+int64_t store_sum_rows (struct store *s, const struct ledger_item *item)
+{
+    struct ledger_place rows = item->place;
+    struct digest digest = { { 0 } };
+    int fd, rc;
+
+    if (!*item->who || item->kind != ITEM_ROWS || item->rank < 0 ||
+        (fd = store_read (s, &item->content, &item->place, NULL)) < 0)
+        return 0;
+    rc = shipment_find_meta (fd, (off_t)rows.offset, rows.size, &rows.size,
+                             NULL);
+    if (rc == 0)
+        rc = record_hash (fd, &rows, &digest);
+    (void)close (fd);
+    return rc < 0 ? 0 : digest_number (&digest);
 }

@@ -46,7 +46,8 @@ void store_close (struct store *s);     // s may be NULL
 
 /* Append the record of an item and its content, whose place is put into the
  * item; or the record of an item whose content is at item->place; or what was
- * said of a job; or to which job a version of a capture was given.
+ * said of a job; or to which job a version of a capture was given; or to which
+ * host a key is bound.
  */
 int store_append (struct store *s, struct ledger_item *item, const void *data,
                   size_t size, struct err *err);
@@ -57,6 +58,8 @@ int store_note_word (struct store *s, const char *job,
 
 int store_note_assignment (struct store *s,
                            const struct ledger_assignment *a, struct err *err);
+int store_note_bound (struct store *s, const struct ledger_bound *b,
+                      struct err *err);
 
 /* Content that comes in several chunks, in a file of this name; how many bytes
  * of it there are (0: no file).  -ESTALE: what is before 'offset' is not
@@ -87,6 +90,12 @@ void store_revert (struct store *s);
  * items whose own one is damaged or was never written.
  */
 int store_describe (struct store *s, struct ledger *ledger, struct err *err);
+
+/* What tells the rows of an item from others (ledger_item.rows), when a key is
+ * known: the metadata, which say who read them, have no part in it.  0: there
+ * is nothing to be told, or it cannot be read.
+ */
+int64_t store_sum_rows (struct store *s, const struct ledger_item *item);
 
 /* A descriptor to read content from; to be closed by the caller. */
 int store_read (struct store *s, const struct digest *id,

@@ -66,6 +66,7 @@ static int has_blob (struct tail *t, const struct ledger_item *item)
 
 static int enter_record (struct tail *t, const struct record *r)
 {
+    struct ledger_item item;
     const struct ledger_item *i = &r->item;
     int rc;
 
@@ -73,8 +74,12 @@ static int enter_record (struct tail *t, const struct record *r)
         return ledger_set_word (t->ledger, i->job, &r->word, t->err);
     if (r->kind == RECORD_ASSIGN)
         return ledger_assign (t->ledger, &r->assignment, t->err);
+    if (r->kind == RECORD_BOUND)
+        return ledger_bind (t->ledger, &r->bound, t->err);
+    item = *i;
+    item.rows = store_sum_rows (t->store, i);
     rc = ledger_add_content (t->ledger, &i->content, &i->place, t->err);
-    return rc < 0 ? rc : ledger_add_item (t->ledger, i, t->err);
+    return rc < 0 ? rc : ledger_add_item (t->ledger, &item, t->err);
 }
 
 static int enter (void *arg, const struct record *r, int bad,
@@ -164,6 +169,13 @@ static int refer_assignment (void *arg, const struct ledger_assignment *a)
     return store_note_assignment (t->store, a, t->err);
 }
 
+static int refer_bound (void *arg, const struct ledger_bound *b)
+{
+    struct tail *t = arg;
+
+    return store_note_bound (t->store, b, t->err);
+}
+
 static int refer_job (void *arg, const struct ledger_job *job)
 {
     struct tail *t = arg;
@@ -197,6 +209,8 @@ int store_describe (struct store *s, struct ledger *ledger, struct err *err)
         rc = ledger_each_job (ledger, ITEM_RAW, refer_job, &t, err);
     if (rc == 0)
         rc = ledger_each_assignment (ledger, NULL, refer_assignment, &t, err);
+    if (rc == 0)
+        rc = ledger_each_bound (ledger, refer_bound, &t, err);
     if (rc == 0)
         rc = store_sync (s, err);
     if (rc == 0)

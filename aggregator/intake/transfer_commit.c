@@ -150,6 +150,7 @@ static int enter (struct transfers *t, struct transfer *x, struct err *err)
                                  err);
     if (rc == 0 && x->fresh && x->item.place.segment == 0)
         rc = forget_incoming (t, x, err);
+    x->item.rows = store_sum_rows (t->store, &x->item);
     if (rc == 0)
         rc = ledger_add_item (t->ledger, &x->item, err);
     // content that was damaged and came again is as good as a new item

@@ -56,3 +56,12 @@ int digest_parse (const char *hex, struct digest *out)
     *out = d;
     return 0;
 }
+
+int64_t digest_number (const struct digest *d)
+{
+    uint64_t v = 0;
+
+    for (unsigned i = 0; i < sizeof (v); i++)
+        v |= (uint64_t)d->bytes[i] << (8 * i);
+    return (int64_t)v;
+}

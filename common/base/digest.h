@@ -21,6 +21,9 @@ int digest_of (const void *data, size_t size, struct digest *out);
 void digest_hex (const struct digest *d, char out[DIGEST_HEX_SIZE]);
 void digest_base64 (const struct digest *d, char out[DIGEST_BASE64_SIZE]);
 
+/* Its first eight bytes, little-endian. */
+int64_t digest_number (const struct digest *d);
+
 /* Returns 0, or -EINVAL if 'hex' is not 64 hexadecimal digits. */
 int digest_parse (const char *hex, struct digest *out);
 

@@ -232,6 +232,17 @@ static int open_reader (struct reader *r, struct err *err)
     return 0;
 }
 
+int shipment_find_meta (int fd, off_t offset, uint64_t size, uint64_t *ret,
+                        struct err *err)
+{
+    struct reader r = { .fd = fd, .offset = offset, .size = size };
+    int rc;
+
+    if ((rc = open_reader (&r, err)) == 0)
+        *ret = r.meta_at;
+    return rc;
+}
+
 /* The next part, unpacked into r->raw. */
 static int next_part (struct reader *r, struct err *err)
 {
@@ -380,13 +391,9 @@ static int read_shipment (int fd, off_t offset, uint64_t size,
                           const struct row_sink *sink, struct capture *c,
                           struct err *err)
 {
-    struct reader r;
+    struct reader r = { .fd = fd, .offset = offset, .size = size };
     int rc;
 
-    memset (&r, 0, sizeof (r));
-    r.fd = fd;
-    r.offset = offset;
-    r.size = size;
     buf_init (&r.stored, 2 * (size_t)SHIPMENT_META_MAX);
     buf_init (&r.raw, SHIPMENT_META_MAX);
     rc = read_all (&r, sink, c, err);

@@ -39,6 +39,12 @@ int shipment_finish (struct shipment_writer *w, const struct capture *c,
 int shipment_read_meta (int fd, off_t offset, uint64_t size,
                         struct capture *c, struct err *err);
 
+/* Where the metadata begin: what is before is the same whoever read the capture
+ * on which host.  -EBADMSG as above.
+ */
+int shipment_find_meta (int fd, off_t offset, uint64_t size, uint64_t *ret,
+                        struct err *err);
+
 /* All of it: the rows into the sink, the metadata into 'c'.  -EBADMSG as
  * above (rows before the damage have been given), or the sink's error.
  */

@@ -457,16 +457,22 @@ elsewhere ()                        # HOST COMMAND...: on a host of that name
     unshare -u sh -c 'hostname "$0" && exec "$@"' "$@"
 }
 
-# deliver HOST KEY [ARGUMENT]...: job/, once, of a host of that name
-deliver ()
+# deliver_any HOST KEY [ARGUMENT]...: job/, once, of a host of that name, which
+# was told no job
+deliver_any ()
 {
     local host=$1 key=$2
 
     shift 2
     rm -rf spool
-    run elsewhere "$host" timeout 120 "$AGENT" --once --state spool --job j \
+    run elsewhere "$host" timeout 120 "$AGENT" --once --state spool \
         --aggregator "tcp://127.0.0.1:$PORT" --key "keys/$key.key" \
         --server-key keys/server.pub "$@" job
+}
+
+deliver ()                          # HOST KEY [ARGUMENT]...: of job j
+{
+    deliver_any "$@" --job j
 }
 
 can_rename_hosts ()
@@ -515,7 +521,9 @@ can_rename_hosts ()
     stop_service
 }
 
-@test "another key's rows of a rank: named with both keys, in log and summary" {
+# Four ranks of node1's key, then rank 2 once more of the stranger's, in job j.
+rank_2_of_another ()
+{
     setup_keys
     can_rename_hosts
     make_keys
@@ -529,12 +537,83 @@ can_rename_hosts ()
     make --ranks 4 --only-rank 2 --ops 9
     deliver node2 stranger
     expect_status 0
-    eventually grep -q "event=note job=j .*rank 2: its rows came with key \
-node1 of host node1, and then with key stranger of host node2" service.log
-    run "$ROLLCALL" build --root root --text -o out j
+}
+
+names_both ()                       # JOB: its summary
+{
+    run "$ROLLCALL" build --root root --text -o out "$1"
     shows "note: rank 2: its rows came with key node1 of host node1, and then \
 with key stranger of host node2"
+}
+
+@test "another key's rows of a rank: named with both keys, in log and summary" {
+    rank_2_of_another
+    eventually grep -q "event=note job=j .*rank 2: its rows came with key \
+node1 of host node1, and then with key stranger of host node2" service.log
+    names_both j
     [[ $output != *"note: rank 1"* ]]
+    stop_service
+}
+
+# Nobody knows of which job rows are when they come: the warning is not to be
+# missed for that.
+@test "another key's rows of a rank of a job that nobody named: the same" {
+    local job steps
+
+    setup_keys
+    can_rename_hosts
+    make_keys
+    key enrol keys/stranger.pub stranger
+    make
+    service --keys keys
+    deliver_any node1 node1
+    expect_status 0
+    eventually divided_into 1
+    job=$(sed -n 's/.*event=divided job=\([^ ]*\) .*/\1/p' service.log)
+    cp -a job first
+    # another would have a window of its own, and so be another job's
+    find job -name 'profiler_info_[013].json' -printf '%h\n' | xargs rm -r
+    steps=$(find job -name step_trace_time.csv)
+    sed -i '2s/[0-9]*\.[0-9]*/9.5/' "$steps"
+    deliver_any node2 stranger
+    expect_status 0
+    eventually divided_into 2
+    is "jobs" "$job" "$(sed -n 's/.*event=divided job=\([^ ]*\) .*/\1/p' \
+        service.log | sort -u)"
+    eventually grep -q "event=note job=$job .*rank 2: its rows came with key \
+node1 of host node1, and then with key stranger of host node2" service.log
+    ! grep -q "event=note .*rank [013]: its rows" service.log
+    names_both "$job"
+    # the same captures once more, in a directory that both see
+    rm -r job
+    mv first job
+    deliver_any node3 stranger
+    expect_status 77
+    key bind stranger --host node2 --host node3
+    deliver_any node3 stranger
+    expect_status 0
+    stop_service
+    ! grep -q "event=note .*rank [013]: its rows" service.log
+}
+
+divided_into ()                     # N: times that captures were given to jobs
+{
+    [ "$(grep -c event=divided service.log)" -ge "$1" ]
+}
+
+# Else who makes the ledger again lets a key speak for any host.
+@test "a ledger that is made again knows which key is whose, and whose rows" {
+    rank_2_of_another
+    stop_service
+    rm root/ledger.db*
+    run "$ROLLCALL" fsck aggregator root --repair
+    service --keys keys
+    deliver node1 stranger
+    expect_status 77
+    shows "key stranger speaks for host node2" "and not for node1"
+    deliver node2 node1
+    expect_status 77
+    names_both j
     stop_service
 }
 

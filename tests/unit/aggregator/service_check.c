@@ -71,6 +71,7 @@ void service_close (struct service *s)
     (void)close (a->root_fd);
     (void)close (a->build_fd);
     aggregator_forget_unbuilt (a);
+    aggregator_forget_bound (a);
     aggregator_forget_peers (a);
     while (a->jobs) {
         struct served *next = a->jobs->next;

@@ -451,8 +451,23 @@ static const char *enrol (struct service *s, const char *name)
     return dir;
 }
 
+/* The ledger is gone, and made again of the segments. */
+static void lose_ledger (struct service *s)
+{
+    struct check_report r = { .say = NULL };
+    char path[PATH_MAX];
+    struct err err = { "" };
+
+    service_close (s);
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", s->root);
+    assert_int_equal (unlink (path), 0);
+    if (store_check (s->root, true, &r, &err) < 0)
+        fail_msg ("%s", err.text);
+    service_open (s);
+}
+
 /* A key that is not said to speak for anybody speaks for the first host that it
- * spoke for, in later lives, too; until it is said.
+ * spoke for, in later lives, too, also without their ledger; until it is said.
  */
 static void test_bound (void **state)
 {
@@ -469,8 +484,13 @@ static void test_bound (void **state)
     assert_int_equal (agents (s), 1);
     // nor may the same connection change its mind
     assert_int_equal (hello_of (s, 1, "k1", "h2"), MESSAGE_REFUSED);
+    assert_int_equal (service_commit (s), 0);
     service_close (s);
     service_open (s);
+    s->a.door.keyring = keys;
+    assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
+    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
+    lose_ledger (s);
     s->a.door.keyring = keys;
     assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
     assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
@@ -486,6 +506,29 @@ static void test_bound (void **state)
     assert_int_equal (service_said (s, MESSAGE_GET), 1);
     assert_int_equal (keyring_bind (dir, "k1", KEY_ANY_HOST, NULL), 0);
     assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
+    keyring_close (keys);
+}
+
+/* A disk that is full for a moment does not make it anybody's. */
+static void test_bound_uncommitted (void **state)
+{
+    struct service *s = *state;
+    struct keyring *keys = keyring_open (enrol (s, "k1"));
+
+    s->a.door.keyring = keys;
+    assert_int_equal (hello_of (s, 1, "k1", ""), MESSAGE_REFUSED);
+    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
+    full = true;
+    assert_true (service_commit (s) < 0);
+    full = false;
+    assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
+    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
+    assert_true (transfers_pending (s->a.transfers));
+    assert_int_equal (service_commit (s), 0);
+    assert_int_equal (s->a.nbound, 0);
+    lose_ledger (s);
+    s->a.door.keyring = keys;
+    assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
     keyring_close (keys);
 }
 
@@ -513,7 +556,7 @@ static void test_sender (void **state)
     struct service *s = *state;
     struct keyring *keys = keyring_open (enrol (s, "k1"));
     const struct job *j;
-    int n = 0;
+    int n = 0, again = 0;
 
     (void)enrol (s, "k2");
     s->a.door.keyring = keys;
@@ -533,6 +576,10 @@ static void test_sender (void **state)
     assert_int_equal (ledger_each_sender (s->a.ledger, "j", count_sender, &n,
                                           NULL), 0);
     assert_int_equal (n, 1);
+    lose_ledger (s);
+    assert_int_equal (ledger_each_sender (s->a.ledger, "j", count_sender,
+                                          &again, NULL), 0);
+    assert_int_equal (again, 1);
     keyring_close (keys);
 }
 
@@ -546,7 +593,7 @@ int main (void)
         TEST (test_size_again), TEST (test_size_recorded), TEST (test_clocks),
         TEST (test_mark), TEST (test_done_of_before),
         TEST (test_mark_unreadable), TEST (test_found_behind_done),
-        TEST (test_bound), TEST (test_sender),
+        TEST (test_bound), TEST (test_bound_uncommitted), TEST (test_sender),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -303,7 +303,7 @@ static const char version1[] =
     "content, superseded, received_ns FROM item;"
     "DROP TABLE content;DROP TABLE item;DROP TABLE job;DROP TABLE segment;"
     "DROP TABLE total;DROP TABLE incoming;DROP TABLE clock;DROP TABLE epoch;"
-    "DROP TABLE word;DROP TABLE bound;DROP TABLE sender;"
+    "DROP TABLE word;DROP TABLE bound;"
     "DROP TABLE assignment;"
     "CREATE TABLE content (id BLOB PRIMARY KEY, segment INTEGER NOT NULL, "
     "offset INTEGER NOT NULL, size INTEGER NOT NULL) WITHOUT ROWID;"
@@ -349,14 +349,38 @@ static void test_ledger_2 (void **state)
     (void)enter (r, true_item ("a", "bytes"), "bytes");
     root_close (r);
     exec (r->db, "DROP TABLE epoch;DROP TABLE word;DROP TABLE bound;DROP "
-                 "TABLE sender;DROP TABLE assignment;DROP INDEX item_place;"
-                 "ALTER TABLE item DROP COLUMN scope;ALTER TABLE item DROP "
-                 "COLUMN place;PRAGMA user_version=2");
+                 "TABLE assignment;DROP INDEX item_place;DROP INDEX "
+                 "item_sender;ALTER TABLE item DROP COLUMN who;ALTER TABLE "
+                 "item DROP COLUMN rows;ALTER TABLE item DROP COLUMN scope;"
+                 "ALTER TABLE item DROP COLUMN place;PRAGMA user_version=2");
     root_open (r);
     assert_int_equal (count_all (r).n, 1);
     assert_int_equal (ledger_begin_epoch (r->l, NULL), 0);
     (void)enter (r, true_item ("b", "other"), "other");
     assert_int_equal (count_all (r).n, 2);
+}
+
+/* One of version 5 does not say whose items are, but which keys are bound. */
+static void test_ledger_5 (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item item = true_item ("b", "other");
+    struct ledger_bound b;
+    struct ledger_sender s;
+
+    (void)enter (r, true_item ("a", "bytes"), "bytes");
+    root_close (r);
+    exec (r->db, "DROP INDEX item_sender;ALTER TABLE item DROP COLUMN who;"
+                 "ALTER TABLE item DROP COLUMN rows;ALTER TABLE bound DROP COLUMN sum;CREATE TABLE "
+                 "sender (job TEXT);INSERT INTO bound VALUES ('k1','h1',5);PRAGMA "
+                 "user_version=5");
+    root_open (r);
+    assert_int_equal (ledger_find_bound (r->l, "k1", &b, NULL), 1);
+    assert_string_equal (b.host, "h1");
+    (void)snprintf (item.who, sizeof (item.who), "k2");
+    (void)enter (r, item, "other");
+    assert_int_equal (count_all (r).n, 2);
+    assert_int_equal (ledger_changed_sender (r->l, "j", 4, &s, NULL), 0);
 }
 
 static struct ledger_mark mark_now (struct root *r)
@@ -478,7 +502,7 @@ static void test_newer_ledger (void **state)
     struct err err = { "" };
 
     root_close (r);
-    exec (r->db, "PRAGMA user_version=6");
+    exec (r->db, "PRAGMA user_version=7");
     r->s = NULL;
     r->l = NULL;
     assert_int_equal (ledger_open (r->db, &r->l, &err), -ENOTSUP);
@@ -576,6 +600,7 @@ int main (void)
         ROOT_TEST (test_older_ledger), ROOT_TEST (test_newer_ledger),
         ROOT_TEST (test_damaged_rows), ROOT_TEST (test_reader),
         ROOT_TEST (test_shared_name), ROOT_TEST (test_ledger_2),
+        ROOT_TEST (test_ledger_5),
         ROOT_TEST (test_epochs), ROOT_TEST (test_idle_epochs),
         ROOT_TEST (test_backup),
     };

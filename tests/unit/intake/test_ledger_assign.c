@@ -182,6 +182,103 @@ static void test_records (void **state)
     assert_true (a.assumed && a.at_ns == 7);
 }
 
+/* ---- whose rows ---- */
+
+static void put_rows (struct root *r, const char *who, const char *dir,
+                      const char *capture, const char *bytes, int64_t rows)
+{
+    struct ledger_item item = of_place (dir, capture, bytes, 1);
+
+    item.rows = rows;
+    (void)snprintf (item.who, sizeof (item.who), "%s", who);
+    (void)snprintf (item.host, sizeof (item.host), "host of %s", who);
+    assert_int_equal (enter (r, item, bytes), 1);
+}
+
+static void put_by (struct root *r, const char *who, const char *dir,
+                    const char *capture, const char *bytes)
+{
+    put_rows (r, who, dir, capture, bytes, 0);
+}
+
+static int list_sender (void *arg, const struct ledger_sender *s)
+{
+    char *text = arg;
+    size_t used = strlen (text);
+
+    (void)snprintf (text + used, 256 - used, "%lld %s of %.40s, then %s of "
+                    "%.40s; ", (long long)s->rank, s->former, s->former_host,
+                    s->who, s->host);
+    return 0;
+}
+
+static void changed (struct root *r, const char *job, const char *want)
+{
+    struct ledger_sender s;
+    char text[256] = "", one[256] = "";
+
+    assert_int_equal (ledger_each_sender (r->l, job, list_sender, text, NULL),
+                      0);
+    assert_string_equal (text, want);
+    if (ledger_changed_sender (r->l, job, 4, &s, NULL) == 1)
+        (void)list_sender (one, &s);
+    assert_string_equal (one, want);
+    assert_int_equal (ledger_changed_sender (r->l, job, 3, &s, NULL), 0);
+}
+
+/* Whose rows a rank has in a job is known once they are given to it. */
+static void test_senders (void **state)
+{
+    static const char both[] = "4 k1 of host of k1, then k2 of host of k2; ";
+    struct root *r = *state;
+
+    put_by (r, "k1", A, "x", "one");
+    put_by (r, "k2", B, "y", "two");
+    changed (r, SCOPE, both);
+    (void)give (r, A, "x", 1, "j");
+    (void)give (r, B, "y", 1, "k");
+    changed (r, "j", "");
+    changed (r, "k", "");
+    (void)give (r, B, "y", 1, "j");     // by hand
+    changed (r, "j", both);
+    changed (r, "k", "");
+    root_close (r);
+    root_open (r);
+    changed (r, "j", both);
+}
+
+/* Two agents that see one shared directory send the same: no rows changed. */
+static void test_shared_directory (void **state)
+{
+    struct root *r = *state;
+
+    put_by (r, "k1", A, "x", "one");
+    put_by (r, "k2", B, "x", "one");
+    (void)give (r, A, "x", 1, "j");
+    (void)give (r, B, "x", 1, "j");
+    changed (r, "j", "");
+    // on which host it was read is in it, too: only the rows count
+    put_rows (r, "k1", A, "y", "read here", 7);
+    put_rows (r, "k2", B, "y", "read there", 7);
+    (void)give (r, A, "y", 1, "k");
+    (void)give (r, B, "y", 1, "k");
+    changed (r, "k", "");
+}
+
+/* Other rows of a version that was given already: they are of its job at once.
+ */
+static void test_sender_of_given (void **state)
+{
+    struct root *r = *state;
+
+    put_by (r, "k1", A, "x", "one");
+    (void)give (r, A, "x", 1, "j");
+    put_by (r, "k2", A, "x", "two");
+    changed (r, "j", "4 k1 of host of k1, then k2 of host of k2; ");
+    put_by (r, "k1", A, "x", "three");
+    changed (r, "j", "4 k2 of host of k2, then k1 of host of k1; ");
+}
+
 static void change (const char *db, const char *sql)
 {
     sqlite3 *s = NULL;
@@ -198,12 +295,13 @@ static void test_damage (void **state)
     static const char *const damage[] = {
         "UPDATE assignment SET job='l'", "DELETE FROM assignment",
         "UPDATE item SET job='l'", "UPDATE item SET place='" B "'",
-        "UPDATE item SET scope='l'",
+        "UPDATE item SET scope='l'", "UPDATE item SET who='l'",
+        "UPDATE item SET rows=7",
     };
     struct root *r = *state;
 
     for (size_t i = 0; i < sizeof (damage) / sizeof (damage[0]); i++) {
-        (void)put (r, A, "x", "one", 1);
+        put_by (r, "k1", A, "x", "one");
         (void)give (r, A, "x", 1, "j");
         root_close (r);
         change (r->db, damage[i]);
@@ -221,6 +319,8 @@ int main (void)
         ROOT_TEST (test_places), ROOT_TEST (test_given),
         ROOT_TEST (test_raw_follows), ROOT_TEST (test_rebuilds),
         ROOT_TEST (test_records), ROOT_TEST (test_damage),
+        ROOT_TEST (test_senders), ROOT_TEST (test_shared_directory),
+        ROOT_TEST (test_sender_of_given),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
