@@ -159,8 +159,6 @@ static int print_summary (struct analysis *a,
     s.all_jobs = a->opt.all_jobs;
     if (a->format == CLI_TEXT)
         rc = summary_print_text (&s, STDOUT_FILENO);
-    else if (a->format == CLI_LOGFMT)
-        rc = summary_print_logfmt (&s, STDOUT_FILENO);
     else
         print_json (a, &s);
     summary_fini (&s);
@@ -345,7 +343,7 @@ int verb_analyze (int argc, char **argv)
     }
     a.dirs = argv + rest;
     a.ndirs = argc - rest;
-    a.format = cli_format (a.opt.json, a.opt.text);
+    a.format = cli_format (a.opt.json);
     cli_catch_signals ();
     status = analyze (&a);
     fini (&a);

@@ -58,7 +58,6 @@ static int print (const struct build_options *opt,
                   const struct build_result *result,
                   const struct results *beside)
 {
-    enum cli_format format = cli_format (opt->json, opt->text);
     struct err err = { "" };
     struct summary s;
     int rc = 0;
@@ -68,15 +67,8 @@ static int print (const struct build_options *opt,
                      err.text);
     (void)snprintf (s.kept, sizeof (s.kept), "%s", result->kept);
     s.beside = beside;
-    if (format == CLI_TEXT) {
-        rc = summary_print_text (&s, STDOUT_FILENO);
-    } else if (format == CLI_LOGFMT) {
-        rc = summary_print_logfmt (&s, STDOUT_FILENO);
-    } else {
-        struct json *j = summary_to_json (&s);
-
-        rc = cli_print_json (j);
-    }
+    rc = opt->json ? cli_print_json (summary_to_json (&s))
+                   : summary_print_text (&s, STDOUT_FILENO);
     summary_fini (&s);
     return cli_flush (&build_command, rc);
 }

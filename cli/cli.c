@@ -118,9 +118,7 @@ size_t cli_width (int64_t option)
     return 0;
 }
 
-enum cli_format cli_format (bool json, bool text)
+enum cli_format cli_format (bool json)
 {
-    if (json)
-        return CLI_JSON;
-    return text || isatty (STDOUT_FILENO) ? CLI_TEXT : CLI_LOGFMT;
+    return json ? CLI_JSON : CLI_TEXT;
 }

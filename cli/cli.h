@@ -93,8 +93,8 @@ int cli_interrupted (const struct command_spec *c, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 
 /* How results are printed. */
-enum cli_format { CLI_TEXT, CLI_LOGFMT, CLI_JSON };
-enum cli_format cli_format (bool json, bool text);
+enum cli_format { CLI_TEXT, CLI_JSON };
+enum cli_format cli_format (bool json);
 
 /* How wide a table may be: what --width says, the terminal's columns, 0 (as
  * wide as it needs) elsewhere.  An option that was not given is -1.
@@ -112,6 +112,6 @@ size_t cli_width (int64_t option);
     { "json", 0, OPTION_FLAG, offsetof (type, json), NULL, NULL, NULL, 0, 0, \
       "Print the summary as one JSON object." }, \
     { "text", 0, OPTION_FLAG, offsetof (type, text), NULL, NULL, NULL, 0, 0, \
-      "Print the summary as on a terminal, wherever it goes." }
+      "Print the summary as text, which it is without --json." }
 
 #endif

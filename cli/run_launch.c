@@ -207,8 +207,7 @@ static int finish (struct launch *l)
                          "ended with status %d", r->opt->launcher, l->status);
     }
     roll = run_print_result (&run_command, r->dir, r->job,
-                             cli_format (r->opt->json, r->opt->text),
-                             &command);
+                             cli_format (r->opt->json), &command);
     if (roll == -ENOENT)
         return RUN_FAIL (missing, "job %s has no result yet: captures are safe "
                          "on the nodes' disks; rollcall wait %s looks again",

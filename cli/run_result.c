@@ -3,8 +3,8 @@
 
 #include "base/fileio.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/status.h"
+#include "base/units.h"
 #include "report/summary.h"
 
 #include <dirent.h>
@@ -93,56 +93,49 @@ bool run_find_aggregator (const char *state, const char *job,
     return found;
 }
 
-static void print_failure (const struct json *r, int64_t status,
-                           enum cli_format format)
+/* Whether the roll has said it: a rank whose COMMAND failed before it wrote a
+ * capture is missing for that reason.
+ */
+static bool is_told (const struct summary *s, int64_t rank, const char *why)
 {
-    const char *why = json_text (json_get (r, "reason"), "");
-    struct logline l;
-    int64_t rank;
+    for (size_t i = 0; i < s->nothers; i++) {
+        const struct summary_rank *r = &s->others[i];
 
-    if (!json_int (json_get (r, "rank"), &rank))
-        return;
-    if (format == CLI_TEXT) {
-        (void)printf ("COMMAND       rank %lld: %s\n", (long long)rank, why);
-        return;
+        if (r->rank == rank && r->reason && strcmp (r->reason, why) == 0)
+            return true;
     }
-    l = log_line (LOG_LEVEL_WARN, "command-failed");
-    log_int (&l, "rank", rank);
-    log_int (&l, "status", status);
-    log_str (&l, "text", why);
-    (void)log_end_to (&l, STDOUT_FILENO);
+    return false;
 }
 
 /* COMMANDs that failed by themselves one by one, those that were ended because
  * of them in one line.  Of one without a reason nobody knows whether it ended:
  * a note says why.
  */
-static void print_failures (const struct json *result, enum cli_format format)
+static void print_failures (const struct summary *s, const struct json *result)
 {
     const struct json *r = json_first (json_get (result, "failed_ranks"));
     const struct json *n = json_first (json_get (result, "notes"));
     const char *why = "", *reason;
-    int64_t status;
+    int64_t status, rank;
     size_t ended = 0;
 
     for (; r; r = json_next (r)) {
-        if (!json_int (json_get (r, "status"), &status))
-            continue;
         reason = json_text (json_get (r, "reason"), "");
-        if (status >= 0 || format != CLI_TEXT)
-            print_failure (r, status, format);
+        if (!json_int (json_get (r, "status"), &status) ||
+            !json_int (json_get (r, "rank"), &rank) ||
+            is_told (s, rank, reason))
+            continue;
+        if (status >= 0)
+            (void)printf ("COMMAND       rank %lld: %s\n", (long long)rank,
+                          reason);
         else if (*reason && ended++ == 0)
             why = reason;       // they were ended
     }
     if (ended > 0)
         (void)printf ("COMMAND       of %zu rank%s was %s\n", ended,
-                      ended > 1 ? "s" : "", why);
-    for (; n; n = json_next (n)) {
-        if (format == CLI_TEXT)
-            (void)printf ("note          %s\n", json_text (n, ""));
-        else
-            log_text (LOG_LEVEL_WARN, "note", "%s", json_text (n, ""));
-    }
+                      units_s (ended), why);
+    for (; n; n = json_next (n))
+        (void)printf ("note          %s\n", json_text (n, ""));
     (void)fflush (stdout);
 }
 
@@ -222,11 +215,8 @@ static int print_summary (const struct command_spec *who,
     if (format == CLI_JSON) {
         print_json (&s, result, job);
     } else {
-        if (format == CLI_TEXT)
-            (void)summary_print_text (&s, STDOUT_FILENO);
-        else
-            (void)summary_print_logfmt (&s, STDOUT_FILENO);
-        print_failures (result, format);
+        (void)summary_print_text (&s, STDOUT_FILENO);
+        print_failures (&s, result);
     }
     summary_fini (&s);
     return 0;

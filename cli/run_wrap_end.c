@@ -116,7 +116,7 @@ static int served_status (const struct wrap *w)
 int wrap_end (const struct wrap *w)
 {
     const struct run *r = w->r;
-    enum cli_format format = cli_format (r->opt->json, r->opt->text);
+    enum cli_format format = cli_format (r->opt->json);
     int command = 0, roll;
 
     if (w->launcher_ended)

@@ -108,7 +108,7 @@ static int wait_for (const struct wait_options *opt, const char *job)
             return FAIL (EX_TEMPFAIL, "job %s is still under way", job);
     } while (!run_has_result (dir) && was_restarted (state, job, pid));
     status = run_print_result (&wait_command, dir, job,
-                               cli_format (opt->json, opt->text), &command);
+                               cli_format (opt->json), &command);
     if (status == -ENOENT)
         return FAIL (EX_UNAVAILABLE, "the aggregator of job %s died before it "
                      "was over; captures are safe on the nodes' disks (below "

@@ -76,7 +76,6 @@ void summary_fini (struct summary *s);
 
 /* 0, or -errno when the descriptor does not take it. */
 int summary_print_text (const struct summary *s, int fd);
-int summary_print_logfmt (const struct summary *s, int fd);
 struct json *summary_to_json (const struct summary *s);
 
 #endif

@@ -1,8 +1,7 @@
-/* aggregator/report/summary_print.c - the summary for terminals, logs, JSON */
+/* aggregator/report/summary_print.c - the summary for people, and as JSON */
 #include "report/summary.h"
 
 #include "base/fileio.h"
-#include "base/log.h"
 #include "base/units.h"
 #include "build/roll.h"
 
@@ -236,109 +235,6 @@ int summary_print_text (const struct summary *s, int fd)
     rc = fclose (f) == 0 ? fileio_write_shown (fd, text) : -errno;
     free (text);
     return rc;
-}
-
-static int log_sentence (enum log_level level, const char *event,
-                         const char *text, int fd)
-{
-    struct logline l = log_line (level, event);
-
-    log_str (&l, "text", text);
-    return log_end_to (&l, fd);
-}
-
-static int log_jobs (const struct summary *s, int fd)
-{
-    int rc = 0;
-
-    for (size_t i = 0; s->jobs && s->jobs->n > 1 && i < s->jobs->n && rc == 0;
-         i++) {
-        const struct jobs_job *j = &s->jobs->jobs[i];
-        struct logline l = log_line (LOG_LEVEL_INFO, "job");
-
-        log_int (&l, "index", (int64_t)i + 1);
-        log_str (&l, "job", j->name);
-        log_int (&l, "built", i == s->job || s->all_jobs);
-        log_int (&l, "ranks", (int64_t)j->nranks);
-        log_int (&l, "first_ns", j->first_ns);
-        log_int (&l, "last_ns", j->last_ns);
-        log_str (&l, "why", j->why[0] ? j->why : NULL);
-        rc = log_end_to (&l, fd);
-    }
-    return rc;
-}
-
-/* What is said before the summary. */
-static int log_words (const struct summary *s, int fd)
-{
-    int rc = log_jobs (s, fd);
-
-    for (size_t i = 0; i < s->nothers && rc == 0; i++) {
-        struct logline l = log_line (LOG_LEVEL_WARN, "rank");
-
-        log_int (&l, "rank", s->others[i].rank);
-        log_str (&l, "state", s->others[i].state);
-        log_str (&l, "host", s->others[i].host[0] ? s->others[i].host : NULL);
-        log_str (&l, "reason", s->others[i].reason);
-        rc = log_end_to (&l, fd);
-    }
-    for (size_t i = 0; i < s->ncaptures && rc == 0; i++)
-        rc = log_sentence (LOG_LEVEL_WARN, "capture-without-rank",
-                           s->captures[i], fd);
-    for (size_t i = 0; i < s->nremarks && rc == 0; i++)
-        rc = log_sentence (LOG_LEVEL_INFO, "note", s->remarks[i], fd);
-    return rc;
-}
-
-static int log_results (const struct results *r, int fd)
-{
-    int rc = 0;
-
-    for (size_t i = 0; i < r->n && rc == 0; i++) {
-        const struct result_file *f = &r->files[i];
-        struct logline l = log_line (LOG_LEVEL_INFO, "result");
-
-        log_str (&l, "path", f->path);
-        log_str (&l, "kept", f->kept[0] ? f->kept : NULL);
-        rc = log_end_to (&l, fd);
-    }
-    if (rc == 0 && r->n > 0 && r->note[0])
-        rc = log_sentence (LOG_LEVEL_INFO, "note", r->note, fd);
-    return rc;
-}
-
-int summary_print_logfmt (const struct summary *s, int fd)
-{
-    struct logline l;
-    int rc = log_words (s, fd);
-
-    if (rc < 0)
-        return rc;
-    l = log_line (LOG_LEVEL_INFO, "summary");
-    log_int (&l, "expected", s->expected);
-    log_int (&l, "present", s->present);
-    log_str (&l, "known_by", s->known_by);
-    log_str (&l, "job", s->job_id[0] ? s->job_id : NULL);
-    log_int (&l, "assumed", s->assumed);
-    log_int (&l, "steps", s->steps);
-    log_real (&l, "step_us", s->step_us);
-    log_real (&l, "computing_us", s->computing_us);
-    log_real (&l, "communication_not_overlapped_us", s->communication_us);
-    log_real (&l, "free_us", s->free_us);
-    if (s->slow_rank.rank >= 0)
-        log_int (&l, "slowest_rank", s->slow_rank.rank);
-    if (s->slow_link.src >= 0) {
-        log_int (&l, "slowest_link_src", s->slow_link.src);
-        log_int (&l, "slowest_link_dst", s->slow_link.dst);
-        log_str (&l, "slowest_link_transport", s->slow_link.transport);
-        log_real (&l, "slowest_link_gbps", s->slow_link.gbps);
-    }
-    log_int (&l, "rows", s->rows);
-    log_int (&l, "bytes", s->bytes);
-    log_str (&l, "path", s->path);
-    log_str (&l, "kept", s->kept[0] ? s->kept : NULL);
-    rc = log_end_to (&l, fd);
-    return rc == 0 && s->beside ? log_results (s->beside, fd) : rc;
 }
 
 static void ranks_to_json (const struct summary *s, struct json *j)

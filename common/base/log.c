@@ -111,16 +111,11 @@ struct logline log_line (enum log_level level, const char *event)
     return l;
 }
 
-int log_end_to (struct logline *l, int fd)
-{
-    l->text[l->size++] = '\n';
-    return write (fd, l->text, l->size) < 0 ? -errno : 0;
-}
-
 void log_end (struct logline *l)
 {
-    if (l->level >= log_least)
-        (void)log_end_to (l, STDERR_FILENO);    // no place to complain
+    l->text[l->size++] = '\n';
+    if (l->level >= log_least && write (STDERR_FILENO, l->text, l->size) < 0)
+        return;                 // no place to complain
 }
 
 void log_text (enum log_level level, const char *event, const char *fmt, ...)

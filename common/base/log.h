@@ -42,11 +42,6 @@ void log_int (struct logline *l, const char *key, int64_t value);
 void log_real (struct logline *l, const char *key, double value);
 void log_end (struct logline *l);       // one write(2)
 
-/* The same line as a result, whatever its level, on another descriptor: 0 or
- * -errno.
- */
-int log_end_to (struct logline *l, int fd);
-
 /* The common case: an event and one sentence (key "text"). */
 void log_text (enum log_level level, const char *event, const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));

@@ -338,17 +338,20 @@ json ()
     run "$ROLLCALL" analyze -o out job
     is "lines with the note" 1 \
         "$(grep -c 'rows of links: nobody knows' <<<"$output")"
-    shows "event=note text=\"cluster_analysis.db is without"
+    shows "  note: cluster_analysis.db is without"
 }
 
-@test "logfmt where nobody looks, one event a line" {
+# Lines of logs are the daemons'.
+@test "a pipe gets the text that a terminal gets" {
     make --skip-ranks 2
     run "$ROLLCALL" analyze -o out job
     expect_status 1
-    shows "event=rank rank=2 state=missing" "event=summary expected=4 present=3"
-    is "lines that are no events" 0 \
-        "$(grep -cv '^ts=[^ ]* level=[a-z]* prog=rollcall event=' \
-           <<<"$output")"
+    shows "ranks         3 of 4 present" "  missing     2"
+    [[ "$output" != *"event="* ]] || fail "$output"
+    local piped=$output
+
+    run "$ROLLCALL" analyze --text -o out job
+    is "with --text" "$piped" "$output"
 }
 
 @test "text on a terminal" {

@@ -91,6 +91,19 @@ SCRIPT
     nothing_runs
 }
 
+@test "why COMMAND failed is said once, and a pipe gets text" {
+    run "$ROLLCALL" run -o out -- sh -c 'exit 4'
+    expect_status 4
+    is "lines" 1 "$(grep -c "COMMAND ended with status 4" <<<"$output")"
+    shows "  rank 0: COMMAND ended with status 4"
+    run "$ROLLCALL" run -o out -- sh -c './writer; exit 5'
+    expect_status 5
+    is "lines" 1 "$(grep -c "COMMAND ended with status 5" <<<"$output")"
+    shows "COMMAND       rank 0: COMMAND ended with status 5"
+    [[ "$output" != *event=* ]] || fail "$output"
+    nothing_runs
+}
+
 @test "COMMAND that is killed by a signal: 128 + n, and the signal's name" {
     run mpirun_run 2 -- sh -c './writer; [ $RANK -ne 1 ] || kill -KILL $$'
     expect_status 137
