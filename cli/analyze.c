@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "report/summary.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <stddef.h>
@@ -48,6 +49,7 @@ static const struct option_spec options[] = {
       "or written." },
     ANALYSER_OPTIONS (struct analyze_options),
     RESULTS_OPTION (struct analyze_options),
+    CLI_FOREIGN_OPTION (struct analyze_options, foreign),
     CLI_DERIVE_OPTIONS (struct analyze_options, derive),
     CLI_FORMAT_OPTIONS (struct analyze_options),
     { "quiet", 'q', OPTION_FLAG, offsetof (struct analyze_options, quiet),
@@ -119,10 +121,11 @@ static int choose_output (struct analysis *a)
                      "nothing is written into captures: give -o DIR with "
                      "another directory", out ? out : a->dirs[0], capture);
     a->made_out = out && !is_dir (out);
-    rc = publish_open (&a->out, out ? out : a->dirs[0], &err);
+    rc = publish_open (&a->out, out ? out : a->dirs[0], NULL,
+                       a->opt.foreign, &err);
     if (rc < 0)
-        return FAIL (EX_CANTCREAT, "%s%s", err.text,
-                     out ? "" : " (give -o DIR)");
+        return FAIL (cli_output_status (rc), "%s%s", err.text,
+                     out || rc == -EPERM ? "" : " (give -o DIR)");
     return 0;
 }
 
@@ -145,11 +148,15 @@ static void print_json (struct analysis *a, const struct summary *s)
 static int print_summary (struct analysis *a,
                           const struct build_result *result)
 {
+    char path[PATH_MAX];
     struct summary s;
     struct err err = { "" };
-    int rc = 0;
+    int rc = publish_path (&a->out, BUILD_DB_NAME, path, &err);
 
-    if (summary_read (result->path, &s, &err) < 0)
+    if (rc == 0)
+        rc = summary_read (path, result->path, &s, &err);
+    publish_tell (&a->out, &err);
+    if (rc < 0)
         return FAIL (EX_SOFTWARE, "cannot read back %s: %s", result->path,
                      err.text);
     (void)snprintf (s.kept, sizeof (s.kept), "%s", result->kept);

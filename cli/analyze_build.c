@@ -137,7 +137,7 @@ int analyze_build (struct analysis *a, struct build_result *result)
         return cli_interrupted (&analyze_command, "nothing was written");
     if (rc < 0)
         return FAIL (cli_output_status (rc), "cannot write "
-                     BUILD_DB_NAME " into %s: %s", a->out.dir, err.text);
+                     BUILD_DB_NAME " into %s: %s", a->out.dir.path, err.text);
     return 0;
 }
 
@@ -145,9 +145,8 @@ int analyze_build_others (struct analysis *a,
                           const struct build_result *result)
 {
     struct err err = { "" };
-    int rc = results_make (a->wanted, &a->out, result->path,
-                           (unsigned)a->opt.threads, &cli_cancelled,
-                           &a->beside, &err);
+    int rc = results_make (a->wanted, &a->out, (unsigned)a->opt.threads,
+                           &cli_cancelled, &a->beside, &err);
 
     if (rc == -EINTR)
         return cli_interrupted (&analyze_command, BUILD_DB_NAME " is written, "

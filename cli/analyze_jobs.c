@@ -137,21 +137,20 @@ static void dir_name (const char *job, char out[JOBS_NAME_MAX])
 int analyze_open_job (struct analysis *a)
 {
     const char *out = a->opt.out ? a->opt.out : a->dirs[0];
-    char name[JOBS_NAME_MAX], dir[PATH_MAX];
+    char name[JOBS_NAME_MAX];
     struct err err = { "" };
+    int rc;
 
     dir_name (a->jobs.jobs[a->job].name, name);
-    if (!fileio_join (dir, sizeof (dir), out, name))
-        return FAIL (EX_CANTCREAT, "path is too long: %s", out);
-    if (publish_open (&a->out, dir, &err) < 0)
-        return FAIL (EX_CANTCREAT, "%s", err.text);
+    rc = publish_open (&a->out, out, name, a->opt.foreign, &err);
+    if (rc < 0)
+        return FAIL (cli_output_status (rc), "%s", err.text);
     return 0;
 }
 
 void analyze_drop_output (struct analysis *a)
 {
-    publish_close (&a->out);
-    (void)rmdir (a->out.dir);   // unless something was there
+    publish_drop (&a->out);     // unless something was there
     if (a->made_out)
         (void)rmdir (a->opt.out);
 }

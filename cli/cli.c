@@ -55,7 +55,7 @@ int cli_fail (const struct command_spec *c, int status, const char *fmt, ...)
 
 int cli_output_status (int rc)
 {
-    return rc == -ENOMEM ? EX_OSERR : EX_CANTCREAT;
+    return rc == -ENOMEM ? EX_OSERR : rc == -EPERM ? EX_NOPERM : EX_CANTCREAT;
 }
 
 int cli_flush (const struct command_spec *c, int rc)

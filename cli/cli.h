@@ -50,7 +50,7 @@ int cli_fail (const struct command_spec *c, int status, const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
 
 /* The exit status that stands for a negative errno of an output that could not
- * be made.
+ * be made; EX_NOPERM for -EPERM, which is another user's.
  */
 int cli_output_status (int rc);
 
@@ -70,6 +70,13 @@ int cli_open_archive (const struct command_spec *c, const char *root,
 #define CLI_ROOT_OPTION(type) \
     { "root", 'r', OPTION_TEXT, offsetof (type, root), "DIR", ROOT_DEFAULT, \
       ROOT_VARIABLE, 0, 0, "The aggregator's root." }
+
+/* For a verb that writes into a directory that its user names. */
+#define CLI_FOREIGN_OPTION(type, member) \
+    { "foreign-output", 0, OPTION_FLAG, offsetof (type, member), NULL, NULL, \
+      NULL, 0, 0, \
+      "As root, write into a directory of another user, who can read and " \
+      "replace what is there. Without it that is refused." }
 
 /* Whether it can be the name of a job. */
 bool cli_valid_job (const char *name);

@@ -91,7 +91,7 @@ static int64_t expected_ranks (const struct ledger_summary *s,
     struct summary result;
     int64_t n = s->world_size;
 
-    if (n > 0 || !*path || summary_read (path, &result, NULL) < 0)
+    if (n > 0 || !*path || summary_read (path, path, &result, NULL) < 0)
         return n;
     n = result.expected;
     summary_fini (&result);
@@ -162,7 +162,7 @@ static void add_about (struct json *o, const char *path)
     struct summary result = { .job_id = "" };
     const struct job_about *a = &result.about;
 
-    if (*path && summary_read (path, &result, NULL) < 0)
+    if (*path && summary_read (path, path, &result, NULL) < 0)
         memset (&result, 0, sizeof (result));
     json_add_text (o, "scheduler_id", *a->scheduler_id ? a->scheduler_id
                                                        : NULL);

@@ -15,12 +15,14 @@
 struct report_options {
     struct result_place place;
     const char *output;
+    bool foreign;
 };
 
 static const struct option_spec options[] = {
     { "output", 'o', OPTION_TEXT, offsetof (struct report_options, output),
       "FILE", NULL, NULL, 0, 0,
       "Where to write the page, instead of " PAGE_NAME " beside the result." },
+    CLI_FOREIGN_OPTION (struct report_options, foreign),
     CLI_RESULT_OPTIONS (struct report_options),
 };
 
@@ -49,8 +51,9 @@ static int split (const char *path, char dir[PATH_MAX], char name[NAME_MAX + 1])
     return 0;
 }
 
-static int make (const char *db, const char *output)
+static int make (const char *db, const struct report_options *opt)
 {
+    const char *output = opt->output;
     char dir[PATH_MAX], name[NAME_MAX + 1], kept[PATH_MAX] = "";
     struct err err = { "" };
     struct publish p;
@@ -67,7 +70,7 @@ static int make (const char *db, const char *output)
         return FAIL (EX_CANTCREAT, "cannot write %s: %s is no directory",
                      output ? output : db, dir);
     cli_catch_signals ();
-    if ((rc = publish_open_dir (&p, dir, &err)) == 0)
+    if ((rc = publish_open_dir (&p, dir, opt->foreign, &err)) == 0)
         rc = page_make (&p, db, output ? name : PAGE_NAME, &cli_cancelled,
                         kept, &err);
     publish_close (&p);
@@ -99,5 +102,5 @@ int verb_report (int argc, char **argv)
     if (status == 0 &&
         (status = cli_open_result (&report_command, db, false, &open)) == 0)
         (void)sqlite3_close (open);
-    return status ? status : make (db, opt.output);
+    return status ? status : make (db, &opt);
 }

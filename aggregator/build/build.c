@@ -431,7 +431,7 @@ static int finish (struct builder *b, struct build_result *ret,
                    struct err *err)
 {
     struct part *first = b->workers[0].part;
-    char temp[PATH_MAX];
+    char temp[PATH_MAX], old[PATH_MAX];
     int rc;
 
     for (unsigned t = 0; t < b->nworkers; t++)
@@ -450,12 +450,14 @@ static int finish (struct builder *b, struct build_result *ret,
         return rc;
     if (is_cancelled (b))
         return err_set (err, EINTR, "interrupted");
-    if (!fileio_join (ret->path, sizeof (ret->path), b->out->dir,
+    if (!fileio_join (ret->path, sizeof (ret->path), b->out->dir.path,
                       BUILD_DB_NAME))
         return err_set (err, ENAMETOOLONG, "path is too long: %s",
-                        b->out->dir);
+                        b->out->dir.path);
+    if ((rc = publish_path (b->out, BUILD_DB_NAME, old, err)) < 0)
+        return rc;
     // nobody's work of yesterday goes because of a COMMAND that did not start
-    b->out->keep = ret->rows == 0 && publish_has_rows (ret->path);
+    b->out->keep = ret->rows == 0 && publish_has_rows (old);
     return publish_finish (b->out, temp, BUILD_DB_NAME, publish_is_our_db,
                            ret->kept, err);
 }
@@ -589,6 +591,7 @@ int build_run (const struct build_job *job, struct publish *out,
         rc = finish (b, ret, err);
     if (rc < 0)
         drop_parts (b);
+    publish_tell (out, err);
     destroy (b);
     return rc;
 }

@@ -28,28 +28,28 @@ static const char *const parts[] = { "", "-journal", "-wal", "-shm" };
 
 #define PARTS (sizeof (parts) / sizeof (parts[0]))
 
-/* "PATH-wal" and so on; false if it does not fit. */
-static bool name_part (const char *path, size_t part, char out[PATH_MAX])
+/* "NAME-wal" and so on; false if it does not fit. */
+static bool name_part (const char *name, size_t part, char out[NAME_MAX + 1])
 {
-    int n = snprintf (out, PATH_MAX, "%s%s", path, parts[part]);
+    int n = snprintf (out, NAME_MAX + 1, "%s%s", name, parts[part]);
 
-    return n >= 0 && n < PATH_MAX;
+    return n >= 0 && n <= NAME_MAX;
 }
 
-static bool exists (const char *path)
+static bool exists (const struct tree *dir, const char *name)
 {
     struct stat st;
 
-    return lstat (path, &st) == 0;
+    return fstatat (dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* Whether one of the parts, from 'first' on, is there. */
-static bool any_part (const char *path, size_t first)
+static bool any_part (const struct tree *dir, const char *name, size_t first)
 {
-    char name[PATH_MAX];
+    char part[NAME_MAX + 1];
 
     for (size_t i = first; i < PARTS; i++) {
-        if (name_part (path, i, name) && exists (name))
+        if (name_part (name, i, part) && exists (dir, part))
             return true;
     }
     return false;
@@ -58,11 +58,12 @@ static bool any_part (const char *path, size_t first)
 /* ---- who writes it ---- */
 
 /* The process with a write lock in this range; 0 if none can be told. */
-static pid_t lock_holder (const char *path, off_t at, off_t size)
+static pid_t lock_holder (const struct tree *dir, const char *name, off_t at,
+                          off_t size)
 {
     struct flock l = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = at,
                        .l_len = size };
-    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = tree_openat (dir->fd, name, O_RDONLY | O_NONBLOCK, 0, true);
     bool held = fd >= 0 && fcntl (fd, F_GETLK, &l) == 0 &&
                 l.l_type != F_UNLCK && l.l_pid > 0;
 
@@ -71,25 +72,27 @@ static pid_t lock_holder (const char *path, off_t at, off_t size)
     return held ? l.l_pid : 0;
 }
 
-static int tell_busy (const char *path, struct err *err)
+static int tell_busy (const struct tree *dir, const char *name,
+                      struct err *err)
 {
-    char who[64] = "perhaps a viewer or a profiler", shm[PATH_MAX];
-    pid_t pid = lock_holder (path, LOCKS_AT, LOCKS_SIZE);
+    char who[64] = "perhaps a viewer or a profiler", shm[NAME_MAX + 1];
+    pid_t pid = lock_holder (dir, name, LOCKS_AT, LOCKS_SIZE);
 
-    if (pid == 0 && name_part (path, 3, shm))
-        pid = lock_holder (shm, WAL_LOCKS_AT, WAL_LOCKS_SIZE);
+    if (pid == 0 && name_part (name, 3, shm))
+        pid = lock_holder (dir, shm, WAL_LOCKS_AT, WAL_LOCKS_SIZE);
     if (pid > 0)
         (void)snprintf (who, sizeof (who), "process %ld", (long)pid);
-    return err_set (err, EBUSY, "another process (%s) is writing %s: end it, "
-                    "or choose another output directory", who, path);
+    return err_set (err, EBUSY, "another process (%s) is writing %s/%s: end "
+                    "it, or choose another output directory", who, dir->path,
+                    name);
 }
 
 /* Of another file SQLite would delete what looks like an old log of it. */
-static bool is_database (const char *path)
+static bool is_database (const struct tree *dir, const char *name)
 {
     static const char magic[16] = "SQLite format 3";
     char head[sizeof (magic)];
-    int fd = fileio_open_at (AT_FDCWD, path, NULL);
+    int fd = fileio_open_at (dir->fd, name, NULL);
     bool same = fd >= 0 &&
                 fileio_pread_all (fd, head, sizeof (head), 0) == 0 &&
                 memcmp (head, magic, sizeof (head)) == 0;
@@ -100,97 +103,94 @@ static bool is_database (const char *path)
 }
 
 /* Bring a database to rest, as far as it can be.  -EBUSY if it is written. */
-static int settle (const char *path, struct err *err)
+static int settle (const struct tree *dir, const char *name, struct err *err)
 {
+    char path[TREE_HELD_MAX];
     sqlite3 *db = NULL;
     int rc = -EIO;
 
-    if (!is_database (path))
+    if (!is_database (dir, name))
         return 0;
-    if (sqlite3_open_v2 (path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK)
+    if (tree_hold (dir, name, path, NULL) == 0 &&
+        db_open (path, SQLITE_OPEN_READWRITE, &db) == SQLITE_OK)
         rc = db_exec (db, "BEGIN IMMEDIATE;COMMIT", NULL);
     if (rc == 0)                // readers may hold some of it back: no matter
         (void)sqlite3_wal_checkpoint_v2 (db, NULL, SQLITE_CHECKPOINT_TRUNCATE,
                                          NULL, NULL);
     (void)sqlite3_close (db);
-    return rc == -EBUSY ? tell_busy (path, err) : 0;
+    return rc == -EBUSY ? tell_busy (dir, name, err) : 0;
 }
 
 /* ---- making way ---- */
 
-/* The first PATH.before-rollcall[.N] of which no part is there. */
-static int choose_name (const char *path, char kept[PATH_MAX],
-                        struct err *err)
+/* The first NAME.before-rollcall[.N] of which no part is there. */
+static int choose_name (const struct tree *dir, const char *name,
+                        char kept[NAME_MAX + 1], struct err *err)
 {
     for (int i = 0; i < KEPT_MAX; i++) {
-        int n = i == 0 ? snprintf (kept, PATH_MAX, "%s.before-rollcall", path)
-                       : snprintf (kept, PATH_MAX, "%s.before-rollcall.%d",
-                                   path, i);
+        int n = i == 0 ? snprintf (kept, NAME_MAX + 1, "%s.before-rollcall",
+                                   name)
+                       : snprintf (kept, NAME_MAX + 1,
+                                   "%s.before-rollcall.%d", name, i);
 
-        if (n < 0 || n >= PATH_MAX)
+        if (n < 0 || n > NAME_MAX)
             break;
-        if (!any_part (kept, 0))
+        if (!any_part (dir, kept, 0))
             return 0;
     }
-    kept[0] = '\0';
-    return err_set (err, EEXIST, "%s is in the way, and so are all names for "
-                    "keeping it", path);
+    return err_set (err, EEXIST, "%s/%s is in the way, and so are all names "
+                    "for keeping it", dir->path, name);
 }
 
-static int keep_other (const char *path, char kept[PATH_MAX], struct err *err)
+static int keep_other (const struct tree *dir, const char *name,
+                       char kept[PATH_MAX], struct err *err)
 {
-    int rc = choose_name (path, kept, err);
+    char other[NAME_MAX + 1], from[NAME_MAX + 1], to[NAME_MAX + 1];
+    int rc = choose_name (dir, name, other, err);
 
+    if (rc == 0 && !fileio_join (kept, PATH_MAX, dir->path, other))
+        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", dir->path);
     for (size_t i = 0; i < PARTS && rc == 0; i++) {
-        char from[PATH_MAX], to[PATH_MAX];
-
-        if (!name_part (path, i, from) || !name_part (kept, i, to))
-            return err_set (err, ENAMETOOLONG, "path is too long: %s", path);
-        if (!exists (from))
+        if (!name_part (name, i, from) || !name_part (other, i, to))
+            return err_set (err, ENAMETOOLONG, "path is too long: %s/%s",
+                            dir->path, name);
+        if (!exists (dir, from))
             continue;
-        if (renameat2 (AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) < 0)
-            rc = err_sys (err, errno, "cannot rename %s, which is to be "
-                          "kept", from);
+        if (renameat2 (dir->fd, from, dir->fd, to, RENAME_NOREPLACE) < 0)
+            rc = err_sys (err, errno, "cannot rename %s/%s, which is to be "
+                          "kept", dir->path, from);
     }
     return rc;
 }
 
-static int drop_logs (const char *path, struct err *err)
+static int drop_logs (const struct tree *dir, const char *name,
+                      struct err *err)
 {
-    for (size_t i = 1; i < PARTS; i++) {
-        char name[PATH_MAX];
+    char part[NAME_MAX + 1];
 
-        if (!name_part (path, i, name))
-            return err_set (err, ENAMETOOLONG, "path is too long: %s", path);
-        if (unlink (name) < 0 && errno != ENOENT)
-            return err_sys (err, errno, "cannot remove %s, which would spoil "
-                            "the new result", name);
+    for (size_t i = 1; i < PARTS; i++) {
+        if (name_part (name, i, part) && unlinkat (dir->fd, part, 0) < 0 &&
+            errno != ENOENT)
+            return err_sys (err, errno, "cannot remove %s/%s, which would "
+                            "spoil the new result", dir->path, part);
     }
     return 0;
 }
 
-static int sync_parent (const char *path, struct err *err)
-{
-    char dir[PATH_MAX];
-    const char *slash = strrchr (path, '/');
-
-    (void)snprintf (dir, sizeof (dir), "%.*s",
-                    slash ? (int)(slash - path) : 1, slash ? path : ".");
-    return fileio_sync_dir (dir[0] ? dir : "/", err);
-}
-
-int oldfile_make_way (const char *path, bool ours, char kept[PATH_MAX],
-                      struct err *err)
+int oldfile_make_way (const struct tree *dir, const char *name, bool ours,
+                      char kept[PATH_MAX], struct err *err)
 {
     int rc;
 
     kept[0] = '\0';
-    if (!any_part (path, 0))
+    if (!any_part (dir, name, 0))
         return 0;
-    if ((rc = settle (path, err)) < 0)
+    if ((rc = settle (dir, name, err)) < 0)
         return rc;
-    if (ours && !any_part (path, 1))
+    if (ours && !any_part (dir, name, 1))
         return 0;
-    rc = ours ? drop_logs (path, err) : keep_other (path, kept, err);
-    return rc < 0 ? rc : sync_parent (path, err);
+    rc = ours ? drop_logs (dir, name, err) : keep_other (dir, name, kept, err);
+    if (rc == 0 && fsync (dir->fd) < 0)
+        rc = err_sys (err, errno, "cannot fsync directory %s", dir->path);
+    return rc;
 }

@@ -7,18 +7,18 @@
 #ifndef ROLLCALL_BUILD_OLDFILE_H
 #define ROLLCALL_BUILD_OLDFILE_H
 
-#include "base/err.h"
+#include "base/tree.h"
 
 #include <limits.h>
 #include <stdbool.h>
 
-/* Make 'path' ready for a file to be renamed to it, which is the caller's next
+/* Make 'name' in 'dir' ready for a file to be renamed to it, which is the caller's next
  * step.
  *
  * What rollcall wrote ('ours') stays until then, but loses its -wal, -shm and
  * -journal.  Anything else, as what another tool wrote, is renamed to
- * PATH.before-rollcall[.N], with all three, and opens there as before; 'kept'
- * gets that path (else "").
+ * NAME.before-rollcall[.N], with all three, and opens there as before; 'kept'
+ * gets its path (else "").
  *
  * 0, or with a sentence
  *   -EBUSY   another process, named if it can be told, writes it now: nothing
@@ -26,7 +26,7 @@
  *   -EEXIST  all names for keeping it are taken
  *   others   what rename(2), unlink(2) or fsync(2) said
  */
-int oldfile_make_way (const char *path, bool ours, char kept[PATH_MAX],
-                      struct err *err);
+int oldfile_make_way (const struct tree *dir, const char *name, bool ours,
+                      char kept[PATH_MAX], struct err *err);
 
 #endif

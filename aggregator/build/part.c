@@ -289,10 +289,8 @@ int part_create (const char *path, const atomic_bool *cancel,
     }
     p->cancel = cancel;
     p->sink = (struct row_sink){ take_rows, forget_rows, p };
-    if (sqlite3_open_v2 (path, &p->db,
-                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-                             SQLITE_OPEN_NOMUTEX,
-                         NULL) != SQLITE_OK) {
+    if (db_open (path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+                           SQLITE_OPEN_NOMUTEX, &p->db) != SQLITE_OK) {
         rc = db_error (p->db, path, err);
         goto error;
     }

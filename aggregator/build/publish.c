@@ -22,55 +22,135 @@
 #define CHECK_NAME_MAX 64       // bytes
 #define CHECK_THREADS_MAX 4     // there are three big tables
 
-int publish_open (struct publish *p, const char *out, struct err *err)
+/* ---- where to ---- */
+
+static int check_owner (const struct tree *t, bool foreign, struct err *err)
 {
-    char dir[PATH_MAX];
+    if (foreign || !tree_is_foreign (t))
+        return 0;
+    return err_set (err, EPERM, "%s is another user's, who could change what "
+                    "root writes there: run this as that user, name another "
+                    "directory, or give --foreign-output", t->path);
+}
+
+/* Temporary files, where SQLite can write. */
+static int choose_work (struct publish *p, struct err *err)
+{
+    const char *tmp = getenv ("TMPDIR");
+    struct tree local = { .fd = -1 };
+    int rc;
+
+    if (faccessat (p->dir.fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
+        return err_sys (err, errno, "cannot write into %s", p->dir.path);
+    if ((rc = tree_can_hold (&p->dir, err)) < 0)
+        return rc;
+    p->copied = fileio_remote_fs (p->dir.path) != NULL;
+    scratch_clean (&p->dir);
+    if (!p->copied)
+        return scratch_create (&p->work, &p->dir, err);
+    if ((rc = tree_open (&local, tmp && *tmp ? tmp : "/tmp", err)) < 0)
+        return rc;
+    scratch_clean (&local);
+    rc = scratch_create (&p->work, &local, err);
+    tree_close (&local);
+    return rc;
+}
+
+/* 'out' and the directory of a job in it. */
+static int open_above (struct publish *p, const char *out, const char *job,
+                       bool foreign, struct err *err)
+{
+    struct tree all;
+    int rc = fileio_mkdirs (out, FILEIO_DIR_MODE, err);
+
+    if (rc < 0 || (rc = tree_open (&p->above, out, err)) < 0 ||
+        (rc = check_owner (&p->above, foreign, err)) < 0 || !job)
+        return rc;
+    all = p->above;
+    rc = tree_open_in (&p->above, &all, job, FILEIO_DIR_MODE, NULL, err);
+    tree_close (&all);
+    return rc < 0 ? rc : check_owner (&p->above, foreign, err);
+}
+
+static int open_below (struct publish *p, const char *out, const char *job,
+                       bool foreign, struct err *err)
+{
+    int rc = open_above (p, out, job, foreign, err);
+
+    if (rc < 0 ||
+        (rc = tree_open_in (&p->dir, &p->above, PUBLISH_OUTPUT_DIR,
+                            FILEIO_DIR_MODE, NULL, err)) < 0 ||
+        (rc = check_owner (&p->dir, foreign, err)) < 0)
+        return rc;
+    return choose_work (p, err);
+}
+
+int publish_open (struct publish *p, const char *out, const char *job,
+                  bool foreign, struct err *err)
+{
     struct stat st;
     int rc;
 
     memset (p, 0, sizeof (*p));
     if (stat (out, &st) < 0 && errno != ENOENT)
         return err_sys (err, errno, "cannot use %s", out);
-    if (!fileio_join (dir, sizeof (dir), out, PUBLISH_OUTPUT_DIR))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", out);
-    if ((rc = fileio_mkdirs (dir, FILEIO_DIR_MODE, err)) < 0)
-        return rc;
-    return publish_open_dir (p, dir, err);
+    if ((rc = open_below (p, out, job, foreign, err)) < 0)
+        publish_close (p);
+    return rc;
 }
 
-int publish_open_dir (struct publish *p, const char *dir, struct err *err)
+int publish_open_dir (struct publish *p, const char *dir, bool foreign,
+                      struct err *err)
 {
-    const char *tmp = getenv ("TMPDIR");
+    int rc;
 
     memset (p, 0, sizeof (*p));
-    if (snprintf (p->dir, sizeof (p->dir), "%s", dir) >= PATH_MAX)
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
-    if (access (p->dir, W_OK | X_OK) < 0)
-        return err_sys (err, errno, "cannot write into %s", p->dir);
-    p->copied = fileio_remote_fs (p->dir) != NULL;
-    scratch_clean (p->dir);
-    if (!p->copied)
-        return scratch_create (&p->work, p->dir, err);
-    tmp = tmp && *tmp ? tmp : "/tmp";
-    scratch_clean (tmp);
-    return scratch_create (&p->work, tmp, err);
+    if ((rc = tree_open (&p->dir, dir, err)) < 0 ||
+        (rc = check_owner (&p->dir, foreign, err)) < 0 ||
+        (rc = choose_work (p, err)) < 0)
+        publish_close (p);
+    return rc;
 }
 
 void publish_close (struct publish *p)
 {
     scratch_destroy (&p->work);
     scratch_destroy (&p->near);
+    tree_close (&p->dir);
+    tree_close (&p->above);
+}
+
+void publish_drop (struct publish *p)
+{
+    struct stat st;
+
+    scratch_destroy (&p->work);
+    scratch_destroy (&p->near);
+    if (p->above.path[0] && p->dir.path[0] && fstat (p->dir.fd, &st) == 0)
+        (void)tree_remove (p->above.fd, PUBLISH_OUTPUT_DIR, &st);
+    publish_close (p);
 }
 
 int publish_temp (const struct publish *p, const char *name, unsigned number,
                   char path[PATH_MAX], struct err *err)
 {
-    int n = snprintf (path, PATH_MAX, "%s/%u.%s", p->work.path, number, name);
+    char numbered[NAME_MAX + 1];
 
-    if (n < 0 || n >= PATH_MAX)
-        return err_set (err, ENAMETOOLONG, "path is too long: %s",
-                        p->work.path);
-    return 0;
+    (void)snprintf (numbered, sizeof (numbered), "%u.%s", number, name);
+    return tree_hold (&p->work.tree, numbered, path, err);
+}
+
+int publish_path (const struct publish *p, const char *name,
+                  char path[PATH_MAX], struct err *err)
+{
+    return tree_hold (&p->dir, name, path, err);
+}
+
+void publish_tell (const struct publish *p, struct err *err)
+{
+    tree_tell (&p->work.tree, err);
+    tree_tell (&p->near.tree, err);
+    tree_tell (&p->dir, err);
 }
 
 bool publish_is_our_db (const char *path)
@@ -91,8 +171,7 @@ bool publish_has_rows (const char *path)
 {
     sqlite3 *db = NULL;
     bool any = publish_is_our_db (path) &&
-               sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL) ==
-                   SQLITE_OK &&
+               db_open (path, SQLITE_OPEN_READONLY, &db) == SQLITE_OK &&
                db_int (db, "SELECT EXISTS (SELECT 1 FROM StepTraceTime) "
                        "OR EXISTS (SELECT 1 FROM CommAnalyzerTime) "
                        "OR EXISTS (SELECT 1 FROM CommAnalyzerBandwidth) "
@@ -122,8 +201,8 @@ struct checker {
 
 static int open_db (const char *path, sqlite3 **db, struct err *err)
 {
-    if (sqlite3_open_v2 (path, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
-                         NULL) != SQLITE_OK)
+    if (db_open (path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, db) !=
+        SQLITE_OK)
         return db_error (*db, path, err);
     return 0;
 }
@@ -222,7 +301,7 @@ static void *sync_file (void *arg)
 int publish_check_db (const char *path, unsigned threads, struct err *err)
 {
     struct check c = { .path = path };
-    struct syncer s = { .fd = open (path, O_RDWR | O_CLOEXEC) };
+    struct syncer s = { .fd = open (path, O_RDWR | O_CLOEXEC | O_NOFOLLOW) };
     pthread_t thread;
     int rc;
 
@@ -245,13 +324,15 @@ int publish_check_db (const char *path, unsigned threads, struct err *err)
 
 /* ---- under its final name ---- */
 
-static int copy_over (const char *from, const char *to, struct err *err)
+static int copy_over (const char *from, const struct tree *to,
+                      const char *name, struct err *err)
 {
     char block[65536];
-    int in = open (from, O_RDONLY | O_CLOEXEC);
-    int out = open (to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                    FILEIO_FILE_MODE);
-    int rc = in < 0 || out < 0 ? -errno : 0;
+    int in = open (from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int out = in < 0 ? -errno
+                     : tree_openat (to->fd, name, O_WRONLY | O_CREAT | O_EXCL,
+                                    FILEIO_FILE_MODE, true);
+    int rc = out < 0 ? out : 0;
 
     while (rc == 0) {
         ssize_t n = read (in, block, sizeof (block));
@@ -269,37 +350,43 @@ static int copy_over (const char *from, const char *to, struct err *err)
         (void)close (in);
     if (out >= 0 && close (out) < 0 && rc == 0)
         rc = -errno;
-    if (rc < 0) {
-        (void)unlink (to);
-        return err_sys (err, -rc, "cannot copy the result to %s", to);
-    }
-    return 0;
+    return rc < 0 ? err_sys (err, -rc, "cannot copy the result to %s/%s",
+                             to->path, name) : 0;
+}
+
+/* Into the output directory, from beside it. */
+static int put_in_place (struct publish *p, const struct tree *from,
+                         const char *temp, const char *name,
+                         bool (*is_ours) (const char *path),
+                         char kept[PATH_MAX], struct err *err)
+{
+    char final[PATH_MAX];
+    int rc = publish_path (p, name, final, err);
+
+    if (rc == 0)
+        rc = oldfile_make_way (&p->dir, name, !p->keep && is_ours (final),
+                               kept, err);
+    if (rc < 0)
+        return rc;
+    if ((rc = FAULT ("aggregator.publish.rename")) < 0)
+        return err_sys (err, -rc, "cannot rename %s/%s", from->path, temp);
+    return tree_rename (from, temp, &p->dir, name, err);
 }
 
 int publish_finish (struct publish *p, const char *temp,
                     const char *name, bool (*is_ours) (const char *path),
                     char kept[PATH_MAX], struct err *err)
 {
-    char final[PATH_MAX], near[PATH_MAX];
-    int rc;
+    const struct tree *from = &p->work.tree;
+    const char *base = strrchr (temp, '/') + 1;
+    int rc = 0;
 
     kept[0] = '\0';
-    if (!fileio_join (final, sizeof (final), p->dir, name))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", p->dir);
-    (void)snprintf (near, sizeof (near), "%s", temp);
     if (p->copied) {
         scratch_destroy (&p->near);
-        if ((rc = scratch_create (&p->near, p->dir, err)) < 0)
-            return rc;
-        if (!fileio_join (near, sizeof (near), p->near.path, name))
-            return err_set (err, ENAMETOOLONG, "path is too long: %s", p->dir);
-        if ((rc = copy_over (temp, near, err)) < 0)
-            return rc;
+        if ((rc = scratch_create (&p->near, &p->dir, err)) == 0)
+            rc = copy_over (temp, &p->near.tree, base, err);
+        from = &p->near.tree;
     }
-    rc = oldfile_make_way (final, !p->keep && is_ours (final), kept, err);
-    if (rc < 0)
-        return rc;
-    if ((rc = FAULT ("aggregator.publish.rename")) < 0)
-        return err_sys (err, -rc, "cannot rename %s", near);
-    return fileio_rename (near, final, err);
+    return rc < 0 ? rc : put_in_place (p, from, base, name, is_ours, kept, err);
 }

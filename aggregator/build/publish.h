@@ -8,6 +8,7 @@
 #define ROLLCALL_BUILD_PUBLISH_H
 
 #include "base/err.h"
+#include "base/tree.h"
 #include "build/scratch.h"
 
 #include <limits.h>
@@ -18,29 +19,44 @@
 #define PUBLISH_OUTPUT_DIR "cluster_analysis_output"
 
 struct publish {
-    char dir[PATH_MAX];         // of the results
+    struct tree above;          // that 'dir' was opened in; or closed
+    struct tree dir;            // of the results
     struct scratch work;        // temporary files, below 'dir' or local
     bool copied;                // 'work' is not on the final file system
     struct scratch near;        // below 'dir', for the copy then
     bool keep;                  // what is in 'dir', even if it is rollcall's
 };
 
-/* Make the output directory below 'out' and choose where to build: there, or on
- * a local disk when it is on a remote file system.  Temporary files of builds
- * that died are removed from both places.  -EACCES, -EROFS, -ENOSPC, ... with
- * a sentence.
+/* Make the output directory below 'out', or in its directory 'job' if that is
+ * not NULL, hold it, and choose where to build:
+ * there, or on a local disk when it is on a remote file system.  Temporary
+ * files of builds that died are removed from both places.  With a sentence:
+ * -ELOOP (the output directory is a symbolic link), -EPERM (for root: it is
+ * another user's, and 'foreign' is false), -ENOSYS (/proc is not mounted),
+ * -EACCES, -EROFS, -ENOSPC, ...
  */
-int publish_open (struct publish *p, const char *out, struct err *err);
+int publish_open (struct publish *p, const char *out, const char *job,
+                  bool foreign, struct err *err);
 
 /* The same for results in 'dir' itself, which is there. */
-int publish_open_dir (struct publish *p, const char *dir, struct err *err);
+int publish_open_dir (struct publish *p, const char *dir, bool foreign,
+                      struct err *err);
 
 /* Remove what is left of temporary files. */
 void publish_close (struct publish *p);
 
-/* The path of a temporary file for 'name', numbered. */
+/* As publish_close, and the output directory with them if it is empty. */
+void publish_drop (struct publish *p);
+
+/* The path of a temporary file for 'name', numbered, and that of the result of
+ * this name: held paths (base/tree.h).  What a user is to read of them goes
+ * through publish_tell.
+ */
 int publish_temp (const struct publish *p, const char *name, unsigned number,
                   char path[PATH_MAX], struct err *err);
+int publish_path (const struct publish *p, const char *name,
+                  char path[PATH_MAX], struct err *err);
+void publish_tell (const struct publish *p, struct err *err);
 
 /* Check a finished database, which nobody may have open, and fsync it: the
  * b-trees and rows of each table and its indexes (PRAGMA quick_check), several
@@ -48,7 +64,8 @@ int publish_temp (const struct publish *p, const char *name, unsigned number,
  */
 int publish_check_db (const char *path, unsigned threads, struct err *err);
 
-/* Move a finished, fsynced temporary file to its final name.  If something is
+/* Move a finished, fsynced temporary file to its final name.  'is_ours' is asked
+ * with a held path.  If something is
  * there that is not rollcall's ('is_ours' says so), or p->keep is true, it is
  * renamed to NAME.before-rollcall[.N] first, and 'kept' gets that path (else
  * "").  The rest of an old database goes along (oldfile.h); -EBUSY if somebody

@@ -216,9 +216,9 @@ static int make (struct maker *m, unsigned threads, struct cluster_result *ret,
         rc = publish_check_db (m->paths[0], threads, err);
     if (is_cancelled (m))
         rc = err_set (err, EINTR, "interrupted");
-    if (rc == 0 && !fileio_join (ret->path, sizeof (ret->path), m->out->dir,
+    if (rc == 0 && !fileio_join (ret->path, sizeof (ret->path), m->out->dir.path,
                                  CLUSTER_DB_NAME))
-        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", m->out->dir);
+        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", m->out->dir.path);
     return rc < 0 ? rc : publish_finish (m->out, m->paths[0], CLUSTER_DB_NAME,
                                          publish_is_our_db, ret->kept, err);
 }
@@ -237,6 +237,7 @@ int cluster_make (struct publish *out, const char *analysis_db,
     m->out = out;
     m->cancel = cancel;
     rc = make (m, threads, ret, err);
+    publish_tell (out, err);
     for (unsigned i = 0; i < PARTS; i++) {
         cluster_part_fini (&m->parts[i]);
         if (rc < 0 && m->paths[i][0])

@@ -2,6 +2,7 @@
 #include "derive/cluster_part.h"
 
 #include "base/db.h"
+#include "base/tree.h"
 #include "base/units.h"
 #include "derive/rank_rows.h"
 #include "model/capture.h"
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define URI_MAX (3 * PATH_MAX + 64)
 #define CANCEL_OPS 100000       // of SQLite's virtual machine: some 5 ms
 
 /* ---- functions for the statements ---- */
@@ -312,8 +314,9 @@ static int is_cancelled (void *arg)
 /* A path as a URI, in which some characters mean something.  Nobody writes the
  * file: locks, which remote file systems may not have, are not needed.
  */
-static int write_uri (char out[3 * PATH_MAX + 16], const char *path)
+static int write_uri (char out[URI_MAX], const char *path)
 {
+    bool held = tree_is_held (path);
     size_t n = (size_t)sprintf (out, "file:");
 
     for (; *path; path++) {
@@ -322,20 +325,22 @@ static int write_uri (char out[3 * PATH_MAX + 16], const char *path)
         else
             n += (size_t)sprintf (out + n, "%%%02X", (unsigned char)*path);
     }
-    return sprintf (out + n, "?immutable=1");
+    n += (size_t)sprintf (out + n, "?immutable=1&mode=ro");
+    if (held)                   // else it is opened as the main file is
+        n += (size_t)sprintf (out + n, "&vfs=%s", db_held_vfs ());
+    return (int)n;
 }
 
 int cluster_part_open (const char *path, const char *analysis_db,
                        const atomic_bool *cancel, sqlite3 **ret,
                        struct err *err)
 {
-    char uri[3 * PATH_MAX + 16];
+    char uri[URI_MAX];
     int rc;
 
-    if (sqlite3_open_v2 (path, ret,
-                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-                             SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI,
-                         NULL) != SQLITE_OK)
+    if (db_open (path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+                           SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI,
+                 ret) != SQLITE_OK)
         return db_error (*ret, path, err);
     if (cancel)
         sqlite3_progress_handler (*ret, CANCEL_OPS, is_cancelled,

@@ -499,15 +499,15 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
         .assumed = &b->assumed,
     };
     struct publish p;
-    int rc = publish_open (&p, out, err);
+    int rc = publish_open (&p, out, NULL, true, err);
 
     if (rc < 0)
         return rc;
     note_senders (b, roster);
     rc = build_run (&job, &p, ret, err);
     if (rc == 0)
-        rc = results_make (b->wanted, &p, ret->path, threads, b->cancel,
-                           &b->results, err);
+        rc = results_make (b->wanted, &p, threads, b->cancel, &b->results,
+                           err);
     publish_close (&p);
     return rc < 0 || !b->raw ? rc : put_raw (b, out, err);
 }

@@ -450,7 +450,7 @@ int cluster_text_write (unsigned i, const char *db, const char *path,
     int rc = open_file (&w, path);
 
     if (rc == 0 &&
-        sqlite3_open_v2 (db, &w.db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
+        db_open (db, SQLITE_OPEN_READONLY, &w.db) != SQLITE_OK)
         rc = db_error (w.db, db, err);
     if (rc == 0)
         db_cancel (w.db, cancel);

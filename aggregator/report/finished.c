@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/db.h"
 #include "base/fileio.h"
+#include "base/tree.h"
 #include "build/build.h"
 #include "build/publish.h"
 #include "build/tables.h"
@@ -49,7 +50,8 @@ int finished_find (const char *path, char ret[PATH_MAX], struct err *err)
 static int check_file (const char *path, struct err *err)
 {
     char head[16];
-    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK |
+                             (tree_is_held (path) ? O_NOFOLLOW : 0));
     int rc = fd < 0 ? -errno : fileio_pread_all (fd, head, sizeof (head), 0);
 
     if (fd >= 0)
@@ -68,8 +70,8 @@ int finished_open (const char *path, sqlite3 **ret, struct err *err)
     *ret = NULL;
     if (rc < 0)
         return rc;
-    if (sqlite3_open_v2 (path, ret, SQLITE_OPEN_READONLY |
-                         SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+    if (db_open (path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, ret) !=
+        SQLITE_OK) {
         rc = db_error (*ret, path, err);
     } else {
         db_distrust (*ret);

@@ -254,6 +254,8 @@ int page_make (struct publish *p, const char *analysis_db, const char *name,
     rc = publish_temp (p, PAGE_NAME, 0, temp, err);
     if (rc == 0)
         rc = page_write (analysis_db, temp, cancel, err);
-    return rc < 0 ? rc : publish_finish (p, temp, name, page_is_ours, kept,
-                                         err);
+    if (rc == 0)
+        rc = publish_finish (p, temp, name, page_is_ours, kept, err);
+    publish_tell (p, err);
+    return rc;
 }

@@ -27,7 +27,7 @@ struct page_task {
 
 struct maker {
     struct publish *out;
-    const char *analysis_db;
+    char analysis_db[PATH_MAX]; // held, as all that is read here
     unsigned threads;
     const atomic_bool *cancel;
     struct results *ret;
@@ -55,19 +55,29 @@ static int make_cluster_db (struct maker *m, struct err *err)
     return 0;
 }
 
+/* As its user will know it. */
+static int name_file (const struct maker *m, const char *name,
+                      struct result_file *f, struct err *err)
+{
+    const char *dir = m->out->dir.path;
+
+    return fileio_join (f->path, sizeof (f->path), dir, name)
+               ? 0 : err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
+}
+
 static int make_text (struct maker *m, unsigned i, struct result_file *f,
                       struct err *err)
 {
     const char *name = cluster_text_name (i);
-    char temp[PATH_MAX];
-    int rc = publish_temp (m->out, name, 0, temp, err);
+    char db[PATH_MAX], temp[PATH_MAX];
+    int rc = publish_path (m->out, CLUSTER_DB_NAME, db, err);
 
-    // from cluster_analysis.db, which is the first of what is made
     if (rc == 0)
-        rc = cluster_text_write (i, m->ret->files[0].path, temp, m->cancel,
-                                 err);
-    if (rc == 0 && !fileio_join (f->path, sizeof (f->path), m->out->dir, name))
-        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", m->out->dir);
+        rc = publish_temp (m->out, name, 0, temp, err);
+    if (rc == 0)
+        rc = cluster_text_write (i, db, temp, m->cancel, err);
+    if (rc == 0)
+        rc = name_file (m, name, f, err);
     return rc < 0 ? rc : publish_finish (m->out, temp, name,
                                          cluster_text_is_ours, f->kept, err);
 }
@@ -125,9 +135,8 @@ static int make_page (struct maker *m, struct err *err)
         (void)write_page (t);
     if ((rc = t->rc) < 0 && err)
         *err = t->err;
-    if (rc == 0 && !fileio_join (f->path, sizeof (f->path), m->out->dir,
-                                 PAGE_NAME))
-        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", m->out->dir);
+    if (rc == 0)
+        rc = name_file (m, PAGE_NAME, f, err);
     if (rc == 0)
         rc = publish_finish (m->out, t->temp, PAGE_NAME, page_is_ours, f->kept,
                              err);
@@ -194,17 +203,16 @@ int results_parse (const char *list, unsigned *ret, struct err *err)
     return 0;
 }
 
-int results_make (unsigned wanted, struct publish *out,
-                  const char *analysis_db, unsigned threads,
+int results_make (unsigned wanted, struct publish *out, unsigned threads,
                   const atomic_bool *cancel, struct results *ret,
                   struct err *err)
 {
-    struct maker m = { .out = out, .analysis_db = analysis_db,
-                       .threads = threads, .cancel = cancel, .ret = ret };
-    int rc = 0;
+    struct maker m = { .out = out, .threads = threads, .cancel = cancel,
+                       .ret = ret };
+    int rc = publish_path (out, BUILD_DB_NAME, m.analysis_db, err);
 
     memset (ret, 0, sizeof (*ret));
-    if (wanted & RESULTS_PAGE)
+    if (rc == 0 && (wanted & RESULTS_PAGE))
         begin_page (&m);
     for (size_t i = 0; i < KINDS && rc == 0; i++) {
         if (!(wanted & kinds[i].bit) || !kinds[i].make)
@@ -214,6 +222,7 @@ int results_make (unsigned wanted, struct publish *out,
             (void)err_prefix (err, rc, "%s", kinds[i].name);
     }
     wait_page (&m.page);
+    publish_tell (out, err);
     return rc;
 }
 

@@ -51,13 +51,12 @@ struct results {
     char note[256];             // what is not in them that could be, or ""
 };
 
-/* Make and publish all that is wanted beside analysis.db, in the order of the
- * set.  With more than one thread the page is written by one more, beside the
+/* Make and publish all that is wanted beside the analysis.db in 'out', in the
+ * order of the set.  With more than one thread the page is written by one more, beside the
  * others.  'cancel' may be NULL.  On failure, as of cluster_make, those that
  * are in 'ret' are there.
  */
-int results_make (unsigned wanted, struct publish *out,
-                  const char *analysis_db, unsigned threads,
+int results_make (unsigned wanted, struct publish *out, unsigned threads,
                   const atomic_bool *cancel, struct results *ret,
                   struct err *err);
 

@@ -391,7 +391,8 @@ static int read_all (sqlite3 *db, struct summary *s, struct err *err)
     return find_slow_link (db, s, err);
 }
 
-int summary_read (const char *path, struct summary *ret, struct err *err)
+int summary_read (const char *path, const char *shown, struct summary *ret,
+                  struct err *err)
 {
     sqlite3 *db = NULL;
     struct stat st;
@@ -399,10 +400,10 @@ int summary_read (const char *path, struct summary *ret, struct err *err)
 
     memset (ret, 0, sizeof (*ret));
     ret->slow_rank.rank = ret->slow_link.src = ret->slow_link.dst = -1;
-    (void)snprintf (ret->path, sizeof (ret->path), "%s", path);
+    (void)snprintf (ret->path, sizeof (ret->path), "%s", shown);
     if (stat (path, &st) == 0)
         ret->bytes = st.st_size;
-    if (sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
+    if (db_open (path, SQLITE_OPEN_READONLY, &db) != SQLITE_OK)
         rc = db_error (db, path, err);
     else
         rc = read_all (db, ret, err);

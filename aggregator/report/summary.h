@@ -70,8 +70,11 @@ struct summary {
                                         // set by the caller; or NULL
 };
 
-/* Read 'path'.  0, or -EIO with what SQLite said. */
-int summary_read (const char *path, struct summary *ret, struct err *err);
+/* Read 'path', which its user knows as 'shown'.  0, or -EIO with what SQLite
+ * said.
+ */
+int summary_read (const char *path, const char *shown, struct summary *ret,
+                  struct err *err);
 void summary_fini (struct summary *s);
 
 /* 0, or -errno when the descriptor does not take it. */

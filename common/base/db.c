@@ -1,15 +1,85 @@
 /* common/base/db.c - SQLite, with its errors in words */
 #include "base/db.h"
 
+#include "base/tree.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 #define WRITE_VERSION_AT 18     // in SQLite's header; 2 is a journal of WAL
 #define WRITE_VERSION_MAX 2
 #define CANCEL_OPS 100000       // of SQLite's virtual machine: some 5 ms
+
+/* ---- opening ----
+ *
+ * SQLite's "unix", but for two things.  It resolves a path before it opens it,
+ * through all links; here a path is taken as it is, and a link at its end is
+ * refused.  And a journal that somebody has left may name another file, which
+ * SQLite reads and removes when it rolls back: none of ours does.
+ */
+
+static sqlite3_vfs *unix_vfs, held_vfs;
+
+static int held_path (sqlite3_vfs *vfs, const char *path, int max, char *out)
+{
+    size_t n = strlen (path) + 1;
+
+    (void)vfs;
+    if (n > (size_t)max)
+        return SQLITE_CANTOPEN;
+    (void)memcpy (out, path, n);
+    return SQLITE_OK;
+}
+
+static int held_open (sqlite3_vfs *vfs, const char *name,
+                      sqlite3_file *file, int flags, int *ret_flags)
+{
+    (void)vfs;
+    file->pMethods = NULL;
+    if (flags & SQLITE_OPEN_SUPER_JOURNAL)
+        return SQLITE_CANTOPEN;
+    return unix_vfs->xOpen (unix_vfs, name, file,
+                            flags | SQLITE_OPEN_NOFOLLOW, ret_flags);
+}
+
+static void make_vfs (void)
+{
+    sqlite3_vfs *found = sqlite3_vfs_find ("unix");
+
+    if (!found)
+        return;
+    held_vfs = *found;
+    held_vfs.zName = "rollcall-held";
+    held_vfs.pNext = NULL;
+    held_vfs.xFullPathname = held_path;
+    held_vfs.xOpen = held_open;
+    unix_vfs = sqlite3_vfs_register (&held_vfs, 0) == SQLITE_OK ? found : NULL;
+}
+
+const char *db_held_vfs (void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once (&once, make_vfs);
+    return unix_vfs ? held_vfs.zName : NULL;
+}
+
+int db_open (const char *path, int flags, sqlite3 **ret)
+{
+    const char *vfs = tree_is_held (path) ? db_held_vfs () : NULL;
+
+    *ret = NULL;
+    if (tree_is_held (path) && !vfs)
+        return SQLITE_NOMEM;
+    return sqlite3_open_v2 (path, ret, flags, vfs);
+}
+
+/* ---- errors ---- */
 
 static int errno_of (int code)
 {

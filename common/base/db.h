@@ -12,6 +12,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* sqlite3_open_v2, for held paths (base/tree.h), too: such a database, with its
+ * journal and log, stays in the directory that is held, no symbolic link is
+ * followed, and what others have left beside it names no file elsewhere.  A
+ * code of SQLite's; *ret is to be closed in any case.
+ */
+int db_open (const char *path, int flags, sqlite3 **ret);
+
+/* What opens held paths in an URI ("vfs=NAME"); NULL: it could not be made. */
+const char *db_held_vfs (void);
+
 /* What SQLite said last about 'db', as -ENOSPC (disk full), -ENOMEM, -EROFS,
  * -EBUSY (another process holds it) or -EIO, with "what: message" in 'err'.
  */

@@ -71,7 +71,7 @@ static void make (struct place *p, const char *sql)
     setup_db (p, sql);
     (void)sqlite3_close (p->out);
     (void)snprintf (path, sizeof (path), "%s/analysis.db", p->dir);
-    assert_int_equal (publish_open (&out, p->dir, &err), 0);
+    assert_int_equal (publish_open (&out, p->dir, NULL, false, &err), 0);
     if (cluster_make (&out, path, 2, NULL, &p->made, &err) < 0)
         fail_msg ("%s", err.text);
     publish_close (&out);
@@ -465,7 +465,7 @@ static void test_cancel (void **state)
 
     setup_db (p, GROUPS_OF_ONE_NAME);
     (void)snprintf (path, sizeof (path), "%s/analysis.db", p->dir);
-    assert_int_equal (publish_open (&out, p->dir, &err), 0);
+    assert_int_equal (publish_open (&out, p->dir, NULL, false, &err), 0);
     assert_int_equal (cluster_make (&out, path, 2, &cancel, &p->made, &err),
                       -EINTR);
     publish_close (&out);

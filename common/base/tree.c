@@ -1,0 +1,326 @@
+/* common/base/tree.c - a directory that is held, and what is in it */
+#include "base/tree.h"
+
+#include "base/fileio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define HELD "/proc/self/fd/"
+#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#define RACES_MAX 100           // of openat2 with somebody who renames
+
+/* ---- opening below a directory ---- */
+
+/* One component.  A descriptor of a link itself is what O_PATH would give. */
+static int step (int dirfd, const char *name, int flags, mode_t mode)
+{
+    struct stat st;
+    int fd = openat (dirfd, name, flags | O_NOFOLLOW | O_CLOEXEC, mode);
+
+    if (fd < 0) {
+        if (errno == ENOTDIR &&
+            fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISLNK (st.st_mode))
+            return -ELOOP;
+        return errno == ENOTDIR ? -ENOTDIR : -errno;
+    }
+    if ((flags & O_PATH) && fstat (fd, &st) == 0 && S_ISLNK (st.st_mode)) {
+        (void)close (fd);
+        return -ELOOP;
+    }
+    return fd;
+}
+
+static bool same_device (int a, int b)
+{
+    struct stat one, other;
+
+    return fstat (a, &one) == 0 && fstat (b, &other) == 0 &&
+           one.st_dev == other.st_dev;
+}
+
+/* -EXDEV, and it is closed, if 'fd' has to be on the device of 'dirfd' and is
+ * not.
+ */
+static int on_mount (int dirfd, int fd, bool one_mount)
+{
+    if (fd < 0 || !one_mount || same_device (dirfd, fd))
+        return fd;
+    (void)close (fd);
+    return -EXDEV;
+}
+
+int tree_walk_openat (int dirfd, const char *path, int flags, mode_t mode,
+                      bool one_mount)
+{
+    char name[NAME_MAX + 1];
+    int at = dirfd, fd;
+
+    if (*path == '/')
+        return -EXDEV;
+    for (;;) {
+        size_t n = strcspn (path, "/");
+        const char *rest = path + n + strspn (path + n, "/");
+
+        if (n > NAME_MAX)
+            fd = -ENAMETOOLONG;
+        else if (n == 2 && memcmp (path, "..", 2) == 0)
+            fd = -EXDEV;
+        else {
+            (void)snprintf (name, sizeof (name), "%.*s", (int)n, path);
+            fd = *rest ? step (at, name, O_PATH | O_DIRECTORY, 0)
+                       : step (at, name, flags, mode);
+        }
+        fd = on_mount (dirfd, fd, one_mount);
+        if (at != dirfd)
+            (void)close (at);
+        if (fd < 0 || !*rest)
+            return fd;
+        at = fd;
+        path = rest;
+    }
+}
+
+static int open_how (int dirfd, const char *path, int flags, mode_t mode,
+                     uint64_t resolve)
+{
+    struct open_how how = { .flags = (unsigned)(flags | O_CLOEXEC),
+                            .mode = flags & O_CREAT ? mode : 0,
+                            .resolve = resolve };
+    long fd = -1;
+
+    for (int i = 0; i < RACES_MAX; i++) {
+        fd = syscall (SYS_openat2, dirfd, path, &how, sizeof (how));
+        if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
+            break;
+    }
+    return fd < 0 ? -errno : (int)fd;
+}
+
+/* Filters of system calls, as containers have, refuse what they do not know. */
+static bool is_unknown (int rc)
+{
+    return rc == -ENOSYS || rc == -EPERM || rc == -EINVAL;
+}
+
+int tree_openat (int dirfd, const char *path, int flags, mode_t mode,
+                 bool one_mount)
+{
+    int fd = open_how (dirfd, path, flags, mode,
+                       RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+                           RESOLVE_NO_MAGICLINKS |
+                           (one_mount ? RESOLVE_NO_XDEV : 0));
+
+    return is_unknown (fd)
+               ? tree_walk_openat (dirfd, path, flags, mode, one_mount) : fd;
+}
+
+int tree_open_real (const char *path, int flags)
+{
+    int root, fd = open_how (AT_FDCWD, path, flags, 0, RESOLVE_NO_SYMLINKS);
+
+    if (!is_unknown (fd))
+        return fd;
+    path += strspn (path, "/");
+    if ((root = open ("/", DIR_FLAGS)) < 0)
+        return -errno;
+    fd = tree_walk_openat (root, *path ? path : ".", flags, 0, false);
+    (void)close (root);
+    return fd;
+}
+
+/* ---- trees ---- */
+
+static int keep (struct tree *t, int fd)
+{
+    t->fd = fd < 0 ? -1 : fd;
+    if (fd < 0)
+        t->path[0] = '\0';
+    return fd < 0 ? fd : 0;
+}
+
+int tree_open (struct tree *t, const char *path, struct err *err)
+{
+    int fd = open (path, DIR_FLAGS);
+
+    if (fd < 0) {
+        fd = err_sys (err, errno, "cannot open directory %s", path);
+    } else if (snprintf (t->path, sizeof (t->path), "%s", path) >= PATH_MAX) {
+        (void)close (fd);
+        fd = err_set (err, ENAMETOOLONG, "path is too long: %s", path);
+    }
+    return keep (t, fd);
+}
+
+/* Open a directory, which is made if it is not there; *made if it was, or could
+ * not be.
+ */
+static int open_or_make (int dirfd, const char *name, mode_t mode, bool *made)
+{
+    int fd = tree_openat (dirfd, name, DIR_FLAGS, 0, false), rc;
+
+    *made = fd == -ENOENT && mode != 0;
+    if (!*made)
+        return fd;
+    if (mkdirat (dirfd, name, mode) < 0 && errno != EEXIST)
+        return -errno;
+    if (fsync (dirfd) < 0) {            // told only once: it has to be made
+        rc = -errno;                    // again
+        (void)unlinkat (dirfd, name, AT_REMOVEDIR);
+        return rc;
+    }
+    return tree_openat (dirfd, name, DIR_FLAGS, 0, false);
+}
+
+static int tell_open (int rc, bool making, const char *dir, const char *name,
+                      struct err *err)
+{
+    const char *slash = *dir && *name ? "/" : "";
+
+    if (rc == -ELOOP)
+        return err_set (err, ELOOP, "%s%s%s is a symbolic link, which is not "
+                        "followed: remove it, or name a directory to write "
+                        "into", dir, slash, name);
+    if (rc == -EXDEV)
+        return err_set (err, EXDEV, "%s%s%s is on another file system, or "
+                        "leads out of its directory", dir, slash, name);
+    return err_sys (err, -rc, "cannot %s directory %s%s%s",
+                    making ? "make" : "open", dir, slash, name);
+}
+
+int tree_open_in (struct tree *t, const struct tree *above, const char *name,
+                  mode_t mode, bool *made, struct err *err)
+{
+    bool was_made = false;
+    int fd;
+
+    if (!fileio_join (t->path, sizeof (t->path), above->path, name))
+        fd = err_set (err, ENAMETOOLONG, "path is too long: %s", above->path);
+    else if ((fd = open_or_make (above->fd, name, mode, &was_made)) < 0)
+        fd = tell_open (fd, was_made, above->path, name, err);
+    else if (made)
+        *made = was_made;
+    return keep (t, fd);
+}
+
+void tree_close (struct tree *t)
+{
+    if (t->path[0] && t->fd >= 0)
+        (void)close (t->fd);
+    t->path[0] = '\0';
+    t->fd = -1;
+}
+
+int tree_make_dirs (const struct tree *t, const char *path, mode_t mode,
+                    struct err *err)
+{
+    const char *whole = path;
+    char name[NAME_MAX + 1];
+    bool made = false;
+    int at = fcntl (t->fd, F_DUPFD_CLOEXEC, 0), fd = 0;
+
+    if (at < 0)
+        return err_sys (err, errno, "cannot open directory %s", t->path);
+    for (path += strspn (path, "/"); *path; path += strspn (path, "/")) {
+        size_t n = strcspn (path, "/");
+
+        (void)snprintf (name, sizeof (name), "%.*s", (int)n, path);
+        if (n > NAME_MAX)
+            fd = -ENAMETOOLONG;
+        else
+            fd = on_mount (t->fd, open_or_make (at, name, mode, &made), true);
+        (void)close (at);
+        if (fd < 0)
+            return tell_open (fd, made, t->path, whole, err);
+        at = fd;
+        path += n;
+    }
+    return at;
+}
+
+/* ---- what is in them ---- */
+
+int tree_remove (int dirfd, const char *name, const struct stat *is)
+{
+    struct stat st;
+
+    if (fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    if (st.st_dev != is->st_dev || st.st_ino != is->st_ino)
+        return -ESTALE;
+    return unlinkat (dirfd, name, S_ISDIR (st.st_mode) ? AT_REMOVEDIR : 0) < 0
+               ? -errno : 0;
+}
+
+int tree_rename (const struct tree *from, const char *name,
+                 const struct tree *to, const char *as, struct err *err)
+{
+    if (renameat (from->fd, name, to->fd, as) < 0)
+        return err_sys (err, errno, "cannot rename %s/%s to %s/%s", from->path,
+                        name, to->path, as);
+    return fsync (to->fd) < 0
+               ? err_sys (err, errno, "cannot fsync directory %s", to->path)
+               : 0;
+}
+
+bool tree_is_foreign (const struct tree *t)
+{
+    struct stat st;
+
+    return geteuid () == 0 && fstat (t->fd, &st) == 0 && st.st_uid != 0;
+}
+
+/* ---- held paths ---- */
+
+int tree_hold (const struct tree *t, const char *name,
+               char held[TREE_HELD_MAX], struct err *err)
+{
+    int n = snprintf (held, TREE_HELD_MAX, HELD "%d/%s", t->fd, name);
+
+    return n >= TREE_HELD_MAX
+               ? err_set (err, ENAMETOOLONG, "path is too long: %s/%s",
+                          t->path, name)
+               : 0;
+}
+
+bool tree_is_held (const char *path)
+{
+    return strncmp (path, HELD, sizeof (HELD) - 1) == 0;
+}
+
+int tree_can_hold (const struct tree *t, struct err *err)
+{
+    char held[TREE_HELD_MAX];
+    struct stat here, st;
+
+    (void)snprintf (held, sizeof (held), HELD "%d", t->fd);
+    if (fstat (t->fd, &here) == 0 && stat (held, &st) == 0 &&
+        st.st_dev == here.st_dev && st.st_ino == here.st_ino)
+        return 0;
+    return err_set (err, ENOSYS, "cannot write a database into %s in safety: "
+                    "that needs /proc, which is not mounted here", t->path);
+}
+
+void tree_tell (const struct tree *t, struct err *err)
+{
+    char held[sizeof (HELD) + 16], text[ERR_TEXT_MAX], *at;
+    size_t n;
+
+    if (!err || !t->path[0])
+        return;
+    n = (size_t)snprintf (held, sizeof (held), HELD "%d/", t->fd);
+    while ((at = strstr (err->text, held))) {
+        (void)memcpy (text, err->text, sizeof (text));
+        (void)snprintf (at, (size_t)(err->text + sizeof (err->text) - at),
+                        "%s/%s", t->path, text + (at - err->text) + n);
+        if (strstr (t->path, held))     // for ever
+            break;
+    }
+}

@@ -1,0 +1,216 @@
+#!/usr/bin/env bats
+# Symbolic links that lead elsewhere, put where rollcall writes or removes by
+# whoever owns the directory: nothing is made, changed or removed there; and
+# those that lead to what a user names, which are followed
+
+load helper
+
+OUT=job/cluster_analysis_output
+
+# What must not change, and nothing may be made in.
+elsewhere ()
+{
+    mkdir elsewhere
+    sqlite3 elsewhere/analysis.db "CREATE TABLE precious(a);
+        INSERT INTO precious VALUES (1);"
+    cp -a elsewhere before
+}
+
+is_untouched ()
+{
+    diff -r before elsewhere
+    is "dates" "$(stat -c '%n %Y %Z %i' elsewhere/* | sort)" "$dates"
+}
+
+teardown ()
+{
+    [ -z "${other:-}" ] || rm -rf "$other"
+}
+
+as_root ()
+{
+    [ "$(id -u)" -eq 0 ] || skip "only root can"
+}
+
+# Whoever owns the directory owns what is in it.
+give_away ()
+{
+    chown -R nobody "$@"
+}
+
+# ---- analyze ----
+
+@test "an output directory that is a link is not followed" {
+    make
+    elsewhere
+    dates=$(stat -c '%n %Y %Z %i' elsewhere/* | sort)
+    ln -s ../elsewhere $OUT
+    run "$ROLLCALL" analyze job
+    expect_status 73
+    shows "$OUT is a symbolic link" "-o DIR"
+    mkdir out
+    ln -s ../elsewhere out/cluster_analysis_output
+    analyze
+    expect_status 73
+    ln -sfn ../nowhere $OUT
+    run "$ROLLCALL" analyze job
+    expect_status 73
+    is_untouched
+    [ ! -e nowhere ]
+}
+
+@test "the directory of a job that is a link is not followed" {
+    make
+    elsewhere
+    dates=$(stat -c '%n %Y %Z %i' elsewhere/* | sort)
+    one_job
+    mkdir out
+    ln -s ../elsewhere out/night
+    analyze --all-jobs
+    expect_status 73
+    shows "out/night is a symbolic link"
+    is_untouched
+}
+
+@test "links in the path that a user gives are followed" {
+    make
+    mkdir real
+    ln -s job captures
+    ln -s real way
+    run "$ROLLCALL" analyze --text -o way/deeper captures
+    expect_status 0
+    DB=real/deeper/cluster_analysis_output/analysis.db truth_holds
+    ln -s way/deeper further
+    run "$ROLLCALL" analyze --text -o further captures
+    expect_status 0
+    run "$ROLLCALL" report -o way/page.html further
+    expect_status 0
+    [ -s real/page.html ]
+    run "$ROLLCALL" analyze --text captures
+    expect_status 0
+    DB=$OUT/analysis.db truth_holds
+}
+
+@test "an output on another file system" {
+    make
+    other=$(mktemp -d /dev/shm/links-XXXXXX)
+    [ "$(stat -c %d "$other")" != "$(stat -c %d .)" ] || skip "/dev/shm is /"
+    ln -s "$other" out
+    analyze
+    expect_status 0
+    truth_holds
+    is "files" "$RESULTS" "$(ls -A "$other/cluster_analysis_output")"
+}
+
+# The database is being written by then, and all others come later.
+@test "a temporary directory that is renamed in mid-work is not followed" {
+    local dir
+
+    make
+    elsewhere
+    dates=$(stat -c '%n %Y %Z %i' elsewhere/* | sort)
+    paused_at step_trace_time.csv "$ROLLCALL" analyze -j 1 job
+    dir=$(basename "$(echo $OUT/.rollcall-*)")
+    mv "$OUT/$dir" $OUT/moved
+    ln -s ../../elsewhere "$OUT/$dir"
+    go_on
+    end_of "$pid"
+    expect_status 0
+    is_untouched
+    DB=$OUT/analysis.db truth_holds
+    is "files of results" "$RESULTS" "$(cd $OUT && ls ./*.db ./*.html |
+        sed 's|./||')"
+    is "what is left of it" "" "$(ls -A $OUT/moved)"
+}
+
+@test "an output directory that is renamed in mid-work is not followed" {
+    make
+    elsewhere
+    dates=$(stat -c '%n %Y %Z %i' elsewhere/* | sort)
+    paused_at step_trace_time.csv "$ROLLCALL" analyze -j 1 job
+    mv $OUT job/moved
+    ln -s ../elsewhere $OUT
+    go_on
+    end_of "$pid"
+    expect_status 0
+    is_untouched
+    DB=job/moved/analysis.db truth_holds
+    is "files" "$RESULTS" "$(ls -A job/moved)"
+}
+
+# Who swaps a name all the time wins some of the races.
+@test "temporary directories that are swapped all the time" {
+    local i
+
+    make
+    elsewhere
+    dates=$(stat -c '%n %Y %Z %i' elsewhere/* | sort)
+    mkdir $OUT
+    (
+        while [ ! -e stop ]; do
+            for d in $OUT/.rollcall-*; do
+                [ -L "$d" ] || { mv "$d" "$d.moved" &&
+                    ln -s ../../elsewhere "$d"; }
+            done
+        done 2>/dev/null
+    ) 3>&- &
+    for ((i = 0; i < 8; i++)); do
+        "$ROLLCALL" analyze --quiet job >>log 2>&1 || true
+    done
+    : >stop
+    wait $!
+    is_untouched
+}
+
+# What is in the place of a database was looked at, then somebody swapped it.
+@test "results that are links in mid-work are not followed" {
+    make
+    elsewhere
+    dates=$(stat -c '%n %Y %Z %i' elsewhere/* | sort)
+    paused_at '?.cluster_analysis.db' "$ROLLCALL" analyze -j 1 job
+    ln -sf ../../elsewhere/analysis.db $OUT/analysis.db
+    go_on
+    end_of "$pid"
+    expect_status 73
+    shows "$OUT/analysis.db"
+    [[ $output != */proc/self* ]]
+    is_untouched
+}
+
+# ---- root, and the directories of others ----
+
+@test "root writes into another user's directory only if it is told to" {
+    as_root
+    make
+    give_away job
+    run "$ROLLCALL" analyze job
+    expect_status 77
+    shows "job is another user's" "--foreign-output"
+    [ ! -e $OUT ]
+    run "$ROLLCALL" analyze --foreign-output --text job
+    expect_status 0
+    DB=$OUT/analysis.db truth_holds
+    run "$ROLLCALL" report $OUT/analysis.db
+    expect_status 0
+    give_away job
+    run "$ROLLCALL" report $OUT/analysis.db
+    expect_status 77
+    run "$ROLLCALL" report --foreign-output $OUT/analysis.db
+    expect_status 0
+    # its own, which the other one could rename
+    chown -R root $OUT
+    run "$ROLLCALL" analyze job
+    expect_status 77
+    analyze
+    expect_status 0
+}
+
+@test "without /proc it says so" {
+    as_root
+    make
+    run unshare -m sh -c "mount -t tmpfs none /proc && exec \"\$@\"" sh \
+        "$ROLLCALL" analyze job
+    [[ $output != *unshare* ]] || skip "no namespaces here: $output"
+    expect_status 73
+    shows "/proc, which is not mounted"
+}
