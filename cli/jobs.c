@@ -101,7 +101,10 @@ static int64_t expected_ranks (const struct ledger_summary *s,
 /* How it is known what is of this job. */
 static const char *kind_of (const struct ledger_summary *s)
 {
-    return s->divided == 0 ? "given" : s->assumed > 0 ? "assumed" : "shown";
+    return s->divided == 0   ? "given"
+           : s->by_hand > 0 ? "hand"
+           : s->assumed > 0 ? "assumed"
+                            : "shown";
 }
 
 struct listing {
@@ -191,6 +194,7 @@ static void to_json (struct listing *l, const struct ledger_job *j,
     json_add_text (o, "last_received", text);
     json_add_text (o, "id", kind_of (s));
     json_add_int (o, "assumed", s->assumed);
+    json_add_int (o, "by_hand", s->by_hand);
     json_add_int (o, "expected", expected_ranks (s, path));
     add_about (o, path);
     json_add_text (o, "result", state);

@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WHY "by hand"
-
 struct by_hand {
     struct ledger_assignment *all;      // of a job
     size_t n;
@@ -60,7 +58,7 @@ static int take (struct divide *ret, struct by_hand *h, const char *job,
         struct ledger_assignment *a = &h->all[i];
 
         (void)snprintf (a->job, sizeof (a->job), "%s", job);
-        (void)snprintf (a->why, sizeof (a->why), WHY);
+        (void)snprintf (a->why, sizeof (a->why), LEDGER_BY_HAND);
         a->assumed = false;
         a->at_ns = clock_wall_ns ();
     }

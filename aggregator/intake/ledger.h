@@ -67,6 +67,8 @@ struct ledger_sender {
 #define LEDGER_WHY_MAX 256
 
 /* A version of a capture was given to a job. */
+#define LEDGER_BY_HAND "by hand"
+
 struct ledger_assignment {
     char scope[MESSAGE_NAME_MAX];       // these five are the version
     char dir[MESSAGE_PLACE_MAX];
@@ -77,7 +79,7 @@ struct ledger_assignment {
     int64_t at_ns;                      // when, since 1970
     bool assumed;                       // nothing says that it is of this job,
                                         // only that it may be
-    char why[LEDGER_WHY_MAX];           // for people; ""
+    char why[LEDGER_WHY_MAX];           // for people; "", LEDGER_BY_HAND
 };
 
 /* A job, and how far its result is behind. */
@@ -94,8 +96,9 @@ struct ledger_summary {
     int64_t first_ns, last_ns;          // received, since 1970
     int64_t lost;                       // items whose content was set aside
     int64_t world_size;                 // 0: nobody has said
-    int64_t divided, assumed;           // versions that were given to it, and
-                                        // those of them that may be another's
+    int64_t divided, assumed, by_hand;  // versions that were given to it, and
+                                        // those of them that may be another's,
+                                        // and that a person has given
 };
 
 /* The clock of an agent's host against ours, as it measured it. */

@@ -328,12 +328,15 @@ int64_t ledger_count_open (struct ledger *l, const char *scope)
                    "i.newest_ns)", scope);
 }
 
-void ledger_count_given (struct ledger *l, const char *job, int64_t *n,
-                         int64_t *assumed)
+void ledger_count_given (struct ledger *l, const char *job,
+                         struct ledger_summary *ret)
 {
-    *n = ask (l, "SELECT count(*) FROM assignment WHERE job=?1", job);
-    *assumed = ask (l, "SELECT count(*) FROM assignment WHERE job=?1 AND "
-                       "assumed", job);
+    ret->divided = ask (l, "SELECT count(*) FROM assignment WHERE job=?1",
+                        job);
+    ret->assumed = ask (l, "SELECT count(*) FROM assignment WHERE job=?1 AND "
+                           "assumed", job);
+    ret->by_hand = ask (l, "SELECT count(*) FROM assignment WHERE job=?1 AND "
+                           "why='" LEDGER_BY_HAND "'", job);
 }
 
 bool ledger_has_job (struct ledger *l, const char *job)

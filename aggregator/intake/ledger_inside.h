@@ -69,8 +69,8 @@ void ledger_note_mark (struct ledger *l);
  */
 int ledger_settle_versions (struct ledger *l, const struct ledger_item *item,
                             struct err *err);
-void ledger_count_given (struct ledger *l, const char *job, int64_t *n,
-                         int64_t *assumed);
+void ledger_count_given (struct ledger *l, const char *job,
+                         struct ledger_summary *ret);
 #define LEDGER_ASSIGNMENT \
     "scope, place, rank, capture, newest_ns, job, at_ns, assumed, why, sum"
 bool ledger_read_assignment (sqlite3_stmt *st, struct ledger_assignment *a);

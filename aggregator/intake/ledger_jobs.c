@@ -242,7 +242,7 @@ int ledger_summary (struct ledger *l, const char *job,
         ret->last_ns = sqlite3_column_int64 (st, 5);
         ret->lost = sqlite3_column_int64 (st, 6);
         ret->world_size = ledger_world_size (l, job);
-        ledger_count_given (l, job, &ret->divided, &ret->assumed);
+        ledger_count_given (l, job, ret);
         rc = 0;
     }
     (void)sqlite3_finalize (st);

@@ -272,6 +272,12 @@ gone_is ()                          # JOB: no result of it is there
     eventually jobs_are 2
     is "captures" 5 "$(sql "SELECT count(*) FROM Capture" "$(db_of "$a")")"
     is "captures" 3 "$(sql "SELECT count(*) FROM Capture" "$(db_of "$new")")"
+    "$ROLLCALL" jobs --root root --json >jobs.json
+    is "whose word" "hand 2|hand 3" "$(sqlite3 -separator ' ' -newline '|' \
+        :memory: "SELECT json_extract(value, '\$.id'),
+            json_extract(value, '\$.by_hand')
+            FROM json_each(readfile('jobs.json'), '\$.jobs')
+            ORDER BY json_extract(value, '\$.by_hand')" | sed 's/|$//')"
     run "$ROLLCALL" jobs --root root split "$a" nobody
     expect_status 66
     shows "job $a has no capture nobody"
