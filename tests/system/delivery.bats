@@ -422,7 +422,7 @@ raw_captures ()
 
     raw_captures
     service
-    agent --once --raw job >agent.log 2>&1 3>&- &
+    LIMIT=400 agent --once --raw job >agent.log 2>&1 3>&- &
     local sender=$!
     for i in 1 2 3; do
         incoming () { [ -n "$(ls root/incoming)" ] || gone "$sender"; }
