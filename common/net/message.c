@@ -39,6 +39,7 @@
 #define F_MARK "m"
 #define F_LOST "F"
 #define F_PLACE "a"
+#define F_MPI "M"                       // rank and size
 
 #define VERSIONS MESSAGE_VERSION
 
@@ -49,7 +50,8 @@ static const struct {
 } types[] = {
     { MESSAGE_HELLO, "hello", { F_JOB F_HOST F_KEY F_WORLD,
                                 F_SENT F_WALL F_CLOCK, F_MARK } },
-    { MESSAGE_RANK, "rank", { F_RANK F_LOCAL F_PHASE F_STATUS F_TEXT } },
+    { MESSAGE_RANK, "rank", { F_RANK F_LOCAL F_PHASE F_STATUS F_TEXT, "", "",
+                              F_MPI } },
     { MESSAGE_OFFER, "offer", { F_ITEM F_KIND F_CONTENT F_SIZE F_RANK
                                 F_CAPTURE F_PATH, F_NEWEST, "", F_PLACE } },
     { MESSAGE_CHUNK, "chunk", { F_ITEM F_OFFSET, F_CODEC } },
@@ -134,6 +136,10 @@ static void put_field (struct buf *b, const struct message *m, char field)
         break;
     case 'F': wire_put_u8 (b, m->lost); break;
     case 'a': wire_put_text (b, m->place); break;
+    case 'M':
+        wire_put_i64 (b, m->mpi_rank);
+        wire_put_i64 (b, m->mpi_size);
+        break;
     default: wire_put_text (b, m->text); break;
     }
 }
@@ -196,6 +202,10 @@ static void get_field (struct wire *w, struct message *m, char field)
         break;
     case 'F': m->lost = wire_u8 (w) != 0; break;
     case 'a': wire_text (w, m->place, sizeof (m->place)); break;
+    case 'M':
+        m->mpi_rank = wire_i64 (w);
+        m->mpi_size = wire_i64 (w);
+        break;
     default: get_shown (w, m->text, sizeof (m->text)); break;
     }
 }
@@ -264,6 +274,15 @@ static bool plausible_clock (const struct message *m)
            m->clock_error_ns >= 0 && m->clock_error_ns <= CLOCK_ERROR_MAX;
 }
 
+/* MPI's word of a process: a rank of a world, or none. */
+static bool plausible_mpi (const struct message *m)
+{
+    return m->mpi_size == 0
+               ? m->mpi_rank == 0
+               : m->mpi_size > 0 && m->mpi_size <= CAPTURE_WORLD_MAX &&
+                     m->mpi_rank >= 0 && m->mpi_rank < m->mpi_size;
+}
+
 /* Bounds that the fields' own types do not give. */
 static bool plausible (const struct message *m)
 {
@@ -274,7 +293,8 @@ static bool plausible (const struct message *m)
                m->world_size <= CAPTURE_WORLD_MAX;
     case MESSAGE_RANK:
         return m->rank >= 0 && m->rank < CAPTURE_WORLD_MAX &&
-               (m->phase == RANK_RUNNING || m->phase == RANK_ENDED);
+               (m->phase == RANK_RUNNING || m->phase == RANK_ENDED) &&
+               plausible_mpi (m);
     case MESSAGE_OFFER:
         return m->size <= CONTENT_SIZE_MAX && m->newest_ns >= 0 &&
                message_valid_place (m->place) &&

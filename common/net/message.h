@@ -74,6 +74,9 @@ struct message {
     enum rank_phase phase;              // RANK
     int64_t status;                     // RANK: exit status, 128+n of signal
                                         // n, -1: ended on request
+    int64_t mpi_rank, mpi_size;         // RANK: which of how many its process
+                                        // is by MPI's own word; size 0: MPI
+                                        // has said nothing; since 4
     uint64_t item;                      // OFFER ... ACK: the agent's number
     enum item_kind kind;                // OFFER
     struct digest content;              // OFFER

@@ -36,6 +36,8 @@ static void fill (struct message *m, enum message_type type)
     m->local_rank = 7;
     m->phase = RANK_ENDED;
     m->status = -1;
+    m->mpi_rank = 3;
+    m->mpi_size = 4;
     m->item = UINT64_C (1) << 40;
     m->kind = ITEM_RAW;
     memset (m->content.bytes, 0xa5, DIGEST_SIZE);
@@ -96,6 +98,7 @@ static void test_round_trip (void **state)
     assert_int_equal (round_trip (&in, &out), 0);
     assert_int_equal (out.status, -1);
     assert_int_equal (out.local_rank, 7);
+    assert_true (out.mpi_rank == 3 && out.mpi_size == 4);
     assert_string_equal (out.text, in.text);
     fill (&in, MESSAGE_PING);
     assert_int_equal (round_trip (&in, &out), 0);
@@ -259,6 +262,13 @@ static void test_bounds (void **state)
     in.rank = -1;
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
     in.rank = INT64_C (1) << 17;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_RANK);
+    in.mpi_rank = in.mpi_size;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    in.mpi_size = (INT64_C (1) << 17) + 1;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    in.mpi_size = 0;            // nothing was said, and yet a rank
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
     fill (&in, MESSAGE_HELLO);
     in.world_size = (INT64_C (1) << 17) + 1;    // one word, and all memory
