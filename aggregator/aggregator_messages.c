@@ -245,11 +245,9 @@ static bool has_unnoted (const struct words *w)
 /* What was said of itself, and is to be there in a next life, goes with the
  * next commit.  If that fails it is due again when it is said again.
  */
-static void note_hello (struct aggregator *a, const struct served *s,
-                        const struct job_agent *agent)
+static void note_said (struct aggregator *a, bool any)
 {
-    if (!has_unnoted (&s->job.words) && a->nbound == 0 &&
-        (!agent->clock_known || agent->clock_noted))
+    if (!any)
         return;
     a->notes_due = true;
     transfers_due (a->transfers);
@@ -461,7 +459,8 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
         welcome (a, from, m, lost);
     keep_clock (agent, m);
     hear_launch (a, s, m);
-    note_hello (a, s, agent);
+    note_said (a, has_unnoted (&s->job.words) || a->nbound > 0 ||
+                      (agent->clock_known && !agent->clock_noted));
     if (a->opt->job)
         say_stop (a, s, from);
 }
@@ -470,11 +469,14 @@ static void on_rank (struct aggregator *a, struct served *s,
                      struct job_agent *agent, const struct message *m)
 {
     bool failed_before = job_failed (&s->job) != NULL;
+    const struct job_rank *r;
 
     if (job_rank (&s->job, agent, m) < 0) {
         counter_add (COUNTER_MESSAGES_REFUSED, 1);
         return;                 // it is said again
     }
+    r = job_find_rank (&s->job, m->rank);
+    note_said (a, r && r->mpi_size > 0 && !r->mpi_noted);
     if (!failed_before && job_failed (&s->job)) {
         struct logline l = log_line (LOG_LEVEL_WARN, "command-failed");
 

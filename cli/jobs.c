@@ -129,6 +129,7 @@ static const char *by_text (const struct word *w)
 {
     return w->by == WORD_EXPECT ? "rollcall jobs --expect"
            : w->by == WORD_FRONT ? "--world-size"
+           : w->by == WORD_MPI   ? "MPI"
                                  : "node";
 }
 

@@ -420,6 +420,9 @@ void agent_remove_told (const struct agent *a);
 /* A COMMAND here has started this rank.  False: its wrapper is not known yet. */
 bool agent_rank_began (struct agent *a, const struct told *t);
 
+/* MPI has told a process of a COMMAND here its rank.  False as well. */
+bool agent_rank_by_mpi (struct agent *a, const struct told *t);
+
 /* Listen for wrappers, if this is the agent of a run.  0 or -errno;
  * agent_close_wrappers cleans up in any case.
  */

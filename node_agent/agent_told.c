@@ -44,23 +44,17 @@ static bool is_known (struct agent *a, const struct told *t)
     return false;
 }
 
-static void confirm (struct agent *a, const struct told *t)
+static void log_mpi (struct agent *a, const struct told *t)
 {
-    struct logline l = log_line (LOG_LEVEL_INFO, "mpi");
+    struct logline l;
 
     if (is_known (a, t))
         return;
+    l = log_line (LOG_LEVEL_INFO, "mpi");
     log_int (&l, "rank", t->rank);
     log_int (&l, "size", t->size);
     log_str (&l, "processor", t->host);
     log_end (&l);
-    if (t->from >= 0 && t->from != t->rank)
-        agent_note (a, LOG_LEVEL_WARN, "contradiction", "host %s: the process "
-                    "that the launcher calls rank %lld is rank %lld of %lld "
-                    "for MPI (on %s): captures that do not say their rank may "
-                    "be named after the wrong one", a->host,
-                    (long long)t->from, (long long)t->rank,
-                    (long long)t->size, t->host);
 }
 
 static void take_size (struct agent *a, const struct told *t)
@@ -76,22 +70,35 @@ static void take_size (struct agent *a, const struct told *t)
     ship_world (a->ship, t->size);
 }
 
-static void take (void *arg, const struct told *t)
+static void take_said (void *arg, const struct told *t)
 {
     struct agent *a = arg;
 
     if (t->mpi)
-        confirm (a, t);
-    else if (agent_rank_began (a, t))
+        return;
+    if (agent_rank_began (a, t))
         take_size (a, t);
     else
         a->told_ns = 0;         // it has to wait for its wrapper
 }
 
+static void take_mpi (void *arg, const struct told *t)
+{
+    struct agent *a = arg;
+
+    if (!t->mpi)
+        return;
+    log_mpi (a, t);
+    if (!agent_rank_by_mpi (a, t))
+        a->told_ns = 0;
+}
+
+/* MPI's words are about ranks that were said. */
 void agent_read_told (struct agent *a)
 {
     a->told_ns = clock_wall_ns ();
-    told_read (a->opt->run_dir, take, a);
+    told_read (a->opt->run_dir, take_said, a);
+    told_read (a->opt->run_dir, take_mpi, a);
 }
 
 /* What changes while it is read need not change the date. */

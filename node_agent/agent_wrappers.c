@@ -38,6 +38,8 @@ struct local_rank {             // a rank of this host, also after its wrapper
     bool stays;                 // its COMMAND has started it itself
     bool launches;              // its COMMAND has started others, and not it:
                                 // it is a rank of another host
+    int64_t mpi_rank, mpi_size; // which its process is for MPI; size 0: MPI
+                                // has said nothing
     bool joined;                // its wrapper has, in this life
     bool ended;
     int64_t status;
@@ -334,6 +336,8 @@ static void stay_rank (struct agent *a, struct local_rank *r)
                          r->status, r->text);
     else
         say_running (a, r);
+    if (r->mpi_size > 0)
+        ship_rank_by_mpi (a->ship, r->rank, r->mpi_rank, r->mpi_size);
 }
 
 /* It has started others: with several wrappers the numbers of these are those
@@ -371,6 +375,38 @@ bool agent_rank_began (struct agent *a, const struct told *t)
         end_rank (a, r, parent->status, parent->text);
     else
         say_running (a, r);
+    return true;
+}
+
+/* Of several programs that COMMAND has run, one after the other, the largest
+ * world counts, and of two a word against the rank.
+ */
+static bool counts_more (const struct local_rank *r, const struct told *t)
+{
+    return t->size != r->mpi_size ? t->size > r->mpi_size
+                                  : t->rank != r->rank &&
+                                        r->mpi_rank == r->rank;
+}
+
+bool agent_rank_by_mpi (struct agent *a, const struct told *t)
+{
+    struct local_rank *r = rank_of (a, t->from);
+
+    if (!rank_of (a, t->parent))
+        return false;
+    // a world of its own, which may be that of a program that helps one rank
+    if (!r || r->launches || t->size < a->world_size ||
+        (r->rank != t->parent && r->parent != t->parent) ||
+        !counts_more (r, t))
+        return true;
+    r->mpi_rank = t->rank;
+    r->mpi_size = t->size;
+    if (t->rank != r->rank)
+        log_text (LOG_LEVEL_WARN, "contradiction", "the process that the "
+                  "launcher calls rank %lld is rank %lld of %lld for MPI (on "
+                  "%s)", (long long)r->rank, (long long)t->rank,
+                  (long long)t->size, t->host);
+    ship_rank_by_mpi (a->ship, r->rank, t->rank, t->size);
     return true;
 }
 

@@ -372,6 +372,8 @@ int check_old_ledger (struct check *c)
             rc = take_over_words (c, db);
         if (rc == 0)
             rc = take_over_keys (c, db);
+        if (rc == 0)
+            rc = ledger_copy_mpi (c->fresh, db, c->err);
     }
     (void)sqlite3_close (db);
     return rc;

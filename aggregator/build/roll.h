@@ -10,6 +10,11 @@
 #include "model/capture.h"
 #include "model/roster.h"
 
+/* Which rank of how many the process of a rank is, by MPI's own word. */
+struct roll_mpi {
+    int64_t rank, mpi_rank, mpi_size;
+};
+
 #define ROLL_TOLD_MAX 384      // bytes of a sentence on a capture's rank
 
 /* One capture on its way into a build. */
@@ -23,13 +28,15 @@ struct roll_item {
     const char *rank_by;        // how its rank was guessed, or NULL
     const char *agent_host;     // of the agent that brought it, or NULL
     bool host_is_agents;        // so capture.host is: it does not say its own
+    const struct roll_mpi *mpi; // of the rank that it is filed under, or NULL
     struct group_list groups;   // that it lists; they are the build's
 
     // as roll_verify found
     bool judged;                // 'rank' is of those who looked, whatever the
                                 // capture says
-    bool verified;              // its ops confirm its rank
-    bool misfiled;              // it said another rank, or several
+    bool verified;              // its ops confirm its rank, or MPI does
+    bool misfiled;              // it said another rank, or several; or MPI says
+                                // another than the launcher
     bool doubt;                 // nobody knows its rank: its rows tell nothing
     char told[ROLL_TOLD_MAX];   // what is to be said of that, or ""
 };

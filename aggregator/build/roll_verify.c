@@ -26,6 +26,7 @@ struct proof {
     bool checked;               // ops have a position in a group that is listed
     bool wrong;                 // and it is not that of the filed rank
     bool differ;                // the places that name the rank
+    bool by_mpi;                // MPI says another rank than its launcher
     bool stays;                 // it keeps its rank, or nobody knows another
     int64_t truth;              // the rank of its ops, or CAPTURE_NO_RANK
     int64_t metadata;           // that its program knows, or CAPTURE_NO_RANK
@@ -244,7 +245,9 @@ static void check (const struct lists *l, struct roll_item *item,
         p->truth = all.ranks[0];
     else if (p->checked && !p->wrong)
         p->truth = item->rank;  // one of several that it may be
-    item->verified = p->checked && !p->wrong;
+    p->by_mpi = item->mpi && item->mpi->mpi_rank != p->filed;
+    item->verified = !p->wrong && (p->checked || (item->mpi && !p->differ &&
+                                                  !p->by_mpi));
 }
 
 /* ---- all of them ---- */
@@ -299,7 +302,7 @@ static void renumber (struct proof *p, size_t n, int64_t of_host)
 
 static bool contradicts (const struct proof *p)
 {
-    return p->wrong || p->differ;
+    return p->wrong || p->differ || p->by_mpi;
 }
 
 static int compare_filed (const void *pa, const void *pb)
@@ -431,11 +434,33 @@ static void list_place (const struct proof *p, char *out, size_t max)
                         (long long)p->filed);
 }
 
+/* MPI says another rank than the launcher's variables, and nothing else is
+ * against the rank: ops that confirm it count more than either.
+ */
+static void tell_mpi (struct proof *p)
+{
+    struct roll_item *item = p->item;
+    char text[ROLL_TOLD_MAX];
+
+    (void)snprintf (text, sizeof (text), "the process that the launcher calls "
+                    "rank %lld is rank %lld of %lld for MPI: %s",
+                    (long long)p->filed, (long long)item->mpi->mpi_rank,
+                    (long long)item->mpi->mpi_size,
+                    p->checked ? "filed as its ops say" : LEFT_OUT);
+    item->misfiled = p->checked;
+    item->doubt = !p->checked;
+    tell (item, text);
+}
+
 static void tell_found (struct proof *p)
 {
     struct roll_item *item = p->item;
     char text[ROLL_TOLD_MAX], why[ROLL_TOLD_MAX / 2];
 
+    if (!p->wrong && !p->differ) {
+        tell_mpi (p);
+        return;
+    }
     if (p->wrong)
         list_place (p, why, sizeof (why));
     else

@@ -134,13 +134,10 @@ static int set_text (char **at, const char *text)
     return 0;
 }
 
-/* The entry of a rank, made if it is not there; every agent repeats its ranks
- * every other second.
- */
-static struct job_rank *rank_at (struct job *j, int64_t rank)
+/* Where the entry of a rank is, or belongs. */
+static size_t place_of (const struct job *j, int64_t rank)
 {
     size_t low = 0, high = j->nranks;
-    struct job_rank *p;
 
     while (low < high) {
         size_t mid = low + (high - low) / 2;
@@ -150,6 +147,24 @@ static struct job_rank *rank_at (struct job *j, int64_t rank)
         else
             high = mid;
     }
+    return low;
+}
+
+const struct job_rank *job_find_rank (const struct job *j, int64_t rank)
+{
+    size_t at = place_of (j, rank);
+
+    return at < j->nranks && j->ranks[at].rank == rank ? &j->ranks[at] : NULL;
+}
+
+/* The entry of a rank, made if it is not there; every agent repeats its ranks
+ * every other second.
+ */
+static struct job_rank *rank_at (struct job *j, int64_t rank)
+{
+    size_t low = place_of (j, rank);
+    struct job_rank *p;
+
     if (low < j->nranks && j->ranks[low].rank == rank)
         return &j->ranks[low];
     if (j->nranks >= JOB_RANKS_MAX ||
@@ -160,6 +175,28 @@ static struct job_rank *rank_at (struct job *j, int64_t rank)
     j->nranks++;
     p[low] = (struct job_rank){ .rank = rank, .phase = RANK_RUNNING };
     return &p[low];
+}
+
+/* MPI's word, which an agent that was started again may not have yet.  Of a
+ * node the largest world counts: others are of programs of a few ranks.
+ */
+static void hear_mpi (struct job *j, const struct job_agent *a,
+                      struct job_rank *r, const struct message *m)
+{
+    struct word w = { .by = WORD_MPI, .world_size = m->mpi_size };
+    const struct word *known;
+
+    if (m->mpi_size == 0 ||
+        (r->mpi_size == m->mpi_size && r->mpi_rank == m->mpi_rank))
+        return;
+    r->mpi_rank = m->mpi_rank;
+    r->mpi_size = m->mpi_size;
+    r->mpi_noted = false;
+    memcpy (w.who, a->peer.who, sizeof (w.who));
+    memcpy (w.host, a->host, sizeof (w.host));
+    known = words_find (&j->words, &w);
+    if (!known || known->world_size < w.world_size)
+        (void)job_word (j, &w);
 }
 
 int job_rank (struct job *j, struct job_agent *a, const struct message *m)
@@ -174,6 +211,7 @@ int job_rank (struct job *j, struct job_agent *a, const struct message *m)
     r->phase = m->phase;
     r->status = m->status;
     r->agent = (size_t)(a - j->agents);
+    hear_mpi (j, a, r, m);
     return set_text (&r->text, m->text);
 }
 

@@ -21,6 +21,9 @@ struct job_rank {
     int64_t rank, local_rank;
     enum rank_phase phase;
     int64_t status;             // of its COMMAND, when ended
+    int64_t mpi_rank, mpi_size; // which its process is for MPI; size 0: MPI
+                                // has said nothing
+    bool mpi_noted;             // that is in the ledger
     char *text;                 // what its agent says of it, or NULL
     size_t agent;               // index
 };
@@ -76,9 +79,12 @@ void job_hello_again (struct job *j, struct job_agent *a,
                       const struct message *m, int64_t now_ns);
 struct job_agent *job_agent_of_host (struct job *j, const char *host_key);
 
-/* RANK, NOTE and DONE.  0, -ENOMEM, or -E2BIG when there are too many. */
+/* RANK, NOTE and DONE.  0, -ENOMEM, or -E2BIG when there are too many.  What a
+ * RANK says of MPI's world is a word, too.
+ */
 int job_rank (struct job *j, struct job_agent *a,
               const struct message *m);
+const struct job_rank *job_find_rank (const struct job *j, int64_t rank);
 int job_note (struct job *j, const char *text);
 int job_note_last (struct job *j, const char *text);
 int job_done (struct job_agent *a, const char *text);

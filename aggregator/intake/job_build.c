@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define SENDERS_NAMED 8                 // in the summary; the log has all
+#define MPI_NAMED 8                     // as well
 #define JOB_BUILD_NOTE_MAX 1024         // bytes: some hosts and their keys
 
 struct job_build {
@@ -25,6 +26,8 @@ struct job_build {
     struct raw_tree *raw;               // NULL: no raw files
     char *senders[SENDERS_NAMED];       // ranks whose key changed
     size_t nsenders;
+    struct roll_mpi *mpi;               // by rank
+    size_t nmpi;
     int64_t agreed;                     // world size of all metadata, or 0
     bool assumed;                       // that all captures are of this job
     size_t left;                        // shipments with rows that do not count
@@ -253,6 +256,39 @@ static int add_sender (void *arg, const struct ledger_sender *s)
     return 0;
 }
 
+static int add_mpi (void *arg, const struct ledger_mpi *m)
+{
+    struct job_build *b = arg;
+    struct roll_mpi *p = b->mpi;
+
+    if ((b->nmpi & (b->nmpi - 1)) == 0) {       // full at every power of two
+        p = realloc (p, (b->nmpi ? 2 * b->nmpi : 1) * sizeof (*p));
+        if (!p)
+            return -ENOMEM;
+        b->mpi = p;
+    }
+    p[b->nmpi++] = (struct roll_mpi){ m->rank, m->mpi_rank, m->mpi_size };
+    return 0;
+}
+
+static int compare_mpi (const void *pa, const void *pb)
+{
+    const struct roll_mpi *a = pa, *b = pb;
+
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* What MPI says of the ranks that captures are filed under. */
+static void give_mpi (struct job_build *b)
+{
+    for (size_t i = 0; i < b->n && b->nmpi > 0; i++) {
+        struct roll_mpi key = { .rank = b->items[i].rank };
+
+        b->items[i].mpi = bsearch (&key, b->mpi, b->nmpi, sizeof (key),
+                                   compare_mpi);
+    }
+}
+
 /* How it is known what is of it. */
 static int look_at_job (struct job_build *b, struct ledger *ledger,
                         struct err *err)
@@ -284,6 +320,8 @@ struct job_build *job_build_create (struct ledger *ledger,
         rc = look_at_job (b, ledger, err);
     if (rc == 0)
         rc = ledger_each_sender (ledger, job, add_sender, b, err);
+    if (rc == 0)
+        rc = ledger_each_mpi (ledger, job, add_mpi, b, err);
     if (rc == 0 && !(b->items = calloc (b->n + 1, sizeof (*b->items))))
         rc = err_set (err, ENOMEM, "no memory to build");
     for (size_t i = 0; i < b->n && rc == 0; i++)
@@ -296,6 +334,7 @@ struct job_build *job_build_create (struct ledger *ledger,
     }
     b->agreed = agreed_size (b);
     roll_plan (b->items, b->n);
+    give_mpi (b);
     return b;
 }
 
@@ -307,6 +346,7 @@ void job_build_destroy (struct job_build *b)
     raw_tree_destroy (b->raw);
     for (size_t i = 0; i < b->nsenders && i < SENDERS_NAMED; i++)
         free (b->senders[i]);
+    free (b->mpi);
     free (b->items);
     free (b->sources);
     free (b);
@@ -488,6 +528,32 @@ static void note_senders (const struct job_build *b, struct roster *roster)
     roster_add_note (roster, note);
 }
 
+/* Also of ranks without a capture. */
+static void note_mpi (const struct job_build *b, struct roster *roster)
+{
+    char note[JOB_BUILD_NOTE_MAX];
+    size_t found = 0;
+
+    for (size_t i = 0; i < b->nmpi; i++) {
+        const struct roll_mpi *m = &b->mpi[i];
+
+        if (m->rank == m->mpi_rank || ++found > MPI_NAMED)
+            continue;
+        (void)snprintf (note, sizeof (note), "the process that the launcher "
+                        "calls rank %lld is rank %lld of %lld for MPI: "
+                        "captures that do not say their rank may be named "
+                        "after the wrong one", (long long)m->rank,
+                        (long long)m->mpi_rank, (long long)m->mpi_size);
+        roster_add_note (roster, note);
+    }
+    if (found <= MPI_NAMED)
+        return;
+    (void)snprintf (note, sizeof (note), "the processes of %zu more ranks are "
+                    "other ranks for MPI than for the launcher",
+                    found - MPI_NAMED);
+    roster_add_note (roster, note);
+}
+
 int job_build_run (struct job_build *b, const char *out, unsigned threads,
                    struct roster *roster, struct build_result *ret,
                    struct err *err)
@@ -504,6 +570,7 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
     if (rc < 0)
         return rc;
     note_senders (b, roster);
+    note_mpi (b, roster);
     rc = build_run (&job, &p, ret, err);
     if (rc == 0)
         rc = results_make (b->wanted, &p, threads, b->cancel, &b->results,

@@ -48,6 +48,7 @@ static const char *const statements[LEDGER_STATEMENTS] = {
     [DROP_INCOMING] = "DELETE FROM incoming WHERE content=?1",
     [SET_CLOCK] = "INSERT OR REPLACE INTO clock VALUES (?1,?2,?3,?4,?5)",
     [SET_WORD] = "INSERT OR REPLACE INTO word VALUES (?1,?2,?3,?4,?5,?6)",
+    [SET_MPI] = "INSERT OR REPLACE INTO mpi VALUES (?1,?2,?3,?4)",
     [GET_BOUND] = "SELECT who, host, since_ns, sum FROM bound WHERE who=?1",
     [SET_BOUND] = "INSERT OR IGNORE INTO bound (who, host, since_ns, sum) "
                   "VALUES (?1,?2,?3,?4)",

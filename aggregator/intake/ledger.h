@@ -64,6 +64,11 @@ struct ledger_sender {
     char former[NET_WHO_MAX], former_host[MESSAGE_NAME_MAX];
 };
 
+/* Which rank of how many the process of a rank is, by MPI's own word. */
+struct ledger_mpi {
+    int64_t rank, mpi_rank, mpi_size;
+};
+
 #define LEDGER_WHY_MAX 256
 
 /* A version of a capture was given to a job. */
@@ -319,6 +324,13 @@ int ledger_changed_sender (struct ledger *l, const char *job, int64_t rank,
                            struct ledger_sender *ret, struct err *err);
 void ledger_sender_text (const struct ledger_sender *s, char *out,
                          size_t size);
+
+/* MPI's words of a job's ranks, in order; the last one of each counts. */
+int ledger_set_mpi (struct ledger *l, const char *job,
+                    const struct ledger_mpi *mpi, struct err *err);
+int ledger_each_mpi (struct ledger *l, const char *job,
+                     int (*fn) (void *arg, const struct ledger_mpi *mpi),
+                     void *arg, struct err *err);
 
 /* Clocks of a job's hosts. */
 int ledger_set_clock (struct ledger *l, const char *job,

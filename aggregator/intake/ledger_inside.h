@@ -5,14 +5,14 @@
 #include "base/db.h"
 #include "intake/ledger.h"
 
-#define LEDGER_SCHEMA 6         // PRAGMA user_version
+#define LEDGER_SCHEMA 7         // PRAGMA user_version
 
 enum ledger_statement {
     FIND_CONTENT, ADD_CONTENT, DROP_CONTENT, FIND_ITEM, FIND_NEWER,
     SET_NEWEST, SUPERSEDE, ADD_ITEM,
     GET_JOB, SET_JOB, NEWEST, SET_SEGMENT, SET_TOTAL, ADD_INCOMING,
     DROP_INCOMING, SET_CLOCK, SET_WORD, GET_BOUND, SET_BOUND,
-    LAST_ITEM, FIND_EPOCH, FIND_VERSION,
+    SET_MPI, LAST_ITEM, FIND_EPOCH, FIND_VERSION,
     GET_ASSIGNMENT, LEDGER_STATEMENTS
 };
 
@@ -96,6 +96,9 @@ int ledger_damaged (struct err *err);
 int ledger_note_lost (struct ledger *l, struct err *err);
 int ledger_content_came (struct ledger *l, const struct digest *content,
                          struct err *err);
+
+/* ledger_mpi.c: what another ledger says of MPI, as far as it can be read. */
+int ledger_copy_mpi (struct ledger *l, sqlite3 *from, struct err *err);
 
 /* ledger.c: whether a prepared statement gives a row; it stays on that row. */
 int ledger_has_row (struct ledger *l, sqlite3_stmt *st, struct err *err);

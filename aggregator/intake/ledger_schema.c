@@ -93,6 +93,12 @@ static const char schema6_sql[] =
     "UPDATE bound SET sum=bound_sum(who, host, since_ns);"
     "DROP TABLE IF EXISTS sender;";     // it was of versions 4 and 5
 
+/* Version 7: which rank, of how many, the process of a rank is for MPI. */
+static const char schema7_sql[] =
+    "CREATE TABLE mpi (job TEXT NOT NULL, rank INTEGER NOT NULL,"
+    " mpi_rank INTEGER NOT NULL, mpi_size INTEGER NOT NULL,"
+    " PRIMARY KEY (job, rank)) WITHOUT ROWID;";
+
 /* The checksum of a row, as SQL functions of its columns. */
 
 static void fn_content (sqlite3_context *ctx, int n, sqlite3_value **v)
@@ -257,8 +263,10 @@ static int migrate (struct ledger *l, int64_t version, struct err *err)
         rc = version < 4 ? make_4 (l, err) : 0;
     if (rc == 0 && version < 5)
         rc = db_exec (l->db, schema5_sql, err);
-    if (rc == 0)
+    if (rc == 0 && version < 6)
         rc = make_6 (l, err);
+    if (rc == 0)
+        rc = db_exec (l->db, schema7_sql, err);
     if (rc == 0)
         rc = db_execf (l->db, err, "PRAGMA user_version=%d", LEDGER_SCHEMA);
     if (rc == 0 && (rc = FAULT ("aggregator.ledger.migrate.commit")) < 0)

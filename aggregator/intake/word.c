@@ -12,7 +12,7 @@
 
 bool word_valid (const struct word *w)
 {
-    return w->by >= WORD_NODE && w->by <= WORD_EXPECT && w->world_size >= 0 &&
+    return w->by >= WORD_NODE && w->by <= WORD_MPI && w->world_size >= 0 &&
            w->world_size <= CAPTURE_WORLD_MAX;
 }
 
@@ -107,14 +107,14 @@ static const struct word *most_frequent (const struct word **by, size_t n)
     return usual;
 }
 
-const struct word *words_settle (const struct words *w)
+/* Into 'by' the words of the kind that counts most, but MPI's; or MPI's. */
+static size_t choose (const struct words *w, bool mpi, const struct word **by)
 {
-    const struct word **by = calloc (w->n + 1, sizeof (*by)), *usual;
     enum word_by top = WORD_NODE;
     size_t n = 0;
 
-    for (size_t i = 0; by && i < w->n; i++) {
-        if (w->list[i].world_size == 0)
+    for (size_t i = 0; i < w->n; i++) {
+        if (w->list[i].world_size == 0 || (w->list[i].by == WORD_MPI) != mpi)
             continue;
         if (w->list[i].by > top)
             n = 0;              // what was there counts less
@@ -123,20 +123,42 @@ const struct word *words_settle (const struct words *w)
     }
     if (n > 0)
         qsort (by, n, sizeof (*by), by_size);
-    usual = by ? most_frequent (by, n) : NULL;
+    return n;
+}
+
+const struct word *words_settle (const struct words *w)
+{
+    const struct word **by = calloc (w->n + 1, sizeof (*by));
+    const struct word *usual, *mpi;
+
+    if (!by)
+        return NULL;
+    usual = most_frequent (by, choose (w, false, by));
+    mpi = most_frequent (by, choose (w, true, by));
     free (by);
-    return usual;
+    if (!mpi || (usual && (usual->by == WORD_EXPECT ||
+                           usual->world_size >= mpi->world_size)))
+        return usual;
+    return mpi;
 }
 
 static void name_word (const struct word *w, char *out, size_t size)
 {
-    (void)snprintf (out, size, "%s%.100s%s%s says %lld",
+    (void)snprintf (out, size, "%s%s%.100s%s%s says %lld",
+                    w->by == WORD_MPI ? "MPI on " : "",
                     *w->host ? "host " : "a node", w->host,
                     *w->who ? ", key " : "", w->who,
                     (long long)w->world_size);
 }
 
-/* Nodes that say another size than what counts. */
+/* Whether a node says another size than what counts. */
+static bool is_outlier (const struct word *w, int64_t size)
+{
+    return w->by == WORD_MPI ? w->world_size > size
+                             : w->by == WORD_NODE && w->world_size != 0 &&
+                                   w->world_size != size;
+}
+
 static void note_outliers (const struct words *w, int64_t size,
                            const char *known_by, char *note, size_t max)
 {
@@ -144,8 +166,7 @@ static void note_outliers (const struct words *w, int64_t size,
     char one[256];
 
     for (size_t i = 0; i < w->n; i++) {
-        if (w->list[i].by != WORD_NODE || w->list[i].world_size == 0 ||
-            w->list[i].world_size == size || ++found > NAMED_MAX)
+        if (!is_outlier (&w->list[i], size) || ++found > NAMED_MAX)
             continue;
         name_word (&w->list[i], one, sizeof (one));
         used += (size_t)snprintf (note + used, max - used, "%s%s",
@@ -165,7 +186,7 @@ int64_t words_judge (const struct words *w, bool run, int64_t agreed,
 {
     static const char *const names[] = {
         [WORD_NODE] = "agents", [WORD_FRONT] = "--world-size",
-        [WORD_EXPECT] = "rollcall jobs --expect",
+        [WORD_EXPECT] = "rollcall jobs --expect", [WORD_MPI] = "MPI",
     };
     const struct word *s = words_settle (w);
     int64_t expected = s ? s->world_size : 0;
@@ -173,7 +194,7 @@ int64_t words_judge (const struct words *w, bool run, int64_t agreed,
     note[0] = '\0';
     *known_by = !s ? "" : run && s->by < WORD_EXPECT ? "rollcall run"
                                                      : names[s->by];
-    if (s && !run && s->by == WORD_NODE && agreed > 0 && agreed != expected) {
+    if (s && !run && (s->by == WORD_NODE || s->by == WORD_MPI) && agreed > 0 && agreed != expected) {
         expected = agreed;
         *known_by = "metadata of the captures";
     }

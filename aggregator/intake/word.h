@@ -11,10 +11,14 @@
 #define WORDS_MAX 4096          // of a job, at 350 bytes: one for each host of
                                 // the largest cluster that is known of
 
-enum word_by {                  // the later one counts more; kept on disk
+enum word_by {                  // of the first three the later one counts
+                                // more; kept on disk
     WORD_NODE = 1,              // an agent, in its HELLO
     WORD_FRONT = 2,             // who started the aggregator: --world-size
     WORD_EXPECT = 3,            // rollcall jobs --expect
+    WORD_MPI = 4,               // MPI, in processes of a node, says its agent:
+                                // a lower bound, since a program may make a
+                                // smaller world of its own
 };
 
 struct word {
@@ -42,7 +46,8 @@ const struct word *words_find (const struct words *w, const struct word *of);
 void words_fini (struct words *w);
 
 /* The one that counts among them: of the kind that counts most the size that is
- * said most often, the larger one of two.  NULL: nobody says anything.
+ * said most often, the larger one of two; MPI's if that is larger, unless a
+ * person says otherwise.  NULL: nobody says anything.
  */
 const struct word *words_settle (const struct words *w);
 

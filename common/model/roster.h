@@ -27,8 +27,9 @@ struct roster_entry {
     int32_t local_rank;         // -1: unknown
     int64_t device_id;          // CAPTURE_NO_DEVICE: unknown
     bool expected;
-    bool verified;              // ops of its captures confirm the rank
-    bool misfiled;              // one of them said that it was another's
+    bool verified;              // ops of its captures confirm the rank, or MPI
+    bool misfiled;              // one of them said that it was another's, or
+                                // MPI said another rank than the launcher
     enum roster_state state;
     char *host;                 // NULL: unknown
     char *reason;               // NULL: nothing to say

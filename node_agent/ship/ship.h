@@ -64,6 +64,12 @@ void ship_kick (struct ship *s);
 int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
                enum rank_phase phase, int64_t status, const char *text);
 
+/* What MPI calls the process of a rank that was said: it is said with it from
+ * now on.
+ */
+void ship_rank_by_mpi (struct ship *s, int64_t rank, int64_t mpi_rank,
+                       int64_t mpi_size);
+
 /* That rank is not of this node after all: it is not said again. */
 void ship_forget_rank (struct ship *s, int64_t rank);
 

@@ -163,17 +163,45 @@ static int keep (struct ship *s, const struct message *m)
     return 0;
 }
 
+static const struct message *said_of_rank (const struct ship *s, int64_t rank)
+{
+    for (size_t i = 0; i < s->nsaid; i++) {
+        if (s->said[i]->type == MESSAGE_RANK && s->said[i]->rank == rank)
+            return s->said[i];
+    }
+    return NULL;
+}
+
 int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
                enum rank_phase phase, int64_t status, const char *text)
 {
     struct message m = { .type = MESSAGE_RANK, .rank = rank,
                          .local_rank = local_rank, .phase = phase,
                          .status = status };
+    const struct message *before = said_of_rank (s, rank);
 
+    if (before) {
+        m.mpi_rank = before->mpi_rank;
+        m.mpi_size = before->mpi_size;
+    }
     if (phase == RANK_RUNNING)          // it joined after the others' ends
         s->is_done = s->done_due = false;
     (void)snprintf (m.text, sizeof (m.text), "%s", text);
     return keep (s, &m);
+}
+
+void ship_rank_by_mpi (struct ship *s, int64_t rank, int64_t mpi_rank,
+                       int64_t mpi_size)
+{
+    const struct message *before = said_of_rank (s, rank);
+    struct message m;
+
+    if (!before)
+        return;
+    m = *before;
+    m.mpi_rank = mpi_rank;
+    m.mpi_size = mpi_size;
+    (void)keep (s, &m);
 }
 
 void ship_forget_rank (struct ship *s, int64_t rank)

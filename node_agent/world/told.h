@@ -9,7 +9,8 @@
  *                       that the launcher's variables had said
  * The first process writes the file, as ".PID.NUMBER" until it is whole; those
  * that follow leave it.  It has lines "NAME VALUE": parent, the rank of the
- * wrapper; local_rank (-1: not said); pid; host, MPI's name of the processor.
+ * wrapper; local_rank (-1: not said); pid; host, MPI's name of the processor
+ * (for the log).
  */
 #ifndef ROLLCALL_WORLD_TOLD_H
 #define ROLLCALL_WORLD_TOLD_H

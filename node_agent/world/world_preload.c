@@ -385,10 +385,11 @@ static void began (const void *init)
         m.rank (m.world, &rank) != 0 || m.size (m.world, &size) != 0)
         return;
     done = true;
+    if (was_spawned (&m))       // into a world beside that of the wrappers
+        return;
     if (size > 1)
         confirm (&g, &m, rank, size);
-    else if (g.size > 1 && strcmp (g.mode, TOLD_LOOK) != 0 && !is_meant () &&
-             !was_spawned (&m))
+    else if (g.size > 1 && strcmp (g.mode, TOLD_LOOK) != 0 && !is_meant ())
         misfit (&g);
 }
 

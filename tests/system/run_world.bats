@@ -2,7 +2,7 @@
 # rollcall run: a COMMAND computes what it computes without it, whatever it is
 
 bats_require_minimum_version 1.5.0
-load run_helper
+load service_helper
 load hosts
 
 set_up ()
@@ -71,6 +71,61 @@ computes ()
         says "$(run_dir)/agent.log" "event=mpi rank=$rank size=4" ||
             fail "$(cat "$(run_dir)/agent.log")"
     done
+}
+
+# Level0 captures without metadata, in the directories of their wrappers: by
+# themselves nobody's.
+nameless_captures ()
+{
+    cat >mpi_capture <<'SCRIPT'
+#!/bin/sh
+exec "$CAPTURE_MAKER" --quiet --ranks "$MPI_SIZE" --ops 8 --level 0 \
+    --no-metadata --no-groups --no-rank --only-rank "$MPI_RANK" \
+    "$ROLLCALL_CAPTURE_DIR"
+SCRIPT
+}
+
+verified ()
+{
+    sqlite3 "${1:-$DB}" \
+        "SELECT group_concat(verified, ' ') FROM Roster ORDER BY rank"
+}
+
+@test "captures that give nothing to check are confirmed by MPI" {
+    set_up
+    nameless_captures
+    run mpirun_run 4 -- sh -c '"$MPI_WRITER" said ./mpi_capture'
+    expect_status 0
+    shows "4 of 4 present"
+    is "confirmed" "1 1 1 1" "$(verified)"
+    nothing_runs
+    # the same captures of processes that do not call MPI
+    rm -r out state
+    run mpirun_run 4 -- sh -c \
+        'MPI_RANK=$RANK MPI_SIZE=$WORLD_SIZE ./mpi_capture'
+    expect_status 0
+    is "confirmed" "0 0 0 0" "$(verified)"
+    nothing_runs
+}
+
+# A service keeps it for results that are built when the run is over.
+@test "what MPI has said outlives run and aggregator" {
+    set_up
+    nameless_captures
+    service
+    run mpirun -np 3 "$ROLLCALL" run --text --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" -- \
+        sh -c '"$MPI_WRITER" said ./mpi_capture'
+    expect_status 0
+    kill -KILL "$service"
+    eventually gone "$service"
+    run "$ROLLCALL" build --root root -o again j
+    expect_status 0
+    is "confirmed" "1 1 1" \
+        "$(verified again/cluster_analysis_output/analysis.db)"
+    run "$ROLLCALL" jobs --root root --job j
+    shows "3 ranks: MPI"
+    nothing_runs
 }
 
 @test "bash -c, a script, env and nice around an MPI program: one world" {
@@ -142,9 +197,23 @@ SCRIPT
     chmod +x exchanged
     export ROLLCALL
     run mpirun -np 2 ./exchanged
-    shows "the process that the launcher calls rank 1 is rank 0 of 2 for MPI" \
+    expect_status 1             # somebody has to look
+    shows "2 of 2 present" \
+        "the process that the launcher calls rank 1 is rank 0 of 2 for MPI" \
         "the process that the launcher calls rank 0 is rank 1 of 2 for MPI"
     one_world 2
+    is "confirmed, by ops" "1 1" "$(verified)"
+    nothing_runs
+    rm -r said.* out state
+    nameless_captures
+    run mpirun -np 2 ./exchanged
+    expect_status 1
+    shows "0 of 2 present" \
+        "the process that the launcher calls rank 0 is rank 1 of 2 for MPI"
+    is "confirmed" "0 0" "$(verified)"
+    roster_says 0 partial "is rank 1 of 2 for MPI"
+    run "$ROLLCALL" query missing out
+    shows "rank 1 is rank 0 of 2 for MPI" "rank 0 is rank 1 of 2 for MPI"
     nothing_runs
 }
 

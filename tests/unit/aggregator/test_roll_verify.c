@@ -98,6 +98,57 @@ static void test_all_is_well (void **state)
     fini (&j);
 }
 
+/* What captures do not show MPI may know; it does not make a capture sure whose
+ * places differ, or whose ops are another's.
+ */
+static void test_mpi_confirms (void **state)
+{
+    static const struct roll_mpi mpi[WORLD] = {
+        { 0, 0, 4 }, { 1, 1, 4 }, { 2, 2, 4 }, { 3, 3, 4 },
+    };
+    struct job j = { .n = 0 };
+
+    (void)state;
+    add (&j, 0, NULL, EVIDENCE_UNKNOWN);
+    add (&j, 1, NULL, EVIDENCE_UNKNOWN)->capture.evidence.ranks.info = 2;
+    add (&j, 2, &world, 3);
+    add (&j, 3, NULL, EVIDENCE_UNKNOWN);
+    for (int i = 0; i < WORLD; i++)
+        j.items[i].mpi = &mpi[i];
+    j.items[3].mpi = NULL;
+    verify (&j);
+    check (&j.items[0], 0, true, false, false);
+    check (&j.items[1], 1, false, false, true);
+    check (&j.items[2], 2, false, false, true);
+    check (&j.items[3], 3, false, false, false);
+    fini (&j);
+}
+
+/* MPI says another rank than the launcher: ops decide, or nobody. */
+static void test_mpi_contradicts (void **state)
+{
+    static const struct roll_mpi mpi[2] = { { 0, 1, 4 }, { 1, 0, 4 } };
+    struct job j = { .n = 0 };
+
+    (void)state;
+    add (&j, 0, NULL, EVIDENCE_UNKNOWN);
+    add (&j, 1, &world, 1);
+    add (&j, 2, NULL, EVIDENCE_UNKNOWN);
+    for (int i = 0; i < 2; i++)
+        j.items[i].mpi = &mpi[i];
+    verify (&j);
+    assert_false (j.again);
+    check (&j.items[0], 0, false, false, true);
+    check (&j.items[1], 1, true, true, false);
+    check (&j.items[2], 2, false, false, false);
+    assert_non_null (strstr (j.items[0].capture.reason, "the process that the "
+                             "launcher calls rank 0 is rank 1 of 4 for MPI: "
+                             "whose it is is in doubt"));
+    assert_non_null (strstr (j.items[1].capture.reason, "is rank 0 of 4 for "
+                             "MPI: filed as its ops say"));
+    fini (&j);
+}
+
 /* Two, and three in a ring: each is filed where its ops are. */
 static void test_exchanged (void **state)
 {
@@ -319,6 +370,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_all_is_well),
         cmocka_unit_test (test_exchanged),
+        cmocka_unit_test (test_mpi_confirms),
+        cmocka_unit_test (test_mpi_contradicts),
         cmocka_unit_test (test_rank_is_taken),
         cmocka_unit_test (test_rank_may_be_taken),
         cmocka_unit_test (test_two_claims),

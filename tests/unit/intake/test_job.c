@@ -108,6 +108,37 @@ static void test_reasons (void **state)
     roster_fini (&r);
 }
 
+/* MPI's word of a rank stays when its agent, started again, does not know it
+ * yet, and its world counts; a smaller one is that of some other program.
+ */
+static void test_mpi (void **state)
+{
+    struct message m = { .type = MESSAGE_RANK, .rank = 2,
+                         .phase = RANK_RUNNING };
+    const struct job_rank *r;
+    struct net_peer old;
+    struct job_agent *a;
+
+    (void)state;
+    a = hello (1, 0, 4, 0, &old);
+    assert_int_equal (report (a, 1, RANK_RUNNING, 0, ""), 0);
+    m.mpi_rank = 3;
+    m.mpi_size = 8;
+    assert_int_equal (job_rank (&job, a, &m), 0);
+    assert_int_equal (job.world_size, 8);
+    assert_int_equal (report (a, 2, RANK_ENDED, 0, ""), 0);
+    r = job_find_rank (&job, 2);
+    assert_non_null (r);
+    assert_true (r->mpi_rank == 3 && r->mpi_size == 8 && !r->mpi_noted);
+    m.rank = m.mpi_rank = 1;
+    m.mpi_size = 2;
+    assert_int_equal (job_rank (&job, a, &m), 0);
+    assert_int_equal (job.world_size, 8);
+    assert_int_equal (job_find_rank (&job, 1)->mpi_size, 2);
+    assert_null (job_find_rank (&job, 0));
+    assert_null (job_find_rank (&job, 3));
+}
+
 /* A restarted agent takes the place of the former: one host, one agent. */
 static void test_restarted (void **state)
 {
@@ -201,6 +232,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown (test_reasons, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_mpi, setup, teardown),
         cmocka_unit_test_setup_teardown (test_restarted, setup, teardown),
         cmocka_unit_test_setup_teardown (test_renamed, setup, teardown),
         cmocka_unit_test_setup_teardown (test_over, setup, teardown),

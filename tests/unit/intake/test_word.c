@@ -114,6 +114,30 @@ static void test_order (void **state)
     check (false, 4, 8, "--world-size", "says 2");
 }
 
+/* MPI's world may be larger than what launchers' variables say; a smaller one
+ * is that of some program of a few ranks.
+ */
+static void test_mpi (void **state)
+{
+    (void)state;
+    (void)say (WORD_MPI, "k1", "h1", 4);
+    check (false, 0, 4, "MPI", NULL);
+    (void)say (WORD_NODE, "k1", "h1", 8);
+    check (false, 0, 8, "agents", NULL);
+    (void)say (WORD_MPI, "k1", "h1", 16);
+    check (false, 0, 16, "MPI", "host h1, key k1 says 8: not believed");
+    check (true, 8, 16, "MPI", "host h1, key k1 says 8");
+    check (false, 8, 8, "metadata of the captures",
+           "MPI on host h1, key k1 says 16: not believed");
+    (void)say (WORD_MPI, "k2", "h2", 4);
+    (void)say (WORD_MPI, "k3", "h3", 4);
+    check (false, 0, 8, "agents", "MPI on host h1, key k1 says 16");
+    (void)say (WORD_FRONT, "", "", 8);
+    check (true, 0, 8, "rollcall run", "MPI on host h1");
+    (void)say (WORD_EXPECT, "", "", 2);
+    check (false, 0, 2, "rollcall jobs --expect", NULL);
+}
+
 static void test_valid (void **state)
 {
     struct word w = { .by = WORD_NODE, .world_size = 1 };
@@ -137,6 +161,7 @@ int main (void)
         TEST (test_put),
         TEST (test_outlier),
         TEST (test_order),
+        TEST (test_mpi),
         TEST (test_valid),
     };
 
