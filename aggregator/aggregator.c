@@ -85,6 +85,7 @@ static void tick (void *arg)
         aggregator_check_run (a, now);
     else
         check_service (a, now);
+    aggregator_check_shares (a, now);
     (void)loop_add_timer (a->loop, TICK_NS, tick, a);
 }
 

@@ -2,6 +2,7 @@
  *
  * aggregator.c has its life and its clock, aggregator_messages.c what agents
  * say, aggregator_peers.c who says it, aggregator_keys.c who may say it,
+ * aggregator_shares.c how much of it,
  * aggregator_commit.c what of it is made durable, aggregator_divide.c which jobs a scope has, aggregator_build.c the
  * builds, aggregator_run.c the end of a run, aggregator_control.c what verbs
  * ask.
@@ -23,9 +24,12 @@
 #include <limits.h>
 #include <pthread.h>
 
-// what a service has in memory: a job that is idle leaves when another comes
-#define AGGREGATOR_JOBS_MAX 1024
-#define AGGREGATOR_AGENTS_MAX 8192      // of all jobs, at 600 bytes each
+// what a service has in memory: a job that is idle leaves when another comes.
+// One key has half of it at most (aggregator_shares.c)
+#define AGGREGATOR_JOBS_MAX 2048
+#define AGGREGATOR_AGENTS_MAX 16384     // of all jobs, at 600 bytes each
+#define AGGREGATOR_RANKS_MAX (2 * JOB_RANKS_MAX)        // at 50 bytes each
+#define AGGREGATOR_TEXTS_MAX ((size_t)64 << 20) // bytes: 250 for each of these
 #define AGGREGATOR_IDLE_NS (600 * NS_PER_S)     // agents this silent make room
 #define AGGREGATOR_JOINED "joined"      // in a run's directory: an agent has
 #define AGGREGATOR_NAME_MAX (MESSAGE_NAME_MAX + NET_WHO_MAX + 8)
@@ -33,6 +37,7 @@
 
 struct served {                 // a job, and what was built of it
     struct job job;
+    char opened_by[NET_WHO_MAX];        // the key that spoke of it first, or ""
     int64_t noted_size;         // the world size as of the last commit
     int64_t ended_ns;           // when all COMMANDs had ended, 0: not yet
     struct pace pace;           // of a service: when to build
@@ -62,6 +67,7 @@ struct aggregator {
     size_t nbound;
     struct divide divided;      // so, too
     bool divided_in;            // it has been
+    int64_t shares_ns;          // when memory was given back, if any was due
     char *status_text;          // for rollcall status, written last
     struct space_floor floor;   // of the root
     struct err no_room;         // what was said when it was reached
@@ -95,10 +101,11 @@ struct aggregator {
  */
 bool aggregator_has_root (struct aggregator *a);
 
-/* aggregator_messages.c: a host and its key, for the log; a job that is served (NULL: it is not), or is from
- * now on (NULL: a run serves another one, or no memory); what the ledger has
- * of the words about it, to be called again when they have changed; a sentence for the
- * log and the summary, once; and the net_fn.
+/* aggregator_messages.c: a host and its key, for the log; a job that is served
+ * (NULL: it is not), or is from now on (NULL: a run serves another one, or
+ * there are too many); what the ledger has of the words about it, to be called
+ * again when they have changed; a sentence for the log and the summary, once;
+ * what is idle makes room, but this job does not (or NULL); and the net_fn.
  */
 struct served *aggregator_find_job (struct aggregator *a, const char *id);
 struct served *aggregator_job (struct aggregator *a, const char *id);
@@ -106,6 +113,7 @@ const char *aggregator_name (const struct net_peer *peer, const char *host,
                              char out[AGGREGATOR_NAME_MAX]);
 void aggregator_recall_words (struct aggregator *a, struct served *s);
 void aggregator_note (struct served *s, const char *text);
+void aggregator_give_back (struct aggregator *a, const struct served *but);
 void aggregator_on_message (void *arg, const struct net_peer *from,
                             const struct message *m, int bad,
                             const struct err *err);
@@ -132,6 +140,21 @@ bool aggregator_may_speak (struct aggregator *a, const struct net_peer *from,
 int aggregator_commit_bound (struct aggregator *a, enum transfer_phase phase,
                              struct err *err);
 void aggregator_forget_bound (struct aggregator *a);
+
+/* aggregator_shares.c: whether the key of a peer may have so many more of what a
+ * service has in memory; or one more agent of this job; it may not, for the
+ * log; and once in a while memory that idle agents have left is given back.
+ */
+enum share { SHARE_JOBS, SHARE_AGENTS, SHARE_RANKS, SHARE_TEXTS };
+bool aggregator_has_share (const struct aggregator *a,
+                           const struct net_peer *from, enum share what,
+                           size_t more);
+void aggregator_tell_share (struct aggregator *a, const struct net_peer *from,
+                            enum share what);
+bool aggregator_has_share_of_job (const struct aggregator *a,
+                                  const struct job *j,
+                                  const struct net_peer *from);
+void aggregator_check_shares (struct aggregator *a, int64_t now);
 
 /* aggregator_commit.c: the kinds of items that go into a result, up to this
  * one; a commit of what has come, if anything has, now or soon; and what goes

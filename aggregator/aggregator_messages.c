@@ -12,6 +12,8 @@
 #include <string.h>
 
 #define ALIVE_NS (3 * NS_PER_S)         // an agent says hello every 2 s
+// in the place of a text for which there is no room
+#define LEFT_OUT "what was said of it is not kept: there was too much"
 #define RIVAL_NS (6 * NS_PER_S)         // until a second one is told to go
 
 /* ---- who ---- */
@@ -95,17 +97,16 @@ static void forget_silent (struct aggregator *a)
 {
     int64_t before = clock_mono_ns () - AGGREGATOR_IDLE_NS;
 
-    for (struct served *s = a->jobs; s && !a->opt->job; s = s->next)
+    for (struct served *s = a->jobs; s; s = s->next)
         forget_silent_of (a, s, before);
 }
 
-static size_t count_agents (const struct aggregator *a)
+void aggregator_give_back (struct aggregator *a, const struct served *but)
 {
-    size_t n = 0;
-
-    for (const struct served *s = a->jobs; s; s = s->next)
-        n += s->job.nagents;
-    return n;
+    if (a->opt->job)
+        return;                 // a run has the one job
+    forget_idle (a, but);
+    forget_silent (a);
 }
 
 /* What was said in former lives, and what the options of this one say.  If the
@@ -137,7 +138,7 @@ struct served *aggregator_job (struct aggregator *a, const char *id)
     if (a->opt->job && strcmp (a->opt->job, id) != 0)
         return NULL;            // a run serves its own job only
     if (a->njobs >= AGGREGATOR_JOBS_MAX && a->transfers)
-        forget_idle (a, NULL);
+        aggregator_give_back (a, NULL);
     if (a->njobs >= AGGREGATOR_JOBS_MAX || !(s = calloc (1, sizeof (*s))))
         return NULL;
     a->njobs++;
@@ -278,25 +279,51 @@ static void mark_joined (struct aggregator *a)
         (void)fileio_replace (path, "", 0, FILEIO_FILE_MODE, NULL);
 }
 
-static bool is_room (const struct aggregator *a, const struct served *s)
+static bool is_room (const struct aggregator *a, const struct served *s,
+                     const struct net_peer *from)
 {
-    return s->job.nagents < JOB_AGENTS_MAX &&
-           count_agents (a) < AGGREGATOR_AGENTS_MAX;
+    return aggregator_has_share_of_job (a, &s->job, from) &&
+           aggregator_has_share (a, from, SHARE_AGENTS, 1);
 }
 
 /* Whether there is room for whoever says this; a restarted agent takes the
  * place of its former self.
  */
 static bool has_room (struct aggregator *a, struct served *s,
-                      const struct message *m)
+                      const struct net_peer *from, const struct message *m)
 {
-    if (job_agent_of_host (&s->job, m->host_key))
+    if (job_agent_of_host (&s->job, m->host_key) || is_room (a, s, from))
         return true;
-    if (!is_room (a, s)) {
-        forget_idle (a, s);
-        forget_silent (a);
-    }
-    return is_room (a, s);
+    aggregator_give_back (a, s);
+    return is_room (a, s, from);
+}
+
+/* A job that somebody speaks of, perhaps the first. */
+static struct served *open_job (struct aggregator *a,
+                                const struct net_peer *from, const char *id)
+{
+    struct served *s = aggregator_find_job (a, id);
+
+    if (s || a->opt->job)
+        return s ? s : aggregator_job (a, id);
+    if (!aggregator_has_share (a, from, SHARE_JOBS, 1))
+        aggregator_give_back (a, NULL);
+    if (aggregator_has_share (a, from, SHARE_JOBS, 1) &&
+        (s = aggregator_job (a, id)))
+        memcpy (s->opened_by, from->who, sizeof (s->opened_by));
+    return s;
+}
+
+static void refuse_share (struct aggregator *a, const struct net_peer *from,
+                          enum share what, const char *name)
+{
+    char text[MESSAGE_TEXT_MAX];
+
+    (void)snprintf (text, sizeof (text), "this aggregator has as many %s%s%s "
+                    "as it can serve: try again later", name,
+                    *from->who ? " of key " : "", from->who);
+    aggregator_tell_share (a, from, what);
+    refuse (a, from, REFUSAL_OTHER, text);
 }
 
 static void log_agent (const struct net_peer *from, const struct message *m)
@@ -365,22 +392,18 @@ static struct served *take_agent (struct aggregator *a,
                                   const struct message *m,
                                   struct job_agent **agent)
 {
-    struct served *s = aggregator_job (a, m->job);
+    struct served *s = open_job (a, from, m->job);
     struct net_peer old;
 
-    if (!s) {
-        refuse (a, from, REFUSAL_OTHER,
-                a->opt->job ? "this aggregator serves another job"
-                            : "this aggregator serves as many jobs as it can: "
-                              "try again later");
+    if (!s && a->opt->job)
+        refuse (a, from, REFUSAL_OTHER, "this aggregator serves another job");
+    else if (!s)
+        refuse_share (a, from, SHARE_JOBS, "jobs");
+    if (!s || is_taken (a, s, from, m))
         return NULL;
-    }
-    if (is_taken (a, s, from, m))
-        return NULL;
-    if (!has_room (a, s, m) ||
+    if (!has_room (a, s, from, m) ||
         !(*agent = job_hello (&s->job, from, m, clock_mono_ns (), &old))) {
-        refuse (a, from, REFUSAL_OTHER, "this aggregator has as many agents "
-                "as it can serve: try again later");
+        refuse_share (a, from, SHARE_AGENTS, "agents");
         return NULL;
     }
     if (old.size > 0)
@@ -465,19 +488,44 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
         say_stop (a, s, from);
 }
 
+/* Whether there is room for its text. */
+static bool may_say (struct aggregator *a, const struct job_agent *agent,
+                     struct job_use adds)
+{
+    if (adds.texts == 0 ||
+        aggregator_has_share (a, &agent->peer, SHARE_TEXTS, adds.texts))
+        return true;
+    aggregator_tell_share (a, &agent->peer, SHARE_TEXTS);
+    return false;
+}
+
 static void on_rank (struct aggregator *a, struct served *s,
                      struct job_agent *agent, const struct message *m)
 {
-    bool failed_before = job_failed (&s->job) != NULL;
+    // asked only where it matters: it looks at all ranks
+    bool first = m->phase == RANK_ENDED && m->status > 0 &&
+                 !job_failed (&s->job);
+    struct job_use adds = job_rank_adds (&s->job, m);
     const struct job_rank *r;
+    struct message said;
 
+    if (adds.ranks > 0 &&
+        !aggregator_has_share (a, &agent->peer, SHARE_RANKS, adds.ranks)) {
+        aggregator_tell_share (a, &agent->peer, SHARE_RANKS);
+        return;
+    }
+    if (!may_say (a, agent, adds)) {
+        said = *m;
+        (void)snprintf (said.text, sizeof (said.text), "%s", LEFT_OUT);
+        m = &said;
+    }
     if (job_rank (&s->job, agent, m) < 0) {
         counter_add (COUNTER_MESSAGES_REFUSED, 1);
         return;                 // it is said again
     }
     r = job_find_rank (&s->job, m->rank);
     note_said (a, r && r->mpi_size > 0 && !r->mpi_noted);
-    if (!failed_before && job_failed (&s->job)) {
+    if (first) {
         struct logline l = log_line (LOG_LEVEL_WARN, "command-failed");
 
         log_int (&l, "rank", m->rank);
@@ -494,7 +542,7 @@ static void on_rank (struct aggregator *a, struct served *s,
 /* A service has no summary to put it into: it is in its log, once; with whose
  * word it is, or NULL.
  */
-static void note_of (struct served *s, const struct job_agent *agent,
+static void note_of (struct served *s, struct job_agent *agent,
                      const char *text)
 {
     size_t had = s->job.nnotes;
@@ -504,6 +552,8 @@ static void note_of (struct served *s, const struct job_agent *agent,
         counter_add (COUNTER_MESSAGES_REFUSED, 1);
     if (s->job.nnotes == had)
         return;
+    if (agent)
+        agent->notes += job_text_adds (text).texts;
     l = log_line (LOG_LEVEL_WARN, "note");
     log_str (&l, "job", s->job.id);
     log_str (&l, "host", agent ? agent->host : NULL);
@@ -548,10 +598,14 @@ static void on_known (struct aggregator *a, struct served *s,
         on_rank (a, s, agent, m);
         break;
     case MESSAGE_NOTE:
-        note_of (s, agent, m->text);
+        if (may_say (a, agent, job_text_adds (m->text)))
+            note_of (s, agent, m->text);
         break;
     case MESSAGE_DONE:
-        rc = job_done (agent, m->text);
+        // that there is something counts, also where it is not kept
+        rc = job_done (&s->job, agent,
+                       may_say (a, agent, job_text_adds (m->text)) ? m->text
+                                                                   : LEFT_OUT);
         break;
     case MESSAGE_OFFER:
         agent->done = false;    // it has found more

@@ -123,14 +123,24 @@ struct job_agent *job_hello (struct job *j, const struct net_peer *from,
     return a;
 }
 
-static int set_text (char **at, const char *text)
+static size_t cost_of (const char *text)
 {
+    return text && *text ? strlen (text) + JOB_TEXT_COST : 0;
+}
+
+/* What this agent says in the place of what it said before, or NULL. */
+static int set_text (struct job *j, struct job_agent *a, char **at,
+                     const char *text)
+{
+    size_t was = cost_of (*at), is = cost_of (text);
     char *copy = *text ? strdup (text) : NULL;
 
     if (*text && !copy)
         return -ENOMEM;
     free (*at);
     *at = copy;
+    j->texts += is - was;
+    a->texts += is - was;
     return 0;
 }
 
@@ -160,21 +170,49 @@ const struct job_rank *job_find_rank (const struct job *j, int64_t rank)
 /* The entry of a rank, made if it is not there; every agent repeats its ranks
  * every other second.
  */
-static struct job_rank *rank_at (struct job *j, int64_t rank)
+static struct job_rank *rank_at (struct job *j, struct job_agent *a,
+                                 int64_t rank)
 {
-    size_t low = place_of (j, rank);
+    size_t at = place_of (j, rank);
     struct job_rank *p;
 
-    if (low < j->nranks && j->ranks[low].rank == rank)
-        return &j->ranks[low];
+    if (at < j->nranks && j->ranks[at].rank == rank)
+        return &j->ranks[at];
     if (j->nranks >= JOB_RANKS_MAX ||
         !(p = room (j->ranks, j->nranks, sizeof (*p))))
         return NULL;
     j->ranks = p;
-    memmove (p + low + 1, p + low, (j->nranks - low) * sizeof (*p));
+    memmove (p + at + 1, p + at, (j->nranks - at) * sizeof (*p));
     j->nranks++;
-    p[low] = (struct job_rank){ .rank = rank, .phase = RANK_RUNNING };
-    return &p[low];
+    a->ranks++;
+    p[at] = (struct job_rank){ .rank = rank, .phase = RANK_RUNNING,
+                               .agent = (size_t)(a - j->agents) };
+    return &p[at];
+}
+
+/* It is this agent's now. */
+static void take_rank (struct job *j, struct job_agent *a, struct job_rank *r)
+{
+    struct job_agent *was = &j->agents[r->agent];
+
+    was->ranks--;
+    was->texts -= cost_of (r->text);
+    a->ranks++;
+    a->texts += cost_of (r->text);
+    r->agent = (size_t)(a - j->agents);
+}
+
+struct job_use job_text_adds (const char *text)
+{
+    return (struct job_use){ 0, cost_of (text) };
+}
+
+struct job_use job_rank_adds (const struct job *j, const struct message *m)
+{
+    const struct job_rank *r = job_find_rank (j, m->rank);
+    size_t is = cost_of (m->text), was = r ? cost_of (r->text) : 0;
+
+    return (struct job_use){ r ? 0 : 1, is > was ? is - was : 0 };
 }
 
 /* MPI's word, which an agent that was started again may not have yet.  Of a
@@ -201,7 +239,7 @@ static void hear_mpi (struct job *j, const struct job_agent *a,
 
 int job_rank (struct job *j, struct job_agent *a, const struct message *m)
 {
-    struct job_rank *r = rank_at (j, m->rank);
+    struct job_rank *r = rank_at (j, a, m->rank);
 
     if (!r)
         return j->nranks >= JOB_RANKS_MAX ? -E2BIG : -ENOMEM;
@@ -210,9 +248,9 @@ int job_rank (struct job *j, struct job_agent *a, const struct message *m)
     r->local_rank = m->local_rank;
     r->phase = m->phase;
     r->status = m->status;
-    r->agent = (size_t)(a - j->agents);
+    take_rank (j, a, r);
     hear_mpi (j, a, r, m);
-    return set_text (&r->text, m->text);
+    return set_text (j, a, &r->text, m->text);
 }
 
 static int add_note (struct job *j, const char *text, size_t most)
@@ -231,6 +269,7 @@ static int add_note (struct job *j, const char *text, size_t most)
     if (!(p[j->nnotes] = strdup (text)))
         return -ENOMEM;
     j->nnotes++;
+    j->texts += cost_of (text);
     return 0;
 }
 
@@ -244,12 +283,12 @@ int job_note_last (struct job *j, const char *text)
     return add_note (j, text, JOB_LAST_NOTES_MAX);
 }
 
-int job_done (struct job_agent *a, const char *text)
+int job_done (struct job *j, struct job_agent *a, const char *text)
 {
     if (a->asked_again)
         return 0;
     a->done = true;
-    return set_text (&a->text, text);
+    return set_text (j, a, &a->text, text);
 }
 
 const struct job_agent *job_lose_silent (struct job *j, int64_t now_ns,
@@ -264,6 +303,18 @@ const struct job_agent *job_lose_silent (struct job *j, int64_t now_ns,
         }
     }
     return NULL;
+}
+
+/* A list that became shorter, in the memory that a list of n has. */
+static void *fit (void *list, size_t n, size_t size)
+{
+    size_t capacity = 1;
+    void *p;
+
+    while (capacity < n)
+        capacity *= 2;
+    p = realloc (list, capacity * size);
+    return p ? p : list;
 }
 
 /* Ranks of agents that have moved; to[i] is SIZE_MAX for one that is gone. */
@@ -282,6 +333,7 @@ static void follow_agents (struct job *j, const size_t *to)
         j->ranks[n++] = *r;
     }
     j->nranks = n;
+    j->ranks = fit (j->ranks, n, sizeof (*j->ranks));
 }
 
 void job_forget_silent (struct job *j, int64_t before_ns,
@@ -296,6 +348,7 @@ void job_forget_silent (struct job *j, int64_t before_ns,
         to[i] = SIZE_MAX;
         if (a->heard_ns < before_ns) {
             fn (arg, &a->peer);
+            j->texts -= a->texts;
             free (a->text);
             continue;
         }
@@ -305,6 +358,7 @@ void job_forget_silent (struct job *j, int64_t before_ns,
     if (to) {
         j->nagents = n;
         follow_agents (j, to);
+        j->agents = fit (j->agents, n, sizeof (*j->agents));
     }
     free (to);
 }

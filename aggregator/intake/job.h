@@ -12,8 +12,10 @@
 #include "model/roster.h"
 #include "net/net.h"
 
-#define JOB_AGENTS_MAX 4096     // hosts: the largest cluster that is known of
+#define JOB_AGENTS_MAX 8192     // hosts: twice the largest cluster that is
+                                // known of, since one key has half of them
 #define JOB_RANKS_MAX CAPTURE_WORLD_MAX // of all its agents, at some 100 bytes
+#define JOB_TEXT_COST 24        // bytes of memory that a text takes besides
 #define JOB_NOTES_MAX 200       // later ones add nothing for a person; but
 #define JOB_LAST_NOTES_MAX 400  // what is said at the end finds room
 
@@ -46,6 +48,8 @@ struct job_agent {
     bool clock_noted;           // they are in the ledger
     int64_t clock_offset_ns, clock_error_ns;
     char *text;                 // of DONE: what it will not deliver, or NULL
+    size_t ranks, texts;        // that it said last; bytes of what it said,
+    size_t notes;               // and of its notes, which stay when it goes
 };
 
 struct job {
@@ -58,6 +62,12 @@ struct job {
     size_t nagents;
     char **notes;
     size_t nnotes;
+    size_t texts;               // bytes of all texts
+};
+
+/* What one more message would add. */
+struct job_use {
+    size_t ranks, texts;
 };
 
 void job_init (struct job *j, const char *id);
@@ -87,7 +97,11 @@ int job_rank (struct job *j, struct job_agent *a,
 const struct job_rank *job_find_rank (const struct job *j, int64_t rank);
 int job_note (struct job *j, const char *text);
 int job_note_last (struct job *j, const char *text);
-int job_done (struct job_agent *a, const char *text);
+int job_done (struct job *j, struct job_agent *a, const char *text);
+
+/* Nothing, where it is said again. */
+struct job_use job_rank_adds (const struct job *j, const struct message *m);
+struct job_use job_text_adds (const char *text);
 
 /* Mark an agent lost that was silent for 'limit_ns'; NULL: there is none. */
 const struct job_agent *job_lose_silent (struct job *j, int64_t now_ns,

@@ -14,6 +14,8 @@
          "malformed messages, and messages of unknown senders") \
     ROW (PEERS_REFUSED, "peers_refused", \
          "connections refused: wrong, missing or revoked key, or version") \
+    ROW (SHARES_REFUSED, "shares_refused", \
+         "more jobs, agents, ranks or texts than there is room for of a key") \
     ROW (HOSTS_REFUSED, "hosts_refused", \
          "agents refused: their key does not speak for their host") \
     ROW (ACCEPTS_FAILED, "accepts_failed", \
