@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define CHECKS_MAX (21 + 4 * OPTION_LIST_MAX)
+#define CHECKS_MAX (22 + 4 * OPTION_LIST_MAX)
 
 struct doctor_options {
     int64_t expect_bytes;
@@ -126,6 +126,26 @@ static void look_at_aggregator (struct report *r,
     add (r, offset);
 }
 
+/* What rollcall run loads into COMMAND: without it a run goes on, half blind. */
+static struct check check_preload (void)
+{
+    struct check c = { "preload", CHECK_OK, "" };
+    char path[PATH_MAX];
+    struct err err = { "" };
+
+    if (run_library (path, &err) == 0) {
+        (void)snprintf (c.text, sizeof (c.text), "%.400s: rollcall run sees "
+                        "which ranks COMMAND finds", path);
+        return c;
+    }
+    c.state = CHECK_WARNING;
+    (void)snprintf (c.text, sizeof (c.text), "%.200s: rollcall run does not "
+                    "see when MPI_Init finds as many worlds of 1, nor which "
+                    "rank a process is for MPI, nor ranks that COMMAND starts "
+                    "(torchrun); install it there", err.text);
+    return c;
+}
+
 static void look_at_machine (struct report *r, const struct doctor_options *o,
                              unsigned mask)
 {
@@ -141,6 +161,7 @@ static void look_at_machine (struct report *r, const struct doctor_options *o,
     add (r, check_shm ());
     add (r, check_libraries ());
     add (r, check_mpi ());
+    add (r, check_preload ());
 }
 
 static int print_json (const struct report *r)

@@ -46,6 +46,19 @@ check ()
         fail "$output"
 }
 
+# A run without it goes on, and says so once: nobody may read that.
+@test "doctor says when the library for COMMAND is missing" {
+    run "$ROLLCALL" doctor .
+    [[ "$(check preload)" == ok*"librollcall_world.so"* ]] || fail "$output"
+    mkdir bin
+    cp "$ROLLCALL_BIN"/rollcall* bin
+    run bin/rollcall doctor .
+    expect_status 0
+    [[ "$(check preload)" == \
+        warning*"librollcall_world.so is not installed beside"*"MPI_Init"* ]] ||
+        fail "$output"
+}
+
 @test "doctor says who has the port" {
     service
     run "$ROLLCALL" doctor --port "$PORT" .
