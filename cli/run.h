@@ -120,6 +120,12 @@ void run_print_way (const struct run *r);
  */
 bool run_out_is_shared (const struct run_options *opt);
 
+/* The file system of OUT if it is this machine's own, as far as can be told, and
+ * rank 0 is on another machine; or NULL.  It may have been exported after all,
+ * and rank 0 may begin yet: not to be believed at once.
+ */
+const char *run_out_is_elsewhere (const struct run *r);
+
 /* ---- run_meet.c ---- */
 
 /* This process has the aggregator: make job, directory and keys, bind, and say

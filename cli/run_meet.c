@@ -23,6 +23,8 @@
 
 #define BULLETIN_LIMIT_NS (15 * NS_PER_S)       // for rank 0 to write it
 #define SHARED_LIMIT_NS (60 * NS_PER_S)         // and for other hosts to see it
+#define ELSEWHERE_NS (5 * NS_PER_S)     // if OUT seems to be another one there:
+                                        // mpirun starts all ranks at once
 #define REFRESH_NS NS_PER_S
 #define BULLETIN_MAX 65536
 #define MPI_LIMIT_S 120                         // for all ranks to meet over it
@@ -270,11 +272,31 @@ static void refresh (const struct run *r, const struct meeting *m, int64_t *at)
     (void)unlink (path);
 }
 
+static int say_unseen (const struct run *r, const char *fs)
+{
+    char why[64] = "";
+
+    if (fs)
+        (void)snprintf (why, sizeof (why), " (it is on %s, and rank 0 on "
+                        "another machine)", fs);
+    return RUN_FAIL (EX_CONFIG, "rank %lld on host %s does not find the "
+                     "aggregator of rank 0: OUT (%s) is not visible here%s. "
+                     "Use one of\n"
+                     "  rollcall run --launcher \"mpirun ...\" -o OUT "
+                     "-- COMMAND\n"
+                     "  mpirun ... rollcall run --child mpi "
+                     "--aggregator tcp://HOST:PORT --job ID -- COMMAND",
+                     (long long)r->world.rank, r->host,
+                     r->opt->out ? r->opt->out : ".", why);
+}
+
 static int wait_meeting (struct run *r)
 {
     bool shared = r->way == RUN_WAY_OUT && run_out_is_shared (r->opt);
     int64_t patience = shared ? SHARED_LIMIT_NS : BULLETIN_LIMIT_NS;
     int64_t limit = clock_mono_ns () + patience, refresh_ns = 0;
+    int64_t ask_ns = clock_mono_ns () + ELSEWHERE_NS;
+    const char *fs = NULL;
     struct err err = { "" };
     struct meeting m;
     bool found = false;
@@ -290,19 +312,18 @@ static int wait_meeting (struct run *r)
             limit = clock_mono_ns () + patience;
         else if (found && run_probe (r, &err) == 0)
             return 0;
+        if (found || clock_mono_ns () > ask_ns) {
+            // once; and never when OUT was seen to be that of rank 0
+            fs = found ? NULL : run_out_is_elsewhere (r);
+            ask_ns = INT64_MAX;
+        }
+        if (fs)
+            break;
         (void)poll (NULL, 0, 50);
     }
     if (found)
         return RUN_FAIL (EX_UNAVAILABLE, "%s", err.text);
-    return RUN_FAIL (EX_CONFIG, "rank %lld on host %s does not find the "
-                     "aggregator of rank 0: OUT (%s) is not visible here. Use "
-                     "one of\n"
-                     "  rollcall run --launcher \"mpirun ...\" -o OUT "
-                     "-- COMMAND\n"
-                     "  mpirun ... rollcall run --child mpi "
-                     "--aggregator tcp://HOST:PORT --job ID -- COMMAND",
-                     (long long)r->world.rank, r->host,
-                     r->opt->out ? r->opt->out : ".");
+    return say_unseen (r, fs);
 }
 
 int run_meet_by_files (struct run *r)

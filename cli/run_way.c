@@ -8,17 +8,23 @@
 #include "run.h"
 
 #include "base/fileio.h"
+#include "control/orphans.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-bool run_out_is_shared (const struct run_options *opt)
+#define NFS_SERVER "/proc/net/rpc/nfsd" // there if this machine exports any
+
+/* OUT, or the directory in which it will be made. */
+static void name_out (const struct run_options *opt, char path[PATH_MAX])
 {
-    char path[PATH_MAX];
     char *slash;
 
-    (void)snprintf (path, sizeof (path), "%s", opt->out ? opt->out : ".");
+    (void)snprintf (path, PATH_MAX, "%s", opt->out ? opt->out : ".");
     while (path[0] && access (path, F_OK) < 0) {
         if (!(slash = strrchr (path, '/')))
             (void)strcpy (path, ".");
@@ -27,7 +33,67 @@ bool run_out_is_shared (const struct run_options *opt)
         if (strcmp (path, "/") == 0)
             break;
     }
+}
+
+bool run_out_is_shared (const struct run_options *opt)
+{
+    char path[PATH_MAX];
+
+    name_out (opt, path);
     return fileio_remote_fs (path) != NULL;
+}
+
+/* Whether all processes of this machine can be seen: those of containers, too,
+ * from outside of them.  The kernel's own are in the first namespace only.
+ */
+static bool sees_machine (void)
+{
+    struct buf b;
+    bool yes;
+
+    buf_init (&b, 64);
+    yes = fileio_read_at (AT_FDCWD, "/proc/2/comm", &b, NULL) == 0 &&
+          strcmp (buf_text (&b), "kthreadd\n") == 0;
+    buf_fini (&b);
+    return yes;
+}
+
+/* Rank 0 of this launch, or of another if Open MPI does not name it. */
+static bool is_first (pid_t pid)
+{
+    const char *launch = getenv ("PMIX_NAMESPACE");
+
+    return orphans_compare (pid, "OMPI_COMM_WORLD_RANK", "0") == 1 &&
+           (!launch || orphans_compare (pid, "PMIX_NAMESPACE", launch) == 1);
+}
+
+static bool sees_first (void)
+{
+    DIR *dir = opendir ("/proc");
+    bool found = !dir;
+    struct dirent *e;
+
+    while (!found && (e = readdir (dir))) {
+        long pid = strtol (e->d_name, NULL, 10);
+
+        found = pid > 0 && is_first ((pid_t)pid);
+    }
+    if (dir)
+        (void)closedir (dir);
+    return found;
+}
+
+const char *run_out_is_elsewhere (const struct run *r)
+{
+    char path[PATH_MAX];
+    const char *fs;
+
+    name_out (r->opt, path);
+    fs = fileio_local_fs (path);
+    return r->way == RUN_WAY_OUT && strcmp (r->world.launcher, "open mpi") == 0 &&
+                   access (NFS_SERVER, F_OK) < 0 && sees_machine () &&
+                   !sees_first ()
+               ? fs : NULL;
 }
 
 static enum run_way choose (const struct run *r)

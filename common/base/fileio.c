@@ -354,12 +354,28 @@ bool fileio_join (char *out, size_t size, const char *dir, const char *name)
     return n >= 0 && (size_t)n < size;
 }
 
+struct fs_kind {
+    unsigned long magic;                // statfs(2), and the projects' own
+    const char *name;
+};
+
+static const char *fs_among (const char *path, const struct fs_kind *kinds,
+                             size_t n)
+{
+    struct statfs sf;
+
+    if (statfs (path, &sf) < 0)
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (((unsigned long)sf.f_type & 0xffffffff) == kinds[i].magic)
+            return kinds[i].name;
+    }
+    return NULL;
+}
+
 const char *fileio_remote_fs (const char *path)
 {
-    static const struct {
-        unsigned long magic;            // statfs(2), and the projects' own
-        const char *name;
-    } kinds[] = {
+    static const struct fs_kind kinds[] = {
         { 0x6969, "nfs" },          { 0xff534d42, "cifs" },
         { 0xfe534d42, "smb2" },     { 0x0bd00bd0, "lustre" },
         { 0x47504653, "gpfs" },     { 0x00c36400, "ceph" },
@@ -367,13 +383,18 @@ const char *fileio_remote_fs (const char *path)
         { 0x01021997, "9p" },       { 0x7461636f, "ocfs2" },
         { 0x01161970, "gfs2" },     { 0x5346414f, "afs" },
     };
-    struct statfs sf;
 
-    if (statfs (path, &sf) < 0)
-        return NULL;
-    for (size_t i = 0; i < sizeof (kinds) / sizeof (kinds[0]); i++) {
-        if (((unsigned long)sf.f_type & 0xffffffff) == kinds[i].magic)
-            return kinds[i].name;
-    }
-    return NULL;
+    return fs_among (path, kinds, sizeof (kinds) / sizeof (kinds[0]));
+}
+
+const char *fileio_local_fs (const char *path)
+{
+    static const struct fs_kind kinds[] = {
+        { 0xef53, "ext4" },         { 0x58465342, "xfs" },
+        { 0x9123683e, "btrfs" },    { 0x01021994, "tmpfs" },
+        { 0x858458f6, "ramfs" },    { 0x794c7630, "overlay" },
+        { 0x2fc12fc1, "zfs" },      { 0xf2f52010, "f2fs" },
+    };
+
+    return fs_among (path, kinds, sizeof (kinds) / sizeof (kinds[0]));
 }

@@ -91,4 +91,9 @@ bool fileio_join (char *out, size_t size, const char *dir, const char *name);
  */
 const char *fileio_remote_fs (const char *path);
 
+/* As well of one that belongs to this machine ("ext4", "tmpfs", ...), whether or
+ * not this machine exports it; NULL: another, or it cannot be told.
+ */
+const char *fileio_local_fs (const char *path);
+
 #endif

@@ -562,3 +562,43 @@ SCRIPT
     is "left in OUT" "cluster_analysis_output" "$(ls -A out)"
     only_hosts_left
 }
+
+# ---- one rank of a launch, of which the others are nowhere ----
+
+# rank_1_alone: of two hosts, says Open MPI
+rank_1_alone ()
+{
+    run env "PMIX_NAMESPACE=$TEST_DIR" OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 \
+        OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=1 \
+        "$ROLLCALL" run --text -o "${1:-out}" -- "$MPI_WRITER" said true
+}
+
+sees_the_machine ()
+{
+    [ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ] &&
+        [ ! -e /proc/net/rpc/nfsd ] &&
+        [[ "$(stat -f -c %T "$TEST_DIR")" =~ ^(ext2|xfs|btrfs|tmpfs|overlay) ]]
+}
+
+@test "OUT on a local disk, and rank 0 on another machine: refused soon" {
+    set_up
+    sees_the_machine || skip "not all processes of the machine are seen"
+    rank_1_alone
+    expect_status 78
+    shows "OUT (out) is not visible here (it is on " \
+        "and rank 0 on another machine)" "rollcall run --launcher"
+    nothing_runs
+}
+
+# Hosts that one machine only plays, and containers of one machine.
+@test "OUT on a local disk, and rank 0 may be here: it has its time" {
+    set_up
+    env "PMIX_NAMESPACE=$TEST_DIR" OMPI_COMM_WORLD_RANK=0 sleep 300 3>&- &
+    rank_1_alone
+    expect_status 78
+    shows "OUT (out) is not visible here"
+    [[ "$output" != *"another machine"* ]] || fail "$output"
+    kill %1
+    wait %1 || true
+    nothing_runs
+}

@@ -628,6 +628,9 @@ static void test_remote_fs (void **state)
     (void)state;
     assert_null (fileio_remote_fs ("/proc"));
     assert_null (fileio_remote_fs ("/no/such/place"));
+    assert_null (fileio_local_fs ("/proc"));
+    assert_null (fileio_local_fs ("/no/such/place"));
+    assert_string_equal (fileio_local_fs ("/dev/shm"), "tmpfs");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
