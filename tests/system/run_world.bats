@@ -125,6 +125,14 @@ verified ()
         "$(verified again/cluster_analysis_output/analysis.db)"
     run "$ROLLCALL" jobs --root root --job j
     shows "3 ranks: MPI"
+    # a ledger that is made again takes it over
+    sqlite3 root/ledger.db "UPDATE item SET rank=7 WHERE seq=1"
+    run "$ROLLCALL" fsck aggregator --repair root
+    shows "the ledger was made again"
+    run "$ROLLCALL" build --root root -o repaired j
+    expect_status 0
+    is "confirmed" "1 1 1" \
+        "$(verified repaired/cluster_analysis_output/analysis.db)"
     nothing_runs
 }
 
