@@ -5,6 +5,7 @@
  */
 #include "aggregator_inside.h"
 
+#include "base/clock.h"
 #include "base/counter.h"
 #include "base/fileio.h"
 #include "base/log.h"
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -290,15 +292,21 @@ static int send_to (void *arg, const struct net_peer *to,
     return net_send (a->net, to, m);
 }
 
-/* An agent has said hello to a former life (aggregator_messages.c). */
-static bool is_resumed (const struct aggregator *a)
+/* Whether an agent has said hello to a former life (aggregator_messages.c), and
+ * when that was: the run began then.
+ */
+static void look_back (struct aggregator *a)
 {
     char path[PATH_MAX];
+    struct stat st;
 
-    return a->opt->run_dir &&
-           fileio_join (path, sizeof (path), a->opt->run_dir,
-                        AGGREGATOR_JOINED) &&
-           access (path, F_OK) == 0;
+    a->resumed = a->opt->run_dir &&
+                 fileio_join (path, sizeof (path), a->opt->run_dir,
+                              AGGREGATOR_JOINED) &&
+                 stat (path, &st) == 0;
+    a->run_ns = a->resumed ? st.st_mtim.tv_sec * NS_PER_S +
+                                   st.st_mtim.tv_nsec
+                             : clock_wall_ns ();
 }
 
 static int start (struct aggregator *a, struct err *err)
@@ -308,7 +316,7 @@ static int start (struct aggregator *a, struct err *err)
     if (a->opt->listen_fd >= 0 && !is_listening ((int)a->opt->listen_fd))
         return err_set (err, EINVAL, "--listen-fd %d is not a listening "
                         "socket", (int)a->opt->listen_fd);
-    a->resumed = is_resumed (a);
+    look_back (a);
     if ((rc = open_loop (a, err)) < 0 || (rc = open_disk (a, err)) < 0 ||
         (rc = aggregator_find_unbuilt (a, err)) < 0 ||
         (rc = door_open (&a->door, a->opt, &a->net, err)) < 0)

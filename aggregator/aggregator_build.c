@@ -90,6 +90,8 @@ static void prepare_build (struct aggregator *a, struct served *s)
         a->build_rc = -EIO;
     else
         job_build_want (a->build, a->opt->wanted);
+    if (a->build && a->opt->run_dir)
+        job_build_began (a->build, a->run_ns);
     if (a->build && a->build_rc >= 0 &&
         (a->build_rc = prepare_roster (a, s)) < 0)
         (void)err_sys (&a->build_err, -a->build_rc, "cannot call the roll");

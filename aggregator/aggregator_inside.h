@@ -88,6 +88,8 @@ struct aggregator {
     int64_t alone_ns;           // when somebody was last there, or to come
     struct served *over;        // the job whose result has been written
     bool resumed;               // a former life had agents
+    int64_t run_ns;             // when its first agent said hello, or this one
+                                // started (clock_wall_ns)
     bool closed;                // nothing more is taken in
     bool root_gone;             // it was removed: nothing is acknowledged
     bool complete;              // every rank is present, nothing is left here

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ALIVE_NS (3 * NS_PER_S)         // an agent says hello every 2 s
 // in the place of a text for which there is no room
@@ -269,13 +270,17 @@ static void say_stop (struct aggregator *a, const struct served *s,
     reply (a, to, MESSAGE_STOP, text);
 }
 
-/* The front end of a launcher asks whether anybody ever came. */
+/* The front end of a launcher asks whether anybody ever came, and a next life
+ * when the first one did.
+ */
 static void mark_joined (struct aggregator *a)
 {
     char path[PATH_MAX];
 
     if (a->opt->run_dir &&
-        fileio_join (path, sizeof (path), a->opt->run_dir, AGGREGATOR_JOINED))
+        fileio_join (path, sizeof (path), a->opt->run_dir,
+                     AGGREGATOR_JOINED) &&
+        access (path, F_OK) < 0)
         (void)fileio_replace (path, "", 0, FILEIO_FILE_MODE, NULL);
 }
 

@@ -180,7 +180,7 @@ static void leave_result (struct aggregator *a)
         .job = &a->building->job,
         .out = a->out, .error = a->build_rc < 0 ? a->build_err.text : NULL,
         .error_code = a->build_rc, .path = a->built.path,
-        .kept = a->built.kept,
+        .kept = a->built.kept, .newer = a->built.newer,
         .results = a->build ? job_build_results (a->build) : NULL,
         .any_rows = a->build && job_build_any_rows (a->build),
         .complete = a->complete,

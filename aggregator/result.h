@@ -15,6 +15,7 @@
 struct result {
     const struct job *job;
     const char *out, *path, *kept;
+    const char *newer;          // the job whose result stays in 'out', or ""
     const struct results *results;      // beside 'path', or NULL
     const char *error;          // why nothing could be built, or NULL
     int error_code;             // negative errno behind it

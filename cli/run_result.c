@@ -210,6 +210,8 @@ static int print_summary (const struct command_spec *who,
         return cli_fail (who, EX_SOFTWARE, "cannot read back %s: %s", path,
                          err.text);
     (void)snprintf (s.kept, sizeof (s.kept), "%s", kept);
+    (void)snprintf (s.newer, sizeof (s.newer), "%s",
+                    json_text (json_get (result, "newer_job"), ""));
     results_from_json (&beside, result);
     s.beside = &beside;
     if (format == CLI_JSON) {

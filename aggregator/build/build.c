@@ -59,6 +59,7 @@ struct builder {
     pthread_mutex_t lock;       // over groups, running
     pthread_cond_t ended;
     unsigned running;
+    char began[CLOCK_TEXT_MAX]; // job->began_ns, or now
 };
 
 /* Also a progress handler, which ends a statement by not returning 0. */
@@ -372,7 +373,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     const struct tables_job about = { job->job_id, job->steps, job->inputs,
                                       job->others,
                                       job->assumed && *job->assumed,
-                                      about_job (job) };
+                                      about_job (job), b->began };
     char temp[PATH_MAX];
     int rc = publish_temp (b->out, "wait", 0, temp, err);
 
@@ -450,6 +451,10 @@ static int finish (struct builder *b, struct build_result *ret,
         return rc;
     if (is_cancelled (b))
         return err_set (err, EINTR, "interrupted");
+    if ((rc = publish_choose (b->out, b->job->job_id,
+                              b->job->began_ns ? b->began : NULL, ret->newer,
+                              err)) < 0)
+        return rc;
     if (!fileio_join (ret->path, sizeof (ret->path), b->out->dir.path,
                       BUILD_DB_NAME))
         return err_set (err, ENAMETOOLONG, "path is too long: %s",
@@ -566,6 +571,7 @@ static struct builder *create (const struct build_job *job,
     }
     b->job = job;
     b->out = out;
+    clock_text (job->began_ns ? job->began_ns : clock_wall_ns (), b->began);
     return b;
 }
 

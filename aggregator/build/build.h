@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 
 #define BUILD_THREADS_MAX 64
-#define BUILD_DB_NAME "analysis.db"     // of the result
+#define BUILD_DB_NAME PUBLISH_DB_NAME   // of the result
 
 /* Give the rows of items[source] to the sink and fill in the capture (which is
  * empty): called once for each capture that counts, from any thread.  Returns
@@ -51,6 +51,9 @@ struct build_job {
     void (*progress) (void *arg, const struct build_progress *p);
     void *progress_arg;
     const atomic_bool *cancel;          // becomes true: stop with -EINTR
+    int64_t began_ns;           // when the job began (clock_wall_ns), if what a
+                                // job that began later left is not to be
+                                // replaced; 0: it is
     const char *job_id, *steps, *inputs;        // for table Job; may be NULL.
                                 // With steps, there must be rows of them
     const char *others;         // a sentence about jobs beside it; or NULL
@@ -64,6 +67,8 @@ struct build_result {
     uint64_t rows;                      // in the four tables
     char path[PATH_MAX];                // of the analysis.db
     char kept[PATH_MAX];                // what was there before, or ""
+    char newer[PUBLISH_JOB_MAX];        // the job that began later, whose
+                                // result stays: this one is beside it; or ""
 };
 
 /* Build, check and publish analysis.db.  On failure nothing has changed under

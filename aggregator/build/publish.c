@@ -118,6 +118,9 @@ void publish_close (struct publish *p)
     scratch_destroy (&p->near);
     tree_close (&p->dir);
     tree_close (&p->above);
+    if (p->lock > 0)
+        (void)close (p->lock);
+    p->lock = 0;
 }
 
 void publish_drop (struct publish *p)

@@ -17,6 +17,8 @@
 
 #define PUBLISH_APPLICATION_ID 0x524f4c4c       // "ROLL"
 #define PUBLISH_OUTPUT_DIR "cluster_analysis_output"
+#define PUBLISH_DB_NAME "analysis.db"   // the first of the files in it
+#define PUBLISH_JOB_MAX 256             // bytes of a job's id, and its NUL
 
 struct publish {
     struct tree above;          // that 'dir' was opened in; or closed
@@ -25,6 +27,7 @@ struct publish {
     bool copied;                // 'work' is not on the final file system
     struct scratch near;        // below 'dir', for the copy then
     bool keep;                  // what is in 'dir', even if it is rollcall's
+    int lock;                   // on 'dir', while files are published; or 0
 };
 
 /* Make the output directory below 'out', or in its directory 'job' if that is
@@ -63,6 +66,16 @@ void publish_tell (const struct publish *p, struct err *err);
  * tables at a time.  -EIO says that it is damaged.
  */
 int publish_check_db (const char *path, unsigned threads, struct err *err);
+
+/* Before the first publish_finish: whose result may stand in the output directory?
+ * A run that takes long to end does not replace the result of another job that
+ * began later: all goes to cluster_analysis_output.of-JOB beside it then, and
+ * 'newer' gets the other job's id (else "").  'began' is as Job.began_at; NULL,
+ * or a 'job' of NULL: this one is the newest.  Two that publish at once do so one
+ * after the other.
+ */
+int publish_choose (struct publish *p, const char *job, const char *began,
+                    char newer[PUBLISH_JOB_MAX], struct err *err);
 
 /* Move a finished, fsynced temporary file to its final name.  'is_ours' is asked
  * with a held path.  If something is

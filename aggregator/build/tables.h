@@ -32,6 +32,7 @@ struct tables_job {
     const char *others;         // a sentence about jobs beside it
     bool assumed;               // that all captures are of this job
     struct job_about about;
+    const char *began;          // a clock_text
 };
 
 int tables_write_job (sqlite3 *db, const struct tables_job *job,

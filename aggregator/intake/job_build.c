@@ -30,6 +30,7 @@ struct job_build {
     size_t nmpi;
     int64_t agreed;                     // world size of all metadata, or 0
     bool assumed;                       // that all captures are of this job
+    int64_t began_ns;                   // when the job began, or 0
     size_t left;                        // shipments with rows that do not count
     atomic_bool cancelled;
     const atomic_bool *cancel;          // that, or the caller's own
@@ -514,6 +515,11 @@ void job_build_set_derive (struct job_build *b,
     b->derive = derive;
 }
 
+void job_build_began (struct job_build *b, int64_t began_ns)
+{
+    b->began_ns = began_ns;
+}
+
 static void note_senders (const struct job_build *b, struct roster *roster)
 {
     char note[JOB_BUILD_NOTE_MAX];
@@ -562,7 +568,7 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
         .items = b->items, .nitems = b->n, .roster = roster,
         .threads = threads, .feed = feed, .feed_arg = b,
         .cancel = b->cancel, .job_id = b->job, .derive = b->derive,
-        .assumed = &b->assumed,
+        .assumed = &b->assumed, .began_ns = b->began_ns,
     };
     struct publish p;
     int rc = publish_open (&p, out, NULL, true, err);

@@ -55,6 +55,11 @@ void job_build_obey (struct job_build *b, const atomic_bool *cancel);
 int job_build_expect (const struct job_build *b, const struct words *words,
                       bool run, struct roster *roster);
 
+/* Before job_build_run: when the job began (clock_wall_ns).  What a job that began
+ * later left in OUT stays then, and this result goes beside it (build.h).
+ */
+void job_build_began (struct job_build *b, int64_t began_ns);
+
 /* Build into OUT/cluster_analysis_output; may run in a thread of its own.
  * -EINTR: another thread has called job_build_cancel; what ret->path names then
  * is there, "" if nothing is.

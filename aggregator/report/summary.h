@@ -66,6 +66,7 @@ struct summary {
     int64_t bytes;                      // of the file
     char path[4096];
     char kept[4096];                    // what was there before
+    char newer[256];                    // the job whose result stays there
     const struct results *beside;       // borrowed: what was made beside it,
                                         // set by the caller; or NULL
 };

@@ -208,6 +208,9 @@ static void print_beside (const struct summary *s, FILE *f)
         (void)fprintf (f, "              %s (%s)\n",
                        s->beside->files[i].path, size);
     }
+    if (s->newer[0])
+        (void)fprintf (f, "  note: the result of job %s, which began later, "
+                       "stays beside this one\n", s->newer);
     print_kept (s->kept, f);
     for (size_t i = 0; i < n; i++)
         print_kept (s->beside->files[i].kept, f);
@@ -318,6 +321,7 @@ struct json *summary_to_json (const struct summary *s)
     json_add_int (j, "file_bytes", s->bytes);
     json_add_text (j, "path", s->path);
     json_add_text (j, "kept_path", s->kept[0] ? s->kept : NULL);
+    json_add_text (j, "newer_job", s->newer[0] ? s->newer : NULL);
     if (s->beside)
         results_to_json (s->beside, j);
     return j;

@@ -13,4 +13,8 @@
 int64_t clock_mono_ns (void);
 int64_t clock_wall_ns (void);       // since the Unix epoch
 
+/* A date as people read it, and as strcmp orders it: 2026-01-31T12:00:00.000Z */
+#define CLOCK_TEXT_MAX 40
+void clock_text (int64_t wall_ns, char out[CLOCK_TEXT_MAX]);
+
 #endif

@@ -96,15 +96,10 @@ void log_real (struct logline *l, const char *key, double value)
 struct logline log_line (enum log_level level, const char *event)
 {
     struct logline l = { .level = level };
-    int64_t now = clock_wall_ns ();
-    time_t sec = (time_t)(now / NS_PER_S);
-    struct tm tm;
+    char now[CLOCK_TEXT_MAX];
 
-    (void)gmtime_r (&sec, &tm);
-    l.size = strftime (l.text, sizeof (l.text), "ts=%Y-%m-%dT%H:%M:%S", &tm);
-    l.size += (size_t)snprintf (l.text + l.size, sizeof (l.text) - l.size,
-                                ".%03dZ",
-                                (int)(now % NS_PER_S / NS_PER_MS));
+    clock_text (clock_wall_ns (), now);
+    l.size = (size_t)snprintf (l.text, sizeof (l.text), "ts=%s", now);
     log_str (&l, "level", level_names[level]);
     log_str (&l, "prog", log_prog);
     log_str (&l, "event", event);

@@ -511,6 +511,35 @@ SCRIPT
     nothing_runs
 }
 
+# A host that died holds the older one up: the newer result was gone then.
+@test "a run that ends late does not replace the result of one that began later" {
+    local older newer=cluster_analysis_output
+
+    background mpirun_run 1 -- bash -c \
+        'touch began; until [ -e go ]; do sleep 0.05; done; exec ./writer'
+    eventually test -e began
+    older=$(job)
+    run mpirun_run 1 --job later -- ./writer
+    expect_status 0
+    touch go
+    end_of "$pid"
+    expect_status 0
+    shows "written       $TEST_DIR/out/$newer.of-$older/analysis.db" \
+        "note: the result of job later, which began later, stays"
+    is "in OUT" later "$(sql "SELECT value FROM Job WHERE key='job'" \
+        "out/$newer/analysis.db")"
+    is "beside it" "$older" "$(sql "SELECT value FROM Job WHERE key='job'" \
+        "out/$newer.of-$older/analysis.db")"
+    [ -s "out/$newer.of-$older/report.html" ]
+    is "kept" "" "$(find out -name '*.before-rollcall*')"
+    # in the order in which they began, as ever
+    run mpirun_run 1 --job last -- ./writer
+    expect_status 0
+    is "in OUT" last "$(sql "SELECT value FROM Job WHERE key='job'" \
+        "out/$newer/analysis.db")"
+    nothing_runs
+}
+
 @test "--deadline: a capture that never settles is taken as it is" {
     # the shell that goes on writing is COMMAND's orphan
     cat >restless <<'SCRIPT'
