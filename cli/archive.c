@@ -315,6 +315,8 @@ static bool is_understood (int argc, char **argv)
                     what, *what ? ":" : "?", archive_command.name);
     else if (argc > most)
         (void)FAIL (0, "\"%s\" is too much", argv[most]);
+    else if (gets && argc == most && !*argv[3])
+        (void)FAIL (0, "get: DIR is empty");
     else if (gets && argc < most)
         (void)FAIL (0, "get: %s? (usage: %s get JOB CAPTURE|RANK DIR)",
                     missing[argc - 1], archive_command.name);

@@ -84,12 +84,26 @@ static int set_endpoints (const struct option_spec *o, const char *value,
     return 0;
 }
 
+/* Behind an empty name of a directory "/NAME" is one below the root. */
+static bool is_path (const struct option_spec *o)
+{
+    static const char *const args[] = { "DIR", "FILE", "OUT" };
+
+    for (size_t i = 0; i < sizeof (args) / sizeof (args[0]); i++) {
+        if (o->arg && strcmp (o->arg, args[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int set (const struct option_spec *o, const char *value, void *out,
                 struct err *err)
 {
     void *at = (char *)out + o->offset;
     struct option_list *list = at;
 
+    if (!*value && is_path (o))
+        return err_set (err, EINVAL, "--%s: %s is empty", o->name, o->arg);
     switch (o->kind) {
     case OPTION_FLAG:
         *(bool *)at = strcmp (value, "0") != 0;

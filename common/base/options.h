@@ -37,7 +37,8 @@ struct option_spec {
     char letter;                // 'o' for -o, or 0
     enum option_kind kind;
     size_t offset;              // of the member in the caller's struct
-    const char *arg;            // what --help calls the value, or NULL
+    const char *arg;            // what --help calls the value, or NULL; DIR,
+                                // FILE and OUT must not be empty
     const char *fallback;       // the default as text, or NULL
     const char *env;            // variable that sets it too, or NULL
     int64_t min, max;           // of OPTION_INT

@@ -81,6 +81,34 @@ bad_usage ()
     bad_usage "-o DIR" analyze job job
 }
 
+# DIR/NAME would be in the root directory.
+@test "an empty name of a directory or file is a usage error of every verb" {
+    local command
+
+    make --ranks 1
+    analyze
+    for command in "analyze job -o" "analyze job --topology" "run -o" \
+        "run --state" "run --watch" "build j -o" "build j --root" \
+        "report out -o" "export out --perfetto" "export out --csv" \
+        "archive ls --root" "key list --dir" "status --state" "wait j --state" \
+        "doctor --state" "findings out --root"; do
+        # shellcheck disable=SC2086
+        run "$ROLLCALL" $command ""
+        expect_status 2
+        shows " is empty"
+    done
+    run "$ROLLCALL" archive get --root root job 0 ""
+    expect_status 2
+    shows "DIR is empty"
+    run "$ROLLCALL_BIN/rollcall-agent" --once --state "" job
+    expect_status 2
+    run "$ROLLCALL_BIN/rollcall-aggregator" --root ""
+    expect_status 2
+    run "$ROLLCALL" analyze ""
+    expect_status 66
+    [ ! -e /cluster_analysis_output ]
+}
+
 @test "a bad value in the environment is told like one on the command line" {
     make
     ROLLCALL_THREADS=x run "$ROLLCALL" analyze job

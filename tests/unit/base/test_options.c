@@ -138,6 +138,32 @@ static void test_endpoint (void **state)
     assert_non_null (strstr (err.text, "\"b:2\""));
 }
 
+/* DIR/cluster_analysis_output of an empty DIR is in the root directory. */
+static void test_empty_path (void **state)
+{
+    static const char *const args[] = { "DIR", "FILE", "OUT" };
+    struct option_spec o = { "to", 't', OPTION_TEXT, 0, NULL, NULL, NULL, 0, 0,
+                             "A place." };
+    const struct command_spec c = { "test", "", "Tests.", &o, 1 };
+    char *argv[] = { (char *)"test", (char *)"--to", (char *)"", NULL };
+    const char *to = NULL;
+    struct err err;
+    int rest;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        o.arg = args[i];
+        assert_int_equal (options_parse (&c, 3, argv, false, &to, &rest, &err),
+                          OPTIONS_USAGE);
+        assert_non_null (strstr (err.text, "--to: "));
+        assert_non_null (strstr (err.text, " is empty"));
+    }
+    o.arg = "TEXT";
+    assert_int_equal (options_parse (&c, 3, argv, false, &to, &rest, &err),
+                      OPTIONS_OK);
+    assert_string_equal (to, "");
+}
+
 /* A second option that begins so would give an old line another meaning. */
 static void test_in_full (void **state)
 {
@@ -216,6 +242,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_round_trip),
         cmocka_unit_test (test_endpoint),
+        cmocka_unit_test (test_empty_path),
         cmocka_unit_test (test_in_full),
         cmocka_unit_test (test_refused),
     };
