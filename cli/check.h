@@ -27,9 +27,11 @@ struct check {
 /* Whether 'dir' is there itself; if not, what the others look at. */
 struct check check_exists (const char *dir);
 
-/* Whether captures can be written to 'dir', which need not be there yet: room
- * ('expect_bytes' of raw data, 0: not known), inodes, and a local disk.
+/* Whether captures can be written to 'dir', which need not be there yet: that
+ * it may be done at all (it is tried), room ('expect_bytes' of raw data, 0: not
+ * known), inodes, and a local disk.
  */
+struct check check_writable (const char *dir);
 struct check check_room (const char *dir, int64_t expect_bytes);
 struct check check_inodes (const char *dir);
 struct check check_local (const char *dir);

@@ -5,8 +5,11 @@
 #include "base/space.h"
 #include "base/units.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -38,6 +41,49 @@ struct check check_exists (const char *dir)
     } else {
         (void)snprintf (c.text, sizeof (c.text), "%.250s is there", dir);
     }
+    return c;
+}
+
+/* Only trying tells: root may write where the mode says otherwise, and may not
+ * on a file system that is read-only.  The file has no name where the file
+ * system can do that; it is gone in any case.
+ */
+static int try_to_write (const char *dir)
+{
+    int fd = open (dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    char path[PATH_MAX];
+
+    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
+        if (!fileio_join (path, sizeof (path), dir, ".rollcall-doctor.XXXXXX"))
+            return -ENAMETOOLONG;
+        fd = mkostemp (path, O_CLOEXEC);
+        if (fd >= 0)
+            (void)unlink (path);
+    }
+    if (fd < 0)
+        return -errno;
+    (void)close (fd);
+    return 0;
+}
+
+struct check check_writable (const char *dir)
+{
+    struct check c = { .name = "writable" };
+    char at[PATH_MAX];
+    int rc;
+
+    existing (dir, at);
+    rc = try_to_write (at);
+    if (rc == 0) {
+        (void)snprintf (c.text, sizeof (c.text), "%.250s can be written", at);
+        return c;
+    }
+    c.state = CHECK_PROBLEM;
+    (void)snprintf (c.text, sizeof (c.text), rc == -ENOTDIR
+                        ? "%.250s is no directory: choose another one"
+                        : "%.250s cannot be written by user %u: %.100s: "
+                          "make it that user's, or choose another directory",
+                    at, (unsigned)geteuid (), strerror (-rc));
     return c;
 }
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define CHECKS_MAX (22 + 4 * OPTION_LIST_MAX)
+#define CHECKS_MAX (23 + 5 * OPTION_LIST_MAX)
 
 struct doctor_options {
     int64_t expect_bytes;
@@ -79,6 +79,7 @@ static void look_at_dir (struct report *r, const char *dir, int64_t expect)
 
     if (exists.state != CHECK_OK)
         add (r, exists);
+    add (r, check_writable (dir));
     add (r, check_room (dir, expect));
     add (r, check_inodes (dir));
     add (r, check_local (dir));

@@ -39,6 +39,33 @@ check ()
     is "the check" "" "$(check exists)"
 }
 
+@test "doctor says when a directory cannot be written" {
+    local dir
+
+    mkdir -m 0555 closed
+    for dir in closed closed/below; do
+        run humbly "$ROLLCALL" doctor "$dir"
+        expect_status 1
+        [[ "$(check writable)" == problem*"closed cannot be written by user "* ]] ||
+            fail "$output"
+        shows "Permission denied"
+    done
+    : >file                         # nobody can, not even root
+    run "$ROLLCALL" doctor file
+    expect_status 1
+    [[ "$(check writable)" == problem*"file is no directory"* ]] ||
+        fail "$output"
+    run "$ROLLCALL" doctor /proc
+    expect_status 1
+    [[ "$(check writable)" == problem*"/proc cannot be written"* ]] ||
+        fail "$output"
+    mkdir open
+    run "$ROLLCALL" doctor open
+    expect_status 0
+    [[ "$(check writable)" == ok* ]] || fail "$output"
+    is "left behind" "" "$(ls -A open)"
+}
+
 @test "doctor gives limits with their unit" {
     ulimit -l 64
     run "$ROLLCALL" doctor .
