@@ -10,6 +10,7 @@
 #include "base/fileio.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "base/units.h"
 #include "intake/root.h"
 
 #include <errno.h>
@@ -227,9 +228,10 @@ static void tell_recovered (const struct aggregator *a)
     if (r.records + r.between + r.cut == 0)
         return;
     log_text (level, "recovered", "what the ledger did not know of the "
-              "segments: %llu records (%llu bytes) were entered, %llu bytes at "
-              "the end, which are no whole record, were cut off",
-              (unsigned long long)r.records, (unsigned long long)r.entered,
+              "segments: %llu record%s (%llu bytes) %s entered, %llu bytes "
+              "at the end, which are no whole record, were cut off",
+              (unsigned long long)r.records, units_s (r.records),
+              (unsigned long long)r.entered, r.records == 1 ? "was" : "were",
               (unsigned long long)r.cut);
     if (r.between > 0)
         log_text (level, "damaged", "%llu bytes before some of these records "

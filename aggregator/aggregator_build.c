@@ -7,6 +7,7 @@
 #include "base/fileio.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -129,8 +130,8 @@ static void tell_raw (struct aggregator *a)
 
     if (!t)
         return;
-    log_text (LOG_LEVEL_INFO, "raw", "%zu of %zu raw files in %s/captures",
-              t->n - t->missing, t->n, a->out);
+    log_text (LOG_LEVEL_INFO, "raw", "%zu of %zu raw file%s in %s/captures",
+              t->n - t->missing, t->n, units_s (t->n), a->out);
     named = t->missing < RAW_TREE_NAMED_MAX ? t->missing : RAW_TREE_NAMED_MAX;
     for (size_t i = 0; i < named; i++) {
         log_text (LOG_LEVEL_WARN, "raw-missing", "%s", t->named[i].text);

@@ -82,8 +82,9 @@ static void show_progress (void *arg, const struct build_progress *p)
     double rate = (double)p->bytes / 1e6 / (seconds > 0 ? seconds : 1);
     double left = (double)(p->bytes_all - p->bytes) / 1e6;
 
-    (void)fprintf (stderr, "\r%zu of %zu captures, %.0f MB/s, %.0f s left ",
-                   p->captures, p->captures_all, rate,
+    (void)fprintf (stderr, "\r%zu of %zu capture%s, %.0f MB/s, %.0f s left ",
+                   p->captures, p->captures_all, units_s (p->captures_all),
+                   rate,
                    rate > 0 ? left / rate : 0);
     if (p->captures == p->captures_all)
         (void)fprintf (stderr, "\r\033[K");

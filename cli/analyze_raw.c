@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/loop.h"
+#include "base/units.h"
 #include "watch/find.h"
 
 #include <errno.h>
@@ -46,8 +47,9 @@ static void on_found (void *arg, bool torch_npu)
     const struct analyses *a = arg;
     char text[256];
 
-    (void)snprintf (text, sizeof (text), "analysing %zu captures that never "
-                    "were, with torch_npu; logs are in %.100s", a->n,
+    (void)snprintf (text, sizeof (text), "analysing %zu capture%s that never %s, "
+                    "with torch_npu; logs are in %.100s", a->n,
+                    units_s (a->n), a->n == 1 ? "was" : "were",
                     a->opt->log_dir);
     if (torch_npu)
         a->tell (text);
@@ -111,8 +113,9 @@ int analyze_raw (struct raw_capture *captures, size_t n,
     opt.found = on_found;
     opt.put_off = on_put_off;
     opt.once = true;
-    (void)snprintf (text, sizeof (text), "analysing %zu captures that never "
-                    "were; logs are in %.100s", n, opt.log_dir);
+    (void)snprintf (text, sizeof (text), "analysing %zu capture%s that never "
+                    "%s; logs are in %.100s", n, units_s (n),
+                    n == 1 ? "was" : "were", opt.log_dir);
     if (opt.command)
         tell (text);
     rc = run (&a, &opt);

@@ -3,6 +3,7 @@
 
 #include "archive/archive.h"
 #include "base/fileio.h"
+#include "base/units.h"
 #include "base/utf8.h"
 #include "intake/root.h"
 
@@ -187,8 +188,8 @@ static int verify (const struct archive_options *opt, struct archive *a,
     json_add_int (doc, "items", n);
     json_add_int (doc, "bytes", (int64_t)v.bytes);
     if (!opt->json)
-        (void)printf ("%ld items, %llu bytes, %zu damaged\n", n, v.bytes,
-                      v.bad);
+        (void)printf ("%ld item%s, %llu bytes, %zu damaged\n", n,
+                      units_s ((uint64_t)n), v.bytes, v.bad);
     rc = cli_flush (&archive_command, opt->json ? cli_print_json (doc) : 0);
     return rc ? rc : v.bad > 0;
 }
@@ -280,7 +281,7 @@ static int get (const struct archive_options *opt, struct archive *a,
                      "rollcall archive ls %s lists them", job, what,
                      g.superseded ? " of which anything was superseded" : "",
                      job);
-    (void)printf ("%zu files in %s%s\n", g.files, dir,
+    (void)printf ("%zu file%s in %s%s\n", g.files, units_s (g.files), dir,
                   g.bad ? ", others are damaged or cannot be written" : "");
     return cli_flush (&archive_command, 0) ? EX_IOERR : g.bad > 0;
 }

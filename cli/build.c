@@ -6,6 +6,7 @@
 #include "archive/archive.h"
 #include "base/fileio.h"
 #include "base/json.h"
+#include "base/units.h"
 #include "intake/job_build.h"
 #include "intake/root.h"
 #include "report/summary.h"
@@ -138,9 +139,9 @@ static int build (const struct build_options *opt,
     if (open > 0) {
         job_build_destroy (b);
         words_fini (&words);
-        return FAIL (EX_TEMPFAIL, "%lld captures that were sent as %s are in "
-                     "no job yet: an aggregator gives them to jobs when it "
-                     "serves %s", (long long)open, job, a->root);
+        return FAIL (EX_TEMPFAIL, "no job has %lld capture%s yet that came as "
+                     "%s: an aggregator gives them to jobs when it serves %s",
+                     (long long)open, units_s ((uint64_t)open), job, a->root);
     }
     if (!b || said < 0) {
         job_build_destroy (b);

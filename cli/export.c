@@ -3,6 +3,7 @@
 #include "find_result.h"
 
 #include "base/db.h"
+#include "base/units.h"
 #include "intake/root.h"
 #include "model/capture.h"
 #include "model/steps.h"
@@ -76,19 +77,25 @@ static void say_clocks (const struct export_options *opt,
 static void say_trace (const struct export_options *opt, const char *path,
                        const struct trace_counts *n)
 {
-    (void)printf ("written       %s: %lld communication ops and %lld steps of "
-                  "%lld ranks\n", path, (long long)n->ops,
-                  (long long)n->steps, (long long)(n->ranks - n->missing));
+    int64_t here = n->ranks - n->missing;
+
+    (void)printf ("written       %s: %lld communication op%s and %lld step%s "
+                  "of %lld rank%s\n", path, (long long)n->ops,
+                  units_s ((uint64_t)n->ops), (long long)n->steps,
+                  units_s ((uint64_t)n->steps), (long long)here,
+                  units_s ((uint64_t)here));
     say_clocks (opt, n);
     if (n->missing > 0)
-        (void)printf ("not present   %lld ranks: each has a mark with the "
-                      "reason\n", (long long)n->missing);
+        (void)printf ("not present   %lld rank%s, with a mark that has the "
+                      "reason\n", (long long)n->missing,
+                      units_s ((uint64_t)n->missing));
     if (n->untimed > 0)
-        (void)printf ("left out      %lld steps or ops, which have no time\n",
-                      (long long)n->untimed);
+        (void)printf ("left out      %lld step%s or ops without a time\n",
+                      (long long)n->untimed, units_s ((uint64_t)n->untimed));
     if (n->crowded > 0)
-        (void)printf ("crowded       %lld ops overlap others on their "
-                      "track\n", (long long)n->crowded);
+        (void)printf ("crowded       others overlap %lld op%s on their "
+                      "track\n", (long long)n->crowded,
+                      units_s ((uint64_t)n->crowded));
 }
 
 static int write_trace (const struct export_options *opt, sqlite3 *db,
@@ -137,9 +144,10 @@ static int write_csv (const struct export_options *opt, sqlite3 *db)
     if (rc < 0)
         return FAIL (cli_output_status (rc), "%s", err.text);
     if (!opt->quiet)
-        (void)printf ("written       %s: %lld tables, %lld rows, and "
+        (void)printf ("written       %s: %lld tables, %lld row%s, and "
                       DUMP_SCHEMA "\n", opt->csv, (long long)counts.tables,
-                      (long long)counts.rows);
+                      (long long)counts.rows,
+                      units_s ((uint64_t)counts.rows));
     return cli_flush (&export_command, 0);
 }
 

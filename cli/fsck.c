@@ -3,6 +3,7 @@
 
 #include "archive/check.h"
 #include "base/json.h"
+#include "base/units.h"
 #include "intake/root.h"
 #include "spool/check.h"
 #include "spool/spool.h"
@@ -98,8 +99,9 @@ static int check_root (const struct fsck_options *opt, const char *root)
     if (rc < 0)
         return FAIL (fail_status (rc), "%s", err.text);
     if (!opt->json)
-        (void)printf ("%zu items, %zu contents of %llu bytes are in order, "
-                      "%zu damaged%s, %zu left over\n", r.items, r.contents,
+        (void)printf ("in order: %zu item%s, %zu content%s of %llu bytes; "
+                      "%zu damaged%s, %zu left over\n", r.items,
+                      units_s (r.items), r.contents, units_s (r.contents),
                       (unsigned long long)r.bytes, r.damaged,
                       r.damaged == 0 ? "" : opt->repair ? ", and repaired"
                           : " (--repair sets aside what is damaged)",

@@ -4,6 +4,7 @@
 #include "archive/archive.h"
 #include "base/clock.h"
 #include "base/fileio.h"
+#include "base/units.h"
 #include "base/utf8.h"
 #include "build/build.h"
 #include "control.h"
@@ -153,7 +154,8 @@ static int print_word (void *arg, const struct word *w)
 
     (void)arg;
     if (w->world_size > 0)
-        (void)printf ("  %lld ranks: %s%s%s%s%s\n", (long long)w->world_size,
+        (void)printf ("  %lld rank%s: %s%s%s%s%s\n", (long long)w->world_size,
+                      units_s ((uint64_t)w->world_size),
                       by_text (w), *w->host ? ", host " : "",
                       utf8_escape (w->host, UTF8_COLUMN, host),
                       *w->who ? ", key " : "", w->who);
@@ -306,8 +308,9 @@ static int expect (const struct jobs_options *opt)
         return cli_flush (&jobs_command, cli_print_json (answer));
     json_free (answer);
     if (opt->expect > 0)
-        (void)printf ("expected      %lld ranks of job %s",
-                      (long long)opt->expect, opt->job);
+        (void)printf ("expected      %lld rank%s of job %s",
+                      (long long)opt->expect, units_s ((uint64_t)opt->expect),
+                      opt->job);
     else
         (void)printf ("expected      what others say of job %s", opt->job);
     (void)printf ("; %s\n", when_built (served));
@@ -326,8 +329,8 @@ static int tell_given (const struct jobs_options *opt, struct json *answer,
     if (opt->json)
         return cli_print_json (answer);
     (void)json_int (json_get (answer, "captures"), &n);
-    (void)printf ("given         %lld captures to job %s; %s\n",
-                  (long long)n,
+    (void)printf ("given         %lld capture%s to job %s; %s\n",
+                  (long long)n, units_s ((uint64_t)n),
                   utf8_escape (json_text (json_get (answer, "job"), ""),
                                UTF8_COLUMN, job), when_built (served));
     json_free (answer);

@@ -13,6 +13,7 @@
 #include "base/fileio.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "control/orphans.h"
 #include "extract/extract.h"
 #include "model/capture.h"
@@ -418,10 +419,10 @@ void agent_note_analyses (struct agent *a)
     size_t n = agent_open_count (a);
 
     if (n > 0)
-        agent_note (a, LOG_LEVEL_WARN, "analyse", "host %s: %zu captures were "
-                    "still to be analysed when half of the deadline had "
-                    "passed; those that were not ready at its end are raw: "
-                    "give a longer --deadline", a->host, n);
+        agent_note (a, LOG_LEVEL_WARN, "analyse", "host %s: when half of the "
+                    "deadline had passed %zu capture%s had still to be "
+                    "analysed; what was not ready at its end is raw: give a "
+                    "longer --deadline", a->host, n, units_s (n));
 }
 
 /* What is gone is neither analysed nor remembered. */
@@ -448,9 +449,10 @@ void agent_check_analyses (struct agent *a)
     forget_gone (a);
     analyser_set_idle (a->analyser, a->ended_ns == 0 && !a->opt->once);
     if (analyser_is_short (a->analyser) && !a->memory_noted)
-        log_text (LOG_LEVEL_WARN, "analyse", "%zu captures wait to be analysed "
-                  "until more memory is free",
-                  analyser_pending (a->analyser));
+        log_text (LOG_LEVEL_WARN, "analyse", "until more memory is free, %zu "
+                  "capture%s cannot be analysed",
+                  analyser_pending (a->analyser),
+                  units_s (analyser_pending (a->analyser)));
     a->memory_noted = analyser_is_short (a->analyser);
 }
 

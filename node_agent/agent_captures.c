@@ -8,6 +8,7 @@
 #include "base/counter.h"
 #include "base/fileio.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "extract/extras.h"
 #include "model/capture.h"
 #include "spool/releases.h"
@@ -56,9 +57,11 @@ static void take_known (struct agent *a, const char *path)
 void agent_tell_kept (struct agent *a)
 {
     if (a->kept > 0)
-        log_text (LOG_LEVEL_WARN, "kept", "%zu captures will not be released: "
-                  "they were delivered before, and what they were then was "
-                  "not noted; the first is %s", a->kept, a->kept_first);
+        log_text (LOG_LEVEL_WARN, "kept", "%zu capture%s will not be released: "
+                  "%s delivered before, and what %s then was not noted; the "
+                  "first is %s", a->kept, units_s (a->kept),
+                  a->kept == 1 ? "it was" : "they were",
+                  a->kept == 1 ? "it was" : "they were", a->kept_first);
     a->kept = 0;
 }
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fileio.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "life.h"
 
 #include <stdio.h>
@@ -108,8 +109,9 @@ void agent_tell_left (struct agent *a)
                 (pending > agent_count_unsealed (a) || !all_settled (a));
 
     if (more) {
-        log_text (LOG_LEVEL_INFO, "found-more", "%zu captures are to be read "
-                  "behind the last word of this host: it is taken back", left);
+        log_text (LOG_LEVEL_INFO, "found-more", "%zu capture%s to be read behind the "
+                  "last word of this host: it is taken back", left,
+                  units_s (left));
         a->done_said = false;
     }
     // what stays unread then has been named
@@ -168,8 +170,9 @@ static void sum_up_run (struct agent *a, char *text, size_t size)
     agent_sum_up (a, lost, sizeof (lost));
     if (!nothing_left (a))
         (void)snprintf (text, size, "host %s: not delivered when the deadline "
-                        "passed: %llu items in the spool, %zu captures that "
-                        "were not read yet%s%s%.600s", a->host, items, captures,
+                        "passed: %llu item%s in the spool, %zu capture%s not "
+                        "read yet%s%s%.600s", a->host, items, units_s (items),
+                        captures, units_s (captures),
                         spool_redelivers (a->spool)
                             ? ", and what the aggregator has lost" : "",
                         *lost ? "; " : "", lost);

@@ -10,6 +10,7 @@
 #include "agent_inside.h"
 
 #include "base/clock.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,23 +22,28 @@ static void tell (struct agent *a)
     const struct spool_redelivery *r = &a->redelivery;
 
     if (r->in_doubt) {
-        log_text (LOG_LEVEL_INFO, "redelivery", "%llu captures are offered "
+        log_text (LOG_LEVEL_INFO, "redelivery", "%llu capture%s %s offered "
                   "again: an aggregator of an older version has acknowledged "
                   "them, or the note of it is damaged, so that this one cannot "
                   "be asked whether it has them", (unsigned long long)
-                  r->captures);
+                  r->captures, units_s (r->captures),
+                  units_are (r->captures));
         return;
     }
     agent_note (a, LOG_LEVEL_ERROR, "redelivery", "host %s: the aggregator "
                 "does not have what it had acknowledged: its root is another "
-                "one, or an older one, or was repaired.  %llu captures that "
-                "are here are delivered again", a->host,
-                (unsigned long long)r->captures);
+                "one, or an older one, or was repaired.  %llu capture%s that "
+                "%s here %s delivered again", a->host,
+                (unsigned long long)r->captures, units_s (r->captures),
+                units_are (r->captures), units_are (r->captures));
     if (r->gone > 0)
-        agent_note (a, LOG_LEVEL_ERROR, "redelivery", "host %s: %llu captures "
-                    "that it had acknowledged are not here any more, and lost "
-                    "unless they come again; the first is %.600s", a->host,
-                    (unsigned long long)r->gone, r->first_gone);
+        agent_note (a, LOG_LEVEL_ERROR, "redelivery", "host %s: %llu capture%s "
+                    "that it had acknowledged %s not here any more, and lost "
+                    "unless %s again; the first is %.600s", a->host,
+                    (unsigned long long)r->gone, units_s (r->gone),
+                    units_are (r->gone), r->gone == 1 ? "it comes"
+                                                      : "they come",
+                    r->first_gone);
 }
 
 /* Captures that a former life was about to remove.  What is there again is to

@@ -193,8 +193,8 @@ static void note_skipped (struct agent *a, const struct sealed *s)
     if (s->skipped == 0)
         return;
     counter_add (COUNTER_RAW_SKIPPED, s->skipped);
-    agent_note (a, LOG_LEVEL_WARN, "left-out", "host %s: %llu raw files or "
-                "directories of %.300s are not delivered; the first is %.300s",
+    agent_note (a, LOG_LEVEL_WARN, "left-out", "host %s: %llu of the raw files "
+                "and directories of %.300s not delivered; the first is %.300s",
                 a->host, (unsigned long long)s->skipped, s->what.path,
                 s->skipped_why.text);
 }

@@ -204,8 +204,9 @@ static void kill_orphans (const struct local_rank *r)
                                               r->capture_dir) : 0;
 
     if (n > 0)
-        log_text (LOG_LEVEL_WARN, "orphans-killed", "%zu processes that the "
+        log_text (LOG_LEVEL_WARN, "orphans-killed", "%zu process%s that the "
                   "COMMAND of rank %lld had started and left", n,
+                  n == 1 ? "" : "es",
                   (long long)r->rank);
 }
 

@@ -11,6 +11,7 @@
 #include "base/db.h"
 #include "base/fileio.h"
 #include "base/thread.h"
+#include "base/units.h"
 #include "build/conflicts.h"
 #include "build/part.h"
 #include "build/roll_hosts.h"
@@ -325,9 +326,11 @@ static void tell_larger (const struct build_job *job)
 
     if (world <= job->roster->world_size || strcmp (known_by, "guess") == 0)
         return;
-    (void)snprintf (text, sizeof (text), "the captures show %lld ranks at "
-                    "least (%s); %lld are expected (%s)", (long long)world,
-                    known_by, (long long)job->roster->world_size,
+    (void)snprintf (text, sizeof (text), "the captures show %lld rank%s at "
+                    "least (%s); %lld %s expected (%s)", (long long)world,
+                    units_s ((uint64_t)world), known_by,
+                    (long long)job->roster->world_size,
+                    units_are ((uint64_t)job->roster->world_size),
                     job->roster->known_by);
     roster_add_note (job->roster, text);
 }

@@ -1,5 +1,7 @@
 /* aggregator/build/roll.c - which captures count, and for which rank */
 #include "build/roll.h"
+
+#include "base/units.h"
 #include "build/roll_hosts.h"
 #include "build/roll_names.h"
 
@@ -326,8 +328,9 @@ void roll_tell_worlds (struct roll_item *items, size_t n)
         struct capture *c = &items[i].capture;
 
         if (c->world_size > 0 && c->world_size != world)
-            capture_reason (c, "it says that the world has %lld ranks; the "
+            capture_reason (c, "it says that the world has %lld rank%s; the "
                             "others say %lld", (long long)c->world_size,
+                            units_s ((uint64_t)c->world_size),
                             (long long)world);
     }
 }
@@ -567,8 +570,9 @@ static void explain_missing (struct roster_entry *e, int64_t usual)
 
     if (usual > 0 && e->rank >= usual)
         (void)snprintf (text, sizeof (text), "%s (the captures' own metadata "
-                        "say that there are %lld ranks)", reason,
-                        (long long)usual);
+                        "say that there %s %lld rank%s)", reason,
+                        units_are ((uint64_t)usual), (long long)usual,
+                        units_s ((uint64_t)usual));
     else
         (void)snprintf (text, sizeof (text), "%s", reason);
     roster_set_text (&e->reason, text);
@@ -605,9 +609,11 @@ int roll_fill_roster (const struct roll_item *items, size_t n,
             (void)snprintf (text, sizeof (text), "%s: %s", why->name,
                             why->reason);
         else if (!e->expected)
-            (void)snprintf (text, sizeof (text), "%s came, but %lld ranks "
-                            "are expected (%s)", c->name,
-                            (long long)r->world_size, r->known_by);
+            (void)snprintf (text, sizeof (text), "%s came, but %lld rank%s "
+                            "%s expected (%s)", c->name,
+                            (long long)r->world_size,
+                            units_s ((uint64_t)r->world_size),
+                            units_are ((uint64_t)r->world_size), r->known_by);
         if (!known)
             roster_set_text (&e->reason, text);
     }

@@ -2,6 +2,7 @@
 #include "intake/job_build.h"
 
 #include "base/fileio.h"
+#include "base/units.h"
 #include "build/roll_hosts.h"
 #include "model/job_mark.h"
 #include "model/shipment.h"
@@ -528,9 +529,10 @@ static void note_senders (const struct job_build *b, struct roster *roster)
         roster_add_note (roster, b->senders[i]);
     if (b->nsenders <= SENDERS_NAMED)
         return;
-    (void)snprintf (note, sizeof (note), "the rows of %zu more ranks came "
+    (void)snprintf (note, sizeof (note), "the rows of %zu more rank%s came "
                     "with other keys than before",
-                    b->nsenders - SENDERS_NAMED);
+                    b->nsenders - SENDERS_NAMED,
+                    units_s (b->nsenders - SENDERS_NAMED));
     roster_add_note (roster, note);
 }
 

@@ -1,6 +1,8 @@
 /* aggregator/intake/word.c - how many ranks a job has, and who says so */
 #include "intake/word.h"
 
+#include "base/units.h"
+
 #include "model/capture.h"
 
 #include <errno.h>
@@ -174,11 +176,14 @@ static void note_outliers (const struct words *w, int64_t size,
     }
     if (found > NAMED_MAX)
         used += (size_t)snprintf (note + used, max - used, "; and %zu more "
-                                  "nodes say otherwise", found - NAMED_MAX);
+                                  "node%s said otherwise", found - NAMED_MAX,
+                                  units_s (found - NAMED_MAX));
     if (found > 0)
-        (void)snprintf (note + used, max - used, ": not believed, %lld ranks "
-                        "are expected (%s); rollcall jobs --expect says it "
-                        "otherwise", (long long)size, known_by);
+        (void)snprintf (note + used, max - used, ": not believed, %lld rank%s "
+                        "%s expected (%s); rollcall jobs --expect says it "
+                        "otherwise", (long long)size,
+                        units_s ((uint64_t)size), units_are ((uint64_t)size),
+                        known_by);
 }
 
 int64_t words_judge (const struct words *w, bool run, int64_t agreed,

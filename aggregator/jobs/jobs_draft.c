@@ -6,6 +6,8 @@
  */
 #include "jobs/jobs_inside.h"
 
+#include "base/units.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -256,15 +258,17 @@ static bool clash_of_worlds (const struct question *q)
     int64_t world = q->f->c->world_size, other = w ? w->c->world_size : 0;
 
     if (world > 0 && other > 0 && world != other)
-        return say (q, "its captures say that there are %" PRId64 " ranks, not "
-                    "%" PRId64, world, other);
+        return say (q, "its captures say that there %s %" PRId64 " rank%s, not "
+                    "%" PRId64, units_are ((uint64_t)world), world,
+                    units_s ((uint64_t)world), other);
     if (world > 0 && h && h->highest >= world)
-        return say (q, "its world has %" PRId64 " ranks; ops of the other show "
-                    "position %" PRId64 " in a group", world, h->highest);
+        return say (q, "its world has %" PRId64 " rank%s; ops of the other show "
+                    "position %" PRId64 " in a group", world,
+                    units_s ((uint64_t)world), h->highest);
     if (other > 0 && q->f->highest >= other)
         return say (q, "its ops show position %" PRId64 " in a group; the "
-                    "other's world has %" PRId64 " ranks", q->f->highest,
-                    other);
+                    "other's world has %" PRId64 " rank%s", q->f->highest,
+                    other, units_s ((uint64_t)other));
     return false;
 }
 

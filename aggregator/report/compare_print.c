@@ -1,6 +1,8 @@
 /* aggregator/report/compare_print.c - a comparison for people, and as JSON */
 #include "report/compare.h"
 
+#include "base/units.h"
+
 #include "report/grid.h"
 
 #include <errno.h>
@@ -13,10 +15,10 @@
 
 static void print_run (const struct compare_run *r, const char *name, FILE *f)
 {
-    (void)fprintf (f, "%-13s %s\n%13s %lld of %lld ranks present, %lld "
+    (void)fprintf (f, "%-13s %s\n%13s %lld of %lld rank%s present, %lld "
                    "step%s", name, r->path, "", (long long)r->present,
-                   (long long)r->world, (long long)r->steps,
-                   r->steps == 1 ? "" : "s");
+                   (long long)r->world, units_s ((uint64_t)r->world),
+                   (long long)r->steps, units_s ((uint64_t)r->steps));
     if (r->steps > 0)
         (void)fprintf (f, " (%s to %s)", r->first_step, r->last_step);
     (void)fputc ('\n', f);
@@ -171,8 +173,8 @@ static int print_metrics (const struct compare *c, bool all, size_t width,
     rc = grid_finish (g);
     grid_destroy (g);
     if (hidden > 0)
-        (void)fprintf (f, "and %zu peaks of memory that are the same (--all "
-                       "shows them)\n", hidden);
+        (void)fprintf (f, "and %zu peak%s of memory without a difference "
+                       "(--all shows all)\n", hidden, units_s (hidden));
     return rc;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/fileio.h"
 #include "base/thread.h"
+#include "base/units.h"
 #include "build/build.h"
 #include "derive/cluster.h"
 #include "report/cluster_text.h"
@@ -49,9 +50,10 @@ static int make_cluster_db (struct maker *m, struct err *err)
     ret->n++;
     if (made.links_left_out > 0)
         (void)snprintf (ret->note, sizeof (ret->note), CLUSTER_DB_NAME " is "
-                        "without %llu rows of links: nobody knows which ranks "
-                        "they are between",
-                        (unsigned long long)made.links_left_out);
+                        "without %llu row%s of links: nobody knows between "
+                        "which ranks",
+                        (unsigned long long)made.links_left_out,
+                        units_s (made.links_left_out));
     return 0;
 }
 

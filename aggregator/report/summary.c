@@ -2,6 +2,7 @@
 #include "report/summary.h"
 
 #include "base/db.h"
+#include "base/units.h"
 #include "report/finished.h"
 
 #include <errno.h>
@@ -94,26 +95,31 @@ static int row_capture (struct summary *s, sqlite3_stmt *st)
 
 static int row_remark (struct summary *s, sqlite3_stmt *st)
 {
+    int64_t n = sqlite3_column_int64 (st, 0);
     char text[2048];
 
-    (void)snprintf (text, sizeof (text), "%lld capture(s), e.g. %s: %s",
-                    (long long)sqlite3_column_int64 (st, 0), text_of (st, 1),
-                    text_of (st, 2));
+    if (n == 1)
+        (void)snprintf (text, sizeof (text), "capture %s: %s", text_of (st, 1),
+                        text_of (st, 2));
+    else
+        (void)snprintf (text, sizeof (text), "%lld captures, e.g. %s: %s",
+                        (long long)n, text_of (st, 1), text_of (st, 2));
     return add_text (&s->remarks, &s->nremarks, text);
 }
 
 static int row_edges (struct summary *s, sqlite3_stmt *st)
 {
     int64_t steps = sqlite3_column_int64 (st, 0);
+    int64_t captures = sqlite3_column_int64 (st, 1);
     char text[512];
 
     if (steps == 0)
         return 0;
-    (void)snprintf (text, sizeof (text), "step%s %.200s of %lld capture(s): "
+    (void)snprintf (text, sizeof (text), "step%s %.200s of %lld capture%s: "
                     "profiling itself made %s longer, and means and findings "
                     "are without %s (--all-steps keeps %s)",
                     steps > 1 ? "s" : "", text_of (st, 2),
-                    (long long)sqlite3_column_int64 (st, 1),
+                    (long long)captures, units_s ((uint64_t)captures),
                     steps > 1 ? "them" : "it", steps > 1 ? "them" : "it",
                     steps > 1 ? "them" : "it");
     return add_text (&s->remarks, &s->nremarks, text);
@@ -143,8 +149,9 @@ static int row_topology (struct summary *s, sqlite3_stmt *st)
                         text_of (st, 2));
     else
         (void)snprintf (text, sizeof (text), "the topology does not name %lld "
-                        "of %lld hosts: %s", (long long)unnamed,
-                        (long long)hosts, text_of (st, 2));
+                        "of %lld host%s: %s", (long long)unnamed,
+                        (long long)hosts, units_s ((uint64_t)hosts),
+                        text_of (st, 2));
     return add_text (&s->remarks, &s->nremarks, text);
 }
 

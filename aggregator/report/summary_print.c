@@ -232,8 +232,8 @@ int summary_print_text (const struct summary *s, int fd)
     print_roll (s, f);
     print_times (s, f);
     units_bytes_text ((uint64_t)s->bytes, size);
-    (void)fprintf (f, "written       %s (%lld rows, %s)\n", s->path,
-                   (long long)s->rows, size);
+    (void)fprintf (f, "written       %s (%lld row%s, %s)\n", s->path,
+                   (long long)s->rows, units_s ((uint64_t)s->rows), size);
     print_beside (s, f);
     rc = fclose (f) == 0 ? fileio_write_shown (fd, text) : -errno;
     free (text);

@@ -72,8 +72,9 @@ struct json *info_read (struct source *src, int dir, const char *name,
     else if (rc == 0 && !(j = parse (&text, &bad, &err)))
         rc = err_prefix (&err, -EBADMSG, "%s", what);
     else if (bad > 0)
-        rc = err_set (&err, EBADMSG, "%s: not valid UTF-8 (%llu bytes read as "
-                      "U+FFFD)", what, (unsigned long long)bad);
+        rc = err_set (&err, EBADMSG, "%s: not valid UTF-8 (%llu byte%s read as "
+                      "U+FFFD)", what, (unsigned long long)bad,
+                      units_s (bad));
     if (rc < 0 && rc != -ENOENT) {
         capture_reason (src->capture, "%s", err.text);
         src->damaged = true;

@@ -1,6 +1,8 @@
 /* node_agent/extract/kineto_ops.c - the communication of a trace, op by op */
 #include "extract/kineto_ops.h"
 
+#include "base/units.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -125,12 +127,12 @@ static void tell_unknown (const struct ops *o)
                         "step and are left out", o->outside);
     if (o->ungrouped > 0)
         capture_reason (c, "the trace does not say the group of %" PRIu64
-                        " of %zu communication ops: their group_name is NULL",
-                        o->ungrouped, o->n);
+                        " of %zu communication op%s: group_name is NULL",
+                        o->ungrouped, o->n, units_s (o->n));
     if (o->unsized > 0)
         capture_reason (c, "the trace does not say the size of %" PRIu64
-                        " of %zu communication ops: they have no "
-                        "transit_size and no bandwidth", o->unsized, o->n);
+                        " of %zu communication op%s, so no transit_size and "
+                        "no bandwidth", o->unsized, o->n, units_s (o->n));
     if (o->unlinked > 0)
         capture_reason (c, "%" PRIu64 " sends, receives and all-to-alls are "
                         "of steps and groups in which the trace does not say "

@@ -7,6 +7,7 @@
 
 #include "base/db.h"
 #include "base/fileio.h"
+#include "base/units.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -374,14 +375,16 @@ enum reading profiler_db_verdict (struct profiler_db *db, const char *table,
                                   struct err *err)
 {
     if (db->bad_utf8 > 0) {
-        err_set (err, EBADMSG, "%s: not valid UTF-8 (%llu bytes stored as "
-                 "U+FFFD)", db->file.name, (unsigned long long)db->bad_utf8);
+        err_set (err, EBADMSG, "%s: not valid UTF-8 (%llu byte%s stored as "
+                 "U+FFFD)", db->file.name, (unsigned long long)db->bad_utf8,
+                 units_s (db->bad_utf8));
         return READING_DAMAGED;
     }
     if (db->long_texts > 0) {
-        err_set (err, EBADMSG, "%s: %llu texts of %s are longer than %u bytes "
-                 "and were cut", db->file.name,
-                 (unsigned long long)db->long_texts, table, TEXT_MAX);
+        err_set (err, EBADMSG, "%s: %llu text%s of %s had more than %u bytes, "
+                 "and lost the rest", db->file.name,
+                 (unsigned long long)db->long_texts, units_s (db->long_texts),
+                 table, TEXT_MAX);
         return READING_DAMAGED;
     }
     return watched_verdict (&db->file, NULL, err);

@@ -5,6 +5,8 @@
  * profiler's own analysis does.  See doc/formats.md, "Event databases".
  */
 #include "extract/event_db.h"
+
+#include "base/units.h"
 #include "extract/extractor.h"
 #include "extract/extras.h"
 
@@ -310,8 +312,9 @@ static void tell_limits (struct event_db *e, unsigned want)
         capture_reason (c, "of communication only elapsed times and payloads "
                         "were recorded; Level1 has waiting and links");
     else if (e->no_master > 0)
-        capture_reason (c, "%u ops have no task that is marked as master: "
-                        "their waiting is not known", e->no_master);
+        capture_reason (c, "no task is marked as master of %u op%s: their "
+                        "waiting is not known", e->no_master,
+                        units_s (e->no_master));
 }
 
 static void event_fini (struct event_db *e)

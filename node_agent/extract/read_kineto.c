@@ -10,6 +10,7 @@
 #include "extract/watched.h"
 
 #include "base/inflate.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -263,10 +264,9 @@ static void tell_doubts (const struct kineto *k, bool whole)
     struct capture *c = k->src->capture;
 
     if (k->absurd > 0)
-        capture_reason (c, "%llu events that last less than nothing or more "
-                        "than seven days, or have a time that is none, are "
-                        "left out",
-                        (unsigned long long)k->absurd);
+        capture_reason (c, "left out: %llu event%s of less than nothing or "
+                        "more than seven days, or with a time that is none",
+                        (unsigned long long)k->absurd, units_s (k->absurd));
     if (k->host_only)
         capture_reason (c, "no device was recorded: computing is the time of "
                         "host ops");
@@ -287,20 +287,22 @@ static enum reading verdict (struct kineto *k, struct watched *file,
     if (!whole)
         return READING_DAMAGED;
     if (k->bad > 0) {
-        err_set (k->err, EBADMSG, "%s: %llu events are malformed and left "
+        err_set (k->err, EBADMSG, "%s: %llu event%s %s malformed and left "
                  "out, the first at byte %llu", k->src->file,
-                 (unsigned long long)k->bad, (unsigned long long)k->bad_at);
+                 (unsigned long long)k->bad, units_s (k->bad),
+                 units_are (k->bad), (unsigned long long)k->bad_at);
         return READING_DAMAGED;
     }
     if (k->ngpu == 0 && k->nlaunches > 0) {
-        err_set (k->err, EBADMSG, "%s: there are %zu launches, and no event "
-                 "of the device", k->src->file, k->nlaunches);
+        err_set (k->err, EBADMSG, "%s: there %s %zu launch%s, and no event "
+                 "of the device", k->src->file, units_are (k->nlaunches),
+                 k->nlaunches, k->nlaunches == 1 ? "" : "es");
         return READING_DAMAGED;
     }
     if (k->lost > 0) {
         err_set (k->err, E2BIG, "%s: there is too much communication, or too "
-                 "many steps: %llu records of them are left out", k->src->file,
-                 (unsigned long long)k->lost);
+                 "many steps: left out are %llu record%s of them", k->src->file,
+                 (unsigned long long)k->lost, units_s (k->lost));
         return READING_DAMAGED;
     }
     return watched_verdict (file, NULL, k->err);

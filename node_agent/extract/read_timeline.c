@@ -9,6 +9,7 @@
 #include "extract/watched.h"
 
 #include "base/inflate.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -153,9 +154,9 @@ static void read_tables (struct timeline *t, unsigned want, struct verdict *v,
                  t->limit);
         how = READING_DAMAGED;
     } else if (how == READING_WHOLE && t->impossible > 0) {
-        err_set (&why, EBADMSG, "the timeline has %llu events whose times "
-                 "cannot be: they are left out",
-                 (unsigned long long)t->impossible);
+        err_set (&why, EBADMSG, "the timeline has %llu event%s with times "
+                 "that cannot be: left out",
+                 (unsigned long long)t->impossible, units_s (t->impossible));
         how = READING_DAMAGED;
     }
     // what a damaged one does not have may be behind the damage

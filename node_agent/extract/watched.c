@@ -3,6 +3,7 @@
 
 #include "base/fileio.h"
 #include "base/inflate.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,9 +76,9 @@ enum reading watched_verdict (struct watched *w, const struct scan *s,
     }
     if (s && s->bad_utf8 > 0) {
         err_set (err, EBADMSG,
-                 "%s: byte %llu: not valid UTF-8 (%llu bytes stored as "
+                 "%s: byte %llu: not valid UTF-8 (%llu byte%s stored as "
                  "U+FFFD)", w->name, (unsigned long long)s->bad_utf8_at,
-                 (unsigned long long)s->bad_utf8);
+                 (unsigned long long)s->bad_utf8, units_s (s->bad_utf8));
         return READING_DAMAGED;
     }
     return READING_WHOLE;

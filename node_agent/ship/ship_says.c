@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/log.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -86,10 +87,11 @@ static void tell_ignored (struct ship *s)
                                  clock_mono_ns (), &s->wanted_ns);
 
     if (n > 0)
-        log_text (LOG_LEVEL_WARN, "not-asked-for", "%u items are on offer, and "
+        log_text (LOG_LEVEL_WARN, "not-asked-for", "%u item%s %s on offer, and "
                   "for a minute the aggregator has asked for none: others may "
                   "come first, or its disk be below its --disk-floor (its log "
-                  "says so); they are kept, and offered again", n);
+                  "says so); all is kept, and offered again", n, units_s (n),
+                  units_are (n));
 }
 
 static void say_left (struct ship *s)

@@ -15,8 +15,8 @@
 
 #define LOST "lost "            // names of the rows: this and the id
 
-static const char raw_text[] = "%llu raw files or directories of %.300s are "
-    "not delivered; the first is %.300s";
+static const char raw_text[] = "%llu of the raw files and directories of "
+    "%.300s not delivered; the first is %.300s";
 
 /* Then what becomes of this one is no loss. */
 bool capture_is_superseded (struct spool *s, uint64_t capture)

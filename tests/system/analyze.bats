@@ -169,6 +169,9 @@ source_of ()
     expect_status 1
     shows "3 of 3 present" "unexpected  3" "3 ranks are expected"
     roster_is 3 unexpected
+    run "$ROLLCALL" analyze --world-size 1 -o one job
+    expect_status 1
+    shows "1 of 1 present" "1 rank is expected" "1 is expected (--world-size)"
     is "expected" 0 "$(sql "SELECT expected FROM Roster WHERE rank=3")"
     truth_and_more              # its rows are kept
 }

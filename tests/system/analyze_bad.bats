@@ -413,8 +413,14 @@ unordered_differences ()
     analyze
     expect_status 0
     truth_and_more
-    shows "4 capture(s)" "Level0" "Level1 has"
+    shows "4 captures, e.g. " "Level0" "Level1 has"
     is "notes" 1 "$(grep -c "note:" <<<"$output")"
+    make
+    mkdir job/again
+    cp -r "$(capture_of 0)" job/again
+    analyze
+    shows "note: capture node0_"        # of one only
+    [[ "$output" != *"1 capture"* ]] || fail "$output"
 }
 
 @test "an event database that is none, alone: failed, and why" {

@@ -59,7 +59,7 @@ spans_nest_nowhere ()
     make --ranks 4 --skip-ranks 2
     analyze
     export_trace
-    shows "1 ranks: each has a mark"
+    shows "1 rank, with a mark"
     is "the mark" "missing|no capture of it was found" \
         "$(trace "SELECT name, args ->> 'reason' FROM e
                   WHERE ph = 'i' AND pid = 2")"

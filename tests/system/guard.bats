@@ -538,7 +538,7 @@ SCRIPT
         # what is there is whole; only a release that was never noted stays
         if [ "$point" = add ]; then
             [ -n "$(capture_of 0)" ]
-            shows "1 captures will not be released"
+            shows "1 capture will not be released"
         else
             is "captures" "" "$(find job -name '*_ascend_pt')"
         fi

@@ -225,7 +225,7 @@ lose_root ()
         is "files" "$files" "$(find job -type f | wc -l)"
         rm -rf other
         service
-        eventually says agent.log "1 captures that are here are delivered again"
+        eventually says agent.log "1 capture that is here is delivered again"
         released () { says agent.log "released text=$PWD/job/"; }
         eventually released
         is "raw files" "$files" "$(sql "SELECT count(*) FROM item WHERE kind=2
@@ -249,7 +249,7 @@ lose_root ()
     lose_root rm -rf root
     run agent --once --raw --release when-full job
     expect_status 0
-    shows "1 captures that are here are delivered again"
+    shows "1 capture that is here is delivered again"
     [ -d "$(capture_of 0)" ]
     eventually captures_are 1
     as_analyzed
@@ -263,7 +263,7 @@ lose_root ()
     run agent --once --raw --release shipped job
     expect_status 1
     shows "stays: $PWD/job/.rollcall-removing-" "is not all of it" \
-        "1 captures that it had acknowledged are not here any more"
+        "1 capture that it had acknowledged is not here any more"
     is "files" "$left" "$(find job/.rollcall-removing-* -type f | wc -l)"
     stop_service
 }
@@ -324,7 +324,7 @@ forget_mark ()
     forget_mark
     run agent --once --raw job
     expect_status 0
-    shows "1 captures are offered again"
+    shows "1 capture is offered again"
     [[ $output != *event=lost* ]]
     is "items" "$items" "$("$ROLLCALL" archive ls --root root j | wc -l)"
     run agent --once --raw job

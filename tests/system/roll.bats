@@ -75,7 +75,7 @@ verified ()
         make --ranks 8 --ranks-per-host 4 --local-ranks $options
         analyze
         expect_status 0
-        shows "8 of 8 present" "4 capture(s), e.g." "ranks on hosts of 4"
+        shows "8 of 8 present" "4 captures, e.g." "ranks on hosts of 4"
         rows_are_true
     done
 }
@@ -167,7 +167,7 @@ verified ()
     make --steps 8 --warmup 0 --inflate-edge first --steady
     analyze
     expect_status 0
-    shows "step 10 of 4 capture(s): profiling itself" "steps         8: 10 to 17"
+    shows "step 10 of 4 captures: profiling itself" "steps         8: 10 to 17"
     is "steps in means" 7 "$(sql "SELECT count(*) FROM StepTrend")"
     is "findings" 0 "$(sql "SELECT count(*) FROM Finding WHERE kind IN
         ('late_steps', 'late_step')")"

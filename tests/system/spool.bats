@@ -203,7 +203,7 @@ damage_page ()
         --aggregator "tcp://127.0.0.1:$PORT" job
     chmod 700 "$(capture_of 0)/closed"
     expect_status 1
-    shows "2 raw files or directories of" "Permission denied"
+    shows "2 of the raw files and directories of" "Permission denied"
     eventually captures_are 1
     stop_service
 }

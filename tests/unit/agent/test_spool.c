@@ -464,12 +464,12 @@ static void test_lost_raw (void **state)
     next_is (f, ITEM_RAW, 0, &got);
     assert_int_equal (spool_gone (f->s, got.id, SPOOL_CHANGED, "changed",
                                   NULL), 0);
-    lost_is (f, 1, 0, "1 raw files or directories of ");
+    lost_is (f, 1, 0, "1 of the raw files and directories of ");
     lost_is (f, 1, 0, "the first is x: changed");
     assert_int_equal (spool_settle (f->s, f->raw, "v2", &id, NULL), 0);
     assert_int_equal (spool_seal (f->s, id, "a_pt", 2, NULL, 0, left_out,
                                   NULL), 0);
-    lost_is (f, 1, 0, "2 raw files or directories of ");
+    lost_is (f, 1, 0, "2 of the raw files and directories of ");
     lost_is (f, 1, 0, "the first is deep: no");
     (void)spool_put (f, f->raw, "v3", "rows", "raw", false);
     lost_is (f, 0, 0, "");

@@ -96,7 +96,7 @@ static void test_outlier (void **state)
         (void)say (WORD_NODE, "evil", host, 70000 + i);
     }
     check (false, 4, 4, "agents",
-           "and 3 more nodes say otherwise");
+           "and 3 more nodes said otherwise");
 }
 
 /* Whoever started the run counts more than metadata, a person more than all. */

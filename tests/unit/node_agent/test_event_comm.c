@@ -175,7 +175,7 @@ static void test_masters (void **state)
                     "step|collective");
     assert_null (strstr (event_rows (TABLE_BANDWIDTH), "12345||"));
     assert_non_null (strstr (event_capture ()->reason,
-                             "1 ops have no task that is marked as master"));
+                             "no task is marked as master of 1 op: "));
     event_has_line (TABLE_MATRIX, "allgather-total|12345|0|2|HCCS|4|0.0007|"
                     "5714.2857|step|collective|");
     assert_string_equal (event_rows (TABLE_STEP),

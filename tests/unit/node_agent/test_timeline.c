@@ -494,10 +494,10 @@ static void test_times (void **state)
     new_capture ("a_1_20251127123437386_ascend_pt");
     put_trace (WITH (ROW ("10", "Computing", "20", "-5")));
     check (TABLE_STEP, "nan NULL 5 0 0 0 0 5 0 0 0\n", CAPTURE_PARTIAL,
-           "1 events whose times cannot be");
+           "1 event with times that cannot be");
     put_trace (WITH (ROW ("10", "Free", "18446744073709551.615", "5")));
     check (TABLE_STEP, "nan NULL 5 0 0 0 0 5 0 0 0\n", CAPTURE_PARTIAL,
-           "1 events whose times cannot be");
+           "1 event with times that cannot be");
     put_trace (WITH (ROW ("10", "Other", "20", "-5")));
     check (TABLE_STEP, "nan NULL 5 0 0 0 0 5 0 0 0\n", CAPTURE_COMPLETE, "");
 }
