@@ -329,6 +329,8 @@ static int start (struct aggregator *a, struct err *err)
         loop_add_fd (a->loop, a->build_fd, aggregator_on_built, a) < 0)
         return err_set (err, ENOMEM, "no memory to serve");
     transfers_also (a->transfers, aggregator_commit_notes, a);
+    if (!a->opt->job)           // a run has one key
+        transfers_share (a->transfers);
     return control_open (a->opt->root, a->loop, aggregator_on_request, a,
                          &a->control, err);
 }

@@ -40,6 +40,11 @@ struct transfers *transfers_create (transfer_send_fn *send, void *arg,
     return t;
 }
 
+void transfers_share (struct transfers *t)
+{
+    t->shared = true;
+}
+
 static struct transfer *find (struct transfers *t,
                               const struct net_peer *from, uint64_t id)
 {
@@ -107,6 +112,7 @@ void transfer_drop (struct transfers *t, struct transfer *x)
     if (x->sender) {
         LIST_REMOVE (x, of_sender);
         x->sender->nitems--;
+        x->sender->key->nitems--;
     }
     t->nitems--;
     free (x);
@@ -134,10 +140,9 @@ void transfer_end_sender (struct transfers *t, struct sender *s)
         // complete: it is entered, though nobody waits to hear of it
         LIST_REMOVE (x, of_sender);
         x->sender = NULL;
+        s->key->nitems--;
     }
-    LIST_REMOVE (s, same_bucket);
-    LIST_REMOVE (s, all);
-    free (s);
+    transfer_forget_sender (s);
 }
 
 void transfers_destroy (struct transfers *t)
@@ -232,6 +237,7 @@ static struct transfer *start (struct transfers *t, struct sender *s,
     (void)strncpy (x->item.host, host, sizeof (x->item.host) - 1);
     LIST_INSERT_HEAD (&s->items, x, of_sender);
     s->nitems++;
+    s->key->nitems++;
     t->nitems++;
     complete (t, x);            // until it has a body
     return x;
@@ -323,6 +329,14 @@ static int offer_new (struct transfers *t, struct transfer *x,
                         : join_body (t, x, m->size, err);
 }
 
+/* Whether one item more leaves as many for others as it has then. */
+static bool has_share (const struct transfers *t, const struct sharer *k)
+{
+    size_t left = TRANSFER_ITEMS - t->nitems;
+
+    return t->shared && *k->who ? k->nitems + 1 < left : left > 0;
+}
+
 int transfers_offer (struct transfers *t, const struct net_peer *from,
                      const char *job, const char *host,
                      const struct message *m, struct err *err)
@@ -344,7 +358,7 @@ int transfers_offer (struct transfers *t, const struct net_peer *from,
     }
     if (!(s = transfer_sender (t, from, true)))
         return err_set (err, ENOMEM, "no memory for a transfer");
-    if (s->nitems >= TRANSFER_AGENT_ITEMS || t->nitems >= TRANSFER_ITEMS) {
+    if (s->nitems >= TRANSFER_AGENT_ITEMS || !has_share (t, s->key)) {
         counter_add (COUNTER_OFFERS_DEFERRED, 1);
         return 0;               // it offers it again
     }

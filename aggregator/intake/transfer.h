@@ -26,6 +26,9 @@
 // of them, for all agents together that did not answer the last time, and no
 // more
 #define TRANSFER_PROBES 8
+// of them, where keys share (transfers_share), for those agents of one key
+// together that have sent nothing yet: half of what is theirs
+#define TRANSFER_KEY_NEW_CREDITS (TRANSFER_NEW_CREDITS / 2)
 // an agent whose chunk takes longer than this is slow, until one comes sooner:
 // it is asked for one at a time
 #define TRANSFER_SLOW_NS (1 * INT64_C (1000000000))
@@ -56,6 +59,12 @@ struct transfers *transfers_create (transfer_send_fn *send, void *arg,
                                     struct ledger *ledger,
                                     struct store *store);
 void transfers_destroy (struct transfers *t);   // t may be NULL
+
+/* From now on one key has at most as many items as then remain for others, and
+ * its new agents together TRANSFER_KEY_NEW_CREDITS: any number of them that do
+ * not answer do not hold up those of others.
+ */
+void transfers_share (struct transfers *t);
 
 /* An agent has this.  Known content is entered and acknowledged at the next
  * commit; else it is asked for.  'host' and 'job' are the agent's.

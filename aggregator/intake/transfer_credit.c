@@ -24,6 +24,34 @@ static size_t bucket_of (const uint8_t *bytes, size_t n)
     return h % TRANSFER_BUCKETS;
 }
 
+/* That of this key, with one sender more; NULL: no memory. */
+static struct sharer *join_key (struct transfers *t, const char *who)
+{
+    struct sharer *k = LIST_FIRST (&t->keys);
+
+    while (k && strcmp (k->who, who) != 0)
+        k = LIST_NEXT (k, all);
+    if (!k && (k = calloc (1, sizeof (*k)))) {
+        memcpy (k->who, who, sizeof (k->who));
+        TAILQ_INIT (&k->parked);
+        LIST_INSERT_HEAD (&t->keys, k, all);
+    }
+    if (k)
+        k->nsenders++;
+    return k;
+}
+
+void transfer_forget_sender (struct sender *s)
+{
+    LIST_REMOVE (s, same_bucket);
+    LIST_REMOVE (s, all);
+    if (--s->key->nsenders == 0) {
+        LIST_REMOVE (s->key, all);
+        free (s->key);
+    }
+    free (s);
+}
+
 struct sender *transfer_sender (struct transfers *t,
                                 const struct net_peer *peer, bool make)
 {
@@ -37,6 +65,10 @@ struct sender *transfer_sender (struct transfers *t,
     }
     if (!make || !(s = calloc (1, sizeof (*s))))
         return NULL;
+    if (!(s->key = join_key (t, peer->who))) {
+        free (s);
+        return NULL;
+    }
     s->peer = *peer;
     s->limit = 1;
     s->pace = PACE_NEW;
@@ -87,10 +119,30 @@ static unsigned in_flight (const struct body *b)
                                 content_chunks (b->received));
 }
 
+static bool is_over (const struct transfers *t, const struct sender *s)
+{
+    return t->shared && *s->key->who && s->pace == PACE_NEW &&
+           s->key->fresh >= TRANSFER_KEY_NEW_CREDITS;
+}
+
+/* New agents of a key hold fewer credits: as many wait for their turn again. */
+static void unpark (struct transfers *t, struct sharer *k, unsigned n)
+{
+    struct body *b;
+
+    k->fresh -= n;
+    while (n-- > 0 && (b = TAILQ_FIRST (&k->parked))) {
+        transfer_unqueue (t, b);
+        transfer_queue (t, b);
+    }
+}
+
 static void give_back (struct transfers *t, struct sender *s, unsigned n)
 {
     s->credits -= n;
     t->held[s->pace] -= n;
+    if (s->pace == PACE_NEW)
+        unpark (t, s->key, n);
 }
 
 void transfer_release (struct transfers *t, struct body *b)
@@ -112,6 +164,8 @@ static void set_pace (struct transfers *t, struct sender *s,
         return;
     t->held[s->pace] -= s->credits;
     t->held[pace] += s->credits;
+    if (s->pace == PACE_NEW)    // none becomes new again
+        unpark (t, s->key, s->credits);
     s->pace = pace;
     LIST_FOREACH (x, &s->items, of_sender) {
         if (!x->body || !x->body->waits || TAILQ_FIRST (&x->body->offers) != x)
@@ -150,9 +204,12 @@ void transfer_arrived (struct transfers *t, struct body *b,
 
 void transfer_unqueue (struct transfers *t, struct body *b)
 {
-    if (b->waits)
+    if (b->parked)
+        TAILQ_REMOVE (&b->parked->parked, b, in_turn);
+    else if (b->waits)
         TAILQ_REMOVE (&t->turns[b->pace][b->kind != ITEM_ROWS], b, in_turn);
     b->waits = false;
+    b->parked = NULL;
 }
 
 static bool can_ask (const struct body *b)
@@ -165,10 +222,18 @@ static bool can_ask (const struct body *b)
 
 void transfer_queue (struct transfers *t, struct body *b)
 {
+    struct sender *s;
+
     if (b->waits || !can_ask (b))
         return;
+    s = TAILQ_FIRST (&b->offers)->sender;
     b->waits = true;
-    b->pace = TAILQ_FIRST (&b->offers)->sender->pace;
+    b->pace = s->pace;
+    if (is_over (t, s)) {
+        b->parked = s->key;
+        TAILQ_INSERT_TAIL (&s->key->parked, b, in_turn);
+        return;
+    }
     TAILQ_INSERT_TAIL (&t->turns[b->pace][b->kind != ITEM_ROWS], b, in_turn);
 }
 
@@ -217,6 +282,7 @@ static int ask (struct transfers *t, struct body *b)
         source->ever_asked = b->asked;
     s->credits++;
     t->held[s->pace]++;
+    s->key->fresh += s->pace == PACE_NEW;
     return 0;
 }
 
@@ -261,6 +327,10 @@ void transfer_grant (struct transfers *t)
         transfer_unqueue (t, b);
         if (!can_ask (b))
             continue;
+        if (is_over (t, TAILQ_FIRST (&b->offers)->sender)) {
+            transfer_queue (t, b);      // there were fewer when it got here
+            continue;
+        }
         if ((rc = ask (t, b)) == 0)
             transfer_queue (t, b);
         else if (rc == -EHOSTUNREACH)   // who else has it is asked

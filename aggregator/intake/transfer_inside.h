@@ -32,6 +32,7 @@ struct body {
     size_t noted;               // chunks that the ledger has
     struct content_hash hash;   // of chunks that were received
     bool waits;                 // in the queue of its source's pace and kind
+    struct sharer *parked;      // or in that of its source's key, or NULL
     enum transfer_pace pace;    // of that queue
     enum item_kind kind;
     unsigned damaged;           // chunks in a row that did not unpack
@@ -43,11 +44,21 @@ struct body {
     int64_t orphan_ns;          // since when nobody offers it
 };
 
+/* A key, of any number of connections. */
+struct sharer {
+    LIST_ENTRY (sharer) all;
+    char who[NET_WHO_MAX];
+    unsigned nsenders, nitems;
+    unsigned fresh;             // credits that its new agents hold
+    TAILQ_HEAD (, body) parked; // of them, which wait for fewer
+};
+
 /* One agent's connection. */
 struct sender {
     LIST_ENTRY (sender) same_bucket;
     LIST_ENTRY (sender) all;
     struct net_peer peer;
+    struct sharer *key;
     LIST_HEAD (, transfer) items;
     unsigned nitems, credits, limit;    // credits it holds, and may hold
     enum transfer_pace pace;
@@ -75,12 +86,13 @@ struct transfers {
     struct ledger *ledger;
     struct store *store;
     LIST_HEAD (, sender) senders[TRANSFER_BUCKETS], all_senders;
+    LIST_HEAD (, sharer) keys;
     LIST_HEAD (, body) bodies[TRANSFER_BUCKETS], whole;
     TAILQ_HEAD (, body) turns[PACES][2];        // rows, and raw files
     TAILQ_HEAD (, transfer) complete;
     unsigned held[PACES];       // credits that are given out
     size_t nitems;
-    bool hold, note_due;
+    bool hold, note_due, shared;
     int64_t paused_until_ns, noted_ns;
     transfer_also_fn *also;     // NULL: nothing more
     void *also_arg;
@@ -91,6 +103,7 @@ struct transfers {
 /* transfer_credit.c: who is asked, and when. */
 struct sender *transfer_sender (struct transfers *t,
                                 const struct net_peer *peer, bool make);
+void transfer_forget_sender (struct sender *s);
 struct body *transfer_body (struct transfers *t, const struct digest *id,
                             uint64_t size);
 

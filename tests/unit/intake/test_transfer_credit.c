@@ -115,6 +115,84 @@ static void test_late (void **state)
     free (d.bytes);
 }
 
+// as it is in a service
+static struct net_peer peer_of (const char *who, uint8_t n, uint8_t m)
+{
+    struct net_peer p = peer (n);
+
+    p.id[1] = m;
+    (void)snprintf (p.who, sizeof (p.who), "%s", who);
+    return p;
+}
+
+static void offer_of (struct fixture *f, const struct net_peer *p,
+                      uint64_t item, const char *content)
+{
+    struct message m = { .type = MESSAGE_OFFER, .item = item, .kind = ITEM_RAW,
+                         .rank = 1, .size = MIB, .capture = "c" };
+
+    (void)snprintf (m.path, sizeof (m.path), "%u", (unsigned)item);
+    m.content = root_digest (content);
+    assert_int_equal (transfers_offer (f->transfers, p, "j", "n0", &m, NULL),
+                      0);
+}
+
+/* However many connections one key has that never answer, and however new each
+ * is: those of others are asked at once, also new ones.
+ */
+static void test_new_of_one_key (void **state)
+{
+    struct fixture *f = *state;
+    struct net_peer other = peer_of ("k2", 250, 0);
+    int64_t now = clock_mono_ns ();
+    char content[32];
+
+    transfers_share (f->transfers);
+    for (unsigned i = 0; i < 200; i++) {
+        struct net_peer p = peer_of ("k1", (uint8_t)(i + 1), 0);
+
+        (void)snprintf (content, sizeof (content), "content %u", i);
+        offer_of (f, &p, 1, content);
+    }
+    assert_int_equal (f->nsent, TRANSFER_KEY_NEW_CREDITS);
+    offer_of (f, &other, 1, "another's");
+    assert_int_equal (count_sent (f, MESSAGE_GET, 250), 1);
+    // the others of the key have their turns
+    f->nsent = 0;
+    transfers_tick (f->transfers, now + 2 * TRANSFER_STALL_NS);
+    assert_true (f->nsent >= TRANSFER_KEY_NEW_CREDITS);
+    for (unsigned i = 0; i < 200; i++) {
+        struct net_peer p = peer_of ("k1", (uint8_t)(i + 1), 0);
+
+        transfers_forget (f->transfers, &p);
+    }
+    transfers_forget (f->transfers, &other);
+    check_credits (f);
+}
+
+/* Nor do its offers take all the room that there is for offers. */
+static void test_items_of_one_key (void **state)
+{
+    const unsigned peers = TRANSFER_ITEMS / TRANSFER_AGENT_ITEMS + 8;
+    struct fixture *f = *state;
+    struct net_peer other = peer_of ("k2", 250, 250);
+    struct ledger_item first;
+    char content[32];
+
+    transfers_share (f->transfers);
+    for (unsigned i = 0; i < peers * TRANSFER_AGENT_ITEMS; i++) {
+        unsigned n = i / TRANSFER_AGENT_ITEMS;
+        struct net_peer p = peer_of ("k1", (uint8_t)n, (uint8_t)(n >> 8));
+
+        (void)snprintf (content, sizeof (content), "content %u", i);
+        offer_of (f, &p, i % TRANSFER_AGENT_ITEMS, content);
+    }
+    offer_of (f, &other, 1, "another's");
+    assert_int_equal (count_sent (f, MESSAGE_GET, 250), 1);
+    assert_int_equal (transfers_offered (f->transfers, &other, &first),
+                      1);
+}
+
 /* However many do not answer, there are credits for one that does. */
 static void test_many_stalled (void **state)
 {
@@ -206,7 +284,9 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TRANSFER_TEST (test_source_gone), TRANSFER_TEST (test_source_dead),
         TRANSFER_TEST (test_stalled), TRANSFER_TEST (test_stalled_is_probed),
-        TRANSFER_TEST (test_late), TRANSFER_TEST (test_many_stalled),
+        TRANSFER_TEST (test_late), TRANSFER_TEST (test_new_of_one_key),
+        TRANSFER_TEST (test_items_of_one_key),
+        TRANSFER_TEST (test_many_stalled),
         TRANSFER_TEST (test_slow), TRANSFER_TEST (test_slow_for_once),
     };
 
