@@ -28,6 +28,16 @@ enum fileio_trouble fileio_trouble (int rc)
     }
 }
 
+static int not_regular (const char *name, mode_t mode, struct err *err)
+{
+    return err_set (err, EINVAL, "%s is not a regular file but a %s: remove "
+                    "it, or put the file in its place", name,
+                    S_ISSOCK (mode)   ? "socket"
+                    : S_ISFIFO (mode) ? "pipe"
+                    : S_ISDIR (mode)  ? "directory"
+                                      : "device");
+}
+
 int fileio_open_at (int dirfd, const char *name, struct err *err)
 {
     int fd = openat (dirfd, name,
@@ -41,14 +51,18 @@ int fileio_open_at (int dirfd, const char *name, struct err *err)
         if (errno == ELOOP)
             return err_set (err, ELOOP, "%s is a symbolic link, which is not "
                                         "followed", name);
-        return err_sys (err, errno, "cannot open %s", name);
+        rc = -errno;            // a socket cannot be opened at all
+        if (rc == -ENXIO && fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0
+            && !S_ISREG (st.st_mode))
+            return not_regular (name, st.st_mode, err);
+        return err_sys (err, -rc, "cannot open %s", name);
     }
-    rc = fstat (fd, &st) < 0 ? -errno : S_ISREG (st.st_mode) ? 0 : -EINVAL;
-    if (rc < 0) {
-        (void)close (fd);
-        return err_set (err, -rc, "%s is not a regular file", name);
-    }
-    return fd;
+    rc = fstat (fd, &st) < 0 ? err_sys (err, errno, "cannot look at %s", name)
+         : S_ISREG (st.st_mode) ? 0 : not_regular (name, st.st_mode, err);
+    if (rc == 0)
+        return fd;
+    (void)close (fd);
+    return rc;
 }
 
 int fileio_open_dir_at (int dirfd, const char *name, struct err *err)

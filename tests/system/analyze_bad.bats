@@ -93,7 +93,7 @@ rows_of ()
     make --break bad-utf8:1
     analyze
     after_analysis partial "communication.json: byte " "not valid UTF-8" \
-        "1 bytes"
+        "(1 byte stored as"
     is "replaced" 1 "$(sql "SELECT count(DISTINCT hccl_op_name)
         FROM CommAnalyzerTime WHERE rank=1 AND hex(hccl_op_name)
         LIKE '%EFBFBD%'")"
@@ -138,7 +138,21 @@ rows_of ()
     mkdir "$(output_of 1)/communication.json"
     unbroken_but 1
     analyze
-    after_analysis partial "communication.json is not a regular file"
+    after_analysis partial "communication.json is not a regular file but a" \
+        "directory: remove it, or put the file in its place"
+}
+
+# open(2) says "No such device or address".
+@test "communication.json is a socket" {
+    command -v python3 >/dev/null || skip "no python3"
+    make
+    rm "$(output_of 1)/communication.json"
+    (cd "$(output_of 1)" && python3 -c \
+        'import socket; socket.socket(socket.AF_UNIX).bind("communication.json")')
+    unbroken_but 1
+    analyze
+    after_analysis partial "communication.json is not a regular file but a" \
+        "socket: remove it, or put the file in its place"
 }
 
 # unbroken_but RANK: a capture that the test itself broke is not in the truth
