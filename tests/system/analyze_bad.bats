@@ -336,7 +336,7 @@ unordered_differences ()
     sql "UPDATE CommAnalyzerTime SET hccl_op_name=CAST(x'68ff63' AS TEXT)
          WHERE rowid=3" "$(output_of 1)/analysis.db"
     analyze
-    after_analysis partial "analysis.db: not valid UTF-8 (1 bytes" \
+    after_analysis partial "analysis.db: not valid UTF-8 (1 byte stored" \
         "(CommAnalyzerTime)"
     is "stored" 68EFBFBD63 "$(sql "SELECT hex(hccl_op_name)
         FROM CommAnalyzerTime WHERE rank=1 LIMIT 1 OFFSET 2")"
