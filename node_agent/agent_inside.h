@@ -25,6 +25,7 @@
 #include "guard/bulk.h"
 #include "guard/guard.h"
 #include "guard/release.h"
+#include "guard/roots.h"
 #include "sealer.h"
 #include "ship/ship.h"
 #include "spool/spool.h"
@@ -89,6 +90,7 @@ struct agent {
     struct guard guard;
     struct release_policy release;
     char release_below[PATH_MAX];       // what 'release' borrows
+    struct roots *roots;        // of what is watched, but in a run
     char out[PATH_MAX];         // where a run's result has raw files, or ""
     char spool_dir[PATH_MAX];
     struct disk *disks;

@@ -285,6 +285,12 @@ static void choose_release (struct agent *a)
         else
             a->release.kind = RELEASE_NEVER;
         a->release.below = a->release_below;
+    } else if (a->release.kind != RELEASE_NEVER &&
+               !(a->roots = roots_create (a->opt->watch.items,
+                                          a->opt->watch.n))) {
+        log_text (LOG_LEVEL_ERROR, "release", "nothing will be released: no "
+                  "memory for the names of directories");
+        a->release.kind = RELEASE_NEVER;
     }
 }
 
@@ -301,6 +307,7 @@ void agent_open_room (struct agent *a)
 
 void agent_close_room (struct agent *a)
 {
+    roots_destroy (a->roots);
     while (a->disks) {
         struct disk *next = a->disks->next;
 

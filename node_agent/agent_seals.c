@@ -233,7 +233,10 @@ static bool add_release (struct agent *a, const struct sealed *s)
     enum release_state kept = a->opt->raw ? RELEASE_KEPT : RELEASE_KEPT_ROWS;
     struct err err = { "" };
 
-    if (s->manifest.size == 0)
+    if (a->roots && roots_check (a->roots, s->what.path, &err) < 0)
+        log_text (LOG_LEVEL_WARN, "kept", "will not be released: %s",
+                  err.text);
+    else if (s->manifest.size == 0)
         log_text (LOG_LEVEL_WARN, "kept", "will not be released: %s",
                   s->kept_why.text);
     else if (!is_safe_to_release (a, s))

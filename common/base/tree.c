@@ -128,12 +128,94 @@ int tree_open_real (const char *path, int flags)
 
     if (!is_unknown (fd))
         return fd;
-    path += strspn (path, "/");
-    if ((root = open ("/", DIR_FLAGS)) < 0)
+    if ((root = open (*path == '/' ? "/" : ".", DIR_FLAGS)) < 0)
         return -errno;
+    path += strspn (path, "/");
     fd = tree_walk_openat (root, *path ? path : ".", flags, 0, false);
     (void)close (root);
     return fd;
+}
+
+/* ---- whose links a path has ---- */
+
+#define LINKS_MAX 40            // in a path, as the kernel has it
+#define NOBODY ((uid_t)-1)
+
+struct way {
+    char real[PATH_MAX];        // so far; "" is "/"
+    char rest[PATH_MAX];        // what is still to be walked
+    uid_t owner;                // of links that are not trusted, or NOBODY
+    unsigned links;
+};
+
+/* The link at way->real, whose name begins at 'parent' in it. */
+static int follow (struct way *w, size_t parent, uid_t owner)
+{
+    char target[2 * PATH_MAX];
+    ssize_t n = readlink (w->real, target, PATH_MAX - 1);
+    size_t left = strlen (w->rest);
+
+    if (n < 0)
+        return -errno;
+    if (w->links++ == LINKS_MAX || (w->owner != NOBODY && owner != NOBODY &&
+                                    w->owner != owner))
+        return -ELOOP;
+    if (owner != NOBODY)
+        w->owner = owner;
+    if ((size_t)n + 1 + left >= sizeof (w->rest))
+        return -ENAMETOOLONG;
+    w->real[target[0] == '/' ? 0 : parent] = '\0';
+    target[n] = '/';
+    memcpy (target + n + 1, w->rest, left + 1);
+    memcpy (w->rest, target, (size_t)n + 1 + left + 1);
+    return 0;
+}
+
+/* The next name of the rest. */
+static int walk_name (struct way *w)
+{
+    const char *name = w->rest + strspn (w->rest, "/");
+    size_t n = strcspn (name, "/"), at = strlen (w->real);
+    struct stat st;
+    bool up = n == 2 && memcmp (name, "..", 2) == 0;
+    char *slash;
+
+    if (at + 1 + n >= sizeof (w->real))
+        return -ENAMETOOLONG;
+    if (up && (slash = strrchr (w->real, '/')))
+        *slash = '\0';
+    else if (!up && n > 0 && !(n == 1 && *name == '.'))
+        (void)sprintf (w->real + at, "/%.*s", (int)n, name);
+    memmove (w->rest, name + n, strlen (name + n) + 1);
+    if (strlen (w->real) <= at)
+        return 0;
+    if (lstat (w->real, &st) < 0)
+        return -errno;
+    return !S_ISLNK (st.st_mode) ? 0
+           : follow (w, at, st.st_uid == 0 || st.st_uid == geteuid ()
+                                ? NOBODY : st.st_uid);
+}
+
+int tree_resolve (const char *path, char real[PATH_MAX])
+{
+    struct way w = { .owner = NOBODY };
+    struct stat st;
+    int rc = 0;
+
+    if (*path != '/' && !getcwd (w.real, sizeof (w.real)))
+        return -errno;
+    if (strcmp (w.real, "/") == 0)
+        w.real[0] = '\0';
+    if (snprintf (w.rest, sizeof (w.rest), "%s", path) >= PATH_MAX)
+        return -ENAMETOOLONG;
+    while (rc == 0 && w.rest[strspn (w.rest, "/")])
+        rc = walk_name (&w);
+    if (rc < 0)
+        return rc;
+    (void)snprintf (real, PATH_MAX, "%s", w.real[0] ? w.real : "/");
+    if (lstat (real, &st) < 0)
+        return -errno;
+    return w.owner == NOBODY || w.owner == st.st_uid ? 0 : -ELOOP;
 }
 
 /* ---- trees ---- */
@@ -268,6 +350,16 @@ int tree_rename (const struct tree *from, const char *name,
     return fsync (to->fd) < 0
                ? err_sys (err, errno, "cannot fsync directory %s", to->path)
                : 0;
+}
+
+bool tree_is_mount (int dirfd, const char *name)
+{
+    struct statx x;
+
+    return statx (dirfd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0,
+                  &x) == 0 &&
+           (x.stx_attributes_mask & x.stx_attributes &
+            STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
 bool tree_is_foreign (const struct tree *t)

@@ -49,8 +49,19 @@ int tree_openat (int dirfd, const char *path, int flags, mode_t mode,
 int tree_walk_openat (int dirfd, const char *path, int flags, mode_t mode,
                       bool one_mount);
 
-/* The same for an absolute path that has no links, as of realpath(3). */
+/* The same for a path that has no links, as of realpath(3), wherever it is. */
 int tree_open_real (const char *path, int flags);
+
+/* Whether another file system, or part of one, is mounted on 'name': where the
+ * kernel tells (5.8), also of a file.
+ */
+bool tree_is_mount (int dirfd, const char *name);
+
+/* As realpath(3), of a path whose links may be trusted: each belongs to root, to
+ * the caller, or to the owner of what the path leads to, who could do there
+ * what the caller will do.  -ELOOP: one does not; else what the system said.
+ */
+int tree_resolve (const char *path, char real[PATH_MAX]);
 
 /* Make the directories of a relative path, as far as they are not there, on the
  * mount of the tree; each that was made is durable.  Returns a descriptor of

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/fileio.h"
+#include "base/tree.h"
 #include "model/job_mark.h"
 
 #include <dirent.h>
@@ -30,9 +31,11 @@ struct walk {
     int (*file) (struct walk *w, int dirfd, const char *name,
                  const char *path, const struct stat *st, struct err *err);
     int (*leave) (struct walk *w, int parent, const char *name,
+                  const struct stat *st,
                   struct err *err);     // a directory; may be NULL
     struct buf *out;            // of a manifest that is written
     bool to_remove;             // directories that cannot be written end it
+    bool one_mount;             // and so do other mounts
     size_t files;
     const char *at, *end;       // of one that is read
     bool left;                  // something was not removed
@@ -40,6 +43,20 @@ struct walk {
 
 static int walk_dir (struct walk *w, int fd, const char *prefix,
                      unsigned depth, struct err *err);
+
+/* A directory in it; what is removed is on one mount. */
+static int open_child (const struct walk *w, int fd, const char *name,
+                       struct err *err)
+{
+    int child = tree_openat (fd, name, O_RDONLY | O_DIRECTORY, 0,
+                             w->one_mount);
+
+    if (child == -EXDEV)
+        return err_set (err, EXDEV, "%s is a mount of its own, of which "
+                        "nothing is removed", name);
+    return child < 0 ? err_sys (err, -child, "cannot open directory %s", name)
+                     : child;
+}
 
 static int walk_entry (struct walk *w, int fd, const char *name,
                        const char *prefix, unsigned depth, struct err *err)
@@ -55,16 +72,21 @@ static int walk_entry (struct walk *w, int fd, const char *name,
                         prefix);
     if (fstatat (fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return err_sys (err, errno, "cannot look at %s", path);
+    if (w->one_mount && tree_is_mount (fd, name))
+        return err_set (err, EXDEV, "%s is a mount of its own, of which "
+                        "nothing is removed", path);
     if (S_ISREG (st.st_mode))
         return w->file (w, fd, name, path, &st, err);
     if (!S_ISDIR (st.st_mode) || depth == 0)
         return err_set (err, ENOTSUP, "%s is neither a file nor a directory, "
                         "or too deep", path);
-    if ((child = fileio_open_dir_at (fd, name, err)) < 0)
+    if ((child = open_child (w, fd, name, err)) < 0)
         return child;
     rc = walk_dir (w, child, path, depth - 1, err);
+    if (rc == 0 && fstat (child, &st) < 0)
+        rc = err_sys (err, errno, "cannot look at %s", path);
     (void)close (child);
-    return rc == 0 && w->leave ? w->leave (w, fd, name, err) : rc;
+    return rc == 0 && w->leave ? w->leave (w, fd, name, &st, err) : rc;
 }
 
 static int is_entry (const struct dirent *e)
@@ -167,10 +189,8 @@ static bool is_file (int dirfd, const char *name)
 }
 
 /* A capture that is one file has that in its manifest, by its own name. */
-static int take_one (struct walk *w, int fd, const char *path, struct err *err)
+static int take_one (struct walk *w, int fd, const char *name, struct err *err)
 {
-    const char *slash = strrchr (path, '/');
-    const char *name = slash ? slash + 1 : path;
     struct stat st;
 
     if (fstat (fd, &st) < 0)
@@ -178,23 +198,62 @@ static int take_one (struct walk *w, int fd, const char *path, struct err *err)
     return take_file (w, fd, name, name, &st, err);
 }
 
-static int take_all (const char *path, struct walk *w, struct err *err)
+/* The directory that holds the capture, and the capture's name in it. */
+static int open_parent (const char *path, const char **name, struct err *err)
 {
-    bool one = is_file (AT_FDCWD, path);
-    int fd = one ? fileio_open_at (AT_FDCWD, path, err)
-                 : fileio_open_dir_at (AT_FDCWD, path, err);
+    char parent[PATH_MAX];
+    const char *slash = strrchr (path, '/');
+    int fd;
+
+    *name = slash ? slash + 1 : path;
+    (void)snprintf (parent, sizeof (parent), "%.*s",
+                    slash ? (int)(slash - path) + (slash == path) : 1,
+                    slash ? path : ".");
+    fd = tree_open_real (parent, O_RDONLY | O_DIRECTORY);
+    if (fd == -ELOOP)
+        return err_set (err, ELOOP, "there is a symbolic link in %s, where "
+                        "none was when the capture was found", parent);
+    return fd < 0 ? err_sys (err, -fd, "cannot open %s", parent) : fd;
+}
+
+/* The capture, a file if 'one'. */
+static int open_capture (const struct walk *w, int parent, const char *name,
+                         bool one, struct err *err)
+{
+    int fd = one ? fileio_open_at (parent, name, err)
+                 : open_child (w, parent, name, err);
+
+    return fd == -ENOENT ? err_sys (err, ENOENT, "cannot open %s", name) : fd;
+}
+
+static int take_in (struct walk *w, int parent, const char *name,
+                    struct err *err)
+{
+    bool one = is_file (parent, name);
+    int fd = open_capture (w, parent, name, one, err), rc;
     char root[FACTS_MAX];
-    int rc;
 
     if (fd < 0)
         return fd;
     rc = print_root (fd, root, err);
     if (rc == 0) {
         buf_put (w->out, root, strlen (root) + 1);
-        rc = one ? take_one (w, fd, path, err)
+        rc = one ? take_one (w, fd, name, err)
                  : walk_dir (w, fd, "", DEPTH_MAX, err);
     }
     (void)close (fd);
+    return rc;
+}
+
+static int take_all (const char *path, struct walk *w, struct err *err)
+{
+    const char *name;
+    int parent = open_parent (path, &name, err), rc = parent;
+
+    if (parent >= 0) {
+        rc = take_in (w, parent, name, err);
+        (void)close (parent);
+    }
     return rc < 0 ? err_prefix (err, rc, "%s", path) : 0;
 }
 
@@ -209,47 +268,41 @@ int manifest_take (const char *path, struct buf *out, size_t *ret_files,
     return rc;
 }
 
-/* The directory that holds the capture, and the capture's name in it. */
-static int open_parent (const char *path, const char **name, struct err *err)
-{
-    char parent[PATH_MAX];
-    const char *slash = strrchr (path, '/');
-    int fd;
-
-    *name = slash ? slash + 1 : path;
-    (void)snprintf (parent, sizeof (parent), "%.*s",
-                    slash ? (int)(slash - path) + (slash == path) : 1,
-                    slash ? path : ".");
-    fd = open (parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? err_sys (err, errno, "cannot open %s", parent) : fd;
-}
-
 static int check_parent (const char *path, struct err *err)
 {
     const char *name;
-    int fd = open_parent (path, &name, err), rc;
+    int fd = open_parent (path, &name, err), rc = fd;
 
-    if (fd < 0)
-        return fd;
-    rc = check_writable (fd, "..", err);
-    (void)close (fd);
+    if (fd >= 0) {
+        rc = check_writable (fd, "..", err);
+        (void)close (fd);
+    }
     return rc < 0 ? err_prefix (err, rc, "%s", path) : 0;
+}
+
+static int compare (const struct buf *now, const char *path,
+                    const void *manifest, size_t size, struct err *err)
+{
+    if (now->size == size && memcmp (now->data, manifest, size) == 0)
+        return 0;
+    return err_set (err, ESTALE, "%s has changed since it was read", path);
 }
 
 int manifest_check (const char *path, const void *manifest, size_t size,
                     struct err *err)
 {
     struct buf now;
-    struct walk w = { .file = take_file, .out = &now, .to_remove = true };
+    struct walk w = { .file = take_file, .out = &now, .to_remove = true,
+                      .one_mount = true };
     int rc;
 
     buf_init (&now, MANIFEST_MAX);
     rc = take_all (path, &w, err);
-    if (rc == 0 && (now.size != size || memcmp (now.data, manifest, size) != 0))
-        rc = err_set (err, ESTALE, "%s has changed since it was read", path);
-    else if (rc == -ENOTSUP)
+    if (rc == -ENOTSUP)
         rc = -ESTALE;
-    else if (rc == 0)
+    if (rc == 0)
+        rc = compare (&now, path, manifest, size, err);
+    if (rc == 0)
         rc = check_parent (path, err);
     buf_fini (&now);
     return rc;
@@ -354,13 +407,13 @@ static int remove_file (struct walk *w, int dirfd, const char *name,
 }
 
 static int remove_dir (struct walk *w, int parent, const char *name,
-                       struct err *err)
+                       const struct stat *st, struct err *err)
 {
     int rc = FAULT ("agent.release.rmdir");
 
-    if (rc == 0 && unlinkat (parent, name, AT_REMOVEDIR) < 0)
-        rc = -errno;
-    if (rc == -ENOTEMPTY || rc == -EEXIST) {
+    if (rc == 0)
+        rc = tree_remove (parent, name, st);
+    if (rc == -ENOTEMPTY || rc == -EEXIST || rc == -ESTALE) {
         w->left = true;
         return 0;
     }
@@ -492,14 +545,45 @@ int manifest_set_aside (const char *path, const void *manifest, size_t size,
     return parent < 0 ? parent : 0;
 }
 
+/* 0 unless something is set aside that cannot be given its name again. */
+static int set_back (int parent, const char *path, const char *name,
+                     const void *manifest, size_t size, struct err *err)
+{
+    char aside[NAME_MAX + 1], there[PATH_MAX];
+    int rc;
+
+    aside_name (aside, name, manifest, size);
+    if (!is_there (parent, aside))
+        return 0;
+    manifest_aside_path (there, path, manifest, size);
+    rc = manifest_check (there, manifest, size, err);
+    if (rc == -ESTALE)
+        return err_set (err, ESTALE, "%s is not all of it", there);
+    if (rc == 0)
+        rc = rename_in (parent, aside, name, err);
+    return rc < 0 ? rc : sync_parent (parent, err);
+}
+
+int manifest_set_back (const char *path, const void *manifest, size_t size,
+                       struct err *err)
+{
+    const char *name;
+    int parent = open_parent (path, &name, err), rc = parent;
+
+    if (parent >= 0) {
+        rc = set_back (parent, path, name, manifest, size, err);
+        (void)close (parent);
+    }
+    return rc;
+}
+
 /* ---- all of it ---- */
 
 static int remove_below (struct walk *w, int parent, const char *name,
                          struct err *err)
 {
     bool one = is_file (parent, name);
-    int fd = one ? fileio_open_at (parent, name, err)
-                 : fileio_open_dir_at (parent, name, err), rc;
+    int fd = open_capture (w, parent, name, one, err), rc;
     struct stat st;
 
     if (fd < 0)
@@ -509,10 +593,13 @@ static int remove_below (struct walk *w, int parent, const char *name,
         (void)next_text (&w->at, w->end);
     if (rc == 0 && !one)
         rc = walk_dir (w, fd, "", DEPTH_MAX, err);
-    else if (rc == 0 && fstat (fd, &st) == 0)
-        rc = remove_file (w, parent, name, name, &st, err);
+    if (rc == 0 && fstat (fd, &st) < 0)
+        rc = err_sys (err, errno, "cannot look at it");
     (void)close (fd);
-    return rc == 0 && !one ? remove_dir (w, parent, name, err) : rc;
+    if (rc < 0)
+        return rc;
+    return one ? remove_file (w, parent, name, name, &st, err)
+               : remove_dir (w, parent, name, &st, err);
 }
 
 /* What is not its own is not to be hidden, unless its place is taken. */
@@ -533,6 +620,7 @@ int manifest_remove (const char *path, const void *manifest, size_t size,
                      struct err *err)
 {
     struct walk w = { .file = remove_file, .leave = remove_dir,
+                      .one_mount = true,
                       .at = manifest, .end = (const char *)manifest + size };
     char aside[NAME_MAX + 1];
     const char *name;

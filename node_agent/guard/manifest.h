@@ -2,7 +2,9 @@
  *
  * One record for each file: path within the capture, size, date and inode.
  * With it a capture is removed file by file, and only if each is still the one
- * that was delivered.  Symbolic links are never followed.
+ * that was delivered.  Symbolic links are never followed, also not in the path
+ * of a capture, which is absolute as realpath(3) has it, and nothing is removed
+ * on another mount than the capture's parent directory.
  */
 #ifndef ROLLCALL_GUARD_MANIFEST_H
 #define ROLLCALL_GUARD_MANIFEST_H
@@ -53,6 +55,13 @@ int manifest_set_aside (const char *path, const void *manifest, size_t size,
 /* Where the directory at 'path' is while it is set aside. */
 void manifest_aside_path (char out[PATH_MAX], const char *path,
                           const void *manifest, size_t size);
+
+/* End a removal that is not to be: give the directory its name again, if all of
+ * it is there.  Nothing that is set aside is fine.  -ESTALE, or what rename(2)
+ * said: it stays as it is.
+ */
+int manifest_set_back (const char *path, const void *manifest, size_t size,
+                       struct err *err);
 
 /* Remove the files of the manifest, then directories that are empty, the
  * capture itself last (if it is a file, that is all), as it is set aside, which

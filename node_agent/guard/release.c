@@ -155,21 +155,9 @@ int release_repair (struct spool *s, struct err *err)
 /* Nothing of it may have been removed yet, or all. */
 static int move_back (const struct released *r, struct err *err)
 {
-    char aside[PATH_MAX], parent[PATH_MAX];
-    const char *slash = strrchr (r->path, '/');
-    int n = slash ? (int)(slash + 1 - r->path) : 0, rc;
+    int rc = manifest_set_back (r->path, r->manifest.data, r->manifest.size,
+                                err);
 
-    manifest_aside_path (aside, r->path, r->manifest.data, r->manifest.size);
-    if (access (aside, F_OK) < 0 && errno == ENOENT)
-        return 0;
-    rc = manifest_check (aside, r->manifest.data, r->manifest.size, err);
-    if (rc == -ESTALE)
-        rc = err_set (err, ESTALE, "%s is not all of it", aside);
-    if (rc == 0 && rename (aside, r->path) < 0)
-        rc = err_sys (err, errno, "cannot rename %s", aside);
-    (void)snprintf (parent, sizeof (parent), "%.*s", n, r->path);
-    if (rc == 0)
-        rc = fileio_sync_dir (n > 0 ? parent : ".", err);
     return rc < 0 ? err_prefix (err, -ESTALE, "what is left of %s stays",
                                 r->path) : 0;
 }

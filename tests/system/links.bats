@@ -3,7 +3,7 @@
 # whoever owns the directory: nothing is made, changed or removed there; and
 # those that lead to what a user names, which are followed
 
-load helper
+load service_helper
 
 OUT=job/cluster_analysis_output
 
@@ -25,6 +25,7 @@ is_untouched ()
 teardown ()
 {
     [ -z "${other:-}" ] || rm -rf "$other"
+    kill_all
 }
 
 as_root ()
@@ -213,4 +214,87 @@ give_away ()
     [[ $output != *unshare* ]] || skip "no namespaces here: $output"
     expect_status 73
     shows "/proc, which is not mounted"
+}
+
+# ---- removing captures ----
+
+# watching_swapped OWNER: the tree that an agent watches is swapped for a link of
+# OWNER to theirs/, which is another user's; all that is there is delivered
+watching_swapped ()
+{
+    make --ranks 2
+    mv job theirs
+    mkdir job
+    chown -R daemon theirs
+    service
+    watching --raw --release shipped --quiet-period 0.1s job
+    eventually says agent.log event=connected
+    rmdir job
+    ln -s theirs job
+    chown -h "$1" job
+    eventually captures_are 2
+}
+
+@test "what a link leads to that came in the place of a watched DIR stays" {
+    as_root
+    watching_swapped nobody
+    kept () { [ "$(grep -c 'event=kept.*through a link' agent.log)" = 2 ]; }
+    eventually kept
+    ends_with 0
+    is "captures" 2 "$(find theirs -maxdepth 1 -name '*_ascend_pt' | wc -l)"
+    # nor in another life
+    run agent --once --raw --release shipped theirs
+    is "captures" 2 "$(find theirs -maxdepth 1 -name '*_ascend_pt' | wc -l)"
+}
+
+# As one does it with a link to the newest of several trees.
+@test "captures behind a link of root or of their owner are released" {
+    as_root
+    watching_swapped root
+    released () { [ "$(grep -c event=released agent.log)" = 2 ]; }
+    eventually released
+    "$CAPTURE_MAKER" --quiet --ranks 3 --only-rank 2 more
+    ln -s more new
+    chown -hR daemon more new
+    mv -T new job
+    released () { [ "$(grep -c event=released agent.log)" = 3 ]; }
+    eventually released
+    ends_with 0
+}
+
+@test "captures behind a link that the user typed are released" {
+    make --ranks 2
+    mv job real
+    ln -s real job
+    [ "$(id -u)" -ne 0 ] || chown -h nobody job
+    service
+    run agent --once --raw --release shipped job
+    expect_status 0
+    is "captures" "" "$(ls real)"
+}
+
+@test "a mount in a capture is read, and stays with it; others go" {
+    local capture in_it
+
+    as_root
+    make --ranks 2
+    cp -r job original
+    capture=$(capture_of 0)
+    in_it=$capture/ASCEND_PROFILER_OUTPUT
+    service
+    run unshare -m sh -c "
+        mount -t tmpfs none /mnt && cp -r $in_it/. /mnt &&
+        mount --bind /mnt $in_it || exit 111
+        timeout $LIMIT '$AGENT' --state '$TEST_DIR/spool' --job j \
+            --aggregator tcp://127.0.0.1:$PORT --once --raw \
+            --release shipped job
+        echo status=\$? files=\$(find $capture -type f | wc -l)
+        '$ROLLCALL' analyze --quiet -o mounted job; echo analyzed=\$?"
+    [ "$status" -ne 111 ] || skip "no mounts here: $output"
+    shows "files=$(find "original/${capture#*/}" -type f | wc -l)" \
+        "event=released" "event=not-released"
+    captures_are 2 || eventually captures_are 2
+    [ -d "$capture" ]
+    is "what is set aside" "" "$(find job -name '.rollcall-removing*')"
+    is "captures" 1 "$(find job -maxdepth 1 -name '*_ascend_pt' | wc -l)"
 }
