@@ -203,8 +203,7 @@ static void use_info (struct source *src, const struct json *info)
     const struct json *experimental = json_get (config,
                                                 "experimental_config");
     const struct json *end = json_get (info, "end_info");
-    double started, ended;
-    int64_t mono_end;
+    int64_t mono_start, mono_end;
 
     copy_text (c->level, sizeof (c->level),
                json_get (experimental, "_profiler_level"));
@@ -212,16 +211,13 @@ static void use_info (struct source *src, const struct json *info)
     identity_note_info (c, info);
     if (c->rank == CAPTURE_NO_RANK)
         c->rank = c->evidence.ranks.info;
-    // cJSON keeps numbers as doubles: dates are exact to 256 ns, enough here
-    if (json_number (json_get (end, "collectionTimeEnd"), &ended) &&
-        ended > 0 && ended < 9e18) {
-        c->ended_ns = (int64_t)ended;
+    if (info_ns (json_get (end, "collectionTimeEnd"), &c->ended_ns)) {
         c->order_ns = c->ended_ns;
-        if (json_int (json_get (end, "MonotonicTimeEnd"), &mono_end) &&
-            json_number (json_get (json_get (info, "start_info"),
-                                   "start_monotonic"), &started) &&
-            started > 0 && started <= (double)mono_end)
-            c->started_ns = c->ended_ns - (mono_end - (int64_t)started);
+        if (info_ns (json_get (end, "MonotonicTimeEnd"), &mono_end) &&
+            info_ns (json_get (json_get (info, "start_info"),
+                               "start_monotonic"), &mono_start) &&
+            mono_start <= mono_end)
+            c->started_ns = c->ended_ns - (mono_end - mono_start);
     }
 }
 

@@ -31,23 +31,17 @@ static void note_schedule (struct evidence_schedule *s,
     note_count (schedule, "repeat", &s->repeat);
 }
 
-/* cJSON keeps numbers as doubles: the date is exact to 256 ns, and so is when
- * the host was booted.
- */
+/* When the host was booted is known as well as the date is. */
 static void note_window (struct evidence *e, const struct json *start,
                          const struct json *end)
 {
-    int64_t began, ended;
-    double date;
+    int64_t date;
 
-    if (json_int (json_get (start, "start_monotonic"), &began) && began > 0)
-        e->mono_start_ns = began;
-    if (!json_int (json_get (end, "MonotonicTimeEnd"), &ended) || ended <= 0)
-        return;
-    e->mono_end_ns = ended;
-    if (json_number (json_get (end, "collectionTimeEnd"), &date) &&
-        date > (double)ended && date < 9e18)
-        e->boot_ns = (int64_t)date - ended;
+    (void)info_ns (json_get (start, "start_monotonic"), &e->mono_start_ns);
+    if (info_ns (json_get (end, "MonotonicTimeEnd"), &e->mono_end_ns) &&
+        info_ns (json_get (end, "collectionTimeEnd"), &date) &&
+        date > e->mono_end_ns)
+        e->boot_ns = date - e->mono_end_ns;
 }
 
 void identity_note_info (struct capture *c, const struct json *info)

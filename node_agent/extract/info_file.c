@@ -91,3 +91,13 @@ bool info_rank (const struct json *j, int64_t *ret)
         return units_int (text, 0, CAPTURE_WORLD_MAX - 1, ret) == 0;
     return json_int (j, ret) && *ret >= 0 && *ret < CAPTURE_WORLD_MAX;
 }
+
+bool info_ns (const struct json *j, int64_t *ret)
+{
+    double v;
+
+    if (!json_number (j, &v) || v < 1 || v >= 9e18)
+        return false;
+    *ret = (int64_t)v;
+    return true;
+}

@@ -22,4 +22,9 @@ struct json *info_read (struct source *src, int dir, const char *name,
 /* A rank, as a number or as text; false for anything else. */
 bool info_rank (const struct json *j, int64_t *ret);
 
+/* A time above 0, in ns.  Numbers are doubles: since 1970 it is exact to 256 ns,
+ * since a boot more than 104 days ago (2^53 ns) to some ns.
+ */
+bool info_ns (const struct json *j, int64_t *ret);
+
 #endif

@@ -67,6 +67,29 @@ static void test_info (void **state)
     capture_fini (&c);
 }
 
+/* A host that is up for longer than 2^53 ns, 104 days, has a window, too. */
+static void test_long_up (void **state)
+{
+    struct capture c;
+
+    (void)state;
+    capture_put ("profiler_info_3.json",
+                 "{\"start_info\": {\"start_monotonic\": "
+                 "17280001000000001}, \"end_info\": {\"collectionTimeEnd\": "
+                 "1736410576713429440, \"MonotonicTimeEnd\": "
+                 "17280003000000001}}");
+    read_it (&c);
+    assert_in_range (c.evidence.mono_start_ns, 17280001000000000,
+                     17280001000000002);
+    assert_in_range (c.evidence.mono_end_ns, 17280003000000000,
+                     17280003000000002);
+    assert_in_range (c.evidence.boot_ns, 1719130573713429439 - 256,
+                     1719130573713429439 + 256);
+    assert_in_range (c.started_ns, 1736410574713429440 - 256,
+                     1736410574713429440 + 256);
+    capture_fini (&c);
+}
+
 /* No date is no date of a boot, and nobody's schedule is empty. */
 static void test_no_info (void **state)
 {
@@ -154,7 +177,7 @@ int main (void)
 {
 #define IN_TOP(f) cmocka_unit_test_setup_teardown (f, setup, capture_teardown)
     const struct CMUnitTest tests[] = {
-        IN_TOP (test_info),     IN_TOP (test_no_info),
+        IN_TOP (test_info),     IN_TOP (test_long_up), IN_TOP (test_no_info),
         IN_TOP (test_metadata), IN_TOP (test_database),
         IN_TOP (test_odd_database),
     };
