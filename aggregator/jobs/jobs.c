@@ -21,9 +21,12 @@
 struct knot {
     size_t first;               // capture
     int64_t start_ns, end_ns;   // 0: unknown
+    int64_t newest_ns;          // its end, by clocks that were compared
     size_t ncaptures;
     bool fixed;
     bool given;
+    bool late;                  // it began a draft when others were placed
+    bool seed;                  // it begins one
     int64_t offset;             // from the draft that is nearest
 };
 
@@ -34,6 +37,7 @@ struct divider {
                                 // are fixed, and those that have an id
     size_t nknots;
     int64_t gap_ns;
+    bool compared;              // the clocks, as there are several drafts
     int64_t *last_ns;           // of each draft: its last capture's end
     size_t *knots_of;           // of each draft: how many it has
     const struct knot **seed;   // of each draft: its first knot
@@ -51,8 +55,8 @@ static int compare_knots (const void *pa, const void *pb)
         return a->fixed ? -1 : 1;
     if (a->given != b->given)
         return a->given ? -1 : 1;
-    if (a->end_ns != b->end_ns)
-        return a->end_ns > b->end_ns ? -1 : 1;
+    if (a->newest_ns != b->newest_ns)
+        return a->newest_ns > b->newest_ns ? -1 : 1;
     return a->first < b->first ? -1 : 1;
 }
 
@@ -62,7 +66,9 @@ static struct knot measure (const struct facts *f, size_t first)
 
     for (size_t i = first; i != JOBS_NONE; i = f->list[i].next) {
         const struct fact *x = &f->list[i];
+        int64_t newest = fact_minus (x->end_ns, x->ahead_ns);
 
+        k.newest_ns = newest > k.newest_ns ? newest : k.newest_ns;
         if (x->start_ns > 0 && (k.start_ns == 0 || x->start_ns < k.start_ns))
             k.start_ns = x->start_ns;
         if (x->end_ns > k.end_ns)
@@ -134,21 +140,41 @@ static bool is_apart (const struct divider *d, size_t draft,
     return drafts_contradict (&d->drafts, draft, k->first, why);
 }
 
-/* The newest, and those that contradict each draft that is there. */
-static int seed_drafts (struct divider *d)
+static bool is_bound (const struct knot *k)
+{
+    return k->fixed || k->given;
+}
+
+static bool is_late (const struct knot *k)
+{
+    return k->late;
+}
+
+static bool is_seed (const struct knot *k)
+{
+    return k->seed;
+}
+
+/* The newest, and those that contradict each draft that is there, of all ('may'
+ * is NULL) or some knots.
+ */
+static int seed_drafts (struct divider *d, bool (*may) (const struct knot *))
 {
     int rc = 0;
 
     for (size_t i = 0; i < d->nknots && rc == 0; i++) {
-        const struct knot *k = &d->knots[i];
+        struct knot *k = &d->knots[i];
         char why[JOBS_WHY_MAX] = "";
         size_t draft = 0;
 
+        if ((may && !may (k)) || is_joined (d, k))
+            continue;
         while (draft < d->drafts.n && is_apart (d, draft, k, why))
             draft++;
         if (draft < d->drafts.n)
             continue;
         memcpy (d->why[draft], why, sizeof (why));
+        k->seed = true;
         rc = join (d, draft, k);
     }
     return rc;
@@ -165,7 +191,7 @@ static int compare_offsets (const void *pa, const void *pb)
 }
 
 /* Into the nearest draft that nothing contradicts, or into one of its own. */
-static int place (struct divider *d, const struct knot *k)
+static int place (struct divider *d, struct knot *k)
 {
     char why[JOBS_WHY_MAX] = "";
     size_t best = JOBS_NONE;
@@ -183,6 +209,7 @@ static int place (struct divider *d, const struct knot *k)
     if (best == JOBS_NONE) {
         best = d->drafts.n;
         memcpy (d->why[best], why, sizeof (why));
+        k->late = true;
     }
     return join (d, best, k);
 }
@@ -213,11 +240,25 @@ static int place_rest (struct divider *d)
     return rc;
 }
 
-/* Begin again with the first knots of the drafts that there were. */
-static int seed_again (struct divider *d)
+/* The newest knots first, by clocks that are right with each other. */
+static int compare_clocks (struct divider *d)
+{
+    int rc = jobs_compare_clocks (&d->facts);
+
+    d->compared = true;
+    for (size_t i = 0; i < d->nknots && rc == 0; i++) {
+        bool late = d->knots[i].late;
+
+        d->knots[i] = measure (&d->facts, d->knots[i].first);
+        d->knots[i].late = late;
+    }
+    qsort (d->knots, d->nknots, sizeof (*d->knots), compare_knots);
+    return rc;
+}
+
+static void empty_drafts (struct divider *d)
 {
     size_t n = d->drafts.n;
-    int rc = 0;
 
     drafts_fini (&d->drafts);
     drafts_init (&d->drafts, &d->facts);
@@ -228,9 +269,24 @@ static int seed_again (struct divider *d)
     memset (d->last_ns, 0, n * sizeof (*d->last_ns));
     memset (d->knots_of, 0, n * sizeof (*d->knots_of));
     memset (d->given, 0, n * sizeof (*d->given));
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = join (d, i, d->seed[i]);
-    return rc;
+}
+
+/* Begin again, with clocks that were compared, and with those that began a
+ * draft late: they contradict what was placed, not the first of its draft,
+ * which may be of their job.
+ */
+static int seed_again (struct divider *d)
+{
+    int rc = d->compared ? 0 : compare_clocks (d);
+
+    for (size_t i = 0; i < d->nknots; i++)
+        d->knots[i].seed = false;
+    empty_drafts (d);
+    if (rc == 0 && (rc = seed_drafts (d, is_bound)) == 0 &&
+        (rc = seed_drafts (d, is_late)) == 0)
+        rc = seed_drafts (d, NULL);
+    empty_drafts (d);
+    return rc < 0 ? rc : seed_drafts (d, is_seed);      // the newest first
 }
 
 /* Which contradict each other may show only when some were placed: those that
@@ -238,12 +294,13 @@ static int seed_again (struct divider *d)
  */
 static int place_all (struct divider *d)
 {
-    size_t n = d->drafts.n;
-    int rc = place_rest (d);
+    size_t n = 1;
+    int rc = d->drafts.n > 1 ? 0 : place_rest (d);
 
     for (int i = 0; i < ROUNDS_MAX && rc == 0 && d->drafts.n > n; i++) {
+        rc = seed_again (d);
         n = d->drafts.n;
-        if ((rc = seed_again (d)) == 0)
+        if (rc == 0)
             rc = place_rest (d);
     }
     return rc;
@@ -338,8 +395,9 @@ static int fill_jobs (const struct divider *d, struct jobs *ret)
     return count_ranks (ret, f);
 }
 
+/* When a job was there, by clocks that were compared. */
 struct place {
-    int64_t last_ns;
+    int64_t first_ns, last_ns;
     size_t from;
 };
 
@@ -352,7 +410,24 @@ static int compare_places (const void *pa, const void *pb)
     return a->from < b->from ? -1 : 1;
 }
 
-static bool overlap (const struct jobs_job *a, const struct jobs_job *b)
+static void find_places (const struct facts *f, struct place *places, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        places[i] = (struct place){ INT64_MAX, 0, i };
+    for (size_t i = 0; i < f->n; i++) {
+        const struct fact *x = &f->list[i];
+        struct place *p = &places[x->draft];
+        int64_t start = fact_minus (x->start_ns, x->ahead_ns);
+        int64_t end = fact_minus (x->end_ns, x->ahead_ns);
+
+        if (x->start_ns > 0 && start < p->first_ns)
+            p->first_ns = start;
+        if (end > p->last_ns)
+            p->last_ns = end;
+    }
+}
+
+static bool overlap (const struct place *a, const struct place *b)
 {
     return a->first_ns <= b->last_ns && b->first_ns <= a->last_ns;
 }
@@ -364,37 +439,35 @@ static void prefer_larger (const struct jobs *ret, struct place *places)
 {
     for (size_t pass = 1; pass < ret->n; pass++) {
         for (size_t i = 0; i + pass < ret->n; i++) {
-            const struct jobs_job *a = &ret->jobs[places[i].from];
-            const struct jobs_job *b = &ret->jobs[places[i + 1].from];
-            struct place swap = places[i];
+            struct place *a = &places[i], *b = &places[i + 1], swap = *a;
 
-            if (!overlap (a, b) || b->nranks <= a->nranks)
+            if (!overlap (a, b) ||
+                ret->jobs[b->from].nranks <= ret->jobs[a->from].nranks)
                 continue;
-            places[i] = places[i + 1];
-            places[i + 1] = swap;
+            *a = *b;
+            *b = swap;
         }
     }
 }
 
 /* The newest first. */
-static int sort_jobs (struct jobs *ret, size_t ncaptures)
+static int sort_jobs (const struct facts *f, struct jobs *ret)
 {
     struct place *places = calloc (ret->n + 1, sizeof (*places));
     struct jobs_job *jobs = calloc (ret->n + 1, sizeof (*jobs));
     size_t *to = calloc (ret->n + 1, sizeof (*to));
     int rc = places && jobs && to ? 0 : -ENOMEM;
 
-    for (size_t i = 0; i < ret->n && rc == 0; i++)
-        places[i] = (struct place){ ret->jobs[i].last_ns, i };
-    if (rc == 0 && ret->n > 0)
+    if (rc == 0) {
+        find_places (f, places, ret->n);
         qsort (places, ret->n, sizeof (*places), compare_places);
-    if (rc == 0)
         prefer_larger (ret, places);
+    }
     for (size_t i = 0; i < ret->n && rc == 0; i++) {
         jobs[i] = ret->jobs[places[i].from];
         to[places[i].from] = i;
     }
-    for (size_t i = 0; i < ncaptures && rc == 0; i++)
+    for (size_t i = 0; i < f->n && rc == 0; i++)
         ret->of[i] = to[ret->of[i]];
     if (rc == 0) {
         free (ret->jobs);
@@ -441,7 +514,8 @@ static int tell (const struct divider *d, struct jobs *ret)
         return -ENOMEM;
     for (size_t i = 0; i < ret->n; i++)
         ret->jobs[i].fixed = JOBS_NONE;
-    if ((rc = fill_jobs (d, ret)) == 0 && (rc = sort_jobs (ret, n)) == 0)
+    if ((rc = fill_jobs (d, ret)) == 0 &&
+        (rc = sort_jobs (&d->facts, ret)) == 0)
         part_names (ret);
     return rc;
 }
@@ -455,7 +529,7 @@ int jobs_divide (const struct jobs_capture *captures, size_t n,
     memset (ret, 0, sizeof (*ret));
     drafts_init (&d.drafts, &d.facts);
     if (rc == 0 && (rc = jobs_link (&d.facts)) == 0 &&
-        (rc = find_knots (&d)) == 0 && (rc = seed_drafts (&d)) == 0 &&
+        (rc = find_knots (&d)) == 0 && (rc = seed_drafts (&d, NULL)) == 0 &&
         (rc = place_all (&d)) == 0)
         rc = tell (&d, ret);
     drafts_fini (&d.drafts);

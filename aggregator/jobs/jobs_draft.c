@@ -113,10 +113,9 @@ static uint64_t key_sample (size_t draft, const struct fact *f,
     return map_key (g ? key_members (draft, g) : draft, s->key);
 }
 
-/* What has no name is no equal step: there is one in each window. */
-static bool is_step (const struct evidence_span *s)
+static uint64_t key_step (size_t draft, size_t clock, const char *step)
 {
-    return s->start_ns <= s->end_ns && *s->step;
+    return key_text (draft, clock == JOBS_NONE ? 0 : clock + 1, step);
 }
 
 static int note_steps (struct drafts *d, size_t draft, size_t i)
@@ -127,9 +126,11 @@ static int note_steps (struct drafts *d, size_t draft, size_t i)
     for (uint32_t k = 0; k < f->e->nspans && rc == 0; k++) {
         const struct evidence_span *s = &f->e->spans[k];
 
-        if (!is_step (s))
+        if (!fact_is_step (s))
             continue;
-        rc = note (&d->steps, key_text (draft, 0, s->step), i);
+        rc = note (&d->steps, key_step (draft, JOBS_NONE, s->step), i);
+        if (rc == 0 && f->clock != JOBS_NONE)
+            rc = note (&d->steps, key_step (draft, f->clock, s->step), i);
         if (rc == 0 && f->e->boot_ns > 0)
             rc = note (&d->hosts, key_host (draft, boot_bucket (f), "",
                                             s->step), i);
@@ -358,7 +359,7 @@ static bool clash_on_host (const struct question *q)
                          i < STEPS_COMPARED; i++) {
         const struct evidence_span *s = &f->e->spans[i];
 
-        for (int64_t near = -1; near <= 1 && is_step (s); near++) {
+        for (int64_t near = -1; near <= 1 && fact_is_step (s); near++) {
             if (clash_of_step (q, "", boot_bucket (f) + near, s) ||
                 (*fact_host (f) &&
                  clash_of_step (q, fact_host (f), boot_bucket (f) + near, s)))
@@ -484,28 +485,54 @@ bool drafts_contradict (const struct drafts *d, size_t draft, size_t knot,
 
 /* ---- how far apart ---- */
 
+/* What the clock of the other would have said. */
+static int64_t translate (const struct fact *from, const struct fact *to,
+                          int64_t at)
+{
+    return fact_minus (at, fact_minus (from->ahead_ns, to->ahead_ns));
+}
+
+/* How far a step is from that of the draft; INT64_MAX: it has none. */
+static int64_t offset_of_step (const struct question *q,
+                               const struct evidence_span *s)
+{
+    const struct fact *f = q->f, *o = NULL;
+    const struct evidence_span *x;
+    int64_t apart, more = 0;
+
+    if (!fact_is_step (s))
+        return INT64_MAX;
+    if (f->clock != JOBS_NONE)
+        o = get (q, &q->d->steps, key_step (q->draft, f->clock, s->step));
+    if (!o) {
+        o = get (q, &q->d->steps, key_step (q->draft, JOBS_NONE, s->step));
+        more = JOBS_CLOCKS_NS;
+    }
+    if (!o || !(x = evidence_find_span (o->e, s->step)))
+        return INT64_MAX;
+    apart = fact_distance (translate (f, o, s->start_ns), x->start_ns);
+    return apart < INT64_MAX - more ? apart + more : apart;
+}
+
 static int64_t offset_of (const struct question *q)
 {
     const struct fact *f = q->f, *first = get (q, &q->d->firsts, q->draft);
-    int64_t least = INT64_MAX;
+    int64_t list[STEPS_COMPARED], o;
+    size_t n = 0;
 
     for (uint32_t i = 0; i < f->e->nspans && i < STEPS_COMPARED; i++) {
-        const struct evidence_span *s = &f->e->spans[i], *x;
-        const struct fact *o = get (q, &q->d->steps,
-                                    key_text (q->draft, 0, s->step));
-
-        if (!o || !is_step (s) || !(x = evidence_find_span (o->e, s->step)))
-            continue;
-        if (fact_distance (s->start_ns, x->start_ns) < least)
-            least = fact_distance (s->start_ns, x->start_ns);
+        if ((o = offset_of_step (q, &f->e->spans[i])) < INT64_MAX)
+            list[n++] = o;
     }
-    if (least == INT64_MAX && first && f->start_ns > 0 && first->start_ns > 0) {
-        least = gap_between (f->start_ns, f->end_ns, first->start_ns,
-                             first->end_ns);
-        if (least < INT64_MAX - JOBS_APART_NS)
-            least += JOBS_APART_NS;     // a step that both have tells more
-    }
-    return least;
+    if (n > 0)
+        return median (list, n);
+    if (!first || f->start_ns <= 0 || first->start_ns <= 0)
+        return INT64_MAX;
+    o = gap_between (translate (f, first, f->start_ns),
+                     translate (f, first, f->end_ns), first->start_ns,
+                     first->end_ns);
+    // a step that both have tells more
+    return o < INT64_MAX - JOBS_APART_NS ? o + JOBS_APART_NS : o;
 }
 
 int64_t drafts_offset (const struct drafts *d, size_t draft, size_t knot)

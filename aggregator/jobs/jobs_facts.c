@@ -14,6 +14,15 @@ int64_t fact_distance (int64_t a, int64_t b)
     return d > INT64_MAX ? INT64_MAX : (int64_t)d;
 }
 
+int64_t fact_minus (int64_t a, int64_t b)
+{
+    int64_t d;
+
+    if (__builtin_sub_overflow (a, b, &d))
+        return a < b ? INT64_MIN : INT64_MAX;
+    return d;
+}
+
 static bool has_span (const struct evidence_span *s)
 {
     return s->start_ns <= s->end_ns;
@@ -103,7 +112,7 @@ int facts_create (struct facts *f, const struct jobs_capture *captures,
         x->named_groups = strcmp (x->c->framework, "kineto") != 0 &&
                           strcmp (x->c->framework, "ascend_ms") != 0;
         x->knot = i;
-        x->next = x->next_of_rank = x->draft = JOBS_NONE;
+        x->next = x->next_of_rank = x->draft = x->clock = JOBS_NONE;
         x->highest = -1;
         for (uint32_t g = 0; g < x->e->ngroups; g++) {
             if (x->e->groups[g].highest > x->highest)
@@ -193,6 +202,11 @@ static bool one_name (const struct fact *a, const struct fact *b)
 const char *fact_host (const struct fact *f)
 {
     return f->c->host_uid[0] ? f->c->host_uid : f->e->host_name;
+}
+
+bool fact_is_step (const struct evidence_span *s)
+{
+    return s->start_ns <= s->end_ns && *s->step;
 }
 
 bool fact_other_host (const struct fact *a, const struct fact *b)

@@ -2,6 +2,7 @@
  *
  * jobs.c         the order of things; names
  * jobs_facts.c   what is known of one capture, and of two
+ * jobs_clock.c   how far the clocks of hosts are ahead
  * jobs_link.c    captures that are of one job for certain: knots
  * jobs_draft.c   a job as it grows, and what contradicts a capture in it
  */
@@ -22,6 +23,8 @@
 #define JOBS_TOUCH 4
 // ranks of one job do not do one step so far apart (rule 5a)
 #define JOBS_APART_NS (60 * INT64_C (1000000000))
+// what one clock says is believed before what two say that were compared
+#define JOBS_CLOCKS_NS 10000000
 #define JOBS_OPS_MIN 4          // of two captures, to compare their ends (5b)
 // real captures of one job differ by 0.25 to 9 us, of two by 1.4 ms and more
 #define JOBS_RESIDUE_NS 1000000
@@ -34,6 +37,8 @@ struct fact {
     const struct evidence *e;
     int64_t rank;               // that its ops and groups show, else as filed
     int64_t start_ns, end_ns;   // wall clock; 0: unknown
+    size_t clock;               // of its host and boot; JOBS_NONE: unknown
+    int64_t ahead_ns;           // of other clocks, when they were compared
     bool window;                // mono_* and boot_ns are known
     bool sure;                  // its own lists have its rank: they may judge
                                 // others
@@ -85,9 +90,13 @@ bool fact_overlap (const struct fact *a, const struct fact *b);
 
 /* |a - b|, INT64_MAX if it is more: evidence may hold any numbers. */
 int64_t fact_distance (int64_t a, int64_t b);
+int64_t fact_minus (int64_t a, int64_t b);      // the nearest that there is
 
 /* What tells hosts apart by name; "": nothing. */
 const char *fact_host (const struct fact *f);
+
+/* What has no name is no equal step: there is one in each window. */
+bool fact_is_step (const struct evidence_span *s);
 
 /* The group that the capture's metadata list under a name, or NULL. */
 const struct comm_group *fact_group (const struct fact *f, const char *name);
@@ -96,6 +105,11 @@ const struct comm_group *fact_group (const struct fact *f, const char *name);
 bool fact_is_member (const struct comm_group *g, int64_t rank);
 bool fact_equal_members (const struct comm_group *a,
                          const struct comm_group *b);
+
+/* ---- jobs_clock.c ---- */
+
+/* Fill in fact.clock and fact.ahead_ns.  0 or -ENOMEM. */
+int jobs_compare_clocks (struct facts *f);
 
 /* ---- jobs_link.c ---- */
 
@@ -115,7 +129,7 @@ struct drafts {
     struct map lists;           // (draft, group, rank), (draft, group, members)
     struct map defaults;        // (draft, members): of the world's group
     struct map hosts;           // (draft, boot, name of the host, step)
-    struct map steps;           // (draft, step)
+    struct map steps;           // (draft, clock, step), (draft, step)
     struct map samples;         // (draft, sample, members of its group)
     struct map firsts;          // draft: its first capture
 };
@@ -132,8 +146,8 @@ int drafts_join (struct drafts *d, size_t draft, size_t knot);
 bool drafts_contradict (const struct drafts *d, size_t draft, size_t knot,
                         char why[JOBS_WHY_MAX]);
 
-/* How far in time the knot is from the draft: of equal steps, or else of all
- * that each did.  INT64_MAX: unknown.
+/* How far in time the knot is from the draft: of equal steps, on one clock if
+ * they can be, or else of all that each did.  INT64_MAX: unknown.
  */
 int64_t drafts_offset (const struct drafts *d, size_t draft, size_t knot);
 

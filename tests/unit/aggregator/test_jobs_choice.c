@@ -1,5 +1,5 @@
-/* tests/unit/aggregator/test_jobs_choice.c - who goes to which job, their names,
- * and hostile evidence
+/* tests/unit/aggregator/test_jobs_choice.c - who goes to which job, their
+ * names, and hostile evidence
  */
 #include "divide_check.h"
 
@@ -38,6 +38,120 @@ static void test_nearest (void **state)
         list[0] = list[1];
         list[1] = swap;
     }
+}
+
+static struct capture *on_host (struct capture *c, int host, int64_t ahead)
+{
+    (void)snprintf (c->evidence.host_name, sizeof (c->evidence.host_name),
+                    "h%d", host);
+    c->evidence.boot_ns += 1000 * host * S + ahead;
+    c->evidence.mono_start_ns -= 1000 * host * S;
+    c->evidence.mono_end_ns -= 1000 * host * S;
+    return c;
+}
+
+/* Jobs 0 and 1 of a rank on each of 'hosts', half a second apart; a host's
+ * clock is so far ahead.
+ */
+static void two_jobs (int hosts, const int64_t ahead[])
+{
+    for (int k = 0; k < 2; k++) {
+        for (int h = 0; h < hosts; h++) {
+            struct capture *c = add (h, 100 + 10 * k + h,
+                                     NOW + 1000 * hosts * S + k * S / 2 + h);
+
+            step (on_host (c, h, ahead[h]), "10");
+        }
+    }
+}
+
+static void two_together (int hosts)
+{
+    assert_int_equal (divide (), 2);
+    for (int h = 1; h < hosts; h++) {
+        assert_true (together (0, (size_t)h));
+        assert_true (together ((size_t)hosts, (size_t)(hosts + h)));
+    }
+}
+
+/* A clock is off for all captures of its host: each by itself would be nearest
+ * to the other job.
+ */
+static void test_clock_is_off (void **state)
+{
+    static const int64_t off[][4] = { { 0, 3600 * S },
+                                      { 0, -3600 * S },
+                                      { 3600 * S, 0, 0 },
+                                      { 0, 5 * S, 0 },
+                                      { 0, -S / 2, 0 },
+                                      { 3600 * S, 3600 * S, 0, 0 } };
+    static const int hosts[] = { 2, 2, 3, 3, 3, 4 };
+
+    for (size_t i = 0; i < sizeof (hosts) / sizeof (hosts[0]); i++) {
+        (void)teardown (state);
+        (void)setup (state);
+        two_jobs (hosts[i], off[i]);
+        two_together (hosts[i]);
+    }
+}
+
+/* Nobody knows the host, but which captures are of one worker, or rank. */
+static void test_clock_of_nobody (void **state)
+{
+    static const int64_t off[] = { 0, 3600 * S, 0 };
+
+    (void)state;
+    two_jobs (3, off);
+    for (size_t i = 0; i < n; i++) {
+        struct evidence *e = &captures[i].evidence;
+
+        anonymous (&captures[i]);
+        e->pid = 100 + (int64_t)i;
+    }
+    two_together (3);
+}
+
+/* Right clocks of two hosts, a job on each: nobody's clock is moved so that
+ * their steps meet, and they would be of either.
+ */
+static void test_clocks_are_right (void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        for (int r = 0; r < 2; r++) {
+            struct capture *c = add (2 * k + r, 100 + 2 * k + r,
+                                     NOW + 2000 * S + 7200 * k * S + r);
+
+            step (on_host (c, k, 0), "10");
+            c->world_size = r == 0 ? 4 + k : 0;
+        }
+    }
+    assert_int_equal (divide (), 2);
+    assert_true (together (0, 1) && together (2, 3));
+}
+
+/* A host that saw one of the jobs goes where the lengths of its steps fit.  As
+ * the newest by its clock it is the first one of a job, until it is found to
+ * contradict nobody itself.
+ */
+static void test_clock_saw_one_job (void **state)
+{
+    static const int64_t off[] = { 0, 5400 * S, 0 };
+
+    (void)state;
+    two_jobs (3, off);
+    for (size_t i = 0; i < n; i++) {
+        struct evidence_span *s = step (&captures[i], "11");
+
+        s->start_ns += i < 3 ? S : S + S / 10;
+        s->end_ns = s->start_ns + S / 10;
+    }
+    list[4] = list[5];          // only the older one was on the wrong clock
+    n--;
+    assert_int_equal (divide (), 2);
+    assert_true (together (0, 1) && together (1, 2));
+    assert_true (together (3, 4) && !together (0, 3));
+    n++;
 }
 
 /* The order in which captures are found changes nothing. */
@@ -198,6 +312,10 @@ int main (void)
 #define CASE(f) cmocka_unit_test_setup_teardown (f, setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE (test_nearest),
+        CASE (test_clock_is_off),
+        CASE (test_clock_of_nobody),
+        CASE (test_clocks_are_right),
+        CASE (test_clock_saw_one_job),
         CASE (test_any_order),
         CASE (test_names_differ),
         CASE (test_find),
