@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NO_BOOT INT64_MIN       // for whom only the host's name is known
 #define STEPS_COMPARED 16u      // of a capture, with others: some tell enough
 
 static uint64_t key_text (size_t draft, uint64_t more, const char *text)
@@ -133,6 +134,9 @@ static int note_steps (struct drafts *d, size_t draft, size_t i)
             rc = note (&d->steps, key_step (draft, f->clock, s->step), i);
         if (rc == 0 && f->e->boot_ns > 0)
             rc = note (&d->hosts, key_host (draft, boot_bucket (f), "",
+                                            s->step), i);
+        if (rc == 0 && *fact_host (f))
+            rc = note (&d->hosts, key_host (draft, NO_BOOT, fact_host (f),
                                             s->step), i);
         if (rc == 0 && f->e->boot_ns > 0 && *fact_host (f))
             rc = note (&d->hosts, key_host (draft, boot_bucket (f),
@@ -342,12 +346,30 @@ static bool clash_of_step (const struct question *q, const char *name,
                                       : NULL;
     int64_t gap;
 
-    if (!x || !fact_one_host (q->f, o))
+    if (!x)
         return false;
     gap = gap_between (s->start_ns, s->end_ns, x->start_ns, x->end_ns);
-    return gap > JOBS_APART_NS &&
+    return gap > fact_apart (q->f, o) &&
            say (q, "step %.40s was %" PRId64 " s apart on one host", s->step,
                 gap / 1000000000);
+}
+
+/* By the time of boot, by the name of the host, and by both. */
+static bool clash_of_boot (const struct question *q,
+                           const struct evidence_span *s)
+{
+    const char *name = fact_host (q->f);
+
+    if (*name && clash_of_step (q, name, NO_BOOT, s))
+        return true;
+    for (int64_t near = -1; near <= 1 && q->f->e->boot_ns > 0; near++) {
+        int64_t bucket = boot_bucket (q->f) + near;
+
+        if (clash_of_step (q, "", bucket, s) ||
+            (*name && clash_of_step (q, name, bucket, s)))
+            return true;
+    }
+    return false;
 }
 
 /* Rule 5a: ranks of one host do a step together. */
@@ -355,16 +377,11 @@ static bool clash_on_host (const struct question *q)
 {
     const struct fact *f = q->f;
 
-    for (uint32_t i = 0; f->e->boot_ns > 0 && i < f->e->nspans &&
-                         i < STEPS_COMPARED; i++) {
+    for (uint32_t i = 0; i < f->e->nspans && i < STEPS_COMPARED; i++) {
         const struct evidence_span *s = &f->e->spans[i];
 
-        for (int64_t near = -1; near <= 1 && fact_is_step (s); near++) {
-            if (clash_of_step (q, "", boot_bucket (f) + near, s) ||
-                (*fact_host (f) &&
-                 clash_of_step (q, fact_host (f), boot_bucket (f) + near, s)))
-                return true;
-        }
+        if (fact_is_step (s) && clash_of_boot (q, s))
+            return true;
     }
     return false;
 }

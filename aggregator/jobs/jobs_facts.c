@@ -219,6 +219,15 @@ bool fact_one_host (const struct fact *a, const struct fact *b)
     return one_boot (a, b) && !fact_other_host (a, b);
 }
 
+int64_t fact_apart (const struct fact *a, const struct fact *b)
+{
+    if (fact_other_host (a, b))
+        return INT64_MAX;
+    if (one_boot (a, b) || equal (a->c->host_uid, b->c->host_uid))
+        return JOBS_APART_NS;
+    return equal (a->e->host_name, b->e->host_name) ? JOBS_ZONES_NS : INT64_MAX;
+}
+
 static int compare_steps (const void *pa, const void *pb)
 {
     return strcmp (*(char *const *)pa, *(char *const *)pb);

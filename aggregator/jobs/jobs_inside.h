@@ -25,6 +25,9 @@
 #define JOBS_APART_NS (60 * INT64_C (1000000000))
 // what one clock says is believed before what two say that were compared
 #define JOBS_CLOCKS_NS 10000000
+// ... nor, on what may be several hosts of one name, farther than clocks that
+// are off by any two time zones (UTC-12 to UTC+14)
+#define JOBS_ZONES_NS (26 * 3600 * INT64_C (1000000000))
 #define JOBS_OPS_MIN 4          // of two captures, to compare their ends (5b)
 // real captures of one job differ by 0.25 to 9 us, of two by 1.4 ms and more
 #define JOBS_RESIDUE_NS 1000000
@@ -73,6 +76,11 @@ enum same fact_same_window (const struct fact *a, const struct fact *b);
  */
 bool fact_other_host (const struct fact *a, const struct fact *b);
 bool fact_one_host (const struct fact *a, const struct fact *b);
+
+/* How far apart ranks of one job may do a step, as far as the hosts are known:
+ * INT64_MAX: any.
+ */
+int64_t fact_apart (const struct fact *a, const struct fact *b);
 bool fact_same_process (const struct fact *a, const struct fact *b);
 
 /* Whether both pids are known, and nothing but a clock that was set says that
@@ -128,7 +136,8 @@ struct drafts {
     struct map highest;         // draft: the one of the highest position
     struct map lists;           // (draft, group, rank), (draft, group, members)
     struct map defaults;        // (draft, members): of the world's group
-    struct map hosts;           // (draft, boot, name of the host, step)
+    struct map hosts;           // (draft, boot or none, name of the host,
+                                // step)
     struct map steps;           // (draft, clock, step), (draft, step)
     struct map samples;         // (draft, sample, members of its group)
     struct map firsts;          // draft: its first capture

@@ -328,6 +328,53 @@ static void test_hosts_booted_at_once (void **state)
     assert_true (together (0, 1));
 }
 
+static void no_boot (size_t i)
+{
+    struct evidence *e = &captures[i].evidence;
+
+    e->boot_ns = e->mono_start_ns = e->mono_end_ns = 0;
+}
+
+/* A clock that is off by any time zones is less off than that. */
+static void test_apart_without_boot (void **state)
+{
+    (void)state;
+    step (add (0, 0, NOW), "10");
+    step (add (1, 0, NOW + 25 * 3600 * S), "10");
+    step (add (2, 0, NOW + 53 * 3600 * S), "10");
+    no_boot (0);
+    no_boot (1);
+    no_boot (2);
+    n = 2;
+    assert_int_equal (divide (), 1);
+    assert_true (jobs.jobs[0].assumed);
+    n = 3;
+    assert_int_equal (divide (), 2);
+    assert_true (together (0, 1) && !together (1, 2));
+    why_has ("apart on one host");
+    // of other hosts, or of no name, nobody knows
+    captures[2].evidence.host_name[0] = 'x';
+    assert_int_equal (divide (), 1);
+    captures[2].evidence.host_name[0] = '\0';
+    assert_int_equal (divide (), 1);
+}
+
+/* An id of the machine is no name that several may have. */
+static void test_apart_on_one_machine (void **state)
+{
+    (void)state;
+    for (int r = 0; r < 2; r++) {
+        struct capture *c = add (r, 0, NOW + 65 * r * S);
+
+        (void)snprintf (c->host_uid, sizeof (c->host_uid), "u1");
+        step (c, "10");
+        no_boot ((size_t)r);
+    }
+    assert_int_equal (divide (), 2);
+    captures[1].evidence.spans[0].start_ns -= 10 * S;
+    assert_int_equal (divide (), 1);
+}
+
 static void test_ends (void **state)
 {
     char world[CAPTURE_HASH_MAX];
@@ -394,6 +441,8 @@ int main (void)
         CASE (test_members),
         CASE (test_world_of_traces),
         CASE (test_apart_on_one_host),
+        CASE (test_apart_without_boot),
+        CASE (test_apart_on_one_machine),
         CASE (test_hosts_booted_at_once),
         CASE (test_ends),
         CASE (test_ends_of_each_group),
