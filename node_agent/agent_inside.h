@@ -8,6 +8,7 @@
  * agent_owner.c       whose a capture in a shared directory is
  * agent_redeliver.c   the aggregator has lost what it acknowledged
  * agent_room.c        room on disks: waiting for it, making it
+ * agent_runs.c        what other runs on this host are told, and say
  * agent_seals.c       what the sealer has sealed, or could not
  * agent_search.c      captures are searched for, again and again
  * agent_status.c      what rollcall status is told
@@ -298,20 +299,11 @@ void agent_sum_up (struct agent *a, char *text, size_t size);
 int agent_open_owners (struct agent *a, struct err *err);
 void agent_close_owners (struct agent *a);
 
-/* This directory, which is no run's, is watched for captures of this one. */
-void agent_share_dir (struct agent *a, const char *dir);
-
-/* A COMMAND begins, or began at 'since_ns' (since 1970), below this wrapper. */
-void agent_own_command (struct agent *a, int64_t wrapper, int64_t since_ns);
-
 /* Whose a capture in a shared directory is.  One that stays in doubt is said to
  * the log and the summary, and is foreign.
  */
 enum watch_owner agent_owner (struct agent *a, const char *path);
 size_t agent_count_doubtful (const struct agent *a);
-
-/* Whether another run watches a directory that is ours, too. */
-bool agent_has_rivals (const struct agent *a);
 
 /* ---- agent_redeliver.c ---- */
 
@@ -378,6 +370,17 @@ bool agent_is_unsealed (struct agent *a, const char *path);
 void agent_forget_unsealed (struct agent *a, const char *path);
 const char *agent_why_unsealed (const struct agent *a, const char *dir);
 size_t agent_count_unsealed (const struct agent *a);
+
+/* ---- agent_runs.c ---- */
+
+/* This directory, which is no run's, is watched for captures of this one. */
+void agent_share_dir (struct agent *a, const char *dir);
+
+/* A COMMAND begins, or began at 'since_ns' (since 1970), below this wrapper. */
+void agent_own_command (struct agent *a, int64_t wrapper, int64_t since_ns);
+
+/* Whether another run watches a directory that is ours, too. */
+bool agent_has_rivals (const struct agent *a);
 
 /* ---- agent_search.c ---- */
 
