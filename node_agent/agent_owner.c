@@ -26,7 +26,7 @@
 #define ASK_NS (250 * NS_PER_MS)        // between two questions about one
 #define HEAR_NS (500 * NS_PER_MS)       // for whoever may still say something
 #define ANSWER_NS (5 * NS_PER_S)        // for an agent at nice 19 to answer
-#define SILENT_NS (30 * NS_PER_S)       // and for one to say what it watches
+#define DOUBT_MAX 400                   // bytes of another job, for people
 
 /* ---- captures ---- */
 
@@ -55,7 +55,7 @@ static void free_item (struct item *n)
     free (n);
 }
 
-static struct item *add (struct owners *o, const char *path)
+struct item *owners_add (struct owners *o, const char *path)
 {
     const char *slash = strrchr (path, '/');
     struct item *n = calloc (1, sizeof (*n));
@@ -100,28 +100,42 @@ struct word *owners_word_of (struct item *n, const struct peer *p)
 /* ---- deciding ---- */
 
 struct opinion {                // of all others that may own a capture
-    bool any, mine, maybe, unknown, pending, silent;
-    const char *job;            // of one of them
+    bool any, mine, maybe, unknown;
+    struct peer *pending;       // one that has not answered,
+    int64_t pending_ns;         // and since when it should; monotonic
+    const struct peer *who;     // of those that do not say that it is not theirs
+    bool silent;                // that one has never said anything of it
 };
+
+static void hear_one (struct opinion *all, struct peer *p, const struct word *w,
+                      const struct item *n)
+{
+    bool silent = p->fd >= 0 && w->says == SAYS_NOTHING;
+
+    all->any = true;
+    if (silent || (p->fd >= 0 && w->due_ns > 0)) {
+        all->pending = p;
+        all->pending_ns = w->due_ns > 0 ? w->due_ns : n->found_ns;
+    }
+    if (w->says == SAYS_MINE || (w->says != SAYS_NOT && !all->mine)) {
+        all->who = p;
+        all->silent = silent;
+    }
+    all->mine = all->mine || w->says == SAYS_MINE;
+    all->maybe = all->maybe || w->says == SAYS_MAYBE;
+    all->unknown = all->unknown ||
+                   (w->says != SAYS_MINE && w->says != SAYS_NOT);
+}
 
 static struct opinion hear_all (struct owners *o, struct item *n)
 {
-    struct opinion all = { .job = "" };
+    struct opinion all = { .any = false };
 
     for (struct peer *p = peers_first (o->peers); p; p = p->next) {
         const struct word *w;
-        enum says says;
 
-        if (!owners_may_own (o, p, n) || !(w = owners_word_of (n, p)))
-            continue;
-        says = w->says;
-        all.any = true;
-        all.pending = all.pending || (says == SAYS_NOTHING && p->fd >= 0);
-        all.silent = all.silent || !p->told;
-        all.mine = all.mine || says == SAYS_MINE;
-        all.job = p->told ? p->job : "(its agent does not answer)";
-        all.maybe = all.maybe || says == SAYS_MAYBE;
-        all.unknown = all.unknown || says != SAYS_MINE;
+        if (owners_may_own (o, p, n) && (w = owners_word_of (n, p)))
+            hear_one (&all, p, w, n);
     }
     return all;
 }
@@ -169,7 +183,7 @@ static void say_doubt (struct owners *o, const char *path, const char *job)
 
     o->doubtful++;
     agent_note (a, LOG_LEVEL_WARN, "doubt", "host %s: %.500s is taken by "
-                "nobody: this job and job %.200s run in one directory, and "
+                "nobody: this job and job %.320s run in one directory, and "
                 "which of them wrote it is not known; let profilers write to "
                 "$ROLLCALL_CAPTURE_DIR", a->host, path, job);
 }
@@ -179,6 +193,8 @@ static enum watch_owner decided (struct owners *o, struct item *n,
 {
     n->owner = owner;
     n->doubtful = doubt != NULL;
+    if (owner == WATCH_OURS)
+        owners_say_taken (o, n);
     json_free (n->ids);         // there may be a hundred thousand
     n->ids = NULL;
     if (doubt) {
@@ -199,40 +215,76 @@ static enum watch_owner decide_alone (struct owners *o, struct item *n)
     bool strange = owners_is_strangers (o, n);
 
     if (strange) {              // or is it one of ours, in a pid namespace?
-        owners_look (o);
+        owners_look (o, n->born_ns);
         strange = family_had (o->family, n->pid, n->born_ns) == FAMILY_NO;
     }
     return decided (o, n, strange ? WATCH_FOREIGN : WATCH_OURS, NULL);
 }
 
+/* It lives, since its connection does, and is busy or stopped. */
+static void say_slow (struct peer *p, const struct item *n)
+{
+    if (p->slow)
+        return;
+    p->slow = true;
+    log_text (LOG_LEVEL_WARN, "no-answer", "the agent of job %s, process %ld, "
+              "does not say whose %s is: it is waited for", p->job,
+              (long)p->pid, n->path);
+}
+
+/* Who is sure waits for one that is sure, too; who is not, as long as it can. */
+static bool waits (const struct owners *o, const struct item *n,
+                   const struct opinion *all, enum says own)
+{
+    bool slow = clock_mono_ns () - all->pending_ns >= ANSWER_NS;
+
+    if (!all->pending || is_late (o) || (own != SAYS_MINE && all->mine))
+        return false;
+    if (slow)
+        say_slow (all->pending, n);
+    return !slow || own != SAYS_MINE;
+}
+
+/* The job that it may be of, for people. */
+static const char *name_rival (const struct opinion *all, char out[DOUBT_MAX])
+{
+    const struct peer *p = all->who;
+
+    (void)snprintf (out, DOUBT_MAX, "%.255s", p ? p->job : "");
+    if (p && all->silent)
+        (void)snprintf (out, DOUBT_MAX, "%.255s (its agent, process %ld, does "
+                        "not answer)", p->job, (long)p->pid);
+    return out;
+}
+
 static enum watch_owner decide (struct owners *o, struct item *n)
 {
-    int64_t age_ns = clock_mono_ns () - n->found_ns;
     struct opinion all = hear_all (o, n);
+    char rival[DOUBT_MAX];
     enum says own;
 
     if (!all.any)
         return decide_alone (o, n);
     own = owners_own_word (o, n);
-    if (all.pending && age_ns < (all.silent ? SILENT_NS : ANSWER_NS) &&
-        !is_late (o))
-        return WATCH_UNDECIDED;
-    if (own == SAYS_NOT && (all.mine || all.unknown))
+    if (own == SAYS_NOT)
         return decided (o, n, WATCH_FOREIGN, NULL);
+    if (waits (o, n, &all, own))
+        return WATCH_UNDECIDED;
     if (all.mine)
         return decided (o, n, WATCH_FOREIGN,
-                        own == SAYS_MINE ? all.job : NULL);
+                        own == SAYS_MINE ? name_rival (&all, rival) : NULL);
     // its pid is also that of another run's in a namespace
     if (own == SAYS_MINE && all.maybe && !family_writes (o->family, n->path))
         own = SAYS_MAYBE;
     if (own == SAYS_MINE)
         return decided (o, n, WATCH_OURS, NULL);
-    if (age_ns < HEAR_NS)
+    if (clock_mono_ns () - n->found_ns < HEAR_NS)
         return WATCH_UNDECIDED;
-    if (!all.unknown && own != SAYS_NOT)
+    if (!all.unknown)
         return decided (o, n, WATCH_OURS, NULL);
-    return is_settled (o, n) ? decided (o, n, WATCH_FOREIGN, all.job)
-                             : WATCH_UNDECIDED;
+    return is_settled (o, n)
+               ? decided (o, n, WATCH_FOREIGN, name_rival (&all, rival))
+               : WATCH_UNDECIDED;
 }
 
 /* In the directory of another run, or in a result. */
@@ -262,13 +314,14 @@ static bool is_below (const char *path, const char *dir)
 /* What a former life has decided. */
 static bool recall (struct owners *o, struct item *n)
 {
-    char name[PATH_MAX + 16], job[256];
+    char name[PATH_MAX + 16], job[DOUBT_MAX];
 
     if (!spool_note (o->agent->spool, note_name (n->path, name), job,
                      sizeof (job)))
         return false;
     n->owner = WATCH_FOREIGN;
-    if (*job)
+    n->doubtful = *job != '\0';
+    if (n->doubtful)
         say_doubt (o, n->path, job);
     return true;
 }
@@ -283,16 +336,20 @@ enum watch_owner agent_owner (struct agent *a, const char *path)
         return WATCH_OURS;
     if (n && n->owner != WATCH_UNDECIDED)
         return n->owner;
-    if (!n && has_mark (path, &mark))
+    if ((!n || n->asked_ns == 0) && has_mark (path, &mark))
         return WATCH_FOREIGN;
     peers_hear (o->peers);
-    if (!n && !(n = add (o, path)))
+    if (!n && !(n = owners_find (o, path)) && !(n = owners_add (o, path)))
         return WATCH_UNDECIDED;         // it is gone, or there is no memory
     if (n->asked_ns == 0 && recall (o, n))
         return n->owner;
-    if (n->asked_ns == 0 || clock_mono_ns () - n->asked_ns >= ASK_NS)
+    if (n->asked_ns == 0)
         owners_ask (o, n);
-    return decide (o, n);
+    // what was answered counts before it is asked for once more
+    if (decide (o, n) == WATCH_UNDECIDED &&
+        clock_mono_ns () - n->asked_ns >= ASK_NS)
+        owners_ask (o, n);
+    return n->owner;
 }
 
 size_t agent_count_doubtful (const struct agent *a)

@@ -26,6 +26,8 @@ enum says {
 struct word {                           // of another agent about a capture
     uint64_t peer;
     enum says says;
+    int64_t due_ns;                     // since when another one is; monotonic;
+                                        // 0: none
 };
 
 struct item {                           // a capture in a shared directory
@@ -52,6 +54,7 @@ struct owners {
     char run_dir[PATH_MAX];             // of this run, or ""
     int64_t since_ns, idle_ns;          // since 1970; 0: not begun; not idle
     int64_t looked_ns;                  // monotonic
+    int64_t looked_wall_ns;             // since 1970: when that look began
     struct item *items;
     void *by_path;                      // the same, for tsearch(3)
     size_t doubtful;
@@ -59,8 +62,11 @@ struct owners {
 
 /* ---- agent_owner.c ---- */
 
-/* One that was asked for, here or by its agent; NULL: not yet. */
+/* One that was asked for, here or by its agent; NULL: not yet.  And a new one;
+ * NULL: it is not there, or there is no memory.
+ */
 struct item *owners_find (const struct owners *o, const char *path);
+struct item *owners_add (struct owners *o, const char *path);
 
 /* What that run has said of it, to be changed; NULL: no memory. */
 struct word *owners_word_of (struct item *n, const struct peer *p);
@@ -70,10 +76,11 @@ struct word *owners_word_of (struct item *n, const struct peer *p);
 /* Tell all other runs what is new of this one. */
 void owners_tell (struct owners *o);
 
-/* Look at processes, unless that was done just now; and, while there are other
- * runs, again and again ('arg' is the agent).
+/* Look at processes, unless that was done just now, and well after 'after_ns'
+ * (since 1970); and, while there are other runs, again and again ('arg' is the
+ * agent).
  */
-void owners_look (struct owners *o);
+void owners_look (struct owners *o, int64_t after_ns);
 void owners_look_again (void *arg);
 
 /* Whether its name has the pid of a process that another job has now. */
@@ -85,6 +92,9 @@ enum says owners_own_word (struct owners *o, const struct item *n);
 /* Whether another run may have written it, or would take it. */
 bool owners_may_own (const struct owners *o, const struct peer *p,
                      struct item *n);
+
+/* Tell them that it is this run's. */
+void owners_say_taken (struct owners *o, struct item *n);
 
 /* Ask all of them; for peers_open, what they ask and answer. */
 void owners_ask (struct owners *o, struct item *n);

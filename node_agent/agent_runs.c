@@ -6,6 +6,7 @@
 #include "agent_owner_inside.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "control/control.h"
 #include "control/orphans.h"
 
@@ -77,7 +78,9 @@ static bool is_rival (const struct owners *o, const struct peer *p)
 {
     const struct json *d = json_first (o->dirs);
 
-    if (p->fd < 0 || !p->told || strcmp (p->job, o->agent->opt->job) == 0)
+    if (p->fd < 0 || !p->told)
+        return p->fd >= 0;      // it may be one
+    if (strcmp (p->job, o->agent->opt->job) == 0)
         return false;
     for (; d; d = json_next (d)) {
         const struct json *e = json_first (json_get (p->run, "dirs"));
@@ -149,12 +152,16 @@ static void note_idle (struct owners *o)
     owners_tell (o);
 }
 
-void owners_look (struct owners *o)
+void owners_look (struct owners *o, int64_t after_ns)
 {
-    if (o->looked_ns > 0 && clock_mono_ns () - o->looked_ns < FRESH_NS)
+    int64_t now_ns = clock_wall_ns ();
+
+    if (o->looked_ns > 0 && clock_mono_ns () - o->looked_ns < FRESH_NS &&
+        o->looked_wall_ns > after_ns + FRESH_NS)
         return;
     family_look (o->family);
     o->looked_ns = clock_mono_ns ();
+    o->looked_wall_ns = now_ns;
     note_idle (o);
 }
 
@@ -165,7 +172,7 @@ void owners_look_again (void *arg)
 
     if (!agent_has_rivals (a))
         return;                 // until somebody says that it is one
-    owners_look (a->owners);
+    owners_look (a->owners, 0);
     took = (clock_mono_ns () - began) * LOOK_SHARE;
     (void)loop_add_timer (a->loop, took > LOOK_NS ? took : LOOK_NS,
                           owners_look_again, a);
@@ -188,7 +195,7 @@ enum says owners_own_word (struct owners *o, const struct item *n)
         return SAYS_NOT;
     if (o->since_ns == 0 || n->touched_ns < o->since_ns)
         return SAYS_NOT;
-    owners_look (o);
+    owners_look (o, n->born_ns);
     had = n->pid > 0 ? family_had (o->family, n->pid, n->born_ns) : FAMILY_NO;
     if (had == FAMILY_SURE || family_writes (o->family, n->path))
         return SAYS_MINE;
@@ -201,41 +208,64 @@ enum says owners_own_word (struct owners *o, const struct item *n)
 
 /* ---- captures, and what others say of them ---- */
 
+static const struct json *item_ids (struct item *n)
+{
+    if (!n->ids)
+        n->ids = ids_of (n->path);
+    return n->ids;
+}
+
+/* One that does not answer shows what it watches before its COMMANDs begin. */
+static bool may_watch (const struct owners *o, const struct peer *p,
+                       struct item *n)
+{
+    const struct json *i = json_first (json_get (item_ids (n), "ids"));
+
+    while (i && !peers_is_shown (o->peers, p, json_text (i, ""), n->found_ns))
+        i = json_next (i);
+    return i != NULL;
+}
+
 bool owners_may_own (const struct owners *o, const struct peer *p,
                      struct item *n)
 {
     if (p->uid != n->uid && p->uid != 0)
         return false;
-    if (!p->told)               // a stopped one, maybe: what it watches is not
-        return p->fd >= 0;      // known
+    if (!p->told)
+        return p->fd >= 0 && may_watch (o, p, n);
     if (strcmp (p->job, o->agent->opt->job) == 0 || p->since_ns == 0 ||
         n->touched_ns < p->since_ns)
         return false;
-    if (!n->ids)
-        n->ids = ids_of (n->path);
-    if (!watches (p, n->ids))
+    if (!watches (p, item_ids (n)))
         return false;
     if (p->idle_ns > 0)
         return n->born_ns <= p->idle_ns;
     return p->fd >= 0 || n->born_ns <= p->gone_ns + LOST_NS;
 }
 
+static void ask (const struct peer *p, const struct item *n, struct word *w)
+{
+    struct json *j = json_object ();
+
+    json_add_text (j, "type", "whose");
+    json_add_text (j, "path", n->path);
+    json_add_int (j, "uid", n->uid);
+    json_add_int (j, "pid", n->pid);
+    add_ns (j, "born_ns", n->born_ns);
+    add_ns (j, "touched_ns", n->touched_ns);
+    if (control_send (p->fd, j) == 0)
+        w->due_ns = n->asked_ns;
+}
+
 void owners_ask (struct owners *o, struct item *n)
 {
     n->asked_ns = clock_mono_ns ();
     for (struct peer *p = peers_first (o->peers); p; p = p->next) {
-        struct json *j;
+        struct word *w;
 
-        if (p->fd < 0 || !p->told || !owners_may_own (o, p, n))
-            continue;
-        j = json_object ();
-        json_add_text (j, "type", "whose");
-        json_add_text (j, "path", n->path);
-        json_add_int (j, "uid", n->uid);
-        json_add_int (j, "pid", n->pid);
-        add_ns (j, "born_ns", n->born_ns);
-        add_ns (j, "touched_ns", n->touched_ns);
-        (void)control_send (p->fd, j);
+        if (p->fd >= 0 && p->told && owners_may_own (o, p, n) &&
+            (w = owners_word_of (n, p)) && w->due_ns == 0)
+            ask (p, n, w);
     }
 }
 
@@ -247,15 +277,29 @@ static enum says parse_says (const char *text)
                                          : SAYS_UNKNOWN;
 }
 
+/* Other users' captures are none of ours; looking for that takes time. */
+static bool may_ask (const struct peer *p)
+{
+    return p->uid == geteuid () || p->uid == 0 || geteuid () == 0;
+}
+
+/* Also one to a question that is not asked yet: who has taken a capture may be
+ * gone when somebody else finds it.
+ */
 static void take_answer (struct owners *o, const struct peer *p,
                          const struct json *j)
 {
-    struct item *n = owners_find (o, json_text (json_get (j, "path"), ""));
-    struct word *w = n ? owners_word_of (n, p) : NULL;
+    enum says says = parse_says (json_text (json_get (j, "says"), ""));
+    const char *path = json_text (json_get (j, "path"), "");
+    struct item *n = owners_find (o, path);
+    struct word *w;
 
-    if (!w)
+    if (!n && says == SAYS_MINE && may_ask (p))
+        n = owners_add (o, path);
+    if (!n || !(w = owners_word_of (n, p)))
         return;
-    w->says = parse_says (json_text (json_get (j, "says"), ""));
+    w->says = says;
+    w->due_ns = 0;
 }
 
 /* What was decided here counts: who asks may have been late. */
@@ -281,8 +325,7 @@ static enum says word_for (struct owners *o, const struct json *j)
     return owners_own_word (o, &asked);
 }
 
-static void answer (struct owners *o, const struct peer *p,
-                    const struct json *j)
+static void say (const struct peer *p, const char *path, enum says says)
 {
     static const char *const words[] = {
         [SAYS_NOTHING] = "unknown", [SAYS_UNKNOWN] = "unknown",
@@ -292,18 +335,26 @@ static void answer (struct owners *o, const struct peer *p,
     struct json *reply = json_object ();
 
     json_add_text (reply, "type", "answer");
-    json_add_text (reply, "path", json_text (json_get (j, "path"), ""));
-    json_add_text (reply, "says", words[word_for (o, j)]);
-    if (p->fd >= 0)
-        (void)control_send (p->fd, reply);
-    else
-        json_free (reply);
+    json_add_text (reply, "path", path);
+    json_add_text (reply, "says", words[says]);
+    (void)control_send (p->fd, reply);
 }
 
-/* Other users' captures are none of ours; looking for that takes time. */
-static bool may_ask (const struct peer *p)
+void owners_say_taken (struct owners *o, struct item *n)
 {
-    return p->uid == geteuid () || p->uid == 0 || geteuid () == 0;
+    for (struct peer *p = peers_first (o->peers); p; p = p->next) {
+        if (p->fd >= 0 && owners_may_own (o, p, n))
+            say (p, n->path, SAYS_MINE);
+    }
+}
+
+static void answer (struct owners *o, const struct peer *p,
+                    const struct json *j)
+{
+    enum says says = may_ask (p) ? word_for (o, j) : SAYS_UNKNOWN;
+
+    if (p->fd >= 0)
+        say (p, json_text (json_get (j, "path"), ""), says);
 }
 
 void owners_on_packet (void *arg, struct peer *p, const struct json *j)
@@ -311,9 +362,9 @@ void owners_on_packet (void *arg, struct peer *p, const struct json *j)
     const char *type = json_text (json_get (j, "type"), "");
     struct owners *o = arg;
 
-    if (strcmp (type, "run") == 0)
+    if (strcmp (type, "run") == 0 || strcmp (type, "agent") == 0)
         (void)loop_add_timer (o->agent->loop, 0, owners_look_again, o->agent);
-    else if (strcmp (type, "whose") == 0 && may_ask (p))
+    else if (strcmp (type, "whose") == 0)
         answer (o, p, j);
     else if (strcmp (type, "answer") == 0)
         take_answer (o, p, j);
@@ -336,6 +387,7 @@ void agent_share_dir (struct agent *a, const char *dir)
 {
     struct owners *o = a->owners;
     struct json *ids, *to;
+    int rc;
 
     if (is_known_dir (o, dir))
         return;
@@ -345,6 +397,9 @@ void agent_share_dir (struct agent *a, const char *dir)
     for (const struct json *i = json_first (json_get (ids, "ids")); i;
          i = json_next (i))
         json_push_text (to, json_text (i, ""));
+    if (o->peers && (rc = peers_show (o->peers, own_id (ids))) < 0)
+        log_text (LOG_LEVEL_WARN, "other-runs", "cannot show them that %s is "
+                  "watched: %s", dir, strerror (-rc));
     json_free (ids);
 }
 

@@ -1,6 +1,7 @@
 /* node_agent/control/peers.c - the agents of other runs on this host */
 #include "control/peers.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "control/control.h"
 
@@ -14,7 +15,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define NAME "rollcall-run-1/"          // of the socket, and a number
+#define NAME "rollcall-run-2/"          // of the socket, a number, and the job
+#define NAME_DIR "rollcall-dir-2/"      // of others: the number, and DEV:INO
+#define NUMBER_SIZE 16                  // digits
+#define SHOWN_MAX (16u << 20)           // bytes of what all of them show
 #define BACKLOG 256             // runs that begin at once
 #define LIVE_MAX 1024           // of whoever, one descriptor each
 #define GONE_MAX 4096           // that are remembered
@@ -25,7 +29,12 @@ struct peers {
     peers_fn *on_packet;
     void *arg;
     int listener;
-    char name[64];
+    char name[PEERS_NAME_MAX];
+    int *shown;                 // sockets whose names show directories
+    size_t nshown;
+    struct buf dirs;            // what all others show, a line each
+    int64_t dirs_ns;            // when that was read; monotonic
+    bool dirs_read;             // or could not be
     char *run;                  // what is said of us
     struct peer *all;
     uint64_t last_id;
@@ -39,6 +48,21 @@ static socklen_t address (const char *name, struct sockaddr_un *a)
     a->sun_family = AF_UNIX;
     memcpy (a->sun_path + 1, name, n);
     return (socklen_t)(offsetof (struct sockaddr_un, sun_path) + 1 + n);
+}
+
+/* A socket of that name, or -errno. */
+static int bind_name (int type, const char *name)
+{
+    struct sockaddr_un a;
+    socklen_t size = address (name, &a);
+    int fd = socket (AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
+
+    if (fd >= 0 && bind (fd, (struct sockaddr *)&a, size) == 0)
+        return fd;
+    rc = -errno;
+    if (fd >= 0)
+        (void)close (fd);
+    return rc;
 }
 
 /* ---- one of them ---- */
@@ -69,6 +93,19 @@ static void take_run (struct peer *p, struct json *j)
     p->told = true;
 }
 
+/* Its socket's name, and in that the beginning of its job's id. */
+static void take_name (struct peer *p, const char *name)
+{
+    size_t before = strlen (NAME) + NUMBER_SIZE;
+
+    if (strlen (name) <= before || strlen (name) >= sizeof (p->name) ||
+        strncmp (name, NAME, strlen (NAME)) != 0)
+        return;
+    memcpy (p->name, name, strlen (name) + 1);
+    if (!p->told)
+        (void)snprintf (p->job, sizeof (p->job), "%s", name + before + 1);
+}
+
 /* False when nothing more is to be had now; one that is gone stays known. */
 static bool hear (struct peers *ps, struct peer *p)
 {
@@ -88,6 +125,8 @@ static bool hear (struct peers *ps, struct peer *p)
         ps->on_packet (ps->arg, p, j);
         return true;
     }
+    if (strcmp (json_text (json_get (j, "type"), ""), "agent") == 0)
+        take_name (p, json_text (json_get (j, "name"), ""));
     ps->on_packet (ps->arg, p, j);
     json_free (j);
     return true;
@@ -109,8 +148,17 @@ static void say_run (const struct peers *ps, const struct peer *p)
         json_free (j);
 }
 
-/* Takes 'fd' over. */
-static void add (struct peers *ps, int fd)
+static void say_name (const struct peers *ps, const struct peer *p)
+{
+    struct json *j = json_object ();
+
+    json_add_text (j, "type", "agent");
+    json_add_text (j, "name", ps->name);
+    (void)control_send (p->fd, j);
+}
+
+/* Takes 'fd' over.  'name': its socket's, if this process has connected. */
+static void add (struct peers *ps, int fd, const char *name)
 {
     struct peer *p = calloc (1, sizeof (*p));
     struct ucred who;
@@ -128,8 +176,13 @@ static void add (struct peers *ps, int fd)
     p->fd = fd;
     p->id = ++ps->last_id;
     p->uid = who.uid;
+    p->pid = who.pid;
     p->next = ps->all;
     ps->all = p;
+    if (name) {
+        take_name (p, name);
+        say_name (ps, p);
+    }
     say_run (ps, p);
 }
 
@@ -140,7 +193,7 @@ static void accept_all (struct peers *ps)
     int fd;
 
     while (ps->listener >= 0 && (fd = control_accept (ps->listener)) >= 0)
-        add (ps, fd);
+        add (ps, fd, NULL);
 }
 
 static bool lives_again (const struct peers *ps, const struct peer *gone)
@@ -190,49 +243,137 @@ static void connect_to (struct peers *ps, const char *name)
                      0);
 
     if (fd >= 0 && connect (fd, (struct sockaddr *)&a, size) == 0)
-        add (ps, fd);
+        add (ps, fd, name);
     else if (fd >= 0)
         (void)close (fd);       // it has just ended
+}
+
+/* A line of /proc/net/unix: the name of an abstract socket, or NULL. */
+static const char *name_in (char *line, const char *prefix)
+{
+    char *name;
+
+    line[strcspn (line, "\n")] = '\0';
+    name = strstr (line, " @");
+    if (!name || strncmp (name + 2, prefix, strlen (prefix)) != 0 ||
+        strlen (name + 2) >= PEERS_NAME_MAX)
+        return NULL;
+    return name + 2;
 }
 
 static void connect_to_all (struct peers *ps)
 {
     FILE *f = fopen ("/proc/net/unix", "re");
-    char line[512], *name;
+    const char *name;
+    char line[512];
 
     while (f && fgets (line, sizeof (line), f)) {
-        line[strcspn (line, "\n")] = '\0';
         // one that listens has its name also in its connections
-        if (!(name = strstr (line, " @" NAME)) ||
-            !strstr (line, " 00010000 ") || strlen (name + 2) > 63 ||
-            strcmp (name + 2, ps->name) == 0)
-            continue;
-        connect_to (ps, name + 2);
+        if ((name = name_in (line, NAME)) && strstr (line, " 00010000 ") &&
+            strcmp (name, ps->name) != 0)
+            connect_to (ps, name);
     }
     if (f)
         (void)fclose (f);
 }
 
-static int listen_on (struct peers *ps, struct err *err)
+/* Of a job's id what a name can show to people. */
+static void put_job (char *out, size_t size, const char *job)
 {
-    struct sockaddr_un a;
+    size_t i;
+
+    for (i = 0; i + 1 < size && job[i]; i++) {
+        bool plain = job[i] > ' ' && job[i] <= '~' && job[i] != '@';
+
+        out[i] = '_';
+        if (plain)
+            out[i] = job[i];
+    }
+    out[i] = '\0';
+}
+
+static void make_name (struct peers *ps)
+{
     uint64_t number = 0;
-    socklen_t size;
+    size_t n;
 
     if (getrandom (&number, sizeof (number), 0) != sizeof (number))
         number = (uint64_t)clock_mono_ns () ^ (uint64_t)getpid () << 32;
-    (void)snprintf (ps->name, sizeof (ps->name), NAME "%016llx",
-                    (unsigned long long)number);
-    size = address (ps->name, &a);
-    ps->listener = socket (AF_UNIX,
-                           SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (ps->listener < 0 ||
-        bind (ps->listener, (struct sockaddr *)&a, size) < 0 ||
-        listen (ps->listener, BACKLOG) < 0)
-        return err_sys (err, errno, "cannot listen for other runs");
+    n = (size_t)snprintf (ps->name, sizeof (ps->name), NAME "%016llx/",
+                          (unsigned long long)number);
+    put_job (ps->name + n, sizeof (ps->name) - n, ps->job);
+}
+
+static int listen_on (struct peers *ps, struct err *err)
+{
+    make_name (ps);
+    ps->listener = bind_name (SOCK_SEQPACKET, ps->name);
+    if (ps->listener < 0 || listen (ps->listener, BACKLOG) < 0)
+        return err_sys (err, ps->listener < 0 ? -ps->listener : errno,
+                        "cannot listen for other runs");
     return loop_add_fd (ps->loop, ps->listener, on_readable, ps) < 0
                ? err_set (err, ENOMEM, "no memory to listen") : 0;
 }
+
+/* ---- directories ---- */
+
+/* NUMBER/ID, as it is in the name of a socket. */
+static const char *shown_name (const char *name, const char *id,
+                               char out[PEERS_NAME_MAX])
+{
+    (void)snprintf (out, PEERS_NAME_MAX, NAME_DIR "%.*s/%s", NUMBER_SIZE,
+                    name + strlen (NAME), id);
+    return out;
+}
+
+int peers_show (struct peers *ps, const char *id)
+{
+    int *more = realloc (ps->shown, (ps->nshown + 1) * sizeof (*more)), fd;
+    char name[PEERS_NAME_MAX];
+
+    if (!more)
+        return -ENOMEM;
+    ps->shown = more;
+    fd = bind_name (SOCK_DGRAM, shown_name (ps->name, id, name));
+    if (fd < 0)
+        return fd == -EADDRINUSE ? 0 : fd;      // by another path
+    more[ps->nshown++] = fd;
+    return 0;
+}
+
+static void read_dirs (struct peers *ps)
+{
+    FILE *f;
+    const char *name;
+    char line[512];
+
+    ps->dirs_ns = clock_mono_ns ();
+    buf_clear (&ps->dirs);
+    f = fopen ("/proc/net/unix", "re");
+    while (f && fgets (line, sizeof (line), f)) {
+        if ((name = name_in (line, NAME_DIR)))
+            buf_printf (&ps->dirs, "%s\n", name);
+    }
+    ps->dirs_read = f && !ferror (f) && !ps->dirs.failed;
+    if (f)
+        (void)fclose (f);
+}
+
+bool peers_is_shown (struct peers *ps, const struct peer *p, const char *id,
+                     int64_t since_ns)
+{
+    char name[PEERS_NAME_MAX], line[PEERS_NAME_MAX + 1];
+
+    if (!*p->name)
+        return true;
+    if (ps->dirs_ns <= since_ns)
+        read_dirs (ps);
+    (void)snprintf (line, sizeof (line), "%s\n",
+                    shown_name (p->name, id, name));
+    return !ps->dirs_read || strstr (buf_text (&ps->dirs), line);
+}
+
+/* ---- life ---- */
 
 int peers_open (struct loop *loop, const char *job, peers_fn *on_packet,
                 void *arg, struct peers **ret, struct err *err)
@@ -245,6 +386,7 @@ int peers_open (struct loop *loop, const char *job, peers_fn *on_packet,
         return err_set (err, ENOMEM, "no memory for other runs");
     *ps = (struct peers){ .loop = loop, .job = job, .on_packet = on_packet,
                           .arg = arg, .listener = -1 };
+    buf_init (&ps->dirs, SHOWN_MAX);
     if ((rc = listen_on (ps, err)) == 0)
         connect_to_all (ps);    // of two that begin at once one sees the other
     return rc;
@@ -264,6 +406,10 @@ void peers_close (struct peers *ps)
         loop_del_fd (ps->loop, ps->listener);
         (void)close (ps->listener);
     }
+    for (size_t i = 0; i < ps->nshown; i++)
+        (void)close (ps->shown[i]);
+    free (ps->shown);
+    buf_fini (&ps->dirs);
     free (ps->run);
     free (ps);
 }

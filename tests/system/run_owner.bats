@@ -232,6 +232,10 @@ in_namespace ()
     status=0
     wait "${pids[1]}" || status=$?
     [ $status -eq 1 ] || fail "$(cat log.2)"
+    # which job, and why nobody could ask
+    grep -q "this job and job $(sed -n 's/^job *//p' log.1) (its agent,\
+ process $agent, does not answer) run in one directory" log.2 ||
+        fail "$(cat log.2)"
     kill -CONT "$agent"
     : >over
     unset 'pids[1]'
@@ -240,6 +244,29 @@ in_namespace ()
     ended="1 1"
     both_doubt
     has_its_own 1
+    nothing_runs
+}
+
+@test "what a job has taken that is over is known to one that was stopped" {
+    job_in_here 1 -- bash -c '../write 1 "$ROLLCALL_CAPTURE_DIR/own_ascend_pt"
+        ../sealed; until [ -e ../over ]; do sleep 0.05; done'
+    eventually logged event=sealed
+    local agent
+
+    agent=$(processes_named rollcall-agent)
+    kill -STOP "$agent"
+    job_in_here 2 -- bash -c "bash -c '. ../write 2; ../sealed' child; true"
+    status=0
+    wait "${pids[1]}" || status=$?
+    [ $status -eq 0 ] || fail "$(cat log.2)"
+    kill -CONT "$agent"
+    : >over
+    unset 'pids[1]'
+    ends
+    is "status" 0 "$ended" || fail "$(cat log.1)"
+    has_its_own 1
+    has_its_own 2
+    ! grep -q "^note" log.1 log.2 || fail "$(cat log.1 log.2)"
     nothing_runs
 }
 
@@ -378,6 +405,30 @@ alone ()                            # SCRIPT
     is "status" 0 "$ended" || fail "$(cat log.1)"
     has_its_own 1
     has_its_own 2
+    nothing_runs
+}
+
+# Its agent is stopped, and so told this one nothing.
+@test "one job: one runs elsewhere, and its agent does not answer" {
+    local other agent
+
+    mkdir elsewhere
+    env -C elsewhere "$ROLLCALL" run --text -o "$TEST_DIR/out2" -- bash -c \
+        ': >../began; until [ -e ../end ]; do sleep 0.05; done; ../write 2' \
+        >log.2 2>&1 3>&- &
+    other=$!
+    eventually [ -e began ]
+    agent=$(processes_named rollcall-agent)
+    kill -STOP "$agent"
+    job_in_here 1 -- bash -c '../write 1 prof_ascend_pt'
+    ends
+    kill -CONT "$agent"
+    : >end
+    wait $other || fail "$(cat log.2)"
+    is "status" 0 "$ended" || fail "$(cat log.1)"
+    has_its_own 1
+    has_its_own 2
+    ! grep -q "^note" log.1 || fail "$(cat log.1)"
     nothing_runs
 }
 
