@@ -610,7 +610,8 @@ static void on_known (struct aggregator *a, struct served *s,
         // that there is something counts, also where it is not kept
         rc = job_done (&s->job, agent,
                        may_say (a, agent, job_text_adds (m->text)) ? m->text
-                                                                   : LEFT_OUT);
+                                                                   : LEFT_OUT,
+                       m->doubtful);
         break;
     case MESSAGE_OFFER:
         agent->done = false;    // it has found more

@@ -14,7 +14,7 @@ static int roll_status (const struct result *r)
 {
     if (r->error)
         return EX_CANTCREAT;
-    if (!r->any_rows)
+    if (!r->any_rows && !job_has_doubtful (r->job))
         return EX_DATAERR;
     return r->complete ? 0 : 1;
 }

@@ -95,7 +95,7 @@ static void say_done (struct agent *a)
                                                   : "all of it is delivered");
     a->done_said = true;
     tell_left (a, 0);
-    ship_done (a->ship, text);
+    ship_done (a->ship, text, agent_count_doubtful (a));
 }
 
 /* The aggregator may be about to end the run.  One that could not be sealed and

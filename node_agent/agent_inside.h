@@ -305,6 +305,11 @@ void agent_close_owners (struct agent *a);
 enum watch_owner agent_owner (struct agent *a, const char *path);
 size_t agent_count_doubtful (const struct agent *a);
 
+/* Of those that stay in doubt, a sentence for a rank that has no other; false:
+ * there are none.
+ */
+bool agent_explain_doubt (const struct agent *a, char *out, size_t size);
+
 /* ---- agent_redeliver.c ---- */
 
 /* The aggregator does not have what it had acknowledged (see ship_events); and

@@ -26,7 +26,6 @@
 #define ASK_NS (250 * NS_PER_MS)        // between two questions about one
 #define HEAR_NS (500 * NS_PER_MS)       // for whoever may still say something
 #define ANSWER_NS (5 * NS_PER_S)        // for an agent at nice 19 to answer
-#define DOUBT_MAX 400                   // bytes of another job, for people
 
 /* ---- captures ---- */
 
@@ -181,7 +180,10 @@ static void say_doubt (struct owners *o, const char *path, const char *job)
 {
     struct agent *a = o->agent;
 
-    o->doubtful++;
+    if (o->doubtful++ == 0) {
+        (void)snprintf (o->doubt_path, sizeof (o->doubt_path), "%s", path);
+        (void)snprintf (o->doubt_job, sizeof (o->doubt_job), "%s", job);
+    }
     agent_note (a, LOG_LEVEL_WARN, "doubt", "host %s: %.500s is taken by "
                 "nobody: this job and job %.320s run in one directory, and "
                 "which of them wrote it is not known; let profilers write to "
@@ -355,6 +357,22 @@ enum watch_owner agent_owner (struct agent *a, const char *path)
 size_t agent_count_doubtful (const struct agent *a)
 {
     return a->owners ? a->owners->doubtful : 0;
+}
+
+bool agent_explain_doubt (const struct agent *a, char *out, size_t size)
+{
+    const struct owners *o = a->owners;
+    char of[64] = "";
+
+    if (agent_count_doubtful (a) == 0)
+        return false;
+    if (o->doubtful > 1)
+        (void)snprintf (of, sizeof (of), "one of %zu that are in doubt, such "
+                        "as ", o->doubtful);
+    (void)snprintf (out, size, "its capture is %s%.400s%s: it is of this job "
+                    "or of job %.320s", of, o->doubt_path,
+                    *of ? "" : ", which is in doubt", o->doubt_job);
+    return true;
 }
 /* ---- life ---- */
 

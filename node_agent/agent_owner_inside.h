@@ -15,6 +15,8 @@
 #include <limits.h>
 #include <sys/types.h>
 
+#define DOUBT_MAX 400                   // bytes of another job, for people
+
 enum says {
     SAYS_NOTHING,
     SAYS_UNKNOWN,
@@ -58,6 +60,8 @@ struct owners {
     struct item *items;
     void *by_path;                      // the same, for tsearch(3)
     size_t doubtful;
+    char doubt_path[PATH_MAX];          // of the first,
+    char doubt_job[DOUBT_MAX];          // and of what other job it may be
 };
 
 /* ---- agent_owner.c ---- */

@@ -135,7 +135,7 @@ static void find_loss (struct agent *a, const struct local_rank *r,
 
 static void explain_rank (struct agent *a, struct local_rank *r)
 {
-    char text[MESSAGE_TEXT_MAX];
+    char text[MESSAGE_TEXT_MAX], doubt[MESSAGE_TEXT_MAX];
     struct loss loss;
 
     if (r->launches)
@@ -152,6 +152,9 @@ static void explain_rank (struct agent *a, struct local_rank *r)
         (void)snprintf (text, sizeof (text), "%.500s%sits capture waits on "
                         "its node for room: %.400s", r->text,
                         r->text[0] ? "; " : "", a->guard.why.text);
+    else if (agent_explain_doubt (a, doubt, sizeof (doubt)))
+        (void)snprintf (text, sizeof (text), "%.200s%s%.820s", r->text,
+                        r->text[0] ? "; " : "", doubt);
     else
         say_no_capture (a, r, text, sizeof (text));
     (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_ENDED, r->status,

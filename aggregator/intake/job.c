@@ -283,11 +283,13 @@ int job_note_last (struct job *j, const char *text)
     return add_note (j, text, JOB_LAST_NOTES_MAX);
 }
 
-int job_done (struct job *j, struct job_agent *a, const char *text)
+int job_done (struct job *j, struct job_agent *a, const char *text,
+              uint64_t doubtful)
 {
     if (a->asked_again)
         return 0;
     a->done = true;
+    a->doubtful = doubtful;
     return set_text (j, a, &a->text, text);
 }
 
@@ -394,6 +396,15 @@ bool job_delivered (const struct job *j)
             return false;
     }
     return j->nagents > 0;
+}
+
+bool job_has_doubtful (const struct job *j)
+{
+    size_t i = 0;
+
+    while (i < j->nagents && j->agents[i].doubtful == 0)
+        i++;
+    return i < j->nagents;
 }
 
 bool job_is_whole (const struct job *j)

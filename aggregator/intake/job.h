@@ -48,6 +48,7 @@ struct job_agent {
     bool clock_noted;           // they are in the ledger
     int64_t clock_offset_ns, clock_error_ns;
     char *text;                 // of DONE: what it will not deliver, or NULL
+    uint64_t doubtful;          // and how much of that may be another job's
     size_t ranks, texts;        // that it said last; bytes of what it said,
     size_t notes;               // and of its notes, which stay when it goes
 };
@@ -97,7 +98,8 @@ int job_rank (struct job *j, struct job_agent *a,
 const struct job_rank *job_find_rank (const struct job *j, int64_t rank);
 int job_note (struct job *j, const char *text);
 int job_note_last (struct job *j, const char *text);
-int job_done (struct job *j, struct job_agent *a, const char *text);
+int job_done (struct job *j, struct job_agent *a, const char *text,
+              uint64_t doubtful);
 
 /* Nothing, where it is said again. */
 struct job_use job_rank_adds (const struct job *j, const struct message *m);
@@ -125,6 +127,8 @@ bool job_ended (const struct job *j);
 /* ... and there are as many as there should be, of agents that are done. */
 bool job_delivered (const struct job *j);
 bool job_all_reported (const struct job *j);
+/* Whether an agent has captures that may be another job's. */
+bool job_has_doubtful (const struct job *j);
 /* Whether every rank has reported, and every agent has delivered all that its
  * ranks left.
  */

@@ -40,6 +40,7 @@
 #define F_LOST "F"
 #define F_PLACE "a"
 #define F_MPI "M"                       // rank and size
+#define F_DOUBTFUL "d"
 
 #define VERSIONS MESSAGE_VERSION
 
@@ -57,7 +58,7 @@ static const struct {
     { MESSAGE_CHUNK, "chunk", { F_ITEM F_OFFSET, F_CODEC } },
     { MESSAGE_GONE, "gone", { F_ITEM F_TEXT } },
     { MESSAGE_NOTE, "note", { F_TEXT } },
-    { MESSAGE_DONE, "done", { F_TEXT } },
+    { MESSAGE_DONE, "done", { F_TEXT, "", "", F_DOUBTFUL } },
     { MESSAGE_PING, "ping", { "", F_LEFT } },
     { MESSAGE_WELCOME, "welcome", { "", F_SENT F_WALL, F_LOST } },
     { MESSAGE_REFUSED, "refused", { F_TEXT, F_REASON } },
@@ -140,6 +141,7 @@ static void put_field (struct buf *b, const struct message *m, char field)
         wire_put_i64 (b, m->mpi_rank);
         wire_put_i64 (b, m->mpi_size);
         break;
+    case 'd': wire_put_u64 (b, m->doubtful); break;
     default: wire_put_text (b, m->text); break;
     }
 }
@@ -206,6 +208,7 @@ static void get_field (struct wire *w, struct message *m, char field)
         m->mpi_rank = wire_i64 (w);
         m->mpi_size = wire_i64 (w);
         break;
+    case 'd': m->doubtful = wire_u64 (w); break;
     default: get_shown (w, m->text, sizeof (m->text)); break;
     }
 }

@@ -97,6 +97,8 @@ struct message {
     size_t data_size;
     uint64_t left_items;                // PING: not acknowledged yet; since 2
     uint64_t left_captures;             // PING: not read yet; since 2
+    uint64_t doubtful;                  // DONE: captures that may be another
+                                        // job's; since 4
     bool complete;                      // ROLL: every rank is present
     enum refusal reason;                // REFUSED; since 2
     struct ledger_mark mark;            // ACK: of the commit with the item;

@@ -78,8 +78,10 @@ void ship_forget_rank (struct ship *s, int64_t rank);
  */
 int ship_note (struct ship *s, const char *text);
 
-/* Everything has been said and delivered; repeated until the job is over. */
-void ship_done (struct ship *s, const char *text);
+/* Everything has been said and delivered, but for what 'text' says; 'doubtful'
+ * captures of that may be another job's.  Repeated until the job is over.
+ */
+void ship_done (struct ship *s, const char *text, uint64_t doubtful);
 
 /* That does not hold any more, until it is said again; what was said of
  * captures that are left (ship_left) is told at once.

@@ -234,10 +234,11 @@ void ship_stop_words (struct ship *s)
     loop_del_timer (s->loop, say_rest, s);
 }
 
-void ship_done (struct ship *s, const char *text)
+void ship_done (struct ship *s, const char *text, uint64_t doubtful)
 {
     s->is_done = s->done_due = true;
     s->done_ns = 0;
+    s->done.doubtful = doubtful;
     (void)snprintf (s->done.text, sizeof (s->done.text), "%s", text);
     say_rest (s);
 }

@@ -142,6 +142,40 @@ both_doubt ()
     nothing_runs
 }
 
+@test "two jobs in one directory: all that they have is in doubt: 1" {
+    local n
+
+    for n in 1 2; do
+        job_in_here $n -- bash -c "../both $n began
+            ../write $n prof${n}_ascend_pt; ../both $n wrote"
+    done
+    ends
+    both_doubt
+    for n in 1 2; do
+        grep -q "0 of 1 present" "log.$n"
+        grep -q "rank 0: its capture is one of 2 that are in doubt, such as\
+ .*/here/prof[12]_ascend_pt: it is of this job or of job\
+ $(sed -n 's/^job *//p' "log.$((3 - n))")" "log.$n" || fail "$(cat "log.$n")"
+    done
+    nothing_runs
+}
+
+@test "two jobs in one directory: the only capture is in doubt, and named" {
+    local job
+
+    job_in_here 1 -- bash -c "../both 1 began
+        ../write 1 prof_ascend_pt; ../both 1 wrote"
+    job_in_here 2 -- bash -c '../write 2 "$ROLLCALL_CAPTURE_DIR/own_ascend_pt"
+        ../both 2 began; ../both 2 wrote'
+    ends
+    is "statuses" "1 1" "$ended" || fail "$(cat log.1 log.2)"
+    job=$(sed -n 's/^job *//p' log.2)
+    grep -q "rank 0: its capture is .*/here/prof_ascend_pt, which is in doubt:\
+ it is of this job or of job $job\$" log.1 || fail "$(cat log.1)"
+    has_its_own 2
+    nothing_runs
+}
+
 # in_namespace N LINE...: COMMAND of job N, which is process 1 of its namespace
 in_namespace ()
 {

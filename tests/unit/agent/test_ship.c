@@ -153,7 +153,7 @@ static void test_not_done (void **state)
 
     welcome (now_ns);
     ship_left (s.ship, 0);
-    ship_done (s.ship, "");
+    ship_done (s.ship, "", 0);
     assert_int_equal (count (MESSAGE_DONE), 1);
     nsaid = 0;
     ship_left (s.ship, 2);
@@ -165,7 +165,7 @@ static void test_not_done (void **state)
     assert_int_equal (ship_note (s.ship, "x"), 0);
     assert_int_equal (count (MESSAGE_DONE), 0);
     ship_left (s.ship, 0);
-    ship_done (s.ship, "");
+    ship_done (s.ship, "", 0);
     assert_int_equal (count (MESSAGE_DONE), 1);
     end (&s);
 }

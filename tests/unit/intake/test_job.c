@@ -83,7 +83,7 @@ static void test_reasons (void **state)
     a = hello (0, 0, 7, 0, &old);
     assert_int_equal (report (a, 0, RANK_ENDED, 0, ""), 0);
     assert_int_equal (report (a, 1, RANK_ENDED, 0, "no capture in /tmp"), 0);
-    assert_int_equal (job_done (&job, a, ""), 0);
+    assert_int_equal (job_done (&job, a, "", 0), 0);
     a = hello (1, 1, 7, 0, &old);
     assert_int_equal (report (a, 2, RANK_RUNNING, 0, ""), 0);
     assert_int_equal (report (a, 3, RANK_ENDED, 0, ""), 0);
@@ -147,7 +147,7 @@ static void test_restarted (void **state)
 
     (void)state;
     a = hello (1, 0, 0, 0, &old);
-    assert_int_equal (job_done (&job, a, "all"), 0);
+    assert_int_equal (job_done (&job, a, "all", 0), 0);
     a = hello (1, 0, 0, 0, &old);       // it repeats itself
     assert_int_equal (old.size, 0);
     assert_true (a->done);
@@ -190,7 +190,7 @@ static void test_over (void **state)
     assert_false (job_ended (&job) || job_delivered (&job));
     a = hello (0, 0, 2, 0, &old);
     assert_int_equal (report (a, 0, RANK_ENDED, 0, ""), 0);
-    assert_int_equal (job_done (&job, a, ""), 0);
+    assert_int_equal (job_done (&job, a, "", 0), 0);
     assert_true (job_ended (&job) && job_delivered (&job));
     assert_false (job_all_reported (&job));     // rank 1 may still start
     assert_int_equal (report (a, 1, RANK_RUNNING, 0, ""), 0);

@@ -57,6 +57,7 @@ static void fill (struct message *m, enum message_type type)
     m->left_captures = 10;
     m->mark = (struct ledger_mark){ UINT64_MAX, 11 };
     m->lost = true;
+    m->doubtful = 12;
     (void)snprintf (m->place, sizeof (m->place), "0123456789abcdef");
     m->complete = true;
     (void)snprintf (m->text, sizeof (m->text), "a sentence, with \xc3\xa4");
@@ -109,6 +110,9 @@ static void test_round_trip (void **state)
     fill (&in, MESSAGE_WELCOME);
     assert_int_equal (round_trip (&in, &out), 0);
     assert_true (out.lost);
+    fill (&in, MESSAGE_DONE);
+    assert_int_equal (round_trip (&in, &out), 0);
+    assert_int_equal (out.doubtful, 12);
 }
 
 /* Cut short: refused at every length.  With bytes behind it: a member that this
@@ -174,6 +178,7 @@ static void test_older (void **state)
             assert_int_equal (out.version, v);
             assert_true (v >= 3 || (out.mark.epoch == 0 && !out.lost));
             assert_string_equal (out.place, "");
+            assert_int_equal (out.doubtful, 0);
         }
     }
     fill (&in, MESSAGE_HELLO);
