@@ -99,7 +99,7 @@ struct word *owners_word_of (struct item *n, const struct peer *p)
 /* ---- deciding ---- */
 
 struct opinion {                // of all others that may own a capture
-    bool any, mine, maybe, unknown;
+    bool any, mine, maybe, group, unknown, unheard;
     struct peer *pending;       // one that has not answered,
     int64_t pending_ns;         // and since when it should; monotonic
     const struct peer *who;     // of those that do not say that it is not theirs
@@ -122,6 +122,8 @@ static void hear_one (struct opinion *all, struct peer *p, const struct word *w,
     }
     all->mine = all->mine || w->says == SAYS_MINE;
     all->maybe = all->maybe || w->says == SAYS_MAYBE;
+    all->group = all->group || w->says == SAYS_GROUP;
+    all->unheard = all->unheard || w->says == SAYS_NOTHING;
     all->unknown = all->unknown ||
                    (w->says != SAYS_MINE && w->says != SAYS_NOT);
 }
@@ -259,6 +261,16 @@ static const char *name_rival (const struct opinion *all, char out[DOUBT_MAX])
     return out;
 }
 
+/* The control group of exactly one run has who wrote it, or has written it;
+ * each other one has looked, and knows nothing of it.
+ */
+static bool is_grouped (const struct opinion *all, enum says own)
+{
+    return !all->maybe && (own == SAYS_GROUP
+                               ? !all->group && !all->unheard
+                               : own == SAYS_UNKNOWN && all->group);
+}
+
 static enum watch_owner decide (struct owners *o, struct item *n)
 {
     struct opinion all = hear_all (o, n);
@@ -284,9 +296,12 @@ static enum watch_owner decide (struct owners *o, struct item *n)
         return WATCH_UNDECIDED;
     if (!all.unknown)
         return decided (o, n, WATCH_OURS, NULL);
-    return is_settled (o, n)
-               ? decided (o, n, WATCH_FOREIGN, name_rival (&all, rival))
-               : WATCH_UNDECIDED;
+    if (!is_settled (o, n))
+        return WATCH_UNDECIDED;
+    if (is_grouped (&all, own))
+        return decided (o, n, own == SAYS_GROUP ? WATCH_OURS : WATCH_FOREIGN,
+                        NULL);
+    return decided (o, n, WATCH_FOREIGN, name_rival (&all, rival));
 }
 
 /* In the directory of another run, or in a result. */

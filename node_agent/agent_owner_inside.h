@@ -20,6 +20,7 @@
 enum says {
     SAYS_NOTHING,
     SAYS_UNKNOWN,
+    SAYS_GROUP,                         // by a control group
     SAYS_MAYBE,                         // by a pid of a namespace
     SAYS_NOT,
     SAYS_MINE,

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "control/control.h"
-#include "control/orphans.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,8 +179,7 @@ void owners_look_again (void *arg)
 
 bool owners_is_strangers (const struct owners *o, const struct item *n)
 {
-    return n->pid > 0 &&
-           orphans_compare (n->pid, "ROLLCALL_JOB", o->agent->opt->job) == 0;
+    return family_is_others (o->family, n->pid, n->born_ns);
 }
 
 /* What this run knows of a capture.  A pid of a namespace proves nothing: the
@@ -203,6 +201,8 @@ enum says owners_own_word (struct owners *o, const struct item *n)
         return SAYS_MAYBE;
     if (owners_is_strangers (o, n))
         return SAYS_NOT;
+    if (had == FAMILY_GROUP)
+        return SAYS_GROUP;
     return o->idle_ns > 0 && n->born_ns > o->idle_ns ? SAYS_NOT : SAYS_UNKNOWN;
 }
 
@@ -274,6 +274,7 @@ static enum says parse_says (const char *text)
     return strcmp (text, "mine") == 0    ? SAYS_MINE
            : strcmp (text, "not") == 0   ? SAYS_NOT
            : strcmp (text, "maybe") == 0 ? SAYS_MAYBE
+           : strcmp (text, "group") == 0 ? SAYS_GROUP
                                          : SAYS_UNKNOWN;
 }
 
@@ -329,8 +330,8 @@ static void say (const struct peer *p, const char *path, enum says says)
 {
     static const char *const words[] = {
         [SAYS_NOTHING] = "unknown", [SAYS_UNKNOWN] = "unknown",
-        [SAYS_MAYBE] = "maybe",     [SAYS_NOT] = "not",
-        [SAYS_MINE] = "mine",
+        [SAYS_GROUP] = "group",     [SAYS_MAYBE] = "maybe",
+        [SAYS_NOT] = "not",         [SAYS_MINE] = "mine",
     };
     struct json *reply = json_object ();
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "control/cgroup.h"
 #include "control/orphans.h"
 
 #include <dirent.h>
@@ -19,6 +20,8 @@
 #define VARIABLE "ROLLCALL_JOB"
 // a capture is found some time after its writer has ended
 #define REMEMBER_NS (600 * NS_PER_S)
+// and servers do so; they are the fewest of a control group
+#define REMEMBER_GROUP_NS (30 * NS_PER_S)
 // variables change with an exec, which comes soon
 #define YOUNG_NS (2 * NS_PER_S)
 // between two looks, at most; and what clocks of files lag behind
@@ -32,6 +35,7 @@ struct process {
     pid_t inner;                // its pid in its own namespace
     bool nested;                // that is another one than /proc's
     enum kin variable, kin;     // by its environment; and by the tree
+    bool grouped;               // it is in a wrapper's control group
     bool zombie;                // it has ended, and has no variables any more
     int64_t began_ns, seen_ns;  // since 1970
     unsigned round;             // of the last look that saw it
@@ -41,6 +45,7 @@ struct process {
 struct wrapper {
     pid_t pid;
     int64_t start;
+    char *cgroup;               // or NULL
 };
 
 struct family {
@@ -49,7 +54,7 @@ struct family {
     size_t nwrappers;
     struct process *living;     // whoever it is
     void *by_pid;               // the same, for tsearch(3)
-    struct process *gone;       // of this run
+    struct process *gone;       // of this run, or in its control groups
     unsigned round;
 };
 
@@ -87,19 +92,10 @@ void family_destroy (struct family *f)
         (void)tdelete (p, &f->by_pid, by_pid);
     free_all (f->living);
     free_all (f->gone);
+    for (size_t i = 0; i < f->nwrappers; i++)
+        free (f->wrappers[i].cgroup);
     free (f->wrappers);
     free (f);
-}
-
-void family_add_wrapper (struct family *f, pid_t pid)
-{
-    struct wrapper *more = realloc (f->wrappers,
-                                    (f->nwrappers + 1) * sizeof (*more));
-
-    if (!more)
-        return;
-    f->wrappers = more;
-    more[f->nwrappers++] = (struct wrapper){ pid, status_start_time (pid) };
 }
 
 static bool is_wrapper (const struct family *f, const struct process *p)
@@ -113,17 +109,16 @@ static bool is_wrapper (const struct family *f, const struct process *p)
 
 /* ---- one process ---- */
 
-/* State, parent and start time; false if it is gone. */
-static bool read_stat (int proc, const char *pid, struct process *p)
+/* State, parent and start time from "stat" below 'dir'; false if it is gone. */
+static bool read_stat (int dir, const char *path, struct process *p)
 {
-    char path[64], text[1024], state;
+    char text[1024], state;
     const char *at;
     long parent;
     int fd;
     ssize_t n;
 
-    (void)snprintf (path, sizeof (path), "%s/stat", pid);
-    if ((fd = openat (proc, path, O_RDONLY | O_CLOEXEC)) < 0)
+    if ((fd = openat (dir, path, O_RDONLY | O_CLOEXEC)) < 0)
         return false;
     n = read (fd, text, sizeof (text) - 1);
     (void)close (fd);
@@ -134,23 +129,69 @@ static bool read_stat (int proc, const char *pid, struct process *p)
         return false;
     for (int field = 2; field < 22 && at; field++)
         at = strchr (at + 1, ' ');
-    p->pid = (pid_t)strtol (pid, NULL, 10);
+    p->pid = (pid_t)strtol (text, NULL, 10);
     p->parent = (pid_t)parent;
     p->zombie = state == 'Z' || state == 'X';
     p->start = at ? strtoll (at, NULL, 10) : 0;
     return at != NULL;
 }
 
-/* The pids of a process, from /proc's namespace to its own. */
-static void read_namespace (int proc, const char *pid, struct process *p)
+/* Its directory in /proc, or -1.  As a pidfd, the descriptor stays that of this
+ * process: when it has ended, nothing is read of another that has its number.
+ */
+static int open_process (pid_t pid, struct process *now)
 {
-    char path[64], text[4096], *at, *end;
+    char path[64];
+    int dir;
+
+    (void)snprintf (path, sizeof (path), "/proc/%ld", (long)pid);
+    dir = open (path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir >= 0 && !read_stat (dir, "stat", now)) {
+        (void)close (dir);
+        dir = -1;
+    }
+    return dir;
+}
+
+/* The same, if it is still the one that began then. */
+static int reopen_process (const struct process *p)
+{
+    struct process now;
+    int dir = open_process (p->pid, &now);
+
+    if (dir >= 0 && now.start != p->start) {
+        (void)close (dir);
+        dir = -1;
+    }
+    return dir;
+}
+
+void family_add_wrapper (struct family *f, pid_t pid)
+{
+    struct wrapper *more = realloc (f->wrappers,
+                                    (f->nwrappers + 1) * sizeof (*more));
+    struct process now = { .start = 0 };
+    int dir;
+
+    if (!more)
+        return;
+    f->wrappers = more;
+    dir = open_process (pid, &now);
+    more[f->nwrappers++] = (struct wrapper){
+        pid, now.start, dir < 0 ? NULL : cgroup_read (dir) };
+    if (dir >= 0)
+        (void)close (dir);
+}
+
+/* The pids of a process, from /proc's namespace to its own. */
+static void read_namespace (int dir, struct process *p)
+{
+    char text[4096], *at, *end;
     int fd;
     ssize_t n;
 
     p->inner = p->pid;
-    (void)snprintf (path, sizeof (path), "%s/status", pid);
-    if ((fd = openat (proc, path, O_RDONLY | O_CLOEXEC)) < 0)
+    if ((fd = openat (dir, "status", O_RDONLY | O_CLOEXEC)) < 0)
         return;
     n = read (fd, text, sizeof (text) - 1);
     (void)close (fd);
@@ -168,11 +209,37 @@ static void read_namespace (int proc, const char *pid, struct process *p)
     }
 }
 
-static enum kin kin_by_variable (const struct family *f, pid_t pid)
+static enum kin kin_by_variable (const struct family *f, int dir)
 {
-    int same = orphans_compare (pid, VARIABLE, f->job);
+    int same = orphans_compare (dir, VARIABLE, f->job);
 
     return same > 0 ? KIN_OURS : same == 0 ? KIN_OTHERS : KIN_NONE;
+}
+
+static bool is_grouped (const struct family *f, int dir)
+{
+    char *cgroup = cgroup_read (dir);
+    size_t i = 0;
+
+    while (i < f->nwrappers &&
+           !cgroup_is_within (cgroup, f->wrappers[i].cgroup))
+        i++;
+    free (cgroup);
+    return i < f->nwrappers;
+}
+
+/* What may change with an exec, or with its start. */
+static void inspect (const struct family *f, struct process *p)
+{
+    int dir = reopen_process (p);
+
+    if (dir < 0)
+        return;
+    if (p->seen_ns == 0)
+        read_namespace (dir, p);
+    p->variable = kin_by_variable (f, dir);
+    p->grouped = is_grouped (f, dir);
+    (void)close (dir);
 }
 
 static int64_t ns_of (clockid_t clock)
@@ -199,15 +266,14 @@ static struct process *find (const struct family *f, pid_t pid)
     return at ? *at : NULL;
 }
 
-static struct process *add (struct family *f, int proc, const char *name,
-                            const struct process *what)
+static struct process *add (struct family *f, const struct process *what)
 {
     struct process *p = malloc (sizeof (*p));
 
     if (!p)
         return NULL;
     *p = *what;
-    read_namespace (proc, name, p);
+    p->inner = p->pid;
     if (!tsearch (p, &f->by_pid, by_pid)) {
         free (p);
         return NULL;
@@ -221,19 +287,21 @@ static void look_at (struct family *f, int proc, const char *name,
                      int64_t wall_ns)
 {
     struct process now = { .round = f->round }, *p;
+    char path[64];
 
-    if (!read_stat (proc, name, &now) || now.zombie)
+    (void)snprintf (path, sizeof (path), "%.32s/stat", name);
+    if (!read_stat (proc, path, &now) || now.zombie)
         return;
     p = find (f, now.pid);
     if (p && p->start != now.start)
         return;                 // the number of one that has ended: next time
     if (!p) {
         now.began_ns = wall_of_ticks (now.start, wall_ns);
-        if (!(p = add (f, proc, name, &now)))
+        if (!(p = add (f, &now)))
             return;
     }
     if (wall_ns - p->began_ns < YOUNG_NS || p->seen_ns == 0)
-        p->variable = kin_by_variable (f, p->pid);
+        inspect (f, p);
     p->round = f->round;
     p->parent = now.parent;
     p->seen_ns = wall_ns;
@@ -272,7 +340,7 @@ static void follow_tree (struct family *f)
     } while (changed);
 }
 
-/* Those that have ended: ours are remembered. */
+/* Those that have ended: who may have written something is remembered. */
 static void retire (struct family *f)
 {
     struct process **at = &f->living, *p;
@@ -284,7 +352,7 @@ static void retire (struct family *f)
         }
         *at = p->next;
         (void)tdelete (p, &f->by_pid, by_pid);
-        if (p->kin == KIN_OURS) {
+        if (p->kin == KIN_OURS || (p->kin == KIN_NONE && p->grouped)) {
             p->next = f->gone;
             f->gone = p;
         } else {
@@ -298,7 +366,8 @@ static void forget_old (struct family *f, int64_t wall_ns)
     struct process **at = &f->gone, *p;
 
     while ((p = *at)) {
-        if (wall_ns - p->seen_ns <= REMEMBER_NS) {
+        if (wall_ns - p->seen_ns <= (p->kin == KIN_OURS ? REMEMBER_NS
+                                                        : REMEMBER_GROUP_NS)) {
             at = &p->next;
             continue;
         }
@@ -328,15 +397,30 @@ void family_look (struct family *f)
 
 /* ---- what they did ---- */
 
+static bool was_there (const struct process *p, int64_t born_ns)
+{
+    return p->began_ns <= born_ns + GAP_NS && p->seen_ns + GAP_NS >= born_ns;
+}
+
+static enum family_says had_one (const struct process *p, pid_t pid,
+                                 int64_t born_ns)
+{
+    if (p->inner != pid || !was_there (p, born_ns))
+        return FAMILY_NO;
+    if (p->kin == KIN_OURS)
+        return p->nested ? FAMILY_MAYBE : FAMILY_SURE;
+    return p->kin == KIN_NONE && p->grouped && !p->nested ? FAMILY_GROUP
+                                                          : FAMILY_NO;
+}
+
 static enum family_says had (const struct process *p, pid_t pid,
                              int64_t born_ns)
 {
-    enum family_says says = FAMILY_NO;
+    enum family_says says = FAMILY_NO, one;
 
     for (; p && says != FAMILY_SURE; p = p->next) {
-        if (p->kin == KIN_OURS && p->inner == pid &&
-            p->began_ns <= born_ns + GAP_NS && p->seen_ns + GAP_NS >= born_ns)
-            says = p->nested ? FAMILY_MAYBE : FAMILY_SURE;
+        if ((one = had_one (p, pid, born_ns)) > says)
+            says = one;
     }
     return says;
 }
@@ -373,29 +457,47 @@ static bool has_open (int fds, const char *name, const char *path)
     return is_below (target, path);
 }
 
-static bool writes (pid_t pid, const char *path)
+static bool writes (const struct process *p, const char *path)
 {
-    char name[64];
+    int process = reopen_process (p), fds;
     struct dirent *e;
     bool found = false;
-    DIR *dir;
+    DIR *dir = NULL;
 
-    (void)snprintf (name, sizeof (name), "/proc/%ld/fd", (long)pid);
-    if (!(dir = opendir (name)))
+    if (process < 0)
         return false;
-    while (!found && (e = readdir (dir)))
+    fds = openat (process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fds >= 0 && !(dir = fdopendir (fds)))
+        (void)close (fds);
+    while (dir && !found && (e = readdir (dir)))
         found = has_open (dirfd (dir), e->d_name, path);
-    (void)closedir (dir);
+    if (dir)
+        (void)closedir (dir);
+    (void)close (process);
     return found;
 }
 
 bool family_writes (const struct family *f, const char *path)
 {
     for (const struct process *p = f->living; p; p = p->next) {
-        if (p->kin == KIN_OURS && writes (p->pid, path))
+        if (p->kin == KIN_OURS && writes (p, path))
             return true;
     }
     return false;
+}
+
+bool family_is_others (const struct family *f, pid_t pid, int64_t born_ns)
+{
+    struct process now;
+    int dir = pid > 0 ? open_process (pid, &now) : -1;
+    bool others;
+
+    if (dir < 0)
+        return false;
+    others = wall_of_ticks (now.start, clock_wall_ns ()) <= born_ns + GAP_NS &&
+             kin_by_variable (f, dir) == KIN_OTHERS;
+    (void)close (dir);
+    return others;
 }
 
 size_t family_living (const struct family *f)

@@ -5,7 +5,9 @@
  * a session or in a pid namespace of its own is in it, too; and ROLLCALL_JOB in
  * their environment.  A process that has another job's ROLLCALL_JOB is not of
  * this run, wherever it stands, nor are its children.  Who was seen once is
- * known by pid and start time, also when it has ended.
+ * known by pid and start time, also when it has ended.  Others may be in the
+ * control group of a wrapper (a server that the same script of a scheduler's has
+ * started before): they are of this run if that of no other run has them, too.
  */
 #ifndef ROLLCALL_CONTROL_FAMILY_H
 #define ROLLCALL_CONTROL_FAMILY_H
@@ -19,6 +21,7 @@ struct family;
 
 enum family_says {
     FAMILY_NO,                  // none of those that were seen
+    FAMILY_GROUP,               // one that is in a wrapper's control group
     FAMILY_MAYBE,               // one whose pid is so in a namespace of its own:
                                 // others may have that number in theirs
     FAMILY_SURE,
@@ -40,8 +43,13 @@ void family_look (struct family *f);
 enum family_says family_had (const struct family *f, pid_t pid,
                              int64_t born_ns);
 
-/* Whether one of them has a file at or below 'path' open to write it. */
+/* Whether one of this run has a file at or below 'path' open to write it. */
 bool family_writes (const struct family *f, const char *path);
+
+/* Whether the process of that number has another job's ROLLCALL_JOB now, and
+ * was there at 'born_ns'.
+ */
+bool family_is_others (const struct family *f, pid_t pid, int64_t born_ns);
 
 /* How many live, by the last look. */
 size_t family_living (const struct family *f);

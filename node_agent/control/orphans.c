@@ -37,31 +37,37 @@ static const char *find_variable (const struct buf *environment,
     return NULL;
 }
 
-int orphans_compare (pid_t pid, const char *name, const char *value)
+static int compare_in (int dir, const char *path, const char *name,
+                       const char *value)
 {
-    char path[64];
     const char *have = NULL;
     struct buf b;
     int same;
 
-    (void)snprintf (path, sizeof (path), "/proc/%ld/environ", (long)pid);
     buf_init (&b, ENVIRONMENT_MAX);
-    if (fileio_read_at (AT_FDCWD, path, &b, NULL) == 0)
+    if (fileio_read_at (dir, path, &b, NULL) == 0)
         have = find_variable (&b, name);
     same = have ? strcmp (have, value) == 0 : -1;
     buf_fini (&b);
     return same;
 }
 
+int orphans_compare (int process, const char *name, const char *value)
+{
+    return compare_in (process, "environ", name, value);
+}
+
 /* By descriptor, so that the number cannot have been given away meanwhile. */
 static bool kill_orphan (pid_t pid, const char *name, const char *value)
 {
     int fd = (int)syscall (SYS_pidfd_open, pid, 0);
+    char path[64];
     bool yes;
 
     if (fd < 0)
         return false;
-    yes = orphans_compare (pid, name, value) == 1 &&
+    (void)snprintf (path, sizeof (path), "/proc/%ld/environ", (long)pid);
+    yes = compare_in (AT_FDCWD, path, name, value) == 1 &&
           syscall (SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0) == 0;
     (void)close (fd);
     return yes;

@@ -14,8 +14,8 @@ size_t orphans_kill (const char *name, const char *value);
 
 /* 1: the process has NAME=VALUE; 0: another value, so that it belongs to
  * somebody else; -1: nothing is known of it: it is dead, has no NAME, or cannot
- * be looked at (another user's).
+ * be looked at (another user's).  'process': a descriptor of its /proc/PID.
  */
-int orphans_compare (pid_t pid, const char *name, const char *value);
+int orphans_compare (int process, const char *name, const char *value);
 
 #endif

@@ -12,7 +12,7 @@
  *           processes lives; 0: some do), dirs (each the list "DEV:INO" of
  *           itself and what is above it)
  *   whose   path, uid, pid, born_ns, touched_ns
- *   answer  path, says (mine, maybe, not, unknown)
+ *   answer  path, says (mine, maybe, group, not, unknown)
  * ns are since 1970, as text.
  */
 #ifndef ROLLCALL_CONTROL_PEERS_H

@@ -323,6 +323,81 @@ in_namespace ()
     nothing_runs
 }
 
+# make_groups: control groups for two jobs, in 'groups'; removed by teardown
+groups=
+make_groups ()
+{
+    local n
+
+    groups=$(findmnt -n -o TARGET -t cgroup2 | head -n 1)
+    [ -n "$groups" ] || skip "no control groups are mounted"
+    groups+=/rollcall-test-$$
+    for n in 1 2; do
+        mkdir -p "$groups/$n" 2>/dev/null &&
+            (echo $BASHPID >"$groups/$n/cgroup.procs") 2>/dev/null ||
+            skip "no control groups can be made"
+        # in_group.N COMMAND...: in that one
+        printf '#!/bin/sh\necho $$ >"%s"\nexec "$@"\n' \
+            "$groups/$n/cgroup.procs" >"in_group.$n"
+        printf '#!/bin/sh\nexec ../in_group.%s "%s" "$@"\n' $n "$ROLLCALL" \
+            >"rollcall.$n"
+        chmod +x "in_group.$n" "rollcall.$n"
+    done
+}
+
+eval "runs_$(declare -f teardown)"
+teardown ()
+{
+    runs_teardown
+    [ -z "$groups" ] || rmdir "$groups"/[12] "$groups" || true
+}
+
+# A server that was there before, in the group of one of them, as that of a
+# scheduler's script is.
+@test "two jobs in control groups: a writer that neither has started" {
+    local n
+
+    make_groups
+    for n in 1 2; do
+        ROLLCALL=$PWD/rollcall.$n job_in_here $n -- bash -c "../both $n began
+            [ $n = 1 ] || ../write 2 \$ROLLCALL_CAPTURE_DIR/own_ascend_pt
+            until [ -e ../over ]; do sleep 0.05; done"
+    done
+    eventually test -e began.1 -a -e began.2
+    env -C here ../in_group.1 setsid bash -c '. ../write 1
+        until [ -e ../over ]; do sleep 0.05; done' >server.log 2>&1 3>&- &
+    eventually logged "event=sealed" 1
+    eventually logged "event=foreign" 2
+    : >over
+    ends
+    is "statuses" "0 0" "$ended" || fail "$(cat log.1 log.2)"
+    has_its_own 1
+    has_its_own 2
+    nothing_runs
+}
+
+@test "two jobs in one control group: that proves nothing" {
+    local n
+
+    make_groups
+    for n in 1 2; do
+        ROLLCALL=$PWD/rollcall.1 job_in_here $n -- bash -c "../both $n began
+            ../write $n \$ROLLCALL_CAPTURE_DIR/own_ascend_pt
+            until [ -e ../over ]; do sleep 0.05; done"
+    done
+    eventually test -e began.1 -a -e began.2
+    env -C here ../in_group.1 setsid bash -c '. ../write 1
+        until [ -e ../over ]; do sleep 0.05; done' >server.log 2>&1 3>&- &
+    eventually logged "event=doubt" 1
+    eventually logged "event=doubt" 2
+    : >over
+    ends
+    both_doubt
+    has_its_own 1
+    has_its_own 2
+    nothing_runs
+}
+
 @test "an agent that is killed does not take what it had left to others" {
     local n agent
 

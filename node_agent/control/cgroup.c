@@ -1,0 +1,70 @@
+/* node_agent/control/cgroup.c - the control groups that a process is in */
+#include "control/cgroup.h"
+
+#include "base/buf.h"
+#include "base/fileio.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define TEXT_MAX (64u << 10)            // bytes; some 12 lines of a path each
+
+char *cgroup_read (int process)
+{
+    char *text = NULL;
+    struct buf b;
+
+    buf_init (&b, TEXT_MAX);
+    if (fileio_read_at (process, "cgroup", &b, NULL) == 0)
+        text = strdup (buf_text (&b));
+    buf_fini (&b);
+    return text;
+}
+
+/* The end of "ID:CONTROLLERS:" of a line, or NULL. */
+static const char *path_of (const char *line)
+{
+    const char *colon = strchr (line, ':');
+
+    colon = colon ? strchr (colon + 1, ':') : NULL;
+    return colon ? colon + 1 : NULL;
+}
+
+/* The path of the same hierarchy in another text, or NULL. */
+static const char *find (const char *text, const char *line, size_t before)
+{
+    for (; text && *text; text = strchr (text, '\n')) {
+        text += *text == '\n';
+        if (strncmp (text, line, before) == 0)
+            return text + before;
+    }
+    return NULL;
+}
+
+static bool is_below (const char *path, const char *group, size_t n)
+{
+    return strncmp (path, group, n) == 0 &&
+           (path[n] == '/' || path[n] == '\n' || path[n] == '\0');
+}
+
+bool cgroup_is_within (const char *in, const char *group)
+{
+    bool proper = false;
+
+    if (!in || !group)
+        return false;
+    while (*group) {
+        size_t size = strcspn (group, "\n");
+        const char *path = path_of (group), *other;
+
+        if (!path || !(other = find (in, group, (size_t)(path - group))))
+            return false;
+        if (path[0] == '/' && path + 1 != group + size) {
+            proper = true;
+            if (!is_below (other, path, (size_t)(group + size - path)))
+                return false;
+        }
+        group += size + (group[size] == '\n');
+    }
+    return proper;
+}
