@@ -102,7 +102,8 @@ struct opinion {                // of all others that may own a capture
     bool any, mine, maybe, group, unknown, unheard;
     struct peer *pending;       // one that has not answered,
     int64_t pending_ns;         // and since when it should; monotonic
-    const struct peer *who;     // of those that do not say that it is not theirs
+    const struct peer *who;     // of those that do not say that it is not
+                                // theirs
     bool silent;                // that one has never said anything of it
 };
 
@@ -236,7 +237,7 @@ static void say_slow (struct peer *p, const struct item *n)
               (long)p->pid, n->path);
 }
 
-/* Who is sure waits for one that is sure, too; who is not, as long as it can. */
+/* Who is sure waits for one that is, too; who is not, as long as it can. */
 static bool waits (const struct owners *o, const struct item *n,
                    const struct opinion *all, enum says own)
 {

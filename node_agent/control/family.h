@@ -6,8 +6,8 @@
  * their environment.  A process that has another job's ROLLCALL_JOB is not of
  * this run, wherever it stands, nor are its children.  Who was seen once is
  * known by pid and start time, also when it has ended.  Others may be in the
- * control group of a wrapper (a server that the same script of a scheduler's has
- * started before): they are of this run if that of no other run has them, too.
+ * control group of a wrapper (a server that the same script of a scheduler's
+ * has started before): they are of this run if that of no other run has them.
  */
 #ifndef ROLLCALL_CONTROL_FAMILY_H
 #define ROLLCALL_CONTROL_FAMILY_H

@@ -4,9 +4,9 @@
  * network) may watch one directory.  Each agent of a run listens on an abstract
  * socket with a name of its own, and connects to all that are there when it
  * begins: so it is known to them before its COMMANDs are.  Nothing is written
- * anywhere, and nothing is left behind by one that is killed.  Which directories
- * it watches is shown by names of further sockets, which the kernel tells of an
- * agent that does not answer, too.  Packets are those of control.h:
+ * anywhere, and nothing is left behind by one that is killed.  Which
+ * directories it watches is shown by names of further sockets, which the kernel
+ * tells of an agent that does not answer, too.  Packets are those of control.h:
  *   agent   name, job: first, from the one that has connected
  *   run     job, since_ns (0: no COMMAND yet), idle_ns (since when none of its
  *           processes lives; 0: some do), dirs (each the list "DEV:INO" of
