@@ -42,7 +42,7 @@ SCRIPT
 }
 
 # job_in_here N [OPTION]... -- COMMAND...: in the background; its output is in
-# log.N, its process in 'pids'
+# log.N, its process in 'pids'.  An agent that is slow has half of the deadline.
 pids=()
 job_in_here ()
 {
@@ -50,7 +50,7 @@ job_in_here ()
 
     shift
     env -C here "$ROLLCALL" run --text -o "$TEST_DIR/out$n" \
-        --quiet-period 0.3s --deadline 20s "$@" >"log.$n" 2>&1 3>&- &
+        --quiet-period 0.3s "$@" >"log.$n" 2>&1 3>&- &
     pids+=($!)
 }
 
@@ -260,7 +260,8 @@ in_namespace ()
 
     agent=$(processes_named rollcall-agent)
     kill -STOP "$agent"
-    job_in_here 2 -- bash -c '../write 2 "$ROLLCALL_CAPTURE_DIR/own_ascend_pt"
+    job_in_here 2 --deadline 20s -- bash -c \
+        '../write 2 "$ROLLCALL_CAPTURE_DIR/own_ascend_pt"
         ../write 2 short_ascend_pt'
     eventually logged event=doubt
     status=0
