@@ -65,23 +65,30 @@ static int distrust (struct spool *s, const struct released *r,
                                   r->why);
 }
 
+static bool passes (int rc)
+{
+    return fileio_trouble (rc) == FILEIO_SHORTAGE || rc == -ENOSPC ||
+           rc == -EDQUOT;
+}
+
 /* The whole capture stays: after what may pass it is tried again, else that it
  * stays is noted, or it would be looked at for ever.
  */
 static int keep (struct spool *s, const struct released *r, int rc)
 {
-    bool passes = fileio_trouble (rc) == FILEIO_SHORTAGE || rc == -ENOSPC ||
-                  rc == -EDQUOT;
-    int noted = spool_set_release (s, r->id, passes ? r->state
-                                                    : RELEASE_CHANGED, NULL);
+    int noted = spool_set_release (s, r->id, passes (rc) ? r->state
+                                                         : RELEASE_CHANGED,
+                                   NULL);
 
-    if (passes)
+    if (passes (rc))
         return rc;
     counter_add (COUNTER_RELEASES_REFUSED, 1);
     return noted < 0 ? noted : -ESTALE;
 }
 
-/* The ledger knows it before anything happens to the capture. */
+/* The ledger knows it before anything happens to the capture.  What cannot be
+ * removed then is tried again by the next life, and holds up no other.
+ */
 static int remove_kept (struct spool *s, struct released *r, struct err *err)
 {
     int rc = spool_set_release (s, r->id, RELEASE_BEGUN, err);
@@ -89,7 +96,10 @@ static int remove_kept (struct spool *s, struct released *r, struct err *err)
     if (rc < 0)
         return rc;
     rc = manifest_set_aside (r->path, r->manifest.data, r->manifest.size, err);
-    return rc < 0 ? keep (s, r, rc) : remove_begun (s, r, err);
+    if (rc < 0)
+        return keep (s, r, rc);
+    rc = remove_begun (s, r, err);
+    return rc < 0 && !passes (rc) ? -ESTALE : rc;
 }
 
 /* Another one is in its place: what is left of it, set aside, goes now or is

@@ -306,6 +306,26 @@ SCRIPT
     [ -d elsewhere ]
 }
 
+@test "a file that cannot be removed is named, and holds up no other capture" {
+    local file
+
+    make
+    file=$(capture_of 0)/profiler_info_0.json
+    chattr +i "$file" 2>/dev/null || skip "no immutable files here"
+    service
+    run agent --once --raw --release shipped job
+    find job -name profiler_info_0.json -exec chattr -i {} +
+    expect_status 0
+    shows "what is left of it, .rollcall-removing-" \
+        "cannot remove profiler_info_0.json"
+    is "released" 3 "$(grep -c event=released <<<"$output")"
+    # the next life tries it again
+    run agent --once --raw --release shipped job
+    expect_status 0
+    is "what is left" "" "$(find job -mindepth 1)"
+    stop_service
+}
+
 # Whoever wants room must not wait for it in vain.
 @test "--release says what it leaves that was delivered without it" {
     make --ranks 2
