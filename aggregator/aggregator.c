@@ -120,6 +120,7 @@ static void check_room (void *arg)
 
     if (!aggregator_has_root (a))
         return;
+    (void)aggregator_look (a, false);
     rc = space_check_floor (&a->floor, a->opt->root, &why);
     if (rc == 0 && !was) {
         counter_add (COUNTER_DISK_FLOORS, 1);
@@ -133,7 +134,8 @@ static void check_room (void *arg)
     for (struct served *s = a->jobs; s && a->floor.below; s = s->next)
         (void)job_note (&s->job, a->no_room.text);
     if (rc >= 0)
-        transfers_hold (a->transfers, a->floor.below || a->closed);
+        transfers_hold (a->transfers, a->floor.below || a->closed ||
+                                          a->unmended);
     (void)loop_add_timer (a->loop, ROOM_NS, check_room, a);
 }
 

@@ -166,6 +166,14 @@ bool aggregator_raw_is_whole (const struct aggregator *a)
     return !t || t->missing == 0;
 }
 
+/* Ranks that were expected, and have nothing in the result. */
+static int64_t count_without_rows (const struct roster *r)
+{
+    return (int64_t)(roster_count (r, ROSTER_MISSING) +
+                     roster_count (r, ROSTER_FAILED) +
+                     roster_count (r, ROSTER_RAW));
+}
+
 static void log_built (const struct aggregator *a)
 {
     const bool complete = roster_complete (&a->roster);
@@ -184,8 +192,7 @@ static void log_built (const struct aggregator *a)
                  (int64_t)roster_count (&a->roster, ROSTER_PRESENT));
         log_int (&l, "expected", a->roster.world_size);
         if (!complete)          // rollcall query missing names them
-            log_int (&l, "missing",
-                     (int64_t)roster_count (&a->roster, ROSTER_MISSING));
+            log_int (&l, "missing", count_without_rows (&a->roster));
     }
     log_end (&l);
 }

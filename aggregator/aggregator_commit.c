@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,18 +48,28 @@ static void on_entered (void *arg, const struct ledger_item *item)
         (void)aggregator_note_unbuilt (a, i.job);
 }
 
+/* If it fails nothing was acknowledged; agents offer everything again. */
+int aggregator_commit_now (struct aggregator *a)
+{
+    struct err err = { "" };
+    int rc = transfers_commit (a->transfers, on_entered, a, &err);
+
+    if (rc < 0)
+        log_text (LOG_LEVEL_ERROR, "commit-failed", "%s", err.text);
+    return rc;
+}
+
 void aggregator_commit (void *arg)
 {
     struct aggregator *a = arg;
-    struct err err = { "" };
 
     a->commit_armed = false;
     loop_del_timer (a->loop, aggregator_commit, a);
-    if (!transfers_pending (a->transfers) || !aggregator_has_root (a))
+    if (!transfers_pending (a->transfers) || !aggregator_has_root (a) ||
+        !aggregator_is_sound (a))
         return;
-    // if it fails nothing was acknowledged; agents offer everything again
-    if (transfers_commit (a->transfers, on_entered, a, &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "commit-failed", "%s", err.text);
+    if (aggregator_commit_now (a) == -ESTALE)
+        (void)aggregator_look (a, true);
 }
 
 void aggregator_commit_soon (struct aggregator *a)

@@ -2,10 +2,10 @@
  *
  * aggregator.c has its life and its clock, aggregator_messages.c what agents
  * say, aggregator_peers.c who says it, aggregator_keys.c who may say it,
- * aggregator_shares.c how much of it,
- * aggregator_commit.c what of it is made durable, aggregator_divide.c which jobs a scope has, aggregator_build.c the
- * builds, aggregator_run.c the end of a run, aggregator_control.c what verbs
- * ask.
+ * aggregator_shares.c how much of it, aggregator_commit.c what of it is made
+ * durable, aggregator_lost.c what of that is removed, aggregator_divide.c which
+ * jobs a scope has, aggregator_build.c the builds, aggregator_run.c the end of
+ * a run, aggregator_control.c what verbs ask.
  */
 #ifndef ROLLCALL_AGGREGATOR_INSIDE_H
 #define ROLLCALL_AGGREGATOR_INSIDE_H
@@ -71,6 +71,10 @@ struct aggregator {
     char *status_text;          // for rollcall status, written last
     struct space_floor floor;   // of the root
     struct err no_room;         // what was said when it was reached
+    bool unmended;              // something was removed below the root, and
+                                // that could not be dealt with: it is tried
+                                // again, and nothing is taken in until then
+    int64_t looked_ns;          // when it was looked for last
     // the build that is under way
     struct served *building;
     struct job_build *build;
@@ -102,6 +106,16 @@ struct aggregator {
  * written is in files without a name: that is said, and the loop ends.
  */
 bool aggregator_has_root (struct aggregator *a);
+
+/* aggregator_lost.c: whether what was acknowledged can be told from the files
+ * below the root; a look at some of them, or at 'all'.  If any was removed or
+ * cut meanwhile that is said, and dealt with: false if that is not possible now,
+ * or the loop ends: then nothing may be acknowledged.
+ */
+bool aggregator_look (struct aggregator *a, bool all);
+
+/* As that, at once, if one that is written to is not the one of its name. */
+bool aggregator_is_sound (struct aggregator *a);
 
 /* aggregator_messages.c: a host and its key, for the log; a job that is served
  * (NULL: it is not), or is from now on (NULL: a run serves another one, or
@@ -159,11 +173,13 @@ bool aggregator_has_share_of_job (const struct aggregator *a,
 void aggregator_check_shares (struct aggregator *a, int64_t now);
 
 /* aggregator_commit.c: the kinds of items that go into a result, up to this
- * one; a commit of what has come, if anything has, now or soon; and what goes
- * with it of what agents said (a transfer_also_fn).
+ * one; a commit of what has come, if anything has, now or soon, or whatever the
+ * files look like (as transfers_commit); and what goes with it of what agents
+ * said (a transfer_also_fn).
  */
 enum item_kind aggregator_last_kind (const struct aggregator *a);
 void aggregator_commit (void *arg);
+int aggregator_commit_now (struct aggregator *a);
 void aggregator_commit_soon (struct aggregator *a);
 int aggregator_commit_notes (void *arg, enum transfer_phase phase,
                              struct err *err);

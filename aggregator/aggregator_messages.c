@@ -172,8 +172,8 @@ static void refuse (struct aggregator *a, const struct net_peer *to,
 }
 
 /* Whether something was acknowledged to this agent that is not here any more:
- * the root is a new one, or of a backup, or was repaired.  1 or 0; negative:
- * the ledger cannot tell.
+ * the root is a new one, or of a backup, or was repaired, or files in it were
+ * removed.  1 or 0; negative: the ledger cannot tell.
  */
 static int has_lost (struct aggregator *a, const struct net_peer *from,
                      const struct message *hello)
@@ -182,8 +182,17 @@ static int has_lost (struct aggregator *a, const struct net_peer *from,
     char name[AGGREGATOR_NAME_MAX];
     int rc;
 
-    if (hello->mark.epoch == 0 ||
-        (rc = ledger_reaches (a->ledger, &hello->mark, &err)) > 0)
+    if (hello->mark.epoch == 0)
+        return 0;
+    rc = aggregator_is_sound (a)
+             ? ledger_reaches (a->ledger, &hello->mark, &err)
+             : err_set (&err, EIO, "what was removed in the root is not known");
+    if (rc > 0) {
+        rc = ledger_lost_since (a->ledger, &hello->mark, hello->job,
+                                hello->host, &err);
+        rc = rc < 0 ? rc : rc == 0;
+    }
+    if (rc > 0)
         return 0;
     if (rc == 0)
         counter_add (COUNTER_MARKS_UNKNOWN, 1);
@@ -193,8 +202,9 @@ static int has_lost (struct aggregator *a, const struct net_peer *from,
     else if (rc == 0 && door_may_tell (&a->door))
         log_text (LOG_LEVEL_WARN, "asked-again", "not all that was "
                   "acknowledged to the agent of host %s, job %s, is here: the "
-                  "root is another one, or an older one, or was repaired.  It "
-                  "delivers again what it still has",
+                  "root is another one, or an older one, or was repaired, or "
+                  "files in it were removed.  It delivers again what it still "
+                  "has",
                   aggregator_name (from, hello->host, name), hello->job);
     return rc < 0 ? rc : 1;
 }
@@ -483,6 +493,7 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
         return;
     agent->asked_again = lost != 0;
     agent->done = agent->done && !agent->asked_again;
+    agent->untold = agent->untold && lost < 0;
     if (lost >= 0)
         welcome (a, from, m, lost);
     keep_clock (agent, m);
@@ -598,6 +609,8 @@ static void on_known (struct aggregator *a, struct served *s,
     int rc = 0;
 
     agent->heard_ns = clock_mono_ns ();
+    if (agent->untold && m->type != MESSAGE_RANK && m->type != MESSAGE_NOTE)
+        return;                 // all else is said again behind its HELLO
     switch (m->type) {
     case MESSAGE_RANK:
         on_rank (a, s, agent, m);
@@ -631,6 +644,8 @@ static void on_known (struct aggregator *a, struct served *s,
         counter_add (COUNTER_MESSAGES_REFUSED, 1);
         break;
     }
+    if (rc == -ESTALE)
+        (void)aggregator_look (a, true);
     if (rc < 0 && door_may_tell (&a->door))
         log_text (LOG_LEVEL_ERROR, "intake-failed", "%s from %s: %s",
                   message_name (m->type),

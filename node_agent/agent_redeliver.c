@@ -1,6 +1,7 @@
 /* node_agent/agent_redeliver.c - the aggregator has lost what it acknowledged
  *
- * Its root is another one, or that of a backup, or was damaged and repaired.
+ * Its root is another one, or that of a backup, or was damaged and repaired, or
+ * files in it were removed.
  * Captures that are still here are sealed once more; what the aggregator has
  * it does not ask for.  Those that are not are lost until they come.
  *
@@ -31,19 +32,18 @@ static void tell (struct agent *a)
         return;
     }
     agent_note (a, LOG_LEVEL_ERROR, "redelivery", "host %s: the aggregator "
-                "does not have what it had acknowledged: its root is another "
-                "one, or an older one, or was repaired.  %llu capture%s that "
-                "%s here %s delivered again", a->host,
-                (unsigned long long)r->captures, units_s (r->captures),
-                units_are (r->captures), units_are (r->captures));
+                "does not have all that it had acknowledged: its root is "
+                "another one, or an older one, or was repaired, or files in it "
+                "were removed.  %llu capture%s that %s here %s delivered "
+                "again", a->host, (unsigned long long)r->captures,
+                units_s (r->captures), units_are (r->captures),
+                units_are (r->captures));
     if (r->gone > 0)
         agent_note (a, LOG_LEVEL_ERROR, "redelivery", "host %s: %llu capture%s "
-                    "that it had acknowledged %s not here any more, and lost "
-                    "unless %s again; the first is %.600s", a->host,
-                    (unsigned long long)r->gone, units_s (r->gone),
-                    units_are (r->gone), r->gone == 1 ? "it comes"
-                                                      : "they come",
-                    r->first_gone);
+                    "that it had acknowledged %s not here any more: what it "
+                    "does not have of them is lost unless it comes again; the "
+                    "first is %.600s", a->host, (unsigned long long)r->gone,
+                    units_s (r->gone), units_are (r->gone), r->first_gone);
 }
 
 /* Captures that a former life was about to remove.  What is there again is to

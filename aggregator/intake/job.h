@@ -42,6 +42,8 @@ struct job_agent {
     bool lost;                  // silent for too long
     bool asked_again;           // for what is not here any more: what it said
                                 // before it knew that does not count
+    bool untold;                // something was lost since its last HELLO:
+                                // what it delivers is not taken until the next
     uint64_t left_items, left_captures; // what it said last: not delivered
                                 // and not read yet
     bool clock_known;           // the next two are

@@ -64,8 +64,8 @@ static int read_shipment (struct job_build *b, size_t source,
     if (s->lost)
         return err_set (err, EBADMSG, "what was stored of it was damaged, and "
                         "set aside (see quarantine/ in the aggregator's "
-                        "root); offer it again: remove the agent's spool, or "
-                        "copy the capture");
+                        "root), or removed from there; offer it again: remove "
+                        "the agent's spool, or copy the capture");
     if ((fd = store_read (b->store, &s->content, &s->place, err)) < 0)
         return fd;
     rc = sink ? shipment_replay (fd, (off_t)s->place.offset, s->place.size,

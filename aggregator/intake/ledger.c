@@ -13,6 +13,10 @@
 // a reader waits so long for a writer that changes the journal
 #define BUSY_MS 10000
 
+// to find blobs among contents; it tells nothing that the table does not
+static const char blobs_sql[] =
+    "CREATE INDEX IF NOT EXISTS content_blob ON content(id) WHERE segment=0";
+
 static const char *const statements[LEDGER_STATEMENTS] = {
     [FIND_CONTENT] = "SELECT segment, offset, size, sum FROM content WHERE "
                      "id=?1",
@@ -64,18 +68,17 @@ static const char *const statements[LEDGER_STATEMENTS] = {
                        "newest_ns=?5",
 };
 
-static int open_db (struct ledger *l, const char *path, int flags,
-                    struct err *err)
+int ledger_open_db (struct ledger *l, int flags, struct err *err)
 {
     int rc = 0;
 
-    if (!db_lets_write (path))
+    if (!db_lets_write (l->path))
         return err_set (err, EBADMSG, "%s is damaged: its header; rollcall "
                         "fsck aggregator --repair makes it again from the "
-                        "segments", path);
-    if (sqlite3_open_v2 (path, &l->db, flags | SQLITE_OPEN_NOMUTEX, NULL) !=
-        SQLITE_OK)
-        return db_error (l->db, path, err);
+                        "segments", l->path);
+    if (sqlite3_open_v2 (l->path, &l->db, flags | SQLITE_OPEN_NOMUTEX,
+                         NULL) != SQLITE_OK)
+        return db_error (l->db, l->path, err);
     db_distrust (l->db);
     (void)sqlite3_busy_timeout (l->db, BUSY_MS);
     if (!l->reader)
@@ -84,13 +87,17 @@ static int open_db (struct ledger *l, const char *path, int flags,
     else
         rc = db_exec (l->db, "BEGIN", err);
     if (rc == 0)
-        rc = ledger_prepare (l, path, err);
+        rc = ledger_prepare (l, l->path, err);
     if (rc == 0)
-        rc = ledger_verify (l, path, err);
+        rc = ledger_verify (l, l->path, err);
+    if (rc == 0 && !l->reader)
+        rc = db_exec (l->db, blobs_sql, err);
     if (rc == 0 && !l->reader)
         rc = ledger_note_lost (l, err);
     for (unsigned i = 0; i < LEDGER_STATEMENTS && rc == 0; i++)
         rc = db_prepare (l->db, statements[i], &l->st[i], err);
+    if (rc == 0 && !l->reader)
+        ledger_note_names (l);
     return rc;
 }
 
@@ -103,7 +110,12 @@ static int open_ledger (const char *path, int flags, struct ledger **ret,
     if (!l)
         return err_set (err, ENOMEM, "no memory for the ledger");
     l->reader = flags & SQLITE_OPEN_READONLY;
-    if ((rc = open_db (l, path, flags, err)) < 0) {
+    if (strlen (path) >= sizeof (l->path))
+        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", path);
+    else
+        rc = 0;
+    (void)snprintf (l->path, sizeof (l->path), "%s", path);
+    if (rc < 0 || (rc = ledger_open_db (l, flags, err)) < 0) {
         ledger_close (l);
         return rc;
     }
@@ -124,13 +136,21 @@ int ledger_open_read (const char *path, struct ledger **ret, struct err *err)
     return open_ledger (path, SQLITE_OPEN_READONLY, ret, err);
 }
 
+void ledger_close_db (struct ledger *l)
+{
+    for (unsigned i = 0; i < LEDGER_STATEMENTS; i++) {
+        (void)sqlite3_finalize (l->st[i]);
+        l->st[i] = NULL;
+    }
+    (void)sqlite3_close (l->db);
+    l->db = NULL;
+}
+
 void ledger_close (struct ledger *l)
 {
     if (!l)
         return;
-    for (unsigned i = 0; i < LEDGER_STATEMENTS; i++)
-        (void)sqlite3_finalize (l->st[i]);
-    (void)sqlite3_close (l->db);
+    ledger_close_db (l);
     free (l);
 }
 

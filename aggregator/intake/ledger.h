@@ -11,6 +11,8 @@
 #include "intake/word.h"
 #include "net/message.h"
 
+#include <limits.h>
+
 #define LEDGER_WORLD_MAX (1 << 22)       // that an earlier version took
 #define LEDGER_SEGMENT_MAX INT64_C (999999999)  // its number: 256 PB of them
 
@@ -134,6 +136,19 @@ int ledger_open (const char *path, struct ledger **ret, struct err *err);
  */
 int ledger_open_read (const char *path, struct ledger **ret, struct err *err);
 void ledger_close (struct ledger *l);           // l may be NULL
+
+/* Whether the files that are written to still have their names: false if one of
+ * them was removed, or another one is in its place.  Then nothing may be
+ * acknowledged, since no other process, and no next life, sees what is written.
+ */
+bool ledger_is_there (struct ledger *l);
+
+/* Put it back, not in a transaction: all of it can still be read here, also
+ * what no segment tells.  What has its name by now is set aside: its path is in
+ * 'aside', or "".  -ENOSPC, -EIO: nothing was done, it may be tried again.
+ * -ENODEV: it was put back and cannot be opened: only a next life can.
+ */
+int ledger_put_back (struct ledger *l, char aside[PATH_MAX], struct err *err);
 
 /* Let go of what is being read, so that the writer's journal does not grow,
  * and take it up again.
@@ -268,6 +283,36 @@ int ledger_last_segment (struct ledger *l, int64_t *segment, uint64_t *end,
                          struct err *err);
 /* The last segment that a content is in, whatever the version; 0: none. */
 int64_t ledger_last_used (struct ledger *l);
+
+/* Every segment that there has to be, in order, with its size at least; and
+ * blobs behind 'after', so many at the most, by their ids.
+ */
+int ledger_each_segment (struct ledger *l,
+                         int (*fn) (void *arg, int64_t segment, uint64_t end),
+                         void *arg, struct err *err);
+int ledger_each_blob (struct ledger *l, const struct digest *after,
+                      unsigned most,
+                      int (*fn) (void *arg, const struct digest *id,
+                                 uint64_t size),
+                      void *arg, struct err *err);
+
+/* Content is not there any more, in a transaction: what a segment has behind
+ * 'from' (and the segment, if that is 0), or one (ledger_drop_content).  Then
+ * ledger_note_loss, which calls 'fn' for each item that counts and has lost its
+ * content by that: 1 if any has, or 0.  After the commit ledger_begin_epoch:
+ * what was acknowledged before it is lost to those whom ledger_lost_since names.
+ */
+int ledger_lose_segment (struct ledger *l, int64_t segment, uint64_t from,
+                         struct err *err);
+int ledger_note_loss (struct ledger *l,
+                      void (*fn) (void *arg, const struct ledger_item *item),
+                      void *arg, struct err *err);
+
+/* Whether something was lost since this mark that agents of this host had
+ * delivered under this job (or scope), and has not come again: 1, 0.
+ */
+int ledger_lost_since (struct ledger *l, const struct ledger_mark *mark,
+                       const char *job, const char *host, struct err *err);
 
 /* Content on its way in: the hashes of its chunks [first, first+n), which are
  * on the disk; all of them, 1, or 0 when there are none; and the end of it.

@@ -5,6 +5,8 @@
 #include "base/db.h"
 #include "intake/ledger.h"
 
+#include <sys/types.h>
+
 #define LEDGER_SCHEMA 7         // PRAGMA user_version
 
 enum ledger_statement {
@@ -23,7 +25,17 @@ struct ledger_total {
     uint64_t rows, sum;
 };
 
+enum ledger_file { LEDGER_DB, LEDGER_WAL, LEDGER_SHM, LEDGER_FILES };
+
+struct ledger_name {            // which file had the name
+    bool known;
+    dev_t dev;
+    ino_t ino;
+};
+
 struct ledger {
+    char path[PATH_MAX - 64];   // room for what is beside it
+    struct ledger_name names[LEDGER_FILES];     // of a writer
     sqlite3 *db;
     sqlite3_stmt *st[LEDGER_STATEMENTS];
     struct ledger_total total, committed;
@@ -31,6 +43,13 @@ struct ledger {
     bool reader;
     bool any_lost;              // content of items, when it was opened
 };
+
+/* ledger.c: what ledger_open does with l->path, and its contrary. */
+int ledger_open_db (struct ledger *l, int flags, struct err *err);
+void ledger_close_db (struct ledger *l);
+
+/* ledger_there.c: these are its files. */
+void ledger_note_names (struct ledger *l);
 
 /* ledger_schema.c: the tables, and what makes the latest version of others. */
 int ledger_prepare (struct ledger *l, const char *path, struct err *err);

@@ -285,6 +285,48 @@ int64_t ledger_last_used (struct ledger *l)
     return db_int (l->db, "SELECT ifnull(max(segment), 0) FROM content", 0);
 }
 
+int ledger_each_segment (struct ledger *l,
+                         int (*fn) (void *arg, int64_t segment, uint64_t end),
+                         void *arg, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (l->db, "SELECT number, max(end) FROM (SELECT number, "
+                                "end FROM segment UNION ALL SELECT segment, "
+                                "max(offset+size) FROM content WHERE segment>0"
+                                " GROUP BY segment) GROUP BY number ORDER BY "
+                                "number", &st, err);
+
+    while (rc >= 0 && (rc = ledger_has_row (l, st, err)) == 1)
+        rc = fn (arg, sqlite3_column_int64 (st, 0),
+                 (uint64_t)sqlite3_column_int64 (st, 1));
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+int ledger_each_blob (struct ledger *l, const struct digest *after,
+                      unsigned most,
+                      int (*fn) (void *arg, const struct digest *id,
+                                 uint64_t size),
+                      void *arg, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (l->db, "SELECT id, offset+size FROM content INDEXED "
+                                "BY content_blob WHERE segment=0 AND id>?1 "
+                                "ORDER BY id LIMIT ?2", &st, err);
+    struct digest id;
+
+    if (rc == 0) {
+        ledger_bind_digest (st, 1, after);
+        (void)sqlite3_bind_int64 (st, 2, most);
+    }
+    while (rc >= 0 && (rc = ledger_has_row (l, st, err)) == 1) {
+        if (ledger_digest_column (&id, st, 0))
+            rc = fn (arg, &id, (uint64_t)sqlite3_column_int64 (st, 1));
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
 /* ---- on their way in ---- */
 
 int ledger_add_incoming (struct ledger *l, const struct digest *content,

@@ -65,7 +65,8 @@ static int open_next (struct store *s, struct err *err)
     if (rc < 0)
         return err_sys (err, -rc, "cannot open segment %" PRId64,
                         s->segment + 1);
-    if ((rc = store_open_segment (s, s->segment + 1, err)) < 0)
+    if ((rc = store_seal (s, err)) < 0 ||
+        (rc = store_open_segment (s, s->segment + 1, err)) < 0)
         return rc;
     s->end = s->committed = 0;
     s->distrusted = false;
@@ -80,6 +81,12 @@ static void cut_off (struct store *s)
     s->end = s->committed;
     if (ftruncate (s->segment_fd, (off_t)s->end) < 0)
         s->distrusted = true;
+}
+
+static int say_gone (const struct store *s, struct err *err)
+{
+    return err_set (err, ESTALE, "segment %" PRId64 " of %s was removed, cut "
+                    "or replaced while it was in use", s->segment, s->root);
 }
 
 /* The one that is full counts as far as it was written. */
@@ -100,11 +107,28 @@ static int next_segment (struct store *s, struct err *err)
         cut_off (s);
         return err_sys (err, -rc, "cannot fsync segment %" PRId64, s->segment);
     }
+    if (!store_is_there (s)) {
+        s->distrusted = true;
+        s->doomed = s->end != s->committed;
+        return say_gone (s, err);
+    }
     if ((rc = open_next (s, err)) < 0)
         return rc;
     s->full[s->nfull].segment = s->segment - 1;
     s->full[s->nfull++].end = end;
     return 0;
+}
+
+/* Behind what was cut off by somebody else there would be a hole. */
+static int check_end (struct store *s, struct err *err)
+{
+    struct stat st;
+
+    if (fstat (s->segment_fd, &st) < 0 || (uint64_t)st.st_size >= s->end)
+        return 0;
+    s->distrusted = true;
+    s->doomed = s->end != s->committed;
+    return say_gone (s, err);
 }
 
 static int write_record (struct store *s, struct record *r, const void *data,
@@ -118,7 +142,8 @@ static int write_record (struct store *s, struct record *r, const void *data,
         buf_fini (&head);
         return err_set (err, ENOMEM, "no memory for a record");
     }
-    rc = s->distrusted ? open_next (s, err) : 0;
+    rc = s->distrusted ? open_next (s, err)
+         : s->segment_dirty ? 0 : check_end (s, err);
     if (rc == 0 && s->end > 0 && s->end + head.size + size > STORE_SEGMENT_MAX)
         rc = next_segment (s, err);
     if (rc == 0) {
@@ -310,7 +335,11 @@ int store_sync (struct store *s, struct err *err)
         }
     }
     s->segment_dirty = false;
-    return s->names_dirty ? sync_names (s, err) : 0;
+    if ((rc = s->names_dirty ? sync_names (s, err) : 0) < 0 ||
+        store_is_there (s))
+        return rc;
+    s->distrusted = true;
+    return say_gone (s, err);
 }
 
 int store_account (struct store *s, struct ledger *ledger, struct err *err)
@@ -327,6 +356,12 @@ int store_account (struct store *s, struct ledger *ledger, struct err *err)
 
 void store_committed (struct store *s)
 {
+    for (size_t i = 0; i < s->nfull; i++) {
+        for (size_t k = s->nsealed; k > 0; k--) {
+            if (s->sealed[k - 1].segment == s->full[i].segment)
+                s->sealed[k - 1].end = s->full[i].end;
+        }
+    }
     s->nfull = 0;
     s->committed = s->end;
 }

@@ -77,7 +77,8 @@ void store_discard (struct store *s, const struct digest *name);
 int store_keep (struct store *s, const struct digest *name,
                 const struct digest *id, struct err *err);
 
-/* fdatasync the segment and fsync the directories, before a ledger commit;
+/* fdatasync the segment and fsync the directories, before a ledger commit:
+ * -ESTALE if the segment is not the file of its name any more, or was cut;
  * then, in its transaction, how far segments are accounted for; then one of
  * these: what was appended counts, or is forgotten.
  */
@@ -96,6 +97,47 @@ int store_describe (struct store *s, struct ledger *ledger, struct err *err);
  * is nothing to be told, or it cannot be read.
  */
 int64_t store_sum_rows (struct store *s, const struct ledger_item *item);
+
+/* What was removed, or cut, or replaced, by somebody else while it is used. */
+struct store_extent {
+    int64_t segment;
+    uint64_t end;
+};
+
+struct store_lost {
+    struct store_extent *segments;      // with what there still is of each
+    size_t nsegments;
+    struct digest *blobs;
+    size_t nblobs;
+    bool records;               // lost with a segment
+};
+
+/* Whether the open segment is the file of its name, with all that is committed;
+ * and whether a content is where it was put.  Both are false only for what is
+ * known not to be there: an error of the disk is none.
+ */
+bool store_is_there (const struct store *s);
+bool store_has (const struct store *s, const struct digest *id,
+                const struct ledger_place *place);
+
+/* Look at the open segment, and at some of the others and of the blobs in turn;
+ * at all of them if any is missing, or with 'all': 1, something is lost and in
+ * 'ret', which store_lost_fini frees; 0; or negative.  Nothing may wait for a
+ * commit.
+ */
+int store_look (struct store *s, struct ledger *ledger, bool all,
+                struct store_lost *ret, struct err *err);
+void store_lost_fini (struct store_lost *lost);
+
+/* Let the ledger know of it, in one transaction, with new records of all items
+ * in a new segment if some were lost.  'fn' as in ledger_note_loss; 1 if any
+ * content was lost, then ledger_begin_epoch is to follow; 0; negative: nothing
+ * has changed, it may be tried again.
+ */
+int store_mend (struct store *s, struct ledger *ledger,
+                const struct store_lost *lost,
+                void (*fn) (void *arg, const struct ledger_item *item),
+                void *arg, struct err *err);
 
 /* A descriptor to read content from; to be closed by the caller. */
 int store_read (struct store *s, const struct digest *id,

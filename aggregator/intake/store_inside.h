@@ -24,12 +24,31 @@ struct store {
     bool doomed;                // what was in it cannot be committed, whatever
                                 // is appended to another one
     struct store_recovered recovered;   // when it was opened
+    struct store_extent *sealed;        // segments before the open one, with
+                                        // what there is of each at least
+    size_t nsealed;
+    size_t looked;              // at the first of them, in this turn
+    struct digest looked_blob;  // the last one that was looked at
 };
 
 /* Open or make a segment; if that fails the one that is open stays so. */
 int store_open_segment (struct store *s, int64_t n, struct err *err);
 
-/* store_recover.c: what a former life left behind. */
+/* store_there.c: the open segment is left as it was committed; and all that the
+ * ledger knows, of a former life.
+ */
+int store_seal (struct store *s, struct err *err);
+int store_load_sealed (struct store *s, struct ledger *ledger,
+                       struct err *err);
+
+/* store_recover.c: the directories; records of all items, into a new segment,
+ * and then in a transaction how far that is; and what a former life left.
+ */
+int store_make_dirs (const struct store *s, struct err *err);
+int store_write_all (struct store *s, struct ledger *ledger, struct err *err);
+int store_account_all (struct store *s, struct ledger *ledger,
+                       struct err *err);
+
 int store_recover (struct store *s, struct ledger *ledger, struct err *err);
 
 /* Remove unfinished files that nobody has sent more of for STORE_LEASE_S, and

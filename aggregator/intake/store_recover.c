@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int make_dirs (const struct store *s, struct err *err)
+int store_make_dirs (const struct store *s, struct err *err)
 {
     static const char *const names[] = { "segments", "blobs", "incoming",
                                          "jobs" };
@@ -191,33 +191,62 @@ static int refer_job (void *arg, const struct ledger_job *job)
     return rc;
 }
 
-/* Its segments have no records; after a repair some are damaged.  A segment of
- * its own says of every item where it is.
- */
-int store_describe (struct store *s, struct ledger *ledger, struct err *err)
+/* The one that is open is as good if nothing was ever committed to it. */
+static int open_empty (struct store *s, struct ledger *ledger,
+                       struct err *err)
 {
-    struct tail t = { s, ledger, err, 0, 0 };
     int64_t last = ledger_last_used (ledger);
-    int rc = store_open_segment (s, (s->segment > last ? s->segment : last) +
-                                        1, err);
+    int rc = 0;
 
-    s->end = s->committed = 0;
-
+    if (s->segment <= last || s->committed > 0 || s->distrusted ||
+        !store_is_there (s)) {
+        if ((rc = store_seal (s, err)) == 0)
+            rc = store_open_segment (s, (s->segment > last ? s->segment
+                                                           : last) + 1, err);
+    }
     if (rc == 0 && ftruncate (s->segment_fd, 0) < 0)
         rc = err_sys (err, errno, "cannot cut segment %" PRId64, s->segment);
+    if (rc == 0) {
+        s->end = s->committed = 0;
+        s->distrusted = false;
+    }
+    return rc;
+}
+
+int store_write_all (struct store *s, struct ledger *ledger, struct err *err)
+{
+    struct tail t = { s, ledger, err, 0, 0 };
+    int rc = open_empty (s, ledger, err);
+
     if (rc == 0)
         rc = ledger_each_job (ledger, ITEM_RAW, refer_job, &t, err);
     if (rc == 0)
         rc = ledger_each_assignment (ledger, NULL, refer_assignment, &t, err);
     if (rc == 0)
         rc = ledger_each_bound (ledger, refer_bound, &t, err);
-    if (rc == 0)
-        rc = store_sync (s, err);
+    return rc < 0 ? rc : store_sync (s, err);
+}
+
+int store_account_all (struct store *s, struct ledger *ledger,
+                       struct err *err)
+{
+    int rc = store_account (s, ledger, err);
+
+    return rc < 0 ? rc : ledger_set_segment (ledger, s->segment, s->end, err);
+}
+
+/* Its segments have no records; after a repair some are damaged.  A segment of
+ * its own says of every item where it is.
+ */
+int store_describe (struct store *s, struct ledger *ledger, struct err *err)
+{
+    int rc = store_write_all (s, ledger, err);
+
     if (rc == 0)
         rc = ledger_begin (ledger, err);
     if (rc < 0)
         return rc;
-    if ((rc = ledger_set_segment (ledger, s->segment, s->end, err)) == 0)
+    if ((rc = store_account_all (s, ledger, err)) == 0)
         rc = ledger_commit (ledger, err);
     if (rc < 0)
         ledger_rollback (ledger);
@@ -348,9 +377,11 @@ int store_open (const char *root, struct ledger *ledger, struct store **ret,
                       "a ledger is not safe: choose a local directory", root,
                       remote);
     if (rc == 0)
-        rc = make_dirs (s, err);
+        rc = store_make_dirs (s, err);
     if (rc == 0)
         rc = store_recover (s, ledger, err);
+    if (rc == 0)
+        rc = store_load_sealed (s, ledger, err);
     if (rc == 0)
         rc = store_clear_incoming (s, ledger, err);
     if (rc < 0) {
@@ -379,5 +410,6 @@ void store_close (struct store *s)
         return;
     if (s->segment_fd >= 0)
         (void)close (s->segment_fd);
+    free (s->sealed);
     free (s);
 }

@@ -323,6 +323,9 @@ static int offer_new (struct transfers *t, struct transfer *x,
     int rc = ledger_find_content (t->ledger, &m->content, &x->item.place,
                                   err);
 
+    if (rc == 1 && !store_has (t->store, &m->content, &x->item.place))
+        return err_set (err, ESTALE, "what is here of %s %s, as the ledger "
+                        "says, was removed", m->capture, m->path);
     if (rc != 0)
         return rc < 0 ? rc : 0;
     return m->size == 0 ? take_empty (t, x, err)

@@ -67,7 +67,8 @@ void transfers_destroy (struct transfers *t);   // t may be NULL
 void transfers_share (struct transfers *t);
 
 /* An agent has this.  Known content is entered and acknowledged at the next
- * commit; else it is asked for.  'host' and 'job' are the agent's.
+ * commit; else it is asked for.  'host' and 'job' are the agent's.  -ESTALE:
+ * what is known was removed (store_look).
  */
 int transfers_offer (struct transfers *t, const struct net_peer *from,
                      const char *job, const char *host,
@@ -102,7 +103,7 @@ void transfers_tick (struct transfers *t, int64_t now_ns);
  * ledger did not have; and for those, of any job, whose content it did not have
  * any more, as in ledger_each_again.  What came a second time is only
  * acknowledged.  When it fails nothing is acknowledged, and agents offer
- * everything again.
+ * everything again; -ESTALE: since what it was written to was removed.
  */
 bool transfers_pending (const struct transfers *t);
 int transfers_commit (struct transfers *t,

@@ -88,7 +88,8 @@ static int refer (struct transfers *t, struct transfer *x, struct err *err)
 
     if (x->fresh && x->item.place.segment > 0)
         return 0;
-    rc = ledger_has_item (t->ledger, &x->item, err);
+    // of one that was lost, and comes again, a record may say that it is not
+    rc = x->fresh ? 0 : ledger_has_item (t->ledger, &x->item, err);
     return rc != 0 ? rc : store_refer (t->store, &x->item, err);
 }
 

@@ -215,8 +215,8 @@ static int forget_one (struct spool *s, struct row *d,
 {
     const char *why = s->in_doubt
         ? "nobody knows whether what was acknowledged of it is still there"
-        : "the aggregator does not have any more what it had acknowledged of "
-          "it";
+        : "the aggregator does not have all any more that it had acknowledged: "
+          "it may lack this one";
     bool newest = !capture_is_superseded (s, d->capture);
     struct stat st;
     int rc;
