@@ -20,7 +20,7 @@ struct export_options {
     struct result_place place;
     const char *perfetto, *chrome, *csv, *step;
     int64_t rank;
-    bool raw_clocks, quiet;
+    bool raw_csv, raw_clocks, quiet;
 };
 
 static const struct option_spec options[] = {
@@ -34,7 +34,11 @@ static const struct option_spec options[] = {
     { "csv", 'c', OPTION_TEXT, offsetof (struct export_options, csv), "DIR",
       NULL, NULL, 0, 0,
       "Write all tables as CSV, one file for each, and schema.json, which has "
-      "types and units. DIR is new or empty." },
+      "types and units. DIR is new or empty. A text that a spreadsheet would "
+      "take for a formula gets an apostrophe in front." },
+    { "raw-csv", 0, OPTION_FLAG, offsetof (struct export_options, raw_csv),
+      NULL, NULL, NULL, 0, 0,
+      "With --csv, for programs: texts as they are." },
     { "rank", 0, OPTION_INT, offsetof (struct export_options, rank), "N", NULL,
       NULL, 0, CAPTURE_WORLD_MAX, "Only this rank, in a trace." },
     { "step", 's', OPTION_TEXT, offsetof (struct export_options, step), "STEP",
@@ -137,7 +141,8 @@ static int write_csv (const struct export_options *opt, sqlite3 *db)
     int rc;
 
     cli_catch_signals ();
-    rc = dump_write (db, opt->csv, &cli_cancelled, &counts, &err);
+    rc = dump_write (db, opt->csv, opt->raw_csv, &cli_cancelled, &counts,
+                     &err);
     if (rc == -EINTR)
         return cli_interrupted (&export_command, "nothing was written into %s",
                                 opt->csv);
@@ -171,6 +176,8 @@ int verb_export (int argc, char **argv)
     if (is_empty (opt.perfetto) || is_empty (opt.chrome) ||
         is_empty (opt.csv))
         return FAIL (EXIT_USAGE, "\"\" is the name of no file");
+    if (opt.raw_csv && !opt.csv)
+        return FAIL (EXIT_USAGE, "--raw-csv is for --csv DIR");
     if (opt.csv && strcmp (opt.csv, "-") == 0)
         return FAIL (EXIT_USAGE, "--csv: standard output takes one file, not "
                      "one for each table: name a directory");

@@ -24,7 +24,7 @@ struct query_options {
     struct result_place place;
     const char *sql, *step;
     int64_t rank, limit, width, timeout_ns;
-    bool csv, json, list, print_sql;
+    bool csv, raw_csv, json, list, print_sql;
 };
 
 static const struct option_spec options[] = {
@@ -42,7 +42,11 @@ static const struct option_spec options[] = {
       "0", NULL, 0, INT64_MAX, "The first N rows only; 0 for all." },
     { "csv", 0, OPTION_FLAG, offsetof (struct query_options, csv), NULL, NULL,
       NULL, 0, 0,
-      "Print CSV (RFC 4180): NULL is an empty field, an empty text \"\"." },
+      "Print CSV (RFC 4180): NULL is an empty field, an empty text \"\". A "
+      "text that a spreadsheet would take for a formula gets an apostrophe in "
+      "front: one that begins with =, +, -, @, tab or CR, and is no number." },
+    { "raw-csv", 0, OPTION_FLAG, offsetof (struct query_options, raw_csv),
+      NULL, NULL, NULL, 0, 0, "The same for programs: texts as they are." },
     { "json", 0, OPTION_FLAG, offsetof (struct query_options, json), NULL,
       NULL, NULL, 0, 0, "Print an array of objects, one for each row." },
     CLI_WIDTH_OPTION (struct query_options),
@@ -67,7 +71,10 @@ const struct command_spec query_command = {
 
 static enum grid_format format_of (const struct query_options *opt)
 {
-    return opt->json ? GRID_JSON : opt->csv ? GRID_CSV : GRID_TABLE;
+    return opt->json      ? GRID_JSON
+           : opt->raw_csv ? GRID_RAW_CSV
+           : opt->csv     ? GRID_CSV
+                          : GRID_TABLE;
 }
 
 static struct grid *new_grid (const struct query_options *opt)
@@ -241,8 +248,8 @@ int verb_query (int argc, char **argv)
         return status;
     left = argc - rest;
     wanted = opt.sql ? 0 : 1;
-    if (opt.csv && opt.json)
-        return FAIL (EXIT_USAGE, "--csv or --json, not both");
+    if ((opt.csv || opt.raw_csv) && opt.json)
+        return FAIL (EXIT_USAGE, "CSV or --json, not both");
     if (opt.list && (left > 0 || opt.sql))
         return FAIL (EXIT_USAGE, "--list takes no arguments");
     if (opt.list)

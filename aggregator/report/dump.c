@@ -18,6 +18,7 @@
 struct dump {
     sqlite3 *db;
     const char *dir;
+    enum grid_format format;
     const atomic_bool *cancel;
     struct json *tables;        // that are written
 };
@@ -133,7 +134,7 @@ static int write_table (const struct dump *d, sqlite3_stmt *st,
 
     if (rc < 0)
         return rc;
-    if (!(g = grid_create (o.f, GRID_CSV, 0)))
+    if (!(g = grid_create (o.f, d->format, 0)))
         rc = err_set (err, ENOMEM, "no memory for a table");
     else
         rc = copy_rows (st, g, o.f, seen, rows, err);
@@ -232,12 +233,14 @@ static void take_back (const struct dump *d, bool made)
         (void)rmdir (d->dir);
 }
 
-int dump_write (sqlite3 *db, const char *dir, const atomic_bool *cancel,
-                struct dump_counts *ret, struct err *err)
+int dump_write (sqlite3 *db, const char *dir, bool raw,
+                const atomic_bool *cancel, struct dump_counts *ret,
+                struct err *err)
 {
     bool made = access (dir, F_OK) != 0;
     struct json *schema = json_object ();
-    struct dump d = { db, dir, cancel, json_add_array (schema, "tables") };
+    struct dump d = { db, dir, raw ? GRID_RAW_CSV : GRID_CSV, cancel,
+                      json_add_array (schema, "tables") };
     int rc = check_empty (dir, err);
 
     memset (ret, 0, sizeof (*ret));

@@ -12,6 +12,7 @@
 
 #include <sqlite3.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define DUMP_SCHEMA "schema.json"
@@ -20,10 +21,12 @@ struct dump_counts {
     int64_t tables, rows;
 };
 
-/* Into 'dir', which is made; -ENOTEMPTY when something is in it.  Once *cancel
- * is true, -EINTR.  On failure 'dir' is as it was, empty or not there.
+/* Into 'dir', which is made; -ENOTEMPTY when something is in it.  Texts are as
+ * they are if 'raw', else fit for spreadsheets (quote_csv).  Once *cancel is
+ * true, -EINTR.  On failure 'dir' is as it was, empty or not there.
  */
-int dump_write (sqlite3 *db, const char *dir, const atomic_bool *cancel,
-                struct dump_counts *ret, struct err *err);
+int dump_write (sqlite3 *db, const char *dir, bool raw,
+                const atomic_bool *cancel, struct dump_counts *ret,
+                struct err *err);
 
 #endif

@@ -155,7 +155,7 @@ int finding_list_print (const struct finding_list *l, int fd)
         buf_printf (&out, "  next   %s\n  query  %s\n", or_none (f->hint),
                     or_none (f->query));
     }
-    rc = out.failed ? -ENOMEM : fileio_write_all (fd, out.data, out.size);
+    rc = out.failed ? -ENOMEM : fileio_write_shown (fd, buf_text (&out));
     buf_fini (&out);
     return rc;
 }

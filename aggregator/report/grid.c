@@ -2,6 +2,7 @@
 #include "report/grid.h"
 
 #include "base/units.h"
+#include "base/utf8.h"
 #include "report/columns.h"
 #include "report/quote.h"
 
@@ -10,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct grid {
     FILE *f;
@@ -19,6 +21,7 @@ struct grid {
     unsigned n, at;             // columns, and the next one
     uint64_t rows;
     struct columns *columns;    // of a table
+    bool terminal;              // CSV is to be seen, and obeyed by nothing
     int failed;
 };
 
@@ -31,6 +34,7 @@ struct grid *grid_create (FILE *f, enum grid_format format, size_t width)
     g->f = f;
     g->format = format;
     g->width = width;
+    g->terminal = isatty (fileno (f));
     return g;
 }
 
@@ -78,6 +82,25 @@ static void head_json (struct grid *g, const char *const *names)
     (void)fputc ('[', g->f);
 }
 
+static void put_csv (struct grid *g, const char *s, size_t n)
+{
+    char *shown = g->terminal ? malloc (UTF8_ESCAPED (n)) : NULL;
+
+    if (g->terminal && !shown) {
+        g->failed = -ENOMEM;
+        return;
+    }
+    if (shown) {
+        s = utf8_escape (s, UTF8_LINES, shown);
+        n = strlen (s);
+    }
+    if (g->format == GRID_RAW_CSV)
+        quote_raw_csv (g->f, s, n);
+    else
+        quote_csv (g->f, s, n);
+    free (shown);
+}
+
 void grid_head (struct grid *g, const char *const *names, unsigned n)
 {
     g->n = n;
@@ -89,7 +112,7 @@ void grid_head (struct grid *g, const char *const *names, unsigned n)
     } else {
         for (unsigned i = 0; i < n; i++) {
             (void)fputs (i ? "," : "", g->f);
-            quote_csv (g->f, names[i], strlen (names[i]));
+            put_csv (g, names[i], strlen (names[i]));
         }
         (void)fputs ("\r\n", g->f);
     }
@@ -98,7 +121,7 @@ void grid_head (struct grid *g, const char *const *names, unsigned n)
 /* What comes before a cell's value in CSV and JSON. */
 static void begin_cell (struct grid *g)
 {
-    if (g->format == GRID_CSV) {
+    if (g->format != GRID_JSON) {
         (void)fputs (g->at ? "," : "", g->f);
         return;
     }
@@ -116,7 +139,7 @@ static void end_cell (struct grid *g)
         return;
     g->at = 0;
     g->rows++;
-    if (g->format == GRID_CSV)
+    if (g->format != GRID_JSON)
         (void)fputs ("\r\n", g->f);
     else
         (void)fputc ('}', g->f);
@@ -205,7 +228,7 @@ void grid_text (struct grid *g, const char *s, size_t n)
     if (g->format == GRID_JSON)
         quote_json (g->f, s, n);
     else
-        quote_csv (g->f, s, n);
+        put_csv (g, s, n);
     end_cell (g);
 }
 

@@ -24,7 +24,10 @@
 #define GRID_LOOK_AHEAD_ROWS 1000
 #define GRID_LOOK_AHEAD_BYTES (1u << 20)
 
-enum grid_format { GRID_TABLE, GRID_CSV, GRID_JSON };
+/* GRID_CSV is for spreadsheets (quote_csv), GRID_RAW_CSV has texts as they are.
+ * On a terminal both show control characters as tables do.
+ */
+enum grid_format { GRID_TABLE, GRID_CSV, GRID_RAW_CSV, GRID_JSON };
 
 struct grid;
 

@@ -35,17 +35,34 @@ void page_json_key (struct page_json *j, const char *key)
     j->more = false;
 }
 
+/* A page has to show a control of direction, not to obey it. */
+static size_t show_bidi (const char *s, size_t n, char *out)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (i + UTF8_BIDI_SIZE <= n && utf8_bidi (s + i)) {
+            used += (size_t)sprintf (out + used, "\\u%04x",
+                                     utf8_bidi (s + i));
+            i += UTF8_BIDI_SIZE - 1;
+        } else {
+            out[used++] = s[i];
+        }
+    }
+    return used;
+}
+
 void page_json_text (struct page_json *j, const char *s, size_t n)
 {
-    char copy[PAGE_TEXT_MAX + sizeof ("...")];
-    size_t fits = utf8_cut (s, n, PAGE_TEXT_MAX);
+    char copy[2 * PAGE_TEXT_MAX + sizeof ("...")];  // \u202e for three bytes
+    size_t fits = utf8_cut (s, n, PAGE_TEXT_MAX), used;
 
     between (j);
-    memcpy (copy, s, fits);
-    memcpy (copy + fits, "...", sizeof ("..."));
+    used = show_bidi (s, fits, copy);
+    memcpy (copy + used, "...", sizeof ("..."));
     if (fits == n)
-        copy[n] = '\0';
-    quote_json (j->f, copy, fits == n ? n : fits + 3);
+        copy[used] = '\0';
+    quote_json (j->f, copy, fits == n ? used : used + 3);
 }
 
 void page_json_int (struct page_json *j, int64_t x)

@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define REPLACEMENT "\xef\xbf\xbd"      // U+FFFD
@@ -49,6 +50,8 @@ void quote_json (FILE *f, const char *s, size_t n)
             json_escape (f, (unsigned char)s[i]);
         else if (size == 2 && s[i] == '\xc2' && (unsigned char)s[i + 1] < 0xa0)
             json_escape (f, (unsigned char)s[i + 1]);
+        else if (utf8_bidi (s + i))
+            json_escape (f, utf8_bidi (s + i));
         else
             (void)fwrite (size ? s + i : REPLACEMENT, 1, size ? size : 3, f);
         size += !size;          // an invalid byte
@@ -68,13 +71,14 @@ static int needs_quotes (const char *s, size_t n)
     return 0;
 }
 
-void quote_csv (FILE *f, const char *s, size_t n)
+static void put_csv (FILE *f, const char *before, const char *s, size_t n)
 {
     int quotes = needs_quotes (s, n);
     size_t size;
 
     if (quotes)
         (void)fputc ('"', f);
+    (void)fputs (before, f);
     for (size_t i = 0; i < n; i += size) {
         size = plain_run (s + i, n - i);
         if (size == 0 && (size = utf8_size (s + i)) == 0) {
@@ -88,6 +92,19 @@ void quote_csv (FILE *f, const char *s, size_t n)
     }
     if (quotes)
         (void)fputc ('"', f);
+}
+
+void quote_raw_csv (FILE *f, const char *s, size_t n)
+{
+    put_csv (f, "", s, n);
+}
+
+void quote_csv (FILE *f, const char *s, size_t n)
+{
+    bool formula = n > 0 && *s && strchr ("=+-@\t\r", *s);
+    double x;
+
+    put_csv (f, formula && units_real (s, n, &x) < 0 ? "'" : "", s, n);
 }
 
 void quote_real (FILE *f, double x, const char *none)

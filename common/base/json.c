@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include "base/units.h"
+#include "base/utf8.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -10,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define ESCAPE_SIZE 6           // bytes of \u202e
 
 /* struct json is cJSON by another name: never defined, only cast. */
 static const cJSON *in (const struct json *j)
@@ -240,9 +243,53 @@ void json_add_bool (struct json *obj, const char *key, bool value)
     (void)cJSON_AddBoolToObject (in_mut (obj), key, value);
 }
 
+/* How many bytes at 'p' cJSON has left as they are, and a terminal or a reader
+ * would obey: DEL, C1, controls of direction.  *code is the character.
+ */
+static size_t control_at (const char *p, unsigned *code)
+{
+    const unsigned char *c = (const unsigned char *)p;
+
+    *code = *c;
+    if (*c == 0x7f)
+        return 1;
+    *code = c[1];
+    if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+        return 2;
+    *code = utf8_bidi (p);
+    return *code ? UTF8_BIDI_SIZE : 0;
+}
+
+/* Only strings have such characters. */
+static char *escape_controls (char *text)
+{
+    size_t found = 0, n;
+    char *out, *to;
+    unsigned code;
+
+    for (const char *p = text; *p; p++)
+        found += control_at (p, &code) > 0;
+    if (found == 0)
+        return text;
+    out = to = malloc (strlen (text) + ESCAPE_SIZE * found + 1);
+    for (const char *p = text; out && *p; p += n) {
+        if ((n = control_at (p, &code)) > 0)
+            to += sprintf (to, "\\u%04x", code);
+        else
+            *to++ = *p;
+        n += !n;
+    }
+    if (out)
+        *to = '\0';
+    free (text);
+    return out;
+}
+
 char *json_print (const struct json *j, bool indented)
 {
-    if (!j)
-        return NULL;
-    return indented ? cJSON_Print (in (j)) : cJSON_PrintUnformatted (in (j));
+    char *text = !j         ? NULL
+                 : indented ? cJSON_Print (in (j))
+                            : cJSON_PrintUnformatted (in (j));
+
+    return text ? escape_controls (text) : NULL;
 }

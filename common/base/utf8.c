@@ -81,12 +81,24 @@ size_t utf8_repair (const char *s, size_t n, char *out, uint64_t *bad)
     return used;
 }
 
+unsigned utf8_bidi (const char *p)
+{
+    const unsigned char *c = (const unsigned char *)p;
+
+    if (c[0] != 0xe2 ||
+        !((c[1] == 0x80 && c[2] >= 0xaa && c[2] <= 0xae) ||
+          (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9)))
+        return 0;
+    return 0x2000u | (c[1] & 0x3fu) << 6 | (c[2] & 0x3fu);
+}
+
 size_t utf8_shown (const char *p)
 {
     unsigned char c = (unsigned char)p[0];
     size_t n = utf8_size (p);
     bool control = (n == 1 && (c < 0x20 || c == 0x7f)) ||
-                   (n == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0);
+                   (n == 2 && c == 0xc2 && (unsigned char)p[1] < 0xa0) ||
+                   utf8_bidi (p) != 0;
 
     return control ? 0 : n;
 }

@@ -13,8 +13,16 @@
  */
 size_t utf8_size (const char *p);
 
-/* The same, but 0 for control characters (C0, DEL, C1), too. */
+/* The same, but 0 for control characters (C0, DEL, C1, and those below), too.
+ */
 size_t utf8_shown (const char *p);
+
+/* The code point if the three bytes at 'p' are a control of direction (U+202A to
+ * U+202E, U+2066 to U+2069: what follows is shown in another order than it has),
+ * else 0.
+ */
+#define UTF8_BIDI_SIZE 3
+unsigned utf8_bidi (const char *p);
 
 /* Write the code point; the number of bytes, at most 4. */
 size_t utf8_put (char *out, unsigned code);

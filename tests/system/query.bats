@@ -86,6 +86,32 @@ refused ()
     is "lines that end in CR LF" 2 "$(grep -c $'\r$' a.csv)"
 }
 
+# A spreadsheet runs what begins like a formula; a terminal obeys an escape.
+@test "CSV is safe for spreadsheets and terminals, --raw-csv is what is there" {
+    local sql="SELECT '=1+1' AS a, '-2' AS b, -3 AS c, 'x'||char(27)||'y' AS d"
+
+    make --ranks 1
+    analyze
+    "$ROLLCALL" query --csv --sql "$sql" out >safe.csv
+    is "safe" "'=1+1,-2,-3,"$'x\x1by\r' "$(tail -n 1 safe.csv)"
+    "$ROLLCALL" query --raw-csv --sql "$sql" out >raw.csv
+    is "raw" "=1+1,-2,-3,"$'x\x1by\r' "$(tail -n 1 raw.csv)"
+    run "$ROLLCALL" query --raw-csv --json --sql "$sql" out
+    expect_status 2
+    sqlite3 "$DB" "UPDATE Job SET value='@x' WHERE key='inputs'"
+    "$ROLLCALL" export --csv tables out
+    grep -q "^inputs,'@x" tables/Job.csv
+    "$ROLLCALL" export --raw-csv --csv again out
+    grep -q "^inputs,@x" again/Job.csv
+    run "$ROLLCALL" export --raw-csv --perfetto t.json out
+    expect_status 2
+    script -qec true /dev/null >/dev/null 2>&1 ||
+        skip "there is no script(1), or no pseudo-terminal"
+    run script -qec "'$ROLLCALL' query --csv --sql \"$sql\" out" /dev/null
+    shows 'x\x1by'
+    [[ "$output" != *$'\x1b'* ]] || fail "$output"
+}
+
 @test "nothing is written, attached or loaded, whatever is asked" {
     make
     analyze

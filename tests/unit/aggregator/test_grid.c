@@ -59,7 +59,8 @@ static void test_forms (void **state)
 static void test_empty (void **state)
 {
     static const char *const names[] = { "a" };
-    static const char *const want[] = { "a\n(no rows)\n", "a\r\n", "[]\n" };
+    static const char *const want[] = { "a\n(no rows)\n", "a\r\n", "a\r\n",
+                                        "[]\n" };
 
     (void)state;
     for (int format = GRID_TABLE; format <= GRID_JSON; format++) {

@@ -56,6 +56,17 @@ static void test_embed (void **state)
     }
 }
 
+/* A browser obeys them, however they are written in JSON: they are shown. */
+static void test_directions (void **state)
+{
+    struct text t;
+
+    (void)state;
+    begin (&t);
+    page_json_text (&t.json, "a\xe2\x80\xae" "b\xe2\x81\xa6", 8);
+    is (&t, "\"a\\\\u202eb\\\\u2066\"");
+}
+
 static void test_structure (void **state)
 {
     struct text t;
@@ -103,6 +114,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_embed),
+        cmocka_unit_test (test_directions),
         cmocka_unit_test (test_structure),
         cmocka_unit_test (test_cut),
     };

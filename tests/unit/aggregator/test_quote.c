@@ -44,6 +44,27 @@ static void test_csv (void **state)
         writes (quote_csv, rows[i][0], strlen (rows[i][0]), rows[i][1]);
 }
 
+/* A spreadsheet runs what begins so; programs want what is there. */
+static void test_formulas (void **state)
+{
+    static const char *const rows[][3] = {
+        { "=1+1", "'=1+1", "=1+1" },
+        { "+cmd|'/c x'!A1", "'+cmd|'/c x'!A1", "+cmd|'/c x'!A1" },
+        { "-x", "'-x", "-x" },          { "@sum", "'@sum", "@sum" },
+        { "\tx", "'\tx", "\tx" },
+        { "\rx", "\"'\rx\"", "\"\rx\"" },
+        { "=a,b", "\"'=a,b\"", "\"=a,b\"" },
+        { "-1.5e3", "-1.5e3", "-1.5e3" },       // a number
+        { "a=1", "a=1", "a=1" },        { "-", "'-", "-" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        writes (quote_csv, rows[i][0], strlen (rows[i][0]), rows[i][1]);
+        writes (quote_raw_csv, rows[i][0], strlen (rows[i][0]), rows[i][2]);
+    }
+}
+
 static void test_json (void **state)
 {
     static const char *const rows[][2] = {
@@ -53,6 +74,11 @@ static void test_json (void **state)
         { "\x01\x1b\x7f", "\"\\u0001\\u001b\\u007f\"" },
         { "\xc2\x9b", "\"\\u009b\"" },  { "\xc2\xa0", "\"\xc2\xa0\"" },
         { "/</script>", "\"/</script>\"" },
+        // directions: the first and last of both ranges, and their neighbours
+        { "\xe2\x80\xaa\xe2\x80\xae\xe2\x81\xa6\xe2\x81\xa9",
+          "\"\\u202a\\u202e\\u2066\\u2069\"" },
+        { "\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa",
+          "\"\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa\"" },
         { "\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\"" },
         // cut short, alone, and a surrogate: three bytes, each wrong
         { "\xe6\xbc", "\"\xef\xbf\xbd\xef\xbf\xbd\"" },
@@ -82,6 +108,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_csv),
+        cmocka_unit_test (test_formulas),
         cmocka_unit_test (test_json),
         cmocka_unit_test (test_blob),
     };

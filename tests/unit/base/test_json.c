@@ -248,6 +248,26 @@ static void test_build (void **state)
     json_free (j);
 }
 
+/* A terminal or a reader would obey them; read back they are what they were. */
+static void test_print_controls (void **state)
+{
+    static const char odd[] = "a\x7f\xc2\x9b\xe2\x80\xae\xe2\x81\xa9"
+                              "\xe2\x80\xa6z";
+    struct json *j = json_object (), *back;
+    char *text;
+
+    (void)state;
+    json_add_text (j, "x", odd);
+    text = json_print (j, false);
+    assert_string_equal (text, "{\"x\":\"a\\u007f\\u009b\\u202e\\u2069"
+                               "\xe2\x80\xa6z\"}");
+    back = json_parse (text, strlen (text), NULL);
+    assert_string_equal (json_text (json_get (back, "x"), ""), odd);
+    json_free (back);
+    json_free (j);
+    free (text);
+}
+
 /* Numbers come back bit by bit: cJSON alone would round these. */
 static void test_build_exact (void **state)
 {
@@ -339,6 +359,7 @@ int main (void)
         cmocka_unit_test (test_deep),
         cmocka_unit_test (test_many),
         cmocka_unit_test (test_build),
+        cmocka_unit_test (test_print_controls),
         cmocka_unit_test (test_build_exact),
         cmocka_unit_test (test_build_not_finite),
         cmocka_unit_test (test_build_null),

@@ -184,6 +184,9 @@ static void test_escape (void **state)
     check_escape ("a\tb\nc\\t", UTF8_LINES, "a\\tb\nc\\t");
     check_escape ("\x1b]0;x\x07\x7f", UTF8_LINES, "\\x1b]0;x\\x07\\x7f");
     check_escape ("\xc2\x9b" "31m", UTF8_LINES, "\\xc2\\x9b31m");
+    // what follows would be read in another order
+    check_escape ("a\xe2\x80\xae" "b\xe2\x81\xa6", UTF8_LINES,
+                  "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6");
     check_escape ("\xff\xe2\x82", UTF8_COLUMN, "\\xff\\xe2\\x82");
 }
 
