@@ -51,14 +51,64 @@ bool comm_file_key (struct comm_file *f, char *out, size_t max,
     return true;
 }
 
+/* Two hashes of the key, with eight bytes at a time: no two keys of a file are
+ * taken for one by chance.
+ */
+static void hash_key (const struct scan *s, uint32_t of, uint64_t h[2])
+{
+    uint64_t a = s->key_size + (uint64_t)of * UINT64_C (0x9e3779b97f4a7c15);
+    uint64_t b = ~a, word;
+    size_t i;
+
+    for (i = 0; i + 8 <= s->key_size; i += 8) {
+        memcpy (&word, s->key + i, 8);
+        a = (a ^ word) * UINT64_C (0xbf58476d1ce4e5b9);
+        a ^= a >> 29;
+        b = (b + word) * UINT64_C (0x94d049bb133111eb);
+        b ^= b >> 31;
+    }
+    for (word = 0; i < s->key_size; i++)
+        word = word << 8 | (unsigned char)s->key[i];
+    h[0] = (a ^ word) * UINT64_C (0xbf58476d1ce4e5b9);
+    h[1] = (b + word) * UINT64_C (0x94d049bb133111eb);
+}
+
+bool comm_file_once (struct comm_file *f, struct keymap *seen, uint32_t of)
+{
+    uint64_t h[2];
+    uint32_t number;
+    bool is_new = true;
+
+    if (seen->n >= COMM_ONCE_MAX)
+        return true;
+    hash_key (&f->s, of, h);
+    if (keymap_find (seen, (int64_t)h[0], (int64_t)h[1], &number,
+                     &is_new) < 0) {
+        f->src->stopped = err_set (f->err, ENOMEM, "no memory for keys");
+        return false;
+    }
+    return is_new || scan_fail (&f->s, "\"%.*s\" is there twice",
+                                f->s.key_size < 80 ? (int)f->s.key_size : 80,
+                                f->s.key);
+}
+
+/* A value that is read to rows.  Sums are none. */
+static bool walk_value (struct comm_file *f, const struct comm_reader *r)
+{
+    return (comm_is_total (f->s.key, f->s.key_size) ||
+            comm_file_once (f, &f->keys, 0)) && r->value (r->arg);
+}
+
 static bool walk_category (struct comm_file *f, const struct comm_reader *r)
 {
     if (!comm_file_key (f, f->type, sizeof (f->type), "a category") ||
+        !comm_file_once (f, &f->steps, f->nsteps) ||
         !scan_object (&f->s))
         return false;
     batch_repeat_set (&f->rep_type, f->type, strlen (f->type));
+    keymap_clear (&f->keys);
     for (bool first = true; scan_member (&f->s, &first);) {
-        if (!r->value (r->arg))
+        if (!walk_value (f, r))
             return false;
     }
     return !f->s.failed && (!r->category_end || r->category_end (r->arg));
@@ -72,10 +122,12 @@ static bool walk_step (struct comm_file *f, const struct comm_reader *r)
     if (!source_wants (f->src, f->tables, f->s.key, f->s.key_size))
         return scan_skip (&f->s);
     if (!comm_file_key (f, f->step, sizeof (f->step), "a step") ||
+        !comm_file_once (f, &f->steps, 0) ||
         !source_note_step (f->src, f->step, strlen (f->step), f->err) ||
         !scan_object (&f->s))
         return false;
     batch_repeat_set (&f->rep_step, f->step, strlen (f->step));
+    f->nsteps++;
     for (bool first = true; scan_member (&f->s, &first);) {
         if (!walk_category (f, r))
             return false;
@@ -102,8 +154,9 @@ static void walk_flat (struct comm_file *f, const struct comm_reader *r)
     if (!source_note_step (f->src, COMM_NO_STEP, n, f->err) ||
         !scan_object (&f->s))
         return;
+    keymap_clear (&f->keys);
     for (bool first = true; scan_member (&f->s, &first);) {
-        if (!r->value (r->arg))
+        if (!walk_value (f, r))
             return;
     }
     if (!f->s.failed && (!r->category_end || r->category_end (r->arg)))
@@ -154,6 +207,8 @@ enum reading comm_file_read (struct comm_file *f, struct source *src,
         how = watched_verdict (&file, &f->s, err);
     }
     scan_fini (&f->s);
+    keymap_fini (&f->steps);
+    keymap_fini (&f->keys);
     watched_close (&file);
     return how;
 }

@@ -8,11 +8,14 @@
 #ifndef ROLLCALL_EXTRACT_COMM_FILE_H
 #define ROLLCALL_EXTRACT_COMM_FILE_H
 
+#include "extract/keymap.h"
 #include "extract/scan.h"
 #include "extract/source.h"
 
 #define COMM_NAME_MAX 4096u     // bytes of a key; real ones have 60
 #define COMM_NO_STEP "step"     // what rows without steps are named
+#define COMM_ONCE_MAX 65536u    // keys of an object that are told from each
+                                // other: some 6 MB of memory
 
 struct comm_file {
     struct scan s;
@@ -22,6 +25,8 @@ struct comm_file {
     struct batch_repeat rep_step, rep_type;
     bool flat;                  // no steps and no categories
     unsigned tables;            // that are read of it: 1 << table_id
+    struct keymap steps, keys;  // that were read; of this category
+    uint32_t nsteps;
 };
 
 /* Whether an op is "p2p" by its name, or "collective", in captures that have no
@@ -52,6 +57,12 @@ void comm_file_retype (struct comm_file *f, bool p2p);
 enum reading comm_file_read (struct comm_file *f, struct source *src,
                              const char *name, const struct comm_reader *r,
                              struct err *err);
+
+/* Whether the current key has not been in this object before, of which 'seen'
+ * has the keys, and 'of' tells it from others in there; fails if it has: rows
+ * would count twice.
+ */
+bool comm_file_once (struct comm_file *f, struct keymap *seen, uint32_t of);
 
 /* The current key as a string; fails when it is too long.  'what' names it. */
 bool comm_file_key (struct comm_file *f, char *out, size_t max,

@@ -13,6 +13,7 @@
 
 #define FILE_NAME "communication.json"
 #define PACKETS_MAX 65536u      // packet sizes of one op on one transport
+#define PACKETS_ONCE 64u        // of them, before this one, that are not it
 
 struct packet {
     double size, count, total;
@@ -27,6 +28,7 @@ struct reader {
     struct batch_repeat rep_op, rep_group;
     struct packet *packets;
     uint32_t npackets, packets_cap;
+    struct keymap others;       // transports of an op that are not known
 };
 
 static const struct scan_field time_fields[] = {
@@ -95,6 +97,19 @@ static struct packet *packet_next (struct reader *r)
     return &r->packets[r->npackets++];
 }
 
+/* A size that has been there would count twice. */
+static bool check_size (struct reader *r, const struct packet *p)
+{
+    uint32_t n = r->npackets - 1;
+
+    for (uint32_t i = n > PACKETS_ONCE ? n - PACKETS_ONCE : 0; i < n; i++) {
+        if (r->packets[i].size == p->size)
+            return scan_fail (&r->f.s, "packet size %g is there twice",
+                              p->size);
+    }
+    return true;
+}
+
 /* "Size Distribution": { "<MB>": [count, total_ms], ... } */
 static bool read_packets (struct reader *r)
 {
@@ -108,7 +123,7 @@ static bool read_packets (struct reader *r)
 
         if (!p)
             return false;
-        if (!scan_key_real (s, &p->size))
+        if (!scan_key_real (s, &p->size) || !check_size (r, p))
             return false;
         if (!scan_array (s) || !scan_element (s, &in_list) ||
             !scan_real (s, &p->count) || !scan_element (s, &in_list) ||
@@ -139,6 +154,12 @@ static bool put_bandwidth (struct reader *r, struct batch_repeat *transport,
     return !batch_full (b) || source_flush (r->f.src, b, r->f.err);
 }
 
+static bool fail_twice (struct scan *s)
+{
+    return scan_fail (s, "\"%.*s\" is there twice",
+                      s->key_size < 80 ? (int)s->key_size : 80, s->key);
+}
+
 static const struct scan_field transport_fields[] = {
     SCAN_FIELD ("Transit Size(MB)"),   SCAN_FIELD ("Transit Time(ms)"),
     SCAN_FIELD ("Bandwidth(GB/s)"),    SCAN_FIELD ("Large Packet Ratio"),
@@ -167,6 +188,8 @@ static bool read_transport (struct reader *r, const char *name)
 
         if (i == SCAN_DONE)
             break;
+        if (i == TRANSPORT_NUMBERS && r->npackets > 0)
+            return fail_twice (s);
         if (i == SCAN_OTHER ? !scan_skip (s)
             : i == TRANSPORT_NUMBERS ? !read_packets (r)
                                      : !scan_real (s, &v[i]))
@@ -201,8 +224,11 @@ static const struct scan_field transports[] = {
 static bool read_bandwidth (struct reader *r)
 {
     struct scan *s = &r->f.s;
+    bool have[TRANSPORTS] = { false };
     int next = 0;
     char other[64];
+
+    keymap_clear (&r->others);
 
     if (!scan_object (s))
         return false;
@@ -211,9 +237,14 @@ static bool read_bandwidth (struct reader *r)
 
         if (i == SCAN_DONE)
             return !s->failed;
-        if (i == SCAN_OTHER && !comm_file_key (&r->f, other, sizeof (other),
-                                               "a transport"))
+        if (i == SCAN_OTHER &&
+            (!comm_file_key (&r->f, other, sizeof (other), "a transport") ||
+             !comm_file_once (&r->f, &r->others, 0)))
             return false;
+        if (i >= 0 && have[i])
+            return fail_twice (s);
+        if (i >= 0)
+            have[i] = true;
         if (!read_transport (r, i == SCAN_OTHER ? other : transports[i].key))
             return false;
     }
@@ -259,6 +290,8 @@ static bool read_op (struct reader *r)
 
         if (i == SCAN_DONE)
             break;
+        if (i >= 0 && have[i])
+            return fail_twice (s);
         if (i == SCAN_OTHER ? !scan_skip (s)
             : i == 0        ? !read_time (r)
                             : !read_bandwidth (r))
@@ -312,6 +345,7 @@ static enum reading read_file (struct source *src, unsigned want,
         batch_fini (&r->time);
         batch_fini (&r->bandwidth);
         free (r->packets);
+        keymap_fini (&r->others);
     }
     free (r);
     return how;

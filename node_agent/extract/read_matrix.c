@@ -30,6 +30,7 @@ struct reader {
     bool p2p;                   // of the row before ...
     char kind[COMM_NAME_MAX];   // ... of this kind, "<kind>@<group>"
     char key[COMM_NAME_MAX], op[COMM_NAME_MAX], transport[64];
+    struct keymap links;        // of this key
 };
 
 static bool text_into (struct reader *r, char *out, size_t max)
@@ -207,9 +208,10 @@ static bool read_links (void *arg)
         return false;
     if (!scan_object (s))
         return false;
+    keymap_clear (&r->links);
     for (bool first = true; scan_member (s, &first);) {
         if (!comm_file_key (&r->f, link, sizeof (link), "a link") ||
-            !read_link (r, &m))
+            !comm_file_once (&r->f, &r->links, 0) || !read_link (r, &m))
             return false;
         if (folded && r->retype)
             retype_row (r, &m);
@@ -263,6 +265,7 @@ static enum reading read_file (struct source *src, struct err *err)
         batch_fini (&r->batch);
         matrix_fold_destroy (r->fold);
         matrix_fold_destroy (r->fold_p2p);
+        keymap_fini (&r->links);
     }
     free (r);
     return how;

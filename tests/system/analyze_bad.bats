@@ -118,6 +118,47 @@ rows_of ()
     after_analysis partial "communication.json" "byte "
 }
 
+# again FILE BEFORE WHAT BEHIND: in this file of rank 1 what matches is there
+# twice, between these two
+again ()
+{
+    local file
+
+    file=$(output_of 1)/$1
+    cp "$file" before
+    sed -i "s/\($2\)\($3\)\($4\)/\1\2, \2\3/" "$file"
+    ! cmp -s before "$file" || fail "nothing in $1 is $2$3$4"
+}
+
+# Whoever writes a key twice means one of the two; both were rows.
+@test "a key is twice in an object: it does not count twice" {
+    local file before what behind
+
+    while read -r file before what behind; do
+        make --steps 1 --ops 1
+        behind=${behind//_/ }
+        again "$file" "${before#-}" "${what//_/ }" "${behind#-}"
+        analyze
+        expect_status 1
+        state_is 1 partial
+        reason_has 1 "$file: " "is there twice" || fail "$before$what$behind"
+        is "others" 3 "$(sql "SELECT count(*) FROM Roster WHERE
+            state='present'")"
+    done <<'END'
+communication.json ^{ "step10":.*}}} }$
+communication.json - "p2p":_{} -
+communication.json "collective":.{ "hcom.*} }}}$
+communication.json - "Communication_Time_Info":_{[^}]*} -
+communication.json - "Communication_Bandwidth_Info":.*}} },_"Total.*
+communication.json - "RDMA":_{[^}]*}} -
+communication.json - "Size_Distribution":_{"[^}]*} -
+communication.json - "[0-9.e-]*":_\[[^]]*\] -
+communication_matrix.json ^{ "step10":.*}}} }$
+communication_matrix.json - "[a-z]*-top1@[0-9]*":_{[^@]*}} -
+communication_matrix.json - "[0-9]*-[0-9]*":_{[^}]*} -
+END
+}
+
 @test "something follows the end of communication.json" {
     make --break trailing-garbage:1
     analyze
