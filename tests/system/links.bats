@@ -210,7 +210,7 @@ give_away ()
     as_root
     make
     # looking for leaks needs /proc
-    ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 run unshare -m sh -c \
+    ASAN_OPTIONS=detect_leaks=0 run unshare -m sh -c \
         "mount -t tmpfs none /proc && exec \"\$@\"" sh "$ROLLCALL" analyze job
     [[ $output != *unshare* ]] || skip "no namespaces here: $output"
     expect_status 73
