@@ -3,6 +3,7 @@
 
 #include "archive/archive.h"
 #include "base/fileio.h"
+#include "base/tree.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "intake/root.h"
@@ -14,7 +15,7 @@
 
 struct archive_options {
     const char *root;
-    bool json, superseded;
+    bool json, superseded, foreign;
 };
 
 static const struct option_spec options[] = {
@@ -24,6 +25,7 @@ static const struct option_spec options[] = {
     { "superseded", 0, OPTION_FLAG,
       offsetof (struct archive_options, superseded), NULL, NULL, NULL, 0, 0,
       "get: what was superseded, instead of what counts." },
+    CLI_FOREIGN_OPTION (struct archive_options, foreign),
 };
 
 const struct command_spec archive_command = {
@@ -198,12 +200,14 @@ static int verify (const struct archive_options *opt, struct archive *a,
 
 struct getting {
     const char *job, *what, *dir;
+    struct tree out;            // 'dir', once there is something to get
     int64_t rank;               // -1: 'what' is the name of a capture
     bool superseded;            // those, and only those
+    bool foreign;               // it may be another user's
     size_t files, bad;
 };
 
-/* DIR/CAPTURE/PATH of a raw file, DIR/CAPTURE/rollcall.shipment of rows; below
+/* CAPTURE/PATH of a raw file, CAPTURE/rollcall.shipment of rows, in DIR; below
  * rankN/ when captures of several ranks have one name, and below the place of
  * one whose name and rank another directory had, too ('apart').  Of one path
  * there may be any number that were superseded: behind each is what ls calls it.
@@ -218,22 +222,22 @@ static bool target_path (const struct getting *g, const struct ledger_item *i,
     if (i->shared_name)
         (void)snprintf (between, sizeof (between), "rank%lld/",
                         (long long)i->rank);
-    n = snprintf (path, PATH_MAX, "%s/%s%s%s%s/%s%s%.*s", g->dir,
-                  apart ? i->dir : "", apart ? "/" : "", between, i->capture, i->kind == ITEM_ROWS ? SHIPMENT_NAME : i->path,
+    n = snprintf (path, PATH_MAX, "%s%s%s%s/%s%s%.*s", apart ? i->dir : "",
+                  apart ? "/" : "", between, i->capture,
+                  i->kind == ITEM_ROWS ? SHIPMENT_NAME : i->path,
                   g->superseded ? "~" : "", g->superseded ? 16 : 0, hex);
     return n > 0 && n < PATH_MAX;
 }
 
-static int get_at (struct archive *a, const struct ledger_item *i,
-                   char path[PATH_MAX], struct err *err)
+static int open_out (struct getting *g, struct err *err)
 {
-    char *slash = strrchr (path, '/');
-    int rc;
+    int rc = fileio_mkdirs (g->dir, FILEIO_DIR_MODE, err);
 
-    *slash = '\0';
-    rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
-    *slash = '/';
-    return rc < 0 ? rc : archive_get (a, i, path, err);
+    if (rc == 0)
+        rc = tree_open (&g->out, g->dir, err);
+    if (rc == 0 && (rc = tree_check_owner (&g->out, g->foreign, err)) < 0)
+        tree_close (&g->out);
+    return rc;
 }
 
 static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
@@ -247,33 +251,41 @@ static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
         (g->rank >= 0 ? i->rank != g->rank
                       : strcmp (i->capture, g->what) != 0))
         return 0;
+    if (!g->out.path[0] && (rc = open_out (g, &err)) < 0)
+        return FAIL (rc, "%s", err.text);
     if (!target_path (g, i, false, path))
         return FAIL (-ENAMETOOLONG, "path is too long: %s", g->dir);
-    rc = get_at (a, i, path, &err);
+    rc = archive_get (a, i, &g->out, path, &err);
     if (rc == -EEXIST && g->files > 0 && *i->dir &&
         target_path (g, i, true, path))
-        rc = get_at (a, i, path, &err);
+        rc = archive_get (a, i, &g->out, path, &err);
     if (rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR ||
-        rc == -ENAMETOOLONG || (rc == -EEXIST && g->files > 0)) {
+        rc == -ENAMETOOLONG || rc == -ELOOP || rc == -EXDEV ||
+        (rc == -EEXIST && g->files > 0)) {
         g->bad++;               // the others are worth having
-        (void)FAIL (0, "%s: %s", path, err.text);
-        return 0;
+        rc = FAIL (0, "%s/%s: %s", g->dir, path, err.text);
+    } else if (rc < 0) {
+        (void)FAIL (rc, "%s/%s: %s", g->dir, path, err.text);
+    } else {
+        g->files++;
     }
-    g->files += rc == 0;
-    return rc < 0 ? FAIL (rc, "%s", err.text) : 0;
+    return rc;
 }
 
 static int get (const struct archive_options *opt, struct archive *a,
                 const char *job, const char *what, const char *dir)
 {
-    struct getting g = { job, what, dir, -1, opt->superseded, 0, 0 };
+    struct getting g = { .job = job, .what = what, .dir = dir, .rank = -1,
+                         .superseded = opt->superseded,
+                         .foreign = opt->foreign };
     long n;
 
     if (*what && what[strspn (what, "0123456789")] == '\0')
         g.rank = strtoll (what, NULL, 10);
     n = for_items (a, job, get_item, &g);
+    tree_close (&g.out);
     if (n < 0)
-        return n == -ENOMEM ? EX_OSERR : EX_CANTCREAT;
+        return cli_output_status ((int)n);
     if (n == 0)
         return nothing_of (a, job);
     if (g.files + g.bad == 0)

@@ -158,21 +158,38 @@ static int copy (int in, int out, const struct ledger_item *item,
     return rc < 0 ? err_sys (err, -rc, "cannot copy") : 0;
 }
 
-int archive_get (struct archive *a, const struct ledger_item *item,
-                 const char *path, struct err *err)
+static int write_new (int in, int dir, const char *name,
+                      const struct ledger_item *item, struct err *err)
 {
-    int in = open_content (a, item, err), out, rc;
+    int out = tree_openat (dir, name, O_WRONLY | O_CREAT | O_EXCL,
+                           FILEIO_FILE_MODE, true);
+    struct stat st = { .st_ino = 0 };
+    int rc;
+
+    if (out < 0)
+        return err_sys (err, -out, "cannot create it");
+    rc = fstat (out, &st) < 0 ? err_sys (err, errno, "cannot look at it")
+                              : copy (in, out, item, err);
+    if (close (out) < 0 && rc == 0)
+        rc = err_sys (err, errno, "cannot write it");
+    if (rc < 0)
+        (void)tree_remove (dir, name, &st);
+    return rc;
+}
+
+int archive_get (struct archive *a, const struct ledger_item *item,
+                 const struct tree *to, const char *path, struct err *err)
+{
+    int in = open_content (a, item, err), dir, rc;
+    const char *name;
 
     if (in < 0)
         return in;
-    out = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                FILEIO_FILE_MODE);
-    rc = out < 0 ? err_sys (err, errno, "cannot create %s", path)
-                 : copy (in, out, item, err);
-    if (out >= 0 && close (out) < 0 && rc == 0)
-        rc = err_sys (err, errno, "cannot write %s", path);
-    if (out >= 0 && rc < 0)
-        (void)unlink (path);
+    rc = dir = tree_make_parent (to, path, FILEIO_DIR_MODE, &name, err);
+    if (dir >= 0) {
+        rc = write_new (in, dir, name, item, err);
+        (void)close (dir);
+    }
     (void)close (in);
     return rc;
 }

@@ -6,6 +6,7 @@
 #ifndef ROLLCALL_ARCHIVE_ARCHIVE_H
 #define ROLLCALL_ARCHIVE_ARCHIVE_H
 
+#include "base/tree.h"
 #include "intake/ledger.h"
 #include "intake/store.h"
 
@@ -39,10 +40,11 @@ int archive_list (struct archive *a, const char *job,
 int archive_check (struct archive *a, const struct ledger_item *item,
                    struct err *err);
 
-/* Write an item to a file that is not there yet (-EEXIST), byte for byte; its
- * hash is checked meanwhile, and the file removed if it is another.
+/* Write an item to a file of a tree that is not there yet (-EEXIST), byte for
+ * byte; directories above it are made, and no symbolic link is followed (-ELOOP).
+ * Its hash is checked meanwhile, and the file removed if it is another.
  */
 int archive_get (struct archive *a, const struct ledger_item *item,
-                 const char *path, struct err *err);
+                 const struct tree *to, const char *path, struct err *err);
 
 #endif

@@ -24,15 +24,6 @@
 
 /* ---- where to ---- */
 
-static int check_owner (const struct tree *t, bool foreign, struct err *err)
-{
-    if (foreign || !tree_is_foreign (t))
-        return 0;
-    return err_set (err, EPERM, "%s is another user's, who could change what "
-                    "root writes there: run this as that user, name another "
-                    "directory, or give --foreign-output", t->path);
-}
-
 /* Temporary files, where SQLite can write. */
 static int choose_work (struct publish *p, struct err *err)
 {
@@ -64,12 +55,12 @@ static int open_above (struct publish *p, const char *out, const char *job,
     int rc = fileio_mkdirs (out, FILEIO_DIR_MODE, err);
 
     if (rc < 0 || (rc = tree_open (&p->above, out, err)) < 0 ||
-        (rc = check_owner (&p->above, foreign, err)) < 0 || !job)
+        (rc = tree_check_owner (&p->above, foreign, err)) < 0 || !job)
         return rc;
     all = p->above;
     rc = tree_open_in (&p->above, &all, job, FILEIO_DIR_MODE, NULL, err);
     tree_close (&all);
-    return rc < 0 ? rc : check_owner (&p->above, foreign, err);
+    return rc < 0 ? rc : tree_check_owner (&p->above, foreign, err);
 }
 
 static int open_below (struct publish *p, const char *out, const char *job,
@@ -80,7 +71,7 @@ static int open_below (struct publish *p, const char *out, const char *job,
     if (rc < 0 ||
         (rc = tree_open_in (&p->dir, &p->above, PUBLISH_OUTPUT_DIR,
                             FILEIO_DIR_MODE, NULL, err)) < 0 ||
-        (rc = check_owner (&p->dir, foreign, err)) < 0)
+        (rc = tree_check_owner (&p->dir, foreign, err)) < 0)
         return rc;
     return choose_work (p, err);
 }
@@ -106,7 +97,7 @@ int publish_open_dir (struct publish *p, const char *dir, bool foreign,
 
     memset (p, 0, sizeof (*p));
     if ((rc = tree_open (&p->dir, dir, err)) < 0 ||
-        (rc = check_owner (&p->dir, foreign, err)) < 0 ||
+        (rc = tree_check_owner (&p->dir, foreign, err)) < 0 ||
         (rc = choose_work (p, err)) < 0)
         publish_close (p);
     return rc;

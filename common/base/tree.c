@@ -327,6 +327,19 @@ int tree_make_dirs (const struct tree *t, const char *path, mode_t mode,
     return at;
 }
 
+int tree_make_parent (const struct tree *t, const char *path, mode_t mode,
+                      const char **name, struct err *err)
+{
+    const char *slash = strrchr (path, '/');
+    char dir[PATH_MAX] = "";
+
+    *name = slash ? slash + 1 : path;
+    if (slash && snprintf (dir, sizeof (dir), "%.*s", (int)(slash - path),
+                           path) >= PATH_MAX)
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", path);
+    return tree_make_dirs (t, dir, mode, err);
+}
+
 /* ---- what is in them ---- */
 
 int tree_remove (int dirfd, const char *name, const struct stat *is)
@@ -362,11 +375,16 @@ bool tree_is_mount (int dirfd, const char *name)
             STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
-bool tree_is_foreign (const struct tree *t)
+int tree_check_owner (const struct tree *t, bool foreign, struct err *err)
 {
     struct stat st;
 
-    return geteuid () == 0 && fstat (t->fd, &st) == 0 && st.st_uid != 0;
+    if (foreign || geteuid () != 0 || fstat (t->fd, &st) < 0 ||
+        st.st_uid == 0)
+        return 0;
+    return err_set (err, EPERM, "%s is another user's, who could change what "
+                    "root writes there: run this as that user, name another "
+                    "directory, or give --foreign-output", t->path);
 }
 
 /* ---- held paths ---- */

@@ -70,6 +70,12 @@ int tree_resolve (const char *path, char real[PATH_MAX]);
 int tree_make_dirs (const struct tree *t, const char *path, mode_t mode,
                     struct err *err);
 
+/* Make the directories that a relative path's file is to be in, as
+ * tree_make_dirs; *name is the last one of 'path'.
+ */
+int tree_make_parent (const struct tree *t, const char *path, mode_t mode,
+                      const char **name, struct err *err);
+
 /* Remove 'name' if it is the file or empty directory 'is' still.  -ESTALE: it
  * is another one, and stays; -ENOENT; else what unlink(2) or rmdir(2) said.
  */
@@ -79,10 +85,11 @@ int tree_remove (int dirfd, const char *name, const struct stat *is);
 int tree_rename (const struct tree *from, const char *name,
                  const struct tree *to, const char *as, struct err *err);
 
-/* Whether the tree is another user's, whom root is not to trust with what it
- * writes there: only for root, else never.
+/* -EPERM with a sentence if the tree is another user's, whom root is not to
+ * trust with what it writes there, unless 'foreign' says so; never for others
+ * than root.
  */
-bool tree_is_foreign (const struct tree *t);
+int tree_check_owner (const struct tree *t, bool foreign, struct err *err);
 
 /* ---- held paths: for what takes a path only, as SQLite does ---- */
 

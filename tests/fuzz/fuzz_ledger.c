@@ -127,17 +127,20 @@ static void look_at (struct archive *a, const char *job)
     struct raw_tree *tree = NULL;
     atomic_bool cancel = false;
     struct job_build *b;
+    struct tree to;
     char path[PATH_MAX];
 
+    if (tree_open (&to, fuzz_dir (), NULL) < 0)
+        abort ();
     if (archive_list (a, job, &list, NULL) == 0) {
         for (size_t i = 0; i < list.n; i++) {
             (void)archive_check (a, &list.items[i], NULL);
-            (void)archive_get (a, &list.items[i], fuzz_path (path, "got"),
-                               NULL);
-            (void)unlink (path);
+            (void)archive_get (a, &list.items[i], &to, "got", NULL);
+            (void)unlinkat (to.fd, "got", 0);
         }
         free (list.items);
     }
+    tree_close (&to);
     (void)ledger_summary (a->ledger, job, &sum, NULL);
     (void)ledger_world_size (a->ledger, job);
     b = job_build_create (a->ledger, a->store, job, NULL);

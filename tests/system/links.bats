@@ -299,3 +299,56 @@ watching_swapped ()
     is "what is set aside" "" "$(find job -name '.rollcall-removing*')"
     is "captures" 1 "$(find job -maxdepth 1 -name '*_ascend_pt' | wc -l)"
 }
+
+# ---- archive get ----
+
+@test "archive get follows no link that waits for it" {
+    local name
+
+    make --ranks 2
+    elsewhere
+    dates=$(stat -c '%n %Y %Z %i' elsewhere/* | sort)
+    service
+    run agent --once --raw job
+    expect_status 0
+    name=$(basename "$(capture_of 1)")
+    mkdir back
+    ln -s ../elsewhere "back/$name"
+    run "$ROLLCALL" archive get --root root j 1 back
+    expect_status 1
+    shows "back/$name is a symbolic link"
+    is_untouched
+    rm "back/$name"
+    mkdir "back/$name"
+    ln -s ../../elsewhere "back/$name/ASCEND_PROFILER_OUTPUT"
+    run "$ROLLCALL" archive get --root root j 1 back
+    expect_status 1
+    shows "ASCEND_PROFILER_OUTPUT is a symbolic link"
+    [ -s "back/$name/rollcall.shipment" ]
+    is_untouched
+    # the one that is typed may be one
+    mkdir real
+    ln -s real typed
+    run "$ROLLCALL" archive get --root root j 1 typed/deeper
+    expect_status 0
+    rm "real/deeper/$name/rollcall.shipment"
+    diff -r "$(capture_of 1)" "real/deeper/$name"
+    stop_service
+}
+
+@test "archive get as root, into another user's directory" {
+    as_root
+    make --ranks 1
+    service
+    run agent --once --raw job
+    expect_status 0
+    mkdir back
+    give_away back
+    run "$ROLLCALL" archive get --root root j 0 back
+    expect_status 77
+    shows "back is another user's" "--foreign-output"
+    is "files" "" "$(ls back)"
+    run "$ROLLCALL" archive get --root root --foreign-output j 0 back
+    expect_status 0
+    stop_service
+}
