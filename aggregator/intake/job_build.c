@@ -468,16 +468,53 @@ static int choose_raw (struct job_build *b, struct err *err)
     return 0;
 }
 
-/* So that no other job takes what comes there for captures of its own. */
-static int make_marked (const char *above, const char *name, const char *job,
-                        char dir[PATH_MAX], struct err *err)
+/* The directory for raw files may be a link that its user has made, to where
+ * there is room.
+ */
+static int open_trusted (const struct tree *above, const char *name,
+                         struct tree *ret, struct err *err)
 {
-    int rc;
+    char path[PATH_MAX], real[PATH_MAX];
+    int rc = tree_open_in (ret, above, name, FILEIO_DIR_MODE, NULL, err);
 
-    if (!fileio_join (dir, PATH_MAX, above, name))
-        return err_set (err, ENAMETOOLONG, "path is too long: %s", above);
-    rc = fileio_mkdirs (dir, FILEIO_DIR_MODE, err);
-    return rc < 0 ? rc : job_mark_write (dir, job, -1, -1, err);
+    if (rc == -ELOOP && fileio_join (path, sizeof (path), above->path, name) &&
+        tree_resolve (path, real) == 0)
+        rc = tree_open (ret, real, err);
+    return rc;
+}
+
+/* So that no other job takes what comes there for captures of its own. */
+static int make_marked (const struct tree *above, const char *name,
+                        const char *job, struct tree *ret, struct err *err)
+{
+    char held[TREE_HELD_MAX];
+    int rc = open_trusted (above, name, ret, err);
+
+    if (rc == 0)
+        rc = tree_can_hold (ret, err);
+    if (rc == 0)
+        rc = tree_hold (ret, ".", held, err);
+    if (rc == 0)
+        rc = job_mark_write (held, job, -1, -1, err);
+    tree_tell (ret, err);
+    return rc;
+}
+
+/* As put_raw, beneath OUT. */
+static int put_below (struct job_build *b, const struct tree *out,
+                      struct err *err)
+{
+    struct tree dir, own = { .fd = -1 };
+    int rc = make_marked (out, "captures", b->job, &dir, err);
+
+    if (rc == -EEXIST)
+        rc = make_marked (&dir, b->job, b->job, &own, err);
+    if (rc == 0)
+        rc = raw_tree_put (b->raw, b->store, own.path[0] ? &own : &dir,
+                           b->cancel, err);
+    tree_close (&own);
+    tree_close (&dir);
+    return rc;
 }
 
 /* Into OUT/captures, or OUT/captures/JOB where that is another job's: captures
@@ -485,19 +522,16 @@ static int make_marked (const char *above, const char *name, const char *job,
  */
 static int put_raw (struct job_build *b, const char *out, struct err *err)
 {
-    char dir[PATH_MAX], own[PATH_MAX];
+    struct tree tree;
     int rc = choose_raw (b, err);
 
     if (rc < 0 || b->raw->n == 0)
         return rc;
-    rc = make_marked (out, "captures", b->job, dir, err);
-    if (rc == -EEXIST) {
-        rc = make_marked (dir, b->job, b->job, own, err);
-        memcpy (dir, own, sizeof (dir));
-    }
-    if (rc < 0)
+    if ((rc = tree_open (&tree, out, err)) < 0)
         return rc;
-    return raw_tree_put (b->raw, b->store, dir, b->cancel, err);
+    rc = put_below (b, &tree, err);
+    tree_close (&tree);
+    return rc;
 }
 
 size_t job_build_left (const struct job_build *b)

@@ -228,9 +228,8 @@ void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg)
 struct put {
     struct raw_tree *tree;
     struct store *store;
-    const char *dir;
+    const struct tree *dir;
     const atomic_bool *cancel;
-    char part[PATH_MAX];
     void *chunk;
     struct err *err;
 };
@@ -246,46 +245,69 @@ static int miss (struct put *p, const struct raw_file *f, const char *why)
     return 0;
 }
 
+/* The file 'name', by way of the part, into a directory of its name. */
+static int move_inside (struct put *p, int at, const char *name,
+                        const char *inside)
+{
+    int part = p->dir->fd, dir, rc = 0;
+
+    if (renameat (at, name, part, PART_NAME) < 0)
+        return -errno;
+    if (mkdirat (at, name, FILEIO_DIR_MODE) < 0) {
+        rc = -errno;
+        (void)renameat (part, PART_NAME, at, name);
+        return rc;
+    }
+    dir = tree_openat (at, name, O_RDONLY | O_DIRECTORY, 0, true);
+    if (dir < 0)
+        return dir;
+    if (renameat (part, PART_NAME, dir, inside) < 0)
+        rc = -errno;
+    (void)close (dir);
+    return rc;
+}
+
 /* An earlier build knew one file of a capture only, and took it for all of it:
  * it goes into the directory that is to be in its place.  (Not away: it may be
  * all that is left of its content.)
  */
 static int make_room (struct put *p, const struct raw_file *f,
-                      const char *path, struct err *err)
+                      struct err *err)
 {
-    int n = (int)(strlen (path) - strlen (f->path) + f->top);
-    char dir[PATH_MAX], inside[PATH_MAX];
+    char top[PATH_MAX], *slash;
+    const char *name;
     struct stat st;
-    int rc = 0;
+    int at, rc = 0;
 
-    (void)snprintf (dir, sizeof (dir), "%.*s", n, path);
-    if (path[n] == '\0' || lstat (dir, &st) < 0 || !S_ISREG (st.st_mode))
+    (void)snprintf (top, sizeof (top), "./%.*s", (int)f->top, f->path);
+    slash = strrchr (top, '/');
+    *slash = '\0';
+    name = slash + 1;
+    if (f->path[f->top] == '\0')
         return 0;
-    if (!fileio_join (inside, sizeof (inside), dir, f->capture)) {
-        rc = -ENAMETOOLONG;
-    } else if (rename (dir, p->part) < 0) {
-        rc = -errno;
-    } else if (mkdir (dir, FILEIO_DIR_MODE) < 0) {
-        rc = -errno;
-        (void)rename (p->part, dir);
-    } else if (rename (p->part, inside) < 0) {
-        rc = -errno;
-    }
-    return rc < 0 ? err_sys (err, -rc, "cannot make a directory of %s", dir)
-                  : 0;
+    at = tree_openat (p->dir->fd, top, O_RDONLY | O_DIRECTORY, 0, true);
+    if (at < 0)                 // nothing is in the way there, or it is told
+        return 0;               // when the file is written
+    if (fstatat (at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG (st.st_mode))
+        rc = move_inside (p, at, name, f->capture);
+    (void)close (at);
+    return rc < 0 ? err_sys (err, -rc, "cannot make a directory of %s/%.*s",
+                             p->dir->path, (int)f->top, f->path) : 0;
 }
 
 /* Of an earlier build: the name and the size do not tell that it is whole. */
-static bool is_there (const struct raw_file *f, const char *path)
+static bool is_there (const struct put *p, const struct raw_file *f)
 {
-    int fd = fileio_open_at (AT_FDCWD, path, NULL);
+    int fd = tree_openat (p->dir->fd, f->path, O_RDONLY | O_NONBLOCK, 0,
+                          false);
     struct digest id;
     struct stat st;
     bool same;
 
     if (fd < 0)
         return false;
-    same = fstat (fd, &st) == 0 &&
+    same = fstat (fd, &st) == 0 && S_ISREG (st.st_mode) &&
            (f->lost || (uint64_t)st.st_size == f->place.size) &&
            content_id_of_file (fd, (uint64_t)st.st_size, &id, NULL) == 0 &&
            memcmp (&id, &f->content, sizeof (id)) == 0;
@@ -327,9 +349,12 @@ static int copy (struct put *p, const struct raw_file *f, int in, int out)
 
 static int write_part (struct put *p, const struct raw_file *f, int in)
 {
-    int out = open (p->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
-                                 O_NOFOLLOW, FILEIO_FILE_MODE);
-    int rc = out < 0 ? -errno : FAULT ("aggregator.raw.write");
+    int out, rc;
+
+    (void)unlinkat (p->dir->fd, PART_NAME, 0);  // of one that was killed
+    out = tree_openat (p->dir->fd, PART_NAME, O_WRONLY | O_CREAT | O_EXCL,
+                       FILEIO_FILE_MODE, true);
+    rc = out < 0 ? out : FAULT ("aggregator.raw.write");
 
     if (rc == 0)
         rc = copy (p, f, in, out);
@@ -340,22 +365,23 @@ static int write_part (struct put *p, const struct raw_file *f, int in)
 
 /* Under its name at once: whoever reads the tree never sees half of a file. */
 static int put_file (struct put *p, const struct raw_file *f, int in,
-                     char *path, struct err *err)
+                     struct err *err)
 {
-    char *slash = strrchr (path, '/');
-    int rc;
+    const char *name;
+    int rc, dir = tree_make_parent (p->dir, f->path, FILEIO_DIR_MODE, &name,
+                                    err);
 
-    *slash = '\0';
-    if ((rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err)) < 0)
-        return rc;
-    *slash = '/';
+    if (dir < 0)
+        return dir;
     rc = write_part (p, f, in);
-    if (rc == 0 && rename (p->part, path) < 0)
+    if (rc == 0 && renameat (p->dir->fd, PART_NAME, dir, name) < 0)
         rc = -errno;
+    (void)close (dir);
     if (rc == -EBADMSG)
         return miss (p, f, "what is stored of it is damaged; rollcall fsck "
                            "aggregator --repair lets it come again");
-    return rc < 0 ? err_sys (err, -rc, "cannot write %s", path) : 0;
+    return rc < 0 ? err_sys (err, -rc, "cannot write %s/%s", p->dir->path,
+                             f->path) : 0;
 }
 
 /* What concerns one file only (its name, or another one in its way) does not
@@ -365,7 +391,7 @@ static int end_file (struct put *p, const struct raw_file *f, int rc,
                      const struct err *why)
 {
     if (rc == -ENAMETOOLONG || rc == -ENOTDIR || rc == -EISDIR ||
-        rc == -EEXIST || rc == -ELOOP)
+        rc == -EEXIST || rc == -ELOOP || rc == -EXDEV)
         return miss (p, f, why->text);
     return rc < 0 ? err_set (p->err, -rc, "%s", why->text) : 0;
 }
@@ -376,51 +402,46 @@ static int put (struct put *p, const struct raw_file *f)
     struct err why = { "" };
     int in, rc;
 
-    if (!fileio_join (path, sizeof (path), p->dir, f->path))
+    // what reads it has to name it as a whole
+    if (!fileio_join (path, sizeof (path), p->dir->path, f->path))
         return miss (p, f, "its path is too long");
-    if ((rc = make_room (p, f, path, &why)) < 0)
+    if ((rc = make_room (p, f, &why)) < 0)
         return end_file (p, f, rc, &why);
-    if (is_there (f, path))
+    if (is_there (p, f))
         return 0;
     if (f->lost)
         return miss (p, f, "what was stored of it was damaged, and set aside "
                            "(see quarantine/ in the aggregator's root)");
     if ((in = store_read (p->store, &f->content, &f->place, &why)) < 0)
         return miss (p, f, why.text);
-    rc = put_file (p, f, in, path, &why);
+    rc = put_file (p, f, in, &why);
     (void)close (in);
     return end_file (p, f, rc, &why);
 }
 
 /* All files and names of the tree at once: there may be a hundred thousand. */
-static int sync_tree (const char *dir, struct err *err)
+static int sync_tree (const struct tree *dir, struct err *err)
 {
-    int fd = open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int rc = fd < 0 ? -errno : FAULT ("aggregator.raw.fsync");
+    int rc = FAULT ("aggregator.raw.fsync");
 
-    if (rc == 0 && syncfs (fd) < 0)
+    if (rc == 0 && syncfs (dir->fd) < 0)
         rc = -errno;
-    if (fd >= 0)
-        (void)close (fd);
-    return rc < 0 ? err_sys (err, -rc, "cannot fsync %s", dir) : 0;
+    return rc < 0 ? err_sys (err, -rc, "cannot fsync %s", dir->path) : 0;
 }
 
-int raw_tree_put (struct raw_tree *t, struct store *store, const char *dir,
-                  const atomic_bool *cancel, struct err *err)
+int raw_tree_put (struct raw_tree *t, struct store *store,
+                  const struct tree *dir, const atomic_bool *cancel,
+                  struct err *err)
 {
-    struct put p = { t, store, dir, cancel, "", malloc (CONTENT_CHUNK), err };
+    struct put p = { t, store, dir, cancel, malloc (CONTENT_CHUNK), err };
     int rc = 0;
 
     t->missing = 0;
     if (!p.chunk)
         rc = err_set (err, ENOMEM, "no memory to copy raw files");
-    else if (!fileio_join (p.part, sizeof (p.part), dir, PART_NAME))
-        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
-    else if (t->n > 0)
-        rc = fileio_mkdirs (dir, FILEIO_DIR_MODE, err);
     for (size_t i = 0; i < t->n && rc == 0; i++)
         rc = atomic_load (cancel) ? -EINTR : put (&p, &t->files[i]);
-    (void)unlink (p.part);
+    (void)unlinkat (dir->fd, PART_NAME, 0);
     if (rc == 0 && t->n > 0)
         rc = sync_tree (dir, err);
     free (p.chunk);

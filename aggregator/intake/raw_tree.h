@@ -2,6 +2,7 @@
 #ifndef ROLLCALL_INTAKE_RAW_TREE_H
 #define ROLLCALL_INTAKE_RAW_TREE_H
 
+#include "base/tree.h"
 #include "intake/store.h"
 
 #include <stdatomic.h>
@@ -38,7 +39,8 @@ typedef int64_t raw_version_fn (void *arg, int64_t rank, const char *capture,
  */
 void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg);
 
-/* Put the files into DIR/<capture>/... (a capture that is one file of that
+/* Put the files into DIR, beneath which no symbolic link is followed: into
+ * DIR/<capture>/... (a capture that is one file of that
  * name in all of its versions: into DIR/<capture>; should it turn out to have
  * more, the file moves to DIR/<capture>/<capture>), durably; may run in a
  * thread of its own.  Each appears whole, or stays as it is if it is there
@@ -52,7 +54,8 @@ void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg);
  * share a path.  Captures whose job's id was not given are in DIR/<place>/...,
  * since their names are told apart by directories.
  */
-int raw_tree_put (struct raw_tree *t, struct store *store, const char *dir,
-                  const atomic_bool *cancel, struct err *err);
+int raw_tree_put (struct raw_tree *t, struct store *store,
+                  const struct tree *dir, const atomic_bool *cancel,
+                  struct err *err);
 
 #endif

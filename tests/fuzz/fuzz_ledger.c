@@ -147,8 +147,11 @@ static void look_at (struct archive *a, const char *job)
     job_build_destroy (b);
     if (raw_tree_create (a->ledger, job, &tree, NULL) == 0) {
         raw_tree_choose (tree, NULL, NULL);
-        (void)raw_tree_put (tree, a->store, fuzz_path (path, OUT), &cancel,
-                            NULL);
+        fuzz_mkdir (OUT);
+        if (tree_open (&to, fuzz_path (path, OUT), NULL) < 0)
+            abort ();
+        (void)raw_tree_put (tree, a->store, &to, &cancel, NULL);
+        tree_close (&to);
     }
     raw_tree_destroy (tree);
 }

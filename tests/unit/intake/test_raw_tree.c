@@ -61,6 +61,19 @@ static int64_t version_of (void *arg, int64_t rank, const char *capture,
     return f->version;
 }
 
+static int put (struct fixture *f, struct raw_tree *t, atomic_bool *cancel,
+                struct err *err)
+{
+    struct tree out;
+    int rc;
+
+    assert_int_equal (fileio_mkdirs (f->out, 0700, NULL), 0);
+    assert_int_equal (tree_open (&out, f->out, NULL), 0);
+    rc = raw_tree_put (t, f->root.s, &out, cancel, err);
+    tree_close (&out);
+    return rc;
+}
+
 /* 'missing' of so many files. */
 static void build_without (struct fixture *f, size_t files, size_t missing)
 {
@@ -71,7 +84,7 @@ static void build_without (struct fixture *f, size_t files, size_t missing)
     if (raw_tree_create (f->root.l, "j", &t, &err) < 0)
         fail_msg ("%s", err.text);
     raw_tree_choose (t, f->version ? version_of : NULL, f);
-    if (raw_tree_put (t, f->root.s, f->out, &cancel, &err) < 0)
+    if (put (f, t, &cancel, &err) < 0)
         fail_msg ("%s", err.text);
     assert_int_equal (t->left, f->left);
     assert_int_equal (t->n, files);
@@ -384,11 +397,45 @@ static void test_cancel (void **state)
 
     deliver (f, 0, "a", "x", "bytes");
     assert_int_equal (raw_tree_create (f->root.l, "j", &t, NULL), 0);
-    assert_int_equal (raw_tree_put (t, f->root.s, f->out, &cancel, NULL),
-                      -EINTR);
+    assert_int_equal (put (f, t, &cancel, NULL), -EINTR);
     raw_tree_destroy (t);
     path_in (f, "a/x", path);
     assert_int_equal (access (path, F_OK), -1);
+}
+
+/* Links in the place of a directory, of a file and of the file that is written:
+ * nothing is made or changed where they lead.
+ */
+static void test_links (void **state)
+{
+    struct fixture *f = *state;
+    char outside[PATH_MAX], path[PATH_MAX];
+
+    deliver (f, 0, "a", "x", "bytes");
+    deliver (f, 0, "b", "dir/y", "bytes");
+    deliver (f, 0, "c", "z", "bytes");
+    assert_int_equal (fileio_mkdirs (f->out, 0700, NULL), 0);
+    (void)snprintf (outside, sizeof (outside), "%s/outside", f->root.dir);
+    assert_int_equal (mkdir (outside, 0700), 0);
+    path_in (f, "a", path);
+    assert_int_equal (symlink (outside, path), 0);
+    path_in (f, "b", path);
+    assert_int_equal (mkdir (path, 0700), 0);
+    path_in (f, "b/dir", path);
+    assert_int_equal (symlink (outside, path), 0);
+    path_in (f, "c", path);
+    assert_int_equal (mkdir (path, 0700), 0);
+    path_in (f, "c/z", path);
+    (void)snprintf (outside, sizeof (outside), "%s/outside/z", f->root.dir);
+    assert_int_equal (symlink (outside, path), 0);
+    path_in (f, ".rollcall-raw.part", path);
+    assert_int_equal (symlink (outside, path), 0);
+    build_without (f, 3, 2);
+    assert_non_null (strstr (f->named, "is a symbolic link"));
+    path_in (f, "c/z", path);
+    assert_int_equal (unlink (path), 0);        // a file has its place
+    (void)snprintf (outside, sizeof (outside), "%s/outside", f->root.dir);
+    assert_int_equal (rmdir (outside), 0);      // it is empty
 }
 
 /* A file where another one's directory should be: the others are there. */
@@ -415,7 +462,7 @@ int main (void)
         TEST (test_again), TEST (test_version),
         TEST (test_back_again),
         TEST (test_in_the_way), TEST (test_only_changes), TEST (test_missing),
-        TEST (test_cancel),
+        TEST (test_cancel), TEST (test_links),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
