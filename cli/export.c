@@ -20,7 +20,7 @@ struct export_options {
     struct result_place place;
     const char *perfetto, *chrome, *csv, *step;
     int64_t rank;
-    bool raw_csv, raw_clocks, quiet;
+    bool raw_csv, raw_clocks, foreign, quiet;
 };
 
 static const struct option_spec options[] = {
@@ -49,6 +49,7 @@ static const struct option_spec options[] = {
       "the ranks' clocks." },
     { "quiet", 0, OPTION_FLAG, offsetof (struct export_options, quiet), NULL,
       NULL, NULL, 0, 0, "Do not say what was written." },
+    CLI_FOREIGN_OPTION (struct export_options, foreign),
     CLI_RESULT_OPTIONS (struct export_options),
 };
 
@@ -117,7 +118,8 @@ static int write_trace (const struct export_options *opt, sqlite3 *db,
     // elsewhere there is nothing to clean up, and a reader that may be stuck
     if (outfile_is_replaced (path))
         cli_catch_signals ();
-    if ((rc = outfile_open (&o, path, &cli_cancelled, &err)) < 0)
+    if ((rc = outfile_open (&o, path, opt->foreign, &cli_cancelled,
+                            &err)) < 0)
         return FAIL (cli_output_status (rc), "%s", err.text);
     db_cancel (db, &cli_cancelled);
     rc = trace_write (db, &t, o.f, &counts, &err);
@@ -138,11 +140,12 @@ static int write_csv (const struct export_options *opt, sqlite3 *db)
 {
     struct dump_counts counts;
     struct err err = { "" };
+    unsigned how = (opt->raw_csv ? DUMP_RAW : 0) |
+                   (opt->foreign ? DUMP_FOREIGN : 0);
     int rc;
 
     cli_catch_signals ();
-    rc = dump_write (db, opt->csv, opt->raw_csv, &cli_cancelled, &counts,
-                     &err);
+    rc = dump_write (db, opt->csv, how, &cli_cancelled, &counts, &err);
     if (rc == -EINTR)
         return cli_interrupted (&export_command, "nothing was written into %s",
                                 opt->csv);

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,27 +18,43 @@
 
 struct dump {
     sqlite3 *db;
-    const char *dir;
+    const struct tree *dir;
     enum grid_format format;
     const atomic_bool *cancel;
     struct json *tables;        // that are written
 };
 
-static int check_empty (const char *dir, struct err *err)
+static int check_empty (const struct tree *dir, struct err *err)
 {
-    int rc = fileio_mkdirs (dir, FILEIO_DIR_MODE, err);
-    DIR *d;
+    int fd = tree_openat (dir->fd, ".", O_RDONLY | O_DIRECTORY, 0, true), rc;
+    DIR *d = fd >= 0 ? fdopendir (fd) : NULL;
 
-    if (rc < 0)
-        return rc;
-    if (!(d = opendir (dir)))
-        return err_sys (err, errno, "cannot read %s", dir);
+    if (!d) {
+        rc = fd < 0 ? fd : -errno;
+        if (fd >= 0)
+            (void)close (fd);
+        return err_sys (err, -rc, "cannot read %s", dir->path);
+    }
     if (fileio_next_entry (d, &rc))
         rc = err_set (err, ENOTEMPTY, "%s is not empty: choose a new "
-                      "directory", dir);
+                      "directory", dir->path);
     else if (rc < 0)
-        (void)err_sys (err, -rc, "cannot read %s", dir);
+        (void)err_sys (err, -rc, "cannot read %s", dir->path);
     (void)closedir (d);
+    return rc;
+}
+
+static int open_empty (struct tree *t, const char *dir, bool foreign,
+                       struct err *err)
+{
+    int rc = fileio_mkdirs (dir, FILEIO_DIR_MODE, err);
+
+    if (rc < 0 || (rc = tree_open (t, dir, err)) < 0)
+        return rc;
+    if ((rc = tree_check_owner (t, foreign, err)) == 0)
+        rc = check_empty (t, err);
+    if (rc < 0)
+        tree_close (t);
     return rc;
 }
 
@@ -125,12 +142,12 @@ static int copy_rows (sqlite3_stmt *st, struct grid *g, FILE *f,
 }
 
 static int write_table (const struct dump *d, sqlite3_stmt *st,
-                        const char *path, unsigned *seen, int64_t *rows,
+                        const char *name, unsigned *seen, int64_t *rows,
                         struct err *err)
 {
     struct grid *g = NULL;
     struct outfile o;
-    int rc = outfile_open (&o, path, d->cancel, err), closed;
+    int rc = outfile_open_in (&o, d->dir, name, d->cancel, err), closed;
 
     if (rc < 0)
         return rc;
@@ -149,7 +166,7 @@ static int dump_table (const struct dump *d, const char *table, int64_t *rows,
                        struct err *err)
 {
     char *sql = sqlite3_mprintf ("SELECT * FROM \"%w\"", table);
-    char name[256], path[PATH_MAX];
+    char name[256];
     sqlite3_stmt *st = NULL;
     unsigned *seen = NULL;
     int rc = 0;
@@ -157,8 +174,7 @@ static int dump_table (const struct dump *d, const char *table, int64_t *rows,
     (void)snprintf (name, sizeof (name), "%s.csv", table);
     if (!sql)
         rc = err_set (err, ENOMEM, "no memory for a statement");
-    else if (strchr (table, '/') || *table == '.' ||
-             !fileio_join (path, sizeof (path), d->dir, name))
+    else if (strchr (table, '/') || *table == '.')
         rc = err_set (err, EBADMSG, "a table cannot be a file's name: %s",
                       table);
     else
@@ -168,7 +184,7 @@ static int dump_table (const struct dump *d, const char *table, int64_t *rows,
         rc = err_set (err, ENOMEM, "no memory for a table");
     *rows = 0;
     if (rc == 0)
-        rc = write_table (d, st, path, seen, rows, err);
+        rc = write_table (d, st, name, seen, rows, err);
     if (rc == 0)
         describe (d->db, st, table, seen, *rows, d->tables);
     free (seen);
@@ -177,18 +193,20 @@ static int dump_table (const struct dump *d, const char *table, int64_t *rows,
     return rc;
 }
 
-static int write_schema (const char *dir, struct json *schema, struct err *err)
+static int write_schema (const struct dump *d, struct json *schema,
+                         struct err *err)
 {
     char *text = json_print (schema, true);
-    char path[PATH_MAX];
+    struct outfile o;
     int rc;
 
     if (!text)
-        rc = err_set (err, ENOMEM, "no memory for " DUMP_SCHEMA);
-    else if (!fileio_join (path, sizeof (path), dir, DUMP_SCHEMA))
-        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", dir);
-    else
-        rc = fileio_replace (path, text, strlen (text), FILEIO_FILE_MODE, err);
+        return err_set (err, ENOMEM, "no memory for " DUMP_SCHEMA);
+    rc = outfile_open_in (&o, d->dir, DUMP_SCHEMA, d->cancel, err);
+    if (rc == 0) {
+        (void)fputs (text, o.f);
+        rc = outfile_close (&o, true, err);
+    }
     free (text);
     return rc;
 }
@@ -222,26 +240,23 @@ static int dump_tables (const struct dump *d, struct dump_counts *counts,
 static void take_back (const struct dump *d, bool made)
 {
     const struct json *t = json_first (d->tables);
-    char path[PATH_MAX];
 
-    for (; t; t = json_next (t)) {
-        if (fileio_join (path, sizeof (path), d->dir,
-                         json_text (json_get (t, "file"), "")))
-            (void)unlink (path);
-    }
+    for (; t; t = json_next (t))
+        (void)unlinkat (d->dir->fd, json_text (json_get (t, "file"), ""), 0);
     if (made)
-        (void)rmdir (d->dir);
+        (void)rmdir (d->dir->path);
 }
 
-int dump_write (sqlite3 *db, const char *dir, bool raw,
+int dump_write (sqlite3 *db, const char *dir, unsigned how,
                 const atomic_bool *cancel, struct dump_counts *ret,
                 struct err *err)
 {
     bool made = access (dir, F_OK) != 0;
     struct json *schema = json_object ();
-    struct dump d = { db, dir, raw ? GRID_RAW_CSV : GRID_CSV, cancel,
-                      json_add_array (schema, "tables") };
-    int rc = check_empty (dir, err);
+    struct tree tree;
+    struct dump d = { db, &tree, how & DUMP_RAW ? GRID_RAW_CSV : GRID_CSV,
+                      cancel, json_add_array (schema, "tables") };
+    int rc = open_empty (&tree, dir, how & DUMP_FOREIGN, err);
 
     memset (ret, 0, sizeof (*ret));
     if (rc == 0) {
@@ -249,9 +264,10 @@ int dump_write (sqlite3 *db, const char *dir, bool raw,
         rc = dump_tables (&d, ret, err);
         db_cancel (db, NULL);
         if (rc == 0)
-            rc = write_schema (dir, schema, err);
+            rc = write_schema (&d, schema, err);
         if (rc < 0)
             take_back (&d, made);
+        tree_close (&tree);
     }
     json_free (schema);
     return rc;

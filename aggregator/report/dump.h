@@ -21,11 +21,18 @@ struct dump_counts {
     int64_t tables, rows;
 };
 
-/* Into 'dir', which is made; -ENOTEMPTY when something is in it.  Texts are as
- * they are if 'raw', else fit for spreadsheets (quote_csv).  Once *cancel is
- * true, -EINTR.  On failure 'dir' is as it was, empty or not there.
+enum dump_how {
+    DUMP_RAW = 1,               // texts as they are, else fit for spreadsheets
+                                // (quote_csv)
+    DUMP_FOREIGN = 2,           // root may write for another user
+};
+
+/* Into 'dir', which is made; -ENOTEMPTY when something is in it, -EPERM for root
+ * if it is another user's and 'how', of the above, does not have DUMP_FOREIGN.
+ * Once *cancel is true, -EINTR.  On failure 'dir' is as it was, empty or not
+ * there.
  */
-int dump_write (sqlite3 *db, const char *dir, bool raw,
+int dump_write (sqlite3 *db, const char *dir, unsigned how,
                 const atomic_bool *cancel, struct dump_counts *ret,
                 struct err *err);
 

@@ -7,7 +7,7 @@
 #ifndef ROLLCALL_REPORT_OUTFILE_H
 #define ROLLCALL_REPORT_OUTFILE_H
 
-#include "base/err.h"
+#include "base/tree.h"
 
 #include <limits.h>
 #include <stdatomic.h>
@@ -18,7 +18,10 @@ struct deflate;
 
 struct outfile {
     FILE *f;                    // to write to
-    char path[PATH_MAX], temp[PATH_MAX];
+    char path[PATH_MAX];
+    struct tree dir;            // that it is in, or closed
+    const char *name;           // its name in there
+    char temp[NAME_MAX + 24];   // until it is whole; "": it is not replaced
     int fd;
     struct deflate *z;          // or NULL
     const atomic_bool *cancel;  // or NULL
@@ -31,10 +34,16 @@ struct outfile {
 bool outfile_is_replaced (const char *path);
 
 /* What is written fails with -EINTR once *cancel is true; NULL: never.
- * -EACCES, -ENOENT (of the directory), -EISDIR, ...
+ * -EACCES, -ENOENT (of the directory), -EISDIR, -EPERM (for root: its directory
+ * is another user's, and 'foreign' is false), ...
  */
-int outfile_open (struct outfile *o, const char *path,
+int outfile_open (struct outfile *o, const char *path, bool foreign,
                   const atomic_bool *cancel, struct err *err);
+
+/* The same for a name in a tree, whoever owns that. */
+int outfile_open_in (struct outfile *o, const struct tree *dir,
+                     const char *name, const atomic_bool *cancel,
+                     struct err *err);
 
 /* With 'good' under its name now, otherwise gone.  What could not be written
  * fails here: -ENOSPC, -EPIPE, -EINTR ...

@@ -352,3 +352,54 @@ watching_swapped ()
     expect_status 0
     stop_service
 }
+
+# ---- export ----
+
+# The table is read to its end while its file is beside where it will be.
+@test "a directory of export that is renamed in mid-work is not followed" {
+    make --ranks 1
+    analyze
+    elsewhere
+    dates=$(stat -c '%n %Y %Z %i' elsewhere/* | sort)
+    paused_at 'Capture.csv.*' "$ROLLCALL" export --csv tables out
+    mv tables moved
+    ln -s elsewhere tables
+    go_on
+    end_of "$pid"
+    expect_status 0
+    is_untouched
+    [ -s moved/schema.json ]
+    [ -s moved/Wait.csv ]
+    is "temporary files" "" "$(find moved -name '*.tmp')"
+    rm tables
+    paused_at 't.json.*' "$ROLLCALL" export --perfetto moved/t.json out
+    mv moved tables
+    ln -s elsewhere moved
+    go_on
+    end_of "$pid"
+    expect_status 0
+    is_untouched
+    [ -s tables/t.json ]
+}
+
+@test "export as root, into another user's directory" {
+    as_root
+    make --ranks 1
+    analyze
+    mkdir theirs
+    give_away theirs
+    run "$ROLLCALL" export --perfetto theirs/t.json out
+    expect_status 77
+    shows "theirs is another user's"
+    run "$ROLLCALL" export --csv theirs out
+    expect_status 77
+    is "files" "" "$(ls theirs)"
+    run "$ROLLCALL" export --foreign-output --perfetto theirs/t.json out
+    expect_status 0
+    mkfifo theirs/pipe
+    cat theirs/pipe >copy &
+    run "$ROLLCALL" export --perfetto theirs/pipe out
+    wait $!
+    expect_status 0
+    cmp copy theirs/t.json
+}
