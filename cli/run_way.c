@@ -58,13 +58,16 @@ static bool sees_machine (void)
     return yes;
 }
 
-/* Rank 0 of this launch, or of another if Open MPI does not name it. */
-static bool is_first (pid_t pid)
+/* Rank 0 of this launch, or of another if Open MPI does not name it.  'process':
+ * a descriptor of its /proc/PID.
+ */
+static bool is_first (int process)
 {
     const char *launch = getenv ("PMIX_NAMESPACE");
 
-    return orphans_compare (pid, "OMPI_COMM_WORLD_RANK", "0") == 1 &&
-           (!launch || orphans_compare (pid, "PMIX_NAMESPACE", launch) == 1);
+    return orphans_compare (process, "OMPI_COMM_WORLD_RANK", "0") == 1 &&
+           (!launch ||
+            orphans_compare (process, "PMIX_NAMESPACE", launch) == 1);
 }
 
 static bool sees_first (void)
@@ -72,11 +75,15 @@ static bool sees_first (void)
     DIR *dir = opendir ("/proc");
     bool found = !dir;
     struct dirent *e;
+    int process;
 
     while (!found && (e = readdir (dir))) {
-        long pid = strtol (e->d_name, NULL, 10);
-
-        found = pid > 0 && is_first ((pid_t)pid);
+        if (strtol (e->d_name, NULL, 10) <= 0 ||
+            (process = openat (dirfd (dir), e->d_name,
+                               O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+            continue;
+        found = is_first (process);
+        (void)close (process);
     }
     if (dir)
         (void)closedir (dir);
