@@ -97,6 +97,7 @@ static int analyse_raw (struct analysis *a)
         .command = a->opt.analyse_with, .jobs = a->opt.analyse_jobs,
         .timeout_ns = a->opt.analyse_timeout_ns,
         .memory = a->opt.analyse_memory, .log_dir = logs,
+        .log_in = &a->out.dir,
     };
     struct err err = { "" };
     int rc;

@@ -202,14 +202,28 @@ static void on_ended (void *arg)
     kick (x);
 }
 
-static int start (struct job *j, const struct process_spec *spec,
-                  int64_t timeout_ns, loop_fn *ended, struct err *err)
+/* The directory of logs, which is made. */
+static int open_logs (const struct analyser *x, struct err *err)
+{
+    const char *path = x->opt.log_dir, *slash = strrchr (path, '/');
+    struct tree logs;
+    int rc;
+
+    if (x->opt.log_in)
+        return tree_make_dirs (x->opt.log_in, slash ? slash + 1 : path,
+                               FILEIO_DIR_MODE, err);
+    rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
+    if (rc == 0)
+        rc = tree_open (&logs, path, err);
+    return rc < 0 ? rc : logs.fd;
+}
+
+static int start_in (struct job *j, const struct process_spec *spec,
+                     int64_t timeout_ns, loop_fn *ended, struct err *err)
 {
     struct loop *loop = j->x->loop;
     int rc;
 
-    if (fileio_mkdirs (j->x->opt.log_dir, FILEIO_DIR_MODE, err) < 0)
-        return -EIO;
     if (!(j->process = calloc (1, sizeof (*j->process))))
         return err_set (err, ENOMEM, "no memory to start %s", spec->command);
     if ((rc = process_start (spec, j->process, err)) == 0 &&
@@ -223,6 +237,19 @@ static int start (struct job *j, const struct process_spec *spec,
         free (j->process);
         j->process = NULL;
     }
+    return rc;
+}
+
+static int start (struct job *j, struct process_spec *spec,
+                  int64_t timeout_ns, loop_fn *ended, struct err *err)
+{
+    int rc = open_logs (j->x, err);
+
+    if (rc < 0)
+        return -EIO;
+    spec->log_dir = rc;
+    rc = start_in (j, spec, timeout_ns, ended, err);
+    (void)close (spec->log_dir);
     return rc;
 }
 
@@ -334,8 +361,8 @@ static void on_probed (void *arg)
 static void probe (struct analyser *x)
 {
     char log[PATH_MAX];
-    const struct process_spec spec = { .command = PROBE, .log = log,
-                                       .idle = x->opt.idle, .lock = -1 };
+    struct process_spec spec = { .command = PROBE, .log = log,
+                                 .idle = x->opt.idle, .lock = -1 };
 
     if (x->known || x->probe.process)
         return;

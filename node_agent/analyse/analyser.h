@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/loop.h"
 #include "base/options.h"
+#include "base/tree.h"
 #include "model/capture.h"
 
 #include <stdbool.h>
@@ -30,7 +31,9 @@ struct analyser_options {
     bool idle;                  // run them in the idle class
     bool once;                  // give one up that cannot be begun, after 60 s
                                 // or timeout_ns: nobody waits for ever
-    const char *log_dir;        // made when it is needed
+    const char *log_dir;        // made when it is needed ...
+    const struct tree *log_in;  // ... in this tree, by its last name, where no
+                                // link is followed; NULL: by path
     void (*found) (void *arg, bool torch_npu);  // told of it; may be NULL
     // once for each that cannot be begun now: another analysis has locked it,
     // or there is no room for a log or a process; may be NULL

@@ -2,6 +2,7 @@
 #include "analyse/process.h"
 
 #include "base/fileio.h"
+#include "base/tree.h"
 #include "control/orphans.h"
 
 #include <errno.h>
@@ -104,12 +105,16 @@ static char **marked_environment (char *analysis, char *analyser)
 static int open_log (const struct process_spec *spec, struct process *p,
                      struct err *err)
 {
+    const char *name = strrchr (spec->log, '/') + 1;
+
     if (snprintf (p->log_path, sizeof (p->log_path), "%s", spec->log) >=
         (int)sizeof (p->log_path))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", spec->log);
-    p->log = open (spec->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
-                                  O_NOFOLLOW, FILEIO_FILE_MODE);
-    return p->log < 0 ? err_sys (err, errno, "cannot create %s", spec->log) : 0;
+    (void)unlinkat (spec->log_dir, name, 0);
+    p->log = tree_openat (spec->log_dir, name, O_WRONLY | O_CREAT | O_EXCL,
+                          FILEIO_FILE_MODE, true);
+    return p->log < 0 ? err_sys (err, -p->log, "cannot create %s", spec->log)
+                      : 0;
 }
 
 static int fork_it (const struct process_spec *spec, struct process *p,

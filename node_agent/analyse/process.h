@@ -26,7 +26,8 @@
 struct process_spec {
     const char *command;        // words for a shell, see process_start
     const char *argument;       // NULL: none
-    const char *log;            // DIR/FILE: a file that is made anew
+    const char *log;            // DIR/FILE: a file that is made anew ...
+    int log_dir;                // ... in this directory, which DIR has led to
     uint64_t memory;            // bytes of address space of each; 0: any
     bool idle;                  // SCHED_IDLE, else nice 19
     int lock;                   // a descriptor to be inherited, -1: none

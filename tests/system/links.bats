@@ -403,3 +403,42 @@ watching_swapped ()
     expect_status 0
     cmp copy theirs/t.json
 }
+
+# ---- logs of analyses ----
+
+@test "logs of analyses are not written through links" {
+    local capture log
+
+    make --ranks 2
+    for capture in job/*_ascend_pt; do
+        mkdir -p "prepared/${capture#job/}"
+        mv "$capture/ASCEND_PROFILER_OUTPUT" "prepared/${capture#job/}"
+    done
+    printf '%s\n' '#!/bin/bash' 'echo "$1"' \
+        "cp -a '$PWD/prepared'/\${1##*/}/. \"\$1\"" >good
+    chmod +x good
+    cp -a job raw
+    "$ROLLCALL" analyze --quiet --analyse-with "$PWD/good" -o out job
+    truth_holds
+    elsewhere
+    cp -a elsewhere/analysis.db elsewhere/log
+    rm -r before
+    cp -a elsewhere before
+    dates=$(stat -c '%n %Y %Z %i' elsewhere/* | sort)
+    # the names of logs are known; this is one user's directory
+    for log in out/cluster_analysis_output/analyses/*.log; do
+        ln -sf ../../../elsewhere/log "$log"
+    done
+    rm -r job
+    cp -a raw job
+    "$ROLLCALL" analyze --quiet --analyse-with "$PWD/good" -o out job
+    is_untouched
+    [ ! -L "$log" ] && [ -s "$log" ]
+    rm -r out/cluster_analysis_output/analyses job
+    ln -s ../../elsewhere out/cluster_analysis_output/analyses
+    cp -a raw job
+    run "$ROLLCALL" analyze --quiet --analyse-with "$PWD/good" \
+        --analyse-timeout 1s -o out job
+    shows "analyses is a symbolic link"
+    is_untouched
+}
