@@ -340,7 +340,7 @@ json ()
     sed -i 's/"0-1":/"0-9":/' "$(output_of 0)/communication_matrix.json"
     run "$ROLLCALL" analyze -o out job
     is "lines with the note" 1 \
-        "$(grep -c 'rows of links: nobody knows' <<<"$output")"
+        "$(grep -c 'row of links: nobody knows' <<<"$output")"
     shows "  note: cluster_analysis.db is without"
 }
 
