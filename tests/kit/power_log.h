@@ -27,6 +27,7 @@ enum power_op {
 
 #define POWER_MADE 1u           // POWER_OPEN: the file was not there before
 #define POWER_CUT 2u            // O_TRUNC
+#define POWER_DIR 4u            // it is a directory
 
 struct power_record {
     uint32_t magic;

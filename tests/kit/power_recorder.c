@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -74,13 +76,51 @@ static bool is_noted (int fd)
 
 /* ---- names ---- */
 
+/* The path of a directory that is open, and of a name in it. */
+static const char *name_in (int dirfd, const char *path, char out[PATH_MAX])
+{
+    char link[64];
+    ssize_t n;
+
+    (void)snprintf (link, sizeof (link), "/proc/self/fd/%d", dirfd);
+    n = readlink (link, out, PATH_MAX - 1);
+    if (n < 0)
+        return path;
+    out[n] = '\0';
+    while (strncmp (path, "./", 2) == 0)
+        path += 2;
+    if (*path && strcmp (path, ".") != 0)   // else: a file of that name
+        (void)snprintf (out + n, PATH_MAX - (size_t)n, "/%s", path);
+    return out;
+}
+
+/* Paths relative to a directory, and those that name it by its descriptor, as
+ * SQLite gets them (common/base/tree.h).
+ */
+static const char *resolve (int dirfd, const char *path, char out[PATH_MAX])
+{
+    static const char held[] = "/proc/self/fd/";
+    char *rest;
+    long fd;
+
+    if (strncmp (path, held, sizeof (held) - 1) == 0) {
+        fd = strtol (path + sizeof (held) - 1, &rest, 10);
+        return name_in ((int)fd, rest + (*rest == '/'), out);
+    }
+    return *path == '/' || dirfd == AT_FDCWD ? path
+                                             : name_in (dirfd, path, out);
+}
+
 static int opened (int fd, const char *path, int flags, bool was)
 {
+    struct stat st;
+
     if (fd >= 0 && fd < FDS_MAX)
         noted[fd] = below (path) && !(flags & O_PATH);  // it writes nothing
-    if (is_noted (fd))
+    if (is_noted (fd) && fstat (fd, &st) == 0)
         note (POWER_OPEN, fd, (was ? 0 : POWER_MADE) |
-                                  (flags & O_TRUNC ? POWER_CUT : 0),
+                                  (flags & O_TRUNC ? POWER_CUT : 0) |
+                                  (S_ISDIR (st.st_mode) ? POWER_DIR : 0),
               path, NULL, NULL, 0);
     return fd;
 }
@@ -89,6 +129,7 @@ static int opened (int fd, const char *path, int flags, bool was)
     int name (const char *path, int flags, ...) \
     { \
         NEXT (int, #name, const char *, int, ...); \
+        char full[PATH_MAX]; \
         mode_t mode = 0; \
         bool was; \
         int fd; \
@@ -100,31 +141,14 @@ static int opened (int fd, const char *path, int flags, bool was)
         } \
         (void)pthread_mutex_lock (&lock); \
         was = access (path, F_OK) == 0; \
-        fd = opened (next (path, flags, mode), path, flags, was); \
+        fd = opened (next (path, flags, mode), \
+                     resolve (AT_FDCWD, path, full), flags, was); \
         (void)pthread_mutex_unlock (&lock); \
         return fd; \
     }
 
 OPEN (open)
 OPEN (open64)
-
-/* Paths relative to a directory, as those of removing a tree. */
-static const char *resolve (int dirfd, const char *path, char out[PATH_MAX])
-{
-    char link[64];
-    ssize_t n;
-
-    if (*path == '/' || dirfd == AT_FDCWD)
-        return path;
-    (void)snprintf (link, sizeof (link), "/proc/self/fd/%d", dirfd);
-    n = readlink (link, out, PATH_MAX - 1);
-    if (n < 0)
-        return path;
-    out[n] = '\0';
-    if (strcmp (path, ".") != 0)        // else it would be a file of that name
-        (void)snprintf (out + n, PATH_MAX - (size_t)n, "/%s", path);
-    return out;
-}
 
 #define OPENAT(name) \
     int name (int dirfd, const char *path, int flags, ...) \
@@ -151,6 +175,38 @@ static const char *resolve (int dirfd, const char *path, char out[PATH_MAX])
 OPENAT (openat)
 OPENAT (openat64)
 
+/* openat2 has no function of its own. */
+static long open_how (long (*next) (long, ...), int dirfd, const char *path,
+                      struct open_how *how, size_t size)
+{
+    char full[PATH_MAX];
+    bool was;
+    long fd;
+
+    (void)pthread_mutex_lock (&lock);
+    was = faccessat (dirfd, path, F_OK, 0) == 0;
+    fd = next (SYS_openat2, dirfd, path, how, size);
+    (void)opened ((int)fd, resolve (dirfd, path, full), (int)how->flags, was);
+    (void)pthread_mutex_unlock (&lock);
+    return fd;
+}
+
+long syscall (long number, ...)
+{
+    NEXT (long, "syscall", long, ...);
+    va_list args;
+    long a[6];
+
+    va_start (args, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg (args, long);
+    va_end (args);
+    if (number == SYS_openat2)
+        return open_how (next, (int)a[0], (const char *)a[1],
+                         (struct open_how *)a[2], (size_t)a[3]);
+    return next (number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
 static int pair (enum power_op op, int rc, const char *from, const char *to)
 {
     if (rc == 0 && below (to))
@@ -175,7 +231,10 @@ static int single (enum power_op op, int rc, const char *path)
 int rename (const char *from, const char *to)
 {
     NEXT (int, "rename", const char *, const char *);
-    LOCKED (pair (POWER_RENAME, next (from, to), from, to));
+    char x[PATH_MAX], y[PATH_MAX];
+    const char *p = resolve (AT_FDCWD, from, x);
+    const char *q = resolve (AT_FDCWD, to, y);
+    LOCKED (pair (POWER_RENAME, next (from, to), p, q));
 }
 
 int renameat (int a, const char *from, int b, const char *to)
@@ -203,7 +262,9 @@ int linkat (int a, const char *from, int b, const char *to, int flags)
 int unlink (const char *path)
 {
     NEXT (int, "unlink", const char *);
-    LOCKED (single (POWER_UNLINK, next (path), path));
+    char x[PATH_MAX];
+    const char *p = resolve (AT_FDCWD, path, x);
+    LOCKED (single (POWER_UNLINK, next (path), p));
 }
 
 int rmdir (const char *path)

@@ -87,8 +87,10 @@ static void do_open (const struct power_record *r, const char *path)
     struct node *n = dir ? node_find (dir, name) : top;
 
     if (!n) {                   // MADE, or there before the log began
-        n = node_new (false);
+        n = node_new ((r->offset & POWER_DIR) != 0);
         node_put (dir, name, n);
+        if (r->offset & POWER_DIR)
+            node_sync (dir);
     }
     if (r->offset & POWER_CUT && !(r->offset & POWER_MADE))
         node_change (n, (struct change){ .truncate = true });
