@@ -125,24 +125,12 @@ static bool is_over (const struct transfers *t, const struct sender *s)
            s->key->fresh >= TRANSFER_KEY_NEW_CREDITS;
 }
 
-/* New agents of a key hold fewer credits: as many wait for their turn again. */
-static void unpark (struct transfers *t, struct sharer *k, unsigned n)
-{
-    struct body *b;
-
-    k->fresh -= n;
-    while (n-- > 0 && (b = TAILQ_FIRST (&k->parked))) {
-        transfer_unqueue (t, b);
-        transfer_queue (t, b);
-    }
-}
-
 static void give_back (struct transfers *t, struct sender *s, unsigned n)
 {
     s->credits -= n;
     t->held[s->pace] -= n;
     if (s->pace == PACE_NEW)
-        unpark (t, s->key, n);
+        s->key->fresh -= n;
 }
 
 void transfer_release (struct transfers *t, struct body *b)
@@ -165,7 +153,7 @@ static void set_pace (struct transfers *t, struct sender *s,
     t->held[s->pace] -= s->credits;
     t->held[pace] += s->credits;
     if (s->pace == PACE_NEW)    // none becomes new again
-        unpark (t, s->key, s->credits);
+        s->key->fresh -= s->credits;
     s->pace = pace;
     LIST_FOREACH (x, &s->items, of_sender) {
         if (!x->body || !x->body->waits || TAILQ_FIRST (&x->body->offers) != x)
@@ -204,9 +192,11 @@ void transfer_arrived (struct transfers *t, struct body *b,
 
 void transfer_unqueue (struct transfers *t, struct body *b)
 {
-    if (b->parked)
+    if (b->parked) {
         TAILQ_REMOVE (&b->parked->parked, b, in_turn);
-    else if (b->waits)
+        if (TAILQ_EMPTY (&b->parked->parked))
+            LIST_REMOVE (b->parked, crowded);
+    } else if (b->waits)
         TAILQ_REMOVE (&t->turns[b->pace][b->kind != ITEM_ROWS], b, in_turn);
     b->waits = false;
     b->parked = NULL;
@@ -231,6 +221,8 @@ void transfer_queue (struct transfers *t, struct body *b)
     b->pace = s->pace;
     if (is_over (t, s)) {
         b->parked = s->key;
+        if (TAILQ_EMPTY (&s->key->parked))
+            LIST_INSERT_HEAD (&t->crowded, s->key, crowded);
         TAILQ_INSERT_TAIL (&s->key->parked, b, in_turn);
         return;
     }
@@ -315,12 +307,34 @@ static struct body *next_in_turn (struct transfers *t)
     return b;
 }
 
-void transfer_grant (struct transfers *t)
+/* Where new agents of a key hold fewer credits than they may, as many of what
+ * waits for that have their turn; false: none has.
+ */
+static bool unpark (struct transfers *t)
+{
+    struct sharer *k, *next;
+    bool any = false;
+
+    for (k = LIST_FIRST (&t->crowded); k; k = next) {
+        unsigned n = k->fresh < TRANSFER_KEY_NEW_CREDITS
+                         ? TRANSFER_KEY_NEW_CREDITS - k->fresh : 0;
+        struct body *b;
+
+        next = LIST_NEXT (k, crowded);
+        while (n > 0 && (b = TAILQ_FIRST (&k->parked))) {
+            transfer_unqueue (t, b);
+            transfer_queue (t, b);
+            n -= b->waits;      // else its agent is asked for another
+            any = true;
+        }
+    }
+    return any;
+}
+
+static void grant_turns (struct transfers *t)
 {
     struct body *b;
 
-    if (t->hold || clock_mono_ns () < t->paused_until_ns)
-        return;
     while ((b = next_in_turn (t))) {
         int rc;
 
@@ -337,6 +351,18 @@ void transfer_grant (struct transfers *t)
             transfer_end_sender (t, TAILQ_FIRST (&b->offers)->sender);
         // else who has it is asked when it is offered again
     }
+}
+
+/* What had its turn may not be what can be asked for by now: until nothing is
+ * left that waits for no reason.
+ */
+void transfer_grant (struct transfers *t)
+{
+    if (t->hold || clock_mono_ns () < t->paused_until_ns)
+        return;
+    do
+        grant_turns (t);
+    while (unpark (t));
 }
 
 /* ---- who does not answer ---- */

@@ -47,6 +47,7 @@ struct body {
 /* A key, of any number of connections. */
 struct sharer {
     LIST_ENTRY (sharer) all;
+    LIST_ENTRY (sharer) crowded;        // while 'parked' is not empty
     char who[NET_WHO_MAX];
     unsigned nsenders, nitems;
     unsigned fresh;             // credits that its new agents hold
@@ -86,7 +87,7 @@ struct transfers {
     struct ledger *ledger;
     struct store *store;
     LIST_HEAD (, sender) senders[TRANSFER_BUCKETS], all_senders;
-    LIST_HEAD (, sharer) keys;
+    LIST_HEAD (, sharer) keys, crowded;
     LIST_HEAD (, body) bodies[TRANSFER_BUCKETS], whole;
     TAILQ_HEAD (, body) turns[PACES][2];        // rows, and raw files
     TAILQ_HEAD (, transfer) complete;

@@ -170,6 +170,48 @@ static void test_new_of_one_key (void **state)
     check_credits (f);
 }
 
+/* All of them deliver, however many begin at once: bodies that wait for those of
+ * their key were never asked for, since each that answered let one go that could
+ * not be asked for just then.
+ */
+#define CROWD 20u
+#define CROWD_ITEMS 16u
+
+static void test_crowd_of_one_key (void **state)
+{
+    struct fixture *f = *state;
+    struct data d[CROWD][CROWD_ITEMS];
+
+    transfers_share (f->transfers);
+    for (unsigned i = 0; i < CROWD * CROWD_ITEMS; i++) {
+        unsigned n = i / CROWD_ITEMS, item = i % CROWD_ITEMS;
+        struct net_peer p = peer_of ("k1", (uint8_t)(n + 1), 2);
+        struct message m = { .type = MESSAGE_OFFER, .item = item, .rank = 1,
+                             .kind = ITEM_RAW, .size = 1000 + i,
+                             .capture = "c" };
+
+        d[n][item] = data_of (1000 + i, (uint8_t)i);
+        m.content = d[n][item].id;
+        (void)snprintf (m.path, sizeof (m.path), "%u", i);
+        assert_int_equal (transfers_offer (f->transfers, &p, "j", "n0", &m,
+                                           NULL), 0);
+    }
+    for (size_t i = 0; i < f->nsent; i++) {     // more come of each answer
+        const struct message get = f->sent[i];
+
+        assert_int_equal (get.type, MESSAGE_GET);
+        assert_int_equal (answer (f, &get, f->to[i],
+                                  &d[f->to[i] - 1][get.item], CODEC_PLAIN, 0),
+                          0);
+    }
+    assert_int_equal (f->nsent, CROWD * CROWD_ITEMS);
+    f->nsent = 0;
+    for (unsigned i = 0; i < CROWD * CROWD_ITEMS; i++)
+        free (d[i / CROWD_ITEMS][i % CROWD_ITEMS].bytes);
+    assert_int_equal (transfers_commit (f->transfers, on_entered, f, NULL), 0);
+    check_credits (f);
+}
+
 /* Nor do its offers take all the room that there is for offers. */
 static void test_items_of_one_key (void **state)
 {
@@ -285,6 +327,7 @@ int main (void)
         TRANSFER_TEST (test_source_gone), TRANSFER_TEST (test_source_dead),
         TRANSFER_TEST (test_stalled), TRANSFER_TEST (test_stalled_is_probed),
         TRANSFER_TEST (test_late), TRANSFER_TEST (test_new_of_one_key),
+        TRANSFER_TEST (test_crowd_of_one_key),
         TRANSFER_TEST (test_items_of_one_key),
         TRANSFER_TEST (test_many_stalled),
         TRANSFER_TEST (test_slow), TRANSFER_TEST (test_slow_for_once),
