@@ -63,7 +63,8 @@ int words_put (struct words *w, const struct word *word)
     }
     if (word->world_size == 0)
         return 0;
-    if (w->n >= WORDS_MAX)
+    if (w->n >= (word->by == WORD_FRONT || word->by == WORD_EXPECT
+                     ? WORDS_MAX : WORDS_MAX - WORDS_KEPT))
         return -E2BIG;
     if ((w->n & (w->n - 1)) == 0) {     // full at every power of two
         p = realloc (p, (w->n ? 2 * w->n : 1) * sizeof (*p));

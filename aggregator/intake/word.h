@@ -10,6 +10,7 @@
 
 #define WORDS_MAX 4096          // of a job, at 350 bytes: one for each host of
                                 // the largest cluster that is known of
+#define WORDS_KEPT 16           // of them for those that are not of nodes
 
 enum word_by {                  // of the first three the later one counts
                                 // more; kept on disk
@@ -38,7 +39,7 @@ struct words {                  // begins as zeros
 bool word_valid (const struct word *w);
 
 /* Take a word in place of the former one of the same.  1; 0: it is the same
- * again; -ENOMEM, or -E2BIG when there are WORDS_MAX.
+ * again; -ENOMEM, or -E2BIG when there is no room.
  */
 int words_put (struct words *w, const struct word *word);
 /* The word of the same, or NULL. */

@@ -66,7 +66,7 @@ static void test_put (void **state)
     assert_int_equal (say (WORD_EXPECT, "", "", 0), 0);
     assert_int_equal (words.n, 3);
     check (false, 0, 2, "agents", NULL);
-    for (int i = 3; i < WORDS_MAX; i++) {
+    for (int i = 3; i < WORDS_MAX - WORDS_KEPT; i++) {
         char host[16];
 
         (void)snprintf (host, sizeof (host), "h%d", i);
@@ -74,6 +74,9 @@ static void test_put (void **state)
     }
     assert_int_equal (say (WORD_NODE, "k", "one more", 2), -E2BIG);
     assert_int_equal (say (WORD_NODE, "k", "h", 8), 1);
+    // an operator is heard, however many nodes there are
+    assert_int_equal (say (WORD_EXPECT, "", "", 5), 1);
+    check (false, 0, 5, "rollcall jobs --expect", NULL);
 }
 
 /* One number of one node makes no ranks up. */
