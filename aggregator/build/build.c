@@ -60,7 +60,7 @@ struct builder {
     pthread_mutex_t lock;       // over groups, running
     pthread_cond_t ended;
     unsigned running;
-    char began[CLOCK_TEXT_MAX]; // job->began_ns, or now
+    char began[CLOCK_TEXT_MAX]; // job->began_ns, or ""
 };
 
 /* Also a progress handler, which ends a statement by not returning 0. */
@@ -376,7 +376,8 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
     const struct tables_job about = { job->job_id, job->steps, job->inputs,
                                       job->others,
                                       job->assumed && *job->assumed,
-                                      about_job (job), b->began };
+                                      about_job (job),
+                                      *b->began ? b->began : NULL };
     char temp[PATH_MAX];
     int rc = publish_temp (b->out, "wait", 0, temp, err);
 
@@ -455,7 +456,7 @@ static int finish (struct builder *b, struct build_result *ret,
     if (is_cancelled (b))
         return err_set (err, EINTR, "interrupted");
     if ((rc = publish_choose (b->out, b->job->job_id,
-                              b->job->began_ns ? b->began : NULL, ret->newer,
+                              *b->began ? b->began : NULL, ret->newer,
                               err)) < 0)
         return rc;
     if (!fileio_join (ret->path, sizeof (ret->path), b->out->dir.path,
@@ -574,7 +575,8 @@ static struct builder *create (const struct build_job *job,
     }
     b->job = job;
     b->out = out;
-    clock_text (job->began_ns ? job->began_ns : clock_wall_ns (), b->began);
+    if (job->began_ns)
+        clock_text (job->began_ns, b->began);
     return b;
 }
 

@@ -32,7 +32,7 @@ struct tables_job {
     const char *others;         // a sentence about jobs beside it
     bool assumed;               // that all captures are of this job
     struct job_about about;
-    const char *began;          // a clock_text
+    const char *began;          // of a run, a clock_text; or NULL
 };
 
 int tables_write_job (sqlite3 *db, const struct tables_job *job,
