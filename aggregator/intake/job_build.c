@@ -280,9 +280,18 @@ static int compare_mpi (const void *pa, const void *pb)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* What MPI says of the ranks that captures are filed under. */
-static void give_mpi (struct job_build *b)
+/* What MPI says of the ranks that captures are filed under.  A world that is
+ * smaller than the job is a program's own, whatever its agent knew then.
+ */
+static void give_mpi (struct job_build *b, int64_t world_size)
 {
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->nmpi; i++) {
+        if (b->mpi[i].mpi_size >= world_size)
+            b->mpi[n++] = b->mpi[i];
+    }
+    b->nmpi = n;
     for (size_t i = 0; i < b->n && b->nmpi > 0; i++) {
         struct roll_mpi key = { .rank = b->items[i].rank };
 
@@ -336,7 +345,6 @@ struct job_build *job_build_create (struct ledger *ledger,
     }
     b->agreed = agreed_size (b);
     roll_plan (b->items, b->n);
-    give_mpi (b);
     return b;
 }
 
@@ -612,6 +620,7 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
     if (rc < 0)
         return rc;
     note_senders (b, roster);
+    give_mpi (b, roster->world_size);
     note_mpi (b, roster);
     rc = build_run (&job, &p, ret, err);
     if (rc == 0)

@@ -232,6 +232,9 @@ typedef int rank_function (uintptr_t comm, int *ret);
 typedef int name_function (char *name, int *size);
 typedef int parent_function (void *comm);
 
+#define WORLD_OF_MPICH 0x44000000       // communicators, by its binary interface
+#define NULL_OF_MPICH 0x04000000
+
 /* An MPI library, as far as it is needed here. */
 struct mpi {
     void *library;
@@ -273,8 +276,8 @@ static bool find_world (struct mpi *m)
         return false;
     for (size_t i = 0; i < sizeof (alike) / sizeof (alike[0]); i++) {
         if (strstr (version, alike[i])) {
-            m->world = 0x44000000;
-            m->null = 0x04000000;
+            m->world = WORLD_OF_MPICH;
+            m->null = NULL_OF_MPICH;
             return true;
         }
     }
@@ -309,8 +312,8 @@ static bool was_spawned (const struct mpi *m)
 
     if (m->parent (&parent) != 0)
         return true;
-    return m->null == 0x04000000 ? parent.number != 0x04000000
-                                 : parent.address != m->null;
+    return m->null == NULL_OF_MPICH ? parent.number != NULL_OF_MPICH
+                                    : parent.address != m->null;
 }
 
 /* A launcher between the wrapper and this process has said so. */
@@ -355,16 +358,15 @@ static void confirm (const struct given *g, const struct mpi *m, int rank,
                      int size)
 {
     char host[NAME_MAX_BYTES] = "", name[80], text[NAME_MAX_BYTES + 160];
-    long from = number ("OMPI_COMM_WORLD_RANK");
+    // said by the launcher of this library; there may be one around that
+    long from = number (m->null == NULL_OF_MPICH ? "PMI_RANK"
+                                                 : "OMPI_COMM_WORLD_RANK");
     int n = 0;
 
     if (m->name (host, &n) != 0)
         host[0] = '\0';
     for (char *c = host; *c; c++)
         *c = *c > ' ' && *c < 127 ? *c : '?';
-    // nobody has said it better to this very process
-    if (from < 0)
-        from = number ("PMI_RANK");
     if (from < 0)
         from = g->rank;
     (void)snprintf (name, sizeof (name), "mpi-%ld-%d-%d", from, rank, size);
