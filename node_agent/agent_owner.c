@@ -385,8 +385,8 @@ bool agent_explain_doubt (const struct agent *a, char *out, size_t size)
     if (o->doubtful > 1)
         (void)snprintf (of, sizeof (of), "one of %zu that are in doubt, such "
                         "as ", o->doubtful);
-    (void)snprintf (out, size, "its capture is %s%.400s%s: it is of this job "
-                    "or of job %.320s", of, o->doubt_path,
+    (void)snprintf (out, size, "its capture may be %s%.400s%s: it is of this "
+                    "job or of job %.320s", of, o->doubt_path,
                     *of ? "" : ", which is in doubt", o->doubt_job);
     return true;
 }

@@ -153,7 +153,7 @@ both_doubt ()
     both_doubt
     for n in 1 2; do
         grep -q "0 of 1 present" "log.$n"
-        grep -q "rank 0: its capture is one of 2 that are in doubt, such as\
+        grep -q "rank 0: its capture may be one of 2 that are in doubt, such as\
  .*/here/prof[12]_ascend_pt: it is of this job or of job\
  $(sed -n 's/^job *//p' "log.$((3 - n))")" "log.$n" || fail "$(cat "log.$n")"
     done
@@ -170,7 +170,7 @@ both_doubt ()
     ends
     is "statuses" "1 1" "$ended" || fail "$(cat log.1 log.2)"
     job=$(sed -n 's/^job *//p' log.2)
-    grep -q "rank 0: its capture is .*/here/prof_ascend_pt, which is in doubt:\
+    grep -q "rank 0: its capture may be .*/here/prof_ascend_pt, which is in doubt:\
  it is of this job or of job $job\$" log.1 || fail "$(cat log.1)"
     has_its_own 2
     nothing_runs
