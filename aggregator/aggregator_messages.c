@@ -483,6 +483,8 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
         return;
     }
     lost = has_lost (a, from, m);
+    if (s)                      // what is committed then may move it
+        s = aggregator_find_peer (a, from, &agent);
     if (s)
         job_hello_again (&s->job, agent, m, clock_mono_ns ());
     else if (*m->job && lost >= 0)
@@ -644,13 +646,13 @@ static void on_known (struct aggregator *a, struct served *s,
         counter_add (COUNTER_MESSAGES_REFUSED, 1);
         break;
     }
-    if (rc == -ESTALE)
-        (void)aggregator_look (a, true);
     if (rc < 0 && door_may_tell (&a->door))
         log_text (LOG_LEVEL_ERROR, "intake-failed", "%s from %s: %s",
                   message_name (m->type),
                   aggregator_name (from, agent->host, name),
                   err.text[0] ? err.text : strerror (-rc));
+    if (rc == -ESTALE)
+        (void)aggregator_look (a, true);        // 's' and 'agent' may move
     aggregator_commit_soon (a);
 }
 
