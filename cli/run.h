@@ -169,9 +169,6 @@ int run_make_dir (struct run *r, struct err *err);
  */
 int run_make_new_dir (struct run *r, struct err *err);
 
-/* The directory above all runs' (of the option, environment, or default). */
-int run_state_dir (const char *option, char out[PATH_MAX], struct err *err);
-
 int run_start_aggregator (struct run *r, struct err *err);
 int run_start_agent (struct run *r, struct err *err);
 
@@ -185,6 +182,16 @@ int run_join_agent (struct run *r, bool start, struct err *err);
  */
 int run_program (const char *name, char out[PATH_MAX], struct err *err);
 int run_library (char out[PATH_MAX], struct err *err);
+
+/* ---- run_state.c ---- */
+
+/* The directory above all runs', made if need be: of the option (or its
+ * variable), or the first of several places that is a directory of this user
+ * with mode 0700; the same one in every program of this user on this host that
+ * has the same XDG_RUNTIME_DIR and TMPDIR.  -EACCES: others could write there;
+ * -ENOTSUP: it is on a shared file system.
+ */
+int run_state_dir (const char *option, char out[PATH_MAX], struct err *err);
 
 /* ---- run_net.c ---- */
 

@@ -56,33 +56,6 @@ int run_check_out (struct run *r, struct err *err)
     return 0;
 }
 
-int run_state_dir (const char *option, char out[PATH_MAX], struct err *err)
-{
-    const char *tmp = getenv ("TMPDIR"), *remote;
-    char dir[PATH_MAX];
-    struct stat st;
-    int rc;
-
-    if (option)
-        (void)snprintf (dir, PATH_MAX, "%s", option);
-    else
-        (void)snprintf (dir, PATH_MAX, "%s/rollcall-%ld",
-                        tmp && *tmp ? tmp : "/tmp", (long)getuid ());
-    if ((rc = fileio_mkdirs (dir, 0700, err)) < 0)
-        return rc;
-    // others must not be able to put a directory of theirs in the way
-    if (lstat (dir, &st) < 0 || !S_ISDIR (st.st_mode) ||
-        st.st_uid != geteuid () || (st.st_mode & 022))
-        return err_set (err, EACCES, "%s is not a directory that only you can "
-                        "write: choose another with --state", dir);
-    if (!realpath (dir, out))
-        return err_sys (err, errno, "cannot resolve %s", dir);
-    if ((remote = fileio_remote_fs (out)))
-        return err_set (err, ENOTSUP, "%s is on a shared file system (%s): "
-                        "choose a local directory with --state", out, remote);
-    return 0;
-}
-
 int run_make_dir (struct run *r, struct err *err)
 {
     char state[PATH_MAX];

@@ -69,7 +69,7 @@ static const struct option_spec options[] = {
     { "state", 0, OPTION_TEXT, offsetof (struct run_options, state), "DIR",
       NULL, "ROLLCALL_STATE_DIR", 0, 0,
       "Local directory for captures and daemons of runs. Without it: "
-      "rollcall-UID in $TMPDIR or /tmp." },
+      "rollcall-UID in $TMPDIR or /tmp, or what FILES says." },
     { "quiet-period", 0, OPTION_DURATION,
       offsetof (struct run_options, quiet_ns), "TIME", "60s",
       "ROLLCALL_QUIET_PERIOD", 0, 0,

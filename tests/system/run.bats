@@ -1122,3 +1122,51 @@ SCRIPT
         'SELECT count(*) FROM Capture')"
     nothing_runs
 }
+
+# Anybody can make /tmp/rollcall-0 before root does: no run began.
+@test "another's directory at the default place: the next one, for all alike" {
+    local first next job
+
+    unset ROLLCALL_STATE_DIR XDG_RUNTIME_DIR
+    first=tmp/rollcall-$(id -u) next=tmp/rollcall-$(id -u).1
+    mkdir -m 0755 "$first"
+    run mpirun_run 2 -- ./writer
+    expect_status 0
+    shows "2 of 2 present"
+    is "in the directory that others may enter" "" "$(ls "$first")"
+    is "mode of the next" 700 "$(stat -c %a "$next")"
+    job=$(basename "$next"/run-*)
+    run "$ROLLCALL" wait "$job"
+    expect_status 0
+    shows "2 of 2 present"
+    rmdir "$first"                  # the name is free again
+    run "$ROLLCALL" wait "$job"
+    expect_status 0
+    [ ! -e "$first" ] || fail "the place has changed" || return
+    # one that the user has made is first
+    mkdir -m 0700 xdg xdg/rollcall
+    XDG_RUNTIME_DIR=$PWD/xdg run mpirun_run 2 -- ./writer
+    expect_status 0
+    is "jobs there" 1 "$(ls xdg/rollcall | grep -c ^run-)"
+    ROLLCALL_STATE_DIR=$TEST_DIR/tmp nothing_runs
+}
+
+@test "all default places are another's: the user's own runtime directory" {
+    local dir i
+
+    unset ROLLCALL_STATE_DIR XDG_RUNTIME_DIR
+    dir=tmp/rollcall-$(id -u)
+    : >"$dir"
+    for ((i = 1; i <= 9; i++)); do
+        ln -s / "$dir.$i"
+    done
+    run mpirun_run 2 -- ./writer
+    expect_status 73
+    shows "rollcall-$(id -u) is not a directory of yours" "choose one with --state"
+    mkdir -m 0700 xdg
+    XDG_RUNTIME_DIR=$PWD/xdg run mpirun_run 2 -- ./writer
+    expect_status 0
+    shows "2 of 2 present"
+    is "jobs there" 1 "$(ls xdg/rollcall | grep -c ^run-)"
+    ROLLCALL_STATE_DIR=$TEST_DIR/xdg nothing_runs
+}
