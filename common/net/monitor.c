@@ -180,38 +180,63 @@ static void connecting (struct net *n, int event, uint32_t value)
 
 /* ---- listening ---- */
 
+void monitor_address (int fd, char out[NET_ADDRESS_MAX])
+{
+    struct sockaddr_storage a;
+    socklen_t size = sizeof (a);
+    char host[NET_ADDRESS_MAX - 8], port[8];
+
+    out[0] = '\0';
+    if (getpeername (fd, (struct sockaddr *)&a, &size) == 0 &&
+        getnameinfo ((struct sockaddr *)&a, size, host, sizeof (host), port,
+                     sizeof (port), NI_NUMERICHOST | NI_NUMERICSERV) == 0)
+        (void)snprintf (out, NET_ADDRESS_MAX, "%s:%s",
+                        net_plain_address (host), port);
+}
+
+static void forget (struct net *n, uint32_t fd)
+{
+    if (fd >= n->nconnections)
+        return;
+    n->ending -= n->connections[fd].ended;
+    n->connections[fd] = (struct net_connection){ .since_ns = 0 };
+}
+
 /* The peer of a connection, to be named should it be refused: events of a
  * handshake name our own address only.  One that has hung up by now is not
  * known; zap.c has the address for certain.
  */
 static void remember (struct net *n, uint32_t fd)
 {
-    struct sockaddr_storage a;
-    socklen_t size = sizeof (a);
-    char host[NET_ADDRESS_MAX - 8], port[8];
     size_t count = (size_t)fd + 64;
     void *more;
 
-    if (fd >= n->naddresses) {
-        if (!(more = realloc (n->addresses, count * sizeof (*n->addresses))))
+    if (fd >= n->nconnections) {
+        if (!(more = realloc (n->connections,
+                              count * sizeof (*n->connections))))
             return;
-        n->addresses = more;
-        memset (n->addresses[n->naddresses], 0,
-                (count - n->naddresses) * sizeof (*n->addresses));
-        n->naddresses = count;
+        n->connections = more;
+        memset (&n->connections[n->nconnections], 0,
+                (count - n->nconnections) * sizeof (*n->connections));
+        n->nconnections = count;
     }
-    n->addresses[fd][0] = '\0';
-    if (getpeername ((int)fd, (struct sockaddr *)&a, &size) == 0 &&
-        getnameinfo ((struct sockaddr *)&a, size, host, sizeof (host), port,
-                     sizeof (port), NI_NUMERICHOST | NI_NUMERICSERV) == 0)
-        (void)snprintf (n->addresses[fd], NET_ADDRESS_MAX, "%s:%s",
-                        net_plain_address (host), port);
+    forget (n, fd);
+    monitor_address ((int)fd, n->connections[fd].address);
+    n->connections[fd].since_ns = clock_mono_ns ();
+}
+
+void monitor_heard (struct net *n, zmq_msg_t *frame)
+{
+    int fd = zmq_msg_get (frame, ZMQ_SRCFD);
+
+    if (fd >= 0 && (size_t)fd < n->nconnections)
+        n->connections[fd].heard = true;
 }
 
 static const char *address_of (const struct net *n, uint32_t fd)
 {
-    return fd < n->naddresses && n->addresses[fd][0] ? n->addresses[fd]
-                                                     : "an unknown address";
+    return fd < n->nconnections && n->connections[fd].address[0]
+               ? n->connections[fd].address : "an unknown address";
 }
 
 #define LEFT "it left in the handshake: it does not encrypt (--key), or was " \
@@ -234,20 +259,55 @@ static const char *failure_text (const struct net *n, int event,
     return "it does not speak ZeroMQ";
 }
 
+/* By us: nobody left, or was refused. */
+static bool was_ended (const struct net *n, uint32_t fd)
+{
+    return fd < n->nconnections && n->connections[fd].ended;
+}
+
+static void tell_used_up (struct net *n, unsigned ended)
+{
+    net_tell (n, NET_ACCEPT_FAILED, "too few open files are left: %u "
+              "connection%s that had said nothing, or came last, %s ended; "
+              "raise the limit (ulimit -n, LimitNOFILE)", ended,
+              ended == 1 ? "" : "s", ended == 1 ? "was" : "were");
+}
+
+/* There are many of these until others have gone, which say nothing new. */
+static void tell_accept_failed (struct net *n, uint32_t value)
+{
+    bool used_up = value == EMFILE || value == ENFILE;
+
+    if (used_up && n->ending > 0)
+        return;
+    counter_add (COUNTER_ACCEPTS_FAILED, 1);
+    if (used_up)
+        tell_used_up (n, scarce_make_room (n));
+    else
+        net_tell (n, NET_ACCEPT_FAILED, "a connection cannot be taken: %s",
+                  zmq_strerror ((int)value));
+}
+
+static void accepted (struct net *n, uint32_t fd)
+{
+    unsigned ended;
+
+    remember (n, fd);
+    if (fd >= n->few && (ended = scarce_make_room (n)) > 0) {
+        counter_add (COUNTER_ACCEPTS_FAILED, ended);
+        tell_used_up (n, ended);
+    }
+}
+
 /* A handshake that fails is followed by the end of that connection. */
 static void listening (struct net *n, int event, uint32_t value)
 {
     switch (event) {
     case ZMQ_EVENT_ACCEPTED:
-        remember (n, value);
+        accepted (n, value);
         break;
     case ZMQ_EVENT_ACCEPT_FAILED:
-        counter_add (COUNTER_ACCEPTS_FAILED, 1);
-        net_tell (n, NET_ACCEPT_FAILED, "a connection cannot be taken: %s%s",
-                  zmq_strerror ((int)value),
-                  value == EMFILE || value == ENFILE
-                      ? "; raise the limit of open files (ulimit -n, "
-                        "LimitNOFILE)" : "");
+        tell_accept_failed (n, value);
         break;
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
     case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
@@ -255,11 +315,12 @@ static void listening (struct net *n, int event, uint32_t value)
                         failure_text (n, event, value));
         break;
     case ZMQ_EVENT_DISCONNECTED:
-        if (n->failure[0])
+        if (n->failure[0] && !was_ended (n, value))
             net_tell (n, strcmp (n->failure, LEFT) == 0 ? NET_PEER_LEFT
                                                         : NET_PEER_REFUSED,
                       "%s: %s", address_of (n, value), n->failure);
         n->failure[0] = '\0';
+        forget (n, value);
         break;
     default:                    // a refused key has been told by zap.c
         break;
@@ -270,7 +331,7 @@ void monitor_close (struct net *n)
 {
     if (n->loop)
         loop_del_timer (n->loop, connect_again, n);
-    free (n->addresses);
+    free (n->connections);
 }
 
 int monitor_take (struct net *n)

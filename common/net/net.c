@@ -145,6 +145,7 @@ static int net_create (const char *endpoint, bool router,
     if (!(n = calloc (1, sizeof (*n))))
         return err_set (err, ENOMEM, "no memory for %s", endpoint);
     n->router = router;
+    scarce_open (n);
     n->main = n->monitor = n->zap = (struct net_door){ n, NULL, -1 };
     n->secured = security && !security->insecure;
     if (n->secured)
@@ -353,6 +354,8 @@ static void deliver (struct net *n, zmq_msg_t *frames, int count)
         m.data_size = zmq_msg_size (&frames[at + 1]);
     }
     peer.version = version_for (&m);
+    if (n->router)
+        monitor_heard (n, &frames[at]);
     if (is_admitted (n, &peer, &frames[at], rc == 0 ? &m : NULL))
         n->fn (n->arg, n->router ? &peer : NULL, rc == 0 ? &m : NULL, rc,
                &err);

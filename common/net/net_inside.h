@@ -3,6 +3,7 @@
  * net.c        sockets, and messages in and out
  * zap.c        who may connect: libzmq asks it in every handshake
  * monitor.c    why connections do not come about, in words
+ * scarce.c     a listener that has few descriptors left
  */
 #ifndef ROLLCALL_NET_NET_INSIDE_H
 #define ROLLCALL_NET_NET_INSIDE_H
@@ -21,6 +22,14 @@ struct net_door {
     struct net *net;
     void *socket;                       // NULL: none
     int fd;                             // ZMQ_FD, -1: not in a loop
+};
+
+/* A connection that was taken. */
+struct net_connection {
+    char address[NET_ADDRESS_MAX];      // of the peer; "": not known
+    int64_t since_ns;                   // 0: there is none
+    bool heard;                         // a message has come
+    bool ended;                         // by us: it will go
 };
 
 struct net {
@@ -43,9 +52,12 @@ struct net {
     int64_t trying_ns;                  // since when, 0: it is not
     int64_t retry_ns;                   // how long to wait after a refusal
     // monitor.c: listening
-    char (*addresses)[NET_ADDRESS_MAX]; // of the peers, by descriptor
-    size_t naddresses;
+    struct net_connection *connections; // by descriptor
+    size_t nconnections;
     char failure[ERR_TEXT_MAX];         // of the handshake that ends next
+    // scarce.c
+    size_t few;                         // the first descriptor of the reserve
+    unsigned ending;                    // connections that we have ended
 };
 
 /* ---- net.c ---- */
@@ -83,5 +95,21 @@ int monitor_next (void *socket, uint32_t *value);
 /* Take the next event of the main socket: its number, or 0 when there is none.
  */
 int monitor_take (struct net *n);
+
+/* The peer of a connection, "" if there is none any more. */
+void monitor_address (int fd, char out[NET_ADDRESS_MAX]);
+
+/* A message has come: its connection is no stranger's that only holds it. */
+void monitor_heard (struct net *n, zmq_msg_t *frame);
+
+/* ---- scarce.c ---- */
+
+/* Before it listens. */
+void scarce_open (struct net *n);
+
+/* There are few descriptors left, or none: end connections, unless some that
+ * were ended have not gone yet.  How many.
+ */
+unsigned scarce_make_room (struct net *n);
 
 #endif

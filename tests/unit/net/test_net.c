@@ -14,10 +14,16 @@
 #include "net/keys.h"
 #include "net/net_inside.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define LIMIT_NS (30 * NS_PER_S)
@@ -27,7 +33,7 @@
 struct end {
     struct net *net;
     struct loop *loop;
-    unsigned hellos, refused, problems;
+    unsigned hellos, refused, problems, accepts_failed;
     enum net_problem what;      // the last one
     enum refusal reason;
     unsigned version;           // of the last message
@@ -65,6 +71,7 @@ static void on_problem (void *arg, enum net_problem what, const char *text)
     struct end *e = arg;
 
     e->problems++;
+    e->accepts_failed += what == NET_ACCEPT_FAILED;
     e->what = what;
     (void)snprintf (e->text, sizeof (e->text), "%s", text);
     if (f.s.problems && f.c.problems)
@@ -444,6 +451,84 @@ static void test_version_unknown (void **state)
     assert_int_equal (f.s.hellos, 0);
 }
 
+/* ---- few descriptors ---- */
+
+#define STRANGERS 300
+#define ROOM 80                 // descriptors of the listener
+#define FAILURES_MAX 100        // libzmq had ten thousands of them
+
+/* Connections that say nothing, held for as long as this process lives. */
+static bool hold_connections (const char *endpoint)
+{
+    struct sockaddr_in to = { .sin_family = AF_INET };
+
+    to.sin_port = htons ((uint16_t)atoi (strrchr (endpoint, ':') + 1));
+    to.sin_addr.s_addr = htonl (INADDR_LOOPBACK);
+    for (int i = 0; i < STRANGERS; i++) {
+        int fd = socket (AF_INET, SOCK_STREAM, 0);
+
+        if (fd < 0 || connect (fd, (struct sockaddr *)&to, sizeof (to)) < 0)
+            return false;
+    }
+    return true;
+}
+
+/* A process that holds many, and then is an agent, too: it ends with 0 when it
+ * is welcome.
+ */
+static pid_t start_crowd (const struct rlimit *limit)
+{
+    char endpoint[64];
+    pid_t pid;
+
+    where_it_listens (endpoint);
+    if ((pid = fork ()) != 0)
+        return pid;
+    if (setrlimit (RLIMIT_NOFILE, limit) < 0 ||
+        !hold_connections (endpoint) || !(f.loop = loop_create ()) ||
+        net_connect (endpoint, &f.client, &f.c.net, NULL) < 0 ||
+        net_attach (f.c.net, f.loop, on_message, &f.c) < 0 ||
+        loop_add_timer (f.loop, 4 * LIMIT_NS, timed_out, NULL) < 0)
+        _exit (1);
+    say_hello (NULL);
+    _exit (loop_run (f.loop) == 0 ? 0 : 2);
+}
+
+static void crowd_ended (void *arg)
+{
+    (void)arg;
+    loop_stop (f.loop, 0);
+}
+
+/* Strangers that took all descriptors made a listener turn in circles, and
+ * kept an agent waiting until their handshakes had timed out.
+ */
+static void test_few_descriptors (void **state)
+{
+    struct rlimit was, few;
+    int status = -1, fd;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal (getrlimit (RLIMIT_NOFILE, &was), 0);
+    few = was;
+    few.rlim_cur = ROOM;
+    assert_int_equal (setrlimit (RLIMIT_NOFILE, &few), 0);
+    listen_with (&f.server);
+    assert_true ((pid = start_crowd (&was)) > 0);
+    fd = (int)syscall (SYS_pidfd_open, pid, 0);
+    assert_true (fd >= 0);
+    assert_int_equal (loop_add_fd (f.loop, fd, crowd_ended, NULL), 0);
+    assert_int_equal (loop_run (f.loop), 0);
+    assert_int_equal (setrlimit (RLIMIT_NOFILE, &was), 0);
+    loop_del_fd (f.loop, fd);
+    (void)close (fd);
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+    assert_int_equal (status, 0);
+    assert_true (f.s.hellos > 0);
+    assert_in_range (f.s.accepts_failed, 1, FAILURES_MAX);
+}
+
 #define NET_TEST(name) \
     cmocka_unit_test_setup_teardown (name, setup, teardown)
 
@@ -466,6 +551,7 @@ int main (void)
         NET_TEST (test_nobody_listens), NET_TEST (test_enrolled_later),
         NET_TEST (test_revoked_later),  NET_TEST (test_dead_check),
         NET_TEST (test_self_test),      NET_TEST (test_beyond_loopback),
+        NET_TEST (test_few_descriptors),
         NET_TEST (test_version_1),      NET_TEST (test_version_unknown),
     };
 

@@ -1,0 +1,93 @@
+/* common/net/scarce.c - a listener that has few descriptors left
+ *
+ * While a connection waits that there is no descriptor for, libzmq's listener
+ * turns in circles; and a connection that says nothing is held for as long as
+ * a handshake may take.  So connections are ended from here before descriptors
+ * are used up: those that have said nothing yet, the older half of them each
+ * time, or else the new one.  Who is ended connects again.
+ *
+ * To stop listening would not do: libzmq ends all connections of a listener
+ * with it.
+ */
+#include "net_inside.h"
+
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#define RESERVE 64              // descriptors for our own files ...
+#define RESERVE_SHARE 4         // ... or a quarter, of a low limit
+
+void scarce_open (struct net *n)
+{
+    struct rlimit r;
+
+    n->few = SIZE_MAX;
+    if (getrlimit (RLIMIT_NOFILE, &r) == 0 && r.rlim_cur != RLIM_INFINITY)
+        n->few = r.rlim_cur - (r.rlim_cur / RESERVE_SHARE < RESERVE
+                                   ? r.rlim_cur / RESERVE_SHARE : RESERVE);
+}
+
+static bool is_silent (const struct net_connection *c)
+{
+    return c->since_ns > 0 && !c->heard && !c->ended;
+}
+
+/* When the silent ones have come, on average; 0: there are none. */
+static int64_t mean_ns (const struct net *n)
+{
+    int64_t first = INT64_MAX, sum = 0, count = 0;
+
+    for (size_t fd = 0; fd < n->nconnections; fd++) {
+        const struct net_connection *c = &n->connections[fd];
+
+        if (is_silent (c) && c->since_ns < first)
+            first = c->since_ns;
+    }
+    for (size_t fd = 0; fd < n->nconnections; fd++) {
+        const struct net_connection *c = &n->connections[fd];
+
+        if (is_silent (c)) {
+            sum += (c->since_ns - first) / 1000;
+            count++;
+        }
+    }
+    return count > 0 ? first + sum / count * 1000 + 999 : 0;
+}
+
+/* The number may be another connection's by now: that one is left alone. */
+static void end_connection (struct net *n, size_t fd)
+{
+    struct net_connection *c = &n->connections[fd];
+    char address[NET_ADDRESS_MAX];
+
+    monitor_address ((int)fd, address);
+    if (!address[0] || strcmp (address, c->address) != 0 ||
+        shutdown ((int)fd, SHUT_RDWR) < 0) {
+        c->since_ns = 0;
+        return;
+    }
+    c->ended = true;
+    n->ending++;
+}
+
+unsigned scarce_make_room (struct net *n)
+{
+    int64_t until_ns = mean_ns (n);
+    size_t last = 0;
+
+    if (n->ending > 0)          // there will be room
+        return 0;
+    for (size_t fd = 0; fd < n->nconnections; fd++) {
+        struct net_connection *c = &n->connections[fd];
+
+        if (is_silent (c) && c->since_ns <= until_ns)
+            end_connection (n, fd);
+        else if (c->since_ns > n->connections[last].since_ns && !c->ended)
+            last = fd;
+    }
+    if (n->ending == 0 && n->nconnections > 0 &&
+        n->connections[last].since_ns > 0)
+        end_connection (n, last);
+    return n->ending;
+}
