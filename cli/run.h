@@ -12,6 +12,7 @@
  * run_command.c   COMMAND as a child
  * run_wrap.c      around one COMMAND (run_wrap_end.c: how that ends)
  * run_launch.c    in front of a launcher (--launcher)
+ * run_finish.c    a run whose daemons died with its launcher
  * run_result.c    what came of it (also for rollcall wait)
  */
 #ifndef ROLLCALL_CLI_RUN_H
@@ -20,6 +21,7 @@
 #include "cli.h"
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "world/host.h"
 #include "world/world.h"
 
@@ -51,6 +53,7 @@ struct run_options {
     int64_t analyse_jobs, analyse_timeout_ns, analyse_memory;
     bool raw, insecure, json, text;
     bool launched;              // by the front end of --launcher
+    const char *finish;         // STATE/JOB/HOST, of rollcall wait
 };
 
 extern const struct command_spec run_command;
@@ -74,7 +77,8 @@ enum run_way {                  // in which wrappers find the aggregator
 /* One run as this process sees it. */
 struct run {
     const struct run_options *opt;
-    char **command;             // COMMAND and its arguments
+    char **command;             // COMMAND and its arguments; NULL: of another
+                                // process, long ago
     struct world world;
     char host[HOST_NAME_MAX_BYTES], key[HOST_KEY_SIZE];
     char job[WORLD_TEXT_MAX];
@@ -168,6 +172,11 @@ int run_make_dir (struct run *r, struct err *err);
  * -EEXIST when that job has been run here before.
  */
 int run_make_new_dir (struct run *r, struct err *err);
+
+/* " --state DIR" for a `rollcall wait` of this run that is called later, by a
+ * shell without our variables.
+ */
+const char *run_state_option (const struct run *r, char out[PATH_MAX + 16]);
 
 int run_start_aggregator (struct run *r, struct err *err);
 int run_start_agent (struct run *r, struct err *err);
@@ -266,6 +275,17 @@ pid_t run_start_command (const struct run *r, const struct run_given *given,
 int run_wrap (struct run *r);
 int run_launch (struct run *r);
 
+/* ---- run_finish.c ---- */
+
+/* Leave in r->dir how this run was called, for run_finish. */
+int run_keep_call (const struct run *r, struct err *err);
+
+/* Start the daemons of the run of 'dir' (STATE/JOB/HOST) again, if its
+ * aggregator is gone and left no result: they go on from what it has left.
+ * They serve this host only.  0, or an exit status after a word.
+ */
+int run_finish (struct run *r, const char *dir);
+
 /* ---- run_result.c ---- */
 
 /* Print what result.json in 'dir' says; the exit status that it deserves, or
@@ -275,6 +295,9 @@ int run_launch (struct run *r);
 int run_print_result (const struct command_spec *who, const char *dir,
                       const char *job, enum cli_format format,
                       int *command_status);
+
+/* The JSON object in a file of a run's directory; NULL: there is none. */
+struct json *run_read_object (const char *dir, const char *name);
 
 bool run_has_result (const char *dir);  // is there one already?
 

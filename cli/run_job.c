@@ -56,6 +56,16 @@ int run_check_out (struct run *r, struct err *err)
     return 0;
 }
 
+const char *run_state_option (const struct run *r, char out[PATH_MAX + 16])
+{
+    size_t below = strlen (r->job) + strlen (r->key) + 2;
+    size_t n = strlen (r->dir);
+
+    (void)snprintf (out, PATH_MAX + 16, " --state %.*s",
+                    (int)(n > below ? n - below : 0), r->dir);
+    return out;
+}
+
 int run_make_dir (struct run *r, struct err *err)
 {
     char state[PATH_MAX];
@@ -303,7 +313,8 @@ int run_start_agent (struct run *r, struct err *err)
 
     if (rc < 0)
         return rc;
-    run_write_about (r);
+    if (r->command)
+        run_write_about (r);
     (void)snprintf (deadline, sizeof (deadline), "%lldms",
                     (long long)(r->opt->deadline_ns / NS_PER_MS));
     (void)snprintf (quiet, sizeof (quiet), "%lldms",

@@ -195,6 +195,7 @@ static int finish (struct launch *l)
 {
     struct run *r = l->r;
     int command = 0, roll;
+    char state[PATH_MAX + 16];
     // 0 and 1 would say that there are results
     int missing = l->status > EXIT_NOT_ALL ? l->status : EX_UNAVAILABLE;
 
@@ -210,8 +211,9 @@ static int finish (struct launch *l)
                              cli_format (r->opt->json), &command);
     if (roll == -ENOENT)
         return RUN_FAIL (missing, "job %s has no result yet: captures are safe "
-                         "on the nodes' disks; rollcall wait %s looks again",
-                         r->job, r->job);
+                         "on the nodes' disks; on host %s, rollcall wait %s%s "
+                         "looks again", r->job, r->host, r->job,
+                         run_state_option (r, state));
     return command > 0 ? command : l->status ? l->status : roll;
 }
 

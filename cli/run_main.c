@@ -85,6 +85,10 @@ static const struct option_spec options[] = {
       NULL, NULL, NULL, 0, 0,
       "Said by --launcher to the wrappers that it has started: the aggregator "
       "is that of this run, and will say when it is over." },
+    { "finish", 0, OPTION_TEXT, offsetof (struct run_options, finish), "DIR",
+      NULL, NULL, 0, 0,
+      "Said by rollcall wait: start the daemons of the run of this directory "
+      "again, which died before it was over." },
     CLI_FORMAT_OPTIONS (struct run_options),
 };
 
@@ -105,7 +109,8 @@ static int start_collection (struct run *r)
                            : run_make_dir (r, &err)) < 0)
         return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
     run_warn_of_disk (r);
-    if (r->listener >= 0 && run_start_aggregator (r, &err) < 0)
+    if (r->listener >= 0 && (run_keep_call (r, &err) < 0 ||
+                             run_start_aggregator (r, &err) < 0))
         return RUN_FAIL (EX_OSERR, "%s", err.text);
     return 0;
 }
@@ -117,6 +122,22 @@ static void print_job (const struct run *r)
         (void)fprintf (stderr, "job %s\n", r->job);
     else
         (void)printf ("job           %s\n", r->job);
+    (void)fflush (stdout);
+}
+
+/* Whoever ends the launcher may get no other word: wrappers are killed with it,
+ * before they can speak.
+ */
+static void print_host (const struct run *r)
+{
+    char state[PATH_MAX + 16];
+
+    if (r->way == RUN_WAY_ALONE)
+        return;
+    (void)fprintf (r->opt->json ? stderr : stdout, "%s%s (if the job is ended: "
+                   "rollcall wait %s%s, there)\n",
+                   r->opt->json ? "host " : "host          ", r->host, r->job,
+                   run_state_option (r, state));
     (void)fflush (stdout);
 }
 
@@ -134,6 +155,7 @@ static int front_end (struct run *r)
     if ((status = start_collection (r)) != 0)
         return status;
     print_job (r);
+    print_host (r);
     return run_launch (r);
 }
 
@@ -161,6 +183,7 @@ static int wrapper (struct run *r)
         return RUN_FAIL (EX_CONFIG, "%s", err.text);
     if (r->owns_aggregator) {
         print_job (r);
+        print_host (r);
         run_print_way (r);
     }
     status = run_wrap (r);
@@ -233,12 +256,14 @@ int main (int argc, char **argv)
     case OPTIONS_OK:
         break;
     }
+    host_name (r.host, sizeof (r.host));
+    host_key (r.key);
+    if (opt.finish)
+        return run_finish (&r, opt.finish);
     if (rest == argc)
         return RUN_FAIL (EXIT_USAGE, "which COMMAND? (usage: %s %s)",
                          run_command.name, run_command.usage);
     r.command = argv + rest;
-    host_name (r.host, sizeof (r.host));
-    host_key (r.key);
     if ((status = check_options (&opt)) != 0 ||
         (status = run_choose_child (&r)) != 0)
         return status;

@@ -18,7 +18,7 @@
 
 #define RESULT_NAME "result.json"
 
-#define RESULT_MAX (64u << 20)          // bytes
+#define OBJECT_MAX (64u << 20)          // bytes, of a result
 
 int64_t run_start_time (pid_t pid)
 {
@@ -46,14 +46,14 @@ bool run_has_result (const char *dir)
            access (path, F_OK) == 0;
 }
 
-static struct json *read_result (const char *dir)
+struct json *run_read_object (const char *dir, const char *name)
 {
     struct json *j = NULL;
     char path[PATH_MAX];
     struct buf b;
 
-    buf_init (&b, RESULT_MAX);
-    if (fileio_join (path, sizeof (path), dir, RESULT_NAME) &&
+    buf_init (&b, OBJECT_MAX);
+    if (fileio_join (path, sizeof (path), dir, name) &&
         fileio_read_at (AT_FDCWD, path, &b, NULL) == 0)
         j = json_parse ((const char *)b.data, b.size, NULL);
     buf_fini (&b);
@@ -62,7 +62,7 @@ static struct json *read_result (const char *dir)
 
 int run_result_db (const char *dir, char out[PATH_MAX])
 {
-    struct json *result = read_result (dir);
+    struct json *result = run_read_object (dir, RESULT_NAME);
     const char *path = json_text (json_get (result, "analysis_db"), NULL);
 
     if (path)
@@ -228,7 +228,7 @@ int run_print_result (const struct command_spec *who, const char *dir,
                       const char *job, enum cli_format format,
                       int *command_status)
 {
-    struct json *result = read_result (dir);
+    struct json *result = run_read_object (dir, RESULT_NAME);
     int64_t roll = EX_SOFTWARE, command = 0;
     int status;
 

@@ -60,6 +60,16 @@ static void end_command (struct wrap *w, int sig)
         w->kill_ns = clock_mono_ns () + KILL_AFTER_NS;
 }
 
+/* Whether a scheduler kills what is left of a step, daemons too, as soon as its
+ * last task has ended.  When it ends the job it gives its tasks some time
+ * (KillWait): that is what there is to finish in.
+ */
+static bool keeps_step (const struct wrap *w)
+{
+    return strcmp (w->r->world.launcher, "slurm") == 0 ||
+           getenv ("SLURM_JOB_ID");
+}
+
 /* ---- the agent ---- */
 
 static void say (struct wrap *w, struct json *j)
@@ -156,7 +166,7 @@ static void lost_agent (struct wrap *w)
 
     (void)close (w->control);
     w->control = -1;
-    if (w->over || w->built_ns > 0 || w->launcher_ended)
+    if (w->over || w->built_ns > 0 || (w->launcher_ended && !keeps_step (w)))
         return;
     if (w->restarts++ >= RUN_RESTARTS_MAX)
         (void)err_set (&err, ECHILD, "the agent of host %s died %u times",
@@ -316,17 +326,15 @@ static bool must_stay (const struct wrap *w)
 
     if (w->child > 0)
         return true;
-    if (w->launcher_ended || w->given_up)
+    if (w->given_up || (w->launcher_ended && !keeps_step (w)))
         return false;
     if (w->over)                // the aggregator says so and ends
         return r->owns_aggregator && w->aggregator >= 0 &&
                now - w->over_ns < GOODBYE_NS;
     if (w->built_ns > 0)        // the agent removes captures, and says so
         return w->control >= 0 && now - w->built_ns < GOODBYE_NS;
-    // rank 0 tells; one on each host guards the agent; and where a step's
-    // daemons are killed with it, everybody keeps the step open
-    if (r->owns_aggregator || r->world.local_rank == 0 ||
-        strcmp (r->world.launcher, "slurm") == 0)
+    // rank 0 tells; one on each host guards the agent
+    if (r->owns_aggregator || r->world.local_rank == 0 || keeps_step (w))
         return true;
     // nobody leaves unheard: the agent may have died just now
     if (!w->noted && now - w->ended_ns < NOTED_NS)

@@ -44,19 +44,22 @@ static bool name_silent (const struct wrap *w, char *out, size_t max)
 static int no_result (const struct wrap *w, int status)
 {
     const struct run *r = w->r;
-    char who[HOST_NAME_MAX_BYTES + 160];
+    char who[HOST_NAME_MAX_BYTES + 160], state[PATH_MAX + 16];
 
     if (name_silent (w, who, sizeof (who)))
         return RUN_FAIL (status, "job %s has no result yet: %s, %lld s after "
                          "COMMAND ended (stopped, or stuck?); captures are "
                          "safe on the nodes' disks (below %s/captures here); "
-                         "when it goes on (kill -CONT), rollcall wait %s "
-                         "tells the result", r->job, who,
+                         "when it goes on (kill -CONT), rollcall wait %s%s "
+                         "there tells the result", r->job, who,
                          (long long)((clock_mono_ns () - w->ended_ns) /
-                                     NS_PER_S), r->dir, r->job);
+                                     NS_PER_S), r->dir, r->job,
+                         run_state_option (r, state));
     return RUN_FAIL (status, "job %s has no result yet: captures are safe on "
-                     "the nodes' disks (below %s here); rollcall wait %s "
-                     "looks again", r->job, r->dir, r->job);
+                     "the nodes' disks (below %s here); on host %s, rollcall "
+                     "wait %s%s looks again, and finishes it if need be",
+                     r->job, r->dir, r->host, r->job,
+                     run_state_option (r, state));
 }
 
 /* " --OPTION 'VALUE'" as a shell reads it; nothing without a value. */
@@ -113,6 +116,21 @@ static int served_status (const struct wrap *w)
                ? EX_UNAVAILABLE : status;
 }
 
+/* The launcher has ended COMMAND, and soon ends this process too. */
+static int ended_by_launcher (const struct wrap *w)
+{
+    const struct run *r = w->r;
+    int status = w->status ? w->status : 128 + SIGTERM, command;
+
+    if (run_is_served (r))
+        (void)served_status (w);
+    else if (r->owns_aggregator &&
+             run_print_result (&run_command, r->dir, r->job,
+                               cli_format (r->opt->json), &command) == -ENOENT)
+        (void)no_result (w, status);
+    return status;
+}
+
 int wrap_end (const struct wrap *w)
 {
     const struct run *r = w->r;
@@ -120,7 +138,7 @@ int wrap_end (const struct wrap *w)
     int command = 0, roll;
 
     if (w->launcher_ended)
-        return w->status ? w->status : 128 + SIGTERM;
+        return ended_by_launcher (w);
     if (run_is_served (r) && !w->given_up)
         return served_status (w);
     if (!r->owns_aggregator && w->given_up && r->world.local_rank == 0)

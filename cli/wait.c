@@ -4,12 +4,15 @@
 #include "base/clock.h"
 #include "base/fileio.h"
 #include "base/json.h"
+#include "control/control.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define RESTART_NS (3 * NS_PER_S)       // for a run to start another aggregator
@@ -90,23 +93,98 @@ static bool was_restarted (const char *state, const char *job, int64_t pid)
     return now != pid;
 }
 
+/* ---- a run whose aggregator is gone for good ---- */
+
+/* This host's agent, as long as it lives, belongs to a run that may start
+ * another aggregator, and ends by itself when it does not.  False when time is
+ * up.
+ */
+static bool wait_agent (const char *dir, int64_t limit_ns)
+{
+    struct ucred peer = { .pid = 0 };
+    socklen_t size = sizeof (peer);
+    int fd = control_connect (dir, NULL);
+
+    if (fd < 0)
+        return true;
+    (void)getsockopt (fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+    (void)close (fd);
+    return peer.pid <= 0 || wait_process (peer.pid, 0, limit_ns);
+}
+
+/* By rollcall-run, which knows how runs are started. */
+static int finish (const char *dir)
+{
+    char program[PATH_MAX];
+    struct err err = { "" };
+    int status = 0;
+    pid_t pid;
+
+    if (run_program ("rollcall-run", program, &err) < 0)
+        return FAIL (EX_OSFILE, "%s", err.text);
+    if ((pid = fork ()) == 0) {
+        (void)execl (program, "rollcall-run", "--finish", dir, (char *)NULL);
+        _exit (EX_OSERR);
+    }
+    if (pid < 0 || waitpid (pid, &status, 0) < 0)
+        return FAIL (EX_OSERR, "cannot start %s", program);
+    return WIFEXITED (status) ? WEXITSTATUS (status) : EX_OSERR;
+}
+
+/* ---- waiting ---- */
+
+static int no_job (const char *job, const char *state)
+{
+    return FAIL (EX_NOINPUT, "there is no job %s below %s on this host: call "
+                 "this on the host of its aggregator, which rollcall run has "
+                 "named behind the job's id (that of rank 0, or of rollcall "
+                 "run --launcher; srun -w HOST under Slurm)", job, state);
+}
+
+/* Until there is a result, or an aggregator has died that nobody replaces. */
+static int wait_end (const char *state, const char *job, int64_t until,
+                     char dir[PATH_MAX])
+{
+    int64_t pid, start;
+
+    do {
+        if (!read_pid (state, job, dir, &pid, &start))
+            return no_job (job, state);
+        if (!wait_process (pid, start, until - clock_mono_ns ()))
+            return FAIL (EX_TEMPFAIL, "job %s is still under way", job);
+    } while (!run_has_result (dir) && was_restarted (state, job, pid));
+    return 0;
+}
+
+static int finish_and_wait (const char *state, const char *job, int64_t until,
+                            char dir[PATH_MAX])
+{
+    int status;
+
+    if (!wait_agent (dir, until - clock_mono_ns ()))
+        return FAIL (EX_TEMPFAIL, "job %s is still under way: its aggregator "
+                     "has died, its agent on this host goes on", job);
+    (void)FAIL (0, "the aggregator of job %s died before it was over: it is "
+                "started again, with what was delivered to it and what is "
+                "left on this host", job);
+    status = finish (dir);
+    return status ? status : wait_end (state, job, until, dir);
+}
+
 static int wait_for (const struct wait_options *opt, const char *job)
 {
     char state[PATH_MAX], dir[PATH_MAX];
     struct err err = { "" };
-    int64_t pid, start, until = clock_mono_ns () + opt->timeout_ns;
+    int64_t until = clock_mono_ns () + opt->timeout_ns;
     int command = 0, status;
 
     if (run_state_dir (opt->state, state, &err) < 0)
         return FAIL (EX_NOINPUT, "%s", err.text);
-    do {
-        if (!read_pid (state, job, dir, &pid, &start))
-            return FAIL (EX_NOINPUT, "there is no job %s below %s on this "
-                         "host (its aggregator is on the host of rank 0, or "
-                         "of rollcall run --launcher)", job, state);
-        if (!wait_process (pid, start, until - clock_mono_ns ()))
-            return FAIL (EX_TEMPFAIL, "job %s is still under way", job);
-    } while (!run_has_result (dir) && was_restarted (state, job, pid));
+    status = wait_end (state, job, until, dir);
+    if (status == 0 && !run_has_result (dir))
+        status = finish_and_wait (state, job, until, dir);
+    if (status != 0)
+        return status;
     status = run_print_result (&wait_command, dir, job,
                                cli_format (opt->json), &command);
     if (status == -ENOENT)

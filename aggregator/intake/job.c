@@ -433,6 +433,17 @@ static void explain (const struct job_rank *x, const struct job_agent *a,
                         "everything when the deadline passed");
 }
 
+/* Of a rank that nobody has spoken of in this life. */
+static const char *why_unheard (const struct job *j)
+{
+    if (j->resumed)
+        return "nothing was heard of it since the aggregator was started "
+               "again: what it has captured and not delivered is still on its "
+               "host";
+    return j->nagents ? "it never reported: its wrapper did not start, or died "
+                        "at once" : NULL;
+}
+
 int job_fill_roster (const struct job *j, struct roster *r)
 {
     for (size_t i = 0; i < j->nranks; i++) {
@@ -450,9 +461,7 @@ int job_fill_roster (const struct job *j, struct roster *r)
     for (size_t i = 0; i < r->n; i++) {
         if (r->entries[i].expected && !r->entries[i].host)
             roster_set_text (&r->entries[i].reason,
-                             j->nagents ? "it never reported: its wrapper did "
-                                          "not start, or died at once"
-                                        : NULL);
+                             why_unheard (j));
     }
     return 0;
 }

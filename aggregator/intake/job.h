@@ -66,6 +66,8 @@ struct job {
     char **notes;
     size_t nnotes;
     size_t texts;               // bytes of all texts
+    bool resumed;               // a former life had agents, of which some may
+                                // be gone
 };
 
 /* What one more message would add. */

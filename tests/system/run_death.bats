@@ -263,10 +263,41 @@ launcher_says ()
     ranks_are present present present present
 }
 
+# As a scheduler does with all that a job has left behind.
+everything_is_killed ()             # WHEN
+{
+    start_run
+    until_point "$1"
+    kill_all
+    the_roll_is_called
+    [[ "$output" == *"died before it was over: it is started again"* ]] ||
+        fail "wait says: $output"
+    "$ROLLCALL" wait --text "$(job)" >again.log 2>&1 || [ $? -eq "$status" ]
+    ! grep "started again" again.log
+}
+
+@test "everything is killed before COMMAND has written: wait finishes it" {
+    everything_is_killed before
+    [ "$status" -ne 0 ]
+    ranks_are missing missing missing missing
+}
+
+@test "everything is killed after COMMAND has written: wait finishes it" {
+    everything_is_killed after
+    ranks_are present present present present
+}
+
+@test "everything is killed after all COMMANDs have ended: wait finishes it" {
+    everything_is_killed ended
+    expect_status 0
+    ranks_are present present present present
+}
+
 @test "SIGTERM to mpirun before COMMAND has written" {
     death TERM mpirun before
     [ "$status" -ne 0 ]
     ranks_are missing missing missing missing
+    launcher_says "rollcall wait $(job)"
 }
 
 @test "SIGTERM to mpirun after COMMAND has written" {

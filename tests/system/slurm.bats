@@ -1,5 +1,8 @@
 #!/usr/bin/env bats
 # rollcall run under Slurm: one machine, two nodes by name
+#
+# What ends a step kills what it has left behind with proctrack/cgroup, the usual
+# setting, and not with proctrack/linuxproc.
 
 load run_helper
 
@@ -28,12 +31,14 @@ free_ports ()                       # N: the first of so many in a row
     fail "no free ports"
 }
 
-write_config ()
+# Control groups are named after nodes, and those of two tests are not to be one.
+write_config ()                     # PROCTRACK
 {
     local host port i
 
     host=$(hostname -s)
     port=$(free_ports 3)
+    NODE=rc$port-
     cat >slurm/slurm.conf <<CONF
 ClusterName=rollcall
 SlurmctldHost=$host(127.0.0.1)
@@ -43,7 +48,7 @@ AuthType=auth/munge
 AuthInfo=socket=$TEST_DIR/slurm/munge.socket
 CredType=cred/munge
 MpiDefault=none
-ProctrackType=proctrack/linuxproc
+ProctrackType=proctrack/$1
 TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
@@ -61,12 +66,12 @@ PropagateResourceLimits=NONE
 KillWait=5
 CONF
     for i in 0 1; do
-        echo "NodeName=n$i NodeAddr=127.0.0.1 NodeHostname=$host" \
+        echo "NodeName=$NODE$i NodeAddr=127.0.0.1 NodeHostname=$host" \
             "Port=$((port + 1 + i)) CPUs=4 RealMemory=1000 State=UNKNOWN" \
             >>slurm/slurm.conf
-        mkdir slurm/spool.n$i slurm/tmp.n$i
+        mkdir "slurm/spool.$NODE$i" "slurm/tmp.$NODE$i"
     done
-    echo "PartitionName=all Nodes=n[0-1] Default=YES MaxTime=INFINITE" \
+    echo "PartitionName=all Nodes=$NODE[0-1] Default=YES MaxTime=INFINITE" \
         "State=UP OverSubscribe=FORCE:4" >>slurm/slurm.conf
     printf 'CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n' >slurm/cgroup.conf
 }
@@ -76,16 +81,26 @@ nodes_idle ()
     [ "$(sinfo -h -o %t 2>/dev/null)" = idle ]
 }
 
+cgroup_missing ()
+{
+    local dir=/sys/fs/cgroup/freezer/rc$$
+
+    mkdir "$dir" 2>/dev/null && rmdir "$dir" ||
+        echo "no control group of the freezer can be made (cgroup v1)"
+}
+
+# slurm_up [PROCTRACK]: cgroup, or linuxproc
 slurm_up ()
 {
-    local missing
+    local missing proctrack=${1:-linuxproc}
 
     missing=$(slurm_missing)
+    [ -n "$missing" ] || [ "$proctrack" != cgroup ] || missing=$(cgroup_missing)
     [ -z "$missing" ] || skip "no Slurm: $missing"
     mkdir -m 755 slurm slurm/state
     head -c 1024 /dev/urandom >slurm/munge.key
     chmod 600 slurm/munge.key
-    write_config
+    write_config "$proctrack"
     export SLURM_CONF=$TEST_DIR/slurm/slurm.conf
     # two "nodes" on one host would share segments by name
     export OMPI_MCA_btl=self,tcp OMPI_MCA_pml=ob1
@@ -95,10 +110,17 @@ slurm_up ()
         --log-file="$TEST_DIR/slurm/munged.log" \
         --seed-file="$TEST_DIR/slurm/seed" 3>&-
     slurmctld 3>&-
-    slurmd -N n0 3>&-
-    slurmd -N n1 3>&-
+    slurmd -N "${NODE}0" 3>&-
+    slurmd -N "${NODE}1" 3>&-
     LIMIT=90 eventually nodes_idle ||
         fail "$(sinfo 2>&1; cat slurm/slurmctld.log)"
+}
+
+teardown ()
+{
+    kill_all
+    [ -z "${NODE:-}" ] || find /sys/fs/cgroup/*/slurm_"$NODE"* -depth -type d \
+        -exec rmdir {} + 2>/dev/null || true
 }
 
 # Daemons of the run, wrappers and COMMANDs; Slurm's own are killed in the end.
@@ -172,5 +194,88 @@ SCRIPT
     expect_status 0
     shows "4 of 4 present"
     is "what rank 3 said" "rank 3 of 4, sum 4" "$(cat said.3)"
+    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+}
+
+# ---- a job that is ended ----
+
+# COMMAND that has written its capture and goes on.
+endless ()
+{
+    cat >endless <<'SCRIPT'
+#!/bin/sh
+./writer
+touch ready.$RANK
+exec sleep 1000
+SCRIPT
+    chmod +x endless
+}
+
+all_ready ()                        # N
+{
+    [ "$(find . -maxdepth 1 -name 'ready.*' | wc -l)" -eq "$1" ]
+}
+
+slurm_job ()                        # the only one, or nothing
+{
+    squeue -h -o %i
+}
+
+no_slurm_job ()
+{
+    [ -z "$(slurm_job)" ]
+}
+
+ends_with_a_result ()               # SCANCEL-OPTION...
+{
+    endless
+    srun --mpi=pmix -N 2 -n 8 "$ROLLCALL" run --text -o out -- ./endless \
+        >srun.out 2>srun.err 3>&- &
+    eventually all_ready 8
+    scancel "$@" "$(slurm_job)"
+    LIMIT=60 eventually no_slurm_job
+    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+    output=$(cat srun.out)
+    shows "8 of 8 present"
+    has_rows 8
+}
+
+@test "srun, proctrack/cgroup: scancel: a result" {
+    slurm_up cgroup
+    ends_with_a_result
+}
+
+@test "srun, proctrack/cgroup: scancel -s INT: a result" {
+    slurm_up cgroup
+    ends_with_a_result -s INT
+}
+
+@test "srun, proctrack/linuxproc: scancel: a result" {
+    slurm_up
+    ends_with_a_result
+}
+
+@test "mpirun in sbatch, proctrack/cgroup: scancel: wait finishes it" {
+    local job
+
+    slurm_up cgroup
+    endless
+    cat >batch <<SCRIPT
+#!/bin/sh
+mpirun -np 4 --oversubscribe "$ROLLCALL" run --text -o out -- ./endless
+SCRIPT
+    sbatch -N 1 -n 4 -o batch.out batch
+    eventually all_ready 4
+    scancel "$(slurm_job)"
+    LIMIT=60 eventually no_slurm_job
+    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+    output=$(cat batch.out)
+    shows "rollcall wait $(job)"
+    run timeout 120 "$ROLLCALL" wait --text "$(job)"
+    shows "4 of 4 present"
+    has_rows 4
+    # it is told again, and nothing is left
+    run "$ROLLCALL" wait --text "$(job)"
+    shows "4 of 4 present"
     LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
 }

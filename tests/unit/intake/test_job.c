@@ -104,6 +104,10 @@ static void test_reasons (void **state)
     check_reason (&r, 5, "had not delivered everything when the deadline "
                          "passed");
     check_reason (&r, 6, "it never reported");
+    job.resumed = true;
+    assert_int_equal (job_fill_roster (&job, &r), 0);
+    check_reason (&r, 6, "nothing was heard of it since the aggregator was "
+                         "started again");
     assert_string_equal (roster_at (&r, 3)->host, "host1");
     roster_fini (&r);
 }
