@@ -14,7 +14,8 @@
 #define CLOSED_LIMIT_NS (30 * NS_PER_S) // a backend that starts again, too,
                                         // closes what is there for a while
 #define SAID_NS (60 * NS_PER_S)         // one line of a kind in so long
-#define STALE_NS (15 * NS_PER_S)        // it is met again before, if it lasts
+#define STALE_NS (90 * NS_PER_S)        // it is met again before, if it lasts:
+                                        // tried once a minute, and a quarter
 #define LOOK_NS NS_PER_S
 
 /* A refusal lasts until the aggregator is heard; whatever else was met last is

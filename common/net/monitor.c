@@ -1,8 +1,9 @@
 /* common/net/monitor.c - why connections do not come about, in words
  *
  * libzmq says what happens to connections on a socket of its own.  A refused
- * key ends a connecting socket for good, without a word: it is connected
- * again from here.
+ * key ends a connecting socket for good, without a word; one that is ended in
+ * the handshake it connects again 100 ms later, for ever, since it takes the
+ * TCP connection for a success.  Both are connected again from here.
  */
 #include "net_inside.h"
 
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 
 #define RETRY_NS NS_PER_S               // after a refusal, doubled each time
@@ -80,10 +82,21 @@ static void connect_again (void *arg)
     (void)zmq_connect (n->main.socket, n->endpoint);
 }
 
+/* Up to a quarter more: many that were refused at once do not come at once. */
+static int64_t spread (int64_t ns)
+{
+    uint8_t random = 0;
+
+    (void)getrandom (&random, sizeof (random), GRND_NONBLOCK);
+    return ns + ns / 4 / UINT8_MAX * random;
+}
+
 static void retry_later (struct net *n)
 {
-    if (n->loop)
-        (void)loop_add_timer (n->loop, n->retry_ns, connect_again, n);
+    if (!n->loop ||
+        loop_add_timer (n->loop, spread (n->retry_ns), connect_again, n) < 0)
+        return;
+    (void)zmq_disconnect (n->main.socket, n->endpoint);
     n->retry_ns = 2 * n->retry_ns > RETRY_MAX_NS ? RETRY_MAX_NS
                                                  : 2 * n->retry_ns;
 }
@@ -111,17 +124,21 @@ static void tell_refused (struct net *n, int event, uint32_t value)
 
 static void tell_no_detail (struct net *n, uint32_t value)
 {
-    if (value == EAGAIN || value == ETIMEDOUT)
+    if (value == EAGAIN || value == ETIMEDOUT) {
         net_tell (n, NET_SLOW, "%s did not answer in the handshake within %d "
                   "s: is it overloaded, or something else than an aggregator?",
                   n->endpoint, NET_HANDSHAKE_MS / 1000);
-    else if (++n->closed >= CLOSED_LIMIT)
-        net_tell (n, NET_CLOSED, n->secured
-                  ? "%s ends the connection in the handshake: --server-key is "
-                    "not its key, it does not encrypt, or it is starting"
-                  : "%s ends the connection in the handshake: it wants an "
-                    "encrypted one (--key, --server-key), is no aggregator, "
-                    "or is starting", n->endpoint);
+        return;
+    }
+    if (++n->closed < CLOSED_LIMIT)
+        return;
+    retry_later (n);
+    net_tell (n, NET_CLOSED, n->secured
+              ? "%s ends the connection in the handshake: --server-key is not "
+                "its key, it does not encrypt, or it is starting"
+              : "%s ends the connection in the handshake: it wants an "
+                "encrypted one (--key, --server-key), is no aggregator, or is "
+                "starting", n->endpoint);
 }
 
 /* The events have no error numbers. */

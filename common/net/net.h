@@ -60,7 +60,8 @@ int net_listen (const char *endpoint, int fd,
                 const struct net_security *security, struct net **ret,
                 struct err *err);
 
-/* Connect, and reconnect for ever, with back-off, also after a refusal.
+/* Connect, and reconnect for ever, with back-off up to a minute (and a quarter
+ * more, by chance), also after refusals and ends in the handshake.
  * -ENOKEY as above.
  */
 int net_connect (const char *endpoint, const struct net_security *security,

@@ -50,7 +50,8 @@ struct net {
     unsigned unreached;                 // no connection, in a row
     bool tried;                         // an address was, since the last wait
     int64_t trying_ns;                  // since when, 0: it is not
-    int64_t retry_ns;                   // how long to wait after a refusal
+    int64_t retry_ns;                   // to wait after the next refusal, or end
+                                        // in the handshake
     // monitor.c: listening
     struct net_connection *connections; // by descriptor
     size_t nconnections;

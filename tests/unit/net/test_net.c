@@ -246,6 +246,32 @@ static void test_wrong_server_key (void **state)
     refused_at_both_ends (NET_CLOSED, "--server-key", "another key");
 }
 
+#define ENDS 3                  // that are told, in a row
+
+static void on_end (void *arg, enum net_problem what, const char *text)
+{
+    on_problem (arg, what, text);
+    if (f.c.problems == ENDS)
+        loop_stop (f.loop, 1);
+}
+
+/* libzmq came again seven times a second, for ever. */
+static void test_back_off (void **state)
+{
+    int64_t began_ns;
+
+    (void)state;
+    memcpy (f.client.server_key, f.client.public_key, NET_KEY_SIZE);
+    listen_with (&f.server);
+    net_watch (f.s.net, NULL, NULL);
+    connect_with (&f.client);
+    net_watch (f.c.net, on_end, &f.c);
+    began_ns = clock_mono_ns ();
+    assert_int_equal (talk (), 1);
+    assert_int_equal (f.c.what, NET_CLOSED);
+    assert_in_range (clock_mono_ns () - began_ns, 3 * NS_PER_S, LIMIT_NS);
+}
+
 static void test_no_client_key (void **state)
 {
     (void)state;
@@ -551,7 +577,7 @@ int main (void)
         NET_TEST (test_nobody_listens), NET_TEST (test_enrolled_later),
         NET_TEST (test_revoked_later),  NET_TEST (test_dead_check),
         NET_TEST (test_self_test),      NET_TEST (test_beyond_loopback),
-        NET_TEST (test_few_descriptors),
+        NET_TEST (test_few_descriptors), NET_TEST (test_back_off),
         NET_TEST (test_version_1),      NET_TEST (test_version_unknown),
     };
 
