@@ -13,6 +13,7 @@
 #include "control/control.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,6 +32,8 @@
 #define GRACE_NS (30 * NS_PER_S)        // of silence beyond the deadline: an
                                         // agent at nice 19 of a busy node
 #define ASK_NS (10 * NS_PER_S)          // between two questions meanwhile
+#define DOUBT_NS (2 * NS_PER_S)         // for a signal that COMMAND was killed
+                                        // by to come here, too
 #define CLOCK_GRAIN_NS (20 * NS_PER_MS) // dates of files may lag so much
 
 /* ---- COMMAND ---- */
@@ -137,7 +140,7 @@ static int join_agent (struct wrap *w, bool start, struct err *err)
     w->control = fd;
     w->silent_ns = 0;
     say_hello (w);
-    if (w->child == 0 && w->ended_ns > 0)
+    if (w->child == 0 && w->ended_ns > 0 && w->doubt_ns == 0)
         say_ended (w);
     return 0;
 }
@@ -208,6 +211,15 @@ static void on_control (struct wrap *w)
 
 /* ---- signals ---- */
 
+/* Of a signal by which schedulers and launchers end a job; a shell returns 128
+ * and its number.
+ */
+static bool may_be_for_all (int status)
+{
+    return status == 128 + SIGTERM || status == 128 + SIGINT ||
+           status == 128 + SIGHUP;
+}
+
 static void command_ended (struct wrap *w, int wait_status)
 {
     double seconds = (double)(clock_mono_ns () - w->began_ns) / 1e9;
@@ -225,7 +237,66 @@ static void command_ended (struct wrap *w, int wait_status)
                                   : "COMMAND ended with status %d%s after "
                                     "%.1f s",
                         n, signalled ? strsignal (n) : "", seconds);
+    if (!w->stopped && may_be_for_all (w->status))
+        w->doubt_ns = w->ended_ns + DOUBT_NS;
+    else
+        say_ended (w);
+}
+
+static void end_doubt (struct wrap *w)
+{
+    w->doubt_ns = 0;
     say_ended (w);
+}
+
+/* "its launcher", or who else it was, as far as that can be told. */
+static void name_sender (const struct wrap *w,
+                         const struct signalfd_siginfo *info, char *out,
+                         size_t size)
+{
+    char path[64];
+    struct buf name;
+
+    if (info->ssi_code > 0 || (pid_t)info->ssi_pid == w->r->parent) {
+        (void)snprintf (out, size, "its launcher (signal %u)",
+                        info->ssi_signo);
+        return;
+    }
+    buf_init (&name, 64);
+    (void)snprintf (path, sizeof (path), "/proc/%u/comm", info->ssi_pid);
+    (void)fileio_read_at (AT_FDCWD, path, &name, NULL);
+    (void)snprintf (out, size, "signal %u of %.*s%sprocess %u%s",
+                    info->ssi_signo,
+                    (int)strcspn (buf_text (&name), "\n"), buf_text (&name),
+                    name.size > 0 ? " (" : "", info->ssi_pid,
+                    name.size > 0 ? ")" : "");
+    buf_fini (&name);
+}
+
+/* Should this process be killed before COMMAND has ended: it is known why. */
+static void say_ending (struct wrap *w)
+{
+    struct json *j = json_object ();
+
+    json_add_text (j, "type", "ending");
+    json_add_text (j, "text", w->why);
+    say (w, j);
+}
+
+static void ended_by (struct wrap *w, const struct signalfd_siginfo *info)
+{
+    char who[160];
+
+    w->launcher_ended = true;
+    if (w->stopped || (w->child == 0 && w->doubt_ns == 0))
+        return;
+    w->stopped = true;
+    name_sender (w, info, who, sizeof (who));
+    (void)snprintf (w->why, sizeof (w->why), "ended by %s", who);
+    if (w->child > 0)
+        say_ending (w);
+    else
+        end_doubt (w);
 }
 
 static void on_signal (struct wrap *w)
@@ -237,12 +308,7 @@ static void on_signal (struct wrap *w)
     while (read (w->signals, &info, sizeof (info)) == sizeof (info)) {
         if (info.ssi_signo == SIGCHLD)
             continue;
-        w->launcher_ended = true;
-        if (w->child > 0 && !w->stopped) {
-            w->stopped = true;
-            (void)snprintf (w->why, sizeof (w->why), "ended by its launcher "
-                            "(signal %u)", info.ssi_signo);
-        }
+        ended_by (w, &info);
         // what a terminal sends has reached COMMAND already
         if (info.ssi_code <= 0)
             end_command (w, SIGTERM);
@@ -308,7 +374,7 @@ static void ask (struct wrap *w)
 {
     int64_t now = clock_mono_ns ();
 
-    if (w->child > 0 || w->over || now - w->asked_ns < ASK_NS ||
+    if (w->child > 0 || w->doubt_ns > 0 || w->over || now - w->asked_ns < ASK_NS ||
         now - w->ended_ns < w->r->opt->deadline_ns)
         return;
     w->asked_ns = now;
@@ -324,7 +390,7 @@ static bool must_stay (const struct wrap *w)
     const struct run *r = w->r;
     int64_t now = clock_mono_ns ();
 
-    if (w->child > 0)
+    if (w->child > 0 || w->doubt_ns > 0)
         return true;
     if (w->given_up || (w->launcher_ended && !keeps_step (w)))
         return false;
@@ -346,11 +412,11 @@ static bool must_stay (const struct wrap *w)
 
 static int timeout_ms (const struct wrap *w)
 {
-    int64_t left;
+    int64_t left, at = w->doubt_ns > 0 ? w->doubt_ns : w->kill_ns;
 
-    if (w->kill_ns == 0)
+    if (at == 0)
         return 1000;
-    left = (w->kill_ns - clock_mono_ns ()) / NS_PER_MS + 1;
+    left = (at - clock_mono_ns ()) / NS_PER_MS + 1;
     return left < 0 ? 0 : left > 1000 ? 1000 : (int)left;
 }
 
@@ -374,6 +440,8 @@ static void turn (struct wrap *w)
         w->kill_ns = 0;
         end_command (w, SIGKILL);
     }
+    if (w->doubt_ns > 0 && clock_mono_ns () >= w->doubt_ns)
+        end_doubt (w);
     ask (w);
 }
 

@@ -16,6 +16,8 @@ struct wrap {
     int aggregator;             // pidfd, -1
     int64_t began_ns, kill_ns;  // when to SIGKILL; 0: not planned
     int64_t ended_ns, over_ns;
+    int64_t doubt_ns;           // until when nobody is told that COMMAND has
+                                // ended, since all may have been; 0: not so
     int64_t built_ns;           // when the aggregator ended with a result; 0: not
     int64_t asked_ns;           // the agent, last
     int64_t silent_ns;          // since when it owes an answer, 0: it does not

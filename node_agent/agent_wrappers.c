@@ -44,6 +44,7 @@ struct local_rank {             // a rank of this host, also after its wrapper
     bool ended;
     int64_t status;
     char text[MESSAGE_TEXT_MAX];
+    char *ending;               // why its wrapper has begun to end it, or NULL
     char *dirs;                 // where its captures were looked for
     char *capture_dir;          // its own of them
     struct local_rank *next;
@@ -222,8 +223,11 @@ static void wrapper_died (struct agent *a, struct local_rank *r)
         if (c->parent == r->rank)
             kill_orphans (c);
     }
-    rank_ended (a, r, 128 + SIGKILL, "its wrapper was killed, and its COMMAND "
-                                     "with it");
+    if (r->ending)              // who ended it has not waited
+        rank_ended (a, r, -1, r->ending);
+    else
+        rank_ended (a, r, 128 + SIGKILL, "its wrapper was killed, and its "
+                                         "COMMAND with it");
 }
 
 /* Wrappers that said hello to a former life of this agent come back at once;
@@ -443,6 +447,13 @@ static void take_end (struct agent *a, struct local_rank *r,
     rank_ended (a, r, status, json_text (json_get (ended, "text"), ""));
 }
 
+/* That its wrapper was told to end it, and by whom. */
+static void take_ending (struct local_rank *r, const struct json *ending)
+{
+    free (r->ending);
+    r->ending = strdup (json_text (json_get (ending, "text"), ""));
+}
+
 static void keep_said (struct agent *a, const struct local_rank *r,
                        const struct json *j)
 {
@@ -485,6 +496,9 @@ static void on_packet (struct client *c, const struct json *j)
 
     if (strcmp (type, "hello") == 0) {
         on_hello (c, j);
+    } else if (strcmp (type, "ending") == 0 && r) {
+        keep_said (c->agent, r, j);
+        take_ending (r, j);
     } else if (strcmp (type, "ended") == 0 && r) {
         c->ended = true;
         keep_said (c->agent, r, j);
@@ -498,10 +512,13 @@ static void recall (void *arg, int64_t rank, const char *packet)
 {
     struct agent *a = arg;
     struct json *j = json_parse (packet, strlen (packet), NULL);
+    const char *type = json_text (json_get (j, "type"), "");
     struct local_rank *r = rank_of (a, rank);
 
-    if (strcmp (json_text (json_get (j, "type"), ""), "hello") == 0)
+    if (strcmp (type, "hello") == 0)
         (void)rank_began (a, j);
+    else if (r && strcmp (type, "ending") == 0)
+        take_ending (r, j);
     else if (r)
         take_end (a, r, j);
     json_free (j);
@@ -604,6 +621,7 @@ int agent_recall_wrappers (struct agent *a, struct err *err)
 
 static void free_rank (struct local_rank *r)
 {
+    free (r->ending);
     free (r->dirs);
     free (r->capture_dir);
     free (r);

@@ -129,6 +129,14 @@ ranks_are ()
                             (SELECT state FROM Roster ORDER BY rank)")"
 }
 
+# Nobody is blamed for what the launcher did to all.
+all_ended_by_launcher ()
+{
+    is "ranks that the launcher ended" $RANKS "$(sql "SELECT count(*) FROM
+        Roster WHERE reason LIKE 'ended by its launcher (signal %'")" ||
+        fail "$(sql "SELECT rank, reason FROM Roster")"
+}
+
 launcher_says ()
 {
     grep -qF "$1" log || fail "the launcher's output has no \"$1\": $(cat log)"
@@ -297,12 +305,14 @@ everything_is_killed ()             # WHEN
     death TERM mpirun before
     [ "$status" -ne 0 ]
     ranks_are missing missing missing missing
+    all_ended_by_launcher
     launcher_says "rollcall wait $(job)"
 }
 
 @test "SIGTERM to mpirun after COMMAND has written" {
     death TERM mpirun after
     ranks_are present present present present
+    all_ended_by_launcher
 }
 
 @test "SIGTERM to mpirun after all COMMANDs have ended" {
@@ -315,15 +325,38 @@ everything_is_killed ()             # WHEN
     death INT mpirun before
     [ "$status" -ne 0 ]
     ranks_are missing missing missing missing
+    all_ended_by_launcher
 }
 
 @test "SIGINT to mpirun after COMMAND has written" {
     death INT mpirun after
     ranks_are present present present present
+    all_ended_by_launcher
 }
 
 @test "SIGINT to mpirun after all COMMANDs have ended" {
     death INT mpirun ended
     expect_status 0
     ranks_are present present present present
+}
+
+# As Slurm does, and a launcher that signals process groups: who dies first has
+# not failed.
+@test "a COMMAND is sent SIGTERM before the wrappers are" {
+    start_run
+    kill -TERM "$(cat command.2)"
+    LIMIT=2 eventually gone "$(cat command.2)"
+    # shellcheck disable=SC2046         # numbers
+    kill -TERM $(cat wrapper.[0-3])
+    the_roll_is_called
+    is "ranks" 4 "$(sql "SELECT count(*) FROM Roster WHERE reason LIKE
+        'ended by signal 15 of bash (process %'")" ||
+        fail "$(sql "SELECT rank, reason FROM Roster")"
+}
+
+@test "SIGTERM to one COMMAND: that one has failed, the others are ended" {
+    death TERM command before
+    expect_status 143
+    roster_says 2 missing "COMMAND was killed by signal 15"
+    roster_says 1 missing "ended on request: rank 2 failed"
 }

@@ -238,6 +238,9 @@ ends_with_a_result ()               # SCANCEL-OPTION...
     output=$(cat srun.out)
     shows "8 of 8 present"
     has_rows 8
+    is "ranks that the launcher ended" 8 "$(sql "SELECT count(*) FROM Roster
+        WHERE reason LIKE 'ended by its launcher (signal %'")" ||
+        fail "$(sql "SELECT rank, reason FROM Roster")"
 }
 
 @test "srun, proctrack/cgroup: scancel: a result" {
