@@ -368,11 +368,14 @@ static void on_rival (struct aggregator *a, struct job_agent *agent,
                     "stop one of them, or give it another --job",
                     *agent->peer.who ? " with the key of " : "",
                     agent->peer.who, m->host, m->job);
-    agent->rival_ns = now;      // once in a while
-    log_text (LOG_LEVEL_WARN, "two-agents", "host %s, job %s: a second agent%s"
+    // whoever has no answer takes this side for dead, or for unreachable
+    refuse (a, from, REFUSAL_OTHER, text);
+    if (agent->rival_told_ns > 0 && now - agent->rival_told_ns < RIVAL_NS)
+        return;
+    agent->rival_told_ns = now;
+    log_text (LOG_LEVEL_WARN, "two-agents", "host %s, job %s: another agent%s"
               "%s is refused while the first one answers", m->host, m->job,
               *from->who ? ", with the key of " : "", from->who);
-    refuse (a, from, REFUSAL_OTHER, text);
 }
 
 /* Whether the agent of this host is another connection, and lives: only then

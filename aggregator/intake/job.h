@@ -38,6 +38,7 @@ struct job_agent {
     int64_t probed_ns;          // sent to, to see whether it is there; 0: never
     int64_t rival_ns;           // another connection says it is this agent:
     int64_t rival_heard_ns;     // since when, and the last time; 0: none
+    int64_t rival_told_ns;      // when that was logged, 0: never
     bool done;                  // said that it has delivered everything
     bool lost;                  // silent for too long
     bool asked_again;           // for what is not here any more: what it said

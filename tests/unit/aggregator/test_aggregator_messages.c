@@ -230,6 +230,12 @@ static void test_rival (void **state)
     assert_int_equal (last->type, MESSAGE_REFUSED);
     assert_non_null (strstr (last->text, "host1"));
     assert_int_equal (agent->peer.id[0], 1);
+    // so is each of many: one without an answer says that a firewall may be in
+    // between
+    (void)service_said (s, MESSAGE_REFUSED);
+    for (unsigned i = 2; i < 10; i++)
+        service_hello_as (s, i, 1, "j", 1);
+    assert_int_equal (service_said (s, MESSAGE_REFUSED), 8);
     // the first one has fallen silent, its connection half open
     agent->heard_ns -= 60 * NS_PER_S;
     (void)service_said (s, MESSAGE_WELCOME);
