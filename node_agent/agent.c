@@ -54,6 +54,7 @@ static void on_stop (void *arg, const char *why)
 
 static void on_delivered (void *arg)
 {
+    agent_tell_lost (arg);
     agent_check_done (arg);
 }
 

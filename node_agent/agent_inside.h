@@ -117,6 +117,8 @@ struct agent {
     size_t kept;                // captures of a former life without a release
     char kept_first[PATH_MAX];  // to be told of
     struct spool_redelivery redelivery; // that is under way
+    bool asking;                // what is lost is to be told when the answers
+                                // have come
     uint64_t late;              // captures that were removed but for what came
                                 // later: so often that was met
     bool looked;                // a search has ended: what is there is known
@@ -317,6 +319,10 @@ bool agent_explain_doubt (const struct agent *a, char *out, size_t size);
  */
 void agent_on_lost (void *arg);
 void agent_recall_redelivery (struct agent *a);
+
+/* Once the aggregator has said of all that is not here whether it is there. */
+void agent_tell_lost (struct agent *a);
+
 void agent_stop_redelivery (struct agent *a);
 
 /* ---- agent_room.c ---- */

@@ -157,7 +157,7 @@ unsigned offers_ignored (const struct offer *offers, size_t n, bool heard,
     unsigned open = 0;
 
     for (size_t i = 0; i < n; i++)
-        open += heard && offers[i].used && !offers[i].durable;
+        open += heard && offer_is_open (&offers[i]);
     if (open == 0 || *since_ns == 0)
         *since_ns = open ? now_ns : 0;
     if (open == 0 || now_ns - *since_ns < IGNORED_NS)

@@ -16,6 +16,8 @@ struct offer {
     int fd;                     // -1: not open
     bool used;
     bool durable;               // acknowledged, not in the ledger yet
+    bool lost;                  // it was only asked for, and is not there: as
+                                // well
     bool said;                  // at least once
     struct digest *hashes;      // a segment of them, or NULL
     uint64_t first;             // chunk of hashes[0]
@@ -35,6 +37,12 @@ enum offer_read {
     OFFER_VANISHED,             // it is gone, or cannot be read
     OFFER_DAMAGED,              // what the spool keeps is: set it aside
 };
+
+/* Whether it is said again until there is an answer. */
+static inline bool offer_is_open (const struct offer *o)
+{
+    return o->used && !o->durable && !o->lost;
+}
 
 void offer_begin (struct offer *o, const struct spool_item *item);
 void offer_end (struct offer *o);       // closes, frees; may be used again

@@ -45,6 +45,7 @@ static void check_mark (struct ship *s, const struct message *m)
     s->untold = false;
     if (!lost)
         return;
+    ship_commit (s);       // or what came before this would look newer
     s->events.lost (s->events.arg);
     s->untold = !spool_redelivers (s->spool);
     s->lost_ns = clock_mono_ns ();
@@ -101,7 +102,7 @@ static void on_message (void *arg, const struct net_peer *from,
         break;
     case MESSAGE_ROLL:
         s->over = true;
-        ship_commit_acks (s);        // what was acknowledged before this
+        ship_commit (s);        // what was acknowledged before this
         s->events.roll (s->events.arg, m->complete, m->text);
         break;
     case MESSAGE_REFUSED:

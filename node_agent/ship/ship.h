@@ -2,7 +2,8 @@
  *
  * Offers items, all rows before any raw file, answers the aggregator's
  * questions for pieces of them, and marks them durable when they are
- * acknowledged.  Whatever may have
+ * acknowledged; or lost, if they are only asked for (spool_next) and it wants
+ * their bytes.  Whatever may have
  * been lost on the way (ZeroMQ drops messages when connections break) is said
  * again every few seconds: the other side takes repetitions.
  */
@@ -57,8 +58,9 @@ void ship_hold (struct ship *s, bool held);
 /* There are more ranks than the identity had said; from the next HELLO on. */
 void ship_world (struct ship *s, int64_t world_size);
 
-/* New items have been sealed. */
+/* New items have been sealed; and older ones are asked for from now on. */
 void ship_kick (struct ship *s);
+void ship_ask (struct ship *s);
 
 /* State of a rank on this node; kept and repeated.  0 or -ENOMEM. */
 int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,

@@ -69,6 +69,25 @@ static void pack_chunk (struct ship *s, struct offer *o, struct message *m)
     }
 }
 
+static bool is_asked (const struct offer *o)
+{
+    return o && o->item.state == SPOOL_ASKED;
+}
+
+/* We only wanted to know whether it is there, and it is not. */
+static bool learn_lost (struct ship *s, struct offer *o)
+{
+    struct message m = { .type = MESSAGE_GONE, .item = o->item.id };
+
+    (void)snprintf (m.text, sizeof (m.text), "it was acknowledged before, and "
+                    "is not here any more");
+    if (ship_say (s, &m) < 0)
+        return false;
+    o->lost = true;
+    ship_commit_soon (s);
+    return true;
+}
+
 /* True when the question has been dealt with. */
 static bool answer (struct ship *s, const struct get *get)
 {
@@ -78,8 +97,10 @@ static bool answer (struct ship *s, const struct get *get)
                          .data_size = get->length };
     enum offer_read how;
 
-    if (!o || o->durable)
+    if (!o || !offer_is_open (o))
         return true;            // acknowledged meanwhile
+    if (is_asked (o))
+        return learn_lost (s, o);
     how = offer_chunk (o, s->spool, get->offset, get->length, s->chunk);
     if (how == OFFER_ASTRAY) {
         counter_add (COUNTER_GETS_ASTRAY, 1);
@@ -104,13 +125,15 @@ static bool answer (struct ship *s, const struct get *get)
     return true;
 }
 
-/* Which question is answered next: rows before raw files. */
+/* Which question is answered next: rows before raw files, and first what takes
+ * no bytes.
+ */
 static size_t most_urgent (struct ship *s)
 {
     for (size_t i = 0; i < s->nqueue; i++) {
         const struct offer *o = ship_find_offer (s, s->queue[i].item);
 
-        if (!o || o->item.kind == ITEM_ROWS)
+        if (!o || o->item.kind == ITEM_ROWS || is_asked (o))
             return i;
     }
     return 0;
@@ -123,6 +146,8 @@ static int64_t wait_ns (struct ship *s, const struct get *get)
 {
     const struct offer *o = ship_find_offer (s, get->item);
 
+    if (is_asked (o))
+        return 0;
     if (s->held && o && o->item.kind == ITEM_RAW)
         return HOLD_NS;
     return bucket_wait_ns (&s->rate, clock_mono_ns ());

@@ -74,7 +74,8 @@ void ship_offer_more (void *arg);       // while there is room
 void ship_next_items (struct ship *s);  // the same; or all is delivered
 void ship_spool_failed (struct ship *s, int rc, const struct err *err);
 void ship_on_ack (struct ship *s, const struct message *m);
-void ship_commit_acks (void *arg);
+void ship_commit_soon (struct ship *s); // what is acknowledged, or lost
+void ship_commit (void *arg);           // now
 void ship_stop_offers (struct ship *s); // its timers, and all offers
 
 // ship_answers.c

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define RAW_OFFERS_MAX 8        // of OFFERS_MAX: rows that come later find room
-#define ACKS_NS (2 * NS_PER_MS) // acknowledgements that share a transaction
+#define ACKS_NS (2 * NS_PER_MS) // answers that share a transaction
 #define SPOOL_NS NS_PER_S       // when the spool failed, of a full disk say
 #define FAILURE_NS (60 * NS_PER_S)      // one line about it in so long
 
@@ -92,7 +92,8 @@ static void fill_offers (struct ship *s)
         if (next_item (s, &item) <= 0)
             return;
         offer_begin (o, &item);
-        spool_offered (s->spool, item.id);
+        if (item.state != SPOOL_ASKED)
+            spool_offered (s->spool, item.id);
         if (s->welcomed)
             ship_say_offer (s, o);
     }
@@ -143,66 +144,89 @@ void ship_next_items (struct ship *s)
         s->events.delivered (s->events.arg);
 }
 
+void ship_ask (struct ship *s)
+{
+    memset (s->last, 0, sizeof (s->last));
+    ship_next_items (s);
+}
+
 static void retry_spool (void *arg)
 {
     struct ship *s = arg;
 
     s->failing = false;
-    memset (s->last, 0, sizeof (s->last));
-    ship_next_items (s);
+    ship_ask (s);
 }
 
-/* ---- acknowledged ---- */
+/* ---- acknowledged, or lost ---- */
 
-void ship_commit_acks (void *arg)
+typedef int settle_fn (struct spool *s, const uint64_t *ids, size_t n,
+                       struct err *err);
+
+/* Offers of which it has been said; if the spool cannot note it they are
+ * offered again, and it is said again.
+ */
+static bool settle (struct ship *s, bool lost, settle_fn *fn)
 {
-    struct ship *s = arg;
     uint64_t ids[OFFERS_MAX];
+    struct offer *of[OFFERS_MAX];
     struct err err = { "" };
     size_t n = 0;
     int rc;
 
     for (size_t i = 0; i < OFFERS_MAX; i++) {
-        if (s->offers[i].used && s->offers[i].durable)
-            ids[n++] = s->offers[i].item.id;
-    }
-    if (n == 0)
-        return;
-    if ((rc = spool_durable (s->spool, ids, n, &err)) < 0) {
-        counter_add (COUNTER_COMMITS_FAILED, 1);
-        ship_spool_failed (s, rc, &err);
-    }
-    for (size_t i = 0; i < OFFERS_MAX; i++) {
         struct offer *o = &s->offers[i];
 
-        if (!o->used || !o->durable)
-            continue;
-        if (rc < 0)             // offered again, acknowledged again
-            o->durable = false;
-        else
-            offer_end (o);
+        if (o->used && (lost ? o->lost : o->durable)) {
+            of[n] = o;
+            ids[n++] = o->item.id;
+        }
     }
-    ship_next_items (s);
+    if (n > 0 && (rc = fn (s->spool, ids, n, &err)) < 0) {
+        counter_add (COUNTER_COMMITS_FAILED, 1);
+        ship_spool_failed (s, rc, &err);
+        for (size_t i = 0; i < n; i++)
+            of[i]->durable = of[i]->lost = false;
+        return true;
+    }
+    for (size_t i = 0; i < n; i++)
+        offer_end (of[i]);
+    return n > 0;
+}
+
+void ship_commit (void *arg)
+{
+    struct ship *s = arg;
+    bool durable = settle (s, false, spool_durable);
+    bool lost = settle (s, true, spool_lost);
+
+    if (durable || lost)
+        ship_next_items (s);
+}
+
+void ship_commit_soon (struct ship *s)
+{
+    (void)loop_add_timer (s->loop, ACKS_NS, ship_commit, s);
 }
 
 void ship_on_ack (struct ship *s, const struct message *m)
 {
     struct offer *o = ship_find_offer (s, m->item);
 
-    if (!o || o->durable)
+    if (!o || !offer_is_open (o))
         return;
     (void)FAULT ("agent.ship.ack");
     o->durable = true;
     if (!s->untold)             // else nobody would ask for the old one again
         spool_set_mark (s->spool, &m->mark);
     s->wanted_ns = clock_mono_ns ();
-    (void)loop_add_timer (s->loop, ACKS_NS, ship_commit_acks, s);
+    ship_commit_soon (s);
 }
 
 void ship_stop_offers (struct ship *s)
 {
     loop_del_timer (s->loop, retry_spool, s);
-    loop_del_timer (s->loop, ship_commit_acks, s);
+    loop_del_timer (s->loop, ship_commit, s);
     loop_del_timer (s->loop, ship_offer_more, s);
     for (size_t i = 0; i < OFFERS_MAX; i++) {
         if (s->offers[i].used)

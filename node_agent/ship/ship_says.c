@@ -111,7 +111,7 @@ void ship_repeat (void *arg)
     s->unanswered += s->hello_ns == REPEAT_NS;
     say_hello (s);
     for (size_t i = 0; i < OFFERS_MAX && s->welcomed; i++) {
-        if (s->offers[i].used && !s->offers[i].durable)
+        if (offer_is_open (&s->offers[i]))
             ship_say_offer (s, &s->offers[i]);
     }
     say_left (s);

@@ -447,3 +447,19 @@ int capture_forget (struct spool *s, uint64_t id, const char *why,
                     path, why);
     return loss_write (s, id, text, err);
 }
+
+int capture_ask (struct spool *s, uint64_t id, struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "UPDATE capture SET state=3, open=open+1, sum="
+        CAPTURE_SUM ("fingerprint", "key", "name", "rank", "3", "open+1")
+        " WHERE id=?1 AND " CAPTURE_IS_GOOD, err);
+
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
+    return ledger_run (s, st, err);
+}
+
+int capture_lose (struct spool *s, uint64_t id, struct err *err)
+{
+    return update (s, id, NULL, SPOOL_LOST, err);
+}

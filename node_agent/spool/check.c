@@ -141,7 +141,8 @@ static int check_ledger_rows (struct check *c, struct err *err)
         // of these the rows of items are found later, and set aside; what is
         // lost of one that is sealed again is found by that
         { bad_capture_sql, "a capture with a wrong checksum",
-          "DELETE FROM note WHERE name='lost %lld' AND "
+          "DELETE FROM note WHERE CAST(substr(name, 6) AS INTEGER)=%lld AND "
+          NOTE_OF_LOSS " AND "
           "(SELECT is_there(path) FROM capture WHERE id=%lld);"
           "DELETE FROM capture WHERE id=%lld", "it is sealed again" },
         { bad_closed_sql, "a delivered item with a wrong checksum",
@@ -151,7 +152,7 @@ static int check_ledger_rows (struct check *c, struct err *err)
           "DELETE FROM item WHERE id=%lld", "its capture is sealed again" },
         { bad_open_sql, "a capture that has lost items",
           "UPDATE capture SET state=10, fingerprint='', open=(SELECT count(*) "
-          "FROM item WHERE capture=capture.id AND state BETWEEN 3 AND 5) "
+          "FROM item WHERE capture=capture.id AND state<6) "
           "WHERE id=%lld; UPDATE capture SET sum="
           CAPTURE_SUM ("fingerprint", "key", "name", "rank", "state", "open")
           " WHERE id=%lld", "it is sealed again" },

@@ -8,7 +8,8 @@
  * losses.c     what will not be delivered
  * releases.c   captures that may be removed one day
  * migrate.c    ledgers of older versions
- * redeliver.c  what was acknowledged, and is lost there
+ * redeliver.c  what was acknowledged, and may be lost there
+ * asked.c      what of that is not here
  * check.c      spool_check
  */
 #ifndef ROLLCALL_SPOOL_INSIDE_H
@@ -138,10 +139,12 @@ uint64_t spool_next_durable (struct spool *s, uint64_t id);
 /* Remove every file of a capture. */
 int spool_remove_files (struct spool *s, uint64_t id, struct err *err);
 
-/* Captures of which an open item is not there any more, or is another's. */
+/* Captures of which an item that is open or asked for is not there any more, or
+ * is another's.
+ */
 #define SPOOL_SHORT_CAPTURES \
     "SELECT c.id FROM capture c LEFT JOIN (SELECT capture AS id, count(*) AS " \
-    "n FROM item WHERE state BETWEEN 3 AND 5 GROUP BY capture) i ON " \
+    "n FROM item WHERE state<6 GROUP BY capture) i ON " \
     "i.id=c.id WHERE c.open<>ifnull(i.n, 0)"
 
 /* One of those: 1, or 0 if there is none. */
@@ -153,6 +156,12 @@ int capture_find_short (struct spool *s, uint64_t *id, struct err *err);
  */
 int capture_forget (struct spool *s, uint64_t id, const char *why,
                     char path[PATH_MAX], struct err *err);
+
+/* An item of it is asked for: one more is not delivered; it is nowhere: the
+ * capture is lost.  To be called in a transaction.
+ */
+int capture_ask (struct spool *s, uint64_t id, struct err *err);
+int capture_lose (struct spool *s, uint64_t id, struct err *err);
 
 /* ---- captures.c, items.c ---- */
 
@@ -184,7 +193,7 @@ int capture_forget (struct spool *s, uint64_t id, const char *why,
 
 /* Those others that are copies, and not vanished. */
 #define COPIES_OF(id) \
-    OTHERS_OF (id) " AND b.state IN (3, 6, 10) AND " \
+    OTHERS_OF (id) " AND b.state IN (3, 6, 10, 11) AND " \
     "instr(a.fingerprint, '=')>0 AND " \
     SUM_OF ("b.fingerprint") "=" SUM_OF ("a.fingerprint")
 
@@ -194,14 +203,17 @@ int capture_forget (struct spool *s, uint64_t id, const char *why,
 int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
               const struct digest *content, struct err *err);
 
-/* The first open item of a kind after 'id', and what is wrong with it, or
- * NULL.  1 found, 0 none, negative on failure.
+/* The first item of a kind after 'id' that is open or asked for, and what is
+ * wrong with it, or NULL.  1 found, 0 none, negative on failure.
  */
 int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
                struct spool_item *ret, const char **why, struct err *err);
 
+/* A delivered item is asked for, within a transaction. */
+int item_ask (struct spool *s, uint64_t id, struct err *err);
+
 /* An item's next state, within a transaction; the capture's number of open
- * items follows.  An item that is not open any more stays as it is.
+ * items follows.  An item that is neither open nor asked for stays as it is.
  */
 int item_set (struct spool *s, uint64_t id, enum spool_state state,
               const char *why, struct err *err);
@@ -237,6 +249,13 @@ int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
 int loss_forget (struct spool *s, uint64_t capture, const char *name,
                  struct err *err);
 
+/* The aggregator has lost what it had acknowledged: the rows, or this raw file;
+ * and is asked for it once more.
+ */
+int loss_there (struct spool *s, uint64_t capture, const char *capture_path,
+                enum item_kind kind, const char *path, struct err *err);
+int loss_unsay_there (struct spool *s, uint64_t capture, struct err *err);
+
 /* A later version of it was sealed, with all that was there then. */
 bool capture_is_superseded (struct spool *s, uint64_t capture);
 
@@ -253,6 +272,12 @@ int mark_save (struct spool *s, struct err *err);
 static inline bool state_is_open (enum spool_state s)
 {
     return s >= SPOOL_SEALED && s < SPOOL_DURABLE;
+}
+
+/* Whether it is to be offered. */
+static inline bool state_is_offered (enum spool_state s)
+{
+    return state_is_open (s) || s == SPOOL_ASKED;
 }
 
 /* ---- migrate.c ---- */

@@ -42,12 +42,12 @@ static const char *take_row (struct spool *s, sqlite3_stmt *st,
     ret->id = (uint64_t)sqlite3_column_int64 (st, 0);
     ret->capture_id = (uint64_t)sqlite3_column_int64 (st, 1);
     ret->kind = (enum item_kind)sqlite3_column_int (st, 3);
-    ret->own = sqlite3_column_int (st, 4) != 0;
+    ret->state = (enum spool_state)sqlite3_column_int (st, 8);
+    ret->own = sqlite3_column_int (st, 4) != 0 && ret->state != SPOOL_ASKED;
     copy_column (ret->path, sizeof (ret->path), st, 5);
     ret->size = (uint64_t)sqlite3_column_int64 (st, 6);
     if (sqlite3_column_bytes (st, 7) == DIGEST_SIZE)
         memcpy (ret->content.bytes, sqlite3_column_blob (st, 7), DIGEST_SIZE);
-    ret->state = (enum spool_state)sqlite3_column_int (st, 8);
     copy_column (ret->capture, sizeof (ret->capture), st, 10);
     if (*s->host)
         spool_place (s->host, below ? below : "", ret->place);
@@ -122,7 +122,7 @@ int spool_next (struct spool *s, enum item_kind kind, uint64_t id,
         if (why && (rc = spool_quarantine (s, ret, why, err)) < 0)
             return rc;
         // with a damaged index it may be one that was delivered
-        if (!why && state_is_open (ret->state))
+        if (!why && state_is_offered (ret->state))
             return 1;
     }
     if (rc < 0)
@@ -256,10 +256,21 @@ int item_set (struct spool *s, uint64_t id, enum spool_state state,
     struct row r;
     int rc = find_row (s, id, &r, err);
 
-    if (rc <= 0 || !state_is_open ((enum spool_state)r.state))
+    if (rc <= 0 || !state_is_offered ((enum spool_state)r.state))
         return rc;
     rc = move (s, id, &r, state, 0, why, err);
     return rc < 0 ? rc : close_one (s, (uint64_t)r.capture, err);
+}
+
+int item_ask (struct spool *s, uint64_t id, struct err *err)
+{
+    struct row r;
+    int rc = find_row (s, id, &r, err);
+
+    if (rc <= 0)
+        return rc;
+    rc = move (s, id, &r, SPOOL_ASKED, 0, "", err);
+    return rc < 0 ? rc : capture_ask (s, (uint64_t)r.capture, err);
 }
 
 /* One that does not say whose it is: no capture's number of open items. */
@@ -466,6 +477,7 @@ uint64_t spool_undelivered (const struct spool *s)
     uint64_t n = 0;
 
     for (int kind = 0; kind < SPOOL_KINDS; kind++) {
+        n += s->tally[kind][SPOOL_ASKED].items;
         for (int state = SPOOL_SEALED; state < SPOOL_DURABLE; state++)
             n += s->tally[kind][state].items;
     }
@@ -542,8 +554,9 @@ bool spool_has_rank (struct spool *s, int64_t rank)
 const char *spool_state_name (enum spool_state state)
 {
     static const char *const names[SPOOL_STATES] = {
-        "none", "seen", "settled", "sealed", "offered", "transferring",
+        "asked", "seen", "settled", "sealed", "offered", "transferring",
         "durable", "released", "changed", "vanished", "quarantined",
+        "lost",
     };
 
     return names[state];

@@ -14,6 +14,9 @@
 #include <string.h>
 
 #define LOST "lost "            // names of the rows: this and the id
+#define THERE " there"          // behind it: the aggregator has lost it
+
+#define BOTH_ENDS "SELECT '' AS end UNION ALL SELECT '" THERE "'"
 
 static const char raw_text[] = "%llu of the raw files and directories of "
     "%.300s not delivered; the first is %.300s";
@@ -109,8 +112,9 @@ static int forget_moved (struct spool *s, uint64_t capture, const char *name,
                          struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
-        "DELETE FROM note WHERE name IN (SELECT '" LOST "' || b.id FROM "
-        COPIES_OF ("?1") " AND b.state=10 AND is_gone(b.path))", err);
+        "DELETE FROM note WHERE name IN (SELECT '" LOST "' || b.id || x.end "
+        "FROM (" BOTH_ENDS ") x, (SELECT b.id FROM " COPIES_OF ("?1")
+        " AND b.state IN (10, 11) AND is_gone(b.path)) b)", err);
     int rc;
 
     (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
@@ -130,9 +134,9 @@ int loss_forget (struct spool *s, uint64_t capture, const char *name,
                  struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
-        "DELETE FROM note WHERE name IN (SELECT '" LOST "' || o.id FROM "
-        "capture c JOIN capture o ON o.key=c.key AND o.path=c.path WHERE "
-        "c.id=?1)", err);
+        "DELETE FROM note WHERE name IN (SELECT '" LOST "' || o.id || x.end "
+        "FROM (" BOTH_ENDS ") x, capture c JOIN capture o ON o.key=c.key AND "
+        "o.path=c.path WHERE c.id=?1)", err);
     int rc;
 
     (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
@@ -140,29 +144,108 @@ int loss_forget (struct spool *s, uint64_t capture, const char *name,
     return rc < 0 ? rc : forget_moved (s, capture, name, err);
 }
 
-int spool_each_lost (struct spool *s, spool_lost_fn *fn, void *arg,
-                     struct err *err)
+/* ---- lost by the aggregator ---- */
+
+enum there {                    // what it has lost: bits
+    THERE_ROWS = 1,
+    THERE_RAW = 2,
+};
+
+static const char *const there_texts[] = {
+    [THERE_ROWS] = "the aggregator has lost the rows of ",
+    [THERE_RAW] = "the aggregator has lost raw files of ",
+    [THERE_ROWS | THERE_RAW] = "the aggregator has lost rows and raw files of ",
+};
+
+static void name_there (uint64_t capture, char name[64])
+{
+    (void)snprintf (name, 64, LOST "%llu" THERE, (unsigned long long)capture);
+}
+
+/* What the note says already: one of the bits, or 0. */
+static unsigned said_there (struct spool *s, const char *name)
+{
+    char text[SPOOL_LOSS_MAX];
+
+    if (!spool_note (s, name, text, sizeof (text)))
+        return 0;
+    for (unsigned i = THERE_ROWS; i <= (THERE_ROWS | THERE_RAW); i++) {
+        if (strncmp (text, there_texts[i], strlen (there_texts[i])) == 0)
+            return i;
+    }
+    return 0;
+}
+
+/* Of raw files the first is named, if it is them only. */
+int loss_there (struct spool *s, uint64_t capture, const char *capture_path,
+                enum item_kind kind, const char *path, struct err *err)
+{
+    unsigned what = kind == ITEM_ROWS ? THERE_ROWS : THERE_RAW, before;
+    char name[64], text[SPOOL_LOSS_MAX];
+
+    name_there (capture, name);
+    before = said_there (s, name);
+    if ((before | what) == before)
+        return 0;
+    what |= before;
+    (void)snprintf (text, sizeof (text), "%s%.500s, which it had acknowledged, "
+                    "and that is not here any more%s%.200s", there_texts[what],
+                    capture_path, what == THERE_RAW ? "; the first is " : "",
+                    what == THERE_RAW ? path : "");
+    return note_write (s, name, text, err);
+}
+
+int loss_unsay_there (struct spool *s, uint64_t capture, struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "DELETE FROM note WHERE name=?1", err);
+    char name[64];
+
+    name_there (capture, name);
+    db_bind_text (st, 1, name);
+    return ledger_run (s, st, err);
+}
+
+/* ---- all of them ---- */
+
+/* Those of which the name matches. */
+static int each_lost (struct spool *s, const char *names, spool_lost_fn *fn,
+                      void *arg, struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
         "SELECT text, note.sum IS row_sum('n', note.name, text), c.path, "
         "c.state FROM note LEFT JOIN capture c ON "
         "c.id=CAST(substr(note.name, 6) AS INTEGER) WHERE " NOTE_OF_LOSS
-        " ORDER BY c.id", err);
+        " AND note.name GLOB ?1 ORDER BY c.id", err);
     int code, n = 0;
 
     if (!st)
         return ledger_error (s, NULL);
+    db_bind_text (st, 1, names);
     while ((code = sqlite3_step (st)) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text (st, 0);
         const char *path = (const char *)sqlite3_column_text (st, 2);
-        bool again = sqlite3_column_int (st, 3) == SPOOL_QUARANTINED;
+        int state = sqlite3_column_int (st, 3);
 
         if (!sqlite3_column_int (st, 1) || !text)
             text = LOSS_UNKNOWN;
         if (fn)
-            fn (arg, path ? path : "", again, text);
+            fn (arg, path ? path : "",
+                state == SPOOL_QUARANTINED || state == SPOOL_LOST, text);
         n++;
     }
     spool_ledger_end (s, st);
     return code == SQLITE_DONE ? n : ledger_error (s, err);
+}
+
+int spool_each_lost (struct spool *s, spool_lost_fn *fn, void *arg,
+                     struct err *err)
+{
+    return each_lost (s, "*", fn, arg, err);
+}
+
+int spool_each_lost_there (struct spool *s, spool_lost_fn *fn, void *arg,
+                           struct err *err)
+{
+    return each_lost (s, "*" THERE, fn, arg, err);
 }

@@ -142,6 +142,7 @@ int spool_begin_redelivery (struct spool *s, struct err *err)
 struct row {                    // an item, and its capture
     uint64_t id, capture;
     enum spool_state state;
+    bool good;                  // its row in the ledger is
     char path[PATH_MAX];        // of the capture; "": it is sealed again
                                 // already, or its row is damaged
 };
@@ -149,7 +150,7 @@ struct row {                    // an item, and its capture
 static int find_path (struct spool *s, struct row *d, struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT path FROM capture WHERE id=?1 AND state IN (3, 6) AND "
+        "SELECT path FROM capture WHERE id=?1 AND state IN (3, 6, 11) AND "
         CAPTURE_IS_GOOD, err);
 
     if (!st)
@@ -168,8 +169,9 @@ static int next_item (struct spool *s, uint64_t after, struct row *ret,
                       struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
-        "SELECT id, capture, state FROM item NOT INDEXED WHERE id>?1 AND "
-        "id<=?2 ORDER BY id LIMIT 1", err);
+        "SELECT id, capture, state, sum IS " ITEM_SUM ("state", "at", "why")
+        " FROM item NOT INDEXED WHERE id>?1 AND id<=?2 ORDER BY id LIMIT 1",
+        err);
     int code;
 
     if (!st)
@@ -180,6 +182,7 @@ static int next_item (struct spool *s, uint64_t after, struct row *ret,
         ret->id = (uint64_t)sqlite3_column_int64 (st, 0);
         ret->capture = (uint64_t)sqlite3_column_int64 (st, 1);
         ret->state = (enum spool_state)sqlite3_column_int (st, 2);
+        ret->good = sqlite3_column_int (st, 3) != 0;
     }
     spool_ledger_end (s, st);
     if (code != SQLITE_ROW && code != SQLITE_DONE)
@@ -206,30 +209,58 @@ static bool is_only_left (struct spool *s, const char *path)
     return left;
 }
 
-/* It is sealed once more when it is there, whatever else of it is on its way:
- * now, or when it comes again.  Until then the note of it says that it is lost,
- * unless it was only moved, or nobody knows.
+/* Whether it is there, so that it can be sealed once more. */
+static bool is_here (struct spool *s, const char *path)
+{
+    struct stat st;
+
+    return (lstat (path, &st) == 0 || errno != ENOENT) &&
+           !is_only_left (s, path);
+}
+
+/* It is sealed once more, whatever else of it is on its way, and the note of it
+ * says that it may be lost until it is; 'why' NULL: no note.
  */
-static int forget_one (struct spool *s, struct row *d,
-                       struct spool_redelivery *r, struct err *err)
+static int forget_one (struct spool *s, struct row *d, const char *why,
+                       struct err *err)
+{
+    int rc = spool_forget_release (s, d->path, err);
+
+    return rc < 0 ? rc : capture_forget (s, d->capture, why, d->path, err);
+}
+
+/* It is not here: whether it is there can be asked without having it. */
+static int ask_for (struct spool *s, const struct row *d,
+                    struct spool_redelivery *r, struct err *err)
+{
+    int rc = spool_forget_release (s, d->path, err);
+
+    if (rc == 0)
+        rc = loss_unsay_there (s, d->capture, err);
+    if (rc == 0)
+        rc = item_ask (s, d->id, err);
+    r->gone += d->capture != r->last_gone;
+    r->last_gone = d->capture;
+    return rc;
+}
+
+static int take_one (struct spool *s, struct row *d,
+                     struct spool_redelivery *r, struct err *err)
 {
     const char *why = s->in_doubt
         ? "nobody knows whether what was acknowledged of it is still there"
         : "the aggregator does not have all any more that it had acknowledged: "
           "it may lack this one";
     bool newest = !capture_is_superseded (s, d->capture);
-    struct stat st;
-    int rc;
 
-    if ((lstat (d->path, &st) == 0 || errno != ENOENT) &&
-        !is_only_left (s, d->path))
+    if (is_here (s, d->path)) {
         r->captures += newest;
-    else if (s->in_doubt || capture_is_elsewhere (s, d->capture))
-        why = NULL;
-    else if (newest && r->gone++ == 0)
-        (void)snprintf (r->first_gone, sizeof (r->first_gone), "%s", d->path);
-    rc = spool_forget_release (s, d->path, err);
-    return rc < 0 ? rc : capture_forget (s, d->capture, why, d->path, err);
+        return forget_one (s, d, why, err);
+    }
+    if (!newest || capture_is_elsewhere (s, d->capture))
+        return forget_one (s, d, NULL, err);
+    // what is damaged cannot be asked for
+    return d->good ? ask_for (s, d, r, err) : forget_one (s, d, why, err);
 }
 
 /* 1 when there may be more. */
@@ -243,10 +274,11 @@ static int forget_some (struct spool *s, struct spool_redelivery *r,
         if ((rc = next_item (s, r->at, &d, err)) <= 0)
             return rc < 0 ? rc : write_redeliver (s, 0, false, err);
         r->at = d.id;
-        if (d.state != SPOOL_DURABLE && d.state != SPOOL_RELEASED)
+        if (d.state != SPOOL_DURABLE && d.state != SPOOL_RELEASED &&
+            d.state != SPOOL_LOST)
             continue;
         if ((rc = find_path (s, &d, err)) == 0 && *d.path)
-            rc = forget_one (s, &d, r, err);
+            rc = take_one (s, &d, r, err);
     }
     return rc < 0 ? rc : 1;
 }

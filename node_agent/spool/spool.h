@@ -27,6 +27,9 @@
 
 /* Of captures and items, in the ledger as these numbers. */
 enum spool_state {
+    SPOOL_ASKED = 0,            // an item was acknowledged, and is not here any
+                                // more: the aggregator is asked whether it is
+                                // there
     SPOOL_SEEN = 1,             // a capture is there
     SPOOL_SETTLED = 2,          // it is finished, and being sealed
     SPOOL_SEALED = 3,
@@ -37,6 +40,7 @@ enum spool_state {
     SPOOL_CHANGED = 8,          // a raw file was written to after sealing
     SPOOL_VANISHED = 9,
     SPOOL_QUARANTINED = 10,     // damaged: set aside, its capture sealed again
+    SPOOL_LOST = 11,            // it was acknowledged, and is nowhere any more
     SPOOL_STATES
 };
 
@@ -173,9 +177,10 @@ int spool_find_twin (struct spool *s, uint64_t id, char path[PATH_MAX],
 
 /* ---- items ---- */
 
-/* The first open item of a kind after 'id'.  Damaged ones are set aside on the
- * way.  1 found, 0 none, negative on failure: ret->id is that of one that could
- * not be set aside, or 0.
+/* The first item of a kind after 'id' that is open or asked for (SPOOL_ASKED:
+ * there is no file then).  Damaged ones are set aside on the way.  1 found, 0
+ * none, negative on failure: ret->id is that of one that could not be set aside,
+ * or 0.
  */
 int spool_next (struct spool *s, enum item_kind kind, uint64_t id,
                 struct spool_item *ret, struct err *err);
@@ -216,6 +221,12 @@ bool spool_lacks_mark (const struct spool *s);
 int spool_gone (struct spool *s, uint64_t id, enum spool_state state,
                 const char *why, struct err *err);
 
+/* Items that were asked for are not there either, in one transaction.  What
+ * they are of their captures is lost until these come again.
+ */
+int spool_lost (struct spool *s, const uint64_t *ids, size_t n,
+                struct err *err);
+
 /* What is sealed of an item is damaged: its file goes into quarantine, beside
  * a file that says why, and its capture is sealed again.
  */
@@ -225,29 +236,32 @@ int spool_quarantine (struct spool *s, const struct spool_item *item,
 /* ---- delivered, and lost there ---- */
 
 /* What an aggregator has acknowledged until now is lost there: all captures are
- * to be sealed once more, in this life or a later one.  There is no mark then,
- * nor does the spool lack one.  If it did nobody knows whether they are lost.
+ * to be sealed once more, or asked for, in this life or a later one.  There is
+ * no mark then, nor does the spool lack one.  If it did nobody knows whether
+ * they are lost.
  */
 int spool_begin_redelivery (struct spool *s, struct err *err);
 
 /* Whether that is still to be done; and some of it: 1 there is more, 0 that was
  * the last.  Behind that all captures are to be looked at: spool_knows does not
- * know these any more, nor are they released.  Those that are not there are
- * lost, until they come again: spool_each_lost; but for those that are known
- * elsewhere, or if nobody knows.  What is in the spool and not yet durable
- * stays on its way.
+ * know these any more, nor are they released.  Of those that are not there, nor
+ * known elsewhere, what was acknowledged is asked for: see spool_next.  What is
+ * in the spool and not yet durable stays on its way.
  */
 struct spool_redelivery {
     uint64_t at;                // begins as zeros, and is kept between calls
     uint64_t captures;          // that are there
     uint64_t gone;              // that are not, nor elsewhere
-    char first_gone[PATH_MAX];
-    bool in_doubt;              // whether they are lost
+    uint64_t last_gone;         // the id of the last of them
+    bool in_doubt;              // whether any is lost
 };
 
 bool spool_redelivers (const struct spool *s);
 int spool_redeliver (struct spool *s, struct spool_redelivery *r,
                      struct err *err);
+
+/* Whether anything is asked for and not answered yet. */
+bool spool_asks (const struct spool *s);
 
 /* ---- numbers ---- */
 
@@ -262,7 +276,7 @@ struct spool_tally spool_tally (const struct spool *s, enum item_kind kind,
 /* Bytes of shipments that are in the spool. */
 uint64_t spool_bytes (const struct spool *s);
 
-/* Open items of both kinds. */
+/* Items of both kinds that are open or asked for. */
 uint64_t spool_undelivered (const struct spool *s);
 
 /* Nothing is open although spool_undelivered says so: count again, and put
@@ -287,6 +301,12 @@ typedef void spool_lost_fn (void *arg, const char *capture_path, bool again,
                             const char *text);
 int spool_each_lost (struct spool *s, spool_lost_fn *fn, void *arg,
                      struct err *err);
+
+/* The same for those of them that the aggregator had acknowledged and has lost,
+ * and that were not there when it said so.
+ */
+int spool_each_lost_there (struct spool *s, spool_lost_fn *fn, void *arg,
+                           struct err *err);
 
 /* ---- what else is to survive ---- */
 

@@ -198,13 +198,15 @@ static void take_items (struct spool *s, enum item_kind kind)
         if (rc <= 0)
             break;
         if (item.kind != kind || (int64_t)item.id <= (int64_t)before ||
-            !state_is_open (item.state) || strlen (item.file) >= PATH_MAX)
+            !state_is_offered (item.state) || strlen (item.file) >= PATH_MAX)
             abort ();
         (void)spool_hashes (s, item.id, 0, hashes, NULL);
         spool_offered (s, item.id);
         spool_transferring (s, item.id, 5);
         if (i % 2)
             (void)spool_durable (s, &item.id, 1, NULL);
+        else if (item.state == SPOOL_ASKED)
+            (void)spool_lost (s, &item.id, 1, NULL);
         else
             (void)spool_gone (s, item.id, SPOOL_CHANGED, "why", NULL);
     }
@@ -223,6 +225,16 @@ static void take_releases (struct spool *s)
         (void)spool_set_release (s, r.id, RELEASE_DONE, NULL);
         buf_fini (&r.manifest);
     }
+}
+
+static void redeliver (struct spool *s)
+{
+    struct spool_redelivery r = { 0 };
+
+    if (spool_begin_redelivery (s, NULL) < 0)
+        return;
+    while (spool_redeliver (s, &r, NULL) == 1)
+        ;
 }
 
 static void use (const char *dir)
@@ -251,6 +263,10 @@ static void use (const char *dir)
         (void)spool_recount (s, NULL);
     if (spool_settle (s, "/c_pt", "v1", &id, NULL) == 0)
         spool_unsettle (s, id);
+    redeliver (s);
+    take_items (s, ITEM_ROWS);
+    take_items (s, ITEM_RAW);
+    (void)spool_each_lost (s, NULL, NULL, NULL);
     spool_close (s);
 }
 

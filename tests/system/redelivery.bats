@@ -4,6 +4,12 @@
 
 load service_helper
 
+named_lost ()                       # how many captures $output names so
+{
+    grep -c 'event=lost .*: the aggregator has lost .* not here any more' \
+        <<<"$output" || true
+}
+
 end_service ()                      # agents may live on
 {
     kill "$service"
@@ -91,6 +97,111 @@ lose_root ()
     stop_service
 }
 
+# put_back_older RELEASE: captures of job/early are in the backup, those of
+# job/late are not; and what is released stays so
+put_back_older ()
+{
+    "$CAPTURE_MAKER" --quiet --ranks 2 --seed 4 job/early
+    service
+    run agent --once --raw --release "$1" job
+    expect_status 0
+    stop_service
+    cp -a root backup
+    service
+    "$CAPTURE_MAKER" --quiet --ranks 3 --seed 5 job/late
+    run agent --once --raw --release "$1" job
+    expect_status 0
+    lose_root sh -c 'rm -rf root && mv backup root'
+}
+
+# It has a part of what is not here: only the agent knows what it is to ask for,
+# and only the root what it has.
+@test "an old backup is put back: of what was released only what it lacks is lost" {
+    local items
+
+    put_back_older shipped
+    is "left" 0 "$(find job -name '*_ascend_pt' | wc -l)"
+    run agent --once --raw job
+    expect_status 1
+    shows "5 captures that it had acknowledged are not here any more: it is asked" \
+        "3 captures that the aggregator had acknowledged are not here any more"
+    is "named" 3 "$(named_lost)"
+    [[ $output != *"has lost"*job/early/* ]]
+    eventually says service.log "event=note job=j" "3 captures that the aggregator"
+    # and in every later life, the same ones
+    run agent --once --raw job
+    expect_status 1
+    [[ $output != *event=redelivery* ]]
+    is "named" 3 "$(named_lost)"
+    [[ $output != *job/early/* ]]
+    # nothing came of what was only asked for
+    run "$ROLLCALL" archive verify --root root
+    expect_status 0
+    is "captures at the service" 2 "$("$ROLLCALL" archive ls --root root j |
+        awk '$4 == "rows"' | wc -l)"
+    stop_service
+}
+
+# Nothing is lost by that, and nothing is to be said.
+@test "a backup is put back that has all of it: nothing is called lost" {
+    put_back_older shipped
+    end_service
+    rm -rf root job spool
+    put_back_older when-full
+    rm -r job/early
+    run agent --once --raw job
+    expect_status 0
+    shows "3 captures that are here are delivered again" \
+        "the aggregator still has all of the captures that are not here"
+    [[ $output != *event=lost* ]]
+    run agent --once --raw job
+    expect_status 0
+    [[ $output != *event=redelivery* ]]
+    stop_service
+}
+
+# The wrong disk was mounted, and then the right one.
+@test "a lost root comes back: what it has was never lost" {
+    "$CAPTURE_MAKER" --quiet --ranks 2 --seed 4 job/early
+    service
+    run agent --once --raw --release shipped job
+    expect_status 0
+    lose_root mv root away
+    run agent --once --raw job
+    expect_status 1
+    is "named" 2 "$(named_lost)"
+    "$CAPTURE_MAKER" --quiet --ranks 1 --seed 6 job/late
+    run agent --once --raw --release shipped job
+    expect_status 1
+    lose_root sh -c 'mv root other && mv away root'
+    run agent --once --raw job
+    expect_status 1
+    is "named of it" 1 "$(sed '1,/event=redelivery/d' <<<"$output" |
+        grep -c 'event=lost .*job/late/')"
+    ! sed '1,/event=redelivery/d' <<<"$output" | grep 'event=lost .*job/early/'
+    run agent --once --raw job
+    expect_status 1
+    is "named" 1 "$(named_lost)"
+    stop_service
+}
+
+# Who is not answered does not know: that is not 0, nor a loss.
+@test "what is not here is asked for until the aggregator answers" {
+    put_back_older shipped
+    end_service
+    service --disk-floor 100%
+    watching --raw job
+    eventually says agent.log "5 captures that it had acknowledged are not here"
+    ends_with 75
+    ! says agent.log event=lost
+    end_service
+    service
+    run agent --once --raw job
+    expect_status 1
+    is "named" 3 "$(named_lost)"
+    stop_service
+}
+
 # What only the aggregator had is lost: that has to be said, by whoever knows.
 @test "a root is lost: captures that had been released are named" {
     make --ranks 3
@@ -103,12 +214,14 @@ lose_root ()
     run agent --once --raw job
     expect_status 1
     shows "0 captures that are here" \
-        "3 captures that it had acknowledged are not here any more" "job/"
+        "3 captures that it had acknowledged are not here any more" \
+        "3 captures that the aggregator had acknowledged are not here any more"
+    is "named" 3 "$(named_lost)"
     eventually says service.log "event=note job=j" "not here any more"
     # and in every later life, each of them
     run agent --once --raw job
     expect_status 1
-    is "named" 3 "$(grep -c 'event=lost .* was not read again' <<<"$output")"
+    is "named" 3 "$(named_lost)"
     stop_service
 }
 
@@ -128,7 +241,7 @@ lose_root ()
     expect_status 1
     run agent --once job
     expect_status 1
-    is "named" 4 "$(grep -c 'event=lost .* was not read again' <<<"$output")"
+    is "named" 4 "$(named_lost)"
     rmdir job
     mv away job
     run agent --once job

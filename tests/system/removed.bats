@@ -5,6 +5,12 @@
 
 load service_helper
 
+named_lost ()                       # [DIR]: captures that $output names so
+{
+    grep -c "event=lost .*: the aggregator has lost .*$PWD/job/${1:-}.* not here" \
+        <<<"$output" || true
+}
+
 rows_of ()                          # JOB: how many captures the service has
 {
     "$ROLLCALL" archive ls --root root "$1" | awk '$4 == "rows"' | wc -l
@@ -71,8 +77,8 @@ asked_again ()
     kill "$watcher"
     wait "$watcher" || true
     # what had gone by then is named, the others are there
-    before=$(sed -n 's/.* \([0-9]*\) captures\? that it had acknowledged .*/\1/p' \
-                 agent.log | head -n 1)
+    before=$(sed -n 's/.* \([0-9]*\) captures\? that the aggregator had .*/\1/p' \
+                 agent.log)
     left=$((300 - before))
     [ "$before" -gt 0 ] && [ "$left" -gt 0 ]
     eventually captures_are "$left"
@@ -104,6 +110,7 @@ asked_again ()
     run agent --once --raw job
     expect_status 1
     shows "4 captures that it had acknowledged are not here any more"
+    is "named" 4 "$(named_lost)"
     # of rank 0 a capture of the same name has come instead
     rebuilt () { [ "$(sql "SELECT count(*) FROM Capture WHERE state='failed'
                            AND reason LIKE '%removed from there%'")" = 3 ]; }
@@ -111,6 +118,52 @@ asked_again ()
     is "ranks without a reason" 0 "$(sql "SELECT count(*) FROM Roster WHERE
         state<>'present' AND ifnull(reason, '')=''")"
     eventually says service.log "present=1 expected=4 missing=3"
+    stop_service
+}
+
+# released DIR SEED: two captures, delivered and removed
+released ()
+{
+    "$CAPTURE_MAKER" --quiet --ranks 2 --seed "$2" "job/$1"
+    run agent --once --raw --release shipped job
+    [ -z "$(find job -name '*_ascend_pt')" ]
+}
+
+removed_again ()
+{
+    says service.log "event=removed"
+}
+
+# Who has released them can be told of those that are lost, and only of those.
+@test "a segment is cut, the next removed: only what was in it is named" {
+    local size
+
+    service
+    released one 1
+    expect_status 0
+    size=$(stat -c %s root/segments/00000001)
+    released two 2
+    expect_status 0
+    truncate -s "$size" root/segments/00000001
+    eventually removed_again
+    run agent --once --raw job
+    expect_status 1
+    is "named" 2 "$(named_lost)"
+    is "named of the second" 2 "$(named_lost two)"
+    released three 3
+    expect_status 1                 # of the second
+    [ -s root/segments/00000002 ]
+    : >service.log
+    rm root/segments/00000002
+    eventually removed_again
+    run agent --once --raw job
+    expect_status 1
+    is "named of the first" 0 "$(named_lost one)"
+    run agent --once --raw job
+    expect_status 1
+    is "named" 4 "$(named_lost)"
+    is "named of the third" 2 "$(named_lost three)"
+    is "named of the first" 0 "$(named_lost one)"
     stop_service
 }
 
@@ -266,8 +319,9 @@ asked_again ()
     service
     run agent --once job
     expect_status 0
-    "$CAPTURE_MAKER" --quiet --ranks 1 --seed 5 other
-    head -c 3000000 /dev/urandom >"$(echo other/*_ascend_pt)/big.bin"
+    "$CAPTURE_MAKER" --quiet --ranks 2 --seed 5 other
+    head -c 3000000 /dev/urandom \
+        >"$(dirname other/*/profiler_info_1.json)/big.bin"
     run timeout 120 "$AGENT" --state "$TEST_DIR/spool2" --job k --once --raw \
         --release shipped --aggregator "tcp://127.0.0.1:$PORT" other
     expect_status 0
@@ -280,7 +334,10 @@ asked_again ()
     run timeout 120 "$AGENT" --state "$TEST_DIR/spool2" --job k --once --raw \
         --aggregator "tcp://127.0.0.1:$PORT" other
     expect_status 1
-    shows "1 capture that it had acknowledged is not here any more"
+    shows "2 captures that it had acknowledged are not here any more: it is asked" \
+        "has lost raw files of $(readlink -f other)/" "; the first is big.bin" \
+        "1 capture that the aggregator had acknowledged is not here any more"
+    is "named" 1 "$(grep -c event=lost <<<"$output")"
     stop_service
 }
 

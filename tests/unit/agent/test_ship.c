@@ -170,13 +170,58 @@ static void test_not_done (void **state)
     end (&s);
 }
 
+/* What was acknowledged and is not here any more is offered without its bytes.
+ * Wanted, it is lost; and nothing is sent of whatever has its name by now.
+ */
+static void test_asked (void **state)
+{
+    static const struct ledger_mark mark = { 7, 1 };
+    struct fixture *f = *state;
+    struct spool_redelivery r = { 0 };
+    struct message get = { .type = MESSAGE_GET, .version = MESSAGE_VERSION,
+                           .length = 4 };
+    struct message ack = { .type = MESSAGE_ACK, .version = MESSAGE_VERSION,
+                           .mark = mark };
+    struct message lost = { .type = MESSAGE_WELCOME, .lost = 1,
+                            .version = MESSAGE_VERSION, .sent_ns = INT64_MAX };
+    struct spool_item item;
+    struct shipping s;
+
+    for (unsigned i = 0; i < 2; i++) {
+        (void)spool_put (f, i ? "/gone/2_pt" : "/gone/1_pt", "v1", "rows",
+                         NULL, false);
+        assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &item, NULL), 1);
+        assert_int_equal (spool_durable (f->s, &item.id, 1, NULL), 0);
+    }
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_redeliver (f->s, &r, NULL), 0);
+    s = begin (f);
+    ship_ask (s.ship);
+    nsaid = 0;
+    welcome (now_ns);
+    assert_int_equal (count (MESSAGE_OFFER), 2);
+    ship_hold (s.ship, true);
+    get.item = item.id;
+    hear (hearer, NULL, &get, 0, NULL);
+    assert_int_equal (count (MESSAGE_CHUNK), 0);
+    assert_int_equal (count (MESSAGE_GONE), 1);
+    ack.item = item.id - 1;
+    hear (hearer, NULL, &ack, 0, NULL);
+    // both are in the ledger before the next loss is
+    assert_true (spool_asks (f->s));
+    hear (hearer, NULL, &lost, 0, NULL);
+    assert_false (spool_asks (f->s));
+    end (&s);
+    assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 1);
+}
+
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
 
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        TEST (test_stale_answer), TEST (test_not_done),
+        TEST (test_stale_answer), TEST (test_not_done), TEST (test_asked),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
