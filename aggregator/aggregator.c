@@ -84,10 +84,12 @@ static void tick (void *arg)
 
     transfers_tick (a->transfers, now);
     aggregator_commit_soon (a);
-    if (a->opt->job)
+    if (a->opt->job) {
         aggregator_check_run (a, now);
-    else
+    } else {
         check_service (a, now);
+        aggregator_check_silent (a, now);
+    }
     aggregator_check_shares (a, now);
     (void)loop_add_timer (a->loop, TICK_NS, tick, a);
 }
@@ -159,7 +161,8 @@ static void write_status (void *arg)
     struct aggregator *a = arg;
     struct json *j, *jobs;
     const char *state = "serving";
-    char path[PATH_MAX];
+    char path[PATH_MAX], silent[MESSAGE_TEXT_MAX];
+    size_t nsilent;
 
     if (a->over)
         state = "over";
@@ -172,8 +175,9 @@ static void write_status (void *arg)
     jobs = json_add_array (j, "jobs");
     for (const struct served *s = a->jobs; s; s = s->next)
         add_job (jobs, s);
-    if (a->floor.below)
-        json_add_text (j, "why", a->no_room.text);
+    nsilent = aggregator_add_silent (a, j, silent, sizeof (silent));
+    if (a->floor.below || nsilent > 0)
+        json_add_text (j, "why", a->floor.below ? a->no_room.text : silent);
     if (status_path (a, path))
         status_write (j, path, &a->status_text);
     else

@@ -5,7 +5,8 @@
  * aggregator_shares.c how much of it, aggregator_commit.c what of it is made
  * durable, aggregator_lost.c what of that is removed, aggregator_divide.c which
  * jobs a scope has, aggregator_build.c the builds, aggregator_run.c the end of
- * a run, aggregator_control.c what verbs ask.
+ * a run, aggregator_silent.c agents that are not heard, aggregator_control.c
+ * what verbs ask.
  */
 #ifndef ROLLCALL_AGGREGATOR_INSIDE_H
 #define ROLLCALL_AGGREGATOR_INSIDE_H
@@ -67,6 +68,8 @@ struct aggregator {
     size_t nbound;
     struct divide divided;      // so, too
     bool divided_in;            // it has been
+    int64_t turned_ns, awake_ns;        // when the loop did last turn, and when
+                                // it did again after a while without
     int64_t shares_ns;          // when memory was given back, if any was due
     char *status_text;          // for rollcall status, written last
     struct space_floor floor;   // of the root
@@ -106,6 +109,13 @@ struct aggregator {
  * written is in files without a name: that is said, and the loop ends.
  */
 bool aggregator_has_root (struct aggregator *a);
+
+/* aggregator_silent.c: look for agents of a service that are silent, and say it
+ * once of each; and for its status: how many there are, also as a sentence.
+ */
+void aggregator_check_silent (struct aggregator *a, int64_t now);
+size_t aggregator_add_silent (const struct aggregator *a, struct json *status,
+                              char *text, size_t size);
 
 /* aggregator_lost.c: whether what was acknowledged can be told from the files
  * below the root; a look at some of them, or at 'all'.  If any was removed or

@@ -488,6 +488,8 @@ static void on_hello (struct aggregator *a, const struct net_peer *from,
     lost = has_lost (a, from, m);
     if (s)                      // what is committed then may move it
         s = aggregator_find_peer (a, from, &agent);
+    if (s && agent->lost && !a->opt->job)
+        log_agent (from, m);    // it was said that it is silent
     if (s)
         job_hello_again (&s->job, agent, m, clock_mono_ns ());
     else if (*m->job && lost >= 0)

@@ -65,9 +65,13 @@ static int status_unless_all (struct agent *a, int status)
     return all ? 0 : status;
 }
 
+/* A service misses an agent that goes without a word. */
 void agent_finish (struct agent *a, int status)
 {
-    finish (a, status_unless_all (a, status));
+    status = status_unless_all (a, status);
+    if (status == 0 && !a->opt->run_dir)
+        ship_done (a->ship, "", 0);
+    finish (a, status);
 }
 
 static void tell_left (struct agent *a, size_t captures)

@@ -1,6 +1,8 @@
 /* aggregator/intake/job.c - one job as its agents report it */
 #include "intake/job.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -301,6 +303,7 @@ const struct job_agent *job_lose_silent (struct job *j, int64_t now_ns,
 
         if (!a->lost && !a->done && now_ns - a->heard_ns > limit_ns) {
             a->lost = true;
+            a->last_wall_ns = clock_wall_ns () - (now_ns - a->heard_ns);
             return a;
         }
     }

@@ -41,6 +41,7 @@ struct job_agent {
     int64_t rival_told_ns;      // when that was logged, 0: never
     bool done;                  // said that it has delivered everything
     bool lost;                  // silent for too long
+    int64_t last_wall_ns;       // when a lost one was heard last
     bool asked_again;           // for what is not here any more: what it said
                                 // before it knew that does not count
     bool untold;                // something was lost since its last HELLO:

@@ -28,6 +28,7 @@
 #define RECONNECT_MAX_MS 10000
 #define FRAMES_MAX 4            // of a message: routing id, head, data, and
                                 // one that is too many
+#define LAST_WORDS_MS 500       // for what was sent at the end of an agent
 #define OWN_FDS 256             // descriptors that are not connections
 
 static int net_error (const char *what, const char *endpoint, struct err *err)
@@ -67,7 +68,7 @@ static int set_options (struct net *n)
     const struct {
         int option, value;
     } common[] = {
-        { ZMQ_LINGER, 0 },
+        { ZMQ_LINGER, n->router ? 0 : LAST_WORDS_MS },
         { ZMQ_SNDHWM, n->router ? ROUTER_SNDHWM : DEALER_SNDHWM },
         { ZMQ_RCVHWM, n->router ? ROUTER_RCVHWM : DEALER_RCVHWM },
         { ZMQ_BACKLOG, BACKLOG },

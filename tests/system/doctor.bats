@@ -192,6 +192,32 @@ check ()
     ! [[ "$output" == *aggregator* ]] || fail "$output"
 }
 
+# A dead node was one of "agents: 3" in the status, and nowhere in the log.
+@test "a service names the agent that fell silent, and no other" {
+    make --ranks 1
+    service
+    run agent --once job            # who ends in order is not missed
+    expect_status 0
+    watching --state "$PWD/spool2" --job k --quiet-period 0.1s job
+    eventually grep -q "event=agent job=k " service.log
+    kill -KILL "$watcher"
+    wait "$watcher" || true
+    lost () { run "$ROLLCALL" status root
+              [[ "$output" == *"not heard: host $(hostname)"*" since 2"* ]]; }
+    eventually lost
+    is "events" 1 "$(grep -c event=agent-lost service.log)"
+    grep -q "event=agent-lost job=k host=.* last_heard=2" service.log ||
+        fail "$(cat service.log)"
+    run "$ROLLCALL" status --json root
+    is "silent" k "$(sqlite3 :memory: "SELECT json_extract (
+        '${output//\'/\'\'}', '\$.daemons[0].status.silent[0].job')")"
+    watching --state "$PWD/spool2" --job k --quiet-period 0.1s job
+    heard () { run "$ROLLCALL" status root; [[ "$output" != *"not heard"* ]]; }
+    eventually heard
+    ends_with 0
+    stop_service
+}
+
 @test "run warns of too little room, and COMMAND's umask keeps others out" {
     umask 022
     run "$ROLLCALL" run -o out --expect-bytes 1E -- \

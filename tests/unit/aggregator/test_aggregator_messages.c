@@ -244,6 +244,37 @@ static void test_rival (void **state)
     assert_int_equal (only_agent (s)->peer.id[0], 2);
 }
 
+/* A dead node was one of "agents: 3", for ever. */
+static void test_silent (void **state)
+{
+    struct message done = { .type = MESSAGE_DONE };
+    struct service *s = *state;
+    struct json *j = json_object ();
+    char text[MESSAGE_TEXT_MAX];
+    struct job_agent *agent;
+    int64_t now = clock_mono_ns ();
+
+    for (unsigned i = 1; i < 4; i++)
+        service_hello_as (s, i, i, "j", 3);
+    service_offer (s, 2, 7, "rank2");
+    service_hear (s, 3, &done);
+    aggregator_check_silent (&s->a, now);
+    // one that is a minute old: but we did nothing meanwhile
+    aggregator_check_silent (&s->a, now + 60 * NS_PER_S);
+    assert_int_equal (aggregator_add_silent (&s->a, j, text, sizeof (text)), 0);
+    s->a.awake_ns = now;
+    service_hello_as (s, 1, 1, "j", 3);
+    agent = job_agent_of_host (&s->a.jobs->job, "key1");
+    agent->heard_ns = now + 50 * NS_PER_S;
+    aggregator_check_silent (&s->a, now + 60 * NS_PER_S);
+    assert_false (agent->lost);
+    assert_int_equal (aggregator_add_silent (&s->a, j, text, sizeof (text)), 1);
+    assert_non_null (strstr (text, "host host2 since 20"));
+    service_hello_as (s, 2, 2, "j", 3);         // it is heard again
+    assert_int_equal (aggregator_add_silent (&s->a, j, text, sizeof (text)), 0);
+    json_free (j);
+}
+
 /* However many connections: memory has an end.  Who is known is served. */
 static void test_agents_max (void **state)
 {
@@ -693,6 +724,7 @@ int main (void)
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_one_connection), TEST (test_rival),
+        TEST (test_silent),
         TEST (test_agents_max), TEST (test_agents_gone), TEST (test_peers),
         TEST (test_size_again), TEST (test_size_recorded), TEST (test_clocks),
         TEST (test_mark), TEST (test_done_of_before),
