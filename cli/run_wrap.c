@@ -124,10 +124,15 @@ static void say_hello (struct wrap *w)
 static void say_ended (struct wrap *w)
 {
     struct json *j = json_object ();
+    char at[24];
 
     json_add_text (j, "type", "ended");
     json_add_int (j, "status", w->stopped ? -1 : w->status);
     json_add_text (j, "text", w->why);
+    (void)snprintf (at, sizeof (at), "%lld", (long long)w->end.ns);
+    json_add_text (j, "ended_ns", at);
+    json_add_int (j, "signal", w->end.signal);
+    json_add_int (j, "exit", w->end.status);
     say (w, j);
 }
 
@@ -230,6 +235,9 @@ static void command_ended (struct wrap *w, int wait_status)
     w->kill_ns = 0;
     w->ended_ns = clock_mono_ns ();
     w->status = signalled ? 128 + n : n;
+    w->end = (struct command_end){ .ns = clock_wall_ns (),
+                                   .signal = signalled ? n : 0,
+                                   .status = signalled ? 0 : n };
     if (!w->stopped && w->status != 0)
         (void)snprintf (w->why, sizeof (w->why),
                         signalled ? "COMMAND was killed by signal %d (%s) "

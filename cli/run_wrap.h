@@ -8,6 +8,8 @@
 
 #include "run.h"
 
+#include "model/roster.h"
+
 struct wrap {
     struct run *r;
     pid_t child;                // 0: has ended
@@ -21,6 +23,7 @@ struct wrap {
     int64_t built_ns;           // when the aggregator ended with a result; 0: not
     int64_t asked_ns;           // the agent, last
     int64_t silent_ns;          // since when it owes an answer, 0: it does not
+    struct command_end end;     // of COMMAND
     int status;                 // of COMMAND: exit status or 128 + signal
     bool stopped;               // it was ended on request
     bool launcher_ended;        // the launcher wants us to go

@@ -43,6 +43,7 @@ struct local_rank {             // a rank of this host, also after its wrapper
     bool joined;                // its wrapper has, in this life
     bool ended;
     int64_t status;
+    struct command_end end;     // of its COMMAND
     char text[MESSAGE_TEXT_MAX];
     char *ending;               // why its wrapper has begun to end it, or NULL
     char *dirs;                 // where its captures were looked for
@@ -159,7 +160,7 @@ static void explain_rank (struct agent *a, struct local_rank *r)
     else
         say_no_capture (a, r, text, sizeof (text));
     (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_ENDED, r->status,
-                     text);
+                     text, &r->end);
 }
 
 void agent_explain_ranks (struct agent *a)
@@ -178,7 +179,7 @@ static void end_rank (struct agent *a, struct local_rank *r, int64_t status,
     (void)snprintf (r->text, sizeof (r->text), "%s", text);
     if (!r->launches)
         (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_ENDED, status,
-                         text);
+                         text, &r->end);
 }
 
 /* Ranks that COMMAND has started end with it. */
@@ -190,8 +191,10 @@ static void rank_ended (struct agent *a, struct local_rank *r, int64_t status,
     agent_read_told (a);
     end_rank (a, r, status, text);
     for (struct local_rank *c = a->ranks; c; c = c->next) {
-        if (c->parent == r->rank)
-            end_rank (a, c, status, text);
+        if (c->parent != r->rank)
+            continue;
+        c->end = r->end;
+        end_rank (a, c, status, text);
     }
     if (agent_all_ended (a) && a->ended_ns == 0) {
         a->ended_ns = clock_mono_ns ();
@@ -297,7 +300,8 @@ static void say_running (struct agent *a, const struct local_rank *r)
     a->ended_ns = 0;
     a->searched = a->flushed = a->done_said = false;
     if (!r->launches)
-        (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_RUNNING, 0, "");
+        (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_RUNNING, 0, "",
+                         NULL);
 }
 
 /* Its directory is beside that of the wrapper's rank, and where that is looked
@@ -341,7 +345,7 @@ static void stay_rank (struct agent *a, struct local_rank *r)
     r->launches = false;
     if (r->ended)
         (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_ENDED,
-                         r->status, r->text);
+                         r->status, r->text, &r->end);
     else
         say_running (a, r);
     if (r->mpi_size > 0)
@@ -379,6 +383,7 @@ bool agent_rank_began (struct agent *a, const struct told *t)
     r->joined = true;
     if (take_directories (a, r, parent))
         mark (a, r, t->size);
+    r->end = parent->end;
     if (parent->ended)
         end_rank (a, r, parent->status, parent->text);
     else
@@ -444,6 +449,10 @@ static void take_end (struct agent *a, struct local_rank *r,
     int64_t status = 0;
 
     (void)json_int (json_get (ended, "status"), &status);
+    r->end.ns = strtoll (json_text (json_get (ended, "ended_ns"), "0"), NULL,
+                         10);
+    (void)json_int (json_get (ended, "signal"), &r->end.signal);
+    (void)json_int (json_get (ended, "exit"), &r->end.status);
     rank_ended (a, r, status, json_text (json_get (ended, "text"), ""));
 }
 

@@ -16,7 +16,8 @@ static const char schema_sql[] =
     " started_ns INTEGER, ended_ns INTEGER, raw_bytes INTEGER, sha256 TEXT);"
     "CREATE TABLE Roster (rank INTEGER PRIMARY KEY, host TEXT,"
     " local_rank INTEGER, device_id INTEGER, expected INTEGER, state TEXT,"
-    " reason TEXT, verified INTEGER);"
+    " reason TEXT, verified INTEGER, command_status INTEGER,"
+    " command_signal INTEGER, command_ended_ns INTEGER);"
     // group_name is not unique: two groups of one job may share a name
     "CREATE TABLE CommGroup (id INTEGER PRIMARY KEY, group_name TEXT,"
     " group_id TEXT, pg_name TEXT, type TEXT, size INTEGER);"
@@ -118,11 +119,20 @@ int tables_write_captures (sqlite3 *db, const struct roll_item *items,
     return rc;
 }
 
+static void bind_command (sqlite3_stmt *st, const struct command_end *e)
+{
+    bool known = e->ns > 0, killed = e->signal > 0;
+
+    bind_known (st, 9, known && !killed ? e->status : -1, 0);
+    bind_known (st, 10, known && killed ? e->signal : -1, 0);
+    bind_known (st, 11, e->ns, 1);
+}
+
 int tables_write_roster (sqlite3 *db, const struct roster *r, struct err *err)
 {
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (db, "INSERT INTO Roster VALUES (?1,?2,?3,?4,?5,?6,"
-                             "?7,?8)", &st, err);
+                             "?7,?8,?9,?10,?11)", &st, err);
 
     for (size_t i = 0; i < r->n && rc == 0; i++) {
         const struct roster_entry *e = &r->entries[i];
@@ -135,6 +145,7 @@ int tables_write_roster (sqlite3 *db, const struct roster *r, struct err *err)
         db_bind_text (st, 6, roster_state_name (e->state));
         db_bind_text (st, 7, e->reason);
         (void)sqlite3_bind_int (st, 8, e->verified);
+        bind_command (st, &e->command);
         rc = db_run (st, err);
     }
     (void)sqlite3_finalize (st);

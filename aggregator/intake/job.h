@@ -23,6 +23,7 @@ struct job_rank {
     int64_t rank, local_rank;
     enum rank_phase phase;
     int64_t status;             // of its COMMAND, when ended
+    struct command_end command;
     int64_t mpi_rank, mpi_size; // which its process is for MPI; size 0: MPI
                                 // has said nothing
     bool mpi_noted;             // that is in the ledger

@@ -19,7 +19,10 @@
 
 const struct query queries[] = {
     { "missing", "ranks that are not present, with the reason",
-      "SELECT rank, state, host, expected, reason FROM Roster\n"
+      "SELECT rank, state, host, expected, reason, command_status,\n"
+      " command_signal, strftime('%Y-%m-%dT%H:%M:%SZ',\n"
+      "  command_ended_ns/1000000000,'unixepoch') AS command_ended\n"
+      "FROM Roster\n"
       "WHERE state<>'present' AND " THIS_RANK "\n"
       "ORDER BY rank" },
     { "steps", "steps: how long, and where the time went, as means of ranks",

@@ -20,6 +20,13 @@ enum roster_state {
 
 const char *roster_state_name (enum roster_state s);
 
+/* How a COMMAND ended, for whatever reason. */
+struct command_end {
+    int64_t ns;                 // when, since 1970; 0: nothing of it is known
+    int64_t signal;             // that killed it, or 0
+    int64_t status;             // else its exit status
+};
+
 #define ROSTER_NOTES_MAX 32     // as many as a summary has room for
 
 struct roster_entry {
@@ -33,6 +40,7 @@ struct roster_entry {
     enum roster_state state;
     char *host;                 // NULL: unknown
     char *reason;               // NULL: nothing to say
+    struct command_end command;
 };
 
 struct roster {

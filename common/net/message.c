@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SIGNAL_MAX 127                  // what the status of a process has room
+#define STATUS_MAX 255                  // for
+
 /* The members of each message, in order; one letter each. */
 #define F_JOB "j"
 #define F_HOST "h"
@@ -41,6 +44,7 @@
 #define F_PLACE "a"
 #define F_MPI "M"                       // rank and size
 #define F_DOUBTFUL "d"
+#define F_COMMAND "e"                   // when and how it ended
 
 #define VERSIONS MESSAGE_VERSION
 
@@ -52,7 +56,7 @@ static const struct {
     { MESSAGE_HELLO, "hello", { F_JOB F_HOST F_KEY F_WORLD,
                                 F_SENT F_WALL F_CLOCK, F_MARK } },
     { MESSAGE_RANK, "rank", { F_RANK F_LOCAL F_PHASE F_STATUS F_TEXT, "", "",
-                              F_MPI } },
+                              F_MPI F_COMMAND } },
     { MESSAGE_OFFER, "offer", { F_ITEM F_KIND F_CONTENT F_SIZE F_RANK
                                 F_CAPTURE F_PATH, F_NEWEST, "", F_PLACE } },
     { MESSAGE_CHUNK, "chunk", { F_ITEM F_OFFSET, F_CODEC } },
@@ -142,6 +146,11 @@ static void put_field (struct buf *b, const struct message *m, char field)
         wire_put_i64 (b, m->mpi_size);
         break;
     case 'd': wire_put_u64 (b, m->doubtful); break;
+    case 'e':
+        wire_put_i64 (b, m->command.ns);
+        wire_put_i64 (b, m->command.signal);
+        wire_put_i64 (b, m->command.status);
+        break;
     default: wire_put_text (b, m->text); break;
     }
 }
@@ -194,6 +203,11 @@ static void get_field (struct wire *w, struct message *m, char field)
     case 'Z': m->codec = wire_u8 (w); break;
     case 'R': m->reason = wire_u8 (w); break;
     case 'N': m->newest_ns = wire_i64 (w); break;
+    case 'e':
+        m->command.ns = wire_i64 (w);
+        m->command.signal = wire_i64 (w);
+        m->command.status = wire_i64 (w);
+        break;
     case 'u':
         m->left_items = wire_u64 (w);
         m->left_captures = wire_u64 (w);
@@ -286,6 +300,12 @@ static bool plausible_mpi (const struct message *m)
                      m->mpi_rank >= 0 && m->mpi_rank < m->mpi_size;
 }
 
+static bool plausible_command (const struct command_end *e)
+{
+    return e->ns >= 0 && e->signal >= 0 && e->signal <= SIGNAL_MAX &&
+           e->status >= 0 && e->status <= STATUS_MAX;
+}
+
 /* Bounds that the fields' own types do not give. */
 static bool plausible (const struct message *m)
 {
@@ -297,7 +317,7 @@ static bool plausible (const struct message *m)
     case MESSAGE_RANK:
         return m->rank >= 0 && m->rank < CAPTURE_WORLD_MAX &&
                (m->phase == RANK_RUNNING || m->phase == RANK_ENDED) &&
-               plausible_mpi (m);
+               plausible_mpi (m) && plausible_command (&m->command);
     case MESSAGE_OFFER:
         return m->size <= CONTENT_SIZE_MAX && m->newest_ns >= 0 &&
                message_valid_place (m->place) &&

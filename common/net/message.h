@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/content.h"
 #include "base/err.h"
+#include "model/roster.h"
 
 #define MESSAGE_VERSION 4               // what this program speaks first
 #define MESSAGE_VERSION_MIN 1           // the oldest that it understands
@@ -74,6 +75,7 @@ struct message {
     enum rank_phase phase;              // RANK
     int64_t status;                     // RANK: exit status, 128+n of signal
                                         // n, -1: ended on request
+    struct command_end command;         // RANK; since 4
     int64_t mpi_rank, mpi_size;         // RANK: which of how many its process
                                         // is by MPI's own word; size 0: MPI
                                         // has said nothing; since 4

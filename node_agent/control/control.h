@@ -3,7 +3,8 @@
  * A sequenced-packet socket in the run's directory; each packet is a small
  * JSON object with a member "type":
  *   wrapper: hello (rank, local_rank, pid, capture_dir, watch, out, since_ns),
- *            ending (text: who ends COMMAND), ended (status, text)
+ *            ending (text: who ends COMMAND), ended (status, text,
+ *            ended_ns, signal, exit)
  *   agent:   welcome, noted (the end is kept on disk), stop (text),
  *            roll (complete, text)
  * When either side dies the other reads the end of the connection.

@@ -62,9 +62,12 @@ void ship_world (struct ship *s, int64_t world_size);
 void ship_kick (struct ship *s);
 void ship_ask (struct ship *s);
 
-/* State of a rank on this node; kept and repeated.  0 or -ENOMEM. */
+/* State of a rank on this node; kept and repeated.  'end': how its COMMAND has
+ * ended, NULL: it has not.  0 or -ENOMEM.
+ */
 int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
-               enum rank_phase phase, int64_t status, const char *text);
+               enum rank_phase phase, int64_t status, const char *text,
+               const struct command_end *end);
 
 /* What MPI calls the process of a rank that was said: it is said with it from
  * now on.

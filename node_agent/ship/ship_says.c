@@ -175,13 +175,16 @@ static const struct message *said_of_rank (const struct ship *s, int64_t rank)
 }
 
 int ship_rank (struct ship *s, int64_t rank, int64_t local_rank,
-               enum rank_phase phase, int64_t status, const char *text)
+               enum rank_phase phase, int64_t status, const char *text,
+               const struct command_end *end)
 {
     struct message m = { .type = MESSAGE_RANK, .rank = rank,
                          .local_rank = local_rank, .phase = phase,
                          .status = status };
     const struct message *before = said_of_rank (s, rank);
 
+    if (end)
+        m.command = *end;
     if (before) {
         m.mpi_rank = before->mpi_rank;
         m.mpi_size = before->mpi_size;

@@ -112,7 +112,8 @@ self_contained ()
     sql "WITH RECURSIVE c(i) AS (SELECT 2 UNION ALL SELECT i+1 FROM c
              WHERE i<1023)
          INSERT INTO Roster SELECT i, 'a-host-with-quite-a-name-'||(i/8), i%8,
-             i%8, 1, 'failed', hex(randomblob(2000)), 0 FROM c;
+             i%8, 1, 'failed', hex(randomblob(2000)), 0,
+             NULL, NULL, NULL FROM c;
          WITH RECURSIVE c(i) AS (SELECT 2 UNION ALL SELECT i+1 FROM c
              WHERE i<1023)
          INSERT INTO StepTraceTime SELECT 0, s.value, 1e3+random()%1000, 2e3,

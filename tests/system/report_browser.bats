@@ -149,7 +149,7 @@ keep ()
     sql "WITH RECURSIVE c(i) AS (SELECT 8 UNION ALL SELECT i+1 FROM c
              WHERE i<1023)
          INSERT INTO Roster SELECT i, 'node'||(i/8), i%8, i%8, 1, 'present',
-             NULL, 0 FROM c;
+             NULL, 0, 0, NULL, NULL FROM c;
          INSERT INTO StepTraceTime SELECT t.deviceId, t.step, t.computing,
              t.communication_not_overlapped, t.overlapped, t.communication,
              t.free, t.stage, t.bubble,

@@ -88,6 +88,9 @@ SCRIPT
         [ ! -e wrote.$rank ] || roster_says $rank present "" || return
     done
     is "in time" 1 "$((SECONDS < 30))"
+    is "how they ended" "|3||15|" "|$(sql "SELECT command_status || '||' FROM
+        Roster WHERE rank=2")$(sql "SELECT command_signal FROM Roster WHERE
+        rank<>2 GROUP BY 1")|"
     nothing_runs
 }
 

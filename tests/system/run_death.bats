@@ -359,4 +359,12 @@ everything_is_killed ()             # WHEN
     expect_status 143
     roster_says 2 missing "COMMAND was killed by signal 15"
     roster_says 1 missing "ended on request: rank 2 failed"
+    # how each has ended is there, whyever it was
+    is "signals" "15 15 15 15" "$(sql "SELECT group_concat(command_signal, ' ')
+        FROM Roster")"
+    is "times" 4 "$(sql "SELECT count(*) FROM Roster WHERE command_ended_ns/1e9
+        BETWEEN strftime('%s','now')-600 AND strftime('%s','now')+1")"
+    "$ROLLCALL" query --csv missing "$DB" >missing.csv
+    grep -q '^rank,state,.*,command_status,command_signal,command_ended' missing.csv
+    grep -qE '^2,missing,.*,,15,20[0-9-]+T[0-9:]+Z' missing.csv
 }

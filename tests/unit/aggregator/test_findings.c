@@ -39,7 +39,7 @@ static void ranks (struct job *j, int n, int steps)
     if (db_execf (j->db, &err,
                   "WITH r(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM r WHERE"
                   " i+1<%d) INSERT INTO Roster SELECT i, 'h'||(i/4), i, i, 1,"
-                  " 'present', NULL, 0 FROM r;"
+                  " 'present', NULL, 0, NULL, NULL, NULL FROM r;"
                   "WITH s(i) AS (SELECT 10 UNION ALL SELECT i+1 FROM s WHERE"
                   " i+1<10+%d) INSERT INTO StepTraceTime (step, computing,"
                   " communication_not_overlapped, overlapped, free, rank)"

@@ -36,6 +36,7 @@ static void fill (struct message *m, enum message_type type)
     m->local_rank = 7;
     m->phase = RANK_ENDED;
     m->status = -1;
+    m->command = (struct command_end){ INT64_C (1) << 60, 15, 143 };
     m->mpi_rank = 3;
     m->mpi_size = 4;
     m->item = UINT64_C (1) << 40;
@@ -100,6 +101,7 @@ static void test_round_trip (void **state)
     assert_int_equal (out.status, -1);
     assert_int_equal (out.local_rank, 7);
     assert_true (out.mpi_rank == 3 && out.mpi_size == 4);
+    assert_memory_equal (&out.command, &in.command, sizeof (in.command));
     assert_string_equal (out.text, in.text);
     fill (&in, MESSAGE_PING);
     assert_int_equal (round_trip (&in, &out), 0);
@@ -274,6 +276,15 @@ static void test_bounds (void **state)
     in.mpi_size = (INT64_C (1) << 17) + 1;
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
     in.mpi_size = 0;            // nothing was said, and yet a rank
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_RANK);
+    in.command.signal = 128;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_RANK);
+    in.command.status = 256;
+    assert_int_equal (round_trip (&in, &out), -EBADMSG);
+    fill (&in, MESSAGE_RANK);
+    in.command.ns = -1;
     assert_int_equal (round_trip (&in, &out), -EBADMSG);
     fill (&in, MESSAGE_HELLO);
     in.world_size = (INT64_C (1) << 17) + 1;    // one word, and all memory
