@@ -85,18 +85,35 @@ static const char *result_state (const struct archive *a,
                                                                   : "built";
 }
 
+/* What has been built of a job; 'read' is false if nothing was, or if it cannot
+ * be read.
+ */
+struct built {
+    const char *state;
+    char path[PATH_MAX];
+    bool read;
+    struct summary result;
+};
+
+static void look_at_result (const struct archive *a, const struct ledger_job *j,
+                            struct built *b)
+{
+    b->state = result_state (a, j, b->path);
+    b->read = *b->path && summary_read (b->path, b->path, &b->result,
+                                        NULL) == 0;
+}
+
+static void built_fini (struct built *b)
+{
+    if (b->read)
+        summary_fini (&b->result);
+}
+
 /* Of one that nobody has said it of: as its captures do. */
 static int64_t expected_ranks (const struct ledger_summary *s,
-                               const char *path)
+                               const struct built *b)
 {
-    struct summary result;
-    int64_t n = s->world_size;
-
-    if (n > 0 || !*path || summary_read (path, path, &result, NULL) < 0)
-        return n;
-    n = result.expected;
-    summary_fini (&result);
-    return n;
+    return s->world_size > 0 || !b->read ? s->world_size : b->result.expected;
 }
 
 /* How it is known what is of this job. */
@@ -162,24 +179,22 @@ static int print_word (void *arg, const struct word *w)
     return 0;
 }
 
-/* Who started it, with what, as its result has it. */
-static void add_about (struct json *o, const char *path)
+/* Who is there, who started it, with what, as its result has it. */
+static void add_result (struct json *o, const struct built *b)
 {
-    struct summary result = { .job_id = "" };
-    const struct job_about *a = &result.about;
+    static const struct job_about none = { .user = "" };
+    const struct job_about *a = b->read ? &b->result.about : &none;
 
-    if (*path && summary_read (path, path, &result, NULL) < 0)
-        memset (&result, 0, sizeof (result));
+    if (b->read)
+        summary_roll_to_json (&b->result, json_add_object (o, "roll"));
     json_add_text (o, "scheduler_id", *a->scheduler_id ? a->scheduler_id
                                                        : NULL);
     json_add_text (o, "user", *a->user ? a->user : NULL);
     json_add_text (o, "command", *a->command ? a->command : NULL);
-    summary_fini (&result);
 }
 
 static void to_json (struct listing *l, const struct ledger_job *j,
-                     const struct ledger_summary *s, const char *state,
-                     const char *path)
+                     const struct ledger_summary *s, const struct built *b)
 {
     struct json *o = json_push_object (l->array);
     char text[32];
@@ -198,25 +213,43 @@ static void to_json (struct listing *l, const struct ledger_job *j,
     json_add_text (o, "id", kind_of (s));
     json_add_int (o, "assumed", s->assumed);
     json_add_int (o, "by_hand", s->by_hand);
-    json_add_int (o, "expected", expected_ranks (s, path));
-    add_about (o, path);
-    json_add_text (o, "result", state);
-    json_add_text (o, "analysis_db", *path ? path : NULL);
+    json_add_int (o, "expected", expected_ranks (s, b));
+    add_result (o, b);
+    json_add_text (o, "result", b->state);
+    json_add_text (o, "analysis_db", *b->path ? b->path : NULL);
     (void)ledger_each_word (l->a->ledger, j->id, push_word,
                             json_add_array (o, "words"), NULL);
     (void)ledger_each_clock (l->a->ledger, j->id, push_clock,
                              json_add_array (o, "clocks"), NULL);
 }
 
+static void to_line (const struct ledger_job *j, const struct ledger_summary *s,
+                     const struct built *b)
+{
+    char id[UTF8_ESCAPED (MESSAGE_NAME_MAX)], first[32], last[32];
+    char expected[24] = "-";    // nobody has said
+    char roll[SUMMARY_ROLL_MAX] = "";
+    int64_t ranks = expected_ranks (s, b);
+
+    date (s->first_ns, first);
+    date (s->last_ns, last);
+    if (ranks > 0)
+        (void)snprintf (expected, sizeof (expected), "%lld",
+                        (long long)ranks);
+    if (b->read)
+        summary_roll (&b->result, roll);
+    (void)printf ("%-32s %6lld %8s %8lld %14llu %-20s %-20s %-7s %s%s%s\n",
+                  utf8_escape (j->id, UTF8_COLUMN, id), (long long)s->ranks,
+                  expected, (long long)s->captures,
+                  (unsigned long long)s->bytes, first, last, kind_of (s),
+                  b->state, *roll ? ": " : "", roll);
+}
+
 static int list_job (void *arg, const struct ledger_job *j)
 {
     struct listing *l = arg;
-    char id[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
     struct ledger_summary s;
-    char path[PATH_MAX], first[32], last[32];
-    char expected[24] = "-";    // nobody has said
-    const char *state = result_state (l->a, j, path);
-    int64_t ranks;
+    struct built b;
     int rc;
 
     if (l->job && strcmp (l->job, j->id) != 0)
@@ -224,22 +257,15 @@ static int list_job (void *arg, const struct ledger_job *j)
     l->n++;
     if ((rc = ledger_summary (l->a->ledger, j->id, &s, l->err)) < 0)
         return rc;
-    if (l->array) {
-        to_json (l, j, &s, state, path);
-        return 0;
-    }
-    date (s.first_ns, first);
-    date (s.last_ns, last);
-    if ((ranks = expected_ranks (&s, path)) > 0)
-        (void)snprintf (expected, sizeof (expected), "%lld",
-                        (long long)ranks);
-    (void)printf ("%-32s %6lld %8s %8lld %14llu %-20s %-20s %-7s %s\n",
-                  utf8_escape (j->id, UTF8_COLUMN, id), (long long)s.ranks,
-                  expected, (long long)s.captures,
-                  (unsigned long long)s.bytes, first, last, kind_of (&s),
-                  state);
-    return l->job ? ledger_each_word (l->a->ledger, j->id, print_word, NULL,
-                                      l->err) : 0;
+    look_at_result (l->a, j, &b);
+    if (l->array)
+        to_json (l, j, &s, &b);
+    else
+        to_line (j, &s, &b);
+    built_fini (&b);
+    return l->job && !l->array
+               ? ledger_each_word (l->a->ledger, j->id, print_word, NULL,
+                                   l->err) : 0;
 }
 
 static int list_all (const struct jobs_options *opt, struct archive *a)

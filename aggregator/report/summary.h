@@ -78,6 +78,13 @@ int summary_read (const char *path, const char *shown, struct summary *ret,
                   struct err *err);
 void summary_fini (struct summary *s);
 
+/* The roll in a line: "7 of 8 present, 1 missing"; and how many ranks are in
+ * each state, as members of an object.
+ */
+#define SUMMARY_ROLL_MAX 160
+void summary_roll (const struct summary *s, char out[SUMMARY_ROLL_MAX]);
+void summary_roll_to_json (const struct summary *s, struct json *o);
+
 /* 0, or -errno when the descriptor does not take it. */
 int summary_print_text (const struct summary *s, int fd);
 struct json *summary_to_json (const struct summary *s);

@@ -63,6 +63,37 @@ static const char *const bad_states[] = { "missing", "failed", "partial",
 
 #define BAD_STATES (sizeof (bad_states) / sizeof (bad_states[0]))
 
+static size_t count_state (const struct summary *s, const char *state)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->nothers; i++)
+        n += strcmp (s->others[i].state, state) == 0;
+    return n;
+}
+
+void summary_roll (const struct summary *s, char out[SUMMARY_ROLL_MAX])
+{
+    size_t n, used;
+
+    (void)snprintf (out, SUMMARY_ROLL_MAX, "%lld of %lld present",
+                    (long long)s->present, (long long)s->expected);
+    for (size_t k = 0; k < BAD_STATES; k++) {
+        used = strlen (out);
+        if ((n = count_state (s, bad_states[k])) > 0)
+            (void)snprintf (out + used, SUMMARY_ROLL_MAX - used, ", %zu %s", n,
+                            bad_states[k]);
+    }
+}
+
+void summary_roll_to_json (const struct summary *s, struct json *o)
+{
+    json_add_int (o, "present", s->present);
+    for (size_t k = 0; k < BAD_STATES; k++)
+        json_add_int (o, bad_states[k],
+                      (int64_t)count_state (s, bad_states[k]));
+}
+
 /* How many ranks have the reason of the i-th; 0 if an earlier one had it. */
 static size_t same_reason (const struct summary *s, size_t i)
 {

@@ -40,11 +40,11 @@ spoil ()                            # RANK NAME
 
 @test "jobs: what there is of each job, beside the aggregator" {
     delivered
-    noted () { "$ROLLCALL" jobs | grep -q ' built$'; }
+    noted () { "$ROLLCALL" jobs | grep -q ' built: '; }
     eventually noted
     run "$ROLLCALL" jobs
     expect_status 0
-    [[ "${lines[1]}" =~ ^j\ +3\ +3\ +3\ .*\ given\ +built$ ]] || fail "$output"
+    [[ "${lines[1]}" =~ ^j\ +3\ +3\ +3\ .*\ given\ +built:\ 3\ of\ 3\ present$ ]] || fail "$output"
     "$ROLLCALL" jobs --json >json
     is "ranks" 3 "$(json '$.jobs[0].ranks')"
     is "result" built "$(json '$.jobs[0].result')"
@@ -54,6 +54,31 @@ spoil ()                            # RANK NAME
     run "$ROLLCALL" jobs
     expect_status 0
     shows "built"
+}
+
+# 7 of 8 were "7 ranks, built", and a damaged one was not seen at all.
+@test "jobs: the roll of an incomplete job, in its own words" {
+    local broken
+
+    make --ranks 4
+    rm -r "$(capture_of 3)"
+    broken=$(capture_of 2)
+    find "$broken" -name 'communication*.json' -exec sh -c 'printf "{" >"$1"' \
+        sh {} \;
+    service
+    run agent --once job
+    export ROLLCALL_ROOT=$TEST_DIR/root
+    noted () { "$ROLLCALL" jobs | grep -q ' built: '; }
+    eventually noted
+    run "$ROLLCALL" jobs
+    expect_status 0
+    [[ "${lines[1]}" == *" 4 "*" built: 2 of 4 present, 1 missing, 1 "* ]] ||
+        fail "$output"
+    "$ROLLCALL" jobs --json >json
+    is "present" 2 "$(json '$.jobs[0].roll.present')"
+    is "missing" 1 "$(json '$.jobs[0].roll.missing')"
+    is "expected" 4 "$(json '$.jobs[0].expected')"
+    stop_service
 }
 
 @test "archive get: a capture back byte for byte, and never over another" {
