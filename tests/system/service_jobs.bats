@@ -37,7 +37,7 @@ two_jobs ()
 jobs_are ()                         # N: with a result, and nothing is behind
 {
     run "$ROLLCALL" jobs --root root
-    [ "$(grep -c ' built$' <<<"$output")" = "$1" ] &&
+    [ "$(grep -c ' built: ' <<<"$output")" = "$1" ] &&
         [ "$(wc -l <<<"$output")" = $(($1 + 1)) ]
 }
 
@@ -133,7 +133,7 @@ both_are_whole ()
     expect_status 0
     eventually jobs_are 2
     run "$ROLLCALL" jobs --root root
-    is "jobs of 4 ranks" 2 "$(grep -c ' 4 .* built$' <<<"$output")"
+    is "jobs of 4 ranks" 2 "$(grep -c ' 4 .* built: 4 of 4 present$' <<<"$output")"
     run "$ROLLCALL" archive ls --root root
     [[ $output != *superseded* ]] || fail "$output"
     run "$ROLLCALL" fsck aggregator root
@@ -220,7 +220,7 @@ all_given ()
     expect_status 0
     eventually jobs_are 1
     run "$ROLLCALL" jobs --root root
-    [[ $output == *" 2 "*" 2 "*" assumed built" ]] || fail "$output"
+    [[ $output == *" 2 "*" 2 "*" assumed built: "* ]] || fail "$output"
     stop_service
 }
 
