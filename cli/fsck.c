@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define EXIT_FAULTS 1           // some were found, repaired or not
 
@@ -155,6 +156,8 @@ int verb_fsck (int argc, char **argv)
 
     if (!cli_options (&fsck_command, argc, argv, &opt, &rest, &status))
         return status;
+    // what a repair makes again is as private as what daemons make
+    (void)umask (umask (077) | 027);
     whose = rest < argc ? argv[rest] : "";
     dir = rest + 1 < argc ? argv[rest + 1] : NULL;
     if (!*whose)

@@ -320,6 +320,18 @@ spoil_record ()
     done
 }
 
+@test "fsck --repair: what is made again is not for everybody to read" {
+    delivered
+    stop_service
+    is "before" "" "$(find root -perm /007)"
+    spoil_record
+    umask 022
+    run "$ROLLCALL" fsck --repair aggregator
+    expect_status 1
+    is "ledger" 640 "$(stat -c %a root/ledger.db)"
+    is "after" "" "$(find root -perm /007)"
+}
+
 @test "a ledger of a backup: all that came since is there, and it is said" {
     service
     stop_service
