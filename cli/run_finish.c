@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define RUN_CALL "run.json"
@@ -107,6 +108,26 @@ static void remove_keys (const char *dir)
         (void)fileio_remove_tree (path, NULL);
 }
 
+/* A former life may have ended before any agent had said hello.  This one must
+ * not pass for the first: the run began when it was called, and whoever is not
+ * heard now may have been there then.
+ */
+static void mark_joined (const char *dir)
+{
+    char call[PATH_MAX], joined[PATH_MAX];
+    struct timespec times[2];
+    struct stat st;
+
+    if (is_below (dir, RUN_JOINED) ||
+        !fileio_join (call, sizeof (call), dir, RUN_CALL) ||
+        !fileio_join (joined, sizeof (joined), dir, RUN_JOINED) ||
+        stat (call, &st) < 0)
+        return;
+    times[0] = times[1] = st.st_mtim;
+    if (fileio_replace (joined, "", 0, FILEIO_FILE_MODE, NULL) == 0)
+        (void)utimensat (AT_FDCWD, joined, times, 0);
+}
+
 static int start_again (struct run *r, const struct json *call,
                         struct err *err)
 {
@@ -120,6 +141,7 @@ static int start_again (struct run *r, const struct json *call,
     (void)snprintf (r->out, sizeof (r->out), "%s",
                     json_text (json_get (call, "out"), ""));
     remove_keys (r->dir);
+    mark_joined (r->dir);
     if ((rc = run_make_keys (r, err)) < 0 || (rc = run_bind (r, err)) < 0 ||
         (rc = run_start_aggregator (r, err)) < 0)
         return rc;

@@ -284,6 +284,26 @@ everything_is_killed ()             # WHEN
     ! grep "started again" again.log
 }
 
+# A run that began later has put its result there meanwhile.
+@test "everything is killed: what wait finishes later replaces no newer result" {
+    local first before
+
+    start_run
+    until_point before
+    kill_all
+    first=$(job)
+    rm -f "$(run_dir)/joined"           # as before an agent has said hello
+    run mpirun -np 2 "$ROLLCALL" run --text -o out --job later -- ./writer
+    expect_status 0
+    before=$(sha256sum <"$DB")
+    touch go.write
+    run "$ROLLCALL" wait --text "$first"
+    shows "$first" "of-$first"
+    is "the newer result" "$before" "$(sha256sum <"$DB")"
+    [ -e "out/cluster_analysis_output.of-$first/analysis.db" ]
+    nothing_runs
+}
+
 @test "everything is killed before COMMAND has written: wait finishes it" {
     everything_is_killed before
     [ "$status" -ne 0 ]

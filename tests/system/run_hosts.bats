@@ -92,6 +92,35 @@ only_hosts_left ()
     only_hosts_left
 }
 
+@test "all is killed on both hosts: wait finishes it on the one that was named" {
+    local p job hosts
+
+    set_up_hosts 2
+    mpirun_hosts "$ROLLCALL" run --text -o out -- \
+        sh -c '[ $RANK -gt 1 ] || ./writer; touch began.$RANK
+               exec sleep 1000' >log 2>&1 3>&- &
+    for p in 0 1 2 3; do
+        eventually test -e began.$p
+    done
+    hosts=" $(cat ../pid.h0) $(cat ../pid.h1) "
+    for p in $(processes); do
+        [[ "$hosts" == *" $p "* ]] || kill -KILL "$p" || true
+    done
+    only_hosts_left
+    job=$(sed -n 's/^job *//p' log)
+    grep "^host  *h0 (if the job is ended: rollcall wait $job --state " log
+    run ../on h1 "$ROLLCALL" wait "$job"
+    expect_status 66
+    shows "on the host of its aggregator"
+    run ../on h0 "$ROLLCALL" wait --text "$job"
+    [ "$status" -ne 0 ]
+    shows "2 of 4 present"
+    roster_says 0 present ""
+    roster_says 3 missing \
+        "nothing was heard of it since the aggregator was started again"
+    only_hosts_left
+}
+
 @test "MPI programs on several hosts find the aggregator by --launcher" {
     set_up_hosts 2
     cat >mpi_capture <<'SCRIPT'

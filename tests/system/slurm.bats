@@ -258,22 +258,20 @@ ends_with_a_result ()               # SCANCEL-OPTION...
     ends_with_a_result
 }
 
-@test "mpirun in sbatch, proctrack/cgroup: scancel: wait finishes it" {
-    local job
-
-    slurm_up cgroup
+# submit_and_cancel COMMAND: as a batch job of 4 ranks, ended when all are ready
+submit_and_cancel ()
+{
     endless
-    cat >batch <<SCRIPT
-#!/bin/sh
-mpirun -np 4 --oversubscribe "$ROLLCALL" run --text -o out -- ./endless
-SCRIPT
+    printf '#!/bin/sh\n%s\n' "$1" >batch
     sbatch -N 1 -n 4 -o batch.out batch
     eventually all_ready 4
     scancel "$(slurm_job)"
     LIMIT=60 eventually no_slurm_job
     LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
-    output=$(cat batch.out)
-    shows "rollcall wait $(job)"
+}
+
+wait_finishes ()
+{
     run timeout 120 "$ROLLCALL" wait --text "$(job)"
     shows "4 of 4 present"
     has_rows 4
@@ -281,4 +279,33 @@ SCRIPT
     run "$ROLLCALL" wait --text "$(job)"
     shows "4 of 4 present"
     LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+}
+
+@test "mpirun in sbatch, proctrack/cgroup: scancel: wait finishes it" {
+    slurm_up cgroup
+    submit_and_cancel "mpirun -np 4 --oversubscribe $ROLLCALL run --text \
+        -o out -- ./endless"
+    output=$(cat batch.out)
+    shows "rollcall wait $(job)"
+    wait_finishes
+}
+
+@test "--launcher srun, proctrack/cgroup: scancel: a result" {
+    slurm_up cgroup
+    endless
+    "$ROLLCALL" run --text -o out --launcher "srun --mpi=pmix -N 2 -n 8" -- \
+        ./endless >run.out 2>run.err 3>&- &
+    eventually all_ready 8
+    scancel "$(slurm_job)"
+    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+    output=$(cat run.out)
+    shows "8 of 8 present"
+    has_rows 8
+}
+
+@test "--launcher srun in sbatch, proctrack/cgroup: scancel: wait finishes it" {
+    slurm_up cgroup
+    submit_and_cancel "$ROLLCALL run --text -o out \
+        --launcher 'srun --mpi=pmix -n 4' -- ./endless"
+    wait_finishes
 }
