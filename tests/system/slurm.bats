@@ -71,7 +71,7 @@ CONF
             >>slurm/slurm.conf
         mkdir "slurm/spool.$NODE$i" "slurm/tmp.$NODE$i"
     done
-    echo "PartitionName=all Nodes=$NODE[0-1] Default=YES MaxTime=INFINITE" \
+    echo "PartitionName=all Nodes=${NODE}[0-1] Default=YES MaxTime=INFINITE" \
         "State=UP OverSubscribe=FORCE:4" >>slurm/slurm.conf
     printf 'CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n' >slurm/cgroup.conf
 }
@@ -262,8 +262,8 @@ ends_with_a_result ()               # SCANCEL-OPTION...
 submit_and_cancel ()
 {
     endless
-    printf '#!/bin/sh\n%s\n' "$1" >batch
-    sbatch -N 1 -n 4 -o batch.out batch
+    printf '#!/bin/sh\n%s\n' "$1" >batch.sh
+    sbatch -N 1 -n 4 -o batch.out batch.sh
     eventually all_ready 4
     scancel "$(slurm_job)"
     LIMIT=60 eventually no_slurm_job
