@@ -272,22 +272,32 @@ static void refresh (const struct run *r, const struct meeting *m, int64_t *at)
     (void)unlink (path);
 }
 
+static const char cure_by_mpi[] =
+    "  rollcall run --launcher \"mpirun ...\" -o OUT -- COMMAND\n"
+    "  mpirun ... rollcall run --child mpi --aggregator tcp://HOST:PORT "
+    "--job ID -- COMMAND";
+
+// whoever sets RANK and WORLD_SIZE by a script of his own has no mpirun
+static const char cure_by_variables[] =
+    "  rollcall run -o OUT -- COMMAND      with an OUT that all hosts share\n"
+    "  rollcall run --aggregator tcp://HOST:PORT --job ID -- COMMAND      on "
+    "each host, with a rollcall-aggregator at HOST";
+
 static int say_unseen (const struct run *r, const char *fs)
 {
+    bool by_mpi = !world_is_torchrun (&r->world);
     char why[64] = "";
 
     if (fs)
         (void)snprintf (why, sizeof (why), " (it is on %s, and rank 0 on "
                         "another machine)", fs);
     return RUN_FAIL (EX_CONFIG, "rank %lld on host %s does not find the "
-                     "aggregator of rank 0: OUT (%s) is not visible here%s. "
-                     "Use one of\n"
-                     "  rollcall run --launcher \"mpirun ...\" -o OUT "
-                     "-- COMMAND\n"
-                     "  mpirun ... rollcall run --child mpi "
-                     "--aggregator tcp://HOST:PORT --job ID -- COMMAND",
+                     "aggregator of rank 0: OUT (%s) is not visible here%s%s. "
+                     "Use one of\n%s",
                      (long long)r->world.rank, r->host,
-                     r->opt->out ? r->opt->out : ".", why);
+                     r->opt->out ? r->opt->out : ".", why,
+                     by_mpi ? "" : ", or rank 0 was not started",
+                     by_mpi ? cure_by_mpi : cure_by_variables);
 }
 
 static int wait_meeting (struct run *r)

@@ -1154,6 +1154,17 @@ SCRIPT
     ROLLCALL_STATE_DIR=$TEST_DIR/tmp nothing_runs
 }
 
+# It was advised to use mpirun, which there is none of.
+@test "RANK and WORLD_SIZE, and no rank 0 to be found: 78, what to do then" {
+    run env RANK=1 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 \
+        MASTER_ADDR=nowhere MASTER_PORT=1 "$ROLLCALL" run --text -o out -- \
+        ./writer
+    expect_status 78
+    shows "rank 1 on host" "or rank 0 was not started" \
+        "with an OUT that all hosts share" "--aggregator tcp://HOST:PORT"
+    [[ "$output" != *mpirun* ]] || fail "$output"
+}
+
 @test "all default places are another's: the user's own runtime directory" {
     local dir i
 
