@@ -111,14 +111,25 @@ static size_t same_reason (const struct summary *s, size_t i)
     return n;
 }
 
-static void print_reasons (const struct summary *s, FILE *f)
+/* A rank that was ended since another one had failed is no cause. */
+static bool is_consequence (const struct summary_rank *r)
 {
-    size_t shown = 0, n;
+    static const char ended[] = "ended on request";
 
-    for (size_t i = 0; i < s->nothers; i++) {
+    return strncmp (r->reason, ended, sizeof (ended) - 1) == 0;
+}
+
+/* Those that are consequences, or those that are not; how many were shown. */
+static size_t print_some (const struct summary *s, bool consequences,
+                          size_t shown, FILE *f)
+{
+    size_t n;
+
+    for (size_t i = 0; i < s->nothers && shown <= RANKS_SHOWN; i++) {
         const struct summary_rank *r = &s->others[i];
 
-        if (!r->reason || (n = same_reason (s, i)) == 0)
+        if (!r->reason || is_consequence (r) != consequences ||
+            (n = same_reason (s, i)) == 0)
             continue;
         if (++shown > RANKS_SHOWN) {
             (void)fprintf (f, "  ... more in table Roster of analysis.db\n");
@@ -129,6 +140,12 @@ static void print_reasons (const struct summary *s, FILE *f)
             (void)fprintf (f, " and %zu more", n - 1);
         (void)fprintf (f, ": %s\n", r->reason);
     }
+    return shown;
+}
+
+static void print_reasons (const struct summary *s, FILE *f)
+{
+    (void)print_some (s, true, print_some (s, false, 0, f), f);
 }
 
 /* Of the other jobs in the directory that was analysed. */

@@ -1165,6 +1165,21 @@ SCRIPT
     [[ "$output" != *mpirun* ]] || fail "$output"
 }
 
+# At 8 ranks it stood among 7 that were "ended on request".
+@test "the rank that failed is named before those that were ended for it" {
+    run mpirun_run 4 --deadline 20s -- sh -c \
+        'touch began.$RANK; [ $RANK -eq 2 ] || exec sleep 1000
+         until [ -e began.0 -a -e began.1 -a -e began.3 ]; do sleep 0.05; done
+         exit 3'
+    expect_status 3
+    shows "rank 0: ended on request: rank 2 failed"
+    is "first" "rank 2: COMMAND ended with status 3" \
+        "$(grep -o '^  rank [0-9]*: .* status 3' <<<"$output" | head -n 1 |
+           sed 's/^  //')"
+    [[ "${output%%"  rank 2: "*}" != *"ended on request"* ]] || fail "$output"
+    nothing_runs
+}
+
 @test "all default places are another's: the user's own runtime directory" {
     local dir i
 
