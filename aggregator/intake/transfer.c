@@ -176,6 +176,7 @@ void transfers_gone (struct transfers *t, const struct net_peer *from,
 {
     struct transfer *x = find (t, from, item);
     struct body *b = x ? x->body : NULL;
+    struct sender *s = x ? x->sender : NULL;
 
     if (!b)
         return;
@@ -183,6 +184,7 @@ void transfers_gone (struct transfers *t, const struct net_peer *from,
     transfer_drop (t, x);
     if (TAILQ_EMPTY (&b->offers))
         throw_away (t, b);      // its file has changed: it will not come again
+    transfer_queue_all (t, s);  // the next one has waited for its credit
     transfer_grant (t);
 }
 

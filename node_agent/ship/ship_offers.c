@@ -11,6 +11,9 @@
 
 #define RAW_OFFERS_MAX 8        // of OFFERS_MAX: rows that come later find room
 #define ACKS_NS (2 * NS_PER_MS) // answers that share a transaction
+#define GETS_NS (50 * NS_PER_MS)        // the same of what is lost: an agent
+                                // that sends no chunk is asked for one item
+                                // after the other
 #define SPOOL_NS NS_PER_S       // when the spool failed, of a full disk say
 #define FAILURE_NS (60 * NS_PER_S)      // one line about it in so long
 
@@ -204,9 +207,25 @@ void ship_commit (void *arg)
         ship_next_items (s);
 }
 
+/* Whether nothing but what is lost waits for the commit, and more of that may
+ * come.
+ */
+static bool may_wait (const struct ship *s)
+{
+    bool open = false;
+
+    for (size_t i = 0; i < OFFERS_MAX; i++) {
+        if (s->offers[i].used && s->offers[i].durable)
+            return false;
+        open = open || offer_is_open (&s->offers[i]);
+    }
+    return open;
+}
+
 void ship_commit_soon (struct ship *s)
 {
-    (void)loop_add_timer (s->loop, ACKS_NS, ship_commit, s);
+    (void)loop_add_timer (s->loop, may_wait (s) ? GETS_NS : ACKS_NS,
+                          ship_commit, s);
 }
 
 void ship_on_ack (struct ship *s, const struct message *m)

@@ -321,6 +321,30 @@ static void test_slow_for_once (void **state)
     free (d.bytes);
 }
 
+/* Who has gone from what it is asked for is asked for the next at once, and not
+ * when it offers something again.
+ */
+static void test_gone (void **state)
+{
+    struct fixture *f = *state;
+    struct data d[3];
+
+    for (uint8_t i = 0; i < 3; i++) {
+        d[i] = data_of (1000, i);
+        offer_data (f, 1, i + 1, &d[i]);
+    }
+    for (unsigned i = 1; i <= 3; i++) {
+        struct net_peer from = peer (1);
+
+        assert_int_equal (count_sent (f, MESSAGE_GET, 1), i);
+        transfers_gone (f->transfers, &from, f->sent[f->nsent - 1].item);
+    }
+    assert_int_equal (count_sent (f, MESSAGE_GET, 1), 3);
+    check_credits (f);
+    for (unsigned i = 0; i < 3; i++)
+        free (d[i].bytes);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +355,7 @@ int main (void)
         TRANSFER_TEST (test_items_of_one_key),
         TRANSFER_TEST (test_many_stalled),
         TRANSFER_TEST (test_slow), TRANSFER_TEST (test_slow_for_once),
+        TRANSFER_TEST (test_gone),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
