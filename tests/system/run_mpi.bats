@@ -79,7 +79,8 @@ load run_helper
     for name in $("$ROLLCALL_BIN/rollcall-run" --help-names); do
         said=$(grep -cxF -- "$name" handed || true)
         case $name in
-        --out | --launcher | --interface | --port | --json | --text | --help)
+        --out | --launcher | --interface | --port | --json | --text | --help | \
+            --finish)
             is "$name" 0 "$said" ;;
         --watch)
             is "$name" 2 "$said" ;;
