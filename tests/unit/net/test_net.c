@@ -500,17 +500,19 @@ static bool hold_connections (const char *endpoint)
 }
 
 /* A process that holds many, and then is an agent, too: it ends with 0 when it
- * is welcome.
+ * is welcome.  It is made before this one has threads, and waits for the
+ * endpoint at the pipe.
  */
-static pid_t start_crowd (const struct rlimit *limit)
+static pid_t start_crowd (const struct rlimit *limit, int told[2])
 {
-    char endpoint[64];
-    pid_t pid;
+    char endpoint[64] = "";
+    pid_t pid = pipe (told) < 0 ? -1 : fork ();
 
-    where_it_listens (endpoint);
-    if ((pid = fork ()) != 0)
+    if (pid != 0)
         return pid;
-    if (setrlimit (RLIMIT_NOFILE, limit) < 0 ||
+    (void)close (told[1]);
+    if (read (told[0], endpoint, sizeof (endpoint) - 1) <= 0 ||
+        setrlimit (RLIMIT_NOFILE, limit) < 0 ||
         !hold_connections (endpoint) || !(f.loop = loop_create ()) ||
         net_connect (endpoint, &f.client, &f.c.net, NULL) < 0 ||
         net_attach (f.c.net, f.loop, on_message, &f.c) < 0 ||
@@ -518,6 +520,16 @@ static pid_t start_crowd (const struct rlimit *limit)
         _exit (1);
     say_hello (NULL);
     _exit (loop_run (f.loop) == 0 ? 0 : 2);
+}
+
+static void tell_crowd (int told[2])
+{
+    char endpoint[64];
+
+    where_it_listens (endpoint);
+    assert_true (write (told[1], endpoint, strlen (endpoint)) > 0);
+    (void)close (told[0]);
+    (void)close (told[1]);
 }
 
 static void crowd_ended (void *arg)
@@ -532,16 +544,17 @@ static void crowd_ended (void *arg)
 static void test_few_descriptors (void **state)
 {
     struct rlimit was, few;
-    int status = -1, fd;
+    int status = -1, fd, told[2];
     pid_t pid;
 
     (void)state;
     assert_int_equal (getrlimit (RLIMIT_NOFILE, &was), 0);
+    assert_true ((pid = start_crowd (&was, told)) > 0);
     few = was;
     few.rlim_cur = ROOM;
     assert_int_equal (setrlimit (RLIMIT_NOFILE, &few), 0);
     listen_with (&f.server);
-    assert_true ((pid = start_crowd (&was)) > 0);
+    tell_crowd (told);
     fd = (int)syscall (SYS_pidfd_open, pid, 0);
     assert_true (fd >= 0);
     assert_int_equal (loop_add_fd (f.loop, fd, crowd_ended, NULL), 0);
