@@ -10,6 +10,7 @@
 #include "base/fileio.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "base/tree.h"
 #include "base/units.h"
 #include "intake/root.h"
 
@@ -245,13 +246,26 @@ static void tell_recovered (const struct aggregator *a)
                   "tells what they are", (unsigned long long)r.between);
 }
 
+/* That root is refused is to be known before anything is delivered. */
+static int check_out (const struct aggregator_options *opt, struct err *err)
+{
+    struct tree t;
+    int rc;
+
+    if (!opt->out || tree_open (&t, opt->out, NULL) < 0)
+        return 0;               // it may be made yet
+    rc = tree_check_owner (&t, opt->foreign, err);
+    tree_close (&t);
+    return rc;
+}
+
 static int open_disk (struct aggregator *a, struct err *err)
 {
     char path[PATH_MAX];
     int rc = fileio_mkdirs (a->opt->root, FILEIO_DIR_MODE, err);
     const char *remote;
 
-    if (rc < 0)
+    if (rc < 0 || (rc = check_out (a->opt, err)) < 0)
         return rc;
     if ((remote = fileio_remote_fs (a->opt->root)))
         return err_set (err, ENOTSUP, "%s is on a shared file system (%s), "

@@ -24,6 +24,7 @@ struct aggregator_options {
     // of one run (rollcall run); a service has none of these
     const char *job;
     const char *out;            // where cluster_analysis_output goes
+    bool foreign;               // which may be another user's
     const char *run_dir;        // where result.json goes
     int64_t world_size;         // 0: agents will say
     int64_t deadline_ns;        // after the last COMMAND has ended

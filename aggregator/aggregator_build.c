@@ -92,6 +92,9 @@ static void prepare_build (struct aggregator *a, struct served *s)
         a->build_rc = -EIO;
     else
         job_build_want (a->build, a->opt->wanted);
+    if (a->build)
+        job_build_set_out (a->build, !a->opt->out || a->opt->foreign,
+                           a->opt->run_dir != NULL);
     if (a->build && a->opt->run_dir)
         job_build_began (a->build, a->run_ns);
     if (a->build && a->build_rc >= 0 &&

@@ -58,6 +58,10 @@ static const struct option_spec options[] = {
       "DIR", NULL, NULL, 0, 0,
       "Write results into DIR/cluster_analysis_output instead of "
       "ROOT/jobs/JOB." },
+    { "foreign-output", 0, OPTION_FLAG,
+      offsetof (struct aggregator_options, foreign), NULL, NULL, NULL, 0, 0,
+      "As root, write into DIR of another user, who can read and replace what "
+      "is there. Without it that is refused." },
     { "run-dir", 0, OPTION_TEXT,
       offsetof (struct aggregator_options, run_dir), "DIR", NULL, NULL, 0, 0,
       "Write result.json here when the job is over." },

@@ -120,6 +120,7 @@ int door_status (int rc)
 {
     return rc == -ENOKEY         ? EX_CONFIG
            : rc == -EKEYREJECTED ? EX_SOFTWARE
+           : rc == -EPERM        ? EX_NOPERM
                                  : EX_CANTCREAT;
 }
 

@@ -21,7 +21,7 @@ struct build_options {
     unsigned wanted;
     int64_t threads, world_size;
     struct cli_derive_options derive;
-    bool json, text;
+    bool foreign, json, text;
 };
 
 static const struct option_spec options[] = {
@@ -41,6 +41,7 @@ static const struct option_spec options[] = {
       "the captures." },
     { "threads", 'j', OPTION_INT, offsetof (struct build_options, threads),
       "N", "2", "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads." },
+    CLI_FOREIGN_OPTION (struct build_options, foreign),
     RESULTS_OPTION (struct build_options),
     CLI_DERIVE_OPTIONS (struct build_options, derive),
     CLI_FORMAT_OPTIONS (struct build_options),
@@ -161,6 +162,7 @@ static int build (const struct build_options *opt,
         out[0] = '\0';
     job_build_want (b, opt->wanted);
     job_build_set_derive (b, derive);
+    job_build_set_out (b, opt->foreign, false);
     cli_catch_signals ();
     job_build_obey (b, &cli_cancelled);
     roster_init (&roster);

@@ -3,6 +3,7 @@
 
 #include "base/fileio.h"
 #include "base/space.h"
+#include "base/tree.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -50,18 +51,15 @@ struct check check_exists (const char *dir)
  */
 static int try_to_write (const char *dir)
 {
-    int fd = open (dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-    char path[PATH_MAX];
+    struct tree t;
+    int rc = tree_open (&t, dir, NULL), fd;
 
-    if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
-        if (!fileio_join (path, sizeof (path), dir, ".rollcall-doctor.XXXXXX"))
-            return -ENAMETOOLONG;
-        fd = mkostemp (path, O_CLOEXEC);
-        if (fd >= 0)
-            (void)unlink (path);
-    }
+    if (rc < 0)
+        return rc;
+    fd = tree_try_file (&t);
+    tree_close (&t);
     if (fd < 0)
-        return -errno;
+        return fd;
     (void)close (fd);
     return 0;
 }

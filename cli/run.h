@@ -22,6 +22,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/tree.h"
 #include "world/host.h"
 #include "world/world.h"
 
@@ -51,7 +52,7 @@ struct run_options {
     const char *only;           // what results there should be
     const char *analyse_with;   // of each agent, see node_agent/agent.h
     int64_t analyse_jobs, analyse_timeout_ns, analyse_memory;
-    bool raw, insecure, json, text;
+    bool raw, insecure, foreign, json, text;
     bool launched;              // by the front end of --launcher
     const char *finish;         // STATE/JOB/HOST, of rollcall wait
 };
@@ -83,6 +84,7 @@ struct run {
     char host[HOST_NAME_MAX_BYTES], key[HOST_KEY_SIZE];
     char job[WORLD_TEXT_MAX];
     char out[PATH_MAX];         // OUT, absolute
+    struct tree held;           // OUT, where the aggregator is
     char dir[PATH_MAX];         // this host's directory of the run
     char endpoints[1024];       // announced
     char endpoint[256];         // the one that answers here
@@ -162,7 +164,9 @@ void run_write_about (const struct run *r);
 /* A new id that no other run has. */
 void run_new_job (char out[WORLD_TEXT_MAX]);
 
-/* OUT as an absolute path, made and writable; -EACCES and so on. */
+/* OUT as an absolute path, made, held and writable; -EACCES and so on, -EPERM
+ * for root when it is another user's.
+ */
 int run_check_out (struct run *r, struct err *err);
 
 /* Make r->dir for r->job below the state directory. */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fileio.h"
 #include "base/json.h"
+#include "build/publish.h"
 #include "control/control.h"
 #include "world/told.h"
 
@@ -42,6 +43,21 @@ void run_new_job (char out[WORLD_TEXT_MAX])
     (void)snprintf (out, WORLD_TEXT_MAX, "run-%s-%08x", stamp, random);
 }
 
+/* What the aggregator will write into at the end, if it is there already: that
+ * is no time to be refused.
+ */
+static int check_below (const struct run *r, const char *name, struct err *err)
+{
+    struct tree t;
+    int rc = tree_open_in (&t, &r->held, name, 0, NULL, NULL);
+
+    if (rc < 0)
+        return 0;
+    rc = tree_check_owner (&t, r->opt->foreign, err);
+    tree_close (&t);
+    return rc;
+}
+
 int run_check_out (struct run *r, struct err *err)
 {
     const char *out = r->opt->out ? r->opt->out : ".";
@@ -51,9 +67,14 @@ int run_check_out (struct run *r, struct err *err)
         return rc;
     if (!realpath (out, r->out))
         return err_sys (err, errno, "cannot resolve %s", out);
-    if (access (r->out, W_OK | X_OK) < 0)
+    if ((rc = tree_open (&r->held, r->out, err)) < 0)
+        return rc;
+    if (faccessat (r->held.fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
         return err_sys (err, errno, "cannot write into %s", r->out);
-    return 0;
+    if ((rc = tree_check_owner (&r->held, r->opt->foreign, err)) < 0 ||
+        (rc = check_below (r, PUBLISH_OUTPUT_DIR, err)) < 0)
+        return rc;
+    return r->opt->raw ? check_below (r, "captures", err) : 0;
 }
 
 const char *run_state_option (const struct run *r, char out[PATH_MAX + 16])
@@ -241,7 +262,7 @@ int run_start_aggregator (struct run *r, struct err *err)
     char program[PATH_MAX], root[PATH_MAX], deadline[32], world[32], fd[16];
     char listen[64], keys[PATH_MAX], launch[16];
     const int fds[2] = { r->listener, r->launch[0] };
-    char *argv[26];
+    char *argv[28];
     int n = 0, rc = run_program ("rollcall-aggregator", program, err);
 
     if (rc < 0)
@@ -281,6 +302,8 @@ int run_start_aggregator (struct run *r, struct err *err)
     }
     if (r->opt->raw)
         argv[n++] = (char *)"--raw";
+    if (r->opt->foreign)
+        argv[n++] = (char *)"--foreign-output";
     if (r->opt->only) {
         argv[n++] = (char *)"--only";
         argv[n++] = (char *)r->opt->only;

@@ -39,6 +39,7 @@ static const struct option_spec options[] = {
       offsetof (struct run_options, launcher), "WORDS", NULL, NULL, 0, 0,
       "Start the wrappers with this, as in \"mpirun -np 8\"; for COMMANDs that "
       "are MPI programs, on hosts that share no OUT." },
+    CLI_FOREIGN_OPTION (struct run_options, foreign),
     RESULTS_OPTION (struct run_options),
     { "raw", 0, OPTION_FLAG, offsetof (struct run_options, raw), NULL, NULL,
       NULL, 0, 0, "Put the raw capture files into OUT/captures too." },
@@ -149,7 +150,7 @@ static int front_end (struct run *r)
     r->all_interfaces = !run_stays_here (r->opt);
     run_fill_bulletin (r, &b);
     if (!b.ok)
-        return RUN_FAIL (EX_CANTCREAT, "%s", b.why);
+        return RUN_FAIL (b.status, "%s", b.why);
     if (pipe2 (r->launch, O_CLOEXEC) < 0)
         return RUN_FAIL (EX_OSERR, "cannot make a pipe: %s", strerror (errno));
     if ((status = start_collection (r)) != 0)

@@ -13,7 +13,6 @@
 #include "net/keys.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,13 +31,16 @@
 void run_fill_bulletin (struct run *r, struct world_bulletin *b)
 {
     struct err err = { "" };
+    int rc;
 
     memset (b, 0, sizeof (*b));
     if (r->opt->job)
         (void)snprintf (r->job, sizeof (r->job), "%s", r->opt->job);
     else
         run_new_job (r->job);
-    b->ok = run_check_out (r, &err) == 0 && run_make_new_dir (r, &err) == 0 &&
+    rc = run_check_out (r, &err);
+    b->status = rc < 0 ? cli_output_status (rc) : EX_CANTCREAT;
+    b->ok = rc == 0 && run_make_new_dir (r, &err) == 0 &&
             run_make_keys (r, &err) == 0 && run_bind (r, &err) == 0;
     if (b->ok)
         run_choose_master (r);
@@ -65,7 +67,7 @@ static int judge (struct run *r, const struct world_bulletin *b, bool all_ok)
     bool says = r->world.rank == 0;
 
     if (!b->ok)
-        return says ? RUN_FAIL (EX_CANTCREAT, "%s", b->why) : EX_CANTCREAT;
+        return says ? RUN_FAIL (b->status, "%s", b->why) : b->status;
     if (!all_ok)
         return says ? RUN_FAIL (EX_OSERR, "a rank has no memory") : EX_OSERR;
     return 0;
@@ -128,15 +130,17 @@ int run_discover (struct run *r)
  */
 struct meeting {
     char state[PATH_MAX];
-    char near[PATH_MAX], far[PATH_MAX];         // far "": there is no OUT here
+    char near[PATH_MAX];
+    char out[PATH_MAX];         // "": there is no OUT here
+    char far[64];               // the name of the file in it
 };
 
 static int name_meeting (struct run *r, struct meeting *m, struct err *err)
 {
-    char hex[DIGEST_HEX_SIZE], out[PATH_MAX];
+    char hex[DIGEST_HEX_SIZE];
     struct digest d = { { 0 } };
     const char *instance = r->world.instance;
-    int rc = run_state_dir (r->opt->state, m->state, err), near, far = 0;
+    int rc = run_state_dir (r->opt->state, m->state, err), near;
 
     if (rc < 0)
         return rc;
@@ -144,11 +148,10 @@ static int name_meeting (struct run *r, struct meeting *m, struct err *err)
     digest_hex (&d, hex);
     near = snprintf (m->near, sizeof (m->near), "%s/meet-%.16s.json", m->state,
                      hex);
-    m->far[0] = '\0';
-    if (realpath (r->opt->out ? r->opt->out : ".", out))
-        far = snprintf (m->far, sizeof (m->far), "%s/.rollcall-%.16s.json",
-                        out, hex);
-    return near < 0 || near >= PATH_MAX || far < 0 || far >= PATH_MAX
+    (void)snprintf (m->far, sizeof (m->far), ".rollcall-%.16s.json", hex);
+    if (!realpath (r->opt->out ? r->opt->out : ".", m->out))
+        m->out[0] = '\0';
+    return near < 0 || near >= PATH_MAX
                ? err_set (err, ENAMETOOLONG, "path is too long: %s", m->state)
                : 0;
 }
@@ -176,7 +179,7 @@ static int write_meeting (struct run *r, struct err *err)
     if (rc == 0)
         rc = fileio_replace (m.near, text, strlen (text), 0600, err);
     if (rc == 0 && r->all_interfaces)
-        rc = fileio_replace (m.far, text, strlen (text), 0600, err);
+        rc = tree_replace (&r->held, m.far, text, strlen (text), 0600, err);
     free (text);
     return rc;
 }
@@ -189,7 +192,7 @@ void run_remove_meeting (struct run *r)
         return;
     (void)unlink (m.near);
     if (r->all_interfaces)
-        (void)unlink (m.far);
+        (void)unlinkat (r->held.fd, m.far, 0);
 }
 
 static bool writer_lives (const struct json *j)
@@ -256,20 +259,26 @@ static bool was_there (const struct run *r, const struct meeting *m)
 static void refresh (const struct run *r, const struct meeting *m, int64_t *at)
 {
     int64_t now = clock_mono_ns ();
-    char path[PATH_MAX];
-    int n, fd;
+    struct tree out;
+    int fd;
 
-    if (now < *at || !m->far[0] || r->world.local_rank != 0)
+    if (now < *at || !m->out[0] || r->world.local_rank != 0)
         return;
     *at = now + REFRESH_NS;
-    n = snprintf (path, sizeof (path), "%s.%s-%ld", m->far, r->key,
-                  (long)getpid ());
-    fd = n > 0 && n < PATH_MAX
-             ? open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
-    if (fd < 0)
+    if (tree_open (&out, m->out, NULL) < 0)
         return;
-    (void)close (fd);
-    (void)unlink (path);
+    fd = tree_make_temp (&out);
+    tree_close (&out);
+    if (fd >= 0)
+        (void)close (fd);
+}
+
+static bool read_far (struct run *r, const struct meeting *m)
+{
+    char path[PATH_MAX];
+
+    return m->out[0] && fileio_join (path, sizeof (path), m->out, m->far) &&
+           read_meeting (r, path, false);
 }
 
 static const char cure_by_mpi[] =
@@ -317,7 +326,7 @@ static int wait_meeting (struct run *r)
         if (shared)
             refresh (r, &m, &refresh_ns);
         found = read_meeting (r, m.near, true) ||
-                (m.far[0] && read_meeting (r, m.far, false));
+                read_far (r, &m);
         if (found && was_there (r, &m))
             limit = clock_mono_ns () + patience;
         else if (found && run_probe (r, &err) == 0)
@@ -345,7 +354,7 @@ int run_meet_by_files (struct run *r)
         return wait_meeting (r);
     run_fill_bulletin (r, &b);
     if (!b.ok)
-        return RUN_FAIL (EX_CANTCREAT, "%s", b.why);
+        return RUN_FAIL (b.status, "%s", b.why);
     if (r->world.size > 1 && write_meeting (r, &err) < 0)
         return RUN_FAIL (EX_CANTCREAT, "%s", err.text);
     return 0;

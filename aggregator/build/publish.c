@@ -63,13 +63,11 @@ static int open_above (struct publish *p, const char *out, const char *job,
     return rc < 0 ? rc : tree_check_owner (&p->above, foreign, err);
 }
 
-static int open_below (struct publish *p, const char *out, const char *job,
-                       bool foreign, struct err *err)
+static int open_below (struct publish *p, bool foreign, struct err *err)
 {
-    int rc = open_above (p, out, job, foreign, err);
+    int rc;
 
-    if (rc < 0 ||
-        (rc = tree_open_in (&p->dir, &p->above, PUBLISH_OUTPUT_DIR,
+    if ((rc = tree_open_in (&p->dir, &p->above, PUBLISH_OUTPUT_DIR,
                             FILEIO_DIR_MODE, NULL, err)) < 0 ||
         (rc = tree_check_owner (&p->dir, foreign, err)) < 0)
         return rc;
@@ -85,7 +83,23 @@ int publish_open (struct publish *p, const char *out, const char *job,
     memset (p, 0, sizeof (*p));
     if (stat (out, &st) < 0 && errno != ENOENT)
         return err_sys (err, errno, "cannot use %s", out);
-    if ((rc = open_below (p, out, job, foreign, err)) < 0)
+    if ((rc = open_above (p, out, job, foreign, err)) < 0 ||
+        (rc = open_below (p, foreign, err)) < 0)
+        publish_close (p);
+    return rc;
+}
+
+int publish_open_in (struct publish *p, const struct tree *out, bool foreign,
+                     struct err *err)
+{
+    int rc;
+
+    memset (p, 0, sizeof (*p));
+    if ((rc = tree_open_in (&p->above, out, ".", 0, NULL, err)) < 0)
+        return rc;
+    (void)strcpy (p->above.path, out->path);
+    if ((rc = tree_check_owner (&p->above, foreign, err)) < 0 ||
+        (rc = open_below (p, foreign, err)) < 0)
         publish_close (p);
     return rc;
 }

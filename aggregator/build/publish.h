@@ -41,6 +41,10 @@ struct publish {
 int publish_open (struct publish *p, const char *out, const char *job,
                   bool foreign, struct err *err);
 
+/* The same below 'out', which is held; its caller keeps it. */
+int publish_open_in (struct publish *p, const struct tree *out, bool foreign,
+                     struct err *err);
+
 /* The same for results in 'dir' itself, which is there. */
 int publish_open_dir (struct publish *p, const char *dir, bool foreign,
                       struct err *err);

@@ -30,6 +30,8 @@ struct job_build {
     struct roll_mpi *mpi;               // by rank
     size_t nmpi;
     int64_t agreed;                     // world size of all metadata, or 0
+    bool foreign;                       // OUT may be another user's
+    bool later;                         // its path was resolved long ago
     bool assumed;                       // that all captures are of this job
     int64_t began_ns;                   // when the job began, or 0
     size_t left;                        // shipments with rows that do not count
@@ -492,18 +494,20 @@ static int open_trusted (const struct tree *above, const char *name,
 }
 
 /* So that no other job takes what comes there for captures of its own. */
-static int make_marked (const struct tree *above, const char *name,
-                        const char *job, struct tree *ret, struct err *err)
+static int make_marked (const struct job_build *b, const struct tree *above,
+                        const char *name, struct tree *ret, struct err *err)
 {
     char held[TREE_HELD_MAX];
     int rc = open_trusted (above, name, ret, err);
 
     if (rc == 0)
+        rc = tree_check_owner (ret, b->foreign, err);
+    if (rc == 0)
         rc = tree_can_hold (ret, err);
     if (rc == 0)
         rc = tree_hold (ret, ".", held, err);
     if (rc == 0)
-        rc = job_mark_write (held, job, -1, -1, err);
+        rc = job_mark_write (held, b->job, -1, -1, err);
     tree_tell (ret, err);
     return rc;
 }
@@ -513,10 +517,10 @@ static int put_below (struct job_build *b, const struct tree *out,
                       struct err *err)
 {
     struct tree dir, own = { .fd = -1 };
-    int rc = make_marked (out, "captures", b->job, &dir, err);
+    int rc = make_marked (b, out, "captures", &dir, err);
 
     if (rc == -EEXIST)
-        rc = make_marked (&dir, b->job, b->job, &own, err);
+        rc = make_marked (b, &dir, b->job, &own, err);
     if (rc == 0)
         rc = raw_tree_put (b->raw, b->store, own.path[0] ? &own : &dir,
                            b->cancel, err);
@@ -528,18 +532,12 @@ static int put_below (struct job_build *b, const struct tree *out,
 /* Into OUT/captures, or OUT/captures/JOB where that is another job's: captures
  * of two may have one name.
  */
-static int put_raw (struct job_build *b, const char *out, struct err *err)
+static int put_raw (struct job_build *b, const struct tree *out,
+                    struct err *err)
 {
-    struct tree tree;
     int rc = choose_raw (b, err);
 
-    if (rc < 0 || b->raw->n == 0)
-        return rc;
-    if ((rc = tree_open (&tree, out, err)) < 0)
-        return rc;
-    rc = put_below (b, &tree, err);
-    tree_close (&tree);
-    return rc;
+    return rc < 0 || b->raw->n == 0 ? rc : put_below (b, out, err);
 }
 
 size_t job_build_left (const struct job_build *b)
@@ -556,6 +554,12 @@ void job_build_set_derive (struct job_build *b,
                            const struct derive_options *derive)
 {
     b->derive = derive;
+}
+
+void job_build_set_out (struct job_build *b, bool foreign, bool later)
+{
+    b->foreign = foreign;
+    b->later = later;
 }
 
 void job_build_began (struct job_build *b, int64_t began_ns)
@@ -604,9 +608,20 @@ static void note_mpi (const struct job_build *b, struct roster *roster)
     roster_add_note (roster, note);
 }
 
-int job_build_run (struct job_build *b, const char *out, unsigned threads,
-                   struct roster *roster, struct build_result *ret,
-                   struct err *err)
+static int open_out (const struct job_build *b, const char *out,
+                     struct tree *ret, struct err *err)
+{
+    int rc;
+
+    if (b->later)
+        return tree_open_later (ret, out, FILEIO_DIR_MODE, err);
+    rc = fileio_mkdirs (out, FILEIO_DIR_MODE, err);
+    return rc < 0 ? rc : tree_open (ret, out, err);
+}
+
+static int build_below (struct job_build *b, const struct tree *out,
+                        unsigned threads, struct roster *roster,
+                        struct build_result *ret, struct err *err)
 {
     struct build_job job = {
         .items = b->items, .nitems = b->n, .roster = roster,
@@ -615,7 +630,7 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
         .assumed = &b->assumed, .began_ns = b->began_ns,
     };
     struct publish p;
-    int rc = publish_open (&p, out, NULL, true, err);
+    int rc = publish_open_in (&p, out, b->foreign, err);
 
     if (rc < 0)
         return rc;
@@ -628,6 +643,19 @@ int job_build_run (struct job_build *b, const char *out, unsigned threads,
                            err);
     publish_close (&p);
     return rc < 0 || !b->raw ? rc : put_raw (b, out, err);
+}
+
+int job_build_run (struct job_build *b, const char *out, unsigned threads,
+                   struct roster *roster, struct build_result *ret,
+                   struct err *err)
+{
+    struct tree tree = { .fd = -1 };
+    int rc = open_out (b, out, &tree, err);
+
+    if (rc == 0)
+        rc = build_below (b, &tree, threads, roster, ret, err);
+    tree_close (&tree);
+    return rc;
 }
 
 bool job_build_any_rows (const struct job_build *b)

@@ -60,6 +60,12 @@ int job_build_expect (const struct job_build *b, const struct words *words,
  */
 void job_build_began (struct job_build *b, int64_t began_ns);
 
+/* Where job_build_run writes.  'foreign': root may write into another user's
+ * directory (base/tree.h; without it -EPERM); 'later': OUT was resolved long
+ * ago, and its owner may have put links into it since then.
+ */
+void job_build_set_out (struct job_build *b, bool foreign, bool later);
+
 /* Build into OUT/cluster_analysis_output; may run in a thread of its own.
  * -EINTR: another thread has called job_build_cancel; what ret->path names then
  * is there, "" if nothing is.

@@ -292,6 +292,44 @@ int tree_open_in (struct tree *t, const struct tree *above, const char *name,
     return keep (t, fd);
 }
 
+/* Cut 'path' to the part of it that is there, whose real path is 'real'.  How
+ * much it is, or as tree_resolve.
+ */
+static int resolve_there (char *path, char real[PATH_MAX])
+{
+    char *slash;
+    int rc;
+
+    while ((rc = tree_resolve (*path ? path : "/", real)) == -ENOENT &&
+           (slash = strrchr (path, '/')))
+        *slash = '\0';
+    return rc < 0 ? rc : (int)strlen (path);
+}
+
+int tree_open_later (struct tree *t, const char *path, mode_t mode,
+                     struct err *err)
+{
+    struct tree there = { .fd = -1 };
+    char part[PATH_MAX], real[PATH_MAX];
+    int n, fd;
+
+    t->fd = -1;
+    if (snprintf (part, sizeof (part), "%s", path) >= PATH_MAX)
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", path);
+    n = resolve_there (part, real);
+    fd = n < 0 ? n : tree_open_real (real, DIR_FLAGS);
+    if (fd < 0) {
+        fd = tell_open (fd, false, path, "", err);
+    } else {
+        there.fd = fd;
+        (void)strcpy (there.path, real);
+        fd = tree_make_dirs (&there, path + n, mode, err);
+        tree_close (&there);
+        (void)strcpy (t->path, path);
+    }
+    return keep (t, fd);
+}
+
 void tree_close (struct tree *t)
 {
     if (t->path[0] && t->fd >= 0)
@@ -338,53 +376,6 @@ int tree_make_parent (const struct tree *t, const char *path, mode_t mode,
                            path) >= PATH_MAX)
         return err_set (err, ENAMETOOLONG, "path is too long: %s", path);
     return tree_make_dirs (t, dir, mode, err);
-}
-
-/* ---- what is in them ---- */
-
-int tree_remove (int dirfd, const char *name, const struct stat *is)
-{
-    struct stat st;
-
-    if (fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return -errno;
-    if (st.st_dev != is->st_dev || st.st_ino != is->st_ino)
-        return -ESTALE;
-    return unlinkat (dirfd, name, S_ISDIR (st.st_mode) ? AT_REMOVEDIR : 0) < 0
-               ? -errno : 0;
-}
-
-int tree_rename (const struct tree *from, const char *name,
-                 const struct tree *to, const char *as, struct err *err)
-{
-    if (renameat (from->fd, name, to->fd, as) < 0)
-        return err_sys (err, errno, "cannot rename %s/%s to %s/%s", from->path,
-                        name, to->path, as);
-    return fsync (to->fd) < 0
-               ? err_sys (err, errno, "cannot fsync directory %s", to->path)
-               : 0;
-}
-
-bool tree_is_mount (int dirfd, const char *name)
-{
-    struct statx x;
-
-    return statx (dirfd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0,
-                  &x) == 0 &&
-           (x.stx_attributes_mask & x.stx_attributes &
-            STATX_ATTR_MOUNT_ROOT) != 0;
-}
-
-int tree_check_owner (const struct tree *t, bool foreign, struct err *err)
-{
-    struct stat st;
-
-    if (foreign || geteuid () != 0 || fstat (t->fd, &st) < 0 ||
-        st.st_uid == 0)
-        return 0;
-    return err_set (err, EPERM, "%s is another user's, who could change what "
-                    "root writes there: run this as that user, name another "
-                    "directory, or give --foreign-output", t->path);
 }
 
 /* ---- held paths ---- */

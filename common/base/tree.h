@@ -36,6 +36,13 @@ int tree_open (struct tree *t, const char *path, struct err *err);
 int tree_open_in (struct tree *t, const struct tree *above, const char *name,
                   mode_t mode, bool *made, struct err *err);
 
+/* Hold a directory whose path had no links when it was resolved, some time ago;
+ * what is gone of it is made with 'mode'.  Links that have come since then are
+ * followed as tree_resolve has it, or -ELOOP.
+ */
+int tree_open_later (struct tree *t, const char *path, mode_t mode,
+                     struct err *err);
+
 void tree_close (struct tree *t);       // all zero, or closed, is fine
 
 /* As openat(2) of a relative path without "..": no link in it is followed, and
@@ -85,9 +92,23 @@ int tree_remove (int dirfd, const char *name, const struct stat *is);
 int tree_rename (const struct tree *from, const char *name,
                  const struct tree *to, const char *as, struct err *err);
 
+/* Replace the file 'name' by 'size' bytes: as fileio_replace, and what somebody
+ * has put in the way of the temporary file is not written to.
+ */
+int tree_replace (const struct tree *t, const char *name, const void *data,
+                  size_t size, mode_t mode, struct err *err);
+
+/* A new file that is gone already: a descriptor, or what open(2) said.  For what
+ * can only be found out by trying.  The first has no name if the file system
+ * can do that; the second has had one: the directory has changed.
+ */
+int tree_try_file (const struct tree *t);
+int tree_make_temp (const struct tree *t);
+
 /* -EPERM with a sentence if the tree is another user's, whom root is not to
  * trust with what it writes there, unless 'foreign' says so; never for others
- * than root.
+ * than root.  Where a file server takes root for somebody else (squash), it is
+ * the directories of that one that are root's own.
  */
 int tree_check_owner (const struct tree *t, bool foreign, struct err *err);
 

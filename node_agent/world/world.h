@@ -54,7 +54,8 @@ struct world_bulletin {
     int64_t master_port;
     struct world_keys keys;
     bool ok;                    // rank 0 is bound, OUT can be written
-    char why[512];              // else: why not
+    char why[512];              // else: why not, and
+    int32_t status;             // with what to exit
 };
 
 /* One rank of the roster. */

@@ -353,6 +353,153 @@ watching_swapped ()
     stop_service
 }
 
+# ---- run and build ----
+
+# owner_runs OUT [OPTION]...: a run of one rank, which says that it has begun
+owner_runs ()
+{
+    rm -f started
+    run "$ROLLCALL" run --deadline 60s -o "$@" -- sh -c ': >started; ./writer'
+}
+
+# Before COMMAND starts: at its end nobody wants to hear that it was for nothing.
+@test "run as root, into another user's directory" {
+    as_root
+    mkdir theirs mine
+    give_away theirs
+    owner_runs theirs
+    expect_status 77
+    shows "theirs is another user's" "--foreign-output"
+    [ ! -e started ]
+    is "files" "" "$(ls -A theirs)"
+    run "$ROLLCALL" run --launcher env -o theirs -- ./writer
+    expect_status 77
+    is "files" "" "$(ls -A theirs)"
+    run env RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 "$ROLLCALL" \
+        run -o theirs -- ./writer
+    expect_status 77
+    owner_runs theirs --foreign-output --raw
+    expect_status 0
+    [ -s theirs/cluster_analysis_output/analysis.db ]
+    # directories in it that are another's
+    mkdir mine/cluster_analysis_output mine/captures
+    give_away mine/captures
+    owner_runs mine
+    expect_status 0
+    owner_runs mine --raw
+    expect_status 77
+    shows "mine/captures is another user's"
+    give_away mine/cluster_analysis_output
+    owner_runs mine
+    expect_status 77
+    shows "mine/cluster_analysis_output is another user's"
+    [ ! -e started ]
+}
+
+# Those of root, of everybody, and such as are not there yet; and a user's own.
+@test "run into directories that are nobody else's" {
+    mkdir -m 1777 sticky
+    mkdir own
+    owner_runs sticky
+    expect_status 0
+    owner_runs sticky/new --raw
+    expect_status 0
+    ln -s own typed
+    owner_runs typed
+    expect_status 0
+    [ -s own/cluster_analysis_output/analysis.db ]
+    [ "$(id -u)" -eq 0 ] || return 0
+    other=$(mktemp -d /tmp/links-XXXXXX)
+    cp writer "$other"
+    chown -R 65534 "$other"
+    cd "$other"
+    run setpriv --reuid=65534 --clear-groups env TMPDIR="$other" \
+        ROLLCALL_STATE_DIR="$other/state" "$ROLLCALL" run -o out --raw \
+        -- ./writer
+    cd "$TEST_DIR"
+    expect_status 0
+    [ -s "$other/out/cluster_analysis_output/analysis.db" ]
+}
+
+# What was resolved when the run began is not resolved again at its end; what
+# was delivered waits for who looks after it.
+@test "an OUT that is swapped while COMMAND runs is not followed" {
+    as_root
+    elsewhere
+    dates=$(stat -c '%n %Y %Z %i' elsewhere/* | sort)
+    mkdir theirs theirs/out
+    give_away theirs
+    cat >swaps <<'END'
+#!/bin/sh
+./writer && mv theirs/out theirs/moved && ln -s ../elsewhere theirs/out &&
+    chown -h "$1" theirs/out
+END
+    chmod +x swaps
+    run "$ROLLCALL" run --foreign-output --raw --job j -o theirs/out -- \
+        ./swaps nobody
+    expect_status 73
+    shows "theirs/out is a symbolic link" "rollcall build --root"
+    is_untouched
+    # one of root is followed: there is more room where it leads to
+    mkdir room
+    rm theirs/out
+    mv theirs/moved theirs/out
+    sed -i s/elsewhere/room/ swaps
+    run "$ROLLCALL" run --foreign-output --raw --job k -o theirs/out -- \
+        ./swaps root
+    expect_status 0
+    is_untouched
+    [ -s room/cluster_analysis_output/analysis.db ]
+}
+
+# Rank 1 would be on another host: it never comes.
+@test "a meeting file is removed from the OUT that it was written into" {
+    elsewhere
+    dates=$(stat -c '%n %Y %Z %i' elsewhere/* | sort)
+    mkdir out
+    cat >swaps <<'END'
+#!/bin/sh
+set -e
+for file in out/.rollcall-*.json; do
+    : >"elsewhere/${file#out/}"
+done
+mv out moved
+ln -s elsewhere out
+END
+    chmod +x swaps
+    run env RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 \
+        MASTER_ADDR=127.0.0.1 MASTER_PORT=29555 "$ROLLCALL" run \
+        --deadline 1s -o out -- ./swaps
+    is "in the OUT of then" "" "$(ls -A moved | grep json)"
+    [ "$(find elsewhere -name '.rollcall-*.json' -size 0 | wc -l)" = 1 ]
+}
+
+@test "build as root, into another user's directory" {
+    as_root
+    make --ranks 1
+    service
+    run agent --once --raw job
+    expect_status 0
+    mkdir theirs
+    give_away theirs
+    run "$ROLLCALL" build --root root -o theirs j
+    expect_status 77
+    shows "theirs is another user's" "--foreign-output"
+    is "files" "" "$(ls -A theirs)"
+    run "$ROLLCALL" build --root root --foreign-output -o theirs j
+    expect_status 0
+    run "$ROLLCALL" build --root root -o new/one j
+    expect_status 0
+    stop_service
+    run "$ROLLCALL" build --root root j
+    expect_status 0
+    # an aggregator says so before anything is delivered
+    run timeout "$LIMIT" "$AGGREGATOR" --root root --insecure --out theirs \
+        --listen tcp://127.0.0.1:0
+    expect_status 77
+    shows "theirs is another user's"
+}
+
 # ---- export ----
 
 # The table is read to its end while its file is beside where it will be.
@@ -388,6 +535,12 @@ watching_swapped ()
     analyze
     mkdir theirs
     give_away theirs
+    run "$ROLLCALL" report -o theirs/page.html out
+    expect_status 77
+    shows "theirs is another user's"
+    run "$ROLLCALL" report --foreign-output -o theirs/page.html out
+    expect_status 0
+    rm theirs/*
     run "$ROLLCALL" export --perfetto theirs/t.json out
     expect_status 77
     shows "theirs is another user's"

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <unistd.h>
 
 static struct tree tree;
@@ -331,11 +332,107 @@ static void test_db_journal (void **state)
     assert_int_equal (access ("outside/secret", F_OK), 0);
 }
 
+/* Each is looked at by its own name: a temporary one that was foreseen, and is a
+ * link or another's file, is not written to.
+ */
+static void test_replace (void **state)
+{
+    struct stat st;
+
+    (void)state;
+    assert_int_equal (tree_replace (&tree, "link", "new", 3, 0640, NULL), 0);
+    assert_int_equal (lstat ("tree/link", &st), 0);
+    assert_true (S_ISREG (st.st_mode) && (st.st_mode & 07777) == 0640);
+    assert_int_equal (st.st_size, 3);
+    assert_int_equal (rename ("tree", "moved"), 0);
+    assert_int_equal (symlink ("outside", "tree"), 0);
+    assert_int_equal (tree_replace (&tree, "secret", "", 0, 0600, NULL), 0);
+    assert_int_equal (stat ("outside/secret", &st), 0);
+    assert_int_equal (st.st_size, 6);
+    assert_int_equal (stat ("moved/secret", &st), 0);
+    assert_int_equal (st.st_size, 0);
+    assert_int_equal (unlink ("tree"), 0);
+    assert_int_equal (rename ("moved", "tree"), 0);
+}
+
+static void test_try_file (void **state)
+{
+    int fd = tree_try_file (&tree);
+    struct stat st;
+
+    (void)state;
+    assert_true (fd >= 0);
+    assert_int_equal (fstat (fd, &st), 0);
+    assert_int_equal (st.st_nlink, 0);
+    (void)close (fd);
+    assert_true ((fd = tree_make_temp (&tree)) >= 0);
+    assert_int_equal (fstat (fd, &st), 0);
+    assert_int_equal (st.st_nlink, 0);
+    (void)close (fd);
+}
+
+#define NOBODY 65534
+
+/* What root makes on a file server that takes it for somebody else belongs to
+ * that one: by setfsuid(2) it does so here.
+ */
+static void test_owner (void **state)
+{
+    struct err err = { "" };
+
+    (void)state;
+    if (geteuid () != 0)
+        skip ();
+    assert_int_equal (tree_check_owner (&tree, false, NULL), 0);
+    assert_int_equal (chown (top, NOBODY, NOBODY), 0);
+    assert_int_equal (chown ("tree", NOBODY, NOBODY), 0);
+    assert_int_equal (tree_check_owner (&tree, false, &err), -EPERM);
+    assert_non_null (strstr (err.text, "--foreign-output"));
+    assert_int_equal (tree_check_owner (&tree, true, NULL), 0);
+    (void)setfsuid (NOBODY);
+    assert_int_equal (tree_check_owner (&tree, false, NULL), 0);
+    (void)setfsuid (0);
+    assert_int_equal (tree_check_owner (&tree, false, NULL), -EPERM);
+}
+
+/* The owner of a directory puts links into a path after it was resolved. */
+static void test_later (void **state)
+{
+    char path[PATH_MAX];
+    struct tree t;
+
+    (void)state;
+    (void)snprintf (path, sizeof (path), "%s/tree/dir/new/deeper", top);
+    assert_int_equal (tree_open_later (&t, path, 0700, NULL), 0);
+    assert_string_equal (t.path, path);
+    tree_close (&t);
+    assert_int_equal (access (path, F_OK), 0);
+    assert_int_equal (tree_open_later (&t, path, 0700, NULL), 0);
+    tree_close (&t);
+    // our own link, as of one who moves to another disk
+    assert_int_equal (rename ("tree", "outside/tree"), 0);
+    assert_int_equal (symlink ("outside/tree", "tree"), 0);
+    assert_int_equal (tree_open_later (&t, path, 0700, NULL), 0);
+    tree_close (&t);
+    if (geteuid () == 0) {
+        assert_int_equal (lchown ("tree", NOBODY, NOBODY), 0);
+        assert_int_equal (tree_open_later (&t, path, 0700, NULL), -ELOOP);
+        assert_string_equal (t.path, "");
+        // nor is anything made behind it
+        (void)snprintf (path, sizeof (path), "%s/tree/none/new", top);
+        assert_int_equal (tree_open_later (&t, path, 0700, NULL), -ELOOP);
+        assert_int_equal (access ("outside/tree/none", F_OK), -1);
+    }
+    assert_int_equal (unlink ("tree"), 0);
+    assert_int_equal (rename ("outside/tree", "tree"), 0);
+}
+
 int main (void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown (f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_open), TEST (test_real), TEST (test_mount),
+        TEST (test_replace), TEST (test_try_file), TEST (test_owner),
+        TEST (test_later), TEST (test_open), TEST (test_real), TEST (test_mount),
         TEST (test_held), TEST (test_make_dirs), TEST (test_remove),
         TEST (test_paths), TEST (test_db_link), TEST (test_db_moved),
         TEST (test_db_journal),
