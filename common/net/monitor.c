@@ -72,130 +72,7 @@ int monitor_next (void *socket, uint32_t *value)
     return event;
 }
 
-/* ---- connecting ---- */
-
-static void connect_again (void *arg)
-{
-    struct net *n = arg;
-
-    (void)zmq_disconnect (n->main.socket, n->endpoint);
-    (void)zmq_connect (n->main.socket, n->endpoint);
-}
-
-/* Up to a quarter more: many that were refused at once do not come at once. */
-static int64_t spread (int64_t ns)
-{
-    uint8_t random = 0;
-
-    (void)getrandom (&random, sizeof (random), GRND_NONBLOCK);
-    return ns + ns / 4 / UINT8_MAX * random;
-}
-
-static void retry_later (struct net *n)
-{
-    if (!n->loop ||
-        loop_add_timer (n->loop, spread (n->retry_ns), connect_again, n) < 0)
-        return;
-    (void)zmq_disconnect (n->main.socket, n->endpoint);
-    n->retry_ns = 2 * n->retry_ns > RETRY_MAX_NS ? RETRY_MAX_NS
-                                                 : 2 * n->retry_ns;
-}
-
-static void tell_refused (struct net *n, int event, uint32_t value)
-{
-    char fingerprint[KEY_FINGERPRINT_SIZE];
-
-    key_fingerprint (n->security.public_key, fingerprint);
-    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
-        net_tell (n, NET_KEY_REFUSED, "%s refuses this key, %s (%s): has it "
-                  "been enrolled there (rollcall key enrol), or was it "
-                  "revoked?", n->endpoint, fingerprint,
-                  n->security.public_key);
-    else if (value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH)
-        net_tell (n, NET_NOT_ALIKE, n->secured
-                  ? "%s does not encrypt, and this side has keys (--key): "
-                    "give it --keys, or leave --key out on loopback"
-                  : "%s wants an encrypted connection, and this side has no "
-                    "keys: give --key and --server-key", n->endpoint);
-    else
-        net_tell (n, NET_NOT_ALIKE, "%s is no aggregator, or its key is not "
-                  "the one that was given (--server-key)", n->endpoint);
-}
-
-static void tell_no_detail (struct net *n, uint32_t value)
-{
-    if (value == EAGAIN || value == ETIMEDOUT) {
-        net_tell (n, NET_SLOW, "%s did not answer in the handshake within %d "
-                  "s: is it overloaded, or something else than an aggregator?",
-                  n->endpoint, NET_HANDSHAKE_MS / 1000);
-        return;
-    }
-    if (++n->closed < CLOSED_LIMIT)
-        return;
-    retry_later (n);
-    net_tell (n, NET_CLOSED, n->secured
-              ? "%s ends the connection in the handshake: --server-key is not "
-                "its key, it does not encrypt, or it is starting"
-              : "%s ends the connection in the handshake: it wants an "
-                "encrypted one (--key, --server-key), is no aggregator, or is "
-                "starting", n->endpoint);
-}
-
-/* The events have no error numbers. */
-static void tell_unreached (struct net *n, bool resolved)
-{
-    int64_t took = n->trying_ns ? clock_mono_ns () - n->trying_ns : INT64_MAX;
-
-    n->trying_ns = 0;
-    if (++n->unreached >= UNREACHED_LIMIT)
-        net_tell (n, NET_UNREACHED, "%s: %s", n->endpoint,
-                  !resolved           ? "that name is not known here"
-                  : took < REFUSED_NS ? "connection refused: nobody listens "
-                                        "there"
-                                      : "timed out, or there is no route: is "
-                                        "the address right, is a firewall in "
-                                        "between?");
-}
-
-static void connecting (struct net *n, int event, uint32_t value)
-{
-    switch (event) {
-    case ZMQ_EVENT_CONNECT_DELAYED:
-        n->tried = true;
-        n->trying_ns = clock_mono_ns ();
-        break;
-    case ZMQ_EVENT_CONNECTED:
-        n->tried = true;
-        n->trying_ns = 0;
-        n->unreached = 0;
-        break;
-    case ZMQ_EVENT_CLOSED:
-        n->tried = true;
-        tell_unreached (n, true);
-        break;
-    case ZMQ_EVENT_CONNECT_RETRIED:     // after a wait
-        if (!n->tried)
-            tell_unreached (n, false);
-        n->tried = false;
-        break;
-    case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
-        n->closed = 0;
-        n->retry_ns = RETRY_NS;
-        break;
-    case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-    case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
-        retry_later (n);
-        tell_refused (n, event, value);
-        break;
-    case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
-        tell_no_detail (n, value);
-        break;
-    default:
-        break;
-    }
-}
-
-/* ---- listening ---- */
+/* ---- connections ---- */
 
 void monitor_address (int fd, char out[NET_ADDRESS_MAX])
 {
@@ -240,6 +117,7 @@ static void remember (struct net *n, uint32_t fd)
     forget (n, fd);
     monitor_address ((int)fd, n->connections[fd].address);
     n->connections[fd].since_ns = clock_mono_ns ();
+    unread_watch (n);
 }
 
 void monitor_heard (struct net *n, zmq_msg_t *frame)
@@ -247,8 +125,137 @@ void monitor_heard (struct net *n, zmq_msg_t *frame)
     int fd = zmq_msg_get (frame, ZMQ_SRCFD);
 
     if (fd >= 0 && (size_t)fd < n->nconnections)
-        n->connections[fd].heard = true;
+        n->connections[fd].heard = n->connections[fd].read = true;
 }
+
+/* ---- connecting ---- */
+
+static void connect_again (void *arg)
+{
+    struct net *n = arg;
+
+    (void)zmq_disconnect (n->main.socket, n->endpoint);
+    (void)zmq_connect (n->main.socket, n->endpoint);
+}
+
+/* Up to a quarter more: many that were refused at once do not come at once. */
+static int64_t spread (int64_t ns)
+{
+    uint8_t random = 0;
+
+    (void)getrandom (&random, sizeof (random), GRND_NONBLOCK);
+    return ns + ns / 4 / UINT8_MAX * random;
+}
+
+void monitor_retry_later (struct net *n)
+{
+    if (!n->loop ||
+        loop_add_timer (n->loop, spread (n->retry_ns), connect_again, n) < 0)
+        return;
+    (void)zmq_disconnect (n->main.socket, n->endpoint);
+    n->retry_ns = 2 * n->retry_ns > RETRY_MAX_NS ? RETRY_MAX_NS
+                                                 : 2 * n->retry_ns;
+}
+
+static void tell_refused (struct net *n, int event, uint32_t value)
+{
+    char fingerprint[KEY_FINGERPRINT_SIZE];
+
+    key_fingerprint (n->security.public_key, fingerprint);
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
+        net_tell (n, NET_KEY_REFUSED, "%s refuses this key, %s (%s): has it "
+                  "been enrolled there (rollcall key enrol), or was it "
+                  "revoked?", n->endpoint, fingerprint,
+                  n->security.public_key);
+    else if (value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH)
+        net_tell (n, NET_NOT_ALIKE, n->secured
+                  ? "%s does not encrypt, and this side has keys (--key): "
+                    "give it --keys, or leave --key out on loopback"
+                  : "%s wants an encrypted connection, and this side has no "
+                    "keys: give --key and --server-key", n->endpoint);
+    else
+        net_tell (n, NET_NOT_ALIKE, "%s is no aggregator, or its key is not "
+                  "the one that was given (--server-key)", n->endpoint);
+}
+
+static void tell_no_detail (struct net *n, uint32_t value)
+{
+    if (value == EAGAIN || value == ETIMEDOUT) {
+        net_tell (n, NET_SLOW, "%s did not answer in the handshake within %d "
+                  "s: is it overloaded, or something else than an aggregator?",
+                  n->endpoint, NET_HANDSHAKE_MS / 1000);
+        return;
+    }
+    if (++n->closed < CLOSED_LIMIT)
+        return;
+    monitor_retry_later (n);
+    net_tell (n, NET_CLOSED, n->secured
+              ? "%s ends the connection in the handshake: --server-key is not "
+                "its key, it does not encrypt, or it is starting"
+              : "%s ends the connection in the handshake: it wants an "
+                "encrypted one (--key, --server-key), is no aggregator, or is "
+                "starting", n->endpoint);
+}
+
+/* The events have no error numbers. */
+static void tell_unreached (struct net *n, bool resolved)
+{
+    int64_t took = n->trying_ns ? clock_mono_ns () - n->trying_ns : INT64_MAX;
+
+    n->trying_ns = 0;
+    if (++n->unreached >= UNREACHED_LIMIT)
+        net_tell (n, NET_UNREACHED, "%s: %s", n->endpoint,
+                  !resolved           ? "that name is not known here"
+                  : took < REFUSED_NS ? "connection refused: nobody listens "
+                                        "there"
+                                      : "timed out, or there is no route: is "
+                                        "the address right, is a firewall in "
+                                        "between?");
+}
+
+static void connecting (struct net *n, int event, uint32_t value)
+{
+    switch (event) {
+    case ZMQ_EVENT_CONNECT_DELAYED:
+        n->tried = true;
+        n->trying_ns = clock_mono_ns ();
+        break;
+    case ZMQ_EVENT_CONNECTED:
+        n->tried = true;
+        n->trying_ns = 0;
+        n->unreached = 0;
+        remember (n, value);
+        break;
+    case ZMQ_EVENT_DISCONNECTED:
+        forget (n, value);
+        break;
+    case ZMQ_EVENT_CLOSED:
+        n->tried = true;
+        tell_unreached (n, true);
+        break;
+    case ZMQ_EVENT_CONNECT_RETRIED:     // after a wait
+        if (!n->tried)
+            tell_unreached (n, false);
+        n->tried = false;
+        break;
+    case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
+        n->closed = 0;
+        n->retry_ns = RETRY_NS;
+        break;
+    case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+    case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
+        monitor_retry_later (n);
+        tell_refused (n, event, value);
+        break;
+    case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+        tell_no_detail (n, value);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- listening ---- */
 
 static const char *address_of (const struct net *n, uint32_t fd)
 {
@@ -348,6 +355,7 @@ void monitor_close (struct net *n)
 {
     if (n->loop)
         loop_del_timer (n->loop, connect_again, n);
+    unread_close (n);
     free (n->connections);
 }
 

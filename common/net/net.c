@@ -10,17 +10,12 @@
 #include <string.h>
 #include <sys/resource.h>
 
-// messages of one agent that wait to be read by the aggregator; an agent that
-// sends chunks nobody asked for is held up by TCP at this
-#define ROUTER_RCVHWM 32
 // messages of an agent that wait to be sent: no more than 24 MiB of chunks in
 // its memory when the network is slow
 #define DEALER_SNDHWM 24
 // and of an aggregator, to one agent: with thousands that do not read its
 // memory has an end; what finds no room is said again
 #define ROUTER_SNDHWM 128
-#define DEALER_RCVHWM 1000
-#define MESSAGE_MAX (CONTENT_CHUNK + 65536)     // bytes of one frame
 #define BACKLOG 1024            // agents that connect at once
 #define HEARTBEAT_MS 10000
 #define TIMEOUT_MS 60000        // a starved node lives through this
@@ -70,7 +65,7 @@ static int set_options (struct net *n)
     } common[] = {
         { ZMQ_LINGER, n->router ? 0 : LAST_WORDS_MS },
         { ZMQ_SNDHWM, n->router ? ROUTER_SNDHWM : DEALER_SNDHWM },
-        { ZMQ_RCVHWM, n->router ? ROUTER_RCVHWM : DEALER_RCVHWM },
+        { ZMQ_RCVHWM, n->router ? NET_WAITING : NET_ANSWERS_WAITING },
         { ZMQ_BACKLOG, BACKLOG },
         { ZMQ_IPV6, 1 },
         { ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS },
@@ -79,7 +74,7 @@ static int set_options (struct net *n)
         { ZMQ_RECONNECT_IVL, RECONNECT_MS },
         { ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS },
     };
-    int64_t most = MESSAGE_MAX;
+    int64_t most = n->router ? NET_FRAME_MAX : NET_ANSWER_MAX;
     int one = 1;
 
     for (size_t i = 0; i < sizeof (common) / sizeof (common[0]); i++) {
@@ -355,8 +350,7 @@ static void deliver (struct net *n, zmq_msg_t *frames, int count)
         m.data_size = zmq_msg_size (&frames[at + 1]);
     }
     peer.version = version_for (&m);
-    if (n->router)
-        monitor_heard (n, &frames[at]);
+    monitor_heard (n, &frames[at]);
     if (is_admitted (n, &peer, &frames[at], rc == 0 ? &m : NULL))
         n->fn (n->arg, n->router ? &peer : NULL, rc == 0 ? &m : NULL, rc,
                &err);

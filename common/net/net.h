@@ -84,7 +84,8 @@ enum net_problem {
     NET_NOT_ALIKE,              // one side encrypts, the other does not
     NET_CLOSED,                 // in the handshake, several times in a row:
                                 // as a wrong server key makes it, and as a
-                                // proxy whose backend starts
+                                // proxy whose backend starts; or by us, since
+                                // it sent much that is no message
     NET_SLOW,                   // no answer in the handshake: tried again
     NET_UNREACHED,              // no connection at all, several times in a
                                 // row: tried again

@@ -4,6 +4,7 @@
  * zap.c        who may connect: libzmq asks it in every handshake
  * monitor.c    why connections do not come about, in words
  * scarce.c     a listener that has few descriptors left
+ * unread.c     what a peer has sent and nobody can read
  */
 #ifndef ROLLCALL_NET_NET_INSIDE_H
 #define ROLLCALL_NET_NET_INSIDE_H
@@ -16,6 +17,12 @@
 #define NET_ENDPOINT_MAX 256            // bytes, with the NUL
 #define NET_ADDRESS_MAX 64              // "[address]:port", with the NUL
 #define NET_HANDSHAKE_MS 60000          // a starved node lives through this
+#define NET_FRAME_MAX (CONTENT_CHUNK + 65536)   // bytes, of an agent
+#define NET_ANSWER_MAX 16384            // bytes of a frame of an aggregator
+// messages of one agent that wait to be read by the aggregator; an agent that
+// sends chunks nobody asked for is held up by TCP at this
+#define NET_WAITING 32
+#define NET_ANSWERS_WAITING 1000        // of an aggregator
 
 /* A socket that the loop looks after. */
 struct net_door {
@@ -24,12 +31,14 @@ struct net_door {
     int fd;                             // ZMQ_FD, -1: not in a loop
 };
 
-/* A connection that was taken. */
+/* A connection: one that was taken, or ours to the aggregator. */
 struct net_connection {
     char address[NET_ADDRESS_MAX];      // of the peer; "": not known
     int64_t since_ns;                   // 0: there is none
     bool heard;                         // a message has come
     bool ended;                         // by us: it will go
+    bool read;                          // unread.c: a message, since it looked
+    uint64_t taken, unread;             // unread.c: bytes
 };
 
 struct net {
@@ -52,13 +61,16 @@ struct net {
     int64_t trying_ns;                  // since when, 0: it is not
     int64_t retry_ns;                   // to wait after the next refusal, or end
                                         // in the handshake
-    // monitor.c: listening
+    // monitor.c
     struct net_connection *connections; // by descriptor
     size_t nconnections;
+    // monitor.c: listening
     char failure[ERR_TEXT_MAX];         // of the handshake that ends next
     // scarce.c
     size_t few;                         // the first descriptor of the reserve
     unsigned ending;                    // connections that we have ended
+    // unread.c
+    bool looking;                       // there is a timer
 };
 
 /* ---- net.c ---- */
@@ -103,6 +115,9 @@ void monitor_address (int fd, char out[NET_ADDRESS_MAX]);
 /* A message has come: its connection is no stranger's that only holds it. */
 void monitor_heard (struct net *n, zmq_msg_t *frame);
 
+/* Connecting: end the connection, and try again after a while. */
+void monitor_retry_later (struct net *n);
+
 /* ---- scarce.c ---- */
 
 /* Before it listens. */
@@ -112,5 +127,15 @@ void scarce_open (struct net *n);
  * were ended have not gone yet.  How many.
  */
 unsigned scarce_make_room (struct net *n);
+
+/* Listening: end a connection; DISCONNECTED comes of it. */
+void net_end_connection (struct net *n, size_t fd);
+
+/* ---- unread.c ---- */
+
+/* There is a connection: look at what comes, from now on until there is none.
+ */
+void unread_watch (struct net *n);
+void unread_close (struct net *n);
 
 #endif

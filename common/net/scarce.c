@@ -56,7 +56,7 @@ static int64_t mean_ns (const struct net *n)
 }
 
 /* The number may be another connection's by now: that one is left alone. */
-static void end_connection (struct net *n, size_t fd)
+void net_end_connection (struct net *n, size_t fd)
 {
     struct net_connection *c = &n->connections[fd];
     char address[NET_ADDRESS_MAX];
@@ -82,12 +82,12 @@ unsigned scarce_make_room (struct net *n)
         struct net_connection *c = &n->connections[fd];
 
         if (is_silent (c) && c->since_ns <= until_ns)
-            end_connection (n, fd);
+            net_end_connection (n, fd);
         else if (c->since_ns > n->connections[last].since_ns && !c->ended)
             last = fd;
     }
     if (n->ending == 0 && n->nconnections > 0 &&
         n->connections[last].since_ns > 0)
-        end_connection (n, last);
+        net_end_connection (n, last);
     return n->ending;
 }

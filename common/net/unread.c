@@ -1,0 +1,139 @@
+/* common/net/unread.c - what a peer has sent and nobody can read
+ *
+ * libzmq limits a frame (ZMQ_MAXMSGSIZE) and the whole messages that wait
+ * (ZMQ_RCVHWM), but not the frames of a message: one of endlessly many stays
+ * in its memory until it ends.  So it is counted here what libzmq has taken
+ * from each connection (the kernel counts what has come, and what waits to be
+ * taken) since a message of it was last read.  Who keeps to the protocol
+ * cannot come to UNREAD_MAX, however long the loop is at something else:
+ * libzmq takes nothing more when NET_WAITING messages wait.
+ */
+#include "net_inside.h"
+
+#include "base/clock.h"
+
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#define MIB (UINT64_C (1) << 20)
+#define LOOK_NS (100 * NS_PER_MS)       // what comes meanwhile is above limits
+#define LOOK_SHARE 100                  // of the time is for looking, at most
+
+/* Of one connection, and of all: an outsider has no message at all, but may
+ * have a connection for each descriptor, and a frame in each.
+ */
+#define UNREAD_MAX (64 * MIB)
+#define UNREAD_ALL (256 * MIB)
+#define UNREAD_OF_AGGREGATOR (24 * MIB)
+
+// a message has one frame but for a chunk's head, and one more may be under way
+_Static_assert ((NET_WAITING + 2) * (uint64_t)(NET_FRAME_MAX + 4096) <
+                    UNREAD_MAX, "an agent that keeps to it is ended");
+_Static_assert ((NET_ANSWERS_WAITING + 2) * (uint64_t)NET_ANSWER_MAX <
+                    UNREAD_OF_AGGREGATOR, "an aggregator is left");
+
+/* What libzmq has taken from a TCP connection; false: nobody knows. */
+static bool taken (int fd, uint64_t *bytes)
+{
+    struct tcp_info info;
+    socklen_t size = sizeof (info);
+    uint64_t came;
+    int waiting = 0;
+
+    // in this order: what comes in between counts as not taken yet
+    if (getsockopt (fd, IPPROTO_TCP, TCP_INFO, &info, &size) < 0 ||
+        size < offsetof (struct tcp_info, tcpi_bytes_received) +
+                   sizeof (info.tcpi_bytes_received) ||
+        ioctl (fd, SIOCINQ, &waiting) < 0 || waiting < 0)
+        return false;
+    came = info.tcpi_bytes_received;
+    *bytes = came > (uint64_t)waiting ? came - (uint64_t)waiting : 0;
+    return true;
+}
+
+/* How much of it nobody has read. */
+static uint64_t count (struct net_connection *c, size_t fd)
+{
+    uint64_t now = 0;
+
+    c->unread = 0;
+    if (c->since_ns == 0 || c->ended || !taken ((int)fd, &now))
+        return 0;
+    if (c->read || now < c->taken)      // or it is another connection
+        c->taken = now;
+    c->read = false;
+    c->unread = now - c->taken;
+    return c->unread;
+}
+
+static void end (struct net *n, size_t fd)
+{
+    struct net_connection *c = &n->connections[fd];
+    unsigned long long mib = c->unread / MIB;
+
+    c->unread = 0;
+    net_tell (n, n->router ? NET_PEER_REFUSED : NET_CLOSED,
+              "%s: of what it has sent, the last %llu MiB are not one whole "
+              "message: the connection is ended",
+              c->address[0] ? c->address : "an unknown address", mib);
+    if (n->router) {
+        net_end_connection (n, fd);
+        return;
+    }
+    c->since_ns = 0;
+    monitor_retry_later (n);
+}
+
+/* Until what remains is below the limit of all, the largest first. */
+static void end_largest (struct net *n, uint64_t sum)
+{
+    while (sum > UNREAD_ALL) {
+        size_t most = 0;
+
+        for (size_t fd = 1; fd < n->nconnections; fd++) {
+            if (n->connections[fd].unread > n->connections[most].unread)
+                most = fd;
+        }
+        sum -= n->connections[most].unread;
+        end (n, most);
+    }
+}
+
+static void look (void *arg)
+{
+    struct net *n = arg;
+    uint64_t most = n->router ? UNREAD_MAX : UNREAD_OF_AGGREGATOR, sum = 0;
+    int64_t began_ns = clock_mono_ns (), wait_ns;
+
+    n->looking = false;
+    for (size_t fd = 0; fd < n->nconnections; fd++) {
+        struct net_connection *c = &n->connections[fd];
+
+        n->looking = n->looking || c->since_ns > 0;
+        if (count (c, fd) > most)
+            end (n, fd);
+        sum += c->unread;
+    }
+    end_largest (n, sum);
+    wait_ns = LOOK_SHARE * (clock_mono_ns () - began_ns);
+    if (n->looking)
+        n->looking = loop_add_timer (n->loop,
+                                     wait_ns > LOOK_NS ? wait_ns : LOOK_NS,
+                                     look, n) == 0;
+}
+
+void unread_watch (struct net *n)
+{
+    if (!n->looking && n->loop)
+        n->looking = loop_add_timer (n->loop, LOOK_NS, look, n) == 0;
+}
+
+void unread_close (struct net *n)
+{
+    if (n->loop)
+        loop_del_timer (n->loop, look, n);
+}
