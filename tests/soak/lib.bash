@@ -170,6 +170,17 @@ alive ()                            # PID
         ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null
 }
 
+peak_kib ()                         # PID: of its memory so far
+{
+    sed -n 's/^VmHWM:[[:space:]]*\([0-9]*\).*/\1/p' "/proc/$1/status" \
+        2>/dev/null
+}
+
+cpu_ticks ()                        # PID
+{
+    sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | awk '{ print $12 + $13 }'
+}
+
 # end_process PID SIGNAL: sets 'ended' to its status
 end_process ()
 {

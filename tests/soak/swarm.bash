@@ -9,17 +9,6 @@
 
 SERVICE_MIB=256                     # doc/reliability.md
 
-peak_kib ()                         # PID: of its memory so far
-{
-    sed -n 's/^VmHWM:[[:space:]]*\([0-9]*\).*/\1/p' "/proc/$1/status" \
-        2>/dev/null
-}
-
-cpu_ticks ()                        # PID
-{
-    sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | awk '{ print $12 + $13 }'
-}
-
 note_service ()                     # before it is killed, and at the end
 {
     local kib
