@@ -88,6 +88,15 @@ setup_packages ()
     quietly apt_install "${missing[@]}" || exit
 }
 
+# setup_optional WHY PACKAGE...: where they cannot be had it is said, no more
+setup_optional ()
+{
+    local why=$1
+
+    shift
+    (setup_packages "$@") || echo "not installed: $*; $why" >&2
+}
+
 # setup_build PRESET [TARGET]...
 setup_build ()
 {

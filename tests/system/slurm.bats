@@ -73,7 +73,37 @@ CONF
     done
     echo "PartitionName=all Nodes=${NODE}[0-1] Default=YES MaxTime=INFINITE" \
         "State=UP OverSubscribe=FORCE:4" >>slurm/slurm.conf
-    printf 'CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n' >slurm/cgroup.conf
+    cgroup_config >slurm/cgroup.conf
+}
+
+# cgroup_version: which one slurmd can have; it refuses a mixture for its v2.
+cgroup_version ()
+{
+    if grep -qv '^0::' /proc/self/cgroup; then
+        echo v1
+    else
+        echo v2
+    fi
+}
+
+# Without IgnoreSystemd v2 asks a systemd for its place.
+cgroup_config ()
+{
+    echo "CgroupPlugin=cgroup/$(cgroup_version)"
+    case $(cgroup_version) in
+    v1) echo "CgroupAutomount=no" ;;
+    v2) printf 'IgnoreSystemd=yes\nCgroupMountpoint=%s\n' "$(cgroup2)" ;;
+    esac
+}
+
+cgroup2 ()                          # where it is mounted
+{
+    awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts
+}
+
+slurmctld_answers ()
+{
+    [[ "$(scontrol ping 2>/dev/null)" == *"is UP"* ]]
 }
 
 nodes_idle ()
@@ -81,22 +111,27 @@ nodes_idle ()
     [ "$(sinfo -h -o %t 2>/dev/null)" = idle ]
 }
 
+# What of v1 is used is the freezer; v2's plugin wants a directory of systemd's.
 cgroup_missing ()
 {
-    local dir=/sys/fs/cgroup/freezer/rc$$
+    local dir=/sys/fs/cgroup/freezer
 
-    mkdir "$dir" 2>/dev/null && rmdir "$dir" ||
-        echo "no control group of the freezer can be made (cgroup v1)"
+    if [ "$(cgroup_version)" = v2 ]; then
+        dir=$(cgroup2)/system.slice
+        [ -d "$dir" ] || ! mkdir "$dir" 2>/dev/null || SLICE=$dir
+    fi
+    mkdir "$dir/rc$$" 2>/dev/null && rmdir "$dir/rc$$" ||
+        MISSING="no control group can be made in $dir ($(cgroup_version))"
 }
 
 # slurm_up [PROCTRACK]: cgroup, or linuxproc
 slurm_up ()
 {
-    local missing proctrack=${1:-linuxproc}
+    local proctrack=${1:-linuxproc}
 
-    missing=$(slurm_missing)
-    [ -n "$missing" ] || [ "$proctrack" != cgroup ] || missing=$(cgroup_missing)
-    [ -z "$missing" ] || skip "no Slurm: $missing"
+    MISSING=$(slurm_missing)
+    [ -n "$MISSING" ] || [ "$proctrack" != cgroup ] || cgroup_missing
+    [ -z "$MISSING" ] || skip "no Slurm: $MISSING"
     mkdir -m 755 slurm slurm/state
     head -c 1024 /dev/urandom >slurm/munge.key
     chmod 600 slurm/munge.key
@@ -110,6 +145,8 @@ slurm_up ()
         --log-file="$TEST_DIR/slurm/munged.log" \
         --seed-file="$TEST_DIR/slurm/seed" 3>&-
     slurmctld 3>&-
+    # a node that it does not hear at once is asked for half a minute later
+    eventually slurmctld_answers
     slurmd -N "${NODE}0" 3>&-
     slurmd -N "${NODE}1" 3>&-
     LIMIT=90 eventually nodes_idle ||
@@ -119,8 +156,10 @@ slurm_up ()
 teardown ()
 {
     kill_all
-    [ -z "${NODE:-}" ] || find /sys/fs/cgroup/*/slurm_"$NODE"* -depth -type d \
+    [ -z "${NODE:-}" ] || find /sys/fs/cgroup/*/slurm_"$NODE"* \
+        "$(cgroup2)/system.slice/$NODE"* -depth -type d \
         -exec rmdir {} + 2>/dev/null || true
+    [ -z "${SLICE:-}" ] || rmdir "$SLICE" 2>/dev/null || true
 }
 
 # Daemons of the run, wrappers and COMMANDs; Slurm's own are killed in the end.
