@@ -279,6 +279,14 @@ pid_t run_start_command (const struct run *r, const struct run_given *given,
 int run_wrap (struct run *r);
 int run_launch (struct run *r);
 
+/* ---- run_slurm.c ---- */
+
+/* Whether Slurm ends the job that this process is in because it has reached its
+ * time limit.  Asks Slurm's controller, and waits 1.5 s at most; false where
+ * there is no Slurm, or no answer.
+ */
+bool run_past_limit (void);
+
 /* ---- run_finish.c ---- */
 
 /* Leave in r->dir how this run was called, for run_finish. */

@@ -257,6 +257,12 @@ static void end_doubt (struct wrap *w)
     say_ended (w);
 }
 
+static bool by_launcher (const struct wrap *w,
+                         const struct signalfd_siginfo *info)
+{
+    return info->ssi_code > 0 || (pid_t)info->ssi_pid == w->r->parent;
+}
+
 /* "its launcher", or who else it was, as far as that can be told. */
 static void name_sender (const struct wrap *w,
                          const struct signalfd_siginfo *info, char *out,
@@ -265,7 +271,7 @@ static void name_sender (const struct wrap *w,
     char path[64];
     struct buf name;
 
-    if (info->ssi_code > 0 || (pid_t)info->ssi_pid == w->r->parent) {
+    if (by_launcher (w, info)) {
         (void)snprintf (out, size, "its launcher (signal %u)",
                         info->ssi_signo);
         return;
@@ -291,19 +297,36 @@ static void say_ending (struct wrap *w)
     say (w, j);
 }
 
+/* One asks for all: the controller of a scheduler is not to hear from each. */
+static void name_limit (struct wrap *w, const struct signalfd_siginfo *info)
+{
+    size_t n = strlen (w->why);
+
+    if (w->r->world.rank == 0 && by_launcher (w, info) && run_past_limit ())
+        (void)snprintf (w->why + n, sizeof (w->why) - n, ", since the Slurm "
+                        "job was at its time limit");
+}
+
 static void ended_by (struct wrap *w, const struct signalfd_siginfo *info)
 {
+    bool first = !w->stopped && (w->child > 0 || w->doubt_ns > 0);
     char who[160];
 
     w->launcher_ended = true;
-    if (w->stopped || (w->child == 0 && w->doubt_ns == 0))
+    if (first) {
+        w->stopped = true;
+        name_sender (w, info, who, sizeof (who));
+        (void)snprintf (w->why, sizeof (w->why), "ended by %s", who);
+        if (w->child > 0)
+            say_ending (w);
+    }
+    // what a terminal sends has reached COMMAND already
+    if (info->ssi_code <= 0)
+        end_command (w, SIGTERM);
+    if (!first)
         return;
-    w->stopped = true;
-    name_sender (w, info, who, sizeof (who));
-    (void)snprintf (w->why, sizeof (w->why), "ended by %s", who);
-    if (w->child > 0)
-        say_ending (w);
-    else
+    name_limit (w, info);
+    if (w->child == 0)
         end_doubt (w);
 }
 
@@ -314,12 +337,8 @@ static void on_signal (struct wrap *w)
     pid_t pid;
 
     while (read (w->signals, &info, sizeof (info)) == sizeof (info)) {
-        if (info.ssi_signo == SIGCHLD)
-            continue;
-        ended_by (w, &info);
-        // what a terminal sends has reached COMMAND already
-        if (info.ssi_code <= 0)
-            end_command (w, SIGTERM);
+        if (info.ssi_signo != SIGCHLD)
+            ended_by (w, &info);
     }
     while ((pid = waitpid (-1, &status, WNOHANG)) > 0) {
         if (pid == w->child)

@@ -348,3 +348,63 @@ wait_finishes ()
         --launcher 'srun --mpi=pmix -n 4' -- ./endless"
     wait_finishes
 }
+
+# ---- a time limit ----
+
+# in_dir KIND COMMAND...: a job in a directory of its own, begun
+in_dir ()
+{
+    mkdir "$1"
+    cp endless writer "$1"
+    cd "$1" || return
+    ROLLCALL_STATE_DIR=$PWD/state "${@:2}" >log 2>&1 3>&- &
+    eventually all_ready 4 || fail "$(cat log)"
+    cd ..
+}
+
+# Slurm's controller looks for jobs beyond their limits twice a minute; a time
+# that has passed when it reads it is refused.
+limits_pass ()
+{
+    local job
+
+    for job in $(squeue -h -o %i); do
+        scontrol update "JobId=$job" EndTime=now+5
+    done
+    LIMIT=120 eventually no_slurm_job
+    LIMIT=90 eventually run_is_gone || fail "$(describe_processes)"
+}
+
+limit_is_told ()                    # KIND
+{
+    local DB=$1/$DB
+
+    has_rows 4
+    roster_says 0 present "since the Slurm job was at its time limit"
+    is "ranks that the launcher ended" 4 "$(sql "SELECT count(*) FROM Roster
+        WHERE reason LIKE 'ended by its launcher (signal %'")" ||
+        fail "$(sql "SELECT rank, reason FROM Roster")"
+}
+
+@test "proctrack/cgroup: a time limit: a result of each kind of job, the reason" {
+    local start=("$ROLLCALL" run --text -o out)
+
+    slurm_up cgroup
+    endless
+    printf '#!/bin/sh\n%s\n' "exec mpirun -np 4 --oversubscribe \
+        ${start[*]} -- ./endless" >batch.sh
+    # one wait for all
+    in_dir srun srun --mpi=pmix -N 2 -n 4 "${start[@]}" -- ./endless
+    in_dir front "${start[@]}" --launcher "srun --mpi=pmix -N 2 -n 4" -- \
+        ./endless
+    in_dir batch sbatch -N 1 -n 4 -o batch.out ../batch.sh
+    limits_pass
+    limit_is_told srun
+    limit_is_told front
+    # mpirun kills what it has started before anybody could be asked
+    export ROLLCALL_STATE_DIR=$PWD/batch/state
+    run timeout 120 "$ROLLCALL" wait --text "$(job)"
+    shows "4 of 4 present"
+    DB=batch/$DB
+    has_rows 4
+}
