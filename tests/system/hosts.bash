@@ -96,3 +96,26 @@ mpirun_hosts ()
         --mca oob_tcp_if_include eth0 --mca pml ob1 \
         --mca btl self,vader,tcp --mca btl_tcp_if_include eth0 "$@"
 }
+
+# ---- with run_helper.bash ----
+
+set_up_hosts ()                     # N
+{
+    local missing
+
+    missing=$(hosts_missing)
+    [ -z "$missing" ] || skip "no simulated hosts: $missing"
+    hosts_up "$1"
+    # each host's own disk; other hosts' are not below the working directory
+    export ROLLCALL_STATE_DIR=$TMPDIR/state
+    mkdir work
+    mv writer work
+    cd work || return
+}
+
+# The hosts themselves are processes of this test.
+only_hosts_left ()
+{
+    only_hosts () { local p; mapfile -t p < <(processes); [ ${#p[@]} -eq "$HOSTS" ]; }
+    LIMIT=90 eventually only_hosts || fail "left: $(describe_processes)"
+}

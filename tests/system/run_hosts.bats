@@ -4,20 +4,6 @@
 load run_helper
 load hosts
 
-set_up_hosts ()
-{
-    local missing
-
-    missing=$(hosts_missing)
-    [ -z "$missing" ] || skip "no simulated hosts: $missing"
-    hosts_up "$1"
-    # each host's own disk; other hosts' are not below the working directory
-    export ROLLCALL_STATE_DIR=$TMPDIR/state
-    mkdir work
-    mv writer work
-    cd work || return
-}
-
 teardown ()
 {
     kill_all
@@ -47,13 +33,6 @@ teardown ()
     cp -r ../tmp.*/state/*/*/captures/* all/
     equals_analyze all 6
     only_hosts_left
-}
-
-# The hosts themselves are processes of this test.
-only_hosts_left ()
-{
-    only_hosts () { local p; p=($(processes)); [ ${#p[@]} -eq "$HOSTS" ]; }
-    LIMIT=90 eventually only_hosts || fail "left: $(describe_processes)"
 }
 
 @test "COMMAND fails on the other host: its status, the rank is named" {
