@@ -74,6 +74,7 @@ static void on_problem (void *arg, enum net_problem what, const char *text)
         log_text (what == NET_PEER_LEFT ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
                   what == NET_ACCEPT_FAILED ? "accept-failed"
                   : what == NET_PEER_LEFT   ? "peer-left"
+                  : what == NET_NO_SHARE    ? "no-share"
                                             : "peer-refused",
                   "%s", text);
 }
@@ -103,9 +104,12 @@ int door_open (struct door *d, const struct aggregator_options *opt,
     rc = net_listen (opt->listen, (int)opt->listen_fd,
                      d->keyring || opt->insecure ? &d->security : NULL, ret,
                      err);
-    if (rc == 0)
-        net_watch (*ret, on_problem, d);
-    return rc;
+    if (rc < 0)
+        return rc;
+    net_watch (*ret, on_problem, d);
+    if (!opt->job)              // a run has one key
+        net_share (*ret);
+    return 0;
 }
 
 void door_close (struct door *d)

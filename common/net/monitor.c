@@ -353,8 +353,10 @@ static void listening (struct net *n, int event, uint32_t value)
 
 void monitor_close (struct net *n)
 {
-    if (n->loop)
+    if (n->loop) {
         loop_del_timer (n->loop, connect_again, n);
+        crowd_close (n);
+    }
     unread_close (n);
     free (n->connections);
 }

@@ -50,6 +50,11 @@ void net_tell (struct net *n, enum net_problem what, const char *fmt, ...)
         n->problem (n->problem_arg, what, text);
 }
 
+void net_share (struct net *n)
+{
+    n->shared = true;
+}
+
 void net_watch (struct net *n, net_problem_fn *fn, void *arg)
 {
     n->problem = fn;
@@ -320,6 +325,24 @@ static bool is_admitted (struct net *n, struct net_peer *peer,
     return false;
 }
 
+/* Whether its key may have this connection, too. */
+static bool has_share (struct net *n, const struct net_peer *peer,
+                       zmq_msg_t *frame, const struct message *m)
+{
+    struct message refused = { .type = MESSAGE_REFUSED,
+                               .reason = REFUSAL_OTHER };
+
+    if (!n->router || crowd_admits (n, peer->who, frame))
+        return true;
+    if (m && m->type == MESSAGE_HELLO) {
+        (void)snprintf (refused.text, sizeof (refused.text), "key %s has as "
+                        "many connections here as it may: try again later",
+                        peer->who);
+        (void)net_send (n, peer, &refused);
+    }
+    return false;
+}
+
 /* In which version a peer that could not be understood is answered. */
 static uint8_t version_for (const struct message *m)
 {
@@ -351,7 +374,8 @@ static void deliver (struct net *n, zmq_msg_t *frames, int count)
     }
     peer.version = version_for (&m);
     monitor_heard (n, &frames[at]);
-    if (is_admitted (n, &peer, &frames[at], rc == 0 ? &m : NULL))
+    if (is_admitted (n, &peer, &frames[at], rc == 0 ? &m : NULL) &&
+        has_share (n, &peer, &frames[at], rc == 0 ? &m : NULL))
         n->fn (n->arg, n->router ? &peer : NULL, rc == 0 ? &m : NULL, rc,
                &err);
 }
@@ -406,6 +430,8 @@ int net_attach (struct net *n, struct loop *l, net_fn *fn, void *arg)
     n->fn = fn;
     n->arg = arg;
     n->loop = l;
+    if (n->router)
+        crowd_open (n);
     if ((rc = attach_door (l, &n->main, receive_one)) < 0 ||
         (rc = attach_door (l, &n->monitor, take_event)) < 0)
         return rc;

@@ -77,6 +77,11 @@ typedef void net_fn (void *arg, const struct net_peer *from,
                      const struct message *m, int bad, const struct err *err);
 int net_attach (struct net *n, struct loop *l, net_fn *fn, void *arg);
 
+/* Listening: of all connections one key may hold only a share, so that there is
+ * room for others.  Not where all have one key, as in a run.
+ */
+void net_share (struct net *n);
+
 /* Why a connection does not come about. */
 enum net_problem {
     // connecting; what is said of the first two will not change by itself
@@ -94,6 +99,7 @@ enum net_problem {
     NET_PEER_LEFT,              // in the handshake: it did not like what it
                                 // saw, or only looked whether there is a port
     NET_ACCEPT_FAILED,          // too many connections, has been counted
+    NET_NO_SHARE,               // of one key, has been counted
 };
 
 /* Call 'fn' from the loop for every such problem; 'text' says which peer, why,

@@ -5,6 +5,7 @@
  * monitor.c    why connections do not come about, in words
  * scarce.c     a listener that has few descriptors left
  * unread.c     what a peer has sent and nobody can read
+ * crowd.c      how many connections one key may hold
  */
 #ifndef ROLLCALL_NET_NET_INSIDE_H
 #define ROLLCALL_NET_NET_INSIDE_H
@@ -35,7 +36,10 @@ struct net_door {
 struct net_connection {
     char address[NET_ADDRESS_MAX];      // of the peer; "": not known
     int64_t since_ns;                   // 0: there is none
+    char who[NET_WHO_MAX];              // whose it counts as; "": nobody's
+    unsigned turns;                     // of crowd.c, in which it was not heard
     bool heard;                         // a message has come
+    bool refused;                       // ... of a key that has too many
     bool ended;                         // by us: it will go
     bool read;                          // unread.c: a message, since it looked
     uint64_t taken, unread;             // unread.c: bytes
@@ -66,6 +70,9 @@ struct net {
     size_t nconnections;
     // monitor.c: listening
     char failure[ERR_TEXT_MAX];         // of the handshake that ends next
+    // crowd.c
+    bool shared;                        // each key has a share
+    size_t most;                        // connections that there is room for
     // scarce.c
     size_t few;                         // the first descriptor of the reserve
     unsigned ending;                    // connections that we have ended
@@ -137,5 +144,21 @@ void net_end_connection (struct net *n, size_t fd);
  */
 void unread_watch (struct net *n);
 void unread_close (struct net *n);
+
+/* ---- crowd.c ---- */
+
+/* Of a listener, in a loop. */
+void crowd_open (struct net *n);
+void crowd_close (struct net *n);
+
+/* Every half a minute: end connections of which nothing has been heard in four
+ * turns.  How many.
+ */
+unsigned crowd_turn (struct net *n);
+
+/* Whether what the connection of 'frame' says counts: 'who' has proven to be
+ * the key's, and has not more connections than its share.
+ */
+bool crowd_admits (struct net *n, const char *who, zmq_msg_t *frame);
 
 #endif

@@ -33,7 +33,7 @@
 struct end {
     struct net *net;
     struct loop *loop;
-    unsigned hellos, refused, problems, accepts_failed;
+    unsigned hellos, refused, problems, accepts_failed, no_shares;
     enum net_problem what;      // the last one
     enum refusal reason;
     unsigned version;           // of the last message
@@ -72,6 +72,7 @@ static void on_problem (void *arg, enum net_problem what, const char *text)
 
     e->problems++;
     e->accepts_failed += what == NET_ACCEPT_FAILED;
+    e->no_shares += what == NET_NO_SHARE;
     e->what = what;
     (void)snprintf (e->text, sizeof (e->text), "%s", text);
     if (f.s.problems && f.c.problems)
@@ -499,11 +500,21 @@ static bool hold_connections (const char *endpoint)
     return true;
 }
 
-/* A process that holds many, and then is an agent, too: it ends with 0 when it
- * is welcome.  It is made before this one has threads, and waits for the
- * endpoint at the pipe.
+/* An agent among them: 0 when it is welcome. */
+static int play_strangers (const char *endpoint)
+{
+    if (!hold_connections (endpoint) ||
+        net_connect (endpoint, &f.client, &f.c.net, NULL) < 0 ||
+        net_attach (f.c.net, f.loop, on_message, &f.c) < 0)
+        return 1;
+    say_hello (NULL);
+    return loop_run (f.loop) == 0 ? 0 : 2;
+}
+
+/* A process that plays many.  It is made before this one has threads, and waits
+ * for the endpoint at the pipe.
  */
-static pid_t start_crowd (const struct rlimit *limit, int told[2])
+static pid_t start_crowd (int (*play) (const char *endpoint), int told[2])
 {
     char endpoint[64] = "";
     pid_t pid = pipe (told) < 0 ? -1 : fork ();
@@ -512,14 +523,10 @@ static pid_t start_crowd (const struct rlimit *limit, int told[2])
         return pid;
     (void)close (told[1]);
     if (read (told[0], endpoint, sizeof (endpoint) - 1) <= 0 ||
-        setrlimit (RLIMIT_NOFILE, limit) < 0 ||
-        !hold_connections (endpoint) || !(f.loop = loop_create ()) ||
-        net_connect (endpoint, &f.client, &f.c.net, NULL) < 0 ||
-        net_attach (f.c.net, f.loop, on_message, &f.c) < 0 ||
+        !(f.loop = loop_create ()) ||
         loop_add_timer (f.loop, 4 * LIMIT_NS, timed_out, NULL) < 0)
-        _exit (1);
-    say_hello (NULL);
-    _exit (loop_run (f.loop) == 0 ? 0 : 2);
+        _exit (9);
+    _exit (play (endpoint));
 }
 
 static void tell_crowd (int told[2])
@@ -538,22 +545,20 @@ static void crowd_ended (void *arg)
     loop_stop (f.loop, 0);
 }
 
-/* Strangers that took all descriptors made a listener turn in circles, and
- * kept an agent waiting until their handshakes had timed out.
- */
-static void test_few_descriptors (void **state)
+/* Listen with ROOM descriptors until the crowd is satisfied. */
+static void serve_crowd (int (*play) (const char *endpoint))
 {
     struct rlimit was, few;
     int status = -1, fd, told[2];
     pid_t pid;
 
-    (void)state;
     assert_int_equal (getrlimit (RLIMIT_NOFILE, &was), 0);
-    assert_true ((pid = start_crowd (&was, told)) > 0);
+    assert_true ((pid = start_crowd (play, told)) > 0);
     few = was;
     few.rlim_cur = ROOM;
     assert_int_equal (setrlimit (RLIMIT_NOFILE, &few), 0);
     listen_with (&f.server);
+    net_share (f.s.net);
     tell_crowd (told);
     fd = (int)syscall (SYS_pidfd_open, pid, 0);
     assert_true (fd >= 0);
@@ -564,8 +569,130 @@ static void test_few_descriptors (void **state)
     (void)close (fd);
     assert_int_equal (waitpid (pid, &status, 0), pid);
     assert_int_equal (status, 0);
+}
+
+/* Strangers that took all descriptors made a listener turn in circles, and
+ * kept an agent waiting until their handshakes had timed out.
+ */
+static void test_few_descriptors (void **state)
+{
+    (void)state;
+    serve_crowd (play_strangers);
     assert_true (f.s.hellos > 0);
     assert_in_range (f.s.accepts_failed, 1, FAILURES_MAX);
+}
+
+/* ---- shares of connections ---- */
+
+#define CROWD 80                // connections of one key
+#define REFUSED_MIN 5           // of them, before anybody else comes
+
+static struct net_security other;
+static unsigned refused_some;
+static bool other_came;
+
+/* Two keys, each with a name of its own. */
+static int allow_two (void *arg, const char *key, char who[NET_WHO_MAX],
+                      struct err *why)
+{
+    bool is_other = strcmp (key, other.public_key) == 0;
+
+    (void)arg;
+    if (!is_other && strcmp (key, f.client.public_key) != 0)
+        return err_set (why, ENOKEY, "that key is not allowed");
+    other_came = other_came || is_other;
+    (void)snprintf (who, NET_WHO_MAX, "%s", is_other ? "other" : "greedy");
+    return 0;
+}
+
+static void count_refused (void *arg, const struct net_peer *from,
+                           const struct message *m, int bad,
+                           const struct err *err)
+{
+    (void)arg;
+    (void)from;
+    (void)bad;
+    (void)err;
+    if (m && m->type == MESSAGE_REFUSED && ++refused_some == REFUSED_MIN)
+        loop_stop (f.loop, 0);
+}
+
+/* Each says hello again and again: whoever is ended comes back. */
+static void say_hello_as (void *net)
+{
+    struct message hello = { .type = MESSAGE_HELLO, .job = "j", .host = "h",
+                             .host_key = "k" };
+
+    (void)net_send (net, NULL, &hello);
+    (void)loop_add_timer (f.loop, 200 * NS_PER_MS, say_hello_as, net);
+}
+
+/* When some have been refused an agent of another key comes: 0, it is welcome.
+ */
+static int play_greedy (const char *endpoint)
+{
+    struct net *n;
+
+    for (int i = 0; i < CROWD; i++) {
+        if (net_connect (endpoint, &f.client, &n, NULL) < 0 ||
+            net_attach (n, f.loop, count_refused, n) < 0)
+            return 1;
+        say_hello_as (n);
+    }
+    if (loop_run (f.loop) != 0)
+        return 2;
+    if (net_connect (endpoint, &other, &f.c.net, NULL) < 0 ||
+        net_attach (f.c.net, f.loop, on_message, &f.c) < 0)
+        return 3;
+    say_hello (NULL);
+    return loop_run (f.loop) == 0 ? 0 : 4;
+}
+
+/* One key that took all connections there were kept all others out. */
+static void test_share_of_connections (void **state)
+{
+    size_t greedy = 0;
+
+    (void)state;
+    make_pair (&other);
+    memcpy (other.server_key, f.server.public_key, NET_KEY_SIZE);
+    f.server.allow = allow_two;
+    serve_crowd (play_greedy);
+    assert_true (other_came);
+    assert_true (f.s.no_shares >= REFUSED_MIN);
+    for (size_t i = 0; i < f.s.net->nconnections; i++)
+        greedy += strcmp (f.s.net->connections[i].who, "greedy") == 0;
+    assert_true (greedy <= f.s.net->most * 7 / 8);
+}
+
+/* One that has the key, and says nothing, held its place for ever. */
+static void test_silent (void **state)
+{
+    struct sockaddr_in to = { .sin_family = AF_INET };
+    char endpoint[64], byte;
+    int fd;
+
+    (void)state;
+    listen_with (&f.server);
+    where_it_listens (endpoint);
+    to.sin_port = htons ((uint16_t)atoi (strrchr (endpoint, ':') + 1));
+    to.sin_addr.s_addr = htonl (INADDR_LOOPBACK);
+    fd = socket (AF_INET, SOCK_STREAM, 0);
+    assert_true (fd >= 0);
+    assert_int_equal (connect (fd, (struct sockaddr *)&to, sizeof (to)), 0);
+    // one that speaks, and comes later
+    connect_with (&f.client);
+    assert_int_equal (talk (), 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal (crowd_turn (f.s.net), 0);
+    assert_int_equal (crowd_turn (f.s.net), 1);
+    assert_int_equal (crowd_turn (f.s.net), 0);
+    while (read (fd, &byte, 1) > 0)
+        ;
+    (void)close (fd);
+    f.s.hellos = 0;
+    assert_int_equal (talk (), 0);
+    assert_true (f.s.hellos > 0);
 }
 
 #define NET_TEST(name) \
@@ -591,6 +718,7 @@ int main (void)
         NET_TEST (test_revoked_later),  NET_TEST (test_dead_check),
         NET_TEST (test_self_test),      NET_TEST (test_beyond_loopback),
         NET_TEST (test_few_descriptors), NET_TEST (test_back_off),
+        NET_TEST (test_share_of_connections), NET_TEST (test_silent),
         NET_TEST (test_version_1),      NET_TEST (test_version_unknown),
     };
 

@@ -1,0 +1,114 @@
+/* common/net/crowd.c - how many connections one key may hold
+ *
+ * A listener that serves many keys has room for so many connections, and one
+ * key could take all of it.  So each leaves an eighth of what the others do not
+ * have: whoever comes last finds room.  What a connection above that says is
+ * not heard; and connections that are not heard are ended, when there is need
+ * of room (scarce.c) or after a time.
+ */
+#include "net_inside.h"
+
+#include "base/clock.h"
+#include "base/counter.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LEAVES 8                // a key's part is 7/8 of what others do not have
+#define SHARED_MAX 32768        // connections: each takes memory of libzmq's, and
+                                // an agent has a use for one
+#define TURN_NS (30 * NS_PER_S)
+#define SILENT_TURNS 4          // a handshake may take 60 s, and then an agent
+                                // speaks at once
+
+static struct net_connection *connection_of (struct net *n, zmq_msg_t *frame)
+{
+    int fd = zmq_msg_get (frame, ZMQ_SRCFD);
+
+    return fd >= 0 && (size_t)fd < n->nconnections &&
+                   n->connections[fd].since_ns > 0
+               ? &n->connections[fd] : NULL;
+}
+
+/* Whether there is room for one more of this key. */
+static bool is_fair (const struct net *n, const char *who)
+{
+    size_t all = 0, own = 1;
+
+    // whatever they are, there are not as many
+    if (n->nconnections <= n->most / LEAVES * (LEAVES - 1))
+        return true;
+    for (size_t fd = 0; fd < n->nconnections; fd++) {
+        all += n->connections[fd].who[0] != '\0';
+        own += strcmp (n->connections[fd].who, who) == 0;
+    }
+    return all < n->most && own <= (LEAVES - 1) * (n->most - all - 1);
+}
+
+bool crowd_admits (struct net *n, const char *who, zmq_msg_t *frame)
+{
+    struct net_connection *c = connection_of (n, frame);
+
+    if (!n->shared || !*who || !c || c->who[0])
+        return true;
+    if (is_fair (n, who)) {
+        (void)snprintf (c->who, sizeof (c->who), "%s", who);
+        return true;
+    }
+    c->heard = false;
+    if (!c->refused) {
+        counter_add (COUNTER_SHARES_REFUSED, 1);
+        net_tell (n, NET_NO_SHARE, "no room for more connections of key %s, "
+                  "which would leave too few of %zu for others: the one from "
+                  "%s is not heard", who, n->most,
+                  c->address[0] ? c->address : "an unknown address");
+    }
+    c->refused = true;
+    return false;
+}
+
+/* Counted in turns, so that a process that was stopped blames nobody. */
+unsigned crowd_turn (struct net *n)
+{
+    unsigned ended = 0;
+
+    for (size_t fd = 0; fd < n->nconnections; fd++) {
+        struct net_connection *c = &n->connections[fd];
+
+        if (c->since_ns > 0 && !c->heard && !c->ended &&
+            ++c->turns >= SILENT_TURNS) {
+            net_end_connection (n, fd);
+            ended++;
+        }
+    }
+    return ended;
+}
+
+static void take_turn (void *arg)
+{
+    struct net *n = arg;
+
+    (void)crowd_turn (n);
+    (void)loop_add_timer (n->loop, TURN_NS, take_turn, n);
+}
+
+void crowd_open (struct net *n)
+{
+    int next = open ("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    // as many descriptors as there are now are something else
+    n->most = next > 0 && n->few > (size_t)next ? n->few - (size_t)next
+                                                : n->few;
+    if (n->most > SHARED_MAX)
+        n->most = SHARED_MAX;
+    if (next >= 0)
+        (void)close (next);
+    (void)loop_add_timer (n->loop, TURN_NS, take_turn, n);
+}
+
+void crowd_close (struct net *n)
+{
+    loop_del_timer (n->loop, take_turn, n);
+}
