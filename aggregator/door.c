@@ -43,6 +43,7 @@ static int open_keys (struct door *d, const struct aggregator_options *opt,
         return 0;
     if (!(d->keyring = keyring_open (dir)))
         return err_set (err, ENOMEM, "no memory for keys");
+    key_forbid_cores ();
     if (keyring_security (dir, d->keyring, &d->security, err) < 0)
         return -ENOKEY;
     // a run's key is in a file for as long as it takes to read it

@@ -155,6 +155,7 @@ static int open_keys (struct agent *a, struct err *err)
 
     a->security.insecure = opt->insecure;
     if (!opt->insecure && opt->key) {
+        key_forbid_cores ();
         rc = key_client (opt->key, opt->server_key, &a->security, err);
         forget_key (opt);
     }

@@ -10,7 +10,9 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -272,6 +274,20 @@ static int read_some (const char *path, bool private, struct buf *out,
     }
     (void)close (fd);
     return rc;
+}
+
+/* The soft limit: who wants a core of a child raises it.  That a process cannot
+ * be dumped at all (PR_SET_DUMPABLE) would take its own /proc/self/fd from it,
+ * which trees are held by; and libzmq's copies are on pages nobody can name.
+ */
+void key_forbid_cores (void)
+{
+    struct rlimit r;
+
+    if (getenv ("ROLLCALL_CORES") || getrlimit (RLIMIT_CORE, &r) < 0)
+        return;
+    r.rlim_cur = 0;
+    (void)setrlimit (RLIMIT_CORE, &r);
 }
 
 int key_read_private (const char *path, struct buf *out, struct err *err)

@@ -80,6 +80,11 @@ void key_fingerprint (const char *public_key, char ret[KEY_FINGERPRINT_SIZE]);
 int key_client (const char *file, const char *server_key,
                 struct net_security *ret, struct err *err);
 
+/* For a process that has a secret, and those that it starts from now on: it
+ * leaves no core file, unless $ROLLCALL_CORES is set.
+ */
+void key_forbid_cores (void);
+
 /* Append a whole file that is ours (or root's) and that nobody else may read
  * or write; errors as key_read.
  */

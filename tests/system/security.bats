@@ -849,3 +849,38 @@ divided_into ()                     # N: times that captures were given to jobs
     eventually listens "$PORT"
     stop_service
 }
+
+# aborted [VARIABLE=VALUE]: an aggregator that ends with a core, where it may
+aborted ()
+{
+    rm -rf root core*
+    env "$@" "$AGGREGATOR" --root root --keys keys \
+        --listen "tcp://127.0.0.1:$PORT" >>service.log 2>&1 3>&- &
+    service=$!
+    LIMIT=60 eventually listens "$PORT" || fail "$(cat service.log)"
+    limit=$(sed -n 's/^Max core file size  *\([^ ]*\) .*/\1/p' \
+        "/proc/$service/limits")
+    kill -ABRT "$service"
+    wait "$service" || true
+}
+
+# A secret of another process is in memory that is written whole, to where
+# others may read.
+@test "a process that has a secret leaves no core file" {
+    local secret limit pattern
+
+    setup_keys
+    make_keys
+    ulimit -c unlimited 2>/dev/null || skip "there are no core files here"
+    secret=$(sed -n 's/.*secret-key = "\(.*\)"/\1/p' keys/server.key)
+    aborted A=b
+    is "limit of core files" 0 "$limit"
+    is "core files" "" "$(find . -name 'core*')"
+    # and this is how it would look
+    aborted ROLLCALL_CORES=1
+    is "limit of core files" unlimited "$limit"
+    pattern=$(cat /proc/sys/kernel/core_pattern)
+    if [ "$pattern" = core ] && [[ ${ASAN_OPTIONS:-} != *disable_core* ]]; then
+        [ -z "$(find . -name 'core*')" ] || grep -qaF -- "$secret" core*
+    fi
+}
