@@ -167,8 +167,9 @@ static bool look_at_store (struct aggregator *a, bool all)
     store_lost_fini (&lost);
     if (rc < 0)
         log_text (LOG_LEVEL_ERROR, "root-failed", "what was removed in %s "
-                  "cannot be noted: %s.  Nothing is taken in until it can be",
-                  a->opt->root, err.text);
+                  "cannot be noted: %s.  Nothing is taken in until it can be; "
+                  "if it stays so end the aggregator and try rollcall fsck "
+                  "aggregator --repair", a->opt->root, err.text);
     return rc >= 0;
 }
 

@@ -57,8 +57,7 @@ int store_open_segment (struct store *s, int64_t n, struct err *err)
 
 /* ---- appending ---- */
 
-/* An empty one behind the one that is open, which stays if there is none. */
-static int open_next (struct store *s, struct err *err)
+int store_open_next (struct store *s, struct err *err)
 {
     int rc = FAULT ("aggregator.store.segment.open");
 
@@ -112,7 +111,7 @@ static int next_segment (struct store *s, struct err *err)
         s->doomed = s->end != s->committed;
         return say_gone (s, err);
     }
-    if ((rc = open_next (s, err)) < 0)
+    if ((rc = store_open_next (s, err)) < 0)
         return rc;
     s->full[s->nfull].segment = s->segment - 1;
     s->full[s->nfull++].end = end;
@@ -142,7 +141,7 @@ static int write_record (struct store *s, struct record *r, const void *data,
         buf_fini (&head);
         return err_set (err, ENOMEM, "no memory for a record");
     }
-    rc = s->distrusted ? open_next (s, err)
+    rc = s->distrusted ? store_open_next (s, err)
          : s->segment_dirty ? 0 : check_end (s, err);
     if (rc == 0 && s->end > 0 && s->end + head.size + size > STORE_SEGMENT_MAX)
         rc = next_segment (s, err);
@@ -218,11 +217,18 @@ static int open_incoming (struct store *s, const struct digest *id, int flags,
                           struct err *err)
 {
     char path[PATH_MAX];
-    int fd;
+    int fd, rc;
 
     incoming_path (s, id, path);
     fd = open (path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags,
                FILEIO_FILE_MODE);
+    // somebody may have removed the directory
+    if (fd < 0 && errno == ENOENT && (flags & O_CREAT)) {
+        if ((rc = store_make_dirs (s, err)) < 0)
+            return rc;
+        fd = open (path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags,
+                   FILEIO_FILE_MODE);
+    }
     return fd < 0 ? err_sys (err, errno, "cannot open %s", path) : fd;
 }
 

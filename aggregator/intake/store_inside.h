@@ -34,6 +34,9 @@ struct store {
 /* Open or make a segment; if that fails the one that is open stays so. */
 int store_open_segment (struct store *s, int64_t n, struct err *err);
 
+/* An empty one behind the one that is open, which stays if that fails. */
+int store_open_next (struct store *s, struct err *err);
+
 /* store_there.c: the open segment is left as it was committed; and all that the
  * ledger knows, of a former life.
  */

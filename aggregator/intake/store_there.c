@@ -221,8 +221,12 @@ static int move_on (struct store *s, struct ledger *ledger,
 
     if (rc < 0 || lost->nsegments == 0)
         return rc;
-    if (!store_is_there (s))
+    if (!store_is_there (s)) {
         s->distrusted = true;
+        // what is committed need not write to it
+        if (!lost->records)
+            return store_open_next (s, err);
+    }
     if (!lost->records)
         return 0;
     rc = store_write_all (s, ledger, err);

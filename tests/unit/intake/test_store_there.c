@@ -2,6 +2,8 @@
 #include "intake/store_inside.h"
 #include "ledger_check.h"
 
+#include <errno.h>
+
 static void segment_path (struct root *r, int64_t n, char out[PATH_MAX])
 {
     store_segment_path (r->dir, n, out);
@@ -60,6 +62,44 @@ static bool has (struct root *r, const struct ledger_item *item)
 
     return ledger_find_content (r->l, &item->content, &place, NULL) == 1 &&
            store_has (r->s, &item->content, &place);
+}
+
+/* Nothing had been committed to it, and what is committed next need not write
+ * to one: it is missed once, and then there is another one.
+ */
+static void test_empty_removed (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = true_item ("a", "first");
+
+    remove_segment (r, 1);
+    assert_int_equal (store_sync (r->s, NULL), -ESTALE);
+    assert_int_equal (mend (r), 0);
+    assert_true (store_is_there (r->s));
+    assert_int_equal (store_sync (r->s, NULL), 0);
+    assert_int_equal (mend (r), -1);
+    (void)enter (r, a, "first");
+    root_close (r);
+    root_open (r);
+    assert_true (has (r, &a));
+}
+
+/* What comes is written to it all the same; what had come is asked for again. */
+static void test_incoming_removed (void **state)
+{
+    struct root *r = *state;
+    struct digest name = { { 1 } };
+    char path[PATH_MAX];
+
+    assert_int_equal (store_incoming_write (r->s, &name, "abc", 3, 0, NULL),
+                      0);
+    (void)snprintf (path, sizeof (path), "%s/incoming", r->dir);
+    assert_int_equal (fileio_remove_tree (path, NULL), 0);
+    assert_int_equal (store_incoming_write (r->s, &name, "def", 3, 3, NULL),
+                      -ESTALE);
+    assert_int_equal (store_incoming_write (r->s, &name, "abc", 3, 0, NULL),
+                      0);
+    assert_int_equal (store_incoming_size (r->s, &name), 3);
 }
 
 /* Nothing in it may be acknowledged; what comes then is in another one, and a
@@ -328,6 +368,7 @@ static void test_ledger_replaced (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        ROOT_TEST (test_empty_removed), ROOT_TEST (test_incoming_removed),
         ROOT_TEST (test_open_removed), ROOT_TEST (test_open_replaced),
         ROOT_TEST (test_open_cut), ROOT_TEST (test_sealed_removed),
         ROOT_TEST (test_no_room), ROOT_TEST (test_blobs),
