@@ -97,7 +97,7 @@ int ledger_open_db (struct ledger *l, int flags, struct err *err)
     for (unsigned i = 0; i < LEDGER_STATEMENTS && rc == 0; i++)
         rc = db_prepare (l->db, statements[i], &l->st[i], err);
     if (rc == 0 && !l->reader)
-        ledger_note_names (l);
+        db_there_note (&l->there, l->path);
     return rc;
 }
 
@@ -142,7 +142,7 @@ void ledger_close_db (struct ledger *l)
         (void)sqlite3_finalize (l->st[i]);
         l->st[i] = NULL;
     }
-    (void)sqlite3_close (l->db);
+    db_close_there (&l->there, l->db);
     l->db = NULL;
 }
 

@@ -3,6 +3,7 @@
 #define ROLLCALL_INTAKE_LEDGER_INSIDE_H
 
 #include "base/db.h"
+#include "base/db_there.h"
 #include "intake/ledger.h"
 
 #include <sys/types.h>
@@ -25,17 +26,9 @@ struct ledger_total {
     uint64_t rows, sum;
 };
 
-enum ledger_file { LEDGER_DB, LEDGER_WAL, LEDGER_SHM, LEDGER_FILES };
-
-struct ledger_name {            // which file had the name
-    bool known;
-    dev_t dev;
-    ino_t ino;
-};
-
 struct ledger {
     char path[PATH_MAX - 64];   // room for what is beside it
-    struct ledger_name names[LEDGER_FILES];     // of a writer
+    struct db_there there;      // of a writer
     sqlite3 *db;
     sqlite3_stmt *st[LEDGER_STATEMENTS];
     struct ledger_total total, committed;
@@ -47,9 +40,6 @@ struct ledger {
 /* ledger.c: what ledger_open does with l->path, and its contrary. */
 int ledger_open_db (struct ledger *l, int flags, struct err *err);
 void ledger_close_db (struct ledger *l);
-
-/* ledger_there.c: these are its files. */
-void ledger_note_names (struct ledger *l);
 
 /* ledger_schema.c: the tables, and what makes the latest version of others. */
 int ledger_prepare (struct ledger *l, const char *path, struct err *err);

@@ -346,11 +346,16 @@ static void test_ledger_removed (void **state)
 static void test_ledger_replaced (void **state)
 {
     struct root *r = *state;
-    char aside[PATH_MAX], text[8] = "";
+    char aside[PATH_MAX], text[8] = "", wal[PATH_MAX + 8];
     FILE *f;
 
     (void)enter (r, true_item ("a", "first"), "first");
     remove_ledger (r, "");
+    remove_ledger (r, "-wal");
+    (void)snprintf (wal, sizeof (wal), "%s-wal", r->db);
+    f = fopen (wal, "w");
+    assert_non_null (f);
+    (void)fclose (f);
     f = fopen (r->db, "w");
     assert_non_null (f);
     (void)fputs ("mine", f);
@@ -363,6 +368,9 @@ static void test_ledger_replaced (void **state)
     assert_non_null (fgets (text, sizeof (text), f));
     (void)fclose (f);
     assert_string_equal (text, "mine");
+    // what it has may be in its journal only
+    (void)snprintf (wal, sizeof (wal), "%s-wal", aside);
+    assert_int_equal (access (wal, F_OK), 0);
 }
 
 int main (void)
