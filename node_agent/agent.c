@@ -112,6 +112,38 @@ static void say_damaged (struct agent *a)
     a->status = EX_IOERR;
 }
 
+/* ---- its files are removed ---- */
+
+static void end_without (struct agent *a, const struct err *why)
+{
+    log_text (LOG_LEVEL_ERROR, "spool-gone", "%s, while it was in use: the "
+              "next start reads again what is here, and nothing counts twice",
+              why->text);
+    a->status = EX_IOERR;
+    loop_stop (a->loop, 0);
+}
+
+void agent_look_at_spool (struct agent *a)
+{
+    char aside[PATH_MAX];
+    struct err why = { "" };
+    int rc = spool_look (a->spool, aside, &why);
+
+    if (rc == -ENODEV)
+        end_without (a, &why);
+    else if (rc > 0)
+        log_text (LOG_LEVEL_ERROR, "ledger-gone", "ledger.db or its journal in "
+                  "%s was removed or replaced while it was in use: it was "
+                  "written again, with all that it had%s%s", a->spool_dir,
+                  *aside ? "; what was in its place is now " : "", aside);
+    else if (rc < 0 && !a->ledger_gone)
+        log_text (LOG_LEVEL_ERROR, "ledger-gone", "ledger.db or its journal in "
+                  "%s was removed or replaced while it was in use, and cannot "
+                  "be put back: %s.  It is tried again each second",
+                  a->spool_dir, why.text);
+    a->ledger_gone = rc < 0;
+}
+
 /* ---- start and end ---- */
 
 static int open_spool (struct agent *a, struct err *err)

@@ -106,6 +106,7 @@ struct agent {
     int64_t failure_ns;         // when one was logged, 0: never
     int64_t release_failed_ns;  // as well, of releases
     bool held;                  // for want of room; guard.why says it
+    bool ledger_gone;           // and it could not be put back; that was said
     bool room_noted, waiting;   // said once; settled captures wait
     int64_t began_ns, ended_ns;         // all COMMANDs had; 0: not yet
     unsigned scans_after_end;
@@ -345,6 +346,9 @@ int agent_has_room (struct agent *a, const char *capture, bool again);
 
 /* The spool's disk turned out to be full: nothing more for a while. */
 void agent_ran_out (struct agent *a, const struct err *why);
+
+/* agent.c: whether files of the spool were removed; what can be is put back. */
+void agent_look_at_spool (struct agent *a);
 
 /* Look at the disks and release what may go, now and again by a timer. */
 void agent_check_room (void *arg);

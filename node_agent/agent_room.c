@@ -252,6 +252,7 @@ void agent_check_room (void *arg)
     struct agent *a = arg;
     bool full = check_disks (a);
 
+    agent_look_at_spool (a);
     if (a->held) {
         hold (a, admits (a) == 0);
         if (!a->held)

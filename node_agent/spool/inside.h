@@ -10,6 +10,7 @@
  * migrate.c    ledgers of older versions
  * redeliver.c  what was acknowledged, and may be lost there
  * asked.c      what of that is not here
+ * there.c      files that are removed while it is in use
  * check.c      spool_check
  */
 #ifndef ROLLCALL_SPOOL_INSIDE_H
@@ -18,6 +19,7 @@
 #include "spool/spool.h"
 
 #include "base/db.h"
+#include "base/db_there.h"
 
 #define SPOOL_SCHEMA 4          // PRAGMA user_version
 #define SPOOL_KINDS 3           // ITEM_ROWS, ITEM_RAW, and an unused 0
@@ -38,6 +40,7 @@ struct spool {
     char dir[PATH_SHORT];
     int lock;                   // descriptor, locked
     sqlite3 *db;
+    struct db_there there;      // what has its names
     struct spool_tally tally[SPOOL_KINDS][SPOOL_STATES];
     struct spool_tally saved[SPOOL_KINDS][SPOOL_STATES];        // in the ledger
     bool recounted;             // write all tallies with the next commit

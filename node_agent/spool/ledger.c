@@ -370,7 +370,7 @@ static int create_new (struct spool *s, struct err *err)
                                               err);
 }
 
-int spool_ledger_open (struct spool *s, struct err *err)
+static int open_ledger (struct spool *s, struct err *err)
 {
     char path[PATH_MAX];
     int64_t version;
@@ -412,12 +412,23 @@ int spool_ledger_open (struct spool *s, struct err *err)
     return tally_load (s, err);
 }
 
+int spool_ledger_open (struct spool *s, struct err *err)
+{
+    char path[PATH_MAX];
+    int rc = open_ledger (s, err);
+
+    (void)snprintf (path, sizeof (path), "%s/%s", s->dir, SPOOL_LEDGER);
+    if (rc == 0)
+        db_there_note (&s->there, path);
+    return rc;
+}
+
 void spool_ledger_close (struct spool *s)
 {
     sqlite3_stmt *st;
 
     while (s->db && (st = sqlite3_next_stmt (s->db, NULL)))
         (void)sqlite3_finalize (st);
-    (void)sqlite3_close (s->db);
+    db_close_there (&s->there, s->db);
     s->db = NULL;
 }

@@ -90,9 +90,12 @@ int spool_file (struct spool *s, uint64_t id, unsigned number,
     int rc = 0;
 
     spool_file_path (s, id, number, path);
-    if (s->made_dir == (id >> FILES_SHIFT) + 1)
-        return 0;
     spool_group_path (s, id, dir);
+    // somebody may have removed it
+    if (s->made_dir == (id >> FILES_SHIFT) + 1 && access (dir, F_OK) == 0)
+        return 0;
+    if ((rc = spool_make_dirs (s, err)) < 0)
+        return rc;
     if ((rc = FAULT ("agent.spool.mkdir")) < 0)
         return err_sys (err, -rc, "cannot make directory %s", dir);
     if (mkdir (dir, 0700) < 0 && errno != EEXIST)
@@ -151,6 +154,8 @@ int spool_set_file_aside (struct spool *s, const char *file, const char *name,
     char to[PATH_MAX], reason[PATH_MAX];
     int rc;
 
+    if ((rc = spool_make_dirs (s, err)) < 0)
+        return rc;              // somebody may have removed them
     (void)snprintf (to, sizeof (to), "%s/" SPOOL_QUARANTINE "/%s", s->dir,
                     name);
     (void)snprintf (reason, sizeof (reason), "%s/" SPOOL_QUARANTINE

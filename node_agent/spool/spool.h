@@ -86,6 +86,14 @@ const char *spool_set_aside (const struct spool *s);
  */
 const char *spool_damage (const struct spool *s);
 
+/* Not in a transaction, each second: are its files still what has their names?
+ * 0: they are; 1: the ledger was removed or replaced, and put back with all that
+ * it had; what was in its place is in 'aside', or "".  -ENODEV: this spool is to
+ * be closed, and opened again by a next life: its directory is gone or another
+ * one, or it cannot be opened.  Others: the ledger cannot be put back yet.
+ */
+int spool_look (struct spool *s, char aside[PATH_MAX], struct err *err);
+
 /* Called when a capture is to be sealed again because what was sealed of it is
  * damaged; 'why' names the file.  An empty path: nobody knows which capture,
  * so all are to be looked at.

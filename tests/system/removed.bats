@@ -313,6 +313,77 @@ removed_again ()
     sound
 }
 
+# Else the next life would not know what was lost, or may be removed.
+@test "an agent's ledger is removed: it is put back, with all that it had" {
+    local what before
+
+    make
+    service
+    watching --raw --quiet-period 0.1s job
+    eventually captures_are 4
+    eventually durable
+    before=$(durable)
+    for what in ledger.db ledger.db-wal "ledger.db ledger.db-wal"; do
+        : >agent.log
+        # shellcheck disable=SC2086     # names
+        (cd spool/spool-j && rm $what)
+        eventually says agent.log "event=ledger-gone"
+        says agent.log "it was written again, with all that it had"
+    done
+    "$CAPTURE_MAKER" --quiet --ranks 1 --seed 9 job/later
+    more () { [ "$(durable)" -gt "$before" ]; }
+    eventually more
+    ends_with 0
+    run agent --once --raw job
+    expect_status 0
+    [[ $output != *event=sealed* ]]     # it knows all of them
+    sound
+}
+
+# It went on in a directory that nobody finds any more, or could seal nothing.
+@test "an agent's spool is removed: it ends, and the next reads all again" {
+    make
+    service
+    watching --raw --quiet-period 0.1s job
+    eventually captures_are 4
+    eventually durable
+    rm -rf spool/spool-j
+    eventually gone "$watcher"
+    says agent.log "event=spool-gone"
+    ends_with 74
+    run agent --once --raw job
+    expect_status 0
+    another_job k
+    captures_are 4
+    as_analyzed
+    sound
+}
+
+@test "the directories of a spool are removed: the next capture is sealed" {
+    make --ranks 1
+    service
+    watching --raw --quiet-period 0.1s job
+    eventually captures_are 1
+    eventually durable
+    rm -rf spool/spool-j/items spool/spool-j/quarantine
+    "$CAPTURE_MAKER" --quiet --ranks 1 --seed 9 job/later
+    sealed_two () { [ "$(grep -c event=sealed agent.log)" = 2 ]; }
+    eventually sealed_two
+    eventually durable
+    ends_with 0
+    sound
+}
+
+@test "incoming/ is removed while a file comes: it comes all the same" {
+    make --ranks 1
+    service
+    rm -rf root/incoming
+    head -c 3000000 /dev/urandom >"$(capture_of 0)/big.bin"
+    run agent --once --raw job
+    expect_status 0
+    sound
+}
+
 # The agents of another host, and of another job, have lost nothing.
 @test "only agents that have lost something are told so" {
     make --ranks 2
