@@ -391,7 +391,8 @@ workers ()
             agent_pid='' service_pid=''
             "$function" "$i" "$n"
             put_totals "$WORK/totals.$i"
-        ) 2> >(grep --line-buffered -v ' Killed  ' >&2) &   # bash's own words
+        ) 2> >(grep --line-buffered -vE ' (Killed|Bus error)  ' \
+            >&2) &              # bash's own words
         pids+=($!)
     done
     wait "${pids[@]}"
