@@ -222,8 +222,10 @@ static int open_incoming (struct store *s, const struct digest *id, int flags,
     incoming_path (s, id, path);
     fd = open (path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags,
                FILEIO_FILE_MODE);
-    // somebody may have removed the directory
-    if (fd < 0 && errno == ENOENT && (flags & O_CREAT)) {
+    // somebody may have removed the directory, or put a link there
+    if (fd < 0 && (errno == ENOENT || errno == ELOOP) && (flags & O_CREAT)) {
+        if (errno == ELOOP)
+            (void)unlink (path);
         if ((rc = store_make_dirs (s, err)) < 0)
             return rc;
         fd = open (path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags,

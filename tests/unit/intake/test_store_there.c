@@ -89,7 +89,8 @@ static void test_incoming_removed (void **state)
 {
     struct root *r = *state;
     struct digest name = { { 1 } };
-    char path[PATH_MAX];
+    char path[PATH_MAX], link[PATH_MAX + DIGEST_HEX_SIZE + 1];
+    char hex[DIGEST_HEX_SIZE];
 
     assert_int_equal (store_incoming_write (r->s, &name, "abc", 3, 0, NULL),
                       0);
@@ -97,6 +98,15 @@ static void test_incoming_removed (void **state)
     assert_int_equal (fileio_remove_tree (path, NULL), 0);
     assert_int_equal (store_incoming_write (r->s, &name, "def", 3, 3, NULL),
                       -ESTALE);
+    assert_int_equal (store_incoming_write (r->s, &name, "abc", 3, 0, NULL),
+                      0);
+    assert_int_equal (store_incoming_size (r->s, &name), 3);
+
+    // a link in its place is not followed, and is in nobody's way
+    digest_hex (&name, hex);
+    (void)snprintf (link, sizeof (link), "%s/%s", path, hex);
+    assert_int_equal (unlink (link), 0);
+    assert_int_equal (symlink (r->db, link), 0);
     assert_int_equal (store_incoming_write (r->s, &name, "abc", 3, 0, NULL),
                       0);
     assert_int_equal (store_incoming_size (r->s, &name), 3);
@@ -154,6 +164,7 @@ static void test_open_replaced (void **state)
     assert_int_equal (store_sync (r->s, NULL), -ESTALE);
     store_revert (r->s);
     assert_int_equal (mend (r), -1);
+    assert_int_equal (store_sync (r->s, NULL), 0);      // of a commit of nothing
     (void)enter (r, true_item ("c", "other"), "other");
     assert_int_equal (r->s->segment, 2);
     check_bytes (r, &a.content, "first");
