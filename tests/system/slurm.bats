@@ -153,8 +153,22 @@ slurm_up ()
         fail "$(sinfo 2>&1; cat slurm/slurmctld.log)"
 }
 
+# What a test that fails leaves of steps: their daemons write their title over
+# their environment, by which kill_all knows whose they are.
+kill_steps ()
+{
+    local dir
+
+    for dir in /proc/[0-9]*; do
+        [ "$(cat "$dir/comm" 2>/dev/null)" != slurmstepd ] ||
+            [[ "$(readlink "$dir/cwd")" != "$TEST_DIR/slurm"* ]] ||
+            kill -KILL "${dir#/proc/}" || true
+    done
+}
+
 teardown ()
 {
+    kill_steps
     kill_all
     [ -z "${NODE:-}" ] || find /sys/fs/cgroup/*/slurm_"$NODE"* \
         "$(cgroup2)/system.slice/$NODE"* -depth -type d \
