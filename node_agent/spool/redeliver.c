@@ -61,9 +61,18 @@ static int write_mark (struct spool *s, const struct ledger_mark *m,
     return note_write (s, MARK, text, err);
 }
 
+static int drop_mark (struct spool *s, struct err *err)
+{
+    return ledger_run (s, spool_ledger_prepare (s, "DELETE FROM note WHERE "
+                                                "name='" MARK "'", err), err);
+}
+
 int mark_save (struct spool *s, struct err *err)
 {
-    return s->mark_due ? write_mark (s, &s->mark, err) : 0;
+    if (!s->mark_due)
+        return 0;
+    return s->mark.epoch == 0 ? drop_mark (s, err)
+                              : write_mark (s, &s->mark, err);
 }
 
 struct ledger_mark spool_mark (const struct spool *s)
@@ -73,8 +82,12 @@ struct ledger_mark spool_mark (const struct spool *s)
 
 void spool_set_mark (struct spool *s, const struct ledger_mark *mark)
 {
-    if (mark->epoch == 0)       // what was said before still holds
+    if (mark->epoch == 0) {     // what was said before still holds, unless
+        if (s->marked && s->mark.epoch == 0)    // that is nothing, either
+            s->mark_due = true;
+        s->marked = s->marked && s->mark.epoch != 0;
         return;
+    }
     s->mark_due = s->mark_due || mark->epoch != s->mark.epoch ||
                   mark->seq != s->mark.seq;
     s->mark = *mark;

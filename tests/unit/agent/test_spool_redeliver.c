@@ -336,6 +336,29 @@ static void test_without_mark (void **state)
     assert_false (r.in_doubt);
 }
 
+/* The same behind a redelivery: what came without a mark would never have been
+ * delivered again.
+ */
+static void test_without_mark_again (void **state)
+{
+    static const struct ledger_mark none = { 0, 0 };
+    struct fixture *f = *state;
+    struct spool_redelivery r;
+
+    (void)spool_put (f, f->raw, "v1", "1", NULL, false);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_false (spool_lacks_mark (f->s));
+    acknowledge_with (f, &none, ITEM_ROWS, 1);
+    assert_true (spool_lacks_mark (f->s));
+    spool_reopen (f);
+    assert_true (spool_lacks_mark (f->s));
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_int_equal (r.captures, 1);
+    assert_false (spool_lacks_mark (f->s));
+}
+
 /* The same if the note of the mark is damaged. */
 static void test_damaged_mark (void **state)
 {
@@ -716,6 +739,7 @@ int main (void)
         TEST (test_mark), TEST (test_again), TEST (test_away),
         TEST (test_comes_elsewhere), TEST (test_moved), TEST (test_namesakes),
         TEST (test_next_life), TEST (test_release), TEST (test_without_mark),
+        TEST (test_without_mark_again),
         TEST (test_damaged_mark), TEST (test_damaged_redelivery),
         TEST (test_taken_back), TEST (test_set_aside_and_confirmed),
         TEST (test_set_aside_and_lost), TEST (test_not_taken_back),
