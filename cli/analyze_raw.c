@@ -47,8 +47,8 @@ static void on_found (void *arg, bool torch_npu)
     const struct analyses *a = arg;
     char text[256];
 
-    (void)snprintf (text, sizeof (text), "analysing %zu capture%s that never %s, "
-                    "with torch_npu; logs are in %.100s", a->n,
+    (void)snprintf (text, sizeof (text), "analysing %zu capture%s that %s never "
+                    "analysed, with torch_npu; the logs are in %.100s", a->n,
                     units_s (a->n), a->n == 1 ? "was" : "were",
                     a->opt->log_dir);
     if (torch_npu)

@@ -98,8 +98,8 @@ static void say_trace (const struct export_options *opt, const char *path,
         (void)printf ("left out      %lld step%s or ops without a time\n",
                       (long long)n->untimed, units_s ((uint64_t)n->untimed));
     if (n->crowded > 0)
-        (void)printf ("crowded       others overlap %lld op%s on their "
-                      "track\n", (long long)n->crowded,
+        (void)printf ("overlapping   %lld op%s: the viewer shows each across "
+                      "another one of its track\n", (long long)n->crowded,
                       units_s ((uint64_t)n->crowded));
 }
 

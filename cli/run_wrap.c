@@ -401,8 +401,8 @@ static void ask (struct wrap *w)
 {
     int64_t now = clock_mono_ns ();
 
-    if (w->child > 0 || w->doubt_ns > 0 || w->over || now - w->asked_ns < ASK_NS ||
-        now - w->ended_ns < w->r->opt->deadline_ns)
+    if (w->child > 0 || w->doubt_ns > 0 || w->over ||
+        now - w->asked_ns < ASK_NS || now - w->ended_ns < w->r->opt->deadline_ns)
         return;
     w->asked_ns = now;
     if (w->silent_ns == 0 || (w->aggregator >= 0 && run_answers (w->r)))

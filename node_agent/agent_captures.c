@@ -58,10 +58,10 @@ void agent_tell_kept (struct agent *a)
 {
     if (a->kept > 0)
         log_text (LOG_LEVEL_WARN, "kept", "%zu capture%s will not be released: "
-                  "%s delivered before, and what %s then was not noted; the "
-                  "first is %s", a->kept, units_s (a->kept),
-                  a->kept == 1 ? "it was" : "they were",
-                  a->kept == 1 ? "it was" : "they were", a->kept_first);
+                  "an earlier agent delivered %s, and did not note which files "
+                  "%s then had; the first is %s", a->kept, units_s (a->kept),
+                  a->kept == 1 ? "it" : "them",
+                  a->kept == 1 ? "it" : "they", a->kept_first);
     a->kept = 0;
 }
 

@@ -113,9 +113,9 @@ void agent_tell_left (struct agent *a)
                 (pending > agent_count_unsealed (a) || !all_settled (a));
 
     if (more) {
-        log_text (LOG_LEVEL_INFO, "found-more", "%zu capture%s to be read behind the "
-                  "last word of this host: it is taken back", left,
-                  units_s (left));
+        log_text (LOG_LEVEL_INFO, "found-more", "%zu more capture%s %s to be "
+                  "read: this host is not done, as it had said", left,
+                  units_s (left), left == 1 ? "is" : "are");
         a->done_said = false;
     }
     // what stays unread then has been named
@@ -173,12 +173,14 @@ static void sum_up_run (struct agent *a, char *text, size_t size)
 
     agent_sum_up (a, lost, sizeof (lost));
     if (!nothing_left (a))
-        (void)snprintf (text, size, "host %s: not delivered when the deadline "
-                        "passed: %llu item%s in the spool, %zu capture%s not "
-                        "read yet%s%s%.600s", a->host, items, units_s (items),
-                        captures, units_s (captures),
+        (void)snprintf (text, size, "host %s: when the deadline passed, %llu "
+                        "item%s of the spool %s not delivered, and %zu "
+                        "capture%s %s not read%s%s%.600s", a->host, items,
+                        units_s (items), items == 1 ? "was" : "were", captures,
+                        units_s (captures), captures == 1 ? "was" : "were",
                         spool_redelivers (a->spool)
-                            ? ", and what the aggregator has lost" : "",
+                            ? "; what the aggregator has lost was not "
+                              "delivered again" : "",
                         *lost ? "; " : "", lost);
     else if (*lost)
         (void)snprintf (text, size, "%s", lost);
@@ -186,10 +188,10 @@ static void sum_up_run (struct agent *a, char *text, size_t size)
         (void)snprintf (text, size, "host %s: the deadline passed before its "
                         "directories were searched to the end", a->host);
     else if (!agent_is_confirmed (a))
-        (void)snprintf (text, size, "host %s: all was delivered, but when the "
-                        "deadline passed the aggregator was silent: whether it "
-                        "has it is not known, and what is still here of it "
-                        "stays", a->host);
+        (void)snprintf (text, size, "host %s: all was delivered, but the "
+                        "aggregator was silent when the deadline passed: it is "
+                        "not known whether it has all of it, and no capture is "
+                        "removed here", a->host);
     else
         *text = '\0';
 }

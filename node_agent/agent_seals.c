@@ -194,9 +194,9 @@ static void note_skipped (struct agent *a, const struct sealed *s)
         return;
     counter_add (COUNTER_RAW_SKIPPED, s->skipped);
     agent_note (a, LOG_LEVEL_WARN, "left-out", "host %s: %llu of the raw files "
-                "and directories of %.300s not delivered; the first is %.300s",
-                a->host, (unsigned long long)s->skipped, s->what.path,
-                s->skipped_why.text);
+                "and directories of %.300s %s not delivered; the first is "
+                "%.300s", a->host, (unsigned long long)s->skipped, s->what.path,
+                s->skipped == 1 ? "is" : "are", s->skipped_why.text);
 }
 
 static void note_unfinished (struct agent *a, const struct sealed *s)

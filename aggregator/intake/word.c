@@ -200,7 +200,8 @@ int64_t words_judge (const struct words *w, bool run, int64_t agreed,
     note[0] = '\0';
     *known_by = !s ? "" : run && s->by < WORD_EXPECT ? "rollcall run"
                                                      : names[s->by];
-    if (s && !run && (s->by == WORD_NODE || s->by == WORD_MPI) && agreed > 0 && agreed != expected) {
+    if (s && !run && (s->by == WORD_NODE || s->by == WORD_MPI) &&
+        agreed > 0 && agreed != expected) {
         expected = agreed;
         *known_by = "metadata of the captures";
     }

@@ -167,7 +167,8 @@ static void add (struct peers *ps, int fd, const char *name)
 
     for (const struct peer *q = ps->all; q; q = q->next)
         live += q->fd >= 0;
-    if (!p || live >= LIVE_MAX || getsockopt (fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
+    if (!p || live >= LIVE_MAX ||
+        getsockopt (fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
         loop_add_fd (ps->loop, fd, on_readable, ps) < 0) {
         (void)close (fd);
         free (p);

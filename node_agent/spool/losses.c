@@ -19,7 +19,7 @@
 #define BOTH_ENDS "SELECT '' AS end UNION ALL SELECT '" THERE "'"
 
 static const char raw_text[] = "%llu of the raw files and directories of "
-    "%.300s not delivered; the first is %.300s";
+    "%.300s %s not delivered; the first is %.300s";
 
 /* Then what becomes of this one is no loss. */
 bool capture_is_superseded (struct spool *s, uint64_t capture)
@@ -73,7 +73,7 @@ int loss_left_out (struct spool *s, uint64_t capture, uint64_t n,
     if (st && sqlite3_step (st) == SQLITE_ROW)
         path = (const char *)sqlite3_column_text (st, 0);
     (void)snprintf (text, sizeof (text), raw_text, (unsigned long long)n,
-                    path ? path : "a capture", first);
+                    path ? path : "a capture", n == 1 ? "is" : "are", first);
     spool_ledger_end (s, st);
     return loss_write (s, capture, text, err);
 }

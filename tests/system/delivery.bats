@@ -135,7 +135,7 @@ SCRIPT
     service --disk-floor 100%
     to_service 2 --deadline 12s -- ./writer
     expect_status 69
-    shows "not delivered when the deadline passed: 2 items in the spool" \
+    shows "when the deadline passed, 2 items of the spool were not delivered" \
         "this delivers the former: rollcall-agent --once"
     # as it says
     command=${output#*the former: rollcall-agent}

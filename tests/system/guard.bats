@@ -334,7 +334,7 @@ SCRIPT
     expect_status 0
     run agent --once --raw --release shipped job
     expect_status 0
-    shows "event=kept text=\"2 captures will not be released: they were"
+    shows "event=kept text=\"2 captures will not be released: an earlier"
     is "captures" 2 "$(find job -maxdepth 1 -name '*_ascend_pt' | wc -l)"
 }
 
