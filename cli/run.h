@@ -219,9 +219,10 @@ bool run_stays_here (const struct run_options *opt);
  */
 int run_bind (struct run *r, struct err *err);
 
-/* The first announced endpoint that answers into r->endpoint.  Behind
- * --launcher an aggregator has to speak there: COMMAND may begin long after the
- * one that was started for it.
+/* The first announced endpoint that answers, or that takes connections, into
+ * r->endpoint.  Behind --launcher an aggregator has to answer there: COMMAND may
+ * begin long after the one that was started for it.  Comes with the run's key:
+ * the aggregator knows it for one of its own.
  */
 int run_probe (struct run *r, struct err *err);
 

@@ -178,7 +178,8 @@ static int wrapper (struct run *r)
     }
     if (status != 0 || (status = start_collection (r)) != 0)
         return status;
-    if (run_probe (r, &err) < 0)
+    // whoever has found it by a file has asked it before
+    if (!r->endpoint[0] && run_probe (r, &err) < 0)
         return RUN_FAIL (EX_UNAVAILABLE, "%s", err.text);
     if (run_check_keys (r, &err) < 0)
         return RUN_FAIL (EX_CONFIG, "%s", err.text);

@@ -1,25 +1,27 @@
 /* cli/run_net.c - addresses: binding, announcing, probing */
 #include "run.h"
 
+#include "base/clock.h"
 #include "base/units.h"
+#include "net/keys.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define BACKLOG 1024
-#define PROBE_MS 3000           // for one address to answer
-#define ANSWER_MS 1000          // for the first byte of an aggregator
-#define START_MS 20000          // the same, if it may be starting again
+#define CONNECT_NS (3 * NS_PER_S)       // for one address to be there
+#define ANSWER_NS (3 * NS_PER_S)        // for an aggregator to answer
+#define START_NS (20 * NS_PER_S)        // the same, if it may be starting
+#define BUSY_NS (5 * NS_PER_S)          // ... or at work for others
 #define PREFIX "tcp://"
 
 /* A listening socket on the port (0: any); -errno. */
@@ -203,61 +205,50 @@ void run_choose_master (struct run *r)
         (void)close (fd);
 }
 
-/* An aggregator speaks first; that it can be connected to says nothing, the
- * kernel does that for one that is gone, while others have its socket.
+/* What the daemons of this run connect with.  1: with that; 0: without any; or
+ * negative: it cannot be read.
  */
-static bool speaks (int fd, int ms)
+static int security_of (const struct run *r, struct net_security *ret)
 {
-    struct pollfd p = { .fd = fd, .events = POLLIN };
-    char byte;
+    const char *key = getenv ("ROLLCALL_KEY");
+    const char *server_key = getenv ("ROLLCALL_SERVER_KEY");
 
-    return poll (&p, 1, ms) == 1 && recv (fd, &byte, 1, 0) == 1;
+    memset (ret, 0, sizeof (*ret));
+    ret->insecure = r->opt->insecure;
+    if (ret->insecure)
+        return 1;
+    if (!run_has_keys (r))
+        return key && server_key ? (key_client (key, server_key, ret, NULL) < 0
+                                        ? -EACCES : 1)
+                                 : 0;
+    memcpy (ret->server_key, r->keys.server_public, NET_KEY_SIZE);
+    memcpy (ret->public_key, r->keys.agent_public, NET_KEY_SIZE);
+    memcpy (ret->secret_key, r->keys.agent_secret, NET_KEY_SIZE);
+    return 1;
 }
 
-/* Whether something listens there: "tcp://ADDRESS:PORT", and speaks within this
- * time (0: it need not).  -EHOSTUNREACH, or -ETIMEDOUT: it only listens.
+/* Whether an aggregator is there.  It is asked, since that it can be connected
+ * to says nothing: the kernel does that for one that is gone, while others have
+ * its socket.  0, -EHOSTUNREACH, or -ETIMEDOUT: nobody answers.  What else is
+ * amiss the agent will say.
  */
-static int answers (const char *endpoint, int speak_ms)
+static int answers (const struct run *r, int64_t answer_ns)
 {
-    char host[256];
-    const char *at = endpoint + strlen (PREFIX), *port = strrchr (at, ':');
-    struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list = NULL;
-    struct pollfd p = { .events = POLLOUT };
-    socklen_t size = sizeof (int);
-    int error = EHOSTUNREACH;
+    struct net_security security;
+    int rc = security_of (r, &security);
 
-    if (strncmp (endpoint, PREFIX, strlen (PREFIX)) != 0 || !port ||
-        (size_t)(port - at) >= sizeof (host))
-        return -EHOSTUNREACH;
-    (void)snprintf (host, sizeof (host), "%.*s", (int)(port - at), at);
-    if (host[0] == '[') {
-        memmove (host, host + 1, strlen (host));
-        host[strcspn (host, "]")] = '\0';
-    }
-    if (getaddrinfo (host, port + 1, &hints, &list) != 0)
-        return -EHOSTUNREACH;
-    p.fd = socket (list->ai_family,
-                   SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (p.fd >= 0) {
-        if (connect (p.fd, list->ai_addr, list->ai_addrlen) == 0)
-            error = 0;
-        else if (errno == EINPROGRESS && poll (&p, 1, PROBE_MS) == 1)
-            (void)getsockopt (p.fd, SOL_SOCKET, SO_ERROR, &error, &size);
-        if (error == 0 && speak_ms > 0 && !speaks (p.fd, speak_ms))
-            error = ETIMEDOUT;
-        else if (error != 0)
-            error = EHOSTUNREACH;
-        (void)close (p.fd);
-    }
-    freeaddrinfo (list);
-    return -error;
+    if (rc >= 0)
+        rc = net_reach (r->endpoint, rc ? &security : NULL, CONNECT_NS,
+                        answer_ns, NULL);
+    explicit_bzero (&security, sizeof (security));
+    return rc == -EHOSTUNREACH || rc == -ETIMEDOUT ? rc : 0;
 }
 
 int run_probe (struct run *r, struct err *err)
 {
-    // that of a front end began long before; a service may be busy
-    int speak_ms = r->opt->launched ? START_MS : 0, rc;
+    int64_t answer_ns = run_is_served (r) ? BUSY_NS : START_NS;
     bool silent = false;
+    int rc;
 
     for (const char *p = r->endpoints; *p;) {
         size_t n = strcspn (p, ",");
@@ -265,7 +256,10 @@ int run_probe (struct run *r, struct err *err)
         if (n < sizeof (r->endpoint)) {
             memcpy (r->endpoint, p, n);
             r->endpoint[n] = '\0';
-            if ((rc = answers (r->endpoint, speak_ms)) == 0)
+            rc = answers (r, answer_ns);
+            // a service may be busy, and one that has just begun be slow; that
+            // of a front end began long before
+            if (rc == 0 || (rc == -ETIMEDOUT && !r->opt->launched))
                 return 0;
             silent = silent || rc == -ETIMEDOUT;
         }
@@ -281,32 +275,7 @@ int run_probe (struct run *r, struct err *err)
                     "(--interface, --port)?", r->host, r->endpoints);
 }
 
-/* A connection to the aggregator that was started here, through our copy of
- * the descriptor it listens on.
- */
-static int reach_own (const struct run *r)
-{
-    struct sockaddr_storage at;
-    socklen_t size = sizeof (at);
-    int fd;
-
-    if (getsockname (r->listener, (struct sockaddr *)&at, &size) < 0)
-        return -1;
-    fd = socket (at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && connect (fd, (struct sockaddr *)&at, size) < 0 &&
-        errno != EINPROGRESS) {
-        (void)close (fd);
-        return -1;
-    }
-    return fd;
-}
-
 bool run_answers (const struct run *r)
 {
-    int fd = reach_own (r);
-    bool yes = fd >= 0 && speaks (fd, ANSWER_MS);
-
-    if (fd >= 0)
-        (void)close (fd);
-    return yes;
+    return answers (r, ANSWER_NS) == 0;
 }

@@ -320,8 +320,8 @@ static bool is_admitted (struct net *n, struct net_peer *peer,
     }
     (void)snprintf (refused.text, sizeof (refused.text), "%s", why.text);
     (void)net_send (n, peer, &refused);
-    net_tell (n, NET_PEER_REFUSED, "%s: %s", address ? net_plain_address (address) : "?",
-              why.text);
+    net_tell (n, NET_PEER_REFUSED, "%s: %s",
+              address ? net_plain_address (address) : "?", why.text);
     return false;
 }
 

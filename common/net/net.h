@@ -68,6 +68,15 @@ int net_connect (const char *endpoint, const struct net_security *security,
                  struct net **ret, struct err *err);
 void net_close (struct net *n);         // at once; n may be NULL
 
+/* Connect, ask whether an aggregator is there, and leave, which blocks.  That
+ * one takes it for one of its own: its log has no stranger.  0: it answers;
+ * -EHOSTUNREACH: no connection within 'connect_ns'; -ETIMEDOUT: there is one,
+ * and no answer within 'answer_ns': it may be busy, or starting; -EACCES:
+ * somebody is there who does not want this side.  Errors as net_connect.
+ */
+int net_reach (const char *endpoint, const struct net_security *security,
+               int64_t connect_ns, int64_t answer_ns, struct err *err);
+
 /* Call 'fn' from the loop for every message.  'from' is NULL on the connecting
  * side.  Malformed messages are given too: 'm' is then NULL and 'err' says
  * why (*rc of message_decode in 'bad').  Messages of peers that may not

@@ -6,6 +6,7 @@
  * scarce.c     a listener that has few descriptors left
  * unread.c     what a peer has sent and nobody can read
  * crowd.c      how many connections one key may hold
+ * reach.c      whether an aggregator is there, before there is a loop
  */
 #ifndef ROLLCALL_NET_NET_INSIDE_H
 #define ROLLCALL_NET_NET_INSIDE_H

@@ -647,6 +647,8 @@ divided_into ()                     # N: times that captures were given to jobs
     eventually test -e began.0
     eventually test -e began.1
     eventually grep -q event=listening "$(run_dir)/aggregator.log"
+    # the wrappers have looked whether it is there: they are no strangers
+    is "strangers" "" "$(grep event=peer- "$(run_dir)/aggregator.log")"
     endpoint=tcp://127.0.0.1:$(ports)
     is "a stranger" "handshake-failed" \
         "$("$WIRE_PEER" agent "$endpoint" 2 1 0)"

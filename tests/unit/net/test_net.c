@@ -17,6 +17,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,6 +247,90 @@ static void test_wrong_server_key (void **state)
     listen_with (&f.server);
     connect_with (&f.client);
     refused_at_both_ends (NET_CLOSED, "--server-key", "another key");
+}
+
+/* ---- whether somebody is there, without a loop ---- */
+
+static struct question {
+    const struct net_security *security;
+    int rc;
+    atomic_bool over;
+} asked;
+
+static void *ask_there (void *arg)
+{
+    char endpoint[64];
+
+    (void)arg;
+    where_it_listens (endpoint);
+    asked.rc = net_reach (endpoint, asked.security, LIMIT_NS, LIMIT_NS, NULL);
+    asked.over = true;
+    return NULL;
+}
+
+static void look_for_end (void *arg)
+{
+    if (asked.over)
+        loop_stop (f.loop, 0);
+    else
+        (void)loop_add_timer (f.loop, 10 * NS_PER_MS, look_for_end, arg);
+}
+
+static int reach_with (const struct net_security *security)
+{
+    pthread_t thread;
+
+    asked.security = security;
+    asked.over = false;
+    assert_int_equal (pthread_create (&thread, NULL, ask_there, NULL), 0);
+    look_for_end (NULL);
+    assert_int_equal (loop_run (f.loop), 0);
+    assert_int_equal (pthread_join (thread, NULL), 0);
+    return asked.rc;
+}
+
+/* The probes of a run were told as strangers, who hid the real ones. */
+static void test_reach (void **state)
+{
+    (void)state;
+    listen_with (&f.server);
+    assert_int_equal (reach_with (&f.client), 0);
+    if (f.s.problems > 0)
+        fail_msg ("%s", f.s.text);
+    f.allowed = f.server.public_key;
+    assert_int_equal (reach_with (&f.client), -EACCES);
+    assert_int_equal (f.s.what, NET_PEER_REFUSED);
+}
+
+static void test_reach_plain (void **state)
+{
+    (void)state;
+    listen_with (NULL);
+    assert_int_equal (reach_with (NULL), 0);
+    if (f.s.problems > 0)
+        fail_msg ("%s", f.s.text);
+}
+
+/* The kernel connects for one that is stopped, or was never started. */
+static void test_reach_nobody (void **state)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET,
+                              .sin_addr.s_addr = htonl (INADDR_LOOPBACK) };
+    socklen_t size = sizeof (at);
+    int fd = socket (AF_INET, SOCK_STREAM, 0);
+    char endpoint[64];
+
+    (void)state;
+    assert_int_equal (bind (fd, (struct sockaddr *)&at, sizeof (at)), 0);
+    assert_int_equal (getsockname (fd, (struct sockaddr *)&at, &size), 0);
+    (void)snprintf (endpoint, sizeof (endpoint), "tcp://127.0.0.1:%d",
+                    ntohs (at.sin_port));
+    assert_int_equal (net_reach (endpoint, &f.client, LIMIT_NS, LIMIT_NS, NULL),
+                      -EHOSTUNREACH);
+    assert_int_equal (listen (fd, 8), 0);
+    assert_int_equal (net_reach (endpoint, &f.client, LIMIT_NS,
+                                 NS_PER_S / 2, NULL), -ETIMEDOUT);
+    assert_int_equal (close (fd), 0);
 }
 
 #define ENDS 3                  // that are told, in a row
@@ -719,6 +805,8 @@ int main (void)
         NET_TEST (test_self_test),      NET_TEST (test_beyond_loopback),
         NET_TEST (test_few_descriptors), NET_TEST (test_back_off),
         NET_TEST (test_share_of_connections), NET_TEST (test_silent),
+        NET_TEST (test_reach),          NET_TEST (test_reach_plain),
+        NET_TEST (test_reach_nobody),
         NET_TEST (test_version_1),      NET_TEST (test_version_unknown),
     };
 
