@@ -26,7 +26,8 @@ static const struct option_spec options[] = {
       "rollcall/keys in $XDG_CONFIG_HOME or ~/.config." },
     { "grace", 'g', OPTION_DURATION, offsetof (struct key_options, grace_ns),
       "TIME", "24h", NULL, 0, 0,
-      "rotate, enrol --replace: how long the older key may still connect." },
+      "rotate, enrol --replace: how long the older key may still connect; of "
+      "server: how long agents may still take it for the aggregator's." },
     { "replace", 0, OPTION_FLAG, offsetof (struct key_options, replace), NULL,
       NULL, NULL, 0, 0,
       "enrol: take this key although NAME has another one." },
@@ -147,6 +148,13 @@ static int run_rotate (const struct key_options *o, const char *dir,
         return rc;
     (void)printf ("made          %s/%s.key and %s.pub anew\n", dir, args[0],
                   args[0]);
+    if (strcmp (args[0], KEYRING_SERVER) == 0) {
+        (void)printf ("next          replace %s.pub on the agents' hosts by this "
+                      "one, then start the aggregator again; agents read the "
+                      "file by themselves%s\n", args[0],
+                      o->grace_ns > 0 ? ", which has the former key, too" : "");
+        return 0;
+    }
     (void)printf ("next          start again what uses the key; where %s is "
                   "enrolled elsewhere: rollcall key enrol --replace %s.pub "
                   "%s\n", args[0], args[0], args[0]);

@@ -90,7 +90,8 @@ static const struct option_spec options[] = {
     { "server-key", 0, OPTION_TEXT,
       offsetof (struct agent_options, server_key), "KEY", NULL,
       "ROLLCALL_SERVER_KEY", 0, 0,
-      "The aggregator's public key: its server.pub, or the 40 characters." },
+      "The aggregator's public key: its server.pub, or the 40 characters. The "
+      "file is read again when that one has another key." },
     { "insecure", 0, OPTION_FLAG, offsetof (struct agent_options, insecure),
       NULL, NULL, NULL, 0, 0,
       "Use no keys, also to another host: whoever is on the way can read and "

@@ -401,18 +401,28 @@ static int write_public (const char *path, const struct key_file *k,
     return key_write (path, &public, err);
 }
 
-/* The secret first: a .pub without it would be of no use to anybody. */
+/* The secret first: a .pub without it would be of no use to anybody.  That has
+ * the former key, too.
+ */
 static int write_pair (const char *dir, const struct key_file *k,
-                       struct err *err)
+                       const struct key_file *former, struct err *err)
 {
     char secret[PATH_MAX], public[PATH_MAX];
+    struct key_file shown = *k;
     int rc = make_path (secret, dir, NULL, k->name, 0, ".key", err);
 
     if (rc == 0)
         rc = make_path (public, dir, NULL, k->name, 0, ".pub", err);
     if (rc == 0)
         rc = key_write (secret, k, err);
-    return rc < 0 ? rc : write_public (public, k, err);
+    if (former) {
+        memcpy (shown.former_key, former->public_key, NET_KEY_SIZE);
+        shown.former_until = former->until;
+    }
+    if (rc == 0)
+        rc = write_public (public, &shown, err);
+    explicit_bzero (&shown, sizeof (shown));
+    return rc;
 }
 
 int keyring_new (const char *dir, const char *name, struct err *err)
@@ -428,7 +438,7 @@ int keyring_new (const char *dir, const char *name, struct err *err)
                         "rotate %s makes another one", path, name);
     rc = key_make (name, &k, err);
     if (rc == 0)
-        rc = write_pair (dir, &k, err);
+        rc = write_pair (dir, &k, NULL, err);
     explicit_bzero (&k, sizeof (k));
     return rc;
 }
@@ -543,6 +553,24 @@ static int enrol_next (const char *dir, struct key_file *old,
     return key_write (path, &public, err);
 }
 
+/* Of an aggregator: what its .pub had until now is what agents know, also if
+ * rotating was cut short before.
+ */
+static const struct key_file *former_of (const char *dir, struct key_file *old,
+                                         int64_t grace_s)
+{
+    struct key_file known;
+    char path[PATH_MAX];
+
+    if (strcmp (old->name, KEYRING_SERVER) != 0 || grace_s <= 0)
+        return NULL;
+    if (make_path (path, dir, NULL, old->name, 0, ".pub", NULL) == 0 &&
+        key_read (path, &known, NULL) == 0)
+        memcpy (old->public_key, known.public_key, NET_KEY_SIZE);
+    old->until = now_s () + grace_s;
+    return old;
+}
+
 int keyring_rotate (const char *dir, const char *name, int64_t grace_s,
                     struct err *err)
 {
@@ -557,7 +585,7 @@ int keyring_rotate (const char *dir, const char *name, int64_t grace_s,
     if (rc == 0)
         rc = enrol_next (dir, &old, &k, grace_s, err);
     if (rc == 0)
-        rc = write_pair (dir, &k, err);
+        rc = write_pair (dir, &k, former_of (dir, &old, grace_s), err);
     explicit_bzero (&old, sizeof (old));
     explicit_bzero (&k, sizeof (k));
     return rc;

@@ -81,7 +81,8 @@ int keyring_bind (const char *dir, const char *name, const char *hosts,
                   struct err *err);
 
 /* Replace the pair of 'name' by a new one; where it is enrolled too, the old
- * one is good for 'grace_s' more.  May be repeated after having been killed.
+ * one is good for 'grace_s' more; of KEYRING_SERVER that one is in the .pub for
+ * so long, for agents that connect before the aggregator is started again.  May be repeated after having been killed.
  * -ENOENT: there is no such pair; -EEXIST: another key is enrolled as 'name'.
  */
 int keyring_rotate (const char *dir, const char *name, int64_t grace_s,

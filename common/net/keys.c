@@ -96,6 +96,8 @@ static bool take_metadata (struct key_file *k, const char *name,
         return parse_date (value, &k->created);
     if (strcmp (name, "until") == 0)
         return parse_date (value, &k->until);
+    if (strcmp (name, "former-until") == 0)
+        return parse_date (value, &k->former_until);
     if (strcmp (name, "revoked") == 0)
         return parse_date (value, &k->revoked);
     if (strcmp (name, "hosts") == 0)
@@ -112,6 +114,8 @@ static bool take_key (struct key_file *k, const char *name, const char *value)
         return take_text (k->public_key, sizeof (k->public_key), value);
     if (strcmp (name, "secret-key") == 0)
         return take_text (k->secret_key, sizeof (k->secret_key), value);
+    if (strcmp (name, "former-key") == 0)
+        return take_text (k->former_key, sizeof (k->former_key), value);
     return false;
 }
 
@@ -223,11 +227,14 @@ void key_print (const struct key_file *k, struct buf *out)
     print_date (out, "created", k->created);
     print_date (out, "until", k->until);
     print_date (out, "revoked", k->revoked);
+    print_date (out, "former-until", k->former_until);
     if (k->hosts[0])
         buf_printf (out, "    hosts = \"%s\"\n", k->hosts);
     buf_printf (out, "curve\n    public-key = \"%s\"\n", k->public_key);
     if (k->secret_key[0])
         buf_printf (out, "    secret-key = \"%s\"\n", k->secret_key);
+    if (k->former_key[0])
+        buf_printf (out, "    former-key = \"%s\"\n", k->former_key);
 }
 
 /* ---- files ---- */
@@ -395,6 +402,21 @@ static int refuse_secret (const char *server_key, struct err *err)
                   : 0;
 }
 
+int key_read_servers (const char *file,
+                      char ret[KEY_SERVERS_MAX][NET_KEY_SIZE], struct err *err)
+{
+    struct key_file k;
+    int n = key_read (file, &k, err);
+
+    if (n == 0)
+        memcpy (ret[n++], k.public_key, NET_KEY_SIZE);
+    if (n == 1 && k.former_key[0] &&
+        k.former_until > clock_wall_ns () / NS_PER_S)
+        memcpy (ret[n++], k.former_key, NET_KEY_SIZE);
+    explicit_bzero (&k, sizeof (k));
+    return n;
+}
+
 int key_client (const char *file, const char *server_key,
                 struct net_security *ret, struct err *err)
 {
@@ -409,6 +431,8 @@ int key_client (const char *file, const char *server_key,
         rc = refuse_secret (server_key, err);
     if (rc == 0)
         rc = key_read_public (server_key, ret->server_key, err);
+    if (rc == 0 && access (server_key, F_OK) == 0)
+        ret->server_file = server_key;
     if (rc == 0) {
         memcpy (ret->public_key, k.public_key, NET_KEY_SIZE);
         memcpy (ret->secret_key, k.secret_key, NET_KEY_SIZE);

@@ -11,6 +11,9 @@
  *         public-key = "..."
  *         secret-key = "..."
  *
+ * An aggregator's .pub may have the key before it, too, for those that connect
+ * while it is replaced: "former-key", good until the date "former-until".
+ *
  * NAME.key has both keys and belongs to its owner alone, NAME.pub has the
  * public one.  All dates are seconds since 1970.
  */
@@ -24,6 +27,7 @@
 #define KEY_HOSTS_SIZE 1024             // bytes of names: a gateway for more is
                                         // one for any
 #define KEY_ANY_HOST "*"
+#define KEY_SERVERS_MAX 2               // keys of one aggregator at a time
 
 struct key_file {
     char name[NET_WHO_MAX];
@@ -32,6 +36,8 @@ struct key_file {
     int64_t created;
     int64_t until;                      // valid for so long, 0: no end
     int64_t revoked;                    // 0: it was not
+    char former_key[NET_KEY_SIZE];      // public, "": none
+    int64_t former_until;
     char hosts[KEY_HOSTS_SIZE];         // that it speaks for, a space between;
                                         // KEY_ANY_HOST; "": not said
 };
@@ -74,8 +80,16 @@ int key_write (const char *path, const struct key_file *k, struct err *err);
 /* What people compare: the beginning of the SHA-256 of the 32 bytes. */
 void key_fingerprint (const char *public_key, char ret[KEY_FINGERPRINT_SIZE]);
 
+/* The public keys of an aggregator that its file has: its own, and the former
+ * one while that is good.  How many; negative as key_read.
+ */
+int key_read_servers (const char *file,
+                      char ret[KEY_SERVERS_MAX][NET_KEY_SIZE],
+                      struct err *err);
+
 /* For one who connects: its key file, and the public key of the listener (a
- * file or the key).  -ENOKEY: the one has no secret, or the other has one.
+ * file, which is borrowed and read again when that one has another key, or the
+ * key).  -ENOKEY: the one has no secret, or the other has one.
  */
 int key_client (const char *file, const char *server_key,
                 struct net_security *ret, struct err *err);

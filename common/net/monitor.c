@@ -22,6 +22,7 @@
 
 #define RETRY_NS NS_PER_S               // after a refusal, doubled each time
 #define RETRY_MAX_NS (60 * NS_PER_S)
+#define NEXT_KEY_NS (100 * NS_PER_MS)   // until another server key is tried
 #define CLOSED_LIMIT 3                  // in a row: no accident any more
 #define UNREACHED_LIMIT 5               // as well: two seconds, about
 #define REFUSED_NS NS_PER_S             // to be told so takes no longer
@@ -135,6 +136,9 @@ static void connect_again (void *arg)
     struct net *n = arg;
 
     (void)zmq_disconnect (n->main.socket, n->endpoint);
+    if (n->secured)             // it may be another one now
+        (void)zmq_setsockopt (n->main.socket, ZMQ_CURVE_SERVERKEY,
+                              n->security.server_key, NET_KEY_SIZE);
     (void)zmq_connect (n->main.socket, n->endpoint);
 }
 
@@ -147,14 +151,53 @@ static int64_t spread (int64_t ns)
     return ns + ns / 4 / UINT8_MAX * random;
 }
 
-void monitor_retry_later (struct net *n)
+static bool connect_after (struct net *n, int64_t ns)
 {
     if (!n->loop ||
-        loop_add_timer (n->loop, spread (n->retry_ns), connect_again, n) < 0)
-        return;
+        loop_add_timer (n->loop, spread (ns), connect_again, n) < 0)
+        return false;
     (void)zmq_disconnect (n->main.socket, n->endpoint);
+    return true;
+}
+
+void monitor_retry_later (struct net *n)
+{
+    if (!connect_after (n, n->retry_ns))
+        return;
+    n->switched = false;
     n->retry_ns = 2 * n->retry_ns > RETRY_MAX_NS ? RETRY_MAX_NS
                                                  : 2 * n->retry_ns;
+}
+
+/* The aggregator may have another key than the one that was tried: the file is
+ * read again, which may have been replaced, or have two.
+ */
+static bool take_next_key (struct net *n)
+{
+    char keys[KEY_SERVERS_MAX][NET_KEY_SIZE];
+    const char *file = n->secured ? n->security.server_file : NULL;
+    int count = file ? key_read_servers (file, keys, NULL) : 0, at = 0;
+
+    while (at < count && strcmp (keys[at], n->security.server_key) != 0)
+        at++;
+    if (count < 1 || (count == 1 && at == 0))
+        return false;
+    at = at < count ? (at + 1) % count : 0;
+    memcpy (n->security.server_key, keys[at], NET_KEY_SIZE);
+    return true;
+}
+
+/* Ended in the handshake.  Whether another key is tried at once; when all were
+ * it is for the caller to wait, and to say so.
+ */
+static bool try_next_key (struct net *n)
+{
+    bool other = take_next_key (n);
+
+    if (!other || n->switched)
+        return false;
+    n->switched = connect_after (n, NEXT_KEY_NS);
+    return n->switched;
 }
 
 static void tell_refused (struct net *n, int event, uint32_t value)
@@ -186,9 +229,13 @@ static void tell_no_detail (struct net *n, uint32_t value)
                   n->endpoint, NET_HANDSHAKE_MS / 1000);
         return;
     }
-    if (++n->closed < CLOSED_LIMIT)
+    if (try_next_key (n))
+        return;
+    if (++n->closed < CLOSED_LIMIT && !n->switched)
         return;
     monitor_retry_later (n);
+    if (n->closed < CLOSED_LIMIT)
+        return;
     net_tell (n, NET_CLOSED, n->secured
               ? "%s ends the connection in the handshake: --server-key is not "
                 "its key, it does not encrypt, or it is starting"

@@ -41,7 +41,9 @@ struct net_security {
     bool insecure;              // no protection, wherever it goes: the rest
                                 // is not looked at
     char public_key[NET_KEY_SIZE], secret_key[NET_KEY_SIZE];    // our own
-    char server_key[NET_KEY_SIZE];      // connecting: the listener's public
+    char server_key[NET_KEY_SIZE];      // connecting: the listener's public;
+    const char *server_file;            // that has it, and may have another
+                                        // one by now, or NULL; borrowed
     net_allow_fn *allow;                // listening: who may connect
     void *allow_arg;
 };
@@ -61,7 +63,9 @@ int net_listen (const char *endpoint, int fd,
                 struct err *err);
 
 /* Connect, and reconnect for ever, with back-off up to a minute (and a quarter
- * more, by chance), also after refusals and ends in the handshake.
+ * more, by chance), also after refusals and ends in the handshake.  After one
+ * of these the next key of the file of server keys is tried, at once and
+ * without a word if it is the first other one.
  * -ENOKEY as above.
  */
 int net_connect (const char *endpoint, const struct net_security *security,

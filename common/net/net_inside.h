@@ -64,6 +64,8 @@ struct net {
     unsigned unreached;                 // no connection, in a row
     bool tried;                         // an address was, since the last wait
     int64_t trying_ns;                  // since when, 0: it is not
+    bool switched;                      // another server key has been tried
+                                        // since the last success, or wait
     int64_t retry_ns;                   // to wait after the next refusal, or end
                                         // in the handshake
     // monitor.c

@@ -257,6 +257,70 @@ refused_shown ()                    # STATE TEXT: by status
     stop_service
 }
 
+hellos ()                           # of job j, that were taken
+{
+    grep -c "event=agent job=j " service.log
+}
+
+heard_again ()                      # BEFORE
+{
+    [ "$(hellos)" -gt "$1" ]
+}
+
+# restart_service: with the key that is there now; HEARD before it was up
+restart_service ()
+{
+    kill "$service"
+    wait "$service" || fail "the service ended with $?: $(cat service.log)"
+    HEARD=$(hellos)
+    service --keys keys
+}
+
+captures_are ()                     # N: in the result of job j
+{
+    [ "$(sql "SELECT count(*) FROM Capture WHERE state='complete'" \
+        root/jobs/j/cluster_analysis_output/analysis.db 2>/dev/null)" = "$1" ]
+}
+
+# Agents have a copy of server.pub.  In whichever order it and the aggregator's
+# key are replaced: no agent is started again, and nothing is lost.
+@test "rotate server: an agent at work finds the new key by itself" {
+    local watcher
+
+    setup_keys
+    make_keys
+    make --ranks 2
+    mkdir later
+    mv "$(find job -name '*_ascend_pt' | head -n 1)" later
+    cp keys/server.pub known.pub
+    service --keys keys
+    "$AGENT" --state watched --job j --quiet-period 0.1s \
+        --aggregator "tcp://127.0.0.1:$PORT" --key keys/node1.key \
+        --server-key known.pub job >watcher.log 2>&1 3>&- &
+    watcher=$!
+    eventually captures_are 1
+    # agents get the file first: it has both keys
+    key rotate server --grace 1h
+    cp keys/server.pub known.pub
+    run "$ROLLCALL" doctor --aggregator "tcp://127.0.0.1:$PORT" \
+        --key keys/node1.key --server-key known.pub
+    shows "answers within"
+    restart_service
+    eventually heard_again "$HEARD"
+    # the aggregator is first, and nobody gets in until the file comes
+    key rotate server --grace 0
+    restart_service
+    eventually grep -q -- "--server-key is not" watcher.log
+    is "who got in" "$HEARD" "$(hellos)"
+    mv later/* job
+    cp keys/server.pub known.pub
+    eventually heard_again "$HEARD"
+    eventually captures_are 2
+    kill "$watcher"
+    wait "$watcher" || fail "the agent ended with $?: $(cat watcher.log)"
+    stop_service
+}
+
 @test "secrets that others may read, and files that are none: refused" {
     setup_keys
     make_keys

@@ -159,6 +159,32 @@ static void test_rotate (void **state)
     assert_int_equal (keyring_rotate ("keys", "absent", 0, NULL), -ENOENT);
 }
 
+/* Agents that are at work while an aggregator's key is replaced know both. */
+static void test_rotate_server (void **state)
+{
+    char keys[KEY_SERVERS_MAX][NET_KEY_SIZE], old[NET_KEY_SIZE];
+    struct key_file k;
+
+    (void)state;
+    assert_int_equal (keyring_new ("keys", "server", NULL), 0);
+    assert_int_equal (key_read_servers ("keys/server.pub", keys, NULL), 1);
+    memcpy (old, keys[0], NET_KEY_SIZE);
+    assert_int_equal (keyring_rotate ("keys", "server", 3600, NULL), 0);
+    assert_int_equal (key_read_servers ("keys/server.pub", keys, NULL), 2);
+    assert_string_equal (keys[0], public_of ("keys/server.key"));
+    assert_string_equal (keys[1], old);
+    // killed between the two files: agents know what the .pub had
+    assert_int_equal (key_make ("server", &k, NULL), 0);
+    assert_int_equal (key_write ("keys/server.key", &k, NULL), 0);
+    memcpy (old, keys[0], NET_KEY_SIZE);
+    assert_int_equal (keyring_rotate ("keys", "server", 3600, NULL), 0);
+    assert_int_equal (key_read_servers ("keys/server.pub", keys, NULL), 2);
+    assert_string_equal (keys[1], old);
+    // somebody else may have the secret
+    assert_int_equal (keyring_rotate ("keys", "server", 0, NULL), 0);
+    assert_int_equal (key_read_servers ("keys/server.pub", keys, NULL), 1);
+}
+
 /* Killed between enrolling the new key and writing the pair: the node still has
  * the old one, and the next try must not make one that nobody knows.
  */
@@ -302,6 +328,7 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_life, setup, teardown),
         cmocka_unit_test_setup_teardown (test_hosts, setup, teardown),
         cmocka_unit_test_setup_teardown (test_rotate, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_rotate_server, setup, teardown),
         cmocka_unit_test_setup_teardown (test_rotate_again, setup, teardown),
         cmocka_unit_test_setup_teardown (test_names, setup, teardown),
         cmocka_unit_test_setup_teardown (test_damaged, setup, teardown),

@@ -40,6 +40,8 @@ static void test_round_trip (void **state)
     assert_int_equal (key_make ("n", &in, NULL), 0);
     in.until = in.created + 3600;
     in.revoked = in.created + 1;
+    in.former_until = in.created + 2;
+    memcpy (in.former_key, in.public_key, NET_KEY_SIZE);
     (void)umask (0);
     assert_int_equal (key_write ("n.key", &in, NULL), 0);
     (void)umask (022);

@@ -249,6 +249,66 @@ static void test_wrong_server_key (void **state)
     refused_at_both_ends (NET_CLOSED, "--server-key", "another key");
 }
 
+#define ENDS 3                  // that are told, in a row
+
+static void on_end (void *arg, enum net_problem what, const char *text)
+{
+    on_problem (arg, what, text);
+    if (f.c.problems == ENDS)
+        loop_stop (f.loop, 1);
+}
+
+/* ---- an aggregator's key is replaced ---- */
+
+static void write_servers (const char *path, const char *key,
+                           const char *former, int64_t until)
+{
+    struct key_file k = { .name = "server", .former_until = until };
+
+    memcpy (k.public_key, key, NET_KEY_SIZE);
+    if (former)
+        memcpy (k.former_key, former, NET_KEY_SIZE);
+    assert_int_equal (key_write (path, &k, NULL), 0);
+}
+
+/* Whatever the order in which file and aggregator are replaced the agent finds
+ * the other key by itself, and nobody is told of a wrong one.
+ */
+static void test_next_server_key (void **state)
+{
+    int64_t now = clock_wall_ns () / NS_PER_S;
+    char path[] = "/tmp/test_net.XXXXXX";
+    struct net_security other;
+
+    (void)state;
+    assert_int_not_equal (close (mkstemp (path)), -1);
+    make_pair (&other);
+    f.client.server_file = path;
+    // the aggregator has not been started again
+    write_servers (path, other.public_key, f.server.public_key, now + 600);
+    memcpy (f.client.server_key, other.public_key, NET_KEY_SIZE);
+    listen_with (&f.server);
+    connect_with (&f.client);
+    assert_int_equal (talk (), 0);
+    if (f.c.problems > 0)
+        fail_msg ("%s", f.c.text);
+    net_close (f.c.net);
+    // it has, and the file is a new one
+    write_servers (path, f.server.public_key, other.public_key, now + 600);
+    connect_with (&f.client);
+    assert_int_equal (talk (), 0);
+    assert_int_equal (f.c.problems, 0);
+    net_close (f.c.net);
+    // the former one is not good any more
+    write_servers (path, other.public_key, f.server.public_key, now - 1);
+    net_watch (f.s.net, NULL, NULL);
+    connect_with (&f.client);
+    net_watch (f.c.net, on_end, &f.c);
+    assert_int_equal (talk (), 1);
+    assert_int_equal (f.c.what, NET_CLOSED);
+    assert_int_equal (unlink (path), 0);
+}
+
 /* ---- whether somebody is there, without a loop ---- */
 
 static struct question {
@@ -331,15 +391,6 @@ static void test_reach_nobody (void **state)
     assert_int_equal (net_reach (endpoint, &f.client, LIMIT_NS,
                                  NS_PER_S / 2, NULL), -ETIMEDOUT);
     assert_int_equal (close (fd), 0);
-}
-
-#define ENDS 3                  // that are told, in a row
-
-static void on_end (void *arg, enum net_problem what, const char *text)
-{
-    on_problem (arg, what, text);
-    if (f.c.problems == ENDS)
-        loop_stop (f.loop, 1);
 }
 
 /* libzmq came again seven times a second, for ever. */
@@ -806,7 +857,7 @@ int main (void)
         NET_TEST (test_few_descriptors), NET_TEST (test_back_off),
         NET_TEST (test_share_of_connections), NET_TEST (test_silent),
         NET_TEST (test_reach),          NET_TEST (test_reach_plain),
-        NET_TEST (test_reach_nobody),
+        NET_TEST (test_reach_nobody),   NET_TEST (test_next_server_key),
         NET_TEST (test_version_1),      NET_TEST (test_version_unknown),
     };
 
