@@ -32,6 +32,10 @@
 #define AGGREGATOR_RANKS_MAX (2 * JOB_RANKS_MAX)        // at 50 bytes each
 #define AGGREGATOR_TEXTS_MAX ((size_t)64 << 20) // bytes: 250 for each of these
 #define AGGREGATOR_IDLE_NS (600 * NS_PER_S)     // agents this silent make room
+#define AGGREGATOR_GONE_NS (3600 * NS_PER_S)    // one this silent leaves; who
+                                // looks into the status in the morning has the
+                                // log. Of a job of which all have ended in
+                                // peace AGGREGATOR_IDLE_NS is enough
 #define AGGREGATOR_JOINED "joined"      // in a run's directory: an agent has
 #define AGGREGATOR_NAME_MAX (MESSAGE_NAME_MAX + NET_WHO_MAX + 8)
 #define AGGREGATOR_CLOCK_NS NS_PER_S    // a clock that is so wrong is said
@@ -70,6 +74,7 @@ struct aggregator {
     bool divided_in;            // it has been
     int64_t turned_ns, awake_ns;        // when the loop did last turn, and when
                                 // it did again after a while without
+    int64_t swept_ns;           // when agents that are gone were forgotten
     int64_t shares_ns;          // when memory was given back, if any was due
     char *status_text;          // for rollcall status, written last
     struct space_floor floor;   // of the root
@@ -131,7 +136,8 @@ bool aggregator_is_sound (struct aggregator *a);
  * (NULL: it is not), or is from now on (NULL: a run serves another one, or
  * there are too many); what the ledger has of the words about it, to be called
  * again when they have changed; a sentence for the log and the summary, once;
- * what is idle makes room, but this job does not (or NULL); and the net_fn.
+ * what is idle makes room, but this job does not (or NULL); agents of a service
+ * that are gone leave, with their job if that has no others; and the net_fn.
  */
 struct served *aggregator_find_job (struct aggregator *a, const char *id);
 struct served *aggregator_job (struct aggregator *a, const char *id);
@@ -140,6 +146,7 @@ const char *aggregator_name (const struct net_peer *peer, const char *host,
 void aggregator_recall_words (struct aggregator *a, struct served *s);
 void aggregator_note (struct served *s, const char *text);
 void aggregator_give_back (struct aggregator *a, const struct served *but);
+void aggregator_forget_gone (struct aggregator *a, int64_t now);
 void aggregator_on_message (void *arg, const struct net_peer *from,
                             const struct message *m, int bad,
                             const struct err *err);

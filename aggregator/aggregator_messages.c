@@ -60,9 +60,20 @@ static void forget_peer (void *arg, const struct net_peer *peer)
     aggregator_forget_peer (a, peer);
 }
 
-/* Forget jobs that nobody speaks of, but this one (or NULL): what counts of
- * them is in the ledger.
- */
+/* What counts of it is in the ledger. */
+static void forget_job (struct aggregator *a, struct served **at)
+{
+    struct served *s = *at;
+
+    *at = s->next;
+    for (size_t i = 0; i < s->job.nagents; i++)
+        forget_peer (a, &s->job.agents[i].peer);
+    job_fini (&s->job);
+    free (s);
+    a->njobs--;
+}
+
+/* Forget jobs that nobody speaks of, but this one (or NULL). */
 static void forget_idle (struct aggregator *a, const struct served *but)
 {
     for (struct served **at = &a->jobs; *at;) {
@@ -72,12 +83,7 @@ static void forget_idle (struct aggregator *a, const struct served *but)
             at = &s->next;
             continue;
         }
-        *at = s->next;
-        for (size_t i = 0; i < s->job.nagents; i++)
-            forget_peer (a, &s->job.agents[i].peer);
-        job_fini (&s->job);
-        free (s);
-        a->njobs--;
+        forget_job (a, at);
     }
 }
 
@@ -108,6 +114,38 @@ void aggregator_give_back (struct aggregator *a, const struct served *but)
         return;                 // a run has the one job
     forget_idle (a, but);
     forget_silent (a);
+}
+
+/* Whether all of its agents have ended with nothing left, before then. */
+static bool is_at_peace (const struct served *s, int64_t before_ns)
+{
+    size_t i = 0;
+
+    while (i < s->job.nagents && s->job.agents[i].done &&
+           s->job.agents[i].heard_ns < before_ns)
+        i++;
+    return i == s->job.nagents;
+}
+
+/* What those that ended have said of their ranks is for the roll, as long as
+ * others of the job are at work; and of a job that is to be built in any case.
+ */
+void aggregator_forget_gone (struct aggregator *a, int64_t now)
+{
+    for (struct served **at = &a->jobs; *at;) {
+        struct served *s = *at;
+        size_t had = s->job.nagents;
+        int64_t ns = is_at_peace (s, now - AGGREGATOR_IDLE_NS)
+                         ? AGGREGATOR_IDLE_NS : AGGREGATOR_GONE_NS;
+
+        if (had > 0 && s != a->building && s != a->over &&
+            pace_due_ns (&s->pace) == INT64_MAX)
+            forget_silent_of (a, s, now - ns);
+        if (had > 0 && s->job.nagents == 0)
+            forget_job (a, at);
+        else
+            at = &s->next;
+    }
 }
 
 /* What was said in former lives, and what the options of this one say.  If the

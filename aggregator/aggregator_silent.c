@@ -14,6 +14,7 @@
 
 #define SILENT_NS (30 * NS_PER_S)
 #define STALL_NS (5 * NS_PER_S) // what came while we did nothing is unread yet
+#define SWEEP_NS (60 * NS_PER_S)        // between looks for those that leave
 #define NAMED 3                 // of them in one sentence
 
 /* What it had begun to deliver. */
@@ -62,6 +63,10 @@ void aggregator_check_silent (struct aggregator *a, int64_t now)
         while ((g = job_lose_silent (&s->job, now, SILENT_NS)))
             tell_silent (a, s, g);
     }
+    if (now - a->swept_ns < SWEEP_NS)
+        return;
+    a->swept_ns = now;
+    aggregator_forget_gone (a, now);
 }
 
 static void add_silent (struct json *list, const struct served *s,

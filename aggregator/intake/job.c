@@ -346,8 +346,14 @@ void job_forget_silent (struct job *j, int64_t before_ns,
                         void (*fn) (void *arg, const struct net_peer *peer),
                         void *arg)
 {
-    size_t *to = calloc (j->nagents + 1, sizeof (*to)), n = 0;
+    size_t *to, n = 0;
 
+    while (n < j->nagents && j->agents[n].heard_ns >= before_ns)
+        n++;
+    if (n == j->nagents)
+        return;                 // as a rule: all stay where they are
+    to = calloc (j->nagents + 1, sizeof (*to));
+    n = 0;
     for (size_t i = 0; to && i < j->nagents; i++) {
         struct job_agent *a = &j->agents[i];
 

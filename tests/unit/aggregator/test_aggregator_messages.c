@@ -349,6 +349,44 @@ static void check_peer (struct service *s, unsigned peer, const char *host,
     assert_memory_equal (agent->peer.id, from.id, from.size);
 }
 
+/* Of a service that lives for months the table would have every host that ever
+ * was.  What is to be built needs what agents have said.
+ */
+static void test_gone (void **state)
+{
+    struct message done = { .type = MESSAGE_DONE };
+    struct service *s = *state;
+    int64_t now = clock_mono_ns (), minute = 60 * NS_PER_S;
+    struct served *j;
+
+    service_hello_as (s, 1, 1, "peace", 1);
+    service_hear (s, 1, &done);
+    for (unsigned i = 2; i < 4; i++)
+        service_hello_as (s, i, i, "j", 2);
+    service_hear (s, 2, &done);
+    aggregator_forget_gone (&s->a, now + 9 * minute);
+    assert_int_equal (s->a.njobs, 2);
+    aggregator_forget_gone (&s->a, now + 11 * minute);
+    assert_int_equal (s->a.njobs, 1);
+    // host2 has ended, but host3 has not: the roll has the words of both
+    assert_int_equal (agents (s), 2);
+    j = s->a.jobs;
+    j->job.agents[1].heard_ns = now + 60 * minute;
+    pace_arrived (&j->pace, now);
+    aggregator_forget_gone (&s->a, now + 61 * minute);
+    assert_int_equal (agents (s), 2);
+    j->pace = (struct pace){ .first_ns = 0 };
+    aggregator_forget_gone (&s->a, now + 61 * minute);
+    assert_int_equal (agents (s), 1);
+    assert_string_equal (only_agent (s)->host, "host3");
+    check_peer (s, 2, "", NULL);
+    check_peer (s, 3, "host3", "j");
+    aggregator_forget_gone (&s->a, now + 121 * minute);
+    assert_int_equal (s->a.njobs, 0);
+    service_hello_as (s, 3, 3, "j", 2);         // it is there after all
+    assert_int_equal (agents (s), 1);
+}
+
 /* What a connection says is taken for that of its agent, whoever comes, goes,
  * moves in memory or is started again.
  */
@@ -724,7 +762,7 @@ int main (void)
     cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_one_connection), TEST (test_rival),
-        TEST (test_silent),
+        TEST (test_silent), TEST (test_gone),
         TEST (test_agents_max), TEST (test_agents_gone), TEST (test_peers),
         TEST (test_size_again), TEST (test_size_recorded), TEST (test_clocks),
         TEST (test_mark), TEST (test_done_of_before),
