@@ -6,6 +6,7 @@
  */
 #include "run.h"
 
+#include "base/clock.h"
 #include "base/fileio.h"
 #include "base/json.h"
 #include "base/status.h"
@@ -19,10 +20,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEPTH_MAX 4             // STATE/JOB/HOST/spool/status.json
 #define STATUS_NAME "status.json"
+#define HISTORY_NS (3600 * NS_PER_S)    // an agent that is gone is shown so long
 
 struct status_options {
     const char *state, *root, *agents;
@@ -105,19 +108,37 @@ static void print_json (const char *path, bool alive, const char *status,
     json_free (j);
 }
 
+/* Whether it is of an agent that was killed long ago and has left nothing:
+ * nobody need look after it.  Of an aggregator agents may wait for the next.
+ */
+static bool is_history (const char *path, const struct json *j)
+{
+    const char *program = json_text (json_get (j, "program"), "");
+    struct stat st;
+    int64_t ns;
+
+    if (strcmp (program, "rollcall-agent") != 0 || stat (path, &st) < 0 ||
+        number (j, "undelivered") + number (j, "unsettled") +
+            number (j, "sealing") > 0)
+        return false;
+    ns = clock_wall_ns () - (st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec);
+    return ns > HISTORY_NS;
+}
+
 /* One file.  A process that is gone did not remove it: it was killed. */
 static void show (struct found *f, const char *path)
 {
     struct json *j = NULL;
     struct buf text;
-    bool alive;
+    bool alive = false;
 
     buf_init (&text, STATUS_MAX);
     if (fileio_read_at (AT_FDCWD, path, &text, NULL) == 0)
         j = json_parse ((const char *)text.data, text.size, NULL);
-    if (j) {
+    if (j)
         alive = status_start_time ((pid_t)number (j, "pid")) ==
                 number (j, "start_time");
+    if (j && (alive || !is_history (path, j))) {
         if (!f->json)
             print_text (j, alive ? json_text (json_get (j, "state"), "?")
                                  : "gone", f->n == 0);

@@ -54,6 +54,28 @@ not_connected ()                    # N: so many lines say so
     stop_service
 }
 
+# A list of every agent that ever was hides the one that matters.
+@test "an agent that was killed: gone, for an hour, or as long as it owes" {
+    make --ranks 1
+    service
+    watching --quiet-period 0.1s job
+    eventually captures_are 1
+    eventually durable
+    kill -KILL "$watcher"
+    wait "$watcher" || true
+    status_is gone
+    touch -d '61 minutes ago' spool/*/status.json
+    run "$ROLLCALL" status spool
+    shows "no daemon is at work there"
+    run "$ROLLCALL" status --json spool
+    is "daemons" '{"daemons": []}' "$(tr -d '\n' <<<"$output")"
+    # what it owes is told as long as it does
+    sed -i -E 's/("undelivered":[[:space:]]*)0/\12/' spool/*/status.json
+    touch -d '61 minutes ago' spool/*/status.json
+    status_is gone
+    stop_service
+}
+
 # Who reads "0 undelivered" alone believes that all is there.
 @test "a capture that waits for its quiet period is shown as unread" {
     make --ranks 3
