@@ -282,3 +282,8 @@ void loop_stop (struct loop *l, int result)
     l->stopped = true;
     l->result = result;
 }
+
+bool loop_is_stopped (const struct loop *l)
+{
+    return l->stopped;
+}

@@ -44,5 +44,6 @@ int loop_add_signals (struct loop *l, loop_signal_fn *fn, void *arg);
 /* Until loop_stop; returns what that was given, or -errno of poll(2). */
 int loop_run (struct loop *l);
 void loop_stop (struct loop *l, int result);
+bool loop_is_stopped (const struct loop *l);
 
 #endif

@@ -15,12 +15,14 @@
 #define DEALER_SNDHWM 24
 // and of an aggregator, to one agent: with thousands that do not read its
 // memory has an end; what finds no room is said again
-#define ROUTER_SNDHWM 128
+#define ROUTER_SNDHWM 1024      // some 200 bytes each
 #define BACKLOG 1024            // agents that connect at once
 #define HEARTBEAT_MS 10000
 #define TIMEOUT_MS 60000        // a starved node lives through this
 #define RECONNECT_MS 100
 #define RECONNECT_MAX_MS 10000
+#define TURN_MESSAGES 64        // in one turn of the loop, at most
+#define TURN_BYTES CONTENT_CHUNK        // and no more after so many
 #define FRAMES_MAX 4            // of a message: routing id, head, data, and
                                 // one that is too many
 #define LAST_WORDS_MS 500       // for what was sent at the end of an agent
@@ -223,6 +225,8 @@ void net_close (struct net *n)
 {
     if (!n)
         return;
+    if (n->gone)
+        *n->gone = true;
     // first, since libzmq may be waiting for us to take events
     if (n->context)
         (void)zmq_ctx_shutdown (n->context);
@@ -254,14 +258,27 @@ int64_t net_room_for_peers (void)
 
 /* ---- messages ---- */
 
-static bool pending (void *arg)
+static int events_of (const struct net_door *d)
 {
-    const struct net_door *d = arg;
     int events = 0;
     size_t size = sizeof (events);
 
-    return zmq_getsockopt (d->socket, ZMQ_EVENTS, &events, &size) == 0 &&
-           (events & ZMQ_POLLIN);
+    return zmq_getsockopt (d->socket, ZMQ_EVENTS, &events, &size) == 0
+               ? events : 0;
+}
+
+static bool pending (void *arg)
+{
+    const struct net_door *d = arg;
+
+    return events_of (d) & ZMQ_POLLIN;
+}
+
+static bool main_pending (void *arg)
+{
+    const struct net_door *d = arg;
+
+    return events_of (d) & (ZMQ_POLLIN | (d->net->room ? ZMQ_POLLOUT : 0));
 }
 
 /* Every frame of the next message; those above FRAMES_MAX are dropped.  The
@@ -380,16 +397,54 @@ static void deliver (struct net *n, zmq_msg_t *frames, int count)
                &err);
 }
 
-static void receive_one (void *arg)
+/* Who waits for room is told that there is some: it may close the socket. */
+static bool tell_room (struct net *n)
 {
-    struct net *n = ((struct net_door *)arg)->net;
+    loop_fn *room = n->room;
+
+    if (!room || !(events_of (&n->main) & ZMQ_POLLOUT))
+        return false;
+    n->room = NULL;
+    room (n->room_arg);
+    return true;
+}
+
+/* Its bytes, 0: there is none now. */
+static size_t receive_one (struct net *n)
+{
     zmq_msg_t frames[FRAMES_MAX];
     int count = receive_frames (n, frames);
+    size_t size = 0;
 
     if (count > 0)
         deliver (n, frames, count);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        size += zmq_msg_size (&frames[i]);
         (void)zmq_msg_close (&frames[i]);
+    }
+    return count > 0 ? size + 1 : 0;
+}
+
+/* Asking whether there are any costs more than a small message does: so several
+ * in a turn, unless who gets them closes the socket, or ends the loop.
+ */
+static void receive_some (void *arg)
+{
+    struct net *n = ((struct net_door *)arg)->net;
+    size_t total = 0, size = 1;
+    bool closed = false;
+
+    if (tell_room (n))
+        return;
+    n->gone = &closed;
+    for (int i = 0; i < TURN_MESSAGES && total < TURN_BYTES && size > 0; i++) {
+        total += size = receive_one (n);
+        if (closed)
+            return;
+        if (loop_is_stopped (n->loop))
+            break;
+    }
+    n->gone = NULL;
 }
 
 static void take_event (void *arg)
@@ -407,7 +462,8 @@ static void wake (void *arg)
     (void)arg;                  // the loop looks at 'pending' by itself
 }
 
-static int attach_door (struct loop *l, struct net_door *d, loop_fn *fn)
+static int attach_door (struct loop *l, struct net_door *d,
+                        bool (*is_pending) (void *arg), loop_fn *fn)
 {
     size_t size = sizeof (d->fd);
     int fd = -1;
@@ -417,7 +473,7 @@ static int attach_door (struct loop *l, struct net_door *d, loop_fn *fn)
     if (zmq_getsockopt (d->socket, ZMQ_FD, &fd, &size) < 0)
         return -zmq_errno ();
     if (loop_add_fd (l, fd, wake, d) < 0 ||
-        loop_add_source (l, pending, fn, d) < 0)
+        loop_add_source (l, is_pending, fn, d) < 0)
         return -ENOMEM;
     d->fd = fd;
     return 0;
@@ -432,10 +488,16 @@ int net_attach (struct net *n, struct loop *l, net_fn *fn, void *arg)
     n->loop = l;
     if (n->router)
         crowd_open (n);
-    if ((rc = attach_door (l, &n->main, receive_one)) < 0 ||
-        (rc = attach_door (l, &n->monitor, take_event)) < 0)
+    if ((rc = attach_door (l, &n->main, main_pending, receive_some)) < 0 ||
+        (rc = attach_door (l, &n->monitor, pending, take_event)) < 0)
         return rc;
-    return attach_door (l, &n->zap, take_question);
+    return attach_door (l, &n->zap, pending, take_question);
+}
+
+void net_when_room (struct net *n, loop_fn *fn, void *arg)
+{
+    n->room = fn;
+    n->room_arg = arg;
 }
 
 static int send_frame (struct net *n, const void *data, size_t size, bool more)

@@ -128,6 +128,9 @@ void net_watch (struct net *n, net_problem_fn *fn, void *arg);
 int net_send (struct net *n, const struct net_peer *to,
               const struct message *m);
 
+/* Connecting: call 'fn' once, from the loop, when there is room (again). */
+void net_when_room (struct net *n, loop_fn *fn, void *arg);
+
 /* Whether an address is reachable from this host only. */
 bool net_is_loopback (const char *endpoint);
 

@@ -57,6 +57,9 @@ struct net {
     struct loop *loop;
     net_fn *fn;
     void *arg;
+    loop_fn *room;                      // of net_when_room, NULL: nobody waits
+    void *room_arg;
+    bool *gone;                         // of who is giving messages, or NULL
     net_problem_fn *problem;
     void *problem_arg;
     // monitor.c: connecting
