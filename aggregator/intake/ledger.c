@@ -17,6 +17,8 @@
 static const char blobs_sql[] =
     "CREATE INDEX IF NOT EXISTS content_blob ON content(id) WHERE segment=0";
 
+// +?2: beside an index with a kind in its condition SQLite would look at what
+// ?2 is, and so prepare a statement again whenever it is bound
 static const char *const statements[LEDGER_STATEMENTS] = {
     [FIND_CONTENT] = "SELECT segment, offset, size, sum FROM content WHERE "
                      "id=?1",
@@ -24,15 +26,15 @@ static const char *const statements[LEDGER_STATEMENTS] = {
                     "size, sum) VALUES (?1,?2,?3,?4,?5)",
     [DROP_CONTENT] = "DELETE FROM content WHERE id=?1",
     [FIND_ITEM] = "SELECT seq, superseded, newest_ns, host, received_ns, who, "
-                  "rows FROM item WHERE job=?1 AND kind=?2 AND rank=?3 AND capture=?4 "
-                  "AND path=?5 AND content=?6 AND place='' ORDER BY "
+                  "rows FROM item WHERE job=?1 AND kind=+?2 AND rank=?3 "
+                  "AND capture=?4 AND path=?5 AND content=?6 AND place='' ORDER BY "
                   "superseded, newest_ns DESC LIMIT 1",
-    [FIND_NEWER] = "SELECT 1 FROM item WHERE job=?1 AND kind=?2 AND rank=?3 "
+    [FIND_NEWER] = "SELECT 1 FROM item WHERE job=?1 AND kind=+?2 AND rank=?3 "
                    "AND capture=?4 AND path=?5 AND superseded=0 AND "
                    "newest_ns>?6 AND place=''",
     [SET_NEWEST] = "UPDATE item SET newest_ns=?2, sum=?3 WHERE seq=?1",
     [SUPERSEDE] = "UPDATE item SET superseded=1, sum=~sum WHERE job=?1 AND "
-                  "kind=?2 AND rank=?3 AND capture=?4 AND path=?5 AND "
+                  "kind=+?2 AND rank=?3 AND capture=?4 AND path=?5 AND "
                   "superseded=0 AND place=''",
     [ADD_ITEM] = "INSERT INTO item (job, kind, rank, capture, path, content, "
                  "host, received_ns, newest_ns, superseded, sum, scope, place,"
@@ -62,7 +64,7 @@ static const char *const statements[LEDGER_STATEMENTS] = {
                    "e.id=?1",
     [FIND_VERSION] = "SELECT seq FROM item WHERE scope=?1 AND place=?7 AND "
                      "place<>'' AND capture=?4 AND rank=?3 AND newest_ns=?8 "
-                     "AND kind=?2 AND path=?5 AND content=?6",
+                     "AND kind=+?2 AND path=?5 AND content=?6",
     [GET_ASSIGNMENT] = "SELECT " LEDGER_ASSIGNMENT " FROM assignment WHERE "
                        "scope=?1 AND place=?2 AND rank=?3 AND capture=?4 AND "
                        "newest_ns=?5",
@@ -321,6 +323,16 @@ void ledger_bind_identity (sqlite3_stmt *st, const struct ledger_item *item)
     (void)sqlite3_bind_int64 (st, 3, item->rank);
     db_bind_text (st, 4, item->capture);
     db_bind_text (st, 5, item->path);
+}
+
+void ledger_copy_identity (struct ledger_item *item, sqlite3_stmt *st)
+{
+    ledger_copy_column (item->job, sizeof (item->job), st, 0);
+    item->kind = (unsigned)sqlite3_column_int (st, 1);
+    item->rank = sqlite3_column_int64 (st, 2);
+    ledger_copy_column (item->capture, sizeof (item->capture), st, 3);
+    ledger_copy_column (item->path, sizeof (item->path), st, 4);
+    ledger_copy_column (item->host, sizeof (item->host), st, 5);
 }
 
 /* What the ledger has of an item with the same content. */

@@ -136,12 +136,7 @@ static int name_items (struct ledger *l,
     int rc = db_prepare (l->db, losing_sql, &st, err);
 
     while (rc == 0 && (rc = ledger_has_row (l, st, err)) == 1) {
-        ledger_copy_column (i.job, sizeof (i.job), st, 0);
-        i.kind = (unsigned)sqlite3_column_int (st, 1);
-        i.rank = sqlite3_column_int64 (st, 2);
-        ledger_copy_column (i.capture, sizeof (i.capture), st, 3);
-        ledger_copy_column (i.path, sizeof (i.path), st, 4);
-        ledger_copy_column (i.host, sizeof (i.host), st, 5);
+        ledger_copy_identity (&i, st);
         fn (arg, &i);
         rc = 0;
     }

@@ -114,6 +114,8 @@ int ledger_has_row (struct ledger *l, sqlite3_stmt *st, struct err *err);
 void ledger_bind_digest (sqlite3_stmt *st, int i, const struct digest *d);
 /* What an item is called: parameters 1 to 5. */
 void ledger_bind_identity (sqlite3_stmt *st, const struct ledger_item *item);
+/* The same, and the host: columns 0 to 5. */
+void ledger_copy_identity (struct ledger_item *item, sqlite3_stmt *st);
 void ledger_copy_column (char *out, size_t max, sqlite3_stmt *st, int column);
 bool ledger_digest_column (struct digest *out, sqlite3_stmt *st, int column);
 

@@ -187,12 +187,7 @@ static bool check_item (sqlite3_stmt *st, struct ledger_total *t)
     struct ledger_item i = { .kind = ITEM_ROWS };
     int64_t sum, stored = sqlite3_column_int64 (st, 10);
 
-    ledger_copy_column (i.job, sizeof (i.job), st, 0);
-    i.kind = (unsigned)sqlite3_column_int (st, 1);
-    i.rank = sqlite3_column_int64 (st, 2);
-    ledger_copy_column (i.capture, sizeof (i.capture), st, 3);
-    ledger_copy_column (i.path, sizeof (i.path), st, 4);
-    ledger_copy_column (i.host, sizeof (i.host), st, 5);
+    ledger_copy_identity (&i, st);
     if (!ledger_digest_column (&i.content, st, 6))
         return false;
     i.received_ns = sqlite3_column_int64 (st, 8);
