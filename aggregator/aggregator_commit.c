@@ -9,6 +9,11 @@
 #include <string.h>
 
 #define COMMIT_NS (2 * NS_PER_MS)       // items that come close share a sync
+// while small ones come a commit waits for more: four times as long as the last
+// one took, within these
+#define GATHER_SHARE 4
+#define GATHER_MIN_NS (20 * NS_PER_MS)
+#define GATHER_MAX_NS (200 * NS_PER_MS)
 
 /* The kinds of items that go into a result: up to this one. */
 enum item_kind aggregator_last_kind (const struct aggregator *a)
@@ -52,19 +57,21 @@ static void on_entered (void *arg, const struct ledger_item *item)
 int aggregator_commit_now (struct aggregator *a)
 {
     struct err err = { "" };
+    int64_t began = clock_mono_ns ();
     int rc = transfers_commit (a->transfers, on_entered, a, &err);
 
+    a->commit_took_ns = clock_mono_ns () - began;
     if (rc < 0)
         log_text (LOG_LEVEL_ERROR, "commit-failed", "%s", err.text);
     return rc;
 }
 
-void aggregator_commit (void *arg)
-{
-    struct aggregator *a = arg;
+static void commit_gathered (void *arg);
 
+void aggregator_commit (struct aggregator *a)
+{
     a->commit_armed = false;
-    loop_del_timer (a->loop, aggregator_commit, a);
+    loop_del_timer (a->loop, commit_gathered, a);
     if (!transfers_pending (a->transfers) || !aggregator_has_root (a) ||
         !aggregator_is_sound (a))
         return;
@@ -72,12 +79,33 @@ void aggregator_commit (void *arg)
         (void)aggregator_look (a, true);
 }
 
+/* The time has come, unless more is about to. */
+static void commit_gathered (void *arg)
+{
+    struct aggregator *a = arg;
+
+    if (transfers_gather (a->transfers) &&
+        clock_mono_ns () < a->commit_until_ns)
+        (void)loop_add_timer (a->loop, COMMIT_NS, commit_gathered, a);
+    else
+        aggregator_commit (a);
+}
+
+static int64_t gather_ns (const struct aggregator *a)
+{
+    int64_t ns = GATHER_SHARE * a->commit_took_ns;
+
+    return ns < GATHER_MIN_NS ? GATHER_MIN_NS
+           : ns > GATHER_MAX_NS ? GATHER_MAX_NS : ns;
+}
+
 void aggregator_commit_soon (struct aggregator *a)
 {
     if (a->commit_armed || !transfers_pending (a->transfers))
         return;
     a->commit_armed = true;
-    (void)loop_add_timer (a->loop, COMMIT_NS, aggregator_commit, a);
+    a->commit_until_ns = clock_mono_ns () + gather_ns (a);
+    (void)loop_add_timer (a->loop, COMMIT_NS, commit_gathered, a);
 }
 
 static int enter_clocks (struct aggregator *a, const struct served *s,

@@ -67,6 +67,8 @@ struct aggregator {
     int64_t began_ns;
     int64_t ending_ns;          // when a service was told to end, 0: not yet
     bool commit_armed;
+    int64_t commit_until_ns;    // it waits for more so long
+    int64_t commit_took_ns;     // the last one
     bool notes_due;             // a world size or clock is to be committed
     struct ledger_bound *bound; // to be committed
     size_t nbound;
@@ -195,7 +197,7 @@ void aggregator_check_shares (struct aggregator *a, int64_t now);
  * said (a transfer_also_fn).
  */
 enum item_kind aggregator_last_kind (const struct aggregator *a);
-void aggregator_commit (void *arg);
+void aggregator_commit (struct aggregator *a);
 int aggregator_commit_now (struct aggregator *a);
 void aggregator_commit_soon (struct aggregator *a);
 int aggregator_commit_notes (void *arg, enum transfer_phase phase,

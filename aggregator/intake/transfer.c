@@ -45,15 +45,40 @@ void transfers_share (struct transfers *t)
     t->shared = true;
 }
 
+static size_t bucket_of (const struct sender *s, uint64_t id)
+{
+    return (size_t)(id + ((uintptr_t)s >> 6)) % TRANSFER_BUCKETS;
+}
+
 static struct transfer *find (struct transfers *t,
                               const struct net_peer *from, uint64_t id)
 {
     struct sender *s = transfer_sender (t, from, false);
-    struct transfer *x = s ? LIST_FIRST (&s->items) : NULL;
+    struct transfer *x = s ? LIST_FIRST (&t->by_id[bucket_of (s, id)]) : NULL;
 
-    while (x && x->id != id)
-        x = LIST_NEXT (x, of_sender);
+    while (x && (x->id != id || x->sender != s))
+        x = LIST_NEXT (x, same_bucket);
     return x;
+}
+
+/* A sender's, from now on; and no more: it may be complete. */
+static void give_sender (struct transfers *t, struct transfer *x,
+                         struct sender *s)
+{
+    x->sender = s;
+    LIST_INSERT_HEAD (&s->items, x, of_sender);
+    LIST_INSERT_HEAD (&t->by_id[bucket_of (s, x->id)], x, same_bucket);
+    s->nitems++;
+    s->key->nitems++;
+}
+
+static void leave_sender (struct transfer *x)
+{
+    LIST_REMOVE (x, of_sender);
+    LIST_REMOVE (x, same_bucket);
+    x->sender->nitems--;
+    x->sender->key->nitems--;
+    x->sender = NULL;
 }
 
 /* ---- ends ---- */
@@ -103,17 +128,27 @@ static void leave_body (struct transfers *t, struct transfer *x)
         transfer_queue (t, b);
 }
 
+static void complete (struct transfers *t, struct transfer *x)
+{
+    x->body = NULL;
+    TAILQ_INSERT_TAIL (&t->complete, x, of_body);
+    t->ncomplete++;
+}
+
+static void uncomplete (struct transfers *t, struct transfer *x)
+{
+    TAILQ_REMOVE (&t->complete, x, of_body);
+    t->ncomplete--;
+}
+
 void transfer_drop (struct transfers *t, struct transfer *x)
 {
     if (x->body)
         leave_body (t, x);
     else
-        TAILQ_REMOVE (&t->complete, x, of_body);
-    if (x->sender) {
-        LIST_REMOVE (x, of_sender);
-        x->sender->nitems--;
-        x->sender->key->nitems--;
-    }
+        uncomplete (t, x);
+    if (x->sender)
+        leave_sender (x);
     t->nitems--;
     free (x);
 }
@@ -133,14 +168,10 @@ void transfer_end_sender (struct transfers *t, struct sender *s)
     while (!LIST_EMPTY (&s->items)) {
         struct transfer *x = LIST_FIRST (&s->items);
 
-        if (x->body) {
+        if (x->body)
             transfer_drop (t, x);
-            continue;
-        }
-        // complete: it is entered, though nobody waits to hear of it
-        LIST_REMOVE (x, of_sender);
-        x->sender = NULL;
-        s->key->nitems--;
+        else                    // it is entered, though nobody waits to hear
+            leave_sender (x);   // of it
     }
     transfer_forget_sender (s);
 }
@@ -207,12 +238,6 @@ size_t transfers_offered (struct transfers *t, const struct net_peer *from,
 
 /* ---- offers ---- */
 
-static void complete (struct transfers *t, struct transfer *x)
-{
-    x->body = NULL;
-    TAILQ_INSERT_TAIL (&t->complete, x, of_body);
-}
-
 static struct transfer *start (struct transfers *t, struct sender *s,
                                const char *job, const char *host,
                                const struct message *m)
@@ -221,7 +246,6 @@ static struct transfer *start (struct transfers *t, struct sender *s,
 
     if (!x)
         return NULL;
-    x->sender = s;
     x->peer = s->peer;
     x->id = m->item;
     x->item.kind = m->kind;
@@ -237,9 +261,7 @@ static struct transfer *start (struct transfers *t, struct sender *s,
     if (*m->place)              // the job is decided later
         memcpy (x->item.scope, x->item.job, sizeof (x->item.scope));
     (void)strncpy (x->item.host, host, sizeof (x->item.host) - 1);
-    LIST_INSERT_HEAD (&s->items, x, of_sender);
-    s->nitems++;
-    s->key->nitems++;
+    give_sender (t, x, s);
     t->nitems++;
     complete (t, x);            // until it has a body
     return x;
@@ -299,7 +321,7 @@ static int join_body (struct transfers *t, struct transfer *x, uint64_t size,
             return rc;
         }
     }
-    TAILQ_REMOVE (&t->complete, x, of_body);
+    uncomplete (t, x);
     x->body = b;
     line_up (t, b, x);
     return 0;
@@ -334,11 +356,17 @@ static int offer_new (struct transfers *t, struct transfer *x,
                         : join_body (t, x, m->size, err);
 }
 
-/* Whether one item more leaves as many for others as it has then. */
-static bool has_share (const struct transfers *t, const struct sharer *k)
+/* Whether an agent may have one item more: half of all is for those that have
+ * few.  And whether it leaves as many for others as its key has then.
+ */
+static bool has_share (const struct transfers *t, const struct sender *s)
 {
     size_t left = TRANSFER_ITEMS - t->nitems;
+    const struct sharer *k = s->key;
 
+    if (s->nitems >= (left > TRANSFER_ITEMS / 2 ? TRANSFER_AGENT_ITEMS
+                                                : TRANSFER_AGENT_FEW))
+        return false;
     return t->shared && *k->who ? k->nitems + 1 < left : left > 0;
 }
 
@@ -363,7 +391,7 @@ int transfers_offer (struct transfers *t, const struct net_peer *from,
     }
     if (!(s = transfer_sender (t, from, true)))
         return err_set (err, ENOMEM, "no memory for a transfer");
-    if (s->nitems >= TRANSFER_AGENT_ITEMS || !has_share (t, s->key)) {
+    if (!has_share (t, s)) {
         counter_add (COUNTER_OFFERS_DEFERRED, 1);
         return 0;               // it offers it again
     }

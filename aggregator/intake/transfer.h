@@ -15,6 +15,9 @@
 // Agents of one pace (see below) have some of them for themselves: they are
 // asked for so many whatever all others hold, which may be all of them
 #define TRANSFER_CREDITS 64
+// a small content takes one of these parts of a credit: so many more are asked
+// for, else each would wait for the one before
+#define TRANSFER_PARTS (CONTENT_CHUNK / CONTENT_SMALL)
 #define TRANSFER_NEW_CREDITS 16         // who has sent nothing yet
 #define TRANSFER_QUICK_CREDITS 16
 #define TRANSFER_SLOW_CREDITS 16
@@ -35,10 +38,14 @@
 // an agent that has been asked and sends no chunk for so long does not answer:
 // its credits go to others.  One MiB in this time is 0.8 Mbit/s
 #define TRANSFER_STALL_NS (10 * INT64_C (1000000000))
-// items offered and not acknowledged: of one agent (ours offers 16), and of
-// all, at 2 KiB each.  More are not taken now; they are offered again
-#define TRANSFER_AGENT_ITEMS 64
+// items offered and not acknowledged: of one agent (ours offers 528, most of
+// them small), and of all, at 2 KiB each.  More are not taken now; they are
+// offered again.  Once half of all are taken an agent has those few only
+#define TRANSFER_AGENT_ITEMS 1024
+#define TRANSFER_AGENT_FEW 64
 #define TRANSFER_ITEMS 32768
+// complete items that are a good commit: more do not make it cheaper for each
+#define TRANSFER_COMMIT_ITEMS 256
 // what came of a larger content is noted in the ledger: when there is so much
 // of it, and not more often than this, since it takes a sync of the disk
 #define TRANSFER_NOTE_BYTES (UINT64_C (16) << 20)
@@ -106,6 +113,11 @@ void transfers_tick (struct transfers *t, int64_t now_ns);
  * everything again; -ESTALE: since what it was written to was removed.
  */
 bool transfers_pending (const struct transfers *t);
+
+/* Whether items that are small enough to share a commit with those that wait
+ * for one are about to come: they were asked for, and not so many wait yet.
+ */
+bool transfers_gather (const struct transfers *t);
 int transfers_commit (struct transfers *t,
                       void (*entered) (void *arg,
                                        const struct ledger_item *item),

@@ -11,6 +11,11 @@ bool transfers_pending (const struct transfers *t)
     return !TAILQ_EMPTY (&t->complete) || t->note_due;
 }
 
+bool transfers_gather (const struct transfers *t)
+{
+    return t->small > 0 && t->ncomplete < TRANSFER_COMMIT_ITEMS;
+}
+
 void transfers_also (struct transfers *t, transfer_also_fn *fn, void *arg)
 {
     t->also = fn;
@@ -142,6 +147,18 @@ static int make_durable (struct transfers *t, size_t least, struct err *err)
     return rc < 0 ? rc : store_sync (t->store, err);
 }
 
+/* What tells its rows from those of other keys, if they are to be entered. */
+static int sum_rows (struct transfers *t, struct transfer *x, struct err *err)
+{
+    int rc = 1;
+
+    if (x->item.kind == ITEM_ROWS && *x->item.who)
+        rc = ledger_has_item (t->ledger, &x->item, err);
+    if (rc == 0)
+        x->item.rows = store_sum_rows (t->store, &x->item);
+    return rc < 0 ? rc : 0;
+}
+
 static int enter (struct transfers *t, struct transfer *x, struct err *err)
 {
     int rc = 0;
@@ -151,7 +168,8 @@ static int enter (struct transfers *t, struct transfer *x, struct err *err)
                                  err);
     if (rc == 0 && x->fresh && x->item.place.segment == 0)
         rc = forget_incoming (t, x, err);
-    x->item.rows = store_sum_rows (t->store, &x->item);
+    if (rc == 0)
+        rc = sum_rows (t, x, err);
     if (rc == 0)
         rc = ledger_add_item (t->ledger, &x->item, err);
     // content that was damaged and came again is as good as a new item

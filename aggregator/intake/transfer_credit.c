@@ -119,15 +119,26 @@ static unsigned in_flight (const struct body *b)
                                 content_chunks (b->received));
 }
 
+/* What each chunk of it takes. */
+static unsigned parts_of (const struct body *b)
+{
+    return b->size <= CONTENT_SMALL ? 1 : TRANSFER_PARTS;
+}
+
 static bool is_over (const struct transfers *t, const struct sender *s)
 {
     return t->shared && *s->key->who && s->pace == PACE_NEW &&
-           s->key->fresh >= TRANSFER_KEY_NEW_CREDITS;
+           s->key->fresh >= TRANSFER_KEY_NEW_CREDITS * TRANSFER_PARTS;
 }
 
-static void give_back (struct transfers *t, struct sender *s, unsigned n)
+/* So many chunks of a body are not on their way from there any more. */
+static void give_back (struct transfers *t, struct sender *s,
+                       const struct body *b, unsigned chunks)
 {
-    s->credits -= n;
+    unsigned n = chunks * parts_of (b);
+
+    t->small -= parts_of (b) == 1 ? chunks : 0;
+    s->parts -= n;
     t->held[s->pace] -= n;
     if (s->pace == PACE_NEW)
         s->key->fresh -= n;
@@ -138,7 +149,7 @@ void transfer_release (struct transfers *t, struct body *b)
     struct transfer *source = TAILQ_FIRST (&b->offers);
 
     if (source && in_flight (b) > 0)
-        give_back (t, source->sender, in_flight (b));
+        give_back (t, source->sender, b, in_flight (b));
     b->asked = b->received;
 }
 
@@ -150,10 +161,10 @@ static void set_pace (struct transfers *t, struct sender *s,
 
     if (s->pace == pace)
         return;
-    t->held[s->pace] -= s->credits;
-    t->held[pace] += s->credits;
+    t->held[s->pace] -= s->parts;
+    t->held[pace] += s->parts;
     if (s->pace == PACE_NEW)    // none becomes new again
-        s->key->fresh -= s->credits;
+        s->key->fresh -= s->parts;
     s->pace = pace;
     LIST_FOREACH (x, &s->items, of_sender) {
         if (!x->body || !x->body->waits || TAILQ_FIRST (&x->body->offers) != x)
@@ -177,7 +188,7 @@ void transfer_arrived (struct transfers *t, struct body *b,
     int64_t now = clock_mono_ns (), took = now - from->moved_ns;
 
     if (in_flight (b) > 0)
-        give_back (t, s, 1);
+        give_back (t, s, b, 1);
     from->moved_ns = now;
     if (took > TRANSFER_SLOW_NS) {
         slow_down (t, from, PACE_SLOW);
@@ -207,7 +218,7 @@ static bool can_ask (const struct body *b)
     const struct transfer *source = TAILQ_FIRST (&b->offers);
 
     return source && b->asked < b->size && in_flight (b) < TRANSFER_WINDOW &&
-           source->sender->credits < source->sender->limit;
+           source->sender->parts < source->sender->limit * TRANSFER_PARTS;
 }
 
 void transfer_queue (struct transfers *t, struct body *b)
@@ -267,14 +278,16 @@ static int ask (struct transfers *t, struct body *b)
 
     if (rc < 0)
         return rc;
-    if (s->credits == 0)
+    if (s->parts == 0)
         s->moved_ns = clock_mono_ns ();
     b->asked += m.length;
     if (b->asked > source->ever_asked)
         source->ever_asked = b->asked;
-    s->credits++;
-    t->held[s->pace]++;
-    s->key->fresh += s->pace == PACE_NEW;
+    t->small += parts_of (b) == 1;
+    s->parts += parts_of (b);
+    t->held[s->pace] += parts_of (b);
+    if (s->pace == PACE_NEW)
+        s->key->fresh += parts_of (b);
     return 0;
 }
 
@@ -284,7 +297,9 @@ unsigned transfers_credits (const struct transfers *t)
 
     for (unsigned i = 0; i < PACES; i++)
         held += t->held[i];
-    return held < TRANSFER_CREDITS ? TRANSFER_CREDITS - held : 0;
+    return held < TRANSFER_CREDITS * TRANSFER_PARTS
+               ? TRANSFER_CREDITS - (held + TRANSFER_PARTS - 1) / TRANSFER_PARTS
+               : 0;
 }
 
 static struct body *next_in_turn (struct transfers *t)
@@ -297,7 +312,8 @@ static struct body *next_in_turn (struct transfers *t)
     struct body *b = NULL;
 
     for (unsigned i = 0; i < PACES && !b; i++) {
-        if (t->held[i] < own[i] && !(b = TAILQ_FIRST (&t->turns[i][0])))
+        if (t->held[i] < own[i] * TRANSFER_PARTS &&
+            !(b = TAILQ_FIRST (&t->turns[i][0])))
             b = TAILQ_FIRST (&t->turns[i][1]);
     }
     for (unsigned i = 0; i < 2 && !b && transfers_credits (t) > 0; i++) {
@@ -316,15 +332,16 @@ static bool unpark (struct transfers *t)
     bool any = false;
 
     for (k = LIST_FIRST (&t->crowded); k; k = next) {
-        unsigned n = k->fresh < TRANSFER_KEY_NEW_CREDITS
-                         ? TRANSFER_KEY_NEW_CREDITS - k->fresh : 0;
+        unsigned most = TRANSFER_KEY_NEW_CREDITS * TRANSFER_PARTS;
+        unsigned n = k->fresh < most ? most - k->fresh : 0;
         struct body *b;
 
         next = LIST_NEXT (k, crowded);
         while (n > 0 && (b = TAILQ_FIRST (&k->parked))) {
             transfer_unqueue (t, b);
             transfer_queue (t, b);
-            n -= b->waits;      // else its agent is asked for another
+            if (b->waits)       // else its agent is asked for another
+                n -= parts_of (b) < n ? parts_of (b) : n;
             any = true;
         }
     }
@@ -405,9 +422,9 @@ void transfers_tick (struct transfers *t, int64_t now_ns)
     struct sender *s;
 
     LIST_FOREACH (s, &t->all_senders, all) {
-        if (s->credits > 0 && now_ns - s->moved_ns > TRANSFER_STALL_NS)
+        if (s->parts > 0 && now_ns - s->moved_ns > TRANSFER_STALL_NS)
             transfer_stalled (t, s);
-        else if (s->credits > 0 && s->pace != PACE_STALLED &&
+        else if (s->parts > 0 && s->pace != PACE_STALLED &&
                  now_ns - s->moved_ns > TRANSFER_SLOW_NS)
             slow_down (t, s, PACE_SLOW);
     }

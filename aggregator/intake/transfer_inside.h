@@ -50,7 +50,7 @@ struct sharer {
     LIST_ENTRY (sharer) crowded;        // while 'parked' is not empty
     char who[NET_WHO_MAX];
     unsigned nsenders, nitems;
-    unsigned fresh;             // credits that its new agents hold
+    unsigned fresh;             // parts of credits that its new agents hold
     TAILQ_HEAD (, body) parked; // of them, which wait for fewer
 };
 
@@ -61,7 +61,8 @@ struct sender {
     struct net_peer peer;
     struct sharer *key;
     LIST_HEAD (, transfer) items;
-    unsigned nitems, credits, limit;    // credits it holds, and may hold
+    unsigned nitems, parts;     // of credits, that it holds
+    unsigned limit;             // credits that it may hold
     enum transfer_pace pace;
     bool wrong;                 // it sent what it had not offered: others first
     int64_t moved_ns;           // when a chunk came, or was asked for first
@@ -70,6 +71,7 @@ struct sender {
 /* An item that an agent offers. */
 struct transfer {
     LIST_ENTRY (transfer) of_sender;
+    LIST_ENTRY (transfer) same_bucket;
     TAILQ_ENTRY (transfer) of_body;     // or of the complete ones
     struct sender *sender;      // NULL: it is gone
     struct body *body;          // NULL: complete
@@ -89,10 +91,12 @@ struct transfers {
     LIST_HEAD (, sender) senders[TRANSFER_BUCKETS], all_senders;
     LIST_HEAD (, sharer) keys, crowded;
     LIST_HEAD (, body) bodies[TRANSFER_BUCKETS], whole;
+    LIST_HEAD (, transfer) by_id[TRANSFER_BUCKETS];     // of each sender
     TAILQ_HEAD (, body) turns[PACES][2];        // rows, and raw files
     TAILQ_HEAD (, transfer) complete;
-    unsigned held[PACES];       // credits that are given out
-    size_t nitems;
+    unsigned held[PACES];       // parts of credits that are given out
+    size_t nitems, ncomplete;
+    unsigned small;             // chunks of one part that are on their way
     bool hold, note_due, shared;
     int64_t paused_until_ns, noted_ns;
     transfer_also_fn *also;     // NULL: nothing more

@@ -67,7 +67,9 @@ int content_hash_file (int fd, uint64_t size, struct content_hash *h,
         rc = fileio_pread_all (fd, chunk, n, (off_t)at);
         if (rc == 0)
             rc = content_hash_add (h, chunk, n);
-        (void)posix_fadvise (fd, (off_t)at, (off_t)n, POSIX_FADV_DONTNEED);
+        if (size > CONTENT_SMALL)       // else one read of the disk for each,
+            (void)posix_fadvise (fd, (off_t)at, (off_t)n,       // once more
+                                 POSIX_FADV_DONTNEED);
     }
     free (chunk);
     return rc < 0 ? err_sys (err, -rc, "cannot hash a file") : 0;

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #define CONTENT_CHUNK (1u << 20)        // bytes; the last one may be shorter
+#define CONTENT_SMALL (CONTENT_CHUNK / 16)      // not more: many go together
 #define CONTENT_SIZE_MAX (UINT64_C (1) << 43)   // 8 TiB: no capture has that
 
 /* Collects chunk hashes, in order. */

@@ -330,7 +330,7 @@ static void test_gone (void **state)
     struct data d[3];
 
     for (uint8_t i = 0; i < 3; i++) {
-        d[i] = data_of (1000, i);
+        d[i] = data_of (MIB, i);
         offer_data (f, 1, i + 1, &d[i]);
     }
     for (unsigned i = 1; i <= 3; i++) {
@@ -345,6 +345,73 @@ static void test_gone (void **state)
         free (d[i].bytes);
 }
 
+/* Files that are small do not wait for each other: one credit is enough to ask
+ * for many, and they are gathered for one commit as long as more are coming.
+ */
+static void test_small (void **state)
+{
+    struct fixture *f = *state;
+    struct data d[TRANSFER_PARTS + 1];
+    unsigned n = TRANSFER_PARTS + 1;
+
+    for (unsigned i = 0; i < n; i++) {
+        d[i] = data_of (CONTENT_SMALL - i, (uint8_t)i);
+        offer_data (f, 1, i + 1, &d[i]);
+    }
+    assert_int_equal (count_sent (f, MESSAGE_GET, 1), n - 1);
+    assert_int_equal (transfers_credits (f->transfers), TRANSFER_CREDITS - 1);
+    for (unsigned i = 0; i < n; i++) {
+        const struct message get = f->sent[i];
+
+        assert_true (transfers_gather (f->transfers));
+        assert_int_equal (answer (f, &get, 1, &d[get.item - 1], CODEC_PLAIN,
+                                  0), 0);
+        free (d[get.item - 1].bytes);
+    }
+    assert_false (transfers_gather (f->transfers));
+    check_credits (f);
+    assert_int_equal (transfers_commit (f->transfers, on_entered, f, NULL), 0);
+    assert_int_equal (count_sent (f, MESSAGE_ACK, 1), n);
+}
+
+/* A large one is not what others that are complete wait for. */
+static void test_large_gathers_nothing (void **state)
+{
+    struct fixture *f = *state;
+    struct data d = data_of (CONTENT_SMALL + 1, 7);
+
+    offer_data (f, 1, 1, &d);
+    assert_int_equal (count_sent (f, MESSAGE_GET, 1), 1);
+    assert_false (transfers_gather (f->transfers));
+    free (d.bytes);
+}
+
+/* Agents that offer very many leave room for as many others, which have few: of
+ * these each is looked at, though the first wait in vain.
+ */
+static void test_many_items_leave_room (void **state)
+{
+    const unsigned greedy = TRANSFER_ITEMS / 2 / TRANSFER_AGENT_ITEMS + 2;
+    struct fixture *f = *state;
+    struct net_peer other = peer_of ("", 250, 250);
+    struct ledger_item first;
+    char content[32];
+
+    for (unsigned i = 0; i < greedy * TRANSFER_AGENT_ITEMS; i++) {
+        struct net_peer p = peer_of ("", (uint8_t)(i / TRANSFER_AGENT_ITEMS),
+                                     1);
+
+        (void)snprintf (content, sizeof (content), "content %u", i);
+        offer_of (f, &p, i, content);
+    }
+    for (unsigned i = 0; i < TRANSFER_AGENT_FEW + 1; i++) {
+        (void)snprintf (content, sizeof (content), "another's %u", i);
+        offer_of (f, &other, i, content);
+    }
+    assert_int_equal (transfers_offered (f->transfers, &other, &first),
+                      TRANSFER_AGENT_FEW);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,7 +422,9 @@ int main (void)
         TRANSFER_TEST (test_items_of_one_key),
         TRANSFER_TEST (test_many_stalled),
         TRANSFER_TEST (test_slow), TRANSFER_TEST (test_slow_for_once),
-        TRANSFER_TEST (test_gone),
+        TRANSFER_TEST (test_gone), TRANSFER_TEST (test_small),
+        TRANSFER_TEST (test_large_gathers_nothing),
+        TRANSFER_TEST (test_many_items_leave_room),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
