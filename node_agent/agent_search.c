@@ -189,7 +189,7 @@ void agent_on_searched (void *arg, struct finder_result *results, size_t n)
 {
     struct agent *a = arg;
     struct err err = { "" };
-    int64_t now = clock_mono_ns (), took = now - a->search_began_ns;
+    int64_t now = clock_mono_ns ();
     bool ending = a->opt->once || a->ended_ns > 0;
     bool last = ending && a->search_began_ns >= a->ended_ns &&
                 a->search_began_ns >= a->moved_ns;
@@ -206,7 +206,7 @@ void agent_on_searched (void *arg, struct finder_result *results, size_t n)
     if (ending && !a->searched)
         (void)loop_add_timer (a->loop, 0, agent_search, a);     // the last
     else
-        later (a, took, agent_search);
+        later (a, clock_mono_ns () - a->search_began_ns, agent_search);
 }
 
 void agent_search_again (struct agent *a)

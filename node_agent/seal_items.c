@@ -96,9 +96,11 @@ static bool link_file (const struct sealed *s, int dirfd, const char *name,
     struct stat made;
 
     link_path (s, number, path);
-    (void)unlink (path);        // of a file that was left out after all
-    if (FAULT ("agent.seal.link") < 0 ||
-        linkat (dirfd, name, AT_FDCWD, path, 0) < 0)
+    if (FAULT ("agent.seal.link") < 0)
+        return false;
+    if (linkat (dirfd, name, AT_FDCWD, path, 0) < 0 &&
+        (errno != EEXIST || unlink (path) < 0 ||    // of one left out after all
+         linkat (dirfd, name, AT_FDCWD, path, 0) < 0))
         return false;
     if (lstat (path, &made) == 0 && made.st_ino == st->st_ino &&
         made.st_dev == st->st_dev)

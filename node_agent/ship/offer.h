@@ -11,7 +11,10 @@
 
 #include "spool/spool.h"
 
+#include <sys/queue.h>
+
 struct offer {
+    LIST_ENTRY (offer) same_bucket;     // of a ship's
     struct spool_item item;
     int fd;                     // -1: not open
     bool used;
@@ -19,6 +22,7 @@ struct offer {
     bool lost;                  // it was only asked for, and is not there: as
                                 // well
     bool said;                  // at least once
+    bool due;                   // to be said (again)
     struct digest *hashes;      // a segment of them, or NULL
     uint64_t first;             // chunk of hashes[0]
     int nhashes;

@@ -31,7 +31,7 @@ static void give_up (struct ship *s, struct offer *o, enum offer_read how)
 
     (void)snprintf (m.text, sizeof (m.text), "%s", why);
     (void)ship_say (s, &m);     // so that it is asked for when offered again
-    offer_end (o);
+    ship_end_offer (s, o);
     if (how == OFFER_DAMAGED)
         rc = spool_quarantine (s->spool, &item, why, &err);
     else
@@ -155,7 +155,7 @@ static int64_t wait_ns (struct ship *s, const struct get *get)
 
 static void answer_queue (struct ship *s)
 {
-    while (s->nqueue > 0) {
+    while (s->nqueue > 0 && !s->full) {
         size_t i = most_urgent (s);
 
         if (wait_ns (s, &s->queue[i]) > 0 || !answer (s, &s->queue[i]))
@@ -190,6 +190,11 @@ void ship_on_get (struct ship *s, const struct message *m)
         s->queue[s->nqueue++] = (struct get){ m->item, m->offset, m->length };
     else if (!asked)            // it will be asked again
         counter_add (COUNTER_GETS_ASTRAY, 1);
+    retry_queue (s);
+}
+
+void ship_answer_more (struct ship *s)
+{
     retry_queue (s);
 }
 

@@ -14,7 +14,12 @@
 #include "guard/bucket.h"
 #include "ship/offer.h"
 
-#define OFFERS_MAX 16           // offered and not yet acknowledged
+#define LARGE_MAX 16            // offered and not yet acknowledged; rows that
+#define LARGE_RAW_MAX 8         // come later find room
+#define SMALL_MAX 512           // and of small ones, which share round trips,
+#define SMALL_RAW_MAX 480       // commits and fsyncs: they are some 6 KB each
+#define OFFERS_MAX (LARGE_MAX + SMALL_MAX)
+#define OFFER_BUCKETS 256
 #define QUEUE_MAX 256           // answers that found no room in the socket
 #define HELLO_NS (100 * NS_PER_MS)      // until welcomed, at first; doubled
 
@@ -46,6 +51,9 @@ struct ship {
     struct clock_sync clock;
     bool clock_told, clock_off;
     struct offer offers[OFFERS_MAX];
+    LIST_HEAD (, offer) by_id[OFFER_BUCKETS];   // those that are used
+    size_t noffers[ITEM_RAW + 1][2];    // by kind; large ones, small ones
+    bool full;                  // the socket: it tells when there is room
     uint64_t last[ITEM_RAW + 1];        // ids offered, by kind
     struct message **said;      // RANKs and NOTEs, repeated
     size_t nsaid, nnotes;
@@ -64,12 +72,13 @@ struct ship {
 
 // ship_says.c: from ship_repeat's first call on, until it is over
 int ship_say (struct ship *s, const struct message *m);
-void ship_say_offer (struct ship *s, struct offer *o);
+void ship_say_offers (struct ship *s);  // that are due, as there is room
 void ship_repeat (void *arg);
 void ship_stop_words (struct ship *s);
 
 // ship_offers.c
 struct offer *ship_find_offer (struct ship *s, uint64_t id);
+void ship_end_offer (struct ship *s, struct offer *o);
 void ship_offer_more (void *arg);       // while there is room
 void ship_next_items (struct ship *s);  // the same; or all is delivered
 void ship_spool_failed (struct ship *s, int rc, const struct err *err);
@@ -80,6 +89,7 @@ void ship_stop_offers (struct ship *s); // its timers, and all offers
 
 // ship_answers.c
 void ship_on_get (struct ship *s, const struct message *m);
+void ship_answer_more (struct ship *s); // the socket has room
 void ship_stop_answers (struct ship *s);
 
 #endif

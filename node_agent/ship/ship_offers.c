@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define RAW_OFFERS_MAX 8        // of OFFERS_MAX: rows that come later find room
 #define ACKS_NS (2 * NS_PER_MS) // answers that share a transaction
 #define GETS_NS (50 * NS_PER_MS)        // the same of what is lost: an agent
                                 // that sends no chunk is asked for one item
@@ -21,20 +20,39 @@ static void retry_spool (void *arg);
 
 static size_t count_offers (const struct ship *s, enum item_kind kind)
 {
-    size_t n = 0;
+    return s->noffers[kind][0] + s->noffers[kind][1];
+}
 
-    for (size_t i = 0; i < OFFERS_MAX; i++)
-        n += s->offers[i].used && s->offers[i].item.kind == kind;
-    return n;
+static bool is_small (const struct spool_item *item)
+{
+    return item->size <= CONTENT_SMALL;
 }
 
 struct offer *ship_find_offer (struct ship *s, uint64_t id)
 {
-    for (size_t i = 0; i < OFFERS_MAX; i++) {
-        if (s->offers[i].used && s->offers[i].item.id == id)
-            return &s->offers[i];
+    struct offer *o;
+
+    LIST_FOREACH (o, &s->by_id[id % OFFER_BUCKETS], same_bucket) {
+        if (o->item.id == id)
+            return o;
     }
     return NULL;
+}
+
+static void begin_offer (struct ship *s, struct offer *o,
+                         const struct spool_item *item)
+{
+    offer_begin (o, item);
+    o->due = true;
+    LIST_INSERT_HEAD (&s->by_id[item->id % OFFER_BUCKETS], o, same_bucket);
+    s->noffers[item->kind][is_small (item)]++;
+}
+
+void ship_end_offer (struct ship *s, struct offer *o)
+{
+    LIST_REMOVE (o, same_bucket);
+    s->noffers[o->item.kind][is_small (&o->item)]--;
+    offer_end (o);
 }
 
 /* What it was to do is to be done later; a damaged ledger is the end, of which
@@ -73,13 +91,26 @@ static int next_of (struct ship *s, enum item_kind kind,
     }
 }
 
+/* Whether there is a place for one more like this. */
+static bool has_place (const struct ship *s, const struct spool_item *item)
+{
+    bool small = is_small (item), raw = item->kind == ITEM_RAW;
+    size_t n = s->noffers[ITEM_ROWS][small] + s->noffers[ITEM_RAW][small];
+
+    return n < (small ? raw ? SMALL_RAW_MAX : SMALL_MAX
+                      : raw ? LARGE_RAW_MAX : LARGE_MAX);
+}
+
 static int next_item (struct ship *s, struct spool_item *ret)
 {
     int rc = next_of (s, ITEM_ROWS, ret);
 
-    if (rc == 0 && count_offers (s, ITEM_ROWS) == 0 &&
-        count_offers (s, ITEM_RAW) < RAW_OFFERS_MAX)
+    if (rc == 0 && count_offers (s, ITEM_ROWS) == 0)
         rc = next_of (s, ITEM_RAW, ret);
+    if (rc > 0 && !has_place (s, ret)) {
+        s->last[ret->kind] = ret->id - 1;       // it is the next one again
+        rc = 0;
+    }
     return rc;
 }
 
@@ -93,13 +124,12 @@ static void fill_offers (struct ship *s)
         if (o->used)
             continue;
         if (next_item (s, &item) <= 0)
-            return;
-        offer_begin (o, &item);
+            break;
+        begin_offer (s, o, &item);
         if (item.state != SPOOL_ASKED)
             spool_offered (s->spool, item.id);
-        if (s->welcomed)
-            ship_say_offer (s, o);
     }
+    ship_say_offers (s);
 }
 
 static bool all_delivered (const struct ship *s)
@@ -193,7 +223,7 @@ static bool settle (struct ship *s, bool lost, settle_fn *fn)
         return true;
     }
     for (size_t i = 0; i < n; i++)
-        offer_end (of[i]);
+        ship_end_offer (s, of[i]);
     return n > 0;
 }
 
@@ -249,6 +279,6 @@ void ship_stop_offers (struct ship *s)
     loop_del_timer (s->loop, ship_offer_more, s);
     for (size_t i = 0; i < OFFERS_MAX; i++) {
         if (s->offers[i].used)
-            offer_end (&s->offers[i]);
+            ship_end_offer (s, &s->offers[i]);
     }
 }

@@ -14,9 +14,25 @@
 #define REPEAT_NS (2 * NS_PER_S)        // what may be lost is said again
 #define ROOM_NS (10 * NS_PER_MS)        // when the socket has no room
 
+/* There is room: first for what is asked for. */
+static void on_room (void *arg)
+{
+    struct ship *s = arg;
+
+    s->full = false;
+    ship_answer_more (s);
+    ship_say_offers (s);
+}
+
 int ship_say (struct ship *s, const struct message *m)
 {
-    return net_send (s->net, NULL, m);
+    int rc = net_send (s->net, NULL, m);
+
+    if (rc == -EAGAIN && !s->full) {
+        s->full = true;
+        net_when_room (s->net, on_room, s);
+    }
+    return rc;
 }
 
 /* A thousand agents whose aggregator comes back do not all speak at once. */
@@ -28,15 +44,23 @@ static int64_t jittered (struct ship *s, int64_t ns)
     return ns - ns / 4 + (int64_t)(s->random % (uint64_t)(ns / 2));
 }
 
-void ship_say_offer (struct ship *s, struct offer *o)
+void ship_say_offers (struct ship *s)
 {
     struct message m;
 
-    if (o->said)
-        counter_add (COUNTER_OFFERS_REPEATED, 1);
-    o->said = true;
-    offer_message (o, &m);
-    (void)ship_say (s, &m);
+    for (size_t i = 0; i < OFFERS_MAX && s->welcomed && !s->full; i++) {
+        struct offer *o = &s->offers[i];
+
+        if (!offer_is_open (o) || !o->due)
+            continue;
+        offer_message (o, &m);
+        if (ship_say (s, &m) < 0)
+            return;
+        if (o->said)
+            counter_add (COUNTER_OFFERS_REPEATED, 1);
+        o->said = true;
+        o->due = false;
+    }
 }
 
 static void say_hello (struct ship *s)
@@ -110,10 +134,9 @@ void ship_repeat (void *arg)
     tell_ignored (s);
     s->unanswered += s->hello_ns == REPEAT_NS;
     say_hello (s);
-    for (size_t i = 0; i < OFFERS_MAX && s->welcomed; i++) {
-        if (offer_is_open (&s->offers[i]))
-            ship_say_offer (s, &s->offers[i]);
-    }
+    for (size_t i = 0; i < OFFERS_MAX; i++)
+        s->offers[i].due = true;
+    ship_say_offers (s);
     say_left (s);
     if (s->next_said == s->nsaid)       // the last round is over
         s->next_said = 0;

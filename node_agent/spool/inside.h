@@ -28,7 +28,7 @@
 #define SPOOL_QUARANTINE "quarantine"
 #define FILES_SHIFT 10          // captures in one directory: 1024, so that
                                 // searching one takes milliseconds
-#define ADVICE_MAX 64           // of it are in memory; then a transaction
+#define ADVICE_MAX 1024         // of it are in memory; then a transaction
 #define PATH_SHORT (PATH_MAX - 64)      // of a spool: its files have room
 
 struct advice {

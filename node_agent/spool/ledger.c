@@ -5,6 +5,7 @@
  */
 #include "spool/inside.h"
 
+#include "base/counter.h"
 #include "base/fault.h"
 #include "base/fileio.h"
 #include "base/wire.h"
@@ -345,6 +346,7 @@ int spool_ledger_commit (struct spool *s, const char *point, struct err *err)
         spool_ledger_rollback (s);
         return rc;
     }
+    counter_add (COUNTER_COMMITS, 1);
     s->nadvice = 0;
     s->recounted = false;
     memcpy (s->saved, s->tally, sizeof (s->saved));

@@ -15,6 +15,9 @@ static net_fn *hear;            // what the ship does with a message
 static void *hearer;
 static struct message said[SAID_MAX];
 static unsigned nsaid;
+static unsigned room;           // so many are taken
+static loop_fn *tell_room;      // who waits for more
+static void *waits_for_room;
 
 int64_t __wrap_clock_mono_ns (void);
 int64_t __wrap_clock_mono_ns (void)
@@ -61,8 +64,19 @@ int __wrap_net_send (struct net *n, const struct net_peer *to,
 {
     (void)n;
     (void)to;
+    if (room == 0)
+        return -EAGAIN;
+    room--;
     said[nsaid++ % SAID_MAX] = *m;
     return 0;
+}
+
+void __wrap_net_when_room (struct net *n, loop_fn *fn, void *arg);
+void __wrap_net_when_room (struct net *n, loop_fn *fn, void *arg)
+{
+    (void)n;
+    tell_room = fn;
+    waits_for_room = arg;
 }
 
 static void ignore (void *arg)
@@ -86,6 +100,7 @@ static struct shipping begin (struct fixture *f)
 
     now_ns = 100 * NS_PER_S;
     nsaid = 0;
+    room = UINT_MAX;
     assert_non_null (s.loop);
     assert_int_equal (ship_create (s.loop, f->s, "tcp://127.0.0.1:1", &who,
                                    &events, &s.ship, NULL), 0);
@@ -215,6 +230,51 @@ static void test_asked (void **state)
     assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 1);
 }
 
+/* A socket takes few messages at a time.  What it had no room for would be said
+ * with the next round, two seconds later: here it is as soon as there is some,
+ * and each once.
+ */
+static void test_no_room (void **state)
+{
+    struct fixture *f = *state;
+    struct shipping s;
+    uint64_t ids = 0;
+
+    for (unsigned i = 0; i < 40; i++) {
+        char path[64];
+
+        (void)snprintf (path, sizeof (path), "/capture%u", i);
+        (void)spool_put (f, path, "v1", "rows", NULL, false);
+    }
+    s = begin (f);
+    ship_ask (s.ship);
+    welcome (now_ns);
+    nsaid = 0;
+    now_ns += NS_PER_S;
+    ship_ask (s.ship);          // nothing new
+    assert_int_equal (nsaid, 0);
+    end (&s);
+
+    s = begin (f);
+    ship_ask (s.ship);
+    room = 3;
+    welcome (now_ns);           // HELLO, two OFFERs
+    for (unsigned i = 0; i < 19; i++) {
+        assert_non_null (tell_room);
+        room = 2;
+        tell_room (waits_for_room);
+    }
+    assert_int_equal (count (MESSAGE_OFFER), 40);
+    for (unsigned i = 0; i < nsaid; i++)
+        ids |= said[i].type == MESSAGE_OFFER ? UINT64_C (1) << said[i].item
+                                             : 0;
+    assert_int_equal (ids, ((UINT64_C (1) << 40) - 1) << 1);
+    room = UINT_MAX;
+    tell_room (waits_for_room);
+    assert_int_equal (count (MESSAGE_OFFER), 40);
+    end (&s);
+}
+
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
 
@@ -222,6 +282,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         TEST (test_stale_answer), TEST (test_not_done), TEST (test_asked),
+        TEST (test_no_room),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "spool_check.h"
 
 #include "guard/manifest.h"
+#include "spool/inside.h"
 #include "spool/releases.h"
 
 static uint64_t items_in (struct fixture *f, enum item_kind kind,
@@ -121,7 +122,7 @@ static void test_advice (void **state)
     struct fixture *f = *state;
     struct spool_item got = { .id = 0 };
 
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < ADVICE_MAX + 36; i++) {
         char path[64];
 
         (void)snprintf (path, sizeof (path), "/capture%d", i);
@@ -129,10 +130,10 @@ static void test_advice (void **state)
     }
     while (spool_next (f->s, ITEM_ROWS, got.id, &got, NULL) == 1)
         spool_offered (f->s, got.id);
-    assert_true (items_in (f, ITEM_ROWS, SPOOL_OFFERED) >= 64);
+    assert_true (items_in (f, ITEM_ROWS, SPOOL_OFFERED) >= ADVICE_MAX);
     spool_reopen (f);
-    assert_int_equal (items_in (f, ITEM_ROWS, SPOOL_OFFERED), 100);
-    assert_int_equal (spool_undelivered (f->s), 100);
+    assert_int_equal (items_in (f, ITEM_ROWS, SPOOL_OFFERED), ADVICE_MAX + 36);
+    assert_int_equal (spool_undelivered (f->s), ADVICE_MAX + 36);
 }
 
 /* What an OFFER says of the date of the rows of a capture. */
