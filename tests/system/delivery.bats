@@ -716,3 +716,35 @@ raw_captures ()
         rm -rf away service.log
     done
 }
+
+# counted WHAT DIR: by the program whose directory it is
+counted ()
+{
+    "$ROLLCALL" status --json "$2" | grep -Po "\"$1\":\s*\K[0-9]+"
+}
+
+all_durable ()                      # there is something, and nothing is open
+{
+    [ -n "$(durable)" ]
+}
+
+# Each commit is fsyncs on both sides, and each offer a round trip: for 65,536
+# files one by one, or by the eight, that took minutes.
+@test "small files share commits: so many for a batch, not for a file" {
+    local dir files=3000 where
+
+    rm -rf job
+    "$CAPTURE_MAKER" --quiet --ranks 1 --ops 1 job
+    dir=$(capture_of 0)
+    mkdir "$dir/small"
+    seq $files | split -l 1 -a 3 - "$dir/small/"
+    service
+    watching --raw --quiet-period 0.1s job
+    LIMIT=120 eventually all_durable
+    [ "$(durable)" -gt $files ]
+    for where in spool root; do
+        [ "$(counted commits $where)" -le $((files / 16)) ] ||
+            fail "$(counted commits $where) commits in $where"
+    done
+    ends_with 0
+}
