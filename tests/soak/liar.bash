@@ -58,7 +58,7 @@ one_case ()
     "$KIT/hostile_aggregator" "$ENDPOINT" "$1" "$2" "$3" "$canary" \
         >hostile.log 2>&1 3>&- &
     hostile_pid=$!
-    await 30 grep -q ready hostile.log || complain "$(cat hostile.log)" ||
+    await 30 grep -qs ready hostile.log || complain "$(cat hostile.log)" ||
         return
     believe || state=1
     others >after

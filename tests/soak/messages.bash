@@ -18,6 +18,7 @@ one_case ()
     local state=0 kib
 
     RAW=--raw
+    ! is_sanitized || PATIENCE=480
     captures 4
     raw_files 1500000
     oracle || return

@@ -55,7 +55,88 @@ held ()
     return $state
 }
 
-# one_case hold N DESCRIPTORS
+# through OLD SAID: deliver through a relay that writes what the agent says into
+# SAID, and says OLD before the agent's first message
+through ()
+{
+    local relay there=$PORT took
+
+    choose_port
+    "$ROLLCALL_BUILD/tests/system/wire_peer" replay "$PORT" "$there" "$2" \
+        "$1" >relay.log 2>&1 3>&- &
+    relay=$!
+    await 60 listens "$PORT" || complain "$(cat relay.log)" || return
+    AGENT_ENDPOINT=tcp://127.0.0.1:$PORT
+    took=$(deliver_once)
+    kill "$relay"
+    wait "$relay"
+    AGENT_ENDPOINT=$ENDPOINT PORT=$there
+    [ -n "$took" ]
+}
+
+# size_of FILE OFFSET: the number of eight bytes, the highest first
+size_of ()
+{
+    echo $((0x$(od -An -v -tx1 -j "$2" -N 8 "$1" | tr -d ' \n')))
+}
+
+# Who plays it gets a greeting and the server's first words, which are the same
+# for everybody, and nothing that only an agent gets.
+ANONYMOUS=$((64 + 2 + 168))
+
+played ()                           # FILE
+{
+    local got
+
+    got=$("$KIT/stranger_crowd" "$PORT" play "$1" | sed 's/got //')
+    [ "${got:-9999}" -le $ANONYMOUS ] ||
+        complain "$1 was answered with $got bytes"
+}
+
+agents_seen ()
+{
+    grep -c ' event=agent ' service.log
+}
+
+# The client's greeting, HELLO and INITIATE are 64, 202 and 9 bytes and more.
+replayed ()
+{
+    local state=0 agents begin
+
+    ROLLCALL_KEYS=$CASE/keys start_service
+    await 60 listens "$PORT" || complain "$(cat service.log)" || return
+    through '' said || complain "$(tail -n 3 agent.log)" || return
+    [ "$(stat -c %s said)" -gt 10000 ] || complain "nothing recorded" || return
+    agents=$(agents_seen)
+    begin=$((64 + 202 + 9 + $(size_of said $((64 + 202 + 1)))))
+    tail -c +$((begin + 1)) said >messages
+    tail -c +65 said >headless
+    { head -c 64 said; cat messages; } >unshaken
+    { head -c $((64 + 202)) said; cat messages; } >half
+    for file in said headless messages unshaken half; do
+        played "$file" || state=1
+    done
+    [ "$(agents_seen)" -eq "$agents" ] || complain "somebody was let in" ||
+        state=1
+    [ -z "$LONG" ] || replayed_within || state=1
+    return $state
+}
+
+# The agent's own words again, in another session of its own: libzmq reads no
+# more of that connection, and ends it when heartbeats time out.
+replayed_within ()
+{
+    local agents
+
+    agents=$(agents_seen)
+    through messages said2
+    grep -q replayed relay.log || complain "nothing was replayed" || return
+    [ "$(agents_seen)" -eq "$agents" ] || complain "they were heard" || return
+    deliver_once >took
+    [ -s took ] || complain "not delivered: $(tail -n 3 agent.log)"
+}
+
+# one_case hold N DESCRIPTORS | replay
 one_case ()
 {
     local state=0
@@ -64,8 +145,10 @@ one_case ()
     captures 2
     oracle || return
     enrol honest || return
-    live_in "$CASE"
-    held "$2" "$3" || state=1
+    case $1 in
+    hold) held "$2" "$3" || state=1 ;;
+    replay) replayed || state=1 ;;
+    esac
     await 60 all_arrived || complain "$*: there is no result" || state=1
     verdict >verdict.txt || complain "$*: $(cat verdict.txt)" || state=1
     stop_service
@@ -76,8 +159,8 @@ one_case ()
 part_outsiders ()
 {
     CASES=("hold $([ -n "$LONG" ] && echo 2000 || echo 300) 4096"
-        "hold 500 300")
+        "hold 500 300" replay)
     workers 2 take_cases
-    report "$(awk '{ printf "%s%d connections: served after %d s, %d %% CPU",
+    report "a session played 5 times${LONG:+, and within another}; $(awk '{ printf "%s%d connections: served after %d s, %d %% CPU",
         (NR > 1 ? "; " : ""), $1, $2, $3 }' "$WORK/held")"
 }

@@ -14,6 +14,9 @@
  *         ends N connections as soon as they are there
  *     wire_peer relay PORT TO_PORT FILE
  *         hands on connections, and writes what passes into FILE
+ *     wire_peer replay PORT TO_PORT FILE OLD
+ *         the same of what clients say only; before the first message of the first
+ *         one the file OLD is sent, as if by it.  Prints "replayed"
  */
 #include "base/content.h"
 #include "base/wire.h"
@@ -224,17 +227,38 @@ static struct sockaddr_in loopback (const char *port)
     };
 }
 
+#define HANDSHAKE 266           // bytes of a client before it shows its key
+
+/* As if the client had said it, between two of its messages. */
+static void replay (int to, const char *old)
+{
+    char data[65536];
+    int fd = open (old, O_RDONLY);
+    ssize_t n;
+
+    if (fd < 0)
+        die (old);
+    while ((n = read (fd, data, sizeof (data))) > 0 && write (to, data,
+                                                              (size_t)n) == n)
+        ;
+    (void)close (fd);
+    (void)puts ("replayed");
+}
+
 static int pass_on (int from, int to, int out)
 {
     char data[65536];
     ssize_t n = read (from, data, sizeof (data));
 
     return n > 0 && write (to, data, (size_t)n) == n &&
-                   write (out, data, (size_t)n) == n ? 0 : -1;
+                   (out < 0 || write (out, data, (size_t)n) == n)
+               ? (int)n : -1;
 }
 
-static void hand_on (int client, const char *port, int out)
+/* 'old': what is replayed once, or NULL: then answers are written, too. */
+static void hand_on (int client, const char *port, int out, const char *old)
 {
+    int n, passed = 0;
     struct sockaddr_in to = loopback (port);
     int server = socket (AF_INET, SOCK_STREAM, 0);
     struct pollfd p[] = { { .fd = client, .events = POLLIN },
@@ -243,8 +267,17 @@ static void hand_on (int client, const char *port, int out)
     if (connect (server, (struct sockaddr *)&to, sizeof (to)) < 0)
         return;
     while (poll (p, 2, -1) > 0) {
-        if ((p[0].revents && pass_on (client, server, out) < 0) ||
-            (p[1].revents && pass_on (server, client, out) < 0))
+        // it has waited for the end of the handshake: no frame is under way
+        if (p[0].revents && old && *old && passed > HANDSHAKE) {
+            replay (server, old);
+            old = "";
+        }
+        if (p[0].revents) {
+            if ((n = pass_on (client, server, out)) < 0)
+                return;
+            passed += n;
+        }
+        if (p[1].revents && pass_on (server, client, old ? -1 : out) < 0)
             return;
     }
 }
@@ -261,7 +294,7 @@ static int listen_on (const char *port)
     return listener;
 }
 
-static int be_relay (char **args)
+static int be_relay (char **args, const char *old)
 {
     int out = open (args[2], O_WRONLY | O_CREAT | O_APPEND, 0600);
     int listener = listen_on (args[0]), client;
@@ -272,9 +305,11 @@ static int be_relay (char **args)
     while ((client = accept (listener, NULL, NULL)) >= 0) {
         if (fork () == 0) {
             (void)close (listener);
-            hand_on (client, args[1], out);
+            hand_on (client, args[1], out, old);
             _exit (0);
         }
+        if (old)                // those that come again are left alone
+            old = "";
         (void)close (client);
     }
     return 1;
@@ -302,7 +337,9 @@ int main (int argc, char **argv)
     if (strcmp (part, "aggregator") == 0 && argc == 5)
         return be_aggregator (argv + 2);
     if (strcmp (part, "relay") == 0 && argc == 5)
-        return be_relay (argv + 2);
+        return be_relay (argv + 2, NULL);
+    if (strcmp (part, "replay") == 0 && argc == 6)
+        return be_relay (argv + 2, argv[5]);
     if (strcmp (part, "closer") == 0 && argc == 4)
         return be_closer (argv + 2);
     (void)fprintf (stderr, "wire_peer: which part?\n");
