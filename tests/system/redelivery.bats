@@ -495,7 +495,7 @@ held ()
     go_on
     end_of "$pid"
     expect_status 69
-    shows "whether it has it is not known"
+    shows "it is not known whether it has all of it"
 }
 
 # many_go SECONDS: a run with a service at work has delivered 400 captures, and

@@ -74,7 +74,7 @@ load run_helper
         --raw --release never --max-rate 1MB --expect-bytes 1kB --insecure \
         --state "$TEST_DIR/state" --job j --analyse-with /bin/false \
         --analyse-jobs 2 --analyse-timeout 1m --analyse-memory 1GB \
-        --only analysis.db -- true
+        --only analysis.db --foreign-output -- true
     expect_status 69
     for name in $("$ROLLCALL_BIN/rollcall-run" --help-names); do
         said=$(grep -cxF -- "$name" handed || true)
