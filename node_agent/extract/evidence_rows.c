@@ -88,11 +88,12 @@ static int take_times (struct source *src, const struct batch *b)
         if (!to_ns (b->real[TIME_START][i], &start) ||
             !to_ns (b->real[TIME_ELAPSE][i] * 1000, &elapse))
             continue;
-        if (span) {
+        if (span)
             span->device = true;
-            if (!span->host)
-                evidence_widen (span, start, start + elapse);
-        }
+        if (src->own_clock)
+            continue;
+        if (span && !span->host)
+            evidence_widen (span, start, start + elapse);
         rc = note_op (e, b, i, start + elapse, elapse);
     }
     return rc;
@@ -145,7 +146,7 @@ static int take_steps (struct source *src, const struct batch *b)
 /* The host's span counts, not that of the ops. */
 static int take_extras (struct source *src, const struct batch *b)
 {
-    for (uint32_t i = 0; i < b->nrows; i++) {
+    for (uint32_t i = 0; i < b->nrows && !src->own_clock; i++) {
         int64_t start, end;
         struct evidence_span *s;
 

@@ -182,7 +182,8 @@ struct kineto {
     uint64_t bad_at;            // byte of the first bad one
     bool full;                  // KINETO_KEPT_MAX was reached
     bool many_stretches;        // so was KINETO_STRETCHES
-    bool host_only;             // all was read, and there is no device
+    bool host_only;             // there is no device
+    bool own_clock;             // its times are not those since 1970
 };
 
 /* Room for one more element of 'size' bytes; NULL without memory (which stops

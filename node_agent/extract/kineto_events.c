@@ -186,7 +186,8 @@ static void take_gpu (struct kineto *k, const struct event *e)
     struct gpu_args a;
 
     read_gpu_args (e, &a);
-    if (a.stream < 0 || (a.correlation < 0 && kind != GPU_SYNC))
+    if (!k->own_clock &&
+        (a.stream < 0 || (a.correlation < 0 && kind != GPU_SYNC)))
         return;                 // the host waits: no work of the device
     kineto_name_add (k, &k->kernels, e->name, (uint8_t)kind, e->ts, e->dur);
     g = (struct gpu_event){ .start = e->ts, .dur = e->dur,
@@ -383,10 +384,32 @@ static void take_event (struct kineto *k, const struct event *e)
         take_device_range (k, e);
 }
 
+/* Of torch without Kineto: no event has a category, and the process' name is
+ * that of what it ran on.  Ranges that the program marked look like ops, but
+ * for those that torch marks itself.
+ */
+static void take_old_event (struct kineto *k, struct event *e)
+{
+    static const char *const marks[] = {
+        step_name, "Optimizer.", "DistributedDataParallel.", "DataParallel.",
+        "enumerate(DataLoader)", "## ",
+    };
+
+    k->own_clock = true;
+    e->cat = span_is (e->pid, "CUDA functions")
+                 ? (struct span){ "kernel", 6 } : (struct span){ "cpu_op", 6 };
+    for (size_t i = 0; i < sizeof (marks) / sizeof (marks[0]); i++) {
+        if (e->cat.s[0] == 'c' && span_starts (e->name, marks[i]))
+            e->cat = (struct span){ "user_annotation", 15 };
+    }
+    take_event (k, e);
+}
+
 const char *kineto_event (struct kineto *k, const char *p, const char *end)
 {
     struct event e = { .ph = '\0' };
     struct span key, v;
+    bool old;
     char type;
     int more;
 
@@ -396,11 +419,15 @@ const char *kineto_event (struct kineto *k, const char *p, const char *end)
     if (more < 0)
         return NULL;
     k->events++;
-    if (e.ph != 'X' || e.cat.n == 0 || span_is (e.cat, "Trace") ||
+    old = e.cat.n == 0 && (span_is (e.pid, "CPU functions") ||
+                           span_is (e.pid, "CUDA functions"));
+    if (e.ph != 'X' || (e.cat.n == 0 && !old) || span_is (e.cat, "Trace") ||
         (!e.odd && (!e.has_ts || !e.has_dur)))
         return p;               // without a time, or without a meaning
     if (e.odd || e.dur < 0 || e.dur > KINETO_DUR_MAX)
         k->absurd++;
+    else if (old)
+        take_old_event (k, &e);
     else
         take_event (k, &e);
     return p;

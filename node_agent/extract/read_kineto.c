@@ -1,8 +1,8 @@
 /* node_agent/extract/read_kineto.c - a trace of torch.profiler: one file,
  * which libkineto wrote
  *
- * The document is an object, of which "traceEvents" is the long member.  An
- * event that is malformed is passed over, and reading goes on at the next one:
+ * The document is an object, of which "traceEvents" is the long member, or,
+ * of torch without Kineto, the list of events alone.  An event that is malformed is passed over, and reading goes on at the next one:
  * what the file has becomes rows, and the capture is partial.
  */
 #include "extract/kineto.h"
@@ -166,6 +166,16 @@ static bool take_value (struct kineto *k, const char *key)
     return true;
 }
 
+/* What is behind the document, which is to be nothing. */
+static bool read_end (struct kineto *k)
+{
+    struct trace_text *t = &k->text;
+
+    if (peek (t) != '\0')
+        return damaged (k, "there is something behind the document");
+    return t->failed == 0 || damaged (k, "");
+}
+
 /* The members of the document; false when one is damaged. */
 static bool read_members (struct kineto *k, bool *events)
 {
@@ -191,16 +201,29 @@ static bool read_members (struct kineto *k, bool *events)
         }
     }
     t->at++;
-    if (peek (t) != '\0')
-        return damaged (k, "there is something behind the document");
-    return t->failed == 0 || damaged (k, "");
+    return read_end (k);
+}
+
+/* A list of events, with nothing beside it. */
+static bool read_list (struct kineto *k)
+{
+    char c;
+
+    k->text.at++;
+    c = peek (&k->text);
+    if (c != '{' && c != ']')
+        return damaged (k, "a list of events was expected");
+    return read_events (k) && read_end (k);
 }
 
 static bool read_document (struct kineto *k)
 {
     bool events = false;
+    char c = peek (&k->text);
 
-    if (peek (&k->text) != '{')
+    if (c == '[')
+        return read_list (k);
+    if (c != '{')
         return damaged (k, "an object was expected");
     k->text.at++;
     if (read_members (k, &events))
@@ -237,7 +260,8 @@ static void take_header (struct kineto *k)
         c->evidence.pid = k->pid;
     if (k->device >= 0)
         c->device_id = k->device;
-    if (k->last >= k->first && k->first + h->base_ns > 0) {
+    k->src->own_clock = k->own_clock;
+    if (k->last >= k->first && k->first + h->base_ns > 0 && !k->own_clock) {
         c->started_ns = k->first + h->base_ns;
         c->ended_ns = k->last + h->base_ns;
     }
@@ -270,6 +294,9 @@ static void tell_doubts (const struct kineto *k, bool whole)
     if (k->host_only)
         capture_reason (c, "no device was recorded: computing is the time of "
                         "host ops");
+    if (k->own_clock)
+        capture_reason (c, "its times count from the start of its process' "
+                        "profiler: when that was is not known");
     if (k->host_only && k->many_stretches)
         capture_reason (c, "and there are too many host ops to tell it");
     if (k->ngpu == 0 && !k->host_only && k->events > 0)
@@ -339,7 +366,8 @@ static enum reading read_open (struct kineto *k, struct watched *file)
         return READING_STOPPED;
     }
     whole = read_document (k);
-    k->host_only = whole && k->ngpu == 0 && k->nlaunches == 0 &&
+    // without Kineto kernels stand beside the ops: there would be some by now
+    k->host_only = (whole || k->own_clock) && k->ngpu == 0 && k->nlaunches == 0 &&
                    !k->header.devices;
     if (k->header.no_memory)
         k->src->stopped = err_set (k->err, ENOMEM, "no memory for groups");

@@ -46,6 +46,7 @@ struct source {
     bool damaged;               // metadata is: the reason is noted
     bool many_steps;            // more than can be noted
     bool glance;                // rows come later: only what they need
+    bool own_clock;             // times of rows are of no clock: no evidence
     struct capture *capture;
     const struct row_sink *sink;
     const struct steps_filter *steps;

@@ -63,6 +63,18 @@ static bool quoted_times (const char *text)
     return *p == '"' && (unsigned)(p[1] - '0') <= 9;
 }
 
+/* A list of events is nobody's, unless it says so: torch_npu by times that are
+ * texts, torch without Kineto by the names that it gives to all processes.
+ */
+static enum trace_kind judge_list (const char *text, bool events)
+{
+    if (events && quoted_times (text))
+        return TRACE_TORCH_NPU;
+    return events && (strstr (text, "\"CPU functions\"") ||
+                      strstr (text, "\"CUDA functions\""))
+               ? TRACE_KINETO : TRACE_OTHER;
+}
+
 static enum trace_kind judge (const char *text)
 {
     static const char *const keys[] = {
@@ -74,7 +86,7 @@ static enum trace_kind judge (const char *text)
     unsigned found = 0;
 
     if (*p == '[')
-        return events && quoted_times (text) ? TRACE_TORCH_NPU : TRACE_OTHER;
+        return judge_list (text, events);
     if (*p != '{')
         return TRACE_OTHER;
     for (size_t i = 0; i < sizeof (keys) / sizeof (keys[0]); i++)

@@ -12,7 +12,8 @@ struct source;
 
 enum trace_kind {
     TRACE_OTHER,                // no trace
-    TRACE_KINETO,               // an object, times are numbers
+    TRACE_KINETO,               // of torch.profiler: an object, times are
+                                // numbers; or a list, without Kineto
     TRACE_TORCH_NPU,            // times are texts; mostly a bare array
 };
 

@@ -296,15 +296,16 @@ bool trace_us (struct span v, int64_t *ns)
         return false;
     if (i < v.n && v.s[i] == '.') {
         for (i++; i < v.n && (unsigned)(v.s[i] - '0') <= 9; i++) {
-            if (scale > 1) {
+            if (scale > 1)
                 x = 10 * x + (v.s[i] - '0');
-                scale /= 10;
-            }
+            else if (scale == 1 && v.s[i] >= '5')
+                x++;            // a sum of floats: 37.502999999999986
+            scale /= 10;
         }
     }
     if (i < v.n)
         return us_slow (v, ns);
-    *ns = (negative ? -x : x) * scale;
+    *ns = (negative ? -x : x) * (scale > 0 ? scale : 1);
     return true;
 }
 

@@ -5,16 +5,6 @@
 
 load helper
 
-real_setup ()
-{
-    [ -n "${ROLLCALL_REAL_CAPTURES:-}" ] ||
-        skip "ROLLCALL_REAL_CAPTURES is unset: nothing real was tested"
-    [ -d "$ROLLCALL_REAL_CAPTURES/$1" ] ||
-        skip "$ROLLCALL_REAL_CAPTURES has no $1"
-    cp -r "$ROLLCALL_REAL_CAPTURES/$1" job
-    chmod -R u+rwX job
-}
-
 # own_db RANK: the profiler's database of that rank
 own_db ()
 {

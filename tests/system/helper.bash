@@ -37,6 +37,17 @@ analyze ()
     run "$ROLLCALL" analyze --text -o out "$@" job
 }
 
+# real_setup FOLDER: captures of a real job, where there are some, as job/
+real_setup ()
+{
+    [ -n "${ROLLCALL_REAL_CAPTURES:-}" ] ||
+        skip "ROLLCALL_REAL_CAPTURES is unset: nothing real was tested"
+    [ -d "$ROLLCALL_REAL_CAPTURES/$1" ] ||
+        skip "$ROLLCALL_REAL_CAPTURES has no $1"
+    cp -r "$ROLLCALL_REAL_CAPTURES/$1" job
+    chmod -R u+rwX job
+}
+
 sql ()
 {
     sqlite3 -batch "${2:-$DB}" "$1"

@@ -384,6 +384,10 @@ static void test_no_trace (void **state)
     (void)state;
     read_text ("[1, 2]");
     assert_int_equal (seen.capture.state, CAPTURE_FAILED);
+    trace_reason (&seen, "a list of events was expected");
+    trace_seen_fini (&seen);
+    read_text ("12");
+    assert_int_equal (seen.capture.state, CAPTURE_FAILED);
     trace_reason (&seen, "an object was expected");
     trace_seen_fini (&seen);
     read_text ("");
