@@ -299,7 +299,7 @@ static void identify_trace (struct source *src)
     struct capture *c = src->capture;
 
     source_hindered (src, fd);
-    src->trace = fd < 0 ? TRACE_OTHER : trace_kind_of (fd);
+    src->trace = fd < 0 ? TRACE_OTHER : trace_kind_of (fd, NULL);
     if (fd >= 0)
         (void)close (fd);
     (void)snprintf (c->framework, sizeof (c->framework), "%s",

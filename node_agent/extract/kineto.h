@@ -15,6 +15,7 @@
 
 #include "extract/extractor.h"
 #include "extract/intervals.h"
+#include "extract/kineto_kinds.h"
 #include "extract/sorter.h"
 #include "extract/trace_text.h"
 
@@ -52,8 +53,6 @@ enum coll {
 
 /* ---- what is kept ---- */
 
-enum gpu_kind { GPU_COMPUTING, GPU_COMMUNICATION, GPU_MEMORY, GPU_SYNC };
-
 struct gpu_event {
     int64_t start, dur;         // ns, without the base
     uint32_t correlation, external;
@@ -61,6 +60,8 @@ struct gpu_event {
     uint16_t step;              // index, or KINETO_NO_STEP
     uint8_t kind, coll;         // enum gpu_kind, enum coll by its name, and
                                 // by its record behind kineto_resolve
+    bool launched;              // by a call that is in the trace; without
+                                // steps, by one that may be before it
 };
 
 /* One of those that communicates, in its step. */
@@ -89,7 +90,8 @@ struct comm_record {
     uint8_t size;               // bytes of an element, 0: not known
     uint8_t coll;
     bool args;                  // it has arguments
-    bool gloo;                  // it is the op itself, on the host
+    bool op;                    // it is the op itself, on the host
+    uint8_t range;              // enum comm_range
 };
 
 struct step {
@@ -97,7 +99,7 @@ struct step {
     int64_t start, end;         // on the host; INT64_MIN: not there
     int64_t device_start, device_end;       // the same
     bool wanted;
-    struct interval_union computing, communication, both, all;
+    struct interval_union computing, communication, both, work, all;
     int64_t bubble;             // ns of receiving
 };
 
@@ -172,7 +174,11 @@ struct kineto {
     size_t comms_cap, records_cap, steps_cap, stretches_cap,
         groups_cap, splits_cap;
     size_t kept;                // bytes
+    uint64_t ncalls, ncomm_kernels;     // read; calls: with a correlation
+    uint64_t nlaunched;         // events of the device whose call is here
+    uint64_t noutside, nunlaunched;     // of no step; of them without a call
     struct step all_steps;      // sums over all that are wanted
+    struct step outside;        // and over what is of no step
     struct named_table kernels, ranges;
     uint16_t step_slots[KINETO_STEP_SLOTS]; // by hash of the id: index + 1
     int64_t device;             // -1: not known
@@ -248,6 +254,11 @@ struct kineto_records *kineto_records_open (const struct kineto *k);
 void kineto_resolve (const struct kineto_records *o, struct gpu_event *e,
                      const struct launch *l);
 void kineto_records_close (struct kineto_records *o);
+
+/* kineto_ops.c: without a device, or without its communication, let ranges of
+ * the host be the ops.
+ */
+void kineto_choose_ops (struct kineto *k);
 
 /* kineto_steps.c: what the steps are made of. */
 bool kineto_sum_steps (struct kineto *k);

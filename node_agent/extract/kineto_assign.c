@@ -2,8 +2,9 @@
  *
  * What the device does belongs to the step whose host span has the call that
  * launched it: it may run long after.  Calls between two steps count for the
- * first of them.  Where the call is not in the trace the step's span on the
- * device decides, and where that is not, the host's.
+ * first of them.  What was launched before the trace began is of no step; but
+ * where no call is in the trace the steps' spans on the device decide, and
+ * where these are not, the host's.
  */
 #include "extract/kineto.h"
 
@@ -51,7 +52,6 @@ void kineto_keep_launch (struct kineto *k, const struct launch *l)
                                          l->tid };
 
     keep (k, &k->events_by_call, CALL_WORDS, CALL_KEYS, record);
-    k->nlaunches++;
 }
 
 static struct gpu_event event_of (const int64_t record[CALL_WORDS])
@@ -71,7 +71,8 @@ static void keep_assigned (struct kineto *k, const struct gpu_event *e,
 {
     const int64_t record[START_WORDS] = {
         e->start, e->dur, order, e->record,
-        (int64_t)e->step << 16 | e->kind << 8 | e->coll,
+        (int64_t)e->launched << 32 | (int64_t)e->step << 16 | e->kind << 8 |
+            e->coll,
     };
 
     keep (k, &k->events_by_start, START_WORDS, START_KEYS, record);
@@ -91,8 +92,11 @@ int kineto_next_event (struct kineto *k, struct gpu_event *e, int64_t *order)
     *e = (struct gpu_event){
         .start = record[0], .dur = record[1], .record = (uint32_t)record[3],
         .step = (uint16_t)(record[4] >> 16), .kind = (uint8_t)(record[4] >> 8),
-        .coll = (uint8_t)record[4],
+        .coll = (uint8_t)record[4], .launched = record[4] >> 32 & 1,
     };
+    // it was launched before the trace began
+    if (!e->launched && k->nlaunched > 0)
+        e->step = KINETO_NO_STEP;
     *order = record[2];
     return 1;
 }
@@ -204,7 +208,11 @@ static void assign (struct kineto *k, const struct kineto_records *records,
                     const struct spans *spans, struct gpu_event e,
                     const struct launch *l)
 {
-    if (k->steps[0].end == INT64_MAX)   // the nameless one
+    bool nameless = k->steps[0].end == INT64_MAX;
+
+    k->nlaunched += l != NULL;
+    e.launched = l || (nameless && e.correlation > 0);
+    if (nameless)
         e.step = 0;
     else if (l)
         e.step = kineto_host_step (k, l->ts);

@@ -152,52 +152,27 @@ static uint32_t add_record (struct kineto *k, const struct comm_record *r)
 
 /* ---- events of the device ---- */
 
-static bool is_comm_kernel (struct span name)
-{
-    static const char word[] = "ncclKernel", newer[] = "ncclDevKernel";
-
-    if (span_starts (name, "nccl") || span_starts (name, "hccl") ||
-        span_starts (name, "rccl") || span_starts (name, "hcom_"))
-        return true;
-    return name.n > sizeof (newer) &&
-           (memmem (name.s, name.n, word, sizeof (word) - 1) ||
-            memmem (name.s, name.n, newer, sizeof (newer) - 1));
-}
-
-static enum gpu_kind kind_of (const struct event *e)
-{
-    if (span_is (e->cat, "cuda_sync") || span_ends (e->name, " Sync") ||
-        span_is (e->name, "Stream Wait Event"))
-        return GPU_SYNC;
-    if (is_comm_kernel (e->name))
-        return GPU_COMMUNICATION;
-    if (span_starts (e->cat, "gpu_mem") || span_starts (e->cat, "Mem") ||
-        span_starts (e->name, "Memcpy") ||
-        span_starts (e->name, "Memset") || span_starts (e->name, "dma"))
-        return GPU_MEMORY;
-    return GPU_COMPUTING;
-}
-
 static void take_gpu (struct kineto *k, const struct event *e)
 {
-    enum gpu_kind kind = kind_of (e);
+    enum gpu_kind kind = kineto_gpu_kind (e->cat, e->name);
     struct comm_record r = empty_record ();
     struct gpu_event g;
     struct gpu_args a;
 
     read_gpu_args (e, &a);
-    if (!k->own_clock &&
-        (a.stream < 0 || (a.correlation < 0 && kind != GPU_SYNC)))
+    if (a.stream < 0 && !k->own_clock)
         return;                 // the host waits: no work of the device
     kineto_name_add (k, &k->kernels, e->name, (uint8_t)kind, e->ts, e->dur);
     g = (struct gpu_event){ .start = e->ts, .dur = e->dur,
-                            .correlation = (uint32_t)a.correlation,
+                            .correlation = a.correlation > 0
+                                               ? (uint32_t)a.correlation : 0,
                             .external = (uint32_t)a.external,
                             .record = KINETO_NONE, .step = KINETO_NO_STEP,
                             .kind = (uint8_t)kind };
     if (k->device < 0 && a.device >= 0 && a.device < INT32_MAX)
         k->device = a.device;
     if (kind == GPU_COMMUNICATION) {
+        k->ncomm_kernels++;
         g.coll = (uint8_t)kineto_coll (e->name);
         if (e->args.n > 0 &&
             kineto_comm_args (k, e->args.s + 1, e->args.s + e->args.n, &r))
@@ -211,10 +186,12 @@ static void take_launch (struct kineto *k, const struct event *e)
     struct gpu_args a;
 
     read_gpu_args (e, &a);
-    if (a.correlation > 0)
-        kineto_keep_launch (k, &(struct launch){ e->ts,
-                                                 (uint32_t)a.correlation,
-                                                 hash_text (e->tid) });
+    if (a.correlation <= 0)
+        return;
+    k->ncalls++;
+    k->nlaunches += kineto_starts_work (e->name);
+    kineto_keep_launch (k, &(struct launch){ e->ts, (uint32_t)a.correlation,
+                                             hash_text (e->tid) });
 }
 
 /* ---- events of the host ---- */
@@ -297,7 +274,8 @@ static void take_stretch (struct kineto *k, const struct event *e)
 /* record_param_comms, c10d::..., nccl:..., gloo:...: what tells of a
  * communication, or is one.
  */
-static void take_record (struct kineto *k, const struct event *e, bool gloo)
+static void take_record (struct kineto *k, const struct event *e,
+                         enum comm_range range)
 {
     struct comm_record r = empty_record ();
     struct gpu_args a;
@@ -313,21 +291,14 @@ static void take_record (struct kineto *k, const struct event *e, bool gloo)
     r.tid = hash_text (e->tid);
     r.start = e->ts;
     r.end = e->ts + e->dur;
-    r.gloo = gloo;
+    r.range = (uint8_t)range;
+    r.op = range == RANGE_GLOO;
     (void)add_record (k, &r);
-}
-
-static bool is_comm_range (struct span name)
-{
-    return name.n > 5 &&
-           (span_is (name, "record_param_comms") ||
-            span_starts (name, "nccl:") || span_starts (name, "c10d::") ||
-            span_starts (name, "hccl:"));
 }
 
 static void take_host (struct kineto *k, const struct event *e, bool user)
 {
-    bool gloo = span_starts (e->name, "gloo:");
+    enum comm_range range = kineto_comm_range (e->name);
 
     if (k->pid == 0 && (!trace_int (e->pid, &k->pid) || k->pid <= 0 ||
                         k->pid > INT32_MAX))
@@ -336,8 +307,8 @@ static void take_host (struct kineto *k, const struct event *e, bool user)
         take_step (k, e, false);
         return;
     }
-    if (gloo || is_comm_range (e->name))
-        take_record (k, e, gloo);
+    if (range != RANGE_NONE)
+        take_record (k, e, range);
     else if (!user)
         take_stretch (k, e);
     if (user)
@@ -354,15 +325,6 @@ static void take_device_range (struct kineto *k, const struct event *e)
 
 /* ---- all of them ---- */
 
-/* The names with capitals are those of 2021. */
-static bool is_gpu (struct span cat)
-{
-    return span_is (cat, "kernel") || span_starts (cat, "gpu_mem") ||
-           span_is (cat, "cuda_sync") || span_is (cat, "Kernel") ||
-           span_is (cat, "Memcpy") || span_is (cat, "Memset") ||
-           span_starts (cat, "mtia_ccp_events");
-}
-
 static void take_event (struct kineto *k, const struct event *e)
 {
     bool none = k->last < k->first;
@@ -373,10 +335,9 @@ static void take_event (struct kineto *k, const struct event *e)
         k->last = e->ts + e->dur;
     if (span_is (e->cat, "cpu_op") || span_is (e->cat, "Operator"))
         take_host (k, e, false);
-    else if (is_gpu (e->cat))
+    else if (kineto_is_gpu (e->cat))
         take_gpu (k, e);
-    else if (span_ends (e->cat, "_runtime") || span_ends (e->cat, "_driver") ||
-             span_is (e->cat, "Runtime"))
+    else if (kineto_is_call (e->cat))
         take_launch (k, e);
     else if (span_is (e->cat, "user_annotation"))
         take_host (k, e, true);

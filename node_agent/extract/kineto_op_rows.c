@@ -18,7 +18,7 @@ static size_t name_op (const struct op *op, char out[128])
     const char *key = kineto_op_key (op);
     size_t n = strlen (key);
     int used = snprintf (out, 128, "%s_%s__%s_%" PRId64 "_%u",
-                         op->gloo ? "gloo" : "nccl",
+                         kineto_backend (op->range),
                          kineto_coll_name (op->coll),
                          n == 0 ? "unknown" : n > 3 ? key + n - 3 : key,
                          op->number, op->again);

@@ -7,6 +7,36 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+/* ---- which ranges of the host are ops ---- */
+
+static bool has_backend (const struct kineto *k)
+{
+    for (size_t i = 0; i < k->nrecords; i++) {
+        if (k->records[i].range >= RANGE_NCCL)
+            return true;
+    }
+    return false;
+}
+
+/* What gloo marks is the op.  What others mark is mostly the time that starting
+ * it took on the host, but better than nothing where nothing else is.
+ */
+void kineto_choose_ops (struct kineto *k)
+{
+    bool backend = has_backend (k);
+
+    if (k->ncomm_kernels > 0)
+        return;
+    for (size_t i = 0; i < k->nrecords; i++) {
+        struct comm_record *r = &k->records[i];
+
+        if (r->range == RANGE_HCCL ||
+            (k->host_only && (backend ? r->range >= RANGE_NCCL
+                                      : r->range == RANGE_CALL)))
+            r->op = true;
+    }
+}
+
 /* ---- collecting ---- */
 
 static void add_op (struct ops *o, struct op op)
@@ -47,12 +77,12 @@ static void collect (struct ops *o)
     for (size_t i = 0; i < k->nrecords; i++) {
         const struct comm_record *r = &k->records[i];
 
-        if (r->gloo)
+        if (r->op)
             add_op (o, (struct op){ .start = r->start,
                                     .dur = r->end - r->start,
                                     .order = r->start, .record = r,
                                     .step = kineto_host_step (k, r->start),
-                                    .coll = r->coll, .gloo = true });
+                                    .coll = r->coll, .range = r->range });
     }
 }
 

@@ -17,7 +17,7 @@ struct op {
     uint32_t again;             // how many of that number, from 1
     uint16_t step;
     uint8_t coll;
-    bool gloo;
+    uint8_t range;              // enum comm_range, if it is one of the host
 };
 
 struct ops {

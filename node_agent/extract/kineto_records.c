@@ -39,7 +39,7 @@ static int by_thread (const void *pa, const void *pb)
 
 static bool of_host (const struct comm_record *r)
 {
-    return r->end != 0 && !r->gloo;
+    return r->end != 0 && !r->op;
 }
 
 static bool index_records (struct kineto_records *o)

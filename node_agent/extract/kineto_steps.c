@@ -29,6 +29,8 @@ static void add_gpu (struct step *s, const struct gpu_event *e)
         interval_union_add (&s->communication, e->start, end);
     if (e->kind == GPU_COMPUTING || e->kind == GPU_COMMUNICATION)
         interval_union_add (&s->both, e->start, end);
+    if (e->kind != GPU_SYNC)
+        interval_union_add (&s->work, e->start, end);
     if (e->kind == GPU_COMMUNICATION && e->coll == COLL_RECEIVE)
         add_bubble (s, e->dur);
 }
@@ -91,7 +93,7 @@ static bool sum_host (struct kineto *k)
         const struct comm_record *r = &k->records[i];
         uint16_t s = kineto_host_step (k, r->start);
 
-        if (!r->gloo)
+        if (!r->op)
             continue;
         ok = cut (k, &all, (struct interval){ r->start, r->end }, true);
         if (s != KINETO_NO_STEP && r->coll == COLL_RECEIVE)
@@ -145,7 +147,6 @@ static void keep_comm (struct kineto *k, const struct gpu_event *e,
 
 bool kineto_sum_steps (struct kineto *k)
 {
-    bool filtered = k->src->steps && k->src->steps->nranges > 0;
     struct gpu_event e;
     int64_t order;
 
@@ -154,10 +155,11 @@ bool kineto_sum_steps (struct kineto *k)
     while (kineto_next_event (k, &e, &order) == 1) {
         bool in_step = e.step != KINETO_NO_STEP;
 
-        if (in_step)
-            add_gpu (&k->steps[e.step], &e);
-        if (!filtered || (in_step && k->steps[e.step].wanted))
+        add_gpu (in_step ? &k->steps[e.step] : &k->outside, &e);
+        if (in_step && k->steps[e.step].wanted)
             add_gpu (&k->all_steps, &e);
+        k->noutside += !in_step;
+        k->nunlaunched += !in_step && !e.launched;
         if (e.kind == GPU_COMMUNICATION)
             keep_comm (k, &e, order);
     }
@@ -220,7 +222,7 @@ static void put_extra (const struct kineto *k, struct batch *b,
     b->real[EXTRA_HOST_START][row] = host ? kineto_us (k, s->start) : NAN;
     b->real[EXTRA_HOST_END][row] = host ? kineto_us (k, s->end) : NAN;
     b->real[EXTRA_MEMORY_ONLY][row] =
-        k->ngpu == 0 ? NAN : us (interval_union_length (&s->all) -
+        k->ngpu == 0 ? NAN : us (interval_union_length (&s->work) -
                                  interval_union_length (&s->both));
 }
 
@@ -290,6 +292,22 @@ static void put_time (struct batch *b, const char *name, int64_t ns)
     put_info (b, "breakdown", name, text);
 }
 
+/* What is of no step, apart from the rest. */
+static void put_outside (const struct kineto *k, struct batch *b)
+{
+    const struct step *o = &k->outside;
+    char text[24];
+
+    if (k->noutside == 0)
+        return;
+    (void)snprintf (text, sizeof (text), "%llu",
+                    (unsigned long long)k->noutside);
+    put_info (b, "breakdown", "outside_events", text);
+    put_time (b, "outside_computing", interval_union_length (&o->computing));
+    put_time (b, "outside_communication",
+              interval_union_length (&o->communication));
+}
+
 /* The device's time from its first event to its last, over all steps: unions
  * of steps that run into each other cannot be added up.
  */
@@ -327,5 +345,6 @@ bool kineto_emit_info (struct kineto *k)
     put_number (&b, "schema_version", h->schema);
     put_number (&b, "pg_count", h->pg_count);
     put_breakdown (k, &b);
+    put_outside (k, &b);
     return source_finish (k->src, &b, 0, k->err);
 }

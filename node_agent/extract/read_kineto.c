@@ -38,18 +38,6 @@ static bool damaged (struct kineto *k, const char *what)
     return false;
 }
 
-/* The next byte that is not blank; 0 at the end. */
-static char peek (struct trace_text *t)
-{
-    for (;;) {
-        t->at = trace_space (t->at);
-        if (t->at < t->end)
-            return *t->at;
-        if (!trace_text_more (t))
-            return '\0';
-    }
-}
-
 /* On to the next event behind a malformed one: false if there is none. */
 static bool find_event (struct trace_text *t)
 {
@@ -114,7 +102,7 @@ static bool read_events (struct kineto *k)
     struct trace_text *t = &k->text;
     char c;
 
-    while ((c = peek (t)) != ']') {
+    while ((c = trace_text_peek (t)) != ']') {
         if (c == ',') {
             t->at++;
         } else if (c == '{') {
@@ -134,19 +122,13 @@ static bool read_events (struct kineto *k)
 static bool take_key (struct kineto *k, char out[64])
 {
     struct trace_text *t = &k->text;
-    struct span key;
-    const char *p;
 
-    while (!(p = trace_string (t->at, t->end, &key)) || p >= t->end) {
-        if (*t->at != '"' || !trace_text_more (t))
-            return damaged (k, "a key was expected");
-    }
-    (void)snprintf (out, 64, "%.*s", (int)(key.n < 64 ? key.n : 63), key.s);
-    t->at = p;
-    if (peek (t) != ':')
+    if (!trace_text_key (t, out))
+        return damaged (k, "a key was expected");
+    if (trace_text_peek (t) != ':')
         return damaged (k, "':' was expected");
     t->at++;
-    (void)peek (t);
+    (void)trace_text_peek (t);
     return true;
 }
 
@@ -154,15 +136,12 @@ static bool take_value (struct kineto *k, const char *key)
 {
     struct trace_text *t = &k->text;
     struct span value;
-    const char *p;
 
-    while (!(p = trace_value (t->at, t->end, &value)) || p >= t->end) {
-        if (!trace_text_more (t))
-            return damaged (k, "a value of the header is cut off, malformed, "
-                            "or too long");
-    }
-    kineto_header_take (&k->header, (struct span){ key, strlen (key) }, value);
-    t->at = p;
+    if (!trace_text_value (t, &value))
+        return damaged (k, "a value of the header is cut off or malformed");
+    if (value.s)
+        kineto_header_take (&k->header, (struct span){ key, strlen (key) },
+                            value);
     return true;
 }
 
@@ -171,7 +150,7 @@ static bool read_end (struct kineto *k)
 {
     struct trace_text *t = &k->text;
 
-    if (peek (t) != '\0')
+    if (trace_text_peek (t) != '\0')
         return damaged (k, "there is something behind the document");
     return t->failed == 0 || damaged (k, "");
 }
@@ -182,7 +161,7 @@ static bool read_members (struct kineto *k, bool *events)
     struct trace_text *t = &k->text;
     char key[64], c;
 
-    while ((c = peek (t)) != '}') {
+    while ((c = trace_text_peek (t)) != '}') {
         if (c == ',') {
             t->at++;
             continue;
@@ -191,7 +170,7 @@ static bool read_members (struct kineto *k, bool *events)
             return damaged (k, "the file ends within its header");
         if (!take_key (k, key))
             return false;
-        if (strcmp (key, "traceEvents") == 0 && peek (t) == '[') {
+        if (strcmp (key, "traceEvents") == 0 && trace_text_peek (t) == '[') {
             *events = true;
             t->at++;
             if (!read_events (k))
@@ -210,7 +189,7 @@ static bool read_list (struct kineto *k)
     char c;
 
     k->text.at++;
-    c = peek (&k->text);
+    c = trace_text_peek (&k->text);
     if (c != '{' && c != ']')
         return damaged (k, "a list of events was expected");
     return read_events (k) && read_end (k);
@@ -219,7 +198,7 @@ static bool read_list (struct kineto *k)
 static bool read_document (struct kineto *k)
 {
     bool events = false;
-    char c = peek (&k->text);
+    char c = trace_text_peek (&k->text);
 
     if (c == '[')
         return read_list (k);
@@ -274,6 +253,7 @@ static void take_header (struct kineto *k)
 static bool emit (struct kineto *k)
 {
     take_header (k);
+    kineto_choose_ops (k);
     return kineto_groups (k) && kineto_assign (k) && kineto_sum_steps (k) &&
            kineto_emit_ops (k) &&
            (!(k->want >> TABLE_STEP & 1) || kineto_emit_steps (k)) &&
@@ -281,6 +261,23 @@ static bool emit (struct kineto *k)
            (!(k->want >> TABLE_INFO & 1) || kineto_emit_info (k)) &&
            (!(k->want >> TABLE_OPERATOR & 1) || kineto_emit_kernels (k)) &&
            (!(k->want >> TABLE_RANGE & 1) || kineto_emit_ranges (k));
+}
+
+/* What the steps are not made of. */
+static void tell_outside (const struct kineto *k)
+{
+    const struct step *o = &k->outside;
+    int64_t both = interval_union_length (&o->both);
+
+    capture_reason (k->src->capture, "left out of the steps: %llu of %zu "
+                    "events of the device, computing %.3f us, communication "
+                    "%.3f us, memory only %.3f us (%llu of them without their "
+                    "launch in the trace)",
+                    (unsigned long long)k->noutside, k->ngpu,
+                    (double)interval_union_length (&o->computing) / 1e3,
+                    (double)interval_union_length (&o->communication) / 1e3,
+                    (double)(interval_union_length (&o->work) - both) / 1e3,
+                    (unsigned long long)k->nunlaunched);
 }
 
 static void tell_doubts (const struct kineto *k, bool whole)
@@ -291,9 +288,14 @@ static void tell_doubts (const struct kineto *k, bool whole)
         capture_reason (c, "left out: %llu event%s of less than nothing or "
                         "more than seven days, or with a time that is none",
                         (unsigned long long)k->absurd, units_s (k->absurd));
-    if (k->host_only)
+    if (k->host_only && k->nstretches + k->nrecords == 0)
+        capture_reason (c, "there is nothing to report in it: no op, and no "
+                        "work of a device");
+    else if (k->host_only)
         capture_reason (c, "no device was recorded: computing is the time of "
                         "host ops");
+    if (k->noutside > 0)
+        tell_outside (k);
     if (k->own_clock)
         capture_reason (c, "its times count from the start of its process' "
                         "profiler: when that was is not known");
@@ -367,8 +369,10 @@ static enum reading read_open (struct kineto *k, struct watched *file)
     }
     whole = read_document (k);
     // without Kineto kernels stand beside the ops: there would be some by now
-    k->host_only = (whole || k->own_clock) && k->ngpu == 0 && k->nlaunches == 0 &&
-                   !k->header.devices;
+    // and calls of which none started anything say so of a device, too
+    k->host_only = (whole || k->own_clock) && k->ngpu == 0 &&
+                   k->nlaunches == 0 &&
+                   (!k->header.devices || k->ncalls > 0);
     if (k->header.no_memory)
         k->src->stopped = err_set (k->err, ENOMEM, "no memory for groups");
     if (!k->src->stopped)

@@ -12,8 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HEAD_SIZE 16384u
+#define HEAD_SIZE 16384u        // of the events: what they are shows in few
+#define LOOK_MAX (16u << 20)    // of content before a key: no trace has so much
 #define TAIL_SIZE (1u << 20)
+#define EVENT_HEAD 512
 
 bool trace_may_be (const char *name)
 {
@@ -32,26 +34,6 @@ bool trace_is_gzip (int fd)
 
 /* ---- what it is ---- */
 
-/* Up to 'max' bytes of the content. */
-static size_t read_head (int fd, char *out, size_t max)
-{
-    struct inflate *z = NULL;
-    size_t used = 0;
-    ssize_t n = 1;
-
-    if (lseek (fd, 0, SEEK_SET) < 0)
-        return 0;
-    if (trace_is_gzip (fd) && !(z = inflate_open (fd)))
-        return 0;
-    while (used < max && n > 0) {
-        n = z ? inflate_read (z, out + used, max - used)
-              : scan_read_fd (&fd, out + used, max - used);
-        used += n > 0 ? (size_t)n : 0;
-    }
-    inflate_close (z);
-    return used;
-}
-
 /* "ts": "123": a time in quotes, in the first event that has one. */
 static bool quoted_times (const char *text)
 {
@@ -61,6 +43,14 @@ static bool quoted_times (const char *text)
         return false;
     p = trace_space (p + 1);
     return *p == '"' && (unsigned)(p[1] - '0') <= 9;
+}
+
+/* Whether an object is there that has a "ph" near its start. */
+static bool is_event (const char *text)
+{
+    const char *p = trace_space (text), *ph = strstr (p, "\"ph\"");
+
+    return *p == '{' && ph && ph - p < EVENT_HEAD;
 }
 
 /* A list of events is nobody's, unless it says so: torch_npu by times that are
@@ -75,45 +65,122 @@ static enum trace_kind judge_list (const char *text, bool events)
                ? TRACE_KINETO : TRACE_OTHER;
 }
 
-static enum trace_kind judge (const char *text)
+static bool is_key (const char *name)
 {
     static const char *const keys[] = {
-        "\"traceEvents\"", "\"schemaVersion\"", "\"distributedInfo\"",
-        "\"deviceProperties\"", "\"baseTimeNanoseconds\"",
+        "traceEvents", "schemaVersion", "distributedInfo", "deviceProperties",
+        "baseTimeNanoseconds",
     };
-    const char *p = trace_space (text);
-    bool events = strstr (text, "\"ph\"") != NULL;
-    unsigned found = 0;
 
-    if (*p == '[')
-        return judge_list (text, events);
-    if (*p != '{')
-        return TRACE_OTHER;
-    for (size_t i = 0; i < sizeof (keys) / sizeof (keys[0]); i++)
-        found += strstr (text, keys[i]) != NULL;
-    if (found == 0)
-        return TRACE_OTHER;
-    if (events && quoted_times (text))
-        return TRACE_TORCH_NPU;
-    return found > 1 || events ? TRACE_KINETO : TRACE_OTHER;
+    for (size_t i = 0; i < sizeof (keys) / sizeof (keys[0]); i++) {
+        if (strcmp (name, keys[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
-enum trace_kind trace_kind_of (int fd)
+/* The events at t->at: as many as HEAD_SIZE bytes have. */
+static enum trace_kind judge_events (struct trace_text *t, unsigned found,
+                                     const char **why)
 {
-    char head[HEAD_SIZE + TRACE_PAD];
-    size_t n = read_head (fd, head, HEAD_SIZE);
+    bool events;
 
-    memset (head + n, 0, TRACE_PAD);
-    return judge (head);
+    if (t->end - t->at < (ptrdiff_t)HEAD_SIZE)
+        (void)trace_text_more (t);
+    events = strstr (t->at, "\"ph\"") != NULL;
+    if (events && quoted_times (t->at))
+        return TRACE_TORCH_NPU;
+    if (events || found > 1)
+        return TRACE_KINETO;
+    *why = "its traceEvents are none";
+    return TRACE_OTHER;
 }
 
-enum trace_kind trace_kind_at (int dir, const char *name)
+/* The members of an object, of which those that traces have may come behind
+ * any others.
+ */
+static enum trace_kind judge_object (struct trace_text *t, const char **why)
+{
+    unsigned found = 0;
+    struct span value;
+    char key[64], c;
+
+    t->at++;
+    while ((c = trace_text_peek (t)) == ',' || c == '"') {
+        if (c == ',') {
+            t->at++;
+            continue;
+        }
+        if (!trace_text_key (t, key) || trace_text_peek (t) != ':')
+            break;
+        t->at++;
+        found += is_key (key);
+        if (strcmp (key, "traceEvents") == 0 && trace_text_peek (t) == '[')
+            return judge_events (t, found, why);
+        (void)trace_text_peek (t);
+        if (!trace_text_value (t, &value) ||
+            trace_text_offset (t, t->at) > LOOK_MAX)
+            break;
+    }
+    if (found > 1)
+        return TRACE_KINETO;
+    if (c == '\0' && t->failed)
+        *why = "its compressed content is damaged";
+    else if (found > 0)
+        *why = "it has no traceEvents";
+    return TRACE_OTHER;
+}
+
+static enum trace_kind judge (struct trace_text *t, const char **why)
+{
+    enum trace_kind kind;
+
+    switch (trace_text_peek (t)) {
+    case '[':
+        kind = judge_list (t->at, strstr (t->at, "\"ph\"") != NULL);
+        if (kind == TRACE_OTHER && is_event (t->at + 1))
+            *why = "it is a list of events, but neither torch.profiler's nor "
+                   "torch_npu's";
+        return kind;
+    case '{':
+        return judge_object (t, why);
+    default:
+        if (t->failed)
+            *why = "its compressed content is damaged";
+        return TRACE_OTHER;
+    }
+}
+
+enum trace_kind trace_kind_of (int fd, const char **why)
+{
+    enum trace_kind kind = TRACE_OTHER;
+    struct trace_text t = { .buf = NULL };
+    struct inflate *z = NULL;
+    const char *ignored;
+
+    why = why ? why : &ignored;
+    *why = NULL;
+    if (lseek (fd, 0, SEEK_SET) < 0 ||
+        (trace_is_gzip (fd) && !(z = inflate_open (fd))))
+        return TRACE_OTHER;
+    if (trace_text_init (&t, z ? inflate_read : scan_read_fd,
+                         z ? (void *)z : (void *)&fd) == 0) {
+        t.cap = HEAD_SIZE;      // most files show in it that they are none
+        kind = judge (&t, why);
+    }
+    trace_text_fini (&t);
+    inflate_close (z);
+    return kind;
+}
+
+enum trace_kind trace_kind_at (int dir, const char *name, const char **why)
 {
     int fd = fileio_open_at (dir, name, NULL);
     enum trace_kind kind = TRACE_OTHER;
 
+    *why = fd == -EACCES ? "it cannot be opened: permission denied" : NULL;
     if (fd >= 0) {
-        kind = trace_kind_of (fd);
+        kind = trace_kind_of (fd, why);
         (void)close (fd);
     }
     return kind;

@@ -17,15 +17,17 @@ enum trace_kind {
     TRACE_TORCH_NPU,            // times are texts; mostly a bare array
 };
 
-/* Look at the first bytes of an open file, inflated if need be; it is read from
- * its start, and then stands anywhere.
+/* Look at an open file, inflated if need be, as far as its keys and its first
+ * events; it is read from its start, and then stands anywhere.  Of one that is
+ * no trace, but might have been meant as one, '*why' says why not, in static
+ * words; otherwise it is NULL.  'why' may be NULL.
  */
-enum trace_kind trace_kind_of (int fd);
+enum trace_kind trace_kind_of (int fd, const char **why);
 
-/* The same of a regular file, not through a symbolic link; 'kind' is 0 if it
+/* The same of a regular file, not through a symbolic link; TRACE_OTHER if it
  * cannot be opened.
  */
-enum trace_kind trace_kind_at (int dir, const char *name);
+enum trace_kind trace_kind_at (int dir, const char *name, const char **why);
 
 /* Whether a file's name says that it might be one: *.json, *.json.gz. */
 bool trace_may_be (const char *name);

@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define TIME_MAX (INT64_MAX / 4)        // ns: years, and sums stay in bounds
@@ -69,6 +70,90 @@ bool trace_text_more (struct trace_text *t)
     t->end = t->buf + left;
     memset (t->buf + left, 0, TRACE_PAD);
     return left > before;
+}
+
+char trace_text_peek (struct trace_text *t)
+{
+    for (;;) {
+        t->at = trace_space (t->at);
+        if (t->at < t->end)
+            return *t->at;
+        if (!trace_text_more (t))
+            return '\0';
+    }
+}
+
+bool trace_text_key (struct trace_text *t, char out[64])
+{
+    struct span key;
+    const char *p;
+
+    while (!(p = trace_string (t->at, t->end, &key)) || p >= t->end) {
+        if (*t->at != '"' || !trace_text_more (t))
+            return false;
+    }
+    (void)snprintf (out, 64, "%.*s", (int)(key.n < 64 ? key.n : 63), key.s);
+    t->at = p;
+    return true;
+}
+
+/* How far a value is passed over. */
+struct skipping {
+    unsigned depth;             // of containers
+    bool string, escaped, begun;
+};
+
+/* Take a byte; false: it is behind the value. */
+static bool skip_byte (struct skipping *s, char c)
+{
+    if (s->string) {
+        s->string = s->escaped || c != '"';
+        s->escaped = !s->escaped && c == '\\';
+        return true;
+    }
+    if (s->depth == 0 && s->begun &&
+        (c == ',' || c == '}' || c == ']' || c == ' ' || c == '\n' ||
+         c == '\r' || c == '\t'))
+        return false;
+    s->begun = true;
+    s->string = c == '"';
+    if (c == '{' || c == '[')
+        s->depth++;
+    else if (c == '}' || c == ']')
+        s->depth--;
+    return true;
+}
+
+/* In what is that long nothing is looked at but strings and brackets. */
+static bool skip_value (struct trace_text *t)
+{
+    struct skipping s = { .begun = false };
+
+    for (;;) {
+        const char *p = t->at;
+
+        while (p < t->end && skip_byte (&s, *p))
+            p++;
+        t->at = p;
+        if (p < t->end)
+            return true;
+        if (!trace_text_more (t))
+            return false;
+    }
+}
+
+bool trace_text_value (struct trace_text *t, struct span *value)
+{
+    const char *p;
+
+    while (!(p = trace_value (t->at, t->end, value)) || p >= t->end) {
+        if (trace_text_more (t))
+            continue;
+        *value = (struct span){ NULL, 0 };
+        return !t->eof && skip_value (t);
+    }
+    t->at = p;
+    return true;
 }
 
 const char *trace_space (const char *p)

@@ -87,6 +87,19 @@ const char *trace_value (const char *p, const char *end, struct span *ret);
 int trace_member (const char **p, const char *end, struct span *key,
                   struct span *value, char *type);
 
+/* The next byte that is not blank, where t->at is then; 0 at the end. */
+char trace_text_peek (struct trace_text *t);
+
+/* The key at t->at, cut if it is long, and on to its colon.  False if there is
+ * no string.
+ */
+bool trace_text_key (struct trace_text *t, char out[64]);
+
+/* Pass over the value at t->at, however long it is; one that is longer than a
+ * window is not given (value->s is NULL).  False: it is malformed or cut off.
+ */
+bool trace_text_value (struct trace_text *t, struct span *value);
+
 /* Numbers of a span (of a string as well). */
 bool trace_int (struct span v, int64_t *ret);   // whole
 bool trace_us (struct span v, int64_t *ns);     // us with decimals, exact

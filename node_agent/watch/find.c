@@ -415,6 +415,20 @@ static bool is_pseudo (int fd)
 static int visit (const char *path, int fd, dev_t above, unsigned depth,
                   struct found_list *list);
 
+/* A file that may be a trace, if it is one; one that only looks like it is
+ * told.
+ */
+static int take_trace (struct found_list *list, int dir, const char *name,
+                       const char *path)
+{
+    const char *why;
+
+    if (trace_kind_at (dir, name, &why) != TRACE_OTHER)
+        return add_found (list, path, -1);
+    return why ? add_problem (list, "%s is not taken for a trace: %s", path,
+                              why) : 0;
+}
+
 static int visit_children (const char *path, DIR *dir, char **names, size_t n,
                            unsigned depth, struct found_list *list)
 {
@@ -440,8 +454,7 @@ static int visit_children (const char *path, DIR *dir, char **names, size_t n,
         if (may_be_trace (names[i], list) &&
             fstatat (dirfd (dir), names[i], &file, AT_SYMLINK_NOFOLLOW) == 0 &&
             !S_ISDIR (file.st_mode)) {
-            if (trace_kind_at (dirfd (dir), names[i]) != TRACE_OTHER)
-                rc = add_found (list, child, -1);
+            rc = take_trace (list, dirfd (dir), names[i], child);
             continue;
         }
         fd = fileio_open_dir_at (dirfd (dir), names[i], NULL);
@@ -494,17 +507,19 @@ static int find_file (const char *root, struct found_list *list,
                       struct err *err)
 {
     char path[PATH_MAX];
+    const char *why = NULL;
     int fd, rc;
 
     if (!realpath (root, path))
         return err_sys (err, errno, "cannot resolve %s", root);
     if ((fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
         return err_sys (err, errno, "cannot open %s", root);
-    rc = find_is_trace (path) || trace_kind_of (fd) != TRACE_OTHER;
+    rc = find_is_trace (path) || trace_kind_of (fd, &why) != TRACE_OTHER;
     (void)close (fd);
     if (!rc)
         return err_set (err, ENOTDIR, "%s is no directory, and no trace of "
-                        "torch.profiler or torch_npu", root);
+                        "torch.profiler or torch_npu%s%s", root,
+                        why ? ": " : "", why ? why : "");
     list->nearlier = list->n;
     rc = add_found (list, path, -1);
     return rc < 0 ? err_sys (err, -rc, "cannot take %s", root) : 0;

@@ -91,3 +91,208 @@ JSON
     analyze
     expect_status 66
 }
+
+# event CATEGORY NAME TID TS DUR [ARGUMENTS]
+event ()
+{
+    printf '{"ph": "X", "cat": "%s", "name": "%s", "pid": 1, "tid": %s, ' \
+        "$1" "$2" "$3"
+    printf '"ts": %s, "dur": %s, "args": {%s}}' "$4" "$5" "${6:-}"
+}
+
+# called TS CORRELATION [NAME]; on_device NAME TS DUR CORRELATION [CATEGORY]
+called ()
+{
+    event cuda_runtime "${3:-cudaLaunchKernel}" 1 "$1" 2 "\"correlation\": $2"
+}
+
+on_device ()
+{
+    event "${5:-kernel}" "$1" 7 "$2" "$3" \
+        "\"device\": 0, \"stream\": 7${4:+, \"correlation\": $4}"
+}
+
+step_mark ()
+{
+    event user_annotation "ProfilerStep#$1" 1 "$2" "$3"
+}
+
+# trace FILE EVENT...; HEADER comes before the events, FOOTER behind them
+DEVICE='"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "A100"}]'
+
+trace ()
+{
+    local file=$1 IFS=,
+
+    shift
+    mkdir -p "${file%/*}"
+    printf '{%s"traceEvents": [%s]%s}' "${HEADER-$DEVICE, }" "$*" \
+        "${FOOTER:-}" >"$file"
+}
+
+# a step of 100 us in which one kernel of 30 us was launched
+small ()
+{
+    trace "$1" "$(step_mark 5 100 100)" "$(called 110 1)" \
+        "$(on_device gemm 120 30 1)"
+}
+
+@test "leftovers: of no step, told with their time, not in the breakdown" {
+    trace job/t.json "$(step_mark 5 100 100)" "$(step_mark 6 200 100)" \
+        "$(on_device gemm 101 20 901)" \
+        "$(on_device ncclDevKernel_AllReduce_Sum_f32_RING_LL 121 4 902)" \
+        "$(called 110 1)" "$(on_device gemm 130 30 1)" \
+        "$(called 210 2)" "$(on_device gemm 230 40 2)" \
+        "$(event gpu_user_annotation ProfilerStep#5 7 100 60)"
+    analyze
+    expect_status 0
+    is "steps" $'5|30|30\n6|40|40' \
+        "$(sql "SELECT step, computing, stage FROM StepTraceTime")"
+    is "ops" 0 "$(sql "SELECT count(*) FROM CommAnalyzerTime")"
+    is "breakdown" "communication 0.000 computing 70.000 idle 70.000 \
+other 0.000 outside_communication 4.000 outside_computing 20.000 \
+outside_events 2 overlapped 0.000 total 140.000" "$(sql "SELECT
+        group_concat(name || ' ' || value, ' ') FROM (SELECT name, value FROM
+        CaptureInfo WHERE kind='breakdown' ORDER BY name)")"
+    reason_has 0 "left out of the steps: 2 of 4 events of the device, \
+computing 20.000 us, communication 4.000 us, memory only 0.000 us (2 of them"
+}
+
+@test "no kernel has its launch: the steps on the device decide" {
+    trace job/t.json "$(step_mark 5 100 100)" \
+        "$(event gpu_user_annotation ProfilerStep#5 7 100 60)" \
+        "$(on_device gemm 101 20 901)" "$(on_device gemm 300 20 902)"
+    analyze
+    expect_status 0
+    is "steps" "5|20|20" \
+        "$(sql "SELECT step, computing, stage FROM StepTraceTime")"
+    reason_has 0 "left out of the steps: 1 of 2 events of the device"
+}
+
+# filler N: a member of the header that is so long
+filler ()
+{
+    printf '"metadata": {"text": "%s"}, ' \
+        "$(head -c "$1" /dev/zero | tr '\0' x)"
+}
+
+@test "keys of a trace at any offset: 20 kB, 1 MiB, 6 MiB, last, compressed" {
+    local n
+
+    for n in 20000 1048576 6291456; do
+        HEADER=$(filler $n)
+        FOOTER=", $DEVICE"
+        small job/t.json
+        analyze
+        expect_status 0
+        shows "1 of 1 present"
+        is "at $n" "5|30" "$(sql "SELECT step, computing
+            FROM StepTraceTime")"
+        gzip job/t.json
+        analyze
+        expect_status 0
+        is "compressed, at $n" "5|30" "$(sql "SELECT step, computing
+            FROM StepTraceTime")"
+        rm -r job out
+    done
+    # a key of another's is none: it lies deeper
+    mkdir job
+    printf '{%s"inner": {"traceEvents": [{"ph": "X"}], "schemaVersion": 1}}' \
+        "$(filler 20000)" >job/t.json
+    analyze
+    expect_status 66
+}
+
+@test "what could be a trace and is not taken is named with the reason" {
+    small job/t.json
+    printf '{%s"traceEvents": []}' "$(filler 20000)" >job/empty.json
+    printf '[{"ph": "X", "name": "a", "ts": 1, "dur": 2, "pid": 1}]' \
+        >job/list.json
+    gzip -c job/t.json | head -c 60 >job/cut.json.gz
+    echo '{"name": "something else"}' >job/other.json
+    analyze
+    expect_status 0
+    shows "job/empty.json is not taken for a trace: its traceEvents are none" \
+        "job/list.json is not taken for a trace: it is a list of events" \
+        "job/cut.json.gz is not taken for a trace: its compressed content"
+    ! [[ "$output" == *other.json* ]] || fail "$output"
+}
+
+@test "calls of which none starts work: what the host did" {
+    trace job/t.json "$(event cpu_op aten::add 1 100 40)" \
+        "$(called 100 1 cudaGetDeviceCount)" \
+        "$(called 200 2 cudaDeviceSynchronize)"
+    analyze
+    expect_status 0
+    is "step" "|40|40" \
+        "$(sql "SELECT step, computing, stage FROM StepTraceTime")"
+    # but one that does says that the device was not recorded
+    trace job/t.json "$(event cpu_op aten::add 1 100 40)" \
+        "$(called 100 1 cudaGetDeviceCount)" "$(called 200 2 cudaMemcpyAsync)"
+    analyze
+    expect_status 65
+    reason_has 0 "there is 1 launch, and no event of the device"
+}
+
+@test "a trace that holds nothing says so" {
+    trace job/t.json "$(called 100 1 cudaGetDeviceCount)"
+    analyze
+    expect_status 0
+    reason_has 0 "there is nothing to report in it"
+}
+
+@test "waits and marks of MTIA are no work, and what has no call is told" {
+    mtia () { on_device "$1" "$2" "$3" "${4:-}" mtia_ccp_events; }
+    trace job/t.json "$(event mtia_runtime "runFunction - job" 1 100 5 \
+        '"correlation": 1')" "$(mtia merge 110 30 1)" \
+        "$(mtia event_wait 140 50 1)" "$(mtia event_record 190 1 1)" \
+        "$(mtia dma_request 150 5 1)" "$(mtia pe_exe 20 40)"
+    analyze
+    expect_status 0
+    is "step" "|30|81" \
+        "$(sql "SELECT step, computing, stage FROM StepTraceTime")"
+    is "memory only, without the wait" 5 \
+        "$(sql "SELECT memory_only FROM StepExtra")"
+    reason_has 0 "left out of the steps: 1 of 5 events of the device, \
+computing 40.000 us"
+}
+
+@test "hccl:* where the device tells of no communication: ops of the host" {
+    trace job/t.json "$(step_mark 5 100 100)" "$(called 110 1)" \
+        "$(on_device merge 120 30 1)" \
+        "$(event cpu_op c10d::allreduce_ 1 105 30)" \
+        "$(event user_annotation hccl:all_reduce 1 110 20)"
+    analyze
+    expect_status 0
+    is "op" "hccl_allReduce__unknown_0_1|0.02|step5" "$(sql "SELECT
+        hccl_op_name, elapse_time, step FROM CommAnalyzerTime")"
+    is "the device" "30|0" "$(sql "SELECT computing, communication
+        FROM StepTraceTime")"
+}
+
+@test "ops without Kineto: of the backend, or else the calls of torch" {
+    old job/t.json c10d%%allreduce_:100:50 nccl%all_reduce:110:30
+    analyze
+    expect_status 0
+    is "the backend's" "nccl_allReduce__unknown_0_1|0.03" "$(sql "SELECT
+        hccl_op_name, elapse_time FROM CommAnalyzerTime")"
+    old job/t.json c10d%%allreduce_:100:50
+    analyze
+    is "the call" "c10d_allReduce__unknown_0_1|0.05" "$(sql "SELECT
+        hccl_op_name, elapse_time FROM CommAnalyzerTime")"
+}
+
+@test "traces of one process, one after the other, are of one rank" {
+    local i
+
+    for i in 1 2 3; do
+        trace "job/t$i.json" "$(event cpu_op aten::add 1 "$((i * 1000))" 40)" \
+            "$(called "$((i * 1000 + 10))" 1)" \
+            "$(on_device gemm "$((i * 1000 + 20))" "${i}0" 1)"
+    done
+    analyze
+    expect_status 0
+    shows "1 of 1 present"
+    is "captures" $'0|10\n0|20\n0|30' "$(sql "SELECT rank, computing
+        FROM StepTraceTime ORDER BY computing")"
+}

@@ -74,3 +74,107 @@ SCRIPT
         CAST(round(elapse_time*1000) AS INTEGER) FROM CommAnalyzerTime
         WHERE hccl_op_name LIKE 'gloo_allReduce__%' ORDER BY 1, 2")"
 }
+
+# breakdown NAME: of the first capture, in us
+breakdown ()
+{
+    sql "SELECT value FROM CaptureInfo WHERE kind='breakdown' AND name='$1'
+         ORDER BY capture LIMIT 1"
+}
+
+@test "kernels that were launched before the trace began are of no step" {
+    real_setup real2/kineto_leftover
+    analyze
+    expect_status 1
+    is "steps" "550|35713|31675|463|31212|301331|368256|5608
+551|35891|36190|509|35681|303557|375129|4200
+552|36292|30858|436|30422|308540|375254|4113
+553|35940|37767|463|37304|301890|375134|4419
+554|35840|26648|534|26114|310323|372277|4150" "$(steps step computing \
+        communication overlapped communication_not_overlapped free stage \
+        preparing)"
+    is "memory only" "8456 7898 8234 7716 8222" "$(sql "SELECT
+        group_concat(memory_only, ' ') FROM StepExtra")"
+    is "ops of the five, as NCCL's kernels" 75 \
+        "$(sql "SELECT count(*) FROM CommAnalyzerTime")"
+    is "kinds" "allGather|10
+allReduce|10
+allToAll|45
+reduceScatter|10" "$(sql "SELECT substr(hccl_op_name, 6,
+        instr(hccl_op_name, '__')-6), count(*) FROM CommAnalyzerTime
+        GROUP BY 1")"
+    is "p2p" 0 "$(sql "SELECT count(*) FROM CommAnalyzerTime
+        WHERE type='p2p'")"
+    # HTA, with the last step
+    is "computing" 179676.000 "$(breakdown computing)"
+    is "idle" 848216.000 "$(breakdown idle)"
+    is "outside" "872 31394.000 24732.000" "$(breakdown outside_events) \
+$(breakdown outside_computing) $(breakdown outside_communication)"
+    reason_has 0 "left out of the steps: 872 of 7747 events of the device, \
+computing 31394.000 us, communication 24732.000 us"
+    # and without it
+    analyze -s 550-553
+    is "computing" 143836.000 "$(breakdown computing)"
+    is "idle" 705853.000 "$(breakdown idle)"
+}
+
+@test "the list of events begins behind 26 kB of header" {
+    real_setup real2/kineto_long_header
+    analyze
+    expect_status 0
+    shows "1 of 1 present"
+    is "step" "6|307.197|0|3600.628|3907.825|458.536" \
+        "$(steps step computing communication free stage preparing)"
+    is "memory only" 2.24 "$(sql "SELECT memory_only FROM StepExtra")"
+    is "idle" 3598.388 "$(breakdown idle)"
+}
+
+@test "a model on the CPU of a host with CUDA: no call starts any work" {
+    real_setup real2/kineto_cpu_only_on_cuda_host/with_ops
+    analyze
+    expect_status 0
+    is "ops of the host" "|4384763.54|0|4819507.769" \
+        "$(steps step computing communication stage)"
+    reason_has 0 "no device was recorded: computing is the time of host ops"
+    rm -r job out
+    real_setup real2/kineto_cpu_only_on_cuda_host/no_ops
+    analyze
+    expect_status 0
+    is "rows" 0 "$(sql "SELECT count(*) FROM StepTraceTime")"
+    reason_has 0 "there is nothing to report in it"
+}
+
+@test "three traces of one process are three captures of one rank" {
+    real_setup real2/kineto_one_process
+    analyze
+    expect_status 0
+    shows "1 of 1 present"
+    is "captures" "7402.396|0|328737.836|336140.232
+7359.294|0|317497.762|324857.056
+7359.92|0|22530.036|29889.956" \
+        "$(steps computing communication free stage)"
+    is "memory only" "115.298 115.489 115.298" "$(sql "SELECT
+        group_concat(memory_only, ' ') FROM StepExtra")"
+    is "kernels and copies" "549 544 544|11 11 11" "$(sql "SELECT
+        (SELECT group_concat(n, ' ') FROM (SELECT sum(count) AS n
+         FROM OperatorStatistic WHERE core_type='kernel' GROUP BY capture)),
+        (SELECT group_concat(n, ' ') FROM (SELECT sum(count) AS n
+         FROM OperatorStatistic WHERE core_type='memory' GROUP BY capture))")"
+}
+
+@test "MTIA: waiting and marks are no computing" {
+    real_setup real2/kineto_mtia
+    analyze
+    expect_status 0
+    is "step" "|306399.395|0" "$(steps step computing communication)"
+    is "events" "dma_request|877|45371.19
+event_record|291|99.265
+event_wait|48|352569.592
+merge|36|257869.75
+pe_exe|24|107685.728
+remote|37|48529.645" "$(sql "SELECT op_type, count, total_time
+        FROM OperatorStatistic ORDER BY 1")"
+    is "without a correlation" "322 107685.728" \
+        "$(breakdown outside_events) $(breakdown outside_computing)"
+    reason_has 0 "322 of 1313 events" "322 of them without their launch"
+}

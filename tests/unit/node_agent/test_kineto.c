@@ -71,7 +71,9 @@ static void test_launched (void **state)
     read_text (text);
     trace_has (&seen, "StepTraceTime|3|3|6|0|0|0|8|14|0|0|60\n");
     trace_has (&seen, "StepTraceTime|3|4|8|0|0|0|0|8|0|0|29\n");
-    trace_has (&seen, "CaptureInfo|breakdown|computing|30.000\n");
+    trace_has (&seen, "CaptureInfo|breakdown|computing|14.000\n");
+    trace_has (&seen, "CaptureInfo|breakdown|outside_computing|16.000\n");
+    trace_reason (&seen, "left out of the steps: 1 of 4 events");
     trace_seen_fini (&seen);
     trace_read (NAME, text, "4", &seen);
     trace_has_not (&seen, "StepTraceTime|3|3");
