@@ -251,7 +251,8 @@ static const char trend_sql[] =
 static const char clocks_sql[] =
     "CREATE TEMP TABLE f_offset AS SELECT r.rank, ifnull(r.host, '') AS host,"
     " CAST(i.value AS REAL) AS ms FROM CaptureInfo i JOIN f_rank r ON"
-    " r.rank=i.rank WHERE i.kind='clock' AND i.name='offset_ms';"
+    " r.rank=i.rank WHERE i.kind='clock' AND i.name='offset_ms'"
+    " AND i.capture NOT IN (SELECT id FROM Capture WHERE started_ns IS NULL);"
     "CREATE TEMP TABLE f_clock AS SELECT o.*, h.mid FROM f_offset o JOIN"
     " (SELECT host, median(ms) AS mid FROM f_offset GROUP BY host) h"
     " ON h.host=o.host;"

@@ -15,6 +15,8 @@ struct samples {
     uint32_t n, max;
     size_t group_size;          // of a rank: all are of groups so large
     double median;
+    bool right;                 // of a rank: its offset was told
+    double residue;
 };
 
 struct skew {
@@ -172,10 +174,23 @@ int skew_add (struct skew *s, const struct arrival *a, size_t n,
                ? err_set (err, ENOMEM, "no memory for clocks") : 0;
 }
 
+int skew_put_right (struct skew *s, uint32_t rank, double offset_ms,
+                    double residue_ms, struct err *err)
+{
+    if (reach_rank (s, rank) < 0)
+        return err_set (err, ENOMEM, "no memory for clocks");
+    s->ranks[rank].right = true;
+    s->ranks[rank].median = offset_ms;
+    s->ranks[rank].residue = residue_ms;
+    return 0;
+}
+
 void skew_settle (struct skew *s)
 {
-    for (uint32_t i = 0; i < s->nranks; i++)
-        s->ranks[i].median = median (s->ranks[i].values, s->ranks[i].n);
+    for (uint32_t i = 0; i < s->nranks; i++) {
+        if (!s->ranks[i].right)
+            s->ranks[i].median = median (s->ranks[i].values, s->ranks[i].n);
+    }
     s->ends.median = median (s->ends.values, s->ends.n);
 }
 
@@ -184,11 +199,19 @@ double skew_of (const struct skew *s, uint32_t rank)
     return rank < s->nranks ? s->ranks[rank].median : NAN;
 }
 
+double skew_residue (const struct skew *s, uint32_t rank)
+{
+    return rank < s->nranks && s->ranks[rank].right ? s->ranks[rank].residue
+                                                    : NAN;
+}
+
 double skew_between (const struct skew *s, uint32_t group, uint32_t a,
                      uint32_t b)
 {
     if (group >= s->ngroups || !s->groups[group])
         return NAN;
+    if (!isnan (skew_residue (s, a)) && !isnan (skew_residue (s, b)))
+        return fmax (skew_residue (s, a), skew_residue (s, b));
     return fabs (skew_of (s, a) - skew_of (s, b));
 }
 

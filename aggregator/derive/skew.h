@@ -24,14 +24,24 @@ void skew_destroy (struct skew *s);     // s may be NULL
 int skew_add (struct skew *s, const struct arrival *a, size_t n,
               struct err *err);
 
+/* The times of a rank's ops were put right by this offset before they came
+ * here, up to a residue: both are known, not found.  -ENOMEM.
+ */
+int skew_put_right (struct skew *s, uint32_t rank, double offset_ms,
+                    double residue_ms, struct err *err);
+
 /* After the last op: make medians of what was noted. */
 void skew_settle (struct skew *s);
 
 /* The offset of a rank's clock in ms; NaN: not known. */
 double skew_of (const struct skew *s, uint32_t rank);
 
-/* Between two ranks of a group: the difference of their offsets, never
- * negative.  NaN where no clock was asked.
+/* What is left of it; NaN where nothing was put right. */
+double skew_residue (const struct skew *s, uint32_t rank);
+
+/* Between two ranks of a group: the difference of their offsets, or, of those
+ * that were put right, the larger residue; never negative.  NaN where no clock
+ * was asked.
  */
 double skew_between (const struct skew *s, uint32_t group, uint32_t a,
                      uint32_t b);

@@ -6,6 +6,7 @@
 #include "derive/members.h"
 #include "derive/pairs.h"
 #include "derive/traffic.h"
+#include "derive/undeclared.h"
 #include "derive/waits.h"
 
 #include <errno.h>
@@ -17,6 +18,8 @@
 
 #define KINDS 64                // names of ops that are remembered
 #define GROUPS 16               // and groups of a rank
+#define AFTER_1970_US 1e12      // a time that is not known is 0: those of no
+                                // clock are not to be that
 
 struct deriver {
     sqlite3 *db;
@@ -28,6 +31,7 @@ struct deriver {
     struct pairs *pairs;
     struct skew *skew;
     struct waits waits;         // of traces only
+    struct undeclared_clock *clocks;    // of each item
     double *wait_ms;            // of one op
     size_t room;
     int64_t by_start, by_elapse;        // ops of whole sets, by rule
@@ -36,6 +40,7 @@ struct deriver {
     // what the last rows had
     int64_t capture, rank;      // rank -1: it does not count
     bool trace;
+    double ahead_us;            // its clock: to be taken off
     uint32_t step;
     char step_text[64];
     struct {
@@ -122,6 +127,9 @@ static void begin_capture (struct deriver *d, int64_t capture)
     if (d->rank >= CAPTURE_WORLD_MAX ||
         (d->rank >= 0 && d->items[capture - 1].doubt))
         d->rank = -1;
+    d->ahead_us = 0;
+    if (d->rank >= 0 && !isnan (d->clocks[capture - 1].offset_ms))
+        d->ahead_us = d->clocks[capture - 1].offset_ms * 1000 - AFTER_1970_US;
     for (unsigned i = 0; i < GROUPS; i++)
         d->groups[i].name[0] = '\0';
 }
@@ -173,7 +181,7 @@ static bool read_row (struct deriver *d, sqlite3_stmt *st, struct arrival *a)
     a->guessed = d->trace &&
                  sqlite3_column_type (st, ROW_GROUP) == SQLITE_NULL;
     a->key = arrival_key (op, n, a->p2p);
-    a->start_us = sqlite3_column_double (st, ROW_START);
+    a->start_us = sqlite3_column_double (st, ROW_START) - d->ahead_us;
     a->elapse_ms = sqlite3_column_double (st, ROW_ELAPSE);
     return is_usable (a->start_us, a->elapse_ms) &&
            sqlite3_column_type (st, ROW_ELAPSE) != SQLITE_NULL &&
@@ -323,32 +331,57 @@ static int say_job (struct deriver *d, struct err *err)
     return rc;
 }
 
-/* The offset of each rank's clock, with the last of its captures that
- * counts.
- */
+/* A number of a rank's clock, with the last of its captures that counts. */
+static int say_clock (const struct deriver *d, sqlite3_stmt *st, size_t i,
+                      const char *name, double ms, struct err *err)
+{
+    char text[40];
+
+    if (isnan (ms))
+        return 0;
+    (void)snprintf (text, sizeof (text), "%.6f", ms);
+    db_bind_text (st, 1, name);
+    db_bind_text (st, 2, text);
+    (void)sqlite3_bind_int64 (st, 3, d->items[i].rank);
+    (void)sqlite3_bind_int64 (st, 4, (int64_t)i + 1);
+    return db_run (st, err);
+}
+
 static int say_clocks (struct deriver *d, struct err *err)
 {
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (d->db, "INSERT INTO CaptureInfo (kind, name, value, "
-                                "rank, capture) VALUES ('clock', 'offset_ms', "
-                                "?1, ?2, ?3)", &st, err);
+                                "rank, capture) VALUES ('clock', ?1, ?2, ?3, "
+                                "?4)", &st, err);
 
     for (size_t i = 0; i < d->nitems && rc == 0; i++) {
         const struct roll_item *item = &d->items[i];
-        bool last = i + 1 == d->nitems || d->items[i + 1].rank != item->rank;
-        double offset = item->rank < 0 || !last
-                            ? NAN : skew_of (d->skew, (uint32_t)item->rank);
-        char text[40];
 
-        if (isnan (offset))
+        if (item->rank < 0 ||
+            (i + 1 < d->nitems && d->items[i + 1].rank == item->rank))
             continue;
-        (void)snprintf (text, sizeof (text), "%.6f", offset);
-        db_bind_text (st, 1, text);
-        (void)sqlite3_bind_int64 (st, 2, item->rank);
-        (void)sqlite3_bind_int64 (st, 3, (int64_t)i + 1);
-        rc = db_run (st, err);
+        rc = say_clock (d, st, i, "offset_ms",
+                        skew_of (d->skew, (uint32_t)item->rank), err);
+        if (rc == 0)
+            rc = say_clock (d, st, i, "residue_ms",
+                            skew_residue (d->skew, (uint32_t)item->rank), err);
     }
     (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* Clocks that were put right. */
+static int tell_skew (struct deriver *d, struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < d->nitems && rc == 0; i++) {
+        const struct undeclared_clock *c = &d->clocks[i];
+
+        if (!isnan (c->offset_ms))
+            rc = skew_put_right (d->skew, (uint32_t)d->items[i].rank,
+                                 c->offset_ms, c->residue_ms, err);
+    }
     return rc;
 }
 
@@ -359,13 +392,20 @@ static int create (struct deriver *d, const char *temp, struct err *err)
     int64_t rows = db_int (d->db, "SELECT max(rowid) FROM CommAnalyzerTime",
                            0);
     char path[PATH_MAX];
-    int rc = members_read (d->db, false, &d->members, err);
+    int rc = 0;
 
+    if (!(d->clocks = calloc (d->nitems + 1, sizeof (*d->clocks))))
+        return err_set (err, ENOMEM, "no memory for waits");
+    rc = undeclared_settle (d->db, d->items, d->nitems, d->clocks, err);
+    if (rc == 0)
+        rc = members_read (d->db, false, &d->members, err);
     d->pairs = pairs_create (d->db);
     d->skew = skew_create ();
     d->step = TEXTS_NONE;
     if (rc == 0 && (!d->pairs || !d->skew))
         rc = err_set (err, ENOMEM, "no memory for waits");
+    if (rc == 0)
+        rc = tell_skew (d, err);
     (void)snprintf (path, sizeof (path), "%s.ops", temp);
     if (rc == 0)
         rc = arrivals_create ((uint64_t)rows, path, &d->arrivals, err);
@@ -407,6 +447,7 @@ int wait_derive (sqlite3 *db, const struct roll_item *items, size_t n,
     texts_fini (&d.steps);
     arrivals_destroy (d.arrivals);
     members_destroy (d.members);
+    free (d.clocks);
     free (d.wait_ms);
     return rc;
 }

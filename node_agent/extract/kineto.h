@@ -81,10 +81,12 @@ struct launch {
 struct comm_record {
     int64_t start, end;         // of the host; 0 for a kernel's own
     int64_t in, out;            // elements, -1: not said
+    int64_t second;             // of "Input Dims", -1: there is none
     int64_t seq;                // -1: not said
     uint32_t external, tid;
     uint32_t group;             // index, or KINETO_NONE
     uint32_t splits;            // offset in k->splits, or KINETO_NONE
+    uint32_t ranks;             // of its group, by its tensors; 0: not known
     int32_t peer;               // of send and receive, -1: not said
     uint16_t nsplits;           // KINETO_CUT: the list was cut
     uint8_t size;               // bytes of an element, 0: not known
@@ -214,10 +216,16 @@ bool kineto_coll_p2p (enum coll c);
 bool kineto_comm_args (struct kineto *k, const char *args, const char *end,
                        struct comm_record *r);
 
-/* MB that a rank must move (nccl-tests' bus bandwidth times its time), NaN if
- * it is not known; 'n' is the size of the group.
+/* Of a call of torch's: what its "Input Dims" tell of output and input, and of
+ * how many ranks there are, which is how many times the one has the other.
  */
-double kineto_comm_mb (const struct comm_record *r, int64_t n);
+void kineto_comm_call (struct comm_record *r);
+
+/* MB that a rank must move (nccl-tests' bus bandwidth times its time), NaN if
+ * it is not known; 'n' is the size of the group, or 0 or less.  '*whole' is the
+ * op's size, which may be known without that of the group.
+ */
+double kineto_comm_mb (const struct comm_record *r, int64_t n, double *whole);
 
 /* kineto_groups.c: work out members and keys, and give them to the capture. */
 bool kineto_groups (struct kineto *k);
@@ -250,7 +258,7 @@ uint16_t kineto_host_step (const struct kineto *k, int64_t ts);
  * its kind be theirs; 'l' has launched it, or NULL.  NULL without memory, which
  * stops the capture.
  */
-struct kineto_records *kineto_records_open (const struct kineto *k);
+struct kineto_records *kineto_records_open (struct kineto *k);
 void kineto_resolve (const struct kineto_records *o, struct gpu_event *e,
                      const struct launch *l);
 void kineto_records_close (struct kineto_records *o);

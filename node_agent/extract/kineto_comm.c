@@ -147,31 +147,46 @@ static void take_splits (struct kineto *k, struct span text,
     }
 }
 
-/* The first of "Input Dims": [[339738624], [], ...], as elements. */
-static int64_t elements_of (struct span dims)
+/* One of "Input Dims", which '*p' is at: "[8192, 384]", as elements; -1: of none,
+ * as of a list of tensors.  '*p' is then behind it.
+ */
+static int64_t take_dims (const char **p, const char *end)
 {
-    const char *p = dims.s, *end = dims.s + dims.n;
+    const char *at = *p;
     int64_t product = 1;
-    bool any = false;
+    bool any = false, bad = false;
 
-    while (p < end && *p == '[')
-        p++;
-    while (p < end && *p != ']') {
+    while (at < end && *at != '[')
+        at++;
+    if (at < end)
+        at++;
+    while (at < end && *at != ']' && !bad) {
         int64_t v = 0;
 
-        for (p = trace_space (p); p < end && (unsigned)(*p - '0') <= 9 &&
-                                  v < INT32_MAX; p++, any = true)
-            v = 10 * v + (*p - '0');
-        if (product > INT64_MAX / (v + 1) / 16)
-            return -1;
-        product *= v;
-        p = trace_space (p);
-        if (p < end && *p == ',')
-            p++;
-        else if (p < end && *p != ']')
-            return -1;
+        for (at = trace_space (at); at < end && (unsigned)(*at - '0') <= 9 &&
+                                    v < INT32_MAX; at++, any = true)
+            v = 10 * v + (*at - '0');
+        bad = product > INT64_MAX / (v + 1) / 16;
+        product *= bad ? 1 : v;
+        at = trace_space (at);
+        if (at < end && *at == ',')
+            at++;
+        else
+            bad = bad || (at < end && *at != ']');
     }
-    return any ? product : -1;
+    *p = at < end ? at + 1 : at;
+    return any && !bad ? product : -1;
+}
+
+/* The first two of "Input Dims": [[339738624], [], ...]. */
+static void take_input (struct comm_record *r, struct span dims)
+{
+    const char *p = dims.s, *end = dims.s + dims.n;
+
+    if (p < end && *p == '[')
+        p++;
+    r->in = take_dims (&p, end);
+    r->second = p < end && r->in >= 0 ? take_dims (&p, end) : -1;
 }
 
 /* The first of "Input type": ["float", ""]. */
@@ -243,7 +258,7 @@ static void take_arg (struct kineto *k, struct comm_record *r,
     } else if (span_is (key, "Dst Rank") || span_is (key, "Src Rank")) {
         take_peer (r, v);
     } else if (span_is (key, "Input Dims") && r->in < 0) {
-        r->in = elements_of (v);
+        take_input (r, v);
     } else if (span_is (key, "Input type") && r->size == 0) {
         r->size = type_size (first_text (v));
     }
@@ -269,43 +284,70 @@ bool kineto_comm_args (struct kineto *k, const char *args, const char *end,
     return r->args;
 }
 
-double kineto_comm_mb (const struct comm_record *r, int64_t n)
+/* A whole number of shares. */
+static uint32_t shares (int64_t whole, int64_t share)
 {
-    double in = (double)r->in, out = (double)r->out, ranks = (double)n;
-    double elements = NAN, factor = 1;
+    return share > 0 && whole % share == 0 &&
+                   whole / share <= CAPTURE_WORLD_MAX
+               ? (uint32_t)(whole / share) : 0;
+}
 
-    if (r->size == 0 || r->in < 0)
-        return NAN;
+void kineto_comm_call (struct comm_record *r)
+{
+    if (r->args || r->second < 0 || r->out >= 0)
+        return;
+    r->out = r->in;             // torch's calls have the output first
+    r->in = r->second;
+    if (r->coll == COLL_ALL_GATHER)
+        r->ranks = shares (r->out, r->in);
+    else if (r->coll == COLL_REDUCE_SCATTER)
+        r->ranks = shares (r->in, r->out);
+}
+
+/* Elements of an op as a whole, and the part of them that a rank must move. */
+static double message (const struct comm_record *r, double ranks,
+                       double *factor)
+{
+    double in = (double)r->in, out = (double)r->out;
+    double part = (ranks - 1) / ranks;
+
+    *factor = part;
     if (r->out < 0)
         out = r->coll == COLL_ALL_GATHER ? in * ranks : in;
     switch ((enum coll)r->coll) {
     case COLL_ALL_REDUCE:
-        elements = in;
-        factor = 2 * (ranks - 1) / ranks;
-        break;
+        *factor = 2 * part;
+        return in;
     case COLL_ALL_GATHER:
+        return out;
     case COLL_SCATTER:
-        elements = r->coll == COLL_SCATTER ? out * ranks : out;
-        factor = (ranks - 1) / ranks;
-        break;
+        return out * ranks;
     case COLL_GATHER:
+        return in * ranks;
     case COLL_REDUCE_SCATTER:
     case COLL_ALL_TO_ALL:
-        elements = r->coll == COLL_GATHER ? in * ranks : in;
-        factor = (ranks - 1) / ranks;
-        break;
+        return in;
     case COLL_BROADCAST:
     case COLL_REDUCE:
     case COLL_SEND:
-        elements = in;
-        break;
+        *factor = 1;
+        return in;
     case COLL_RECEIVE:
-        elements = out;
-        break;
+        *factor = 1;
+        return out;
     default:
-        break;
-    }
-    if (factor != 1 && n <= 0)
         return NAN;
+    }
+}
+
+double kineto_comm_mb (const struct comm_record *r, int64_t n, double *whole)
+{
+    double ranks = n > 0 ? (double)n : NAN, factor, elements;
+
+    *whole = NAN;
+    if (r->size == 0 || r->in < 0)
+        return NAN;
+    elements = message (r, ranks, &factor);
+    *whole = elements * r->size / 1e6;
     return elements * r->size * factor / 1e6;
 }

@@ -129,7 +129,8 @@ static void read_gpu_args (const struct event *e, struct gpu_args *a)
 
 static struct comm_record empty_record (void)
 {
-    return (struct comm_record){ .in = -1, .out = -1, .seq = -1,
+    return (struct comm_record){ .in = -1, .out = -1,
+                                 .second = -1, .seq = -1,
                                  .group = KINETO_NONE, .splits = KINETO_NONE,
                                  .peer = -1 };
 }
@@ -292,6 +293,8 @@ static void take_record (struct kineto *k, const struct event *e,
     r.start = e->ts;
     r.end = e->ts + e->dur;
     r.range = (uint8_t)range;
+    if (range == RANGE_CALL)
+        kineto_comm_call (&r);
     r.op = range == RANGE_GLOO;
     (void)add_record (k, &r);
 }

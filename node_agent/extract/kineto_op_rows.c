@@ -72,18 +72,22 @@ static bool put_time (struct ops *o, const struct op *op)
     return flush_full (o, b);
 }
 
-static double megabytes (const struct op *op)
+/* What its rank must move, and the op as a whole. */
+static double megabytes (const struct op *op, double *whole)
 {
     struct comm_record r;
 
+    *whole = NAN;
     if (!op->record)
         return NAN;
     r = *op->record;
     r.coll = op->coll;          // an old record does not say it
-    return kineto_comm_mb (&r, op->group ? op->group->size : -1);
+    return kineto_comm_mb (&r, op->group ? op->group->size : r.ranks, whole);
 }
 
-static bool put_bandwidth (struct ops *o, const struct op *op, double mb)
+/* One packet: what is moved, or the op as a whole where that is not known. */
+static bool put_bandwidth (struct ops *o, const struct op *op, double mb,
+                           double whole)
 {
     static const struct columns texts = { BW_OP, BW_GROUP, BW_STEP, BW_TYPE };
     struct batch *b = &o->bandwidth;
@@ -96,7 +100,7 @@ static bool put_bandwidth (struct ops *o, const struct op *op, double mb)
     b->real[BW_TIME][row] = NAN;
     b->real[BW_BANDWIDTH][row] = NAN;
     b->real[BW_LARGE][row] = NAN;
-    b->real[BW_PACKAGE][row] = mb;
+    b->real[BW_PACKAGE][row] = isnan (mb) ? whole : mb;
     b->real[BW_COUNT][row] = 1;
     b->real[BW_TOTAL][row] = NAN;
     b->nrows++;
@@ -109,14 +113,15 @@ bool kineto_put_ops (struct ops *o)
 
     for (size_t i = 0; i < o->n; i++) {
         const struct op *op = &o->v[i];
-        double mb = megabytes (op);
+        double whole, mb = megabytes (op, &whole);
 
         o->ungrouped += !op->group;
-        o->unsized += isnan (mb) && op->coll != COLL_BARRIER;
+        o->unsized += isnan (whole) && op->coll != COLL_BARRIER;
+        o->uncounted += isnan (mb) && !isnan (whole);
         if (want >> TABLE_TIME & 1 && !put_time (o, op))
             return false;
-        if (want >> TABLE_BANDWIDTH & 1 && !isnan (mb) &&
-            !put_bandwidth (o, op, mb))
+        if (want >> TABLE_BANDWIDTH & 1 && !isnan (whole) &&
+            !put_bandwidth (o, op, mb, whole))
             return false;
     }
     return true;
@@ -154,6 +159,7 @@ static bool add_links (const struct kineto *k, const struct op *op,
 {
     const struct comm_record *r = op->record;
     uint32_t n = op->group->nmembers;
+    double whole;
     int64_t peer;
 
     if (!r || r->size == 0 || r->in < 0)
@@ -161,7 +167,7 @@ static bool add_links (const struct kineto *k, const struct op *op,
     if (op->coll == COLL_SEND || op->coll == COLL_RECEIVE) {
         if (r->peer < 0 || (peer = place (op->group, r->peer)) < 0)
             return false;
-        mb[peer] += megabytes (op);
+        mb[peer] += megabytes (op, &whole);
         return true;
     }
     if (op->coll != COLL_ALL_TO_ALL || n > EVEN_MAX ||

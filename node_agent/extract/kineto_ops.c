@@ -163,6 +163,11 @@ static void tell_unknown (const struct ops *o)
         capture_reason (c, "the trace does not say the size of %" PRIu64
                         " of %zu communication op%s, so no transit_size and "
                         "no bandwidth", o->unsized, o->n, units_s (o->n));
+    if (o->uncounted > 0)
+        capture_reason (c, "the trace does not say of how many ranks %" PRIu64
+                        " of %zu communication op%s %s: of these transit_size "
+                        "is NULL, and package_size the whole op", o->uncounted,
+                        o->n, units_s (o->n), units_are (o->uncounted));
     if (o->unlinked > 0)
         capture_reason (c, "%" PRIu64 " sends, receives and all-to-alls are "
                         "of steps and groups in which the trace does not say "

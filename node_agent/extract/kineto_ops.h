@@ -26,6 +26,7 @@ struct ops {
     size_t n, cap;
     uint64_t outside;           // of any step
     uint64_t ungrouped, unsized;
+    uint64_t uncounted;         // of a group of nobody knows how many
     uint64_t unlinked, even;    // of a step; whose splits were cut
     struct batch time, bandwidth, matrix;
 };

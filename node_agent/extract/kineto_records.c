@@ -70,6 +70,27 @@ static bool index_records (struct kineto_records *o)
     return true;
 }
 
+/* What the call around a range of the backend tells of its tensors: a call has
+ * its output, too.  Those of a thread come in order of their starts.
+ */
+static void take_calls (struct kineto_records *o, struct comm_record *records)
+{
+    const struct comm_record *call = NULL;
+
+    for (size_t i = 0; i < o->nthread; i++) {
+        struct comm_record *r = &records[o->by_thread[i]];
+
+        if (r->range == RANGE_CALL) {
+            call = r;
+        } else if (r->range >= RANGE_NCCL && !r->args && call &&
+                   call->tid == r->tid && call->end >= r->end &&
+                   call->coll == r->coll && call->in == r->in) {
+            r->out = call->out;
+            r->ranks = call->ranks;
+        }
+    }
+}
+
 static const struct comm_record *find_external (const struct kineto_records *o,
                                                 uint32_t external)
 {
@@ -141,7 +162,7 @@ void kineto_resolve (const struct kineto_records *o, struct gpu_event *e,
         e->coll = r->coll;
 }
 
-struct kineto_records *kineto_records_open (const struct kineto *k)
+struct kineto_records *kineto_records_open (struct kineto *k)
 {
     struct kineto_records *o = calloc (1, sizeof (*o));
 
@@ -153,6 +174,7 @@ struct kineto_records *kineto_records_open (const struct kineto *k)
         kineto_records_close (o);
         return NULL;
     }
+    take_calls (o, k->records);
     return o;
 }
 

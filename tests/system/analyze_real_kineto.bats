@@ -73,6 +73,36 @@ SCRIPT
         CAST(round(start_timestamp) AS INTEGER),
         CAST(round(elapse_time*1000) AS INTEGER) FROM CommAnalyzerTime
         WHERE hccl_op_name LIKE 'gloo_allReduce__%' ORDER BY 1, 2")"
+    # rank 2 sleeps for 30 ms before each
+    is "who waited for whom" "step1|0|35.797|0.248
+step1|1|30.166|2.538
+step1|3|31.875|3.558
+step2|0|34.789|0.248
+step2|1|31.064|2.538
+step2|3|24.682|3.558" "$(sql "SELECT step, waiting_rank, round(wait_ms, 3),
+        round(clock_error_ms, 3) FROM Wait WHERE late_rank=2 ORDER BY 1, 2")"
+    is "by nobody else" 0 "$(sql "SELECT count(*) FROM Wait
+        WHERE late_rank<>2")"
+    is "offsets, and what is left" "0|7.72|0.058
+1|1.824|2.538
+2|-4.611|0.248
+3|-2.844|3.558" "$(sql "SELECT o.rank, round(o.value, 3), round(r.value, 3)
+        FROM CaptureInfo o JOIN CaptureInfo r ON r.rank=o.rank AND
+        r.name='residue_ms' WHERE o.name='offset_ms' ORDER BY 1")"
+    is "found" "2|20.9" "$(sql "SELECT rank, round(effect_ms, 1) FROM Finding
+        WHERE kind='late_arriver'")"
+    is "clocks are no finding" 0 "$(sql "SELECT count(*) FROM Finding
+        WHERE kind='clock'")"
+    shows "all did the same, and 2 of them end together (to 3.558 ms, of \
+39.187 ms that one takes)"
+}
+
+@test "8 ranks of gloo do not do the same ops: of no group" {
+    real_setup kineto/gloo8
+    analyze
+    expect_status 0
+    is "groups of ops" 0 "$(sql "SELECT count(group_name)
+        FROM CommAnalyzerTime")"
 }
 
 # breakdown NAME: of the first capture, in us
@@ -105,6 +135,22 @@ reduceScatter|10" "$(sql "SELECT substr(hccl_op_name, 6,
         GROUP BY 1")"
     is "p2p" 0 "$(sql "SELECT count(*) FROM CommAnalyzerTime
         WHERE type='p2p'")"
+    # in B: of the whole op, or of what 8 ranks must move of it
+    sizes ()
+    {
+        sql "SELECT printf('%s %.0f', substr(step, 5), 1e6*sum($1))
+             FROM CommAnalyzerBandwidth WHERE hccl_op_name LIKE 'nccl_$2!_!_%'
+             ESCAPE '!' GROUP BY step" | tr '\n' ';'
+    }
+    is "all-reduce" "550 1793158928;551 1793158928;552 1793158928;\
+553 1793158928;554 1793158928;" "$(sizes package_size allReduce)"
+    is "all-to-all" "550 31593312;551 31458420;552 31596132;553 31579540;\
+554 31646160;" "$(sizes package_size allToAll)"
+    is "reduce-scatter" "550 117440512;551 117440512;552 117440512;\
+553 117440512;554 117440512;" "$(sizes transit_size*8/7 reduceScatter)"
+    is "all-gather" "550 117440512;551 117440512;552 117440512;\
+553 117440512;554 117440512;" "$(sizes transit_size*8/7 allGather)"
+    is "groups" 0 "$(sql "SELECT count(group_name) FROM CommAnalyzerTime")"
     # HTA, with the last step
     is "computing" 179676.000 "$(breakdown computing)"
     is "idle" 848216.000 "$(breakdown idle)"

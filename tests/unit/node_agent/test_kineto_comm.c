@@ -62,7 +62,7 @@ static void check_mb (enum coll coll, int64_t in, int64_t out, int64_t n,
 {
     struct comm_record r = { .coll = (uint8_t)coll, .in = in, .out = out,
                              .size = 2 };
-    double got = kineto_comm_mb (&r, n);
+    double whole, got = kineto_comm_mb (&r, n, &whole);
 
     if (isnan (mb))
         assert_true (isnan (got));
@@ -89,6 +89,67 @@ static void test_sizes (void **state)
     check_mb (COLL_BARRIER, 1, 1, 4, NAN);
     check_mb (COLL_SEND_RECEIVE, 1, 1, 4, NAN);
     check_mb (COLL_ALL_REDUCE, -1, -1, 4, NAN);
+}
+
+static void check_call (enum coll coll, int64_t first, int64_t second,
+                        int64_t in, int64_t out, uint32_t ranks)
+{
+    struct comm_record r = { .coll = (uint8_t)coll, .in = first, .out = -1,
+                             .second = second };
+
+    kineto_comm_call (&r);
+    assert_int_equal (r.in, in);
+    assert_int_equal (r.out, out);
+    assert_int_equal (r.ranks, ranks);
+}
+
+/* A call has its output first; how many ranks there are shows where each has
+ * an equal share of the one or of the other.
+ */
+static void test_calls (void **state)
+{
+    (void)state;
+    check_call (COLL_ALL_GATHER, 4000, 500, 500, 4000, 8);
+    check_call (COLL_REDUCE_SCATTER, 500, 4000, 4000, 500, 8);
+    check_call (COLL_ALL_GATHER, 4001, 500, 500, 4001, 0);
+    check_call (COLL_ALL_GATHER, 4000, 0, 0, 4000, 0);
+    check_call (COLL_ALL_TO_ALL, 48, 64, 64, 48, 0);
+    check_call (COLL_ALL_REDUCE, 500, -1, 500, -1, 0);
+}
+
+#define OLD_OP(call, dims, range, in, ts, n) \
+    EVENT ("cpu_op", "c10d::" call, "1", ts, "9", \
+           "\"Input Dims\": " dims ", \"Input type\": [\"float\", \"float\"]") \
+    "," EVENT ("user_annotation", "nccl:" range, "1", ts ".1", "8", \
+               "\"Input Dims\": [" in "], \"Input type\": [\"float\"]") \
+    "," LAUNCH (ts ".5", n) ","
+#define OLD_KERNEL "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t"
+
+/* Before torch 2.2: sizes from the range around the launch, and the size of the
+ * group from the call around that.
+ */
+static void test_old_sizes (void **state)
+{
+    (void)state;
+    read_text ("{\"traceEvents\": [" STEP ("4", "100", "50") ","
+               OLD_OP ("_allgather_base_", "[[800, 250], [100, 250], []]",
+                       "_all_gather_base", "[100, 250]", "101", "1")
+               OLD_OP ("_reduce_scatter_base_", "[[500], [1000], [], []]",
+                       "_reduce_scatter_base", "[1000]", "111", "2")
+               OLD_OP ("allreduce_", "[[], [], []]", "all_reduce", "[250000]",
+                       "121", "3")
+               GPU_COMM (OLD_KERNEL, "210", "1", "1", "") ","
+               GPU_COMM (OLD_KERNEL, "220", "1", "2", "") ","
+               GPU_COMM (OLD_KERNEL, "230", "1", "3", "") "]}");
+    assert_int_equal (seen.capture.state, CAPTURE_COMPLETE);
+    trace_has (&seen, "CommAnalyzerBandwidth|nccl_allGather__unknown_0_1|NULL|"
+                      "NULL|0.7|NULL|NULL|NULL|0.7|1|");
+    trace_has (&seen, "CommAnalyzerBandwidth|nccl_reduceScatter__unknown_0_1|"
+                      "NULL|NULL|0.002|NULL|NULL|NULL|0.002|1|");
+    trace_has (&seen, "CommAnalyzerBandwidth|nccl_allReduce__unknown_0_1|NULL|"
+                      "NULL|NULL|NULL|NULL|NULL|1|1|");
+    trace_reason (&seen, "of how many ranks 1 of 3 communication ops is");
+    trace_seen_fini (&seen);
 }
 
 #define AR COMM ("allreduce", "6637568", "6637568", "Float", "0", "[0, 1]")
@@ -362,6 +423,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_names),
         cmocka_unit_test (test_sizes),
+        cmocka_unit_test (test_calls),
+        cmocka_unit_test (test_old_sizes),
         cmocka_unit_test (test_allreduce),
         cmocka_unit_test (test_seq),
         cmocka_unit_test (test_host_args),
