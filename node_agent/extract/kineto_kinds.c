@@ -15,9 +15,10 @@ static bool starts_any (struct span name, const char *const *starts, size_t n)
 #define STARTS_ANY(name, list) \
     starts_any (name, list, sizeof (list) / sizeof (list[0]))
 
+/* A name may be none at all. */
 static bool has (struct span name, const char *word)
 {
-    return memmem (name.s, name.n, word, strlen (word)) != NULL;
+    return name.n > 0 && memmem (name.s, name.n, word, strlen (word)) != NULL;
 }
 
 /* ---- the device ---- */
