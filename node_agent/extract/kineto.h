@@ -32,6 +32,7 @@
 #define KINETO_NONE UINT32_MAX
 #define KINETO_NO_STEP UINT16_MAX
 #define KINETO_CUT UINT16_MAX
+#define KINETO_SHARES 8u
 
 /* What a collective is, by its name anywhere. */
 enum coll {
@@ -179,6 +180,10 @@ struct kineto {
     uint64_t ncalls, ncomm_kernels;     // read; calls: with a correlation
     uint64_t nlaunched;         // events of the device whose call is here
     uint64_t noutside, nunlaunched;     // of no step; of them without a call
+    struct {
+        uint32_t ranks;         // 0: no more
+        uint64_t ops;
+    } shares[KINETO_SHARES];    // sizes of groups that only tensors tell
     struct step all_steps;      // sums over all that are wanted
     struct step outside;        // and over what is of no step
     struct named_table kernels, ranges;

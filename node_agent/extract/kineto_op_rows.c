@@ -107,6 +107,23 @@ static bool put_bandwidth (struct ops *o, const struct op *op, double mb,
     return flush_full (o, b);
 }
 
+/* A group that is not declared, but has so many ranks. */
+static void note_share (struct kineto *k, const struct op *op)
+{
+    uint32_t ranks = op->group || !op->record ? 0 : op->record->ranks;
+    unsigned i = 0;
+
+    if (ranks == 0)
+        return;
+    while (i < KINETO_SHARES && k->shares[i].ranks != 0 &&
+           k->shares[i].ranks != ranks)
+        i++;
+    if (i == KINETO_SHARES)
+        return;
+    k->shares[i].ranks = ranks;
+    k->shares[i].ops++;
+}
+
 bool kineto_put_ops (struct ops *o)
 {
     unsigned want = o->k->want;
@@ -115,6 +132,7 @@ bool kineto_put_ops (struct ops *o)
         const struct op *op = &o->v[i];
         double whole, mb = megabytes (op, &whole);
 
+        note_share (o->k, op);
         o->ungrouped += !op->group;
         o->unsized += isnan (whole) && op->coll != COLL_BARRIER;
         o->uncounted += isnan (mb) && !isnan (whole);

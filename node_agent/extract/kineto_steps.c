@@ -292,6 +292,20 @@ static void put_time (struct batch *b, const char *name, int64_t ns)
     put_info (b, "breakdown", name, text);
 }
 
+/* How many ranks groups have that the trace does not declare. */
+static void put_shares (const struct kineto *k, struct batch *b)
+{
+    char name[48], ops[24];
+
+    for (unsigned i = 0; i < KINETO_SHARES && k->shares[i].ranks; i++) {
+        (void)snprintf (name, sizeof (name), "ops of undeclared groups of %u",
+                        k->shares[i].ranks);
+        (void)snprintf (ops, sizeof (ops), "%llu",
+                        (unsigned long long)k->shares[i].ops);
+        put_info (b, "metadata", name, ops);
+    }
+}
+
 /* What is of no step, apart from the rest. */
 static void put_outside (const struct kineto *k, struct batch *b)
 {
@@ -346,5 +360,6 @@ bool kineto_emit_info (struct kineto *k)
     put_number (&b, "pg_count", h->pg_count);
     put_breakdown (k, &b);
     put_outside (k, &b);
+    put_shares (k, &b);
     return source_finish (k->src, &b, 0, k->err);
 }

@@ -150,6 +150,8 @@ reduceScatter|10" "$(sql "SELECT substr(hccl_op_name, 6,
 553 117440512;554 117440512;" "$(sizes transit_size*8/7 reduceScatter)"
     is "all-gather" "550 117440512;551 117440512;552 117440512;\
 553 117440512;554 117440512;" "$(sizes transit_size*8/7 allGather)"
+    is "groups, by their tensors" 20 "$(sql "SELECT value FROM CaptureInfo
+        WHERE name='ops of undeclared groups of 8'")"
     is "groups" 0 "$(sql "SELECT count(group_name) FROM CommAnalyzerTime")"
     # HTA, with the last step
     is "computing" 179676.000 "$(breakdown computing)"

@@ -148,6 +148,8 @@ static void test_old_sizes (void **state)
                       "NULL|NULL|0.002|NULL|NULL|NULL|0.002|1|");
     trace_has (&seen, "CommAnalyzerBandwidth|nccl_allReduce__unknown_0_1|NULL|"
                       "NULL|NULL|NULL|NULL|NULL|1|1|");
+    trace_has (&seen, "CaptureInfo|metadata|ops of undeclared groups of 8|1\n");
+    trace_has (&seen, "CaptureInfo|metadata|ops of undeclared groups of 2|1\n");
     trace_reason (&seen, "of how many ranks 1 of 3 communication ops is");
     trace_seen_fini (&seen);
 }
