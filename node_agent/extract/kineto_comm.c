@@ -147,8 +147,8 @@ static void take_splits (struct kineto *k, struct span text,
     }
 }
 
-/* One of "Input Dims", which '*p' is at: "[8192, 384]", as elements; -1: of none,
- * as of a list of tensors.  '*p' is then behind it.
+/* One of "Input Dims", which '*p' is at: "[8192, 384]", as elements; -1: there
+ * are none, as of a list of tensors.  '*p' is then behind it.
  */
 static int64_t take_dims (const char **p, const char *end)
 {

@@ -1,9 +1,10 @@
 /* node_agent/extract/read_kineto.c - a trace of torch.profiler: one file,
  * which libkineto wrote
  *
- * The document is an object, of which "traceEvents" is the long member, or,
- * of torch without Kineto, the list of events alone.  An event that is malformed is passed over, and reading goes on at the next one:
- * what the file has becomes rows, and the capture is partial.
+ * The document is an object, of which "traceEvents" is the long member, or, of
+ * torch without Kineto, the list of events alone.  An event that is malformed
+ * is passed over, and reading goes on at the next one: what the file has
+ * becomes rows, and the capture is partial.
  */
 #include "extract/kineto.h"
 #include "extract/trace_kind.h"

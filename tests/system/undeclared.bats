@@ -194,6 +194,38 @@ step2|1|0|24.9|0.05" "$(sql "SELECT step, late_rank, waiting_rank,
         WHERE kind='clock'")"
 }
 
+@test "several captures of each rank: each has a clock of its own" {
+    local rank
+
+    gloo 0 ProfilerStep#1:0:50000 all_reduce:1000:20000 \
+        ProfilerStep#2:50000:50000 all_reduce:52000:30000
+    gloo 1 ProfilerStep#1:0:50000 all_reduce:9000:5000 \
+        ProfilerStep#2:50000:50000 all_reduce:70000:5200
+    for rank in 0 1; do
+        mv job/rank$rank.pt.trace.json job/rank$rank.1795435041000.pt.trace.json
+    done
+    # here the other one is 40 ms ahead, and rank 0 comes last
+    gloo 0 ProfilerStep#11:0:50000 all_reduce:41000:2000 \
+        ProfilerStep#12:50000:50000 all_reduce:92000:3000
+    gloo 1 ProfilerStep#11:0:50000 all_reduce:1000:22000 \
+        ProfilerStep#12:50000:50000 all_reduce:62000:13000
+    for rank in 0 1; do
+        mv job/rank$rank.pt.trace.json job/rank$rank.1795435042000.pt.trace.json
+    done
+    analyze
+    expect_status 0
+    shows "2 of 2 present"
+    is "waits" "step1|1|0|14.9
+step11|0|1|20.0
+step12|0|1|10.0
+step2|1|0|24.9" "$(sql "SELECT step, late_rank, waiting_rank,
+        round(wait_ms, 3) FROM Wait ORDER BY 1")"
+    rm job/rank1.1795435042000.pt.trace.json
+    analyze
+    expect_status 0
+    no_group "some ranks have more captures than others"
+}
+
 @test "on no common clock, and ends that do not agree: no group" {
     gloo 0 ProfilerStep#1:0:50000 all_reduce:1000:20000 \
         ProfilerStep#2:50000:50000 all_reduce:52000:30000
