@@ -254,7 +254,6 @@ static void run_sources (struct loop *l)
 
 int loop_run (struct loop *l)
 {
-    l->stopped = false;
     while (!l->stopped) {
         size_t n;
 
@@ -274,6 +273,7 @@ int loop_run (struct loop *l)
         if (!l->stopped)
             run_timers (l);
     }
+    l->stopped = false;
     return l->result;
 }
 

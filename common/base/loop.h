@@ -41,7 +41,9 @@ void loop_del_source (struct loop *l, void *arg);
  */
 int loop_add_signals (struct loop *l, loop_signal_fn *fn, void *arg);
 
-/* Until loop_stop; returns what that was given, or -errno of poll(2). */
+/* Until loop_stop, which may have been called before: then at once.  Returns
+ * what that was given, or -errno of poll(2).
+ */
 int loop_run (struct loop *l);
 void loop_stop (struct loop *l, int result);
 bool loop_is_stopped (const struct loop *l);

@@ -142,6 +142,22 @@ static void test_signals_refused (void **state)
     loop_destroy (c.loop);
 }
 
+/* What ends a program may be met while it starts. */
+static void test_stopped_before (void **state)
+{
+    struct calls c = { .loop = loop_create (), .last = 't' };
+
+    (void)state;
+    assert_non_null (c.loop);
+    loop_stop (c.loop, DONE);
+    assert_int_equal (loop_run (c.loop), DONE);
+    // and once only
+    assert_int_equal (loop_add_timer (c.loop, 0, on_time, &c), 0);
+    assert_int_equal (loop_run (c.loop), DONE);
+    assert_string_equal (c.said, "t");
+    loop_destroy (c.loop);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +165,7 @@ int main (void)
         cmocka_unit_test (test_timers),
         cmocka_unit_test (test_signals),
         cmocka_unit_test (test_signals_refused),
+        cmocka_unit_test (test_stopped_before),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
