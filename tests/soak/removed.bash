@@ -96,10 +96,12 @@ strike_or_revive ()
 
 # ---- what came of it ----
 
-# An operator does what the aggregator says when it cannot use its ledger.
+# An operator repairs a ledger of which the aggregator says that it cannot use
+# it.
 operate ()
 {
-    tail -n 1 service.log | grep -q 'fsck aggregator --repair' || return 0
+    tail -n 1 service.log |
+        grep -qE 'fsck aggregator --repair|disk image is malformed' || return 0
     stop_service
     "$BIN/rollcall" fsck --repair aggregator "$PLACE/root" >>fsck.log 2>&1
     echo "event=repaired" >>service.log
