@@ -141,8 +141,7 @@ static int write_record (struct store *s, struct record *r, const void *data,
         buf_fini (&head);
         return err_set (err, ENOMEM, "no memory for a record");
     }
-    rc = s->distrusted ? store_open_next (s, err)
-         : s->segment_dirty ? 0 : check_end (s, err);
+    rc = s->distrusted ? store_open_next (s, err) : check_end (s, err);
     if (rc == 0 && s->end > 0 && s->end + head.size + size > STORE_SEGMENT_MAX)
         rc = next_segment (s, err);
     if (rc == 0) {

@@ -84,7 +84,9 @@ static void test_empty_removed (void **state)
     assert_true (has (r, &a));
 }
 
-/* What comes is written to it all the same; what had come is asked for again. */
+/* What comes is written to it all the same; what had come is asked for
+ * again.
+ */
 static void test_incoming_removed (void **state)
 {
     struct root *r = *state;
@@ -164,9 +166,25 @@ static void test_open_replaced (void **state)
     assert_int_equal (store_sync (r->s, NULL), -ESTALE);
     store_revert (r->s);
     assert_int_equal (mend (r), -1);
-    assert_int_equal (store_sync (r->s, NULL), 0);      // of a commit of nothing
+    assert_int_equal (store_sync (r->s, NULL), 0);      // commits nothing
     (void)enter (r, true_item ("c", "other"), "other");
     assert_int_equal (r->s->segment, 2);
+    check_bytes (r, &a.content, "first");
+}
+
+/* Between two records of one commit: the second makes it as long as it was. */
+static void test_open_emptied (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = true_item ("a", "first");
+    struct ledger_item b = true_item ("b", "second");
+
+    assert_int_equal (store_append (r->s, &a, "first", 5, NULL), 0);
+    cut_segment (r, 1, 0);
+    assert_int_equal (store_append (r->s, &b, "second", 6, NULL), -ESTALE);
+    assert_int_not_equal (store_sync (r->s, NULL), 0);
+    store_revert (r->s);
+    (void)enter (r, a, "first");
     check_bytes (r, &a.content, "first");
 }
 
@@ -389,7 +407,8 @@ int main (void)
     const struct CMUnitTest tests[] = {
         ROOT_TEST (test_empty_removed), ROOT_TEST (test_incoming_removed),
         ROOT_TEST (test_open_removed), ROOT_TEST (test_open_replaced),
-        ROOT_TEST (test_open_cut), ROOT_TEST (test_sealed_removed),
+        ROOT_TEST (test_open_emptied), ROOT_TEST (test_open_cut),
+        ROOT_TEST (test_sealed_removed),
         ROOT_TEST (test_no_room), ROOT_TEST (test_blobs),
         ROOT_TEST (test_who_is_told), ROOT_TEST (test_ledger_removed),
         ROOT_TEST (test_ledger_replaced),
