@@ -698,10 +698,11 @@ stopped_by ()
     analyze
     cp "$DB" before.db
     paused_at communication.json "$ROLLCALL" analyze -o out job
+    signals=$(grep ^Sig "/proc/$pid/status" | paste -sd' ')
     kill "-$1" "$pid"
     go_on
     end_of "$pid"
-    shows "interrupted"
+    shows "interrupted" || fail "before $1: $signals"
     is "files" "$RESULTS" "$(ls -A out/cluster_analysis_output)"
     cmp before.db "$DB"         # the old result is still there
 }

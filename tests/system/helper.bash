@@ -228,8 +228,9 @@ paused_at ()
     shift
     rm -f reached go
     mkfifo reached go
-    # a shell has its background processes ignore SIGINT
-    background env --default-signal=INT LD_PRELOAD="$PAUSE_READ" \
+    # a shell has its background processes ignore SIGINT, and who runs the tests
+    # may ignore others
+    background env --default-signal LD_PRELOAD="$PAUSE_READ" \
         PAUSE_AT="$file" \
         PAUSE_REACHED=reached PAUSE_GO=go "$@"
     timeout 90 cat reached || fail "$file was never seen: $(cat log)"

@@ -28,8 +28,10 @@ touch wrote.$RANK
 wait_for go.end
 SCRIPT
     chmod +x command
-    # bash starts what is in the background with SIGINT ignored
-    env --default-signal mpirun -np $RANKS "$ROLLCALL" run --text -o out \
+    # bash starts what is in the background with SIGINT ignored; mpirun kills
+    # after a second what it has sent SIGTERM, which a busy machine may need to
+    # let wrappers say who has ended them
+    env --default-signal OMPI_MCA_odls_base_sigkill_timeout=6 mpirun -np $RANKS "$ROLLCALL" run --text -o out \
         --deadline 10s -- ./command >log 2>&1 3>&- &
     pid=$!
     for_ranks began
