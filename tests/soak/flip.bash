@@ -204,7 +204,9 @@ one_case ()
     local side=$1 pattern=$2 count=$3 first=${4:-0} step=${5:-1} file size i at
     local signal=TERM outcome state=0 n
 
-    FLIP_WAIT=60    # on a machine that does other things, too
+    # where others keep all cores busy, captures are read again when they have
+    # waited for the backlog limit (60 s), at the latest
+    FLIP_WAIT=200
     # who ends in peace leaves no -wal, and has all in its ledger.db
     case $pattern in *-wal) signal=KILL ;; esac
     "make_$side" "$signal" || return
