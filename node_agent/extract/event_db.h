@@ -41,6 +41,9 @@ enum { RDMA_OTHER, RDMA_PAYLOAD };
 enum { API_OTHER, API_NODE, API_OP };
 enum { TASK_OTHER, TASK_DATA, TASK_WAIT };
 
+/* What a span of a step is of. */
+enum { SPAN_COMPUTE, SPAN_OP, SPAN_RECEIVE, SPAN_TASK };
+
 #define EVENT_ENUM_VALUES 64
 
 struct event_code {
@@ -113,6 +116,10 @@ struct event_db {
     bool has_calls, has_tasks, has_compute, has_ops, has_infos, has_masters;
     bool has_marks;
     bool levels;                // some task of an op is known by its plane
+    bool by_tasks;              // steps communicate as long as tasks of ops
+                                // do, not ops: doc/formats.md
+    char differ[160];           // of steps: what the other way gives, or ""
+    uint32_t ndiffer;           // steps of which the two differ
     int64_t began;              // collecting, ns; 0: not known
     int64_t devices[EVENT_DEVICES_MAX];
     unsigned ndevices;

@@ -211,20 +211,27 @@ static bool skip_compute (struct by_task *j, int64_t id)
     return true;
 }
 
-static bool meet_compute (struct by_task *j, const int64_t *task)
+static bool add_span (struct event_db *e, const int64_t *task, int what)
 {
-    const int64_t span[4] = { task[3], task[1], task[2], 0 };
-    struct event_db *e = j->e;
+    const int64_t span[4] = { task[3], task[1], task[2], what };
     struct err err = { "" };
     int rc;
+
+    return (rc = sorter_add (e->spans, span, &err)) == 0 ||
+           event_sorter_failed (e, rc, &err);
+}
+
+static bool meet_compute (struct by_task *j, const int64_t *task)
+{
+    struct event_db *e = j->e;
 
     if (!skip_compute (j, task[0]))
         return false;
     if (!j->compute || j->id != task[0])
         return true;
     j->met = true;
-    if ((rc = sorter_add (e->spans, span, &err)) < 0)
-        return event_sorter_failed (e, rc, &err);
+    if (!add_span (e, task, SPAN_COMPUTE))
+        return false;
     return !e->want_operators ||
            event_sum_add (e, &e->operators, j->op_type, j->core, task[3],
                           task[1], task[2]);
@@ -294,9 +301,13 @@ static bool collect (struct by_task *j, int64_t id)
 
 static bool meet_info (struct by_task *j, const int64_t *task)
 {
-    if (!j->holds || j->same_id != task[0]) {
-        if (!end_held (j) || !collect (j, task[0]))
-            return false;
+    bool first = !j->holds || j->same_id != task[0];
+
+    if (first && (!end_held (j) || !collect (j, task[0])))
+        return false;
+    if (j->nsame > 0 && !add_span (j->e, task, SPAN_TASK))
+        return false;
+    if (first) {
         memcpy (j->held, task, sizeof (j->held));
         j->holds = true;
         return true;

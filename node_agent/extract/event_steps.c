@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define US 1000.0               // ns of a us
+#define DIFFER 0.01             // of the longer one: worth a word
 
 /* ---- the steps ---- */
 
@@ -229,9 +230,15 @@ bool event_load_api (struct event_db *e)
 
 /* ---- what happens in them ---- */
 
+/* Communication, and it or computing. */
+struct comm_sums {
+    struct interval_union comm, both;
+};
+
 /* One step on one device. */
 struct sums {
-    struct interval_union compute, comm, both;
+    struct interval_union compute;
+    struct comm_sums ops, tasks;        // as ops tell it, as their tasks do
     double bubble;              // ns
 };
 
@@ -284,6 +291,21 @@ static void sweep_fini (struct sweep *w)
     free (w->active);
 }
 
+static void sum_up (struct sums *s, int64_t start, int64_t end, int what)
+{
+    if (what == SPAN_COMPUTE)
+        interval_union_add (&s->compute, start, end);
+    else
+        interval_union_add (what == SPAN_TASK ? &s->tasks.comm : &s->ops.comm,
+                            start, end);
+    if (what != SPAN_TASK)
+        interval_union_add (&s->ops.both, start, end);
+    if (what == SPAN_COMPUTE || what == SPAN_TASK)
+        interval_union_add (&s->tasks.both, start, end);
+    if (what == SPAN_RECEIVE)
+        s->bubble += (double)(end - start);
+}
+
 /* A span counts in each step on whose device range it begins. */
 static bool add_span (struct sweep *w, int64_t start, int64_t end, int64_t what)
 {
@@ -300,10 +322,7 @@ static bool add_span (struct sweep *w, int64_t start, int64_t end, int64_t what)
         if (e->steps[w->active[i]].end <= start)
             continue;           // ended: spans come in order of start
         w->active[kept++] = w->active[i];
-        interval_union_add (&s->both, start, end);
-        interval_union_add (what == 0 ? &s->compute : &s->comm, start, end);
-        if (what == 2)
-            s->bubble += (double)(end - start);
+        sum_up (s, start, end, (int)what);
     }
     w->nactive = kept;
     return true;
@@ -312,23 +331,44 @@ static bool add_span (struct sweep *w, int64_t start, int64_t end, int64_t what)
 /* When the step's first task began; 0 if nothing is computed, whatever is
  * communicated: so does the profiler.
  */
-static int64_t first_of (const struct sums *s)
+static int64_t first_of (const struct sums *s, const struct comm_sums *c)
 {
     if (!s->compute.any)
         return 0;
-    return s->comm.any && s->comm.first < s->compute.first ? s->comm.first
+    return c->comm.any && c->comm.first < s->compute.first ? c->comm.first
                                                           : s->compute.first;
+}
+
+/* Profilers of some years take communication from ops, others from their
+ * tasks, and a database does not say which.
+ */
+static void compare_ways (struct event_db *e, uint32_t step,
+                          const struct sums *s)
+{
+    double ops = (double)interval_union_length (&s->ops.comm) / US;
+    double tasks = (double)interval_union_length (&s->tasks.comm) / US;
+    char name[32];
+
+    if (fabs (ops - tasks) <= DIFFER * fmax (ops, tasks) || !e->has_infos)
+        return;
+    if (e->ndiffer++ == 0)
+        (void)snprintf (e->differ, sizeof (e->differ), "%.3f us of %s, which "
+                        "by %s would be %.3f us", e->by_tasks ? tasks : ops,
+                        event_step_name (e, step, name),
+                        e->by_tasks ? "ops" : "tasks",
+                        e->by_tasks ? ops : tasks);
 }
 
 static void put_times (const struct event_db *e, const struct event_step *step,
                        const struct sums *s, struct batch *b)
 {
     double compute = (double)interval_union_length (&s->compute);
-    double comm = (double)interval_union_length (&s->comm);
-    double busy = (double)interval_union_length (&s->both);
-    double span = (double)(s->both.last - s->both.first);
+    const struct comm_sums *c = e->by_tasks ? &s->tasks : &s->ops;
+    double comm = (double)interval_union_length (&c->comm);
+    double busy = (double)interval_union_length (&c->both);
+    double span = (double)(c->both.last - c->both.first);
     double common = compute + comm - busy, rest = comm - common;
-    int64_t first = first_of (s);
+    int64_t first = first_of (s, c);
     int64_t host = e->nameless ? e->first_op : step->host_start;
     uint32_t n = b->nrows;
     bool known = e->has_compute || !e->marks;
@@ -360,6 +400,7 @@ static bool give_row (struct sweep *w, uint32_t step, int64_t device)
         return true;
     if (w->want_times) {
         put_times (e, s, &w->sums[step], &w->times);
+        compare_ways (e, step, &w->sums[step]);
         w->times.text[STEP_STEP][w->times.nrows] = batch_string (&w->times, id);
         w->times.real[STEP_DEVICE][w->times.nrows++] = (double)device;
     }
@@ -420,13 +461,13 @@ static bool sweep_all (struct sweep *w)
     return e->how == READING_WHOLE;
 }
 
-/* Ops become spans too; one of several devices belongs to none. */
+/* Ops become spans, too; one of several devices belongs to none. */
 static bool add_ops (struct event_db *e)
 {
     for (uint32_t i = 0; i < e->nops; i++) {
         const struct event_op *op = &e->ops[i];
         const int64_t span[4] = { op->device, op->start, op->end,
-                                  op->receives ? 2 : 1 };
+                                  op->receives ? SPAN_RECEIVE : SPAN_OP };
         struct err err = { "" };
         int rc;
 

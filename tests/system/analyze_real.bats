@@ -456,6 +456,25 @@ matched ()
         SELECT count(*) > 0 FROM own.$2")"
 }
 
+# Of Sept 2024: communication is that of tasks, not of ops.
+@test "steps from an event database of 2024 equal the profiler's" {
+    real_setup real2/event_db_2024
+    own=$(echo job/*/ASCEND_PROFILER_OUTPUT)
+    mv "$own/analysis.db" own.db
+    analyze
+    is "steps" "$(sqlite3 own.db "SELECT step, round(computing, 3),
+            round(communication_not_overlapped, 3), round(overlapped, 3),
+            round(communication, 3), round(free, 3), round(stage, 3), bubble,
+            round(communication_not_overlapped_and_exclude_receive, 3),
+            round(preparing, 3) FROM StepTraceTime")" \
+        "$(sql "SELECT step, round(computing, 3),
+            round(communication_not_overlapped, 3), round(overlapped, 3),
+            round(communication, 3), round(free, 3), round(stage, 3), bubble,
+            round(communication_not_overlapped_and_exclude_receive, 3),
+            round(preparing, 3) FROM StepTraceTime")"
+    shows "18903.303 us of step50, which by ops would be 22665.868 us"
+}
+
 # The profiler computed on fractions of a ns, of which the database has whole
 # ones, and on a start that is up to 22 us away.  Ops are matched by name and
 # group, never by time.

@@ -67,3 +67,42 @@ agrees ()
         "$(sql "SELECT framework, source, state FROM Capture")"
     agrees "$db"
 }
+
+# Profilers of 2024 say how long a step communicates by the tasks of ops, those
+# of 2025 by the ops.
+@test "communication by tasks where the host is a number, and the other way" {
+    db=job/node0_1_20250109081616000_ascend_pt/ASCEND_PROFILER_OUTPUT
+    db=$db/ascend_pytorch_profiler_0.db
+    by_tasks="WITH span AS (SELECT DISTINCT s.id AS step, t.startNs AS a,
+            t.endNs AS b FROM COMMUNICATION_TASK_INFO i
+            JOIN TASK t USING (globalTaskId)
+            JOIN STEP_TIME s ON t.startNs BETWEEN s.startNs AND s.endNs),
+        run AS (SELECT step, a, b, coalesce(max(b) OVER (PARTITION BY step
+            ORDER BY a, b ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
+            AS before FROM span)
+        SELECT printf('%d %.3f', step, sum(max(b, before) - max(a, before))
+            / 1e3) FROM run GROUP BY step ORDER BY step"
+    ours="SELECT printf('%s %.3f', step, communication) FROM StepTraceTime
+        ORDER BY CAST(step AS INTEGER)"
+
+    made "$db" "DROP TABLE IF EXISTS HOST_INFO; CREATE TABLE HOST_INFO
+        (hostUid INTEGER, hostName TEXT);
+        INSERT INTO HOST_INFO VALUES (4711, 'node0')"
+    analyze
+    is "communication" "$(sqlite3 "$db" "$by_tasks")" "$(sql "$ours")"
+    shows "hostUid is a number"
+    shows "by ops would be"
+    # all columns follow
+    is "rows of which the parts are not the whole" 0 "$(sql "
+        SELECT count(*) FROM StepTraceTime WHERE abs(communication -
+        overlapped - communication_not_overlapped) > 1e-6 OR abs(stage -
+        computing - communication_not_overlapped - free) > 1e-6")"
+
+    rm -rf out "$db"
+    made "$db" "DROP TABLE IF EXISTS HOST_INFO; CREATE TABLE HOST_INFO
+        (hostUid TEXT, hostName TEXT);
+        INSERT INTO HOST_INFO VALUES ('4711', 'node0')"
+    analyze
+    agrees "$db"
+    shows "by tasks would be"
+}
