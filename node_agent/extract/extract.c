@@ -53,6 +53,7 @@ static int open_results (struct source *src, const char *name)
 {
     struct err err = { "" };
 
+    (void)snprintf (src->out_name, sizeof (src->out_name), "%s", name);
     src->out = fileio_open_dir_at (src->dir, name, &err);
     source_hindered (src, src->out);
     if (src->out >= 0 || src->out == -ENOENT) {
@@ -66,6 +67,24 @@ static int open_results (struct source *src, const char *name)
     else
         capture_reason (src->capture, "%s", err.text);
     return -EACCES;
+}
+
+/* Of msprof: where it writes now, else where it did in 2023. */
+static int open_msprof (struct source *src)
+{
+    char name[64];
+    int rc = open_results (src, "mindstudio_profiler_output"), fd;
+
+    if (rc < 0 || src->out >= 0)
+        return rc;
+    fd = source_open_iterations (src, name);
+    source_hindered (src, fd == -ENOENT ? 0 : fd);
+    if (fd < 0)
+        return 0;               // never exported, as far as can be seen
+    src->out = fd;
+    src->iterations = src->own_clock = true;    // since the host started
+    (void)snprintf (src->out_name, sizeof (src->out_name), "%s", name);
+    return 0;
 }
 
 /* The directory that a file is in. */
@@ -103,7 +122,7 @@ static int source_open (struct source *src)
     src->form = FORM_MSPROF;
     src->analyze = fileio_open_dir_at (src->dir, "analyze", NULL);
     source_hindered (src, src->analyze);
-    return open_results (src, "mindstudio_profiler_output");
+    return open_msprof (src);
 }
 
 static void stir (uint64_t *sum, uint64_t word)

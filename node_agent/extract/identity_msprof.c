@@ -11,6 +11,7 @@
 #include "base/fileio.h"
 #include "base/units.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,6 +36,22 @@ static void note_entry (void *arg, const char *name)
     d->n++;
     if (d->lowest == CAPTURE_NO_DEVICE || device < d->lowest)
         d->lowest = device;
+}
+
+int source_open_iterations (struct source *src, char name[64])
+{
+    struct devices d = { .lowest = CAPTURE_NO_DEVICE };
+    int rc = info_each_name (src->dir, note_entry, &d), dir, fd;
+
+    if (rc < 0 || d.lowest == CAPTURE_NO_DEVICE)
+        return rc < 0 ? rc : -ENOENT;
+    (void)snprintf (name, 64, "device_%lld", (long long)d.lowest);
+    if ((dir = fileio_open_dir_at (src->dir, name, NULL)) < 0)
+        return dir;
+    (void)snprintf (name, 64, "device_%lld/timeline", (long long)d.lowest);
+    fd = fileio_open_dir_at (dir, "timeline", NULL);
+    (void)close (dir);
+    return fd;
 }
 
 /* The host's id orders captures of no rank: a number would not do as a text,

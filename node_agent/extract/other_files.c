@@ -189,9 +189,7 @@ void other_files_note (struct source *src)
         return;
     }
     if (src->out >= 0)
-        note_results (src, src->out,
-                      src->form == FORM_MSPROF ? "mindstudio_profiler_output"
-                                               : OUTPUT_DIR);
+        note_results (src, src->out, src->out_name);
     if (src->analyze >= 0)
         note_results (src, src->analyze, "analyze");
     note_op_args (src);

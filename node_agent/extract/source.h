@@ -32,8 +32,10 @@ struct source {
     enum source_form form;
     int dir;                    // the capture's directory, or the file's
     int out;                    // where the results are, or -1:
-                                // ASCEND_PROFILER_OUTPUT,
-                                // mindstudio_profiler_output
+    char out_name[64];          // ASCEND_PROFILER_OUTPUT,
+                                // mindstudio_profiler_output, or
+                                // device_<N>/timeline
+    bool iterations;            // in the last of these, of 2023
     int analyze;                // FORM_MSPROF: analyze, or -1
     const char *file;           // FORM_TRACE: the file's name; within 'path'
     enum trace_kind trace;      // FORM_TRACE: which, by its content
@@ -70,6 +72,11 @@ int source_identify (struct source *src, struct err *err);
 
 /* The second of them for FORM_MSPROF (identity_msprof.c). */
 int source_identify_msprof (struct source *src, struct err *err);
+
+/* The lowest device of FORM_MSPROF with results of 2023: its "timeline", open,
+ * with its name below the capture; or -ENOENT, or why it cannot be opened.
+ */
+int source_open_iterations (struct source *src, char name[64]);
 
 /* What profiler_metadata.json says: world size, groups, and the rank where it
  * is not known yet.  Damage is noted in the capture's reason; negative only

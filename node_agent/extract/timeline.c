@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #define STEP_PREFIX "ProfilerStep#"
+#define ITERATION_PREFIX "Iteration "   // of 2023, on the device
 #define NAMES_FIRST 65536u
 
 int timeline_init (struct timeline *t, struct source *src)
@@ -227,22 +228,14 @@ static bool needed_times (struct timeline *t, int64_t *start, int64_t *dur)
     return false;
 }
 
-static int host_event (struct timeline *t)
+/* A step, if what follows the prefix of its name is a number. */
+static int step_event (struct timeline *t, size_t prefix)
 {
     const struct trace_event *e = &t->event;
-    size_t prefix = sizeof (STEP_PREFIX) - 1;
-    int64_t start, dur;
     const char *id = e->name + prefix;
+    int64_t start, dur;
     int rc;
 
-    if (e->cat != TRACE_CAT_CPU_OP)
-        return 0;
-    if (!trace_name_begins (e, STEP_PREFIX)) {
-        if (t->flows.nsteps == 0 && trace_time_ns (&e->ts, &start) &&
-            start < t->host_first)
-            t->host_first = start;
-        return 0;
-    }
     if (strlen (id) != e->name_size - prefix || id[0] == '\0' ||
         strlen (id) >= FLOW_STEP_ID_MAX ||
         strspn (id, "0123456789") != strlen (id) ||
@@ -252,6 +245,34 @@ static int host_event (struct timeline *t)
     if (rc == 1)
         t->late = t->late || t->launches;
     return rc == -E2BIG ? timeline_too_much (t, "steps") : rc < 0 ? rc : 0;
+}
+
+static int host_event (struct timeline *t)
+{
+    const struct trace_event *e = &t->event;
+    int64_t start;
+
+    if (e->cat != TRACE_CAT_CPU_OP)
+        return 0;
+    if (!trace_name_begins (e, STEP_PREFIX)) {
+        if (t->flows.nsteps == 0 && trace_time_ns (&e->ts, &start) &&
+            start < t->host_first)
+            t->host_first = start;
+        return 0;
+    }
+    return step_event (t, sizeof (STEP_PREFIX) - 1);
+}
+
+static int device_event (struct timeline *t)
+{
+    const struct trace_event *e = &t->event;
+    int64_t start, dur;
+
+    if (t->src->iterations && trace_name_begins (e, ITERATION_PREFIX))
+        return t->summing ? 0 : step_event (t, sizeof (ITERATION_PREFIX) - 1);
+    if (!t->summing && timeline_times (e, &start, &dur))
+        timeline_note_kernel (t, start, dur);
+    return 0;
 }
 
 static int overlap_event (struct timeline *t, struct timeline_process *p)
@@ -369,7 +390,6 @@ int timeline_event (struct timeline *t)
 {
     struct trace_event *e = &t->event;
     struct timeline_process *p;
-    int64_t start, dur;
 
     if (!e->has_pid || !(p = process (t, e->pid)))
         return 0;
@@ -388,9 +408,7 @@ int timeline_event (struct timeline *t)
     case PROCESS_COMM:
         return comm_event (t);
     case PROCESS_DEVICE:
-        if (!t->summing && timeline_times (e, &start, &dur))
-            timeline_note_kernel (t, start, dur);
-        return 0;
+        return device_event (t);
     case PROCESS_OTHER:
     default:
         return t->summing ? 0 : host_event (t);

@@ -2,7 +2,9 @@
  *
  * torch_npu and MindSpore write trace_view.json.  msprof writes
  * msprof_<time>.json or, when that were too large, msprof_slice_<k>_<time>.json
- * with k from 0; each export has a time of its own, and the latest counts.
+ * with k from 0; each export has a time of its own, and the latest counts.  In
+ * 2023 it wrote msprof_<device>_<model>_<iteration>.json, and all count; what
+ * hccl_... has beside it is in there, too.
  */
 #include "extract/extractor.h"
 #include "extract/timeline.h"
@@ -45,6 +47,29 @@ static bool msprof_name (const char *name, int64_t *time, int64_t *slice)
             return false;
     }
     return strcmp (p, ".json") == 0;
+}
+
+/* msprof_<device>_<model>_<iteration>.json */
+static bool iteration_name (const char *name)
+{
+    const char *p = name;
+
+    if (strlen (name) >= NAME_SIZE || strncmp (p, "msprof", 6) != 0)
+        return false;
+    p += 6;
+    for (int i = 0; i < 3; i++) {
+        size_t n = *p == '_' ? strspn (p + 1, "0123456789") : 0;
+
+        if (n == 0)
+            return false;
+        p += 1 + n;
+    }
+    return strcmp (p, ".json") == 0;
+}
+
+static int by_name (const void *pa, const void *pb)
+{
+    return strcmp (pa, pb);
 }
 
 static int by_slice (const void *pa, const void *pb)
@@ -99,7 +124,10 @@ static int list_msprof (const struct source *src, struct timeline_files *f)
         return 0;
     }
     while (rc == 0 && (e = fileio_next_entry (dir, &rc))) {
-        if (!msprof_name (e->d_name, &time, &slice) || time < latest)
+        if (src->iterations && iteration_name (e->d_name))
+            rc = add_name (f, e->d_name);
+        if (src->iterations || !msprof_name (e->d_name, &time, &slice) ||
+            time < latest)
             continue;
         if (time > latest)
             f->n = 0;           // an older export
@@ -109,7 +137,8 @@ static int list_msprof (const struct source *src, struct timeline_files *f)
     source_hindered (src, rc);
     (void)closedir (dir);
     if (f->n > 1)
-        qsort (f->names, f->n, NAME_SIZE, by_slice);
+        qsort (f->names, f->n, NAME_SIZE,
+               src->iterations ? by_name : by_slice);
     find_gap (f);
     return rc == -ENOMEM ? rc : 0;
 }

@@ -2,7 +2,8 @@
  *
  * A communicator has a thread of its ops, "Group <name> Communication", and
  * behind it one for each plane, "Plane <k>", with the ops' tasks.  A task
- * belongs to the op of its communicator within which it begins.
+ * belongs to the op of its communicator within which it begins.  In 2023 there
+ * was one thread of ops, "Communication Kernel", and all planes were its own.
  */
 #include "extract/timeline.h"
 
@@ -57,11 +58,20 @@ struct maker {
 
 /* ---- threads ---- */
 
+static bool is_all_ops (const char *name)
+{
+    return strcmp (name, "Communication Kernel") == 0;
+}
+
 static bool is_ops (const char *name, char *label)
 {
     static const char start[] = "Group ", end[] = " Communication";
     size_t n = strlen (name), s = sizeof (start) - 1, e = sizeof (end) - 1;
 
+    if (is_all_ops (name)) {
+        label[0] = '\0';
+        return true;
+    }
     if (n < s + e || memcmp (name, start, s) != 0 ||
         memcmp (name + n - e, end, e) != 0)
         return false;
@@ -110,6 +120,16 @@ static void order_tasks (struct timeline_thread *th)
     }
 }
 
+/* The thread of all ops of a process, or NO_THREAD. */
+static uint32_t all_ops_of (const struct timeline *t, uint64_t pid)
+{
+    for (uint32_t i = 0; i < t->nthreads; i++) {
+        if (t->threads[i].pid == pid && is_all_ops (t->threads[i].name))
+            return i;
+    }
+    return NO_THREAD;
+}
+
 /* Planes follow the thread of their ops, in the order of thread ids. */
 static void assign_roles (struct maker *m, uint32_t *order)
 {
@@ -124,10 +144,14 @@ static void assign_roles (struct maker *m, uint32_t *order)
         struct role *r = &m->roles[order[i]];
 
         r->owner = NO_THREAD;
-        if (i > 0 && t->threads[order[i - 1]].pid != th->pid)
-            owner = NO_THREAD;
+        if (i == 0 || t->threads[order[i - 1]].pid != th->pid) {
+            if ((owner = all_ops_of (t, th->pid)) != NO_THREAD)
+                m->roles[owner].first = m->nplanes;
+        }
         if (is_ops (th->name, r->label)) {
             r->ops = true;
+            if (owner == order[i])
+                continue;       // its planes may come before it
             r->plane = 0;
             r->first = m->nplanes;
             owner = order[i];
@@ -157,6 +181,8 @@ static const char *group_of (const struct maker *m, const struct role *r,
     size_t n = strlen (r->label);
     bool number = n > 0 && strspn (r->label, "0123456789") == n, any;
 
+    if (n == 0)                 // the only group, or not known
+        return comm_group_of (m->t->src, op);
     if (comm_group_fits (r->hash, op, &any) || (!any && !number))
         return r->hash;
     if (number && n > COMM_TAG_DIGITS && n < CAPTURE_HASH_MAX &&

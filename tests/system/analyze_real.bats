@@ -670,3 +670,22 @@ matched ()
     run "$ROLLCALL" analyze --text -o out "$real/kineto"
     shows "3 jobs here; built the newest" "8 of 8 present"
 }
+
+# One iteration of MindSpore on CANN of Aug 2023.  Figures: real2/README.md
+@test "timelines below a device, of 2023" {
+    real_setup real2/mindspore_2023
+    analyze
+    is "capture" "timeline|complete|0|0" "$(sql "SELECT source, state, rank,
+        device_id FROM Capture")"
+    is "step" "1|5914.58|41534.3|0|41534.3|113.63|47562.51" "$(sql "SELECT
+        step, computing, communication_not_overlapped, overlapped,
+        communication, free, stage FROM StepTraceTime")"
+    is "bytes, ms" "HCCS|294968576|20.0429;PCIE|98323456|6.8405" "$(sql "
+        SELECT group_concat(t, ';') FROM (SELECT DISTINCT transport_type || '|'
+        || CAST(round(transit_size * 1e6) AS INTEGER) || '|' ||
+        round(transit_time, 4) AS t FROM CommAnalyzerBandwidth WHERE
+        transport_type<>'SDMA' ORDER BY 1)")"
+    is "on the chip" "28092288|0.10416" "$(sql "SELECT CAST(round(transit_size
+        * 1e6) AS INTEGER), transit_time FROM CommAnalyzerMatrix WHERE
+        hccl_op_name='allreduce-total' AND transport_type='LOCAL'")"
+}

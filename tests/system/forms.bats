@@ -101,3 +101,76 @@ ops ()
     sql "UPDATE StepTraceTime SET deviceId=NULL"
     truth_holds
 }
+
+# iterations NUMBER TS: the timeline of one iteration, as msprof wrote it in
+# 2023: 30 us of computing, then an op of 20 us on two planes; times since boot
+iteration ()
+{
+    local n=$1 at=$2 pid
+
+    echo "["
+    for pid in "3:Ascend Hardware" "5:HCCL" "6:Overlap Analysis"; do
+        echo "{\"name\": \"process_name\", \"pid\": ${pid%%:*}, \"tid\": 0,
+              \"args\": {\"name\": \"${pid#*:}\"}, \"ph\": \"M\"},
+              {\"name\": \"process_labels\", \"pid\": ${pid%%:*}, \"tid\": 0,
+              \"args\": {\"labels\": \"NPU\"}, \"ph\": \"M\"},"
+    done
+    for pid in "0:Plane 0" "1:Plane 1" "70000:Communication Kernel"; do
+        echo "{\"name\": \"thread_name\", \"pid\": 5, \"tid\": ${pid%%:*},
+              \"args\": {\"name\": \"${pid#*:}\"}, \"ph\": \"M\"},"
+    done
+    event () { echo "{\"name\": \"$1\", \"pid\": $2, \"tid\": $3, \"ts\": $4,
+        \"dur\": $5, \"ph\": \"X\"${6:+, \"args\": {$6\}}}$7"; }
+    event "Iteration $n" 3 9 "$at" 60 "" ,
+    event Computing 6 0 $((at + 1)) 30 "" ,
+    event Communication 6 1 $((at + 31)) 20 "" ,
+    event "Communication(Not Overlapped)" 6 2 $((at + 31)) 20 "" ,
+    event Default/AllReduce-op7_0 5 70000 $((at + 31)) 20 "" ,
+    event Notify_Wait 5 0 $((at + 31)) 4 '"task type": "Notify_Wait",
+        "src rank": 0, "dst rank": 4294967295, "transport type": "LOCAL",
+        "size(Byte)": 0, "link type": "INVALID_TYPE"' ,
+    event Memcpy 5 0 $((at + 36)) 8 '"task type": "Memcpy", "src rank": 0,
+        "dst rank": 1, "transport type": "SDMA", "size(Byte)": 8000000,
+        "link type": "HCCS"' ,
+    event Memcpy 5 1 $((at + 36)) 10 '"task type": "Memcpy", "src rank": 0,
+        "dst rank": 2, "transport type": "SDMA", "size(Byte)": 2000000,
+        "link type": "PCIE"' ""
+    echo "]"
+}
+
+@test "msprof of 2023: timelines of iterations below the device" {
+    dir=job/PROF_000001_20230818142704322_ABC/device_4
+
+    mkdir -p $dir/timeline
+    echo '{"rank_id": 2, "hostname": "node7"}' >$dir/info.json.4
+    iteration 10 56635864652 >$dir/timeline/msprof_4_2_10.json
+    iteration 9 56635864152 >$dir/timeline/msprof_4_2_9.json
+    # the same events again: they count once
+    cp $dir/timeline/msprof_4_2_9.json $dir/timeline/hccl_4_2_9.json
+    analyze
+    is "capture" "msprof|timeline|complete|2|4|" "$(sql "SELECT framework,
+        source, state, rank, device_id, started_ns FROM Capture")"
+    is "steps" "9|30|20|20|50;10|30|20|20|50" "$(sql "
+        SELECT group_concat(step || '|' || computing || '|' || communication
+        || '|' || communication_not_overlapped || '|' || stage, ';') FROM
+        (SELECT * FROM StepTraceTime ORDER BY CAST(step AS INTEGER))")"
+    is "ops" "step9|Default/AllReduce-op7_0||collective
+step10|Default/AllReduce-op7_0||collective" "$(sql "SELECT step, hccl_op_name,
+        group_name, type FROM CommAnalyzerTime ORDER BY start_timestamp")"
+    is "bandwidth" "HCCS|16;PCIE|4" "$(sql "SELECT group_concat(t, ';')
+        FROM (SELECT transport_type || '|' || sum(transit_size) AS t FROM
+        CommAnalyzerBandwidth WHERE transport_type<>'SDMA'
+        GROUP BY transport_type ORDER BY 1)")"
+    is "links" "0-1 8,0-2 2" "$(sql "SELECT group_concat(t) FROM (SELECT
+        src_rank || '-' || dst_rank || ' ' || transit_size AS t FROM
+        CommAnalyzerMatrix WHERE step='step9' AND
+        hccl_op_name='allreduce-total' ORDER BY dst_rank)")"
+}
+
+# What only looks like it: never exported.
+@test "msprof of 2023: a device that was never exported" {
+    mkdir -p job/PROF_000001_20230818142704322_ABC/device_0/data
+    analyze
+    expect_status 65
+    shows "msprof --export=on"
+}
