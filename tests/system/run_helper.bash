@@ -8,7 +8,7 @@
 # shellcheck source=tests/system/helper.bash
 source "${BASH_SOURCE[0]%/*}/helper.bash"
 
-LIMIT=${LIMIT:-120}                           # seconds for anything to happen
+LIMIT=${LIMIT:-300}                           # seconds for anything to happen
 
 eval "helper_$(declare -f setup)"   # helper.bash's, under another name
 
