@@ -372,12 +372,31 @@ static int create_new (struct spool *s, struct err *err)
                                               err);
 }
 
+/* Nobody but us puts a file there: a directory, a link, another program's
+ * database are damage.
+ */
+static bool is_file (const char *path)
+{
+    struct stat st;
+
+    return lstat (path, &st) < 0 || S_ISREG (st.st_mode);
+}
+
+static int create_if_empty (struct spool *s, struct err *err)
+{
+    if (db_int (s->db, "SELECT count(*) FROM sqlite_schema", 0) > 0)
+        return err_set (err, EBADMSG, "it is a database of something else");
+    return create_new (s, err);
+}
+
 static int open_ledger (struct spool *s, struct err *err)
 {
     char path[PATH_MAX];
     int64_t version;
 
     (void)snprintf (path, sizeof (path), "%s/%s", s->dir, SPOOL_LEDGER);
+    if (!is_file (path))
+        return err_set (err, EBADMSG, "it is no regular file");
     if (!db_lets_write (path))
         return err_set (err, EBADMSG, "its header is damaged");
     if (sqlite3_open_v2 (path, &s->db,
@@ -408,7 +427,7 @@ static int open_ledger (struct spool *s, struct err *err)
         return err_set (err, ENOTSUP, "%s was written by a newer rollcall",
                         path);
     if (version == 0)
-        return create_new (s, err);
+        return create_if_empty (s, err);
     if (version < SPOOL_SCHEMA)
         return spool_migrate (s, version, err);
     return tally_load (s, err);

@@ -68,6 +68,43 @@ static void test_clean (void **state)
     assert_int_equal (spool_check (f->raw, false, NULL, NULL, NULL), -ENOENT);
 }
 
+/* Something else where the ledger was: it is set aside, and named. */
+static void test_no_ledger (void **state)
+{
+    static const char *const kinds[] = { "directory", "link", "database" };
+    struct fixture *f = *state;
+    struct err err = { "" };
+    char path[PATH_MAX], away[PATH_MAX];
+
+    path_in (f, SPOOL_LEDGER, path);
+    path_in (f, "away", away);
+    for (size_t i = 0; i < sizeof (kinds) / sizeof (kinds[0]); i++) {
+        sqlite3 *db = NULL;
+
+        (void)spool_put (f, f->raw, "v1", "1234567", NULL, false);
+        spool_close (f->s);
+        f->s = NULL;
+        assert_int_equal (rename (path, away), 0);
+        if (i == 0)
+            assert_int_equal (mkdir (path, 0700), 0);
+        else if (i == 1)
+            assert_int_equal (symlink (away, path), 0);
+        else
+            assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
+        if (db)
+            assert_int_equal (sqlite3_exec (db, "CREATE TABLE mail (a)", NULL,
+                                            NULL, NULL), SQLITE_OK);
+        assert_int_equal (sqlite3_close (db), SQLITE_OK);
+        if (spool_open (f->spool, &f->s, &err) < 0)
+            fail_msg ("%s: %s", kinds[i], err.text);
+        assert_non_null (spool_set_aside (f->s));
+        assert_non_null (strstr (spool_set_aside (f->s),
+                                 i < 2 ? "no regular file"
+                                       : "a database of something else"));
+        (void)unlink (away);
+    }
+}
+
 /* Any byte of a shipment. */
 static void test_shipment (void **state)
 {
@@ -481,7 +518,8 @@ int main (void)
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_clean), TEST (test_shipment), TEST (test_key),
+        TEST (test_clean), TEST (test_no_ledger), TEST (test_shipment),
+        TEST (test_key),
         TEST (test_orphan),
         TEST (test_rows), TEST (test_row_of_loss), TEST (test_next), TEST (test_stray),
         TEST (test_condemned),
