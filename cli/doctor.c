@@ -3,6 +3,7 @@
 #include "run.h"
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "net/keyring.h"
 
 #include <errno.h>
@@ -186,11 +187,15 @@ static int print_json (const struct report *r)
     return 0;
 }
 
+/* A path has whatever bytes it has. */
 static int print_lines (const struct report *r)
 {
+    char shown[UTF8_ESCAPED (sizeof (r->checks[0].text))];
+
     for (size_t i = 0; i < r->n; i++)
         (void)printf ("%-8s %-14s %s\n", state_names[r->checks[i].state],
-                      r->checks[i].name, r->checks[i].text);
+                      r->checks[i].name,
+                      utf8_escape (r->checks[i].text, UTF8_COLUMN, shown));
     return 0;
 }
 
