@@ -64,7 +64,7 @@ static int print (const struct build_options *opt,
     struct summary s;
     int rc = 0;
 
-    if (summary_read (result->path, result->path, &s, &err) < 0)
+    if (summary_read_back (result->path, &s, &err) < 0)
         return FAIL (EX_SOFTWARE, "cannot read back %s: %s", result->path,
                      err.text);
     (void)snprintf (s.kept, sizeof (s.kept), "%s", result->kept);

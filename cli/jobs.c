@@ -99,8 +99,7 @@ static void look_at_result (const struct archive *a, const struct ledger_job *j,
                             struct built *b)
 {
     b->state = result_state (a, j, b->path);
-    b->read = *b->path && summary_read (b->path, b->path, &b->result,
-                                        NULL) == 0;
+    b->read = *b->path && summary_read_back (b->path, &b->result, NULL) == 0;
 }
 
 static void built_fini (struct built *b)

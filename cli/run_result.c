@@ -206,7 +206,7 @@ static int print_summary (const struct command_spec *who,
 
     if (!path)
         return tell_unwritten (who, result, dir, job);
-    if (summary_read (path, path, &s, &err) < 0)
+    if (summary_read_back (path, &s, &err) < 0)
         return cli_fail (who, EX_SOFTWARE, "cannot read back %s: %s", path,
                          err.text);
     (void)snprintf (s.kept, sizeof (s.kept), "%s", kept);

@@ -2,10 +2,12 @@
 #include "report/summary.h"
 
 #include "base/db.h"
+#include "base/tree.h"
 #include "base/units.h"
 #include "report/finished.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -417,6 +419,23 @@ int summary_read (const char *path, const char *shown, struct summary *ret,
     (void)sqlite3_close (db);
     if (rc < 0)
         summary_fini (ret);
+    return rc;
+}
+
+int summary_read_back (const char *path, struct summary *ret, struct err *err)
+{
+    const char *slash = strrchr (path, '/');
+    char dir[PATH_MAX], held[TREE_HELD_MAX];
+    struct tree above = { .fd = -1 };
+    int rc;
+
+    (void)snprintf (dir, sizeof (dir), "%.*s",
+                    slash ? (int)(slash - path) : 1, slash ? path : ".");
+    if ((rc = tree_open_later (&above, *dir ? dir : "/", 0, err)) == 0 &&
+        (rc = tree_hold (&above, slash ? slash + 1 : path, held, err)) == 0)
+        rc = summary_read (held, path, ret, err);
+    tree_tell (&above, err);
+    tree_close (&above);
     return rc;
 }
 

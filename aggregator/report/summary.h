@@ -76,6 +76,12 @@ struct summary {
  */
 int summary_read (const char *path, const char *shown, struct summary *ret,
                   struct err *err);
+
+/* The same of a result that is ours, by its path: neither the file nor a
+ * directory that came in its place since it was written is followed, if that
+ * is a link.  0, -ELOOP (somebody puts links there: say so) or as above.
+ */
+int summary_read_back (const char *path, struct summary *ret, struct err *err);
 void summary_fini (struct summary *s);
 
 /* The roll in a line: "7 of 8 present, 1 missing"; and how many ranks are in

@@ -500,6 +500,27 @@ END
     shows "theirs is another user's"
 }
 
+# What is told of a result is read from it again: not from what a link leads to
+# that came in its place.
+@test "a result that is a link by the time that build tells of it" {
+    make --ranks 5
+    "$ROLLCALL" analyze --quiet -o far job
+    rm -rf job
+    make --ranks 1
+    service
+    run agent --once --raw job
+    expect_status 0
+    stop_service
+    paused_at '*report.html' "$ROLLCALL" build --text --root root -o theirs j
+    ln -sf ../../far/cluster_analysis_output/analysis.db \
+        theirs/cluster_analysis_output/analysis.db
+    go_on
+    end_of "$pid"
+    [ "$status" -ne 0 ]
+    [[ $output != *"5 of 5"* ]] || fail "it tells what is elsewhere"
+    shows theirs/cluster_analysis_output
+}
+
 # ---- export ----
 
 # The table is read to its end while its file is beside where it will be.
