@@ -287,7 +287,7 @@ int agent_open_captures (struct agent *a, struct err *err)
     if (rc < 0)
         return rc;
     if (a->opt->run_dir)
-        (void)about_take (a->opt->run_dir, extras_is_secret, &a->about);
+        (void)about_take (a->opt->run_dir, &a->about);
     sealer_sign (a->sealer, a->host_id, a->opt->divided ? NULL : a->opt->job,
                  a->opt->run_dir ? &a->about : NULL);
     return agent_open_analyses (a, err);

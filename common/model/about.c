@@ -4,6 +4,7 @@
 #include "base/fileio.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "model/secret.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,18 +52,17 @@ static void add_word (char *out, size_t max, const char *word, size_t n)
     out[used + n] = '\0';
 }
 
-static void take_command (const struct json *list,
-                          bool (*is_secret) (const char *name, size_t n),
-                          struct job_about *ret)
+static void take_command (const struct json *list, struct job_about *ret)
 {
     bool hide = false;          // the value of the option before
 
     for (const struct json *j = json_first (list); j; j = json_next (j)) {
         const char *word = json_text (j, "");
         size_t name = strcspn (word, "="), size = strlen (word);
-        bool secret = is_secret (word, name);
+        bool secret = secret_name (word, name);
 
-        if (hide && word[0] != '-') {
+        if ((hide && word[0] != '-') ||
+            (!(secret && name < size) && secret_value (word, size))) {
             add_word (ret->command, sizeof (ret->command), NOT_SHOWN,
                       strlen (NOT_SHOWN));
             hide = false;
@@ -79,8 +79,7 @@ static void take_command (const struct json *list,
     }
 }
 
-int about_take (const char *dir, bool (*is_secret) (const char *name, size_t n),
-                struct job_about *ret)
+int about_take (const char *dir, struct job_about *ret)
 {
     int fd = open (dir, O_PATH | O_DIRECTORY | O_CLOEXEC), rc;
     struct json *j = NULL;
@@ -101,7 +100,7 @@ int about_take (const char *dir, bool (*is_secret) (const char *name, size_t n),
                         json_text (json_get (j, "scheduler_id"), ""));
         (void)snprintf (ret->user, sizeof (ret->user), "%s",
                         json_text (json_get (j, "user"), ""));
-        take_command (json_get (j, "command"), is_secret, ret);
+        take_command (json_get (j, "command"), ret);
     }
     json_free (j);
     buf_fini (&b);

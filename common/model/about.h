@@ -25,11 +25,10 @@ struct job_about {              // "": not known
 int about_write (const char *dir, const char *scheduler_id, const char *user,
                  char *const command[], struct err *err);
 
-/* Take it away from there.  Of arguments such as "--api-key=x", or "--token" "x", the
- * values are left out: 'is_secret' judges by names.  0, -ENOENT (there is none,
- * *ret is empty), -EBADMSG or another -errno.
+/* Take it away from there.  Of arguments such as "--api-key=x", or "--token"
+ * "x", the values are left out, and words that look like secrets (model/secret.h).
+ * 0, -ENOENT (there is none, *ret is empty), -EBADMSG or another -errno.
  */
-int about_take (const char *dir, bool (*is_secret) (const char *name, size_t n),
-                struct job_about *ret);
+int about_take (const char *dir, struct job_about *ret);
 
 #endif

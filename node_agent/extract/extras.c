@@ -2,6 +2,7 @@
 #include "extract/extras.h"
 
 #include "base/utf8.h"
+#include "model/secret.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -76,23 +77,6 @@ static size_t cut (char *out, const char *s, size_t n, size_t max)
     return n + 3;
 }
 
-bool extras_is_secret (const char *name, size_t n)
-{
-    static const char *const words[] = { "TOKEN", "SECRET", "PASSWORD",
-                                         "PASSWD", "KEY", "CREDENTIAL" };
-
-    for (size_t w = 0; w < sizeof (words) / sizeof (words[0]); w++) {
-        size_t size = strlen (words[w]);
-
-        for (size_t i = 0; i + size <= n; i++) {
-            if ((name[i] & 0x5f) == words[w][0] &&
-                strncasecmp (name + i, words[w], size) == 0)
-                return true;
-        }
-    }
-    return false;
-}
-
 static bool text_is (const struct batch *b, unsigned column, uint32_t row,
                      const char *s, size_t n)
 {
@@ -123,7 +107,8 @@ void extras_info (struct source *src, const char *kind, const char *name,
 
     if (!x)
         return;
-    secret = extras_is_secret (name, name_size);
+    secret = secret_name (name, name_size) ||
+             (value && secret_value (value, value_size));
     name_size = cut (key, name, name_size, sizeof (key));
     for (uint32_t i = 0; i < x->info.nrows; i++) {
         if (text_is (&x->info, INFO_NAME, i, key, name_size) &&

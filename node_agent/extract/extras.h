@@ -27,12 +27,9 @@
 struct extras *extras_new (void);
 void extras_free (struct extras *x);
 
-/* Whether what has this name may be a secret, which is not carried. */
-bool extras_is_secret (const char *name, size_t size);
-
 /* A row of CaptureInfo; the first value of a (kind, name) counts.  Texts are
- * UTF-8, longer ones are cut and end in "...".  Of names that look as if they
- * held a secret the value is not carried.  'value' may be NULL.
+ * UTF-8, longer ones are cut and end in "...".  A value that may be a secret
+ * (model/secret.h) is not carried.  'value' may be NULL.
  */
 void extras_info (struct source *src, const char *kind, const char *name,
                   size_t name_size, const char *value, size_t value_size);

@@ -2,6 +2,7 @@
 #include "extract/metadata_info.h"
 
 #include "base/utf8.h"
+#include "model/secret.h"
 
 #include <stdlib.h>
 
@@ -93,7 +94,7 @@ static bool take_object (struct scan *s, struct text *t, unsigned depth)
     if (!scan_object (s))
         return false;
     for (bool begin = true; scan_member (s, &begin); first = false) {
-        bool secret = extras_is_secret (s->key, s->key_size);
+        bool secret = secret_name (s->key, s->key_size);
 
         if (!first)
             put (t, ",", 1);
@@ -143,7 +144,10 @@ static bool take_value (struct scan *s, struct text *t, unsigned depth)
         return take_word (s, t);
     if (!take_string (s, t, &text, &n))
         return false;
-    put_quoted (t, text, n);
+    if (secret_value (text, n))
+        put_quoted (t, EXTRAS_NOT_SHOWN, strlen (EXTRAS_NOT_SHOWN));
+    else
+        put_quoted (t, text, n);
     return true;
 }
 

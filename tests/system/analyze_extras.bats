@@ -110,12 +110,18 @@ sum_of ()
 
 @test "what looks like a secret is not carried" {
     make
-    sed -i 's/"HCCL_ALGO": ""/"HF_TOKEN": "hunter2", "My_Api_Key": "hunter2"/' \
-        job/*/profiler_metadata.json
+    local more='"HF_TOKEN": "hunter2", "My_Api_Key": "hunter2"'
+
+    more+=', "proxy": "http://me:hunter2@proxy:3128", "test_key1": "shown"'
+    sed -i "s|\"HCCL_ALGO\": \"\"|$more|" job/*/profiler_metadata.json
     analyze
     expect_status 0
     is "values" "(not shown) 8" "$(sql "SELECT value || ' ' || count(*) FROM
         CaptureInfo WHERE name IN ('HF_TOKEN', 'My_Api_Key') GROUP BY value")"
+    is "by its form" "(not shown)" "$(sql "SELECT DISTINCT value FROM
+        CaptureInfo WHERE name='proxy'")"
+    is "no secret" shown "$(sql "SELECT DISTINCT value FROM CaptureInfo WHERE
+        name='test_key1'")"
     grep -q hunter2 "$(capture_of 1)/profiler_metadata.json"
     ! grep -q hunter2 "$DB"
 }
