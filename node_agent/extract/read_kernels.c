@@ -273,15 +273,14 @@ static bool put_steps (struct reader *r)
     return source_flush (r->src, b, r->err);
 }
 
-static void read_rows (struct reader *r, bool want_step)
+static void read_rows (struct reader *r)
 {
     if (csv_columns (&r->csv, columns, K_COLUMNS, r->where)) {
         while (csv_next (&r->csv) && read_row (r))
             ;
     }
-    if (!r->src->stopped && source_flush (r->src, &r->time, r->err) &&
-        want_step)
-        (void)put_steps (r);
+    if (!r->src->stopped)
+        (void)source_flush (r->src, &r->time, r->err);
 }
 
 static enum reading read_file (struct reader *r, bool want_step)
@@ -296,8 +295,12 @@ static enum reading read_file (struct reader *r, bool want_step)
         batch_init (&r->step, TABLE_STEP, r->err) < 0)
         (void)stop (r, -ENOMEM);
     else
-        read_rows (r, want_step);
-    return csv_close (&r->csv, r->err);
+        read_rows (r);
+    how = csv_close (&r->csv, r->err);
+    // sums over a part of the rows would be times that never were
+    if (how == READING_WHOLE && want_step && !put_steps (r))
+        how = READING_STOPPED;
+    return how;
 }
 
 void read_kernels (struct source *src, unsigned want, struct verdict *v,

@@ -97,6 +97,22 @@ one_age ()
     done
 }
 
+# A slow rank that is none would be found in the others' means.
+@test "kernel_details.csv that is cut gives no sums of a part of its rows" {
+    local file
+
+    make --form kernels --steps 3 --ops 40
+    file=$(output_of 1)/kernel_details.csv
+    truncate -s $(($(stat -c %s "$file") / 2)) "$file"
+    analyze
+    state_is 1 partial
+    reason_has 1 "kernel_details.csv: line " "StepTraceTime"
+    is "steps" "0 3,2 3,3 3" "$(sql "SELECT group_concat(t) FROM (SELECT rank ||
+        ' ' || count(*) AS t FROM StepTraceTime GROUP BY rank)")"
+    [ "$(sql "SELECT count(*) FROM CommAnalyzerTime WHERE rank=1")" -gt 0 ]
+    shows "slowest rank  none stands out"
+}
+
 @test "--steps leaves out the others" {
     make --form timeline --steps 3
     analyze --steps 11
