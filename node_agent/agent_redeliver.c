@@ -74,6 +74,7 @@ static void name_loss (void *arg, const char *path, bool again,
         watch_again (l->a->watch, path);
         return;
     }
+    watch_if_back (l->a->watch, path);
     if (l->n++ == 0)
         (void)snprintf (l->first, sizeof (l->first), "%s", path);
     agent_note (l->a, LOG_LEVEL_ERROR, "lost", "host %s: %s", l->a->host, text);

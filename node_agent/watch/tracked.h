@@ -18,6 +18,7 @@ struct tracked {
     bool done_marker;
     bool unmeasured;            // it could not be looked at the last time
     bool handed;                // this fingerprint has been handed on
+    bool lost;                  // it is to be, once more, if it comes back
     bool fresh;                 // never yet, not even before watch_again
     bool marker_handed;         // a version with the marker was
     size_t nhanded;             // versions that were

@@ -389,6 +389,8 @@ static void look_again (struct watch *w, int64_t mono_ns)
             lose (w, t, mono_ns);
             continue;
         }
+        if (t->lost)            // it was away for less than a search
+            t->lost = t->handed = false;
         if (t->undecided)
             decide (w, t, mono_ns);
         else if (!t->foreign &&
@@ -535,6 +537,14 @@ void watch_again (struct watch *w, const char *path)
         if (!path || strcmp (w->items[i]->path, path) == 0)
             w->items[i]->handed = false;
     }
+}
+
+void watch_if_back (struct watch *w, const char *path)
+{
+    struct tracked *t = find (w, path);
+
+    if (t)
+        t->lost = true;
 }
 
 void watch_see_again (struct watch *w)

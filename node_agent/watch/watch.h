@@ -140,6 +140,11 @@ size_t watch_count_older (const struct watch *w);
 /* Hand this capture on again though it has not changed; NULL: all of them. */
 void watch_again (struct watch *w, const char *path);
 
+/* The same when it is seen the next time: it is not there now, and may come
+ * back before any search has missed it.
+ */
+void watch_if_back (struct watch *w, const char *path);
+
 /* A capture that was seen for the first time, each once; NULL: no more now.
  * All of them once more.
  */

@@ -96,6 +96,38 @@ static void move (struct fixture *f, const char *from, const char *to)
     assert_int_equal (rename (a, b), 0);
 }
 
+/* It was away when somebody looked, and is back before a search: the same as
+ * ever, and wanted again all the same.  One that stays away is none of ours.
+ */
+static void test_back (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+
+    put (f, "x_ascend_pt/profiler_info_0.json", "{}");
+    (void)snprintf (path, sizeof (path), "%s/x_ascend_pt", f->dir);
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
+    assert_int_equal (scan_at (f, 1, 0), 0);
+    assert_int_equal (flush_at (f, 1), 0);
+    assert_int_equal (f->settled, 1);
+    move (f, "x_ascend_pt", "away");
+    watch_if_back (f->w, path);
+    watch_if_back (f->w, "/nowhere/x_ascend_pt");
+    assert_int_equal (flush_at (f, 2), 0);      // not while it is away
+    assert_int_equal (f->settled, 1);
+    move (f, "away", "x_ascend_pt");
+    assert_int_equal (scan_at (f, 3, 0), 0);
+    assert_int_equal (flush_at (f, 3), 0);
+    assert_int_equal (f->settled, 2);
+    assert_int_equal (scan_at (f, 4, 0), 0);    // once
+    assert_int_equal (flush_at (f, 4), 0);
+    assert_int_equal (f->settled, 2);
+    watch_if_back (f->w, path);
+    remove_tree (f, "x_ascend_pt");
+    assert_int_equal (scan_at (f, 5, 0), 0);
+    none_gone (f);
+}
+
 /* What is found elsewhere is no loss, whatever its name is there; of what is
  * not that is known when a search has ended that began afterwards.
  */
@@ -155,7 +187,7 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         WATCH_TEST (test_vanished), WATCH_TEST (test_gone),
-        WATCH_TEST (test_moved), WATCH_TEST (test_missed),
+        WATCH_TEST (test_back), WATCH_TEST (test_moved), WATCH_TEST (test_missed),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
