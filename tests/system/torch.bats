@@ -1,0 +1,66 @@
+#!/usr/bin/env bats
+# A job of torch from its first step to its findings: README's example, one of
+# whose four ranks sleeps 30 ms a step
+#
+# Debian's torch has no Kineto, and writes neither ranks nor dates: what is known
+# of them is known by the run.
+
+load service_helper
+
+PYTHON=/usr/bin/python3             # Debian's, whose torch it is
+
+setup_file ()
+{
+    "$PYTHON" -c 'import torch' 2>/dev/null ||
+        skip "python3-torch is not installed: no job of torch was run"
+}
+
+# one thread a rank: four of them share the cores with other tests
+torch_setup ()
+{
+    export OMP_NUM_THREADS=1
+    TRAIN=$BATS_TEST_DIRNAME/../../doc/examples/train.py
+    # Python 3.11 iterates over the names of a Flag in another way than
+    # torch 1.13 thinks, whose launcher does not start without this
+    cat >torchrun.py <<'PYTHON'
+from torch.distributed import run
+run.Std.from_str = classmethod (lambda cls, text: cls (int (text)))
+run.main ()
+PYTHON
+}
+
+# is_the_job: all are there, with steps and ops, and rank 2 is found.  The last
+# reduction of a rank may be under way when its profiler stops: not there.
+is_the_job ()
+{
+    shows "4 of 4 present"
+    has_rows 4
+    is "steps of each rank" "6 6 6 6" "$(sql "SELECT group_concat(n, ' ') FROM
+        (SELECT count(*) AS n FROM StepTraceTime GROUP BY rank)")"
+    is "steps in which a rank reduced nothing" 0 "$(sql "SELECT count(*) FROM
+        StepTraceTime AS s WHERE step < 5 AND NOT EXISTS (SELECT 1 FROM
+        CommAnalyzerTime AS c WHERE c.rank = s.rank AND
+        c.step = 'step' || s.step AND hccl_op_name LIKE 'gloo_allReduce%')")"
+    # as idle, or as the one for which the others wait: their ops are those of
+    # one group only where a busy machine lets them end together
+    run "$ROLLCALL" findings "${DB%/*/*}"
+    expect_status 1
+    [[ "$output" =~ [Rr]ank\ 2[\ ,] ]] || fail "rank 2 is not found: $output"
+}
+
+@test "under mpirun" {
+    torch_setup
+    run mpirun_run 4 -- "$PYTHON" "$TRAIN" --late 2
+    expect_status 0
+    is_the_job
+    nothing_runs
+}
+
+@test "under torch's own launcher" {
+    torch_setup
+    run "$ROLLCALL" run --text -o out -- "$PYTHON" torchrun.py \
+        --nproc_per_node 4 "$TRAIN" --late 2
+    expect_status 0
+    is_the_job
+    nothing_runs
+}
