@@ -229,8 +229,18 @@ int run_probe (struct run *r, struct err *err);
 /* Whether the aggregator that was started here answers. */
 bool run_answers (const struct run *r);
 
-/* An address and a port for the COMMANDs' own rendezvous. */
+/* An address and a port for the COMMANDs' own rendezvous: on this host. */
 void run_choose_master (struct run *r);
+
+/* ---- run_master.c ---- */
+
+/* With an aggregator that was given, and all ranks on this host: the first of
+ * them leaves in r->dir what run_choose_master says, before there is an agent;
+ * others find it when they have joined that.  Else nothing is done, and COMMAND
+ * has to know by itself where its rank 0 is.
+ */
+int run_leave_master (struct run *r, struct err *err);
+void run_find_master (struct run *r);
 
 /* ---- run_keys.c ---- */
 

@@ -194,7 +194,9 @@ int run_bind (struct run *r, struct err *err)
 void run_choose_master (struct run *r)
 {
     int fd = listen_on (false, 0);
-    const char *addr = r->endpoints + strlen (PREFIX);
+    // that of an aggregator that was given may be another host's
+    const char *all = r->listener >= 0 ? r->endpoints : PREFIX "127.0.0.1:";
+    const char *addr = all + strlen (PREFIX);
     const char *colon = strchr (addr, ']') ? strchr (addr, ']') + 1
                                            : strchr (addr, ':');
 

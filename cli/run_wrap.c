@@ -481,8 +481,11 @@ int run_wrap (struct run *r)
 
     (void)prctl (PR_SET_PDEATHSIG, SIGTERM);    // a launcher that is killed
     if (open_signals (&w) < 0 ||
-        join_agent (&w, r->world.local_rank == 0, &err) < 0 ||
-        start_command (&w, &err) < 0)
+        run_leave_master (r, &err) < 0 ||
+        join_agent (&w, r->world.local_rank == 0, &err) < 0)
+        return RUN_FAIL (EX_OSERR, "%s", err.text);
+    run_find_master (r);
+    if (start_command (&w, &err) < 0)
         return RUN_FAIL (EX_OSERR, "%s", err.text);
     if (getppid () != r->parent)        // it died before we asked
         (void)kill (getpid (), SIGTERM);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # rollcall run with a COMMAND that is an MPI program itself
 
-load run_helper
+load service_helper
 
 @test "an MPI program is told from others by itself: one world of 8" {
     setup_mpi
@@ -61,6 +61,41 @@ load run_helper
     expect_status 0
     shows "3 of 3 present"
     nothing_runs
+}
+
+# one_master N: all COMMANDs were told the same place on this host
+one_master ()
+{
+    is "answers" "$1" "$(cat met.* | wc -l)"
+    is "places" 1 "$(sort -u met.* | wc -l)"
+    [[ "$(cat met.0)" =~ ^127\.0\.0\.1\ [1-9][0-9]*$ ]] ||
+        fail "rank 0 was told: $(cat met.0)"
+}
+
+meet='echo "$MASTER_ADDR $MASTER_PORT" >met.$RANK; exec ./writer'
+
+# What torch.distributed needs; without it each rank ended at once.
+@test "--launcher: ranks of one host are told where to meet" {
+    run "$ROLLCALL" run --text --launcher "mpirun -np 3" -o out -- \
+        sh -c "$meet"
+    expect_status 0
+    one_master 3
+    # who says it himself has it so
+    run env MASTER_ADDR=localhost MASTER_PORT=4711 "$ROLLCALL" run --text \
+        --launcher "mpirun -np 2" -o out2 -- sh -c "$meet"
+    expect_status 0
+    is "own" "localhost 4711" "$(sort -u met.0 met.1)"
+    nothing_runs
+}
+
+@test "--aggregator: ranks of one host are told where to meet" {
+    service
+    run mpirun -np 3 "$ROLLCALL" run --text --job j \
+        --aggregator "tcp://127.0.0.1:$PORT" -- sh -c "$meet"
+    expect_status 0
+    one_master 3
+    eventually captures_are 3
+    stop_service
 }
 
 @test "--launcher: every option is handed on, or is the front end's own" {
