@@ -2,10 +2,17 @@
 # A job of torch from its first step to its findings: README's example, one of
 # whose four ranks sleeps 30 ms a step
 #
-# Debian's torch has no Kineto, and writes neither ranks nor dates: what is known
-# of them is known by the run.
+# Debian's torch has no Kineto, and writes neither ranks nor dates: what is
+# known of them is known by the run.
 
 load service_helper
+load hosts
+
+teardown ()
+{
+    kill_all
+    hosts_down
+}
 
 PYTHON=/usr/bin/python3             # Debian's, whose torch it is
 
@@ -56,6 +63,15 @@ is_the_job ()
     nothing_runs
 }
 
+@test "under a launcher that run starts" {
+    torch_setup
+    run "$ROLLCALL" run --text --launcher "mpirun -np 4" -o out -- \
+        "$PYTHON" "$TRAIN" --late 2
+    expect_status 0
+    is_the_job
+    nothing_runs
+}
+
 @test "under torch's own launcher" {
     torch_setup
     run "$ROLLCALL" run --text -o out -- "$PYTHON" torchrun.py \
@@ -63,4 +79,29 @@ is_the_job ()
     expect_status 0
     is_the_job
     nothing_runs
+}
+
+# Two hosts, whose agents deliver to one service.  Where rank 0 is nobody can
+# know but who starts the job.
+@test "by two agents, to a service" {
+    torch_setup
+    choose_port
+    set_up_hosts 2
+    ../on h0 "$AGGREGATOR" --insecure --root "$TEST_DIR/root" \
+        --listen "tcp://10.99.0.1:$PORT" >../service.log 2>&1 3>&- &
+    service=$!
+    cd .. && LIMIT=60 eventually listening 0
+    DB=root/jobs/j/cluster_analysis_output/analysis.db
+    run mpirun_hosts -x OMP_NUM_THREADS -x GLOO_SOCKET_IFNAME=eth0 \
+        -x MASTER_ADDR=10.99.0.1 -x MASTER_PORT=4711 \
+        "$ROLLCALL" run --text --insecure --job j \
+        --aggregator "tcp://10.99.0.1:$PORT" -- "$PYTHON" "$TRAIN" --late 2
+    expect_status 0
+    eventually captures_are 4
+    is "agents" 2 "$(sql "SELECT count(DISTINCT host) FROM Capture")"
+    run "$ROLLCALL" jobs --root root
+    is_the_job
+    kill "$service"
+    wait "$service" || fail "the service ended with $?"
+    only_hosts_left
 }
