@@ -16,7 +16,7 @@ from torch import distributed, nn, profiler
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--late", type=int, metavar="RANK")
-parser.add_argument("--steps", type=int, default=6)
+parser.add_argument("--steps", type=int, default=16)
 options = parser.parse_args()
 
 distributed.init_process_group("gloo")

@@ -36,16 +36,15 @@ run.main ()
 PYTHON
 }
 
-# is_the_job: all are there, with steps and ops, and rank 2 is found.  The last
-# reduction of a rank may be under way when its profiler stops: not there.
+# is_the_job: all are there, with 16 steps and ops, and rank 2 is found.  The
+# last reduction of a rank may be under way when its profiler stops: not there.
 is_the_job ()
 {
     shows "4 of 4 present"
-    has_rows 4
-    is "steps of each rank" "6 6 6 6" "$(sql "SELECT group_concat(n, ' ') FROM
-        (SELECT count(*) AS n FROM StepTraceTime GROUP BY rank)")"
+    is "steps of each rank" "16 16 16 16" "$(sql "SELECT group_concat(n, ' ')
+        FROM (SELECT count(*) AS n FROM StepTraceTime GROUP BY rank)")"
     is "steps in which a rank reduced nothing" 0 "$(sql "SELECT count(*) FROM
-        StepTraceTime AS s WHERE step < 5 AND NOT EXISTS (SELECT 1 FROM
+        StepTraceTime AS s WHERE step < 15 AND NOT EXISTS (SELECT 1 FROM
         CommAnalyzerTime AS c WHERE c.rank = s.rank AND
         c.step = 'step' || s.step AND hccl_op_name LIKE 'gloo_allReduce%')")"
     # as idle, or as the one for which the others wait: their ops are those of
