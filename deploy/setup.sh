@@ -97,6 +97,22 @@ setup_optional ()
     (setup_packages "$@") || echo "not installed: $*; $why" >&2
 }
 
+# counted COMMAND...: a build; its output, and every 10 s how far it is (by the
+# "[done/all]" in front of its lines) on descriptor 4
+counted ()
+{
+    local line next=$((SECONDS + 10))
+
+    "$@" 2>&1 | while IFS= read -r line; do
+        echo "$line"
+        [ $SECONDS -ge $next ] || continue
+        [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+        echo "   ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}" >&4
+        next=$((SECONDS + 10))
+    done
+    return "${PIPESTATUS[0]}"
+}
+
 # setup_build PRESET [TARGET]...
 setup_build ()
 {
@@ -105,6 +121,6 @@ setup_build ()
     shift
     [ $# -eq 0 ] || targets=(--target "$@")
     (cd "$ROOT" && quietly cmake --preset "$preset" &&
-        quietly cmake --build --preset "$preset" --parallel "$(nproc)" \
-            "${targets[@]}")
+        quietly counted cmake --build --preset "$preset" \
+            --parallel "$(nproc)" "${targets[@]}") 4>&1
 }

@@ -1,0 +1,55 @@
+#!/usr/bin/env bats
+# deploy/quickstart, with what is built already
+#
+# It is for people: what it says at its end is what they see.
+
+load helper
+
+setup_file ()
+{
+    [ "$ROLLCALL_BIN" -ef "$BATS_TEST_DIRNAME/../../build/release/bin" ] ||
+        skip "quickstart runs what is in build/release"
+}
+
+# cmake_is TEXT: a cmake that builds nothing, and does this
+cmake_is ()
+{
+    mkdir -p bin
+    printf '#!/bin/bash\n%s\n' "$1" >bin/cmake
+    chmod +x bin/cmake
+}
+
+quickstart ()
+{
+    TMPDIR=$PWD PATH=$PWD/bin:$PATH run bash \
+        "$BATS_TEST_DIRNAME/../../deploy/quickstart" "$@"
+}
+
+@test "the damaged job is the first one, and the end is what stands out" {
+    local jobs
+
+    cmake_is true
+    quickstart
+    expect_status 0
+    mapfile -t jobs < <(grep '^job  ' <<<"$output")
+    is "the damaged job" "${jobs[0]}" "${jobs[1]}"
+    output=${output##*== what stands out}
+    shows "slow_link" "slow_rank" "/job/cluster_analysis_output/report.html"
+    ! [[ "$output" == *"mpirun"* ]] || fail "$output"
+}
+
+# Two minutes of silence were taken for a hang.
+@test "a long build says how far it is" {
+    cmake_is '[ "$1" != --build ] || for i in {1..12}; do
+                  echo "[$i/12] Building C object x.o"; sleep 1; done'
+    quickstart "$PWD"
+    expect_status 66
+    [[ "$output" =~ "   1"[01]" of 12" ]] || fail "$output"
+}
+
+@test "a build that fails is shown, and its status is the end's" {
+    cmake_is '[ "$1" != --build ] || { echo "[1/2] no such thing" >&2; exit 3; }'
+    quickstart
+    expect_status 3
+    shows "no such thing" "quickstart: failed"
+}
