@@ -420,6 +420,18 @@ static void tell_nameless (struct source *src)
                         "is of those that are wanted (%s)", names);
 }
 
+/* A timeline has its ops all the same, and what is there is not to be denied. */
+static void tell_level0 (const struct source *src)
+{
+    if (src->rows[TABLE_TIME] == 0)
+        capture_reason (src->capture, "profiled at Level0, which has no "
+                        "communication tables; Level1 has");
+    else if (src->rows[TABLE_BANDWIDTH] + src->rows[TABLE_MATRIX] == 0)
+        capture_reason (src->capture, "profiled at Level0, which has when "
+                        "communication ops were, but neither their waiting nor "
+                        "what they moved; Level1 has");
+}
+
 static void judge (struct source *src, const struct outcome *o)
 {
     struct capture *c = src->capture;
@@ -448,8 +460,7 @@ static void judge (struct source *src, const struct outcome *o)
     else
         c->state = any ? CAPTURE_PARTIAL : CAPTURE_FAILED;
     if (good && !comm && c->world_size != 1 && is_level0 (c))
-        capture_reason (c, "profiled at Level0, which has no communication "
-                        "tables; Level1 has");
+        tell_level0 (src);
 }
 
 /* Ask for the tables of 'want', as far as they are not whole yet, from one form

@@ -77,6 +77,9 @@ one_age ()
     make --level 0 --form timeline
     analyze
     expect_status 0
+    # which was denied beside their rows
+    shows "Level0, which has when communication ops were" "Level1 has"
+    [[ "$output" != *"no communication tables"* ]] || fail "$output"
     steps_near
     is "ops, and what is known of them" "64 64 0" "$(sql "SELECT count(*) || ' '
         || count(elapse_time) || ' ' || count(wait_time)
