@@ -170,7 +170,7 @@ int main (int argc, char **argv)
 {
     struct text t = { malloc (FILE_MAX), 0 };
     size_t i;
-    ssize_t n;
+    ssize_t n = 0;
     int fd;
 
     if (argc < 3 || !t.data)

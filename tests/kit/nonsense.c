@@ -39,7 +39,7 @@ static void text (char *out, size_t size)
     static const char *const texts[] = {
         "", "j", "evil", "..", "../../etc/passwd", "/etc/passwd", "a/b/c",
         "PROF_1/data", "\x1b[2J\x1b]0;owned\x07", "%s%n%s%n", "\xff\xfe",
-        "\xe2\x80\xae" "txt", "'; DROP TABLE Item; --", "<script>",
+        "\xe2\x80\xae.txt", "'; DROP TABLE Item; --", "<script>",
     };
 
     (void)snprintf (out, size, "%s",
