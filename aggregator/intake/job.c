@@ -450,8 +450,9 @@ static const char *why_unheard (const struct job *j)
         return "nothing was heard of it since the aggregator was started "
                "again: what it has captured and not delivered is still on its "
                "host";
-    return j->nagents ? "it never reported: its wrapper did not start, or died "
-                        "at once" : NULL;
+    return j->nagents ? "no agent has spoken of it: its wrapper did not start "
+                        "or died at once, or its host could not reach the "
+                        "aggregator" : NULL;
 }
 
 int job_fill_roster (const struct job *j, struct roster *r)

@@ -103,7 +103,7 @@ static void test_reasons (void **state)
     check_reason (&r, 4, "its COMMAND was not known to have ended");
     check_reason (&r, 5, "had not delivered everything when the deadline "
                          "passed");
-    check_reason (&r, 6, "it never reported");
+    check_reason (&r, 6, "or its host could not reach the aggregator");
     job.resumed = true;
     assert_int_equal (job_fill_roster (&job, &r), 0);
     check_reason (&r, 6, "nothing was heard of it since the aggregator was "
