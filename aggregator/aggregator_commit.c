@@ -128,31 +128,42 @@ static int enter_clocks (struct aggregator *a, const struct served *s,
     return rc;
 }
 
-static int enter_mpi (struct aggregator *a, const struct served *s,
-                      struct err *err)
+bool aggregator_rank_is_due (const struct aggregator *a,
+                             const struct job_rank *r)
+{
+    return !r->noted && (r->mpi_size > 0 || a->opt->run_dir);
+}
+
+static int enter_ranks (struct aggregator *a, const struct served *s,
+                        struct err *err)
 {
     int rc = 0;
 
     for (size_t i = 0; i < s->job.nranks && rc == 0; i++) {
         const struct job_rank *r = &s->job.ranks[i];
-        struct ledger_mpi m = { r->rank, r->mpi_rank, r->mpi_size };
+        struct ledger_heard h = { r->rank, r->mpi_rank, r->mpi_size, "" };
 
-        if (r->mpi_size > 0 && !r->mpi_noted)
-            rc = ledger_set_mpi (a->ledger, s->job.id, &m, err);
+        if (!aggregator_rank_is_due (a, r))
+            continue;
+        (void)snprintf (h.host, sizeof (h.host), "%s",
+                        s->job.agents[r->agent].host);
+        rc = ledger_set_heard (a->ledger, s->job.id, &h, err);
     }
     return rc;
 }
 
-/* Whether there was anything of it. */
-static bool mpi_entered (struct served *s)
+/* Whether any of them have said more of MPI. */
+static bool ranks_entered (const struct aggregator *a, struct served *s)
 {
     bool any = false;
 
     for (size_t i = 0; i < s->job.nranks; i++) {
         struct job_rank *r = &s->job.ranks[i];
 
-        any = any || (r->mpi_size > 0 && !r->mpi_noted);
-        r->mpi_noted = r->mpi_size > 0;
+        if (!aggregator_rank_is_due (a, r))
+            continue;
+        any = any || r->mpi_size > 0;
+        r->noted = true;
     }
     return any;
 }
@@ -177,7 +188,7 @@ static int note_words (struct aggregator *a, const struct served *s,
 /* A word that does not count is told in the next result, too. */
 static void words_entered (struct aggregator *a, struct served *s)
 {
-    bool any = mpi_entered (s) || s->noted_size != s->job.world_size;
+    bool any = ranks_entered (a, s) || s->noted_size != s->job.world_size;
 
     for (size_t i = 0; i < s->job.words.n; i++) {
         any = any || !s->job.words.list[i].noted;
@@ -200,7 +211,7 @@ static int commit_notes_of (struct aggregator *a, struct served *s,
     case TRANSFER_ENTER:
         rc = note_words (a, s, phase, err);
         if (rc == 0)
-            rc = enter_mpi (a, s, err);
+            rc = enter_ranks (a, s, err);
         return rc < 0 ? rc : enter_clocks (a, s, err);
     case TRANSFER_COMMITTED:
         words_entered (a, s);

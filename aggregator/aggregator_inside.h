@@ -203,6 +203,13 @@ void aggregator_commit_soon (struct aggregator *a);
 int aggregator_commit_notes (void *arg, enum transfer_phase phase,
                              struct err *err);
 
+/* Whether the next commit has something of this rank: what MPI has said, and of
+ * a run its host, which nobody else knows when its agent is killed.  (What the
+ * nodes of a service call a rank is not all kept for ever.)
+ */
+bool aggregator_rank_is_due (const struct aggregator *a,
+                             const struct job_rank *r);
+
 /* A rank's rows were of another key before, if so: perhaps it moved; perhaps
  * somebody wants to be it.
  */

@@ -585,7 +585,7 @@ static void on_rank (struct aggregator *a, struct served *s,
         return;                 // it is said again
     }
     r = job_find_rank (&s->job, m->rank);
-    note_said (a, r && r->mpi_size > 0 && !r->mpi_noted);
+    note_said (a, r && aggregator_rank_is_due (a, r));
     if (first) {
         struct logline l = log_line (LOG_LEVEL_WARN, "command-failed");
 

@@ -373,7 +373,7 @@ int check_old_ledger (struct check *c)
         if (rc == 0)
             rc = take_over_keys (c, db);
         if (rc == 0)
-            rc = ledger_copy_mpi (c->fresh, db, c->err);
+            rc = ledger_copy_heard (c->fresh, db, c->err);
     }
     (void)sqlite3_close (db);
     return rc;

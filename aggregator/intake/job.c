@@ -2,6 +2,7 @@
 #include "intake/job.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -201,6 +202,7 @@ static void take_rank (struct job *j, struct job_agent *a, struct job_rank *r)
     was->texts -= cost_of (r->text);
     a->ranks++;
     a->texts += cost_of (r->text);
+    r->noted = r->noted && was == a;
     r->agent = (size_t)(a - j->agents);
 }
 
@@ -231,7 +233,7 @@ static void hear_mpi (struct job *j, const struct job_agent *a,
         return;
     r->mpi_rank = m->mpi_rank;
     r->mpi_size = m->mpi_size;
-    r->mpi_noted = false;
+    r->noted = false;
     memcpy (w.who, a->peer.who, sizeof (w.who));
     memcpy (w.host, a->host, sizeof (w.host));
     known = words_find (&j->words, &w);
@@ -443,16 +445,25 @@ static void explain (const struct job_rank *x, const struct job_agent *a,
                         "everything when the deadline passed");
 }
 
-/* Of a rank that nobody has spoken of in this life. */
-static const char *why_unheard (const struct job *j)
+/* Of a rank that nobody has spoken of in this life; a former one may have heard
+ * on which host it was.
+ */
+static void explain_unheard (const struct job *j, struct roster_entry *e)
 {
+    char text[MESSAGE_TEXT_MAX] = "", shown[UTF8_ESCAPED (MESSAGE_TEXT_MAX)];
+
     if (j->resumed)
-        return "nothing was heard of it since the aggregator was started "
-               "again: what it has captured and not delivered is still on its "
-               "host";
-    return j->nagents ? "no agent has spoken of it: its wrapper did not start "
-                        "or died at once, or its host could not reach the "
-                        "aggregator" : NULL;
+        (void)snprintf (text, sizeof (text), "nothing was heard of it since "
+                        "the aggregator was started again: what it has "
+                        "captured and not delivered is still on %s%.250s: "
+                        "rollcall wait %.250s there tells where",
+                        e->host ? "host " : "its host", e->host ? e->host : "",
+                        j->id);
+    else if (j->nagents > 0)
+        (void)snprintf (text, sizeof (text), "no agent has spoken of it: its "
+                        "wrapper did not start or died at once, or its host "
+                        "could not reach the aggregator");
+    roster_set_text (&e->reason, utf8_escape (text, UTF8_LINES, shown));
 }
 
 int job_fill_roster (const struct job *j, struct roster *r)
@@ -471,9 +482,9 @@ int job_fill_roster (const struct job *j, struct roster *r)
         roster_set_text (&e->reason, text);
     }
     for (size_t i = 0; i < r->n; i++) {
-        if (r->entries[i].expected && !r->entries[i].host)
-            roster_set_text (&r->entries[i].reason,
-                             why_unheard (j));
+        if (r->entries[i].expected &&
+            !job_find_rank (j, r->entries[i].rank))
+            explain_unheard (j, &r->entries[i]);
     }
     return 0;
 }

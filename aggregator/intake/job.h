@@ -26,7 +26,7 @@ struct job_rank {
     struct command_end command;
     int64_t mpi_rank, mpi_size; // which its process is for MPI; size 0: MPI
                                 // has said nothing
-    bool mpi_noted;             // that is in the ledger
+    bool noted;                 // that, and its host, are in the ledger
     char *text;                 // what its agent says of it, or NULL
     size_t agent;               // index
 };
@@ -141,7 +141,9 @@ bool job_has_doubtful (const struct job *j);
  */
 bool job_is_whole (const struct job *j);
 
-/* What is known into a roster whose expected ranks are there. */
+/* What is known into a roster whose expected ranks are there, with the hosts
+ * that a former life has heard of.
+ */
 int job_fill_roster (const struct job *j, struct roster *r);
 
 /* "failed_ranks" and "notes" of a result document. */

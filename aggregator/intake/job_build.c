@@ -17,6 +17,11 @@
 #define MPI_NAMED 8                     // as well
 #define JOB_BUILD_NOTE_MAX 1024         // bytes: some hosts and their keys
 
+struct rank_host {
+    int64_t rank;
+    char *host;
+};
+
 struct job_build {
     const struct derive_options *derive;        // or NULL
     struct store *store;
@@ -29,6 +34,8 @@ struct job_build {
     size_t nsenders;
     struct roll_mpi *mpi;               // by rank
     size_t nmpi;
+    struct rank_host *hosts;            // by rank, of those that were heard of
+    size_t nhosts;
     int64_t agreed;                     // world size of all metadata, or 0
     bool foreign;                       // OUT may be another user's
     bool later;                         // its path was resolved long ago
@@ -260,9 +267,8 @@ static int add_sender (void *arg, const struct ledger_sender *s)
     return 0;
 }
 
-static int add_mpi (void *arg, const struct ledger_mpi *m)
+static int add_mpi (struct job_build *b, const struct ledger_heard *h)
 {
-    struct job_build *b = arg;
     struct roll_mpi *p = b->mpi;
 
     if ((b->nmpi & (b->nmpi - 1)) == 0) {       // full at every power of two
@@ -271,8 +277,41 @@ static int add_mpi (void *arg, const struct ledger_mpi *m)
             return -ENOMEM;
         b->mpi = p;
     }
-    p[b->nmpi++] = (struct roll_mpi){ m->rank, m->mpi_rank, m->mpi_size };
+    p[b->nmpi++] = (struct roll_mpi){ h->rank, h->mpi_rank, h->mpi_size };
     return 0;
+}
+
+static int add_host (struct job_build *b, const struct ledger_heard *h)
+{
+    struct rank_host *p = b->hosts;
+
+    if ((b->nhosts & (b->nhosts - 1)) == 0) {
+        p = realloc (p, (b->nhosts ? 2 * b->nhosts : 1) * sizeof (*p));
+        if (!p)
+            return -ENOMEM;
+        b->hosts = p;
+    }
+    p[b->nhosts] = (struct rank_host){ h->rank, strdup (h->host) };
+    return p[b->nhosts++].host ? 0 : -ENOMEM;
+}
+
+static int add_heard (void *arg, const struct ledger_heard *h)
+{
+    int rc = h->mpi_size > 0 ? add_mpi (arg, h) : 0;
+
+    return rc == 0 && *h->host ? add_host (arg, h) : rc;
+}
+
+void job_build_say_hosts (const struct job_build *b, struct roster *roster)
+{
+    for (size_t i = 0, k = 0; i < roster->n; i++) {     // both are by rank
+        struct roster_entry *e = &roster->entries[i];
+
+        while (k < b->nhosts && b->hosts[k].rank < e->rank)
+            k++;
+        if (k < b->nhosts && b->hosts[k].rank == e->rank)
+            roster_set_text (&e->host, b->hosts[k].host);
+    }
 }
 
 static int compare_mpi (const void *pa, const void *pb)
@@ -334,7 +373,7 @@ struct job_build *job_build_create (struct ledger *ledger,
     if (rc == 0)
         rc = ledger_each_sender (ledger, job, add_sender, b, err);
     if (rc == 0)
-        rc = ledger_each_mpi (ledger, job, add_mpi, b, err);
+        rc = ledger_each_heard (ledger, job, add_heard, b, err);
     if (rc == 0 && !(b->items = calloc (b->n + 1, sizeof (*b->items))))
         rc = err_set (err, ENOMEM, "no memory to build");
     for (size_t i = 0; i < b->n && rc == 0; i++)
@@ -358,6 +397,9 @@ void job_build_destroy (struct job_build *b)
     raw_tree_destroy (b->raw);
     for (size_t i = 0; i < b->nsenders && i < SENDERS_NAMED; i++)
         free (b->senders[i]);
+    for (size_t i = 0; i < b->nhosts; i++)
+        free (b->hosts[i].host);
+    free (b->hosts);
     free (b->mpi);
     free (b->items);
     free (b->sources);

@@ -55,6 +55,11 @@ void job_build_obey (struct job_build *b, const atomic_bool *cancel);
 int job_build_expect (const struct job_build *b, const struct words *words,
                       bool run, struct roster *roster);
 
+/* Into a roster on which hosts the ranks in it were when their agents spoke of
+ * them, also those of which nothing came.
+ */
+void job_build_say_hosts (const struct job_build *b, struct roster *roster);
+
 /* Before job_build_run: when the job began (clock_wall_ns).  What a job that began
  * later left in OUT stays then, and this result goes beside it (build.h).
  */

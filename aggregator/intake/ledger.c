@@ -54,7 +54,11 @@ static const char *const statements[LEDGER_STATEMENTS] = {
     [DROP_INCOMING] = "DELETE FROM incoming WHERE content=?1",
     [SET_CLOCK] = "INSERT OR REPLACE INTO clock VALUES (?1,?2,?3,?4,?5)",
     [SET_WORD] = "INSERT OR REPLACE INTO word VALUES (?1,?2,?3,?4,?5,?6)",
-    [SET_MPI] = "INSERT OR REPLACE INTO mpi VALUES (?1,?2,?3,?4)",
+    [SET_HEARD] = "INSERT INTO heard VALUES (?1,?2,?3,?4,?5) ON CONFLICT DO "
+                  "UPDATE SET host=excluded.host, mpi_rank=iif("
+                  "excluded.mpi_size>0, excluded.mpi_rank, mpi_rank), "
+                  "mpi_size=iif(excluded.mpi_size>0, excluded.mpi_size, "
+                  "mpi_size)",
     [GET_BOUND] = "SELECT who, host, since_ns, sum FROM bound WHERE who=?1",
     [SET_BOUND] = "INSERT OR IGNORE INTO bound (who, host, since_ns, sum) "
                   "VALUES (?1,?2,?3,?4)",

@@ -66,9 +66,12 @@ struct ledger_sender {
     char former[NET_WHO_MAX], former_host[MESSAGE_NAME_MAX];
 };
 
-/* Which rank of how many the process of a rank is, by MPI's own word. */
-struct ledger_mpi {
-    int64_t rank, mpi_rank, mpi_size;
+/* What the agent of a rank says of it: nobody else knows when it is gone. */
+struct ledger_heard {
+    int64_t rank;
+    int64_t mpi_rank, mpi_size; // which of how many its process is, by MPI's
+                                // own word; size 0: it has said nothing
+    char host[MESSAGE_NAME_MAX];        // of its agent; "": not known
 };
 
 #define LEDGER_WHY_MAX 256
@@ -370,12 +373,14 @@ int ledger_changed_sender (struct ledger *l, const char *job, int64_t rank,
 void ledger_sender_text (const struct ledger_sender *s, char *out,
                          size_t size);
 
-/* MPI's words of a job's ranks, in order; the last one of each counts. */
-int ledger_set_mpi (struct ledger *l, const char *job,
-                    const struct ledger_mpi *mpi, struct err *err);
-int ledger_each_mpi (struct ledger *l, const char *job,
-                     int (*fn) (void *arg, const struct ledger_mpi *mpi),
-                     void *arg, struct err *err);
+/* What was heard of a job's ranks, in order.  The last word of each counts; one
+ * that says nothing of MPI takes nothing back of what was said of it before.
+ */
+int ledger_set_heard (struct ledger *l, const char *job,
+                      const struct ledger_heard *heard, struct err *err);
+int ledger_each_heard (struct ledger *l, const char *job,
+                       int (*fn) (void *arg, const struct ledger_heard *heard),
+                       void *arg, struct err *err);
 
 /* Clocks of a job's hosts. */
 int ledger_set_clock (struct ledger *l, const char *job,

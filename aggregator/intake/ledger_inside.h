@@ -8,14 +8,14 @@
 
 #include <sys/types.h>
 
-#define LEDGER_SCHEMA 7         // PRAGMA user_version
+#define LEDGER_SCHEMA 8         // PRAGMA user_version
 
 enum ledger_statement {
     FIND_CONTENT, ADD_CONTENT, DROP_CONTENT, FIND_ITEM, FIND_NEWER,
     SET_NEWEST, SUPERSEDE, ADD_ITEM,
     GET_JOB, SET_JOB, NEWEST, SET_SEGMENT, SET_TOTAL, ADD_INCOMING,
     DROP_INCOMING, SET_CLOCK, SET_WORD, GET_BOUND, SET_BOUND,
-    SET_MPI, LAST_ITEM, FIND_EPOCH, FIND_VERSION,
+    SET_HEARD, LAST_ITEM, FIND_EPOCH, FIND_VERSION,
     GET_ASSIGNMENT, LEDGER_STATEMENTS
 };
 
@@ -106,8 +106,8 @@ int ledger_note_lost (struct ledger *l, struct err *err);
 int ledger_content_came (struct ledger *l, const struct digest *content,
                          struct err *err);
 
-/* ledger_mpi.c: what another ledger says of MPI, as far as it can be read. */
-int ledger_copy_mpi (struct ledger *l, sqlite3 *from, struct err *err);
+/* ledger_heard.c: what another ledger says, as far as it can be read. */
+int ledger_copy_heard (struct ledger *l, sqlite3 *from, struct err *err);
 
 /* ledger.c: whether a prepared statement gives a row; it stays on that row. */
 int ledger_has_row (struct ledger *l, sqlite3_stmt *st, struct err *err);

@@ -99,6 +99,11 @@ static const char schema7_sql[] =
     " mpi_rank INTEGER NOT NULL, mpi_size INTEGER NOT NULL,"
     " PRIMARY KEY (job, rank)) WITHOUT ROWID;";
 
+/* Version 8: on which host each rank is, too. */
+static const char schema8_sql[] =
+    "ALTER TABLE mpi RENAME TO heard;"
+    "ALTER TABLE heard ADD COLUMN host TEXT NOT NULL DEFAULT '';";
+
 /* The checksum of a row, as SQL functions of its columns. */
 
 static void fn_content (sqlite3_context *ctx, int n, sqlite3_value **v)
@@ -265,8 +270,10 @@ static int migrate (struct ledger *l, int64_t version, struct err *err)
         rc = db_exec (l->db, schema5_sql, err);
     if (rc == 0 && version < 6)
         rc = make_6 (l, err);
-    if (rc == 0)
+    if (rc == 0 && version < 7)
         rc = db_exec (l->db, schema7_sql, err);
+    if (rc == 0)
+        rc = db_exec (l->db, schema8_sql, err);
     if (rc == 0)
         rc = db_execf (l->db, err, "PRAGMA user_version=%d", LEDGER_SCHEMA);
     if (rc == 0 && (rc = FAULT ("aggregator.ledger.migrate.commit")) < 0)

@@ -71,6 +71,13 @@ teardown ()
     only_hosts_left
 }
 
+heard_in_ledger ()                  # N: ranks, with their hosts
+{
+    local DB
+    DB=$(echo ../tmp.0/state/*/*/root/ledger.db)
+    [ "$(sql "SELECT count(*) FROM heard WHERE host<>''" 2>/dev/null)" = "$1" ]
+}
+
 @test "all is killed on both hosts: wait finishes it on the one that was named" {
     local p job hosts
 
@@ -81,6 +88,8 @@ teardown ()
     for p in 0 1 2 3; do
         eventually test -e began.$p
     done
+    # the only one who knows then where a rank was
+    LIMIT=60 eventually heard_in_ledger 4
     hosts=" $(cat ../pid.h0) $(cat ../pid.h1) "
     for p in $(processes); do
         [[ "$hosts" == *" $p "* ]] || kill -KILL "$p" || true
@@ -101,7 +110,9 @@ teardown ()
     shows "2 of 4 present"
     roster_says 0 present ""
     roster_says 3 missing \
-        "nothing was heard of it since the aggregator was started again"
+        "still on host h1: rollcall wait $job there tells where"
+    is "where missing ranks were" "h1 h1" "$(sql "SELECT
+        group_concat(host, ' ') FROM Roster WHERE state='missing'")"
     only_hosts_left
 }
 

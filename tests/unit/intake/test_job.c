@@ -105,9 +105,11 @@ static void test_reasons (void **state)
                          "passed");
     check_reason (&r, 6, "or its host could not reach the aggregator");
     job.resumed = true;
+    roster_set_text (&roster_at (&r, 6)->host, "host3");
     assert_int_equal (job_fill_roster (&job, &r), 0);
     check_reason (&r, 6, "nothing was heard of it since the aggregator was "
-                         "started again");
+                         "started again: what it has captured and not "
+                         "delivered is still on host host3: rollcall wait ");
     assert_string_equal (roster_at (&r, 3)->host, "host1");
     roster_fini (&r);
 }
@@ -133,7 +135,7 @@ static void test_mpi (void **state)
     assert_int_equal (report (a, 2, RANK_ENDED, 0, ""), 0);
     r = job_find_rank (&job, 2);
     assert_non_null (r);
-    assert_true (r->mpi_rank == 3 && r->mpi_size == 8 && !r->mpi_noted);
+    assert_true (r->mpi_rank == 3 && r->mpi_size == 8 && !r->noted);
     m.rank = m.mpi_rank = 1;
     m.mpi_size = 2;
     assert_int_equal (job_rank (&job, a, &m), 0);

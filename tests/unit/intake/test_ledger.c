@@ -304,7 +304,7 @@ static const char version1[] =
     "DROP TABLE content;DROP TABLE item;DROP TABLE job;DROP TABLE segment;"
     "DROP TABLE total;DROP TABLE incoming;DROP TABLE clock;DROP TABLE epoch;"
     "DROP TABLE word;DROP TABLE bound;"
-    "DROP TABLE assignment;DROP TABLE mpi;"
+    "DROP TABLE assignment;DROP TABLE heard;"
     "CREATE TABLE content (id BLOB PRIMARY KEY, segment INTEGER NOT NULL, "
     "offset INTEGER NOT NULL, size INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE item (seq INTEGER PRIMARY KEY, job TEXT NOT NULL, kind "
@@ -349,7 +349,7 @@ static void test_ledger_2 (void **state)
     (void)enter (r, true_item ("a", "bytes"), "bytes");
     root_close (r);
     exec (r->db, "DROP TABLE epoch;DROP TABLE word;DROP TABLE bound;DROP "
-                 "TABLE assignment;DROP TABLE mpi;DROP INDEX item_place;"
+                 "TABLE assignment;DROP TABLE heard;DROP INDEX item_place;"
                  "DROP INDEX item_sender;ALTER TABLE item DROP COLUMN who;ALTER TABLE "
                  "item DROP COLUMN rows;ALTER TABLE item DROP COLUMN scope;"
                  "ALTER TABLE item DROP COLUMN place;PRAGMA user_version=2");
@@ -373,7 +373,7 @@ static void test_ledger_5 (void **state)
     exec (r->db, "DROP INDEX item_sender;ALTER TABLE item DROP COLUMN who;"
                  "ALTER TABLE item DROP COLUMN rows;ALTER TABLE bound DROP "
                  "COLUMN sum;CREATE TABLE sender (job TEXT);INSERT INTO bound "
-                 "VALUES ('k1','h1',5);DROP TABLE mpi;PRAGMA user_version=5");
+                 "VALUES ('k1','h1',5);DROP TABLE heard;PRAGMA user_version=5");
     root_open (r);
     assert_int_equal (ledger_find_bound (r->l, "k1", &b, NULL), 1);
     assert_string_equal (b.host, "h1");
@@ -496,33 +496,40 @@ static void test_backup (void **state)
     assert_true (ledger_mark (r->l).seq > lost.seq);
 }
 
-static int take_mpi (void *arg, const struct ledger_mpi *m)
+static int take_heard (void *arg, const struct ledger_heard *h)
 {
-    struct ledger_mpi *all = arg;
+    struct ledger_heard *all = arg;
 
-    assert_in_range (m->rank, 0, 3);
-    all[m->rank] = *m;
+    assert_in_range (h->rank, 0, 3);
+    all[h->rank] = *h;
     return 0;
 }
 
-/* What MPI has said of a rank: the last word, of one job, for later lives. */
-static void test_mpi (void **state)
+/* What was heard of a rank: the last word, of one job, for later lives.  An
+ * agent that was started again says the host before it knows of MPI: that must
+ * not take MPI's word back.
+ */
+static void test_heard (void **state)
 {
-    static const struct ledger_mpi said[] = {
-        { 3, 3, 4 }, { 1, 1, 2 }, { 1, 2, 4 },
+    static const struct ledger_heard said[] = {
+        { 3, 3, 4, "h1" }, { 1, 1, 2, "" }, { 1, 2, 4, "h0" },
+        { 3, 0, 0, "h2" },
     };
-    struct ledger_mpi all[4] = { { 0 } };
+    struct ledger_heard all[4] = { { 0 } };
     struct root *r = *state;
 
     for (size_t i = 0; i < sizeof (said) / sizeof (said[0]); i++)
-        assert_int_equal (ledger_set_mpi (r->l, "j", &said[i], NULL), 0);
-    assert_int_equal (ledger_set_mpi (r->l, "k", &said[0], NULL), 0);
+        assert_int_equal (ledger_set_heard (r->l, "j", &said[i], NULL), 0);
+    assert_int_equal (ledger_set_heard (r->l, "k", &said[0], NULL), 0);
     root_close (r);
     root_open (r);
-    assert_int_equal (ledger_each_mpi (r->l, "j", take_mpi, all, NULL), 0);
+    assert_int_equal (ledger_each_heard (r->l, "j", take_heard, all, NULL),
+                      0);
     assert_true (all[0].mpi_size == 0 && all[2].mpi_size == 0);
     assert_true (all[1].mpi_rank == 2 && all[1].mpi_size == 4);
     assert_true (all[3].mpi_rank == 3 && all[3].mpi_size == 4);
+    assert_string_equal (all[1].host, "h0");
+    assert_string_equal (all[3].host, "h2");
 }
 
 static void test_newer_ledger (void **state)
@@ -531,7 +538,7 @@ static void test_newer_ledger (void **state)
     struct err err = { "" };
 
     root_close (r);
-    exec (r->db, "PRAGMA user_version=8");
+    exec (r->db, "PRAGMA user_version=9");
     r->s = NULL;
     r->l = NULL;
     assert_int_equal (ledger_open (r->db, &r->l, &err), -ENOTSUP);
@@ -626,7 +633,7 @@ int main (void)
         ROOT_TEST (test_rollback), ROOT_TEST (test_built),
         ROOT_TEST (test_built_raw), ROOT_TEST (test_words),
         ROOT_TEST (test_word_rebuilds),
-        ROOT_TEST (test_mpi),
+        ROOT_TEST (test_heard),
         ROOT_TEST (test_older_ledger), ROOT_TEST (test_newer_ledger),
         ROOT_TEST (test_damaged_rows), ROOT_TEST (test_reader),
         ROOT_TEST (test_shared_name), ROOT_TEST (test_ledger_2),
