@@ -32,6 +32,8 @@ free_ports ()                       # N: the first of so many in a row
 }
 
 # Control groups are named after nodes, and those of two tests are not to be one.
+# A result has to be there within KillWait after a signal; on a busy machine 5 s
+# are too few, and Slurm's own default is 30.
 write_config ()                     # PROCTRACK
 {
     local host port i
@@ -63,7 +65,7 @@ SlurmctldLogFile=$TEST_DIR/slurm/slurmctld.log
 SlurmdLogFile=$TEST_DIR/slurm/slurmd.%n.log
 SlurmdParameters=config_overrides
 PropagateResourceLimits=NONE
-KillWait=5
+KillWait=30
 CONF
     for i in 0 1; do
         echo "NodeName=$NODE$i NodeAddr=127.0.0.1 NodeHostname=$host" \
