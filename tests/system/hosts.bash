@@ -82,6 +82,29 @@ hosts_down ()
     ip netns del "$NET-sw" 2>/dev/null || true
 }
 
+# slow_net MS PERCENT: frames between two hosts take so long each way, and that
+# many are lost; false, with the reason in relay.log: it cannot be done here
+slow_net ()
+{
+    local i ip=(ip -n "$NET-sw") pairs=()
+
+    for ((i = 0; i < HOSTS; i++)); do
+        "${ip[@]}" link set "v$i" nomaster
+        "${ip[@]}" link add "d$i" type veth peer name "b$i"
+        "${ip[@]}" link set "d$i" up
+        "${ip[@]}" link set "b$i" master br0 up
+        pairs+=("v$i" "d$i")
+    done
+    # both hosts' relays are in the way
+    RELAYS=1
+    nsenter --net="/run/netns/$NET-sw" "$NET_DELAY" \
+        "$(awk "BEGIN { print $1 / 2 }")" "$(awk "BEGIN { print $2 / 2 }")" \
+        "${pairs[@]}" </dev/null >"$TEST_DIR/relay.log" 2>&1 3>&- &
+    relay_answers () { [ -s "$TEST_DIR/relay.log" ]; }
+    eventually relay_answers
+    grep -q '^ready' "$TEST_DIR/relay.log"
+}
+
 # mpirun_hosts [OPTION]...: PER_HOST (2) ranks on each host, started from the
 # first
 mpirun_hosts ()
@@ -113,9 +136,9 @@ set_up_hosts ()                     # N
     cd work || return
 }
 
-# The hosts themselves are processes of this test.
+# The hosts themselves are processes of this test, and what their net is made of.
 only_hosts_left ()
 {
-    only_hosts () { local p; mapfile -t p < <(processes); [ ${#p[@]} -eq "$HOSTS" ]; }
+    only_hosts () { local p; mapfile -t p < <(processes); [ ${#p[@]} -eq $((HOSTS + ${RELAYS:-0})) ]; }
     LIMIT=90 eventually only_hosts || fail "left: $(describe_processes)"
 }
