@@ -29,6 +29,7 @@ struct aggregator_options {
     int64_t world_size;         // 0: agents will say
     int64_t deadline_ns;        // after the last COMMAND has ended
     bool raw;                   // put the raw capture tree there too
+    const char *note;           // for the summary, or NULL
     int64_t launch_fd;          // a pipe whose other end is closed when nobody
                                 // is to be started any more, or -1
 };

@@ -59,6 +59,8 @@ static int prepare_roster (struct aggregator *a, struct served *s)
     int rc = job_build_expect (a->build, &s->job.words, a->opt->job != NULL,
                                &a->roster);
 
+    if (a->opt->note)
+        roster_add_note (&a->roster, a->opt->note);
     for (size_t i = 0; i < a->roster.nnotes; i++)
         aggregator_note (s, a->roster.notes[i]);
     s->job.resumed = a->resumed;

@@ -75,6 +75,8 @@ static const struct option_spec options[] = {
       "How long to wait for captures after the last COMMAND has ended." },
     { "raw", 0, OPTION_FLAG, offsetof (struct aggregator_options, raw), NULL,
       NULL, NULL, 0, 0, "Put the raw capture files into OUT/captures too." },
+    { "note", 0, OPTION_TEXT, offsetof (struct aggregator_options, note),
+      "TEXT", NULL, NULL, 0, 0, "A sentence for the summary of the job." },
     { "listen-fd", 0, OPTION_INT,
       offsetof (struct aggregator_options, listen_fd), "N", "-1", NULL, -1,
       65535, "A descriptor that is bound to the address and listening." },

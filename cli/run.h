@@ -102,6 +102,7 @@ struct run {
     enum run_way way;
     pid_t aggregator;
     unsigned restarts;          // of the aggregator
+    char note[128];             // for the summary, or ""
 };
 
 /* Whether the aggregator is a service, which serves other jobs, too. */
@@ -292,11 +293,14 @@ int run_launch (struct run *r);
 
 /* ---- run_slurm.c ---- */
 
-/* Whether Slurm ends the job that this process is in because it has reached its
- * time limit.  Asks Slurm's controller, and waits 1.5 s at most; false where
- * there is no Slurm, or no answer.
+/* The job of Slurm that this process is in, or "". */
+const char *run_slurm_job (void);
+
+/* Whether Slurm ends, or has ended, this job because it reached its time limit.
+ * Asks Slurm's controller, which knows it for some minutes, and waits 1.5 s at
+ * most; false for "", where there is no Slurm, or no answer.
  */
-bool run_past_limit (void);
+bool run_past_limit (const char *job);
 
 /* ---- run_finish.c ---- */
 

@@ -45,6 +45,7 @@ int run_keep_call (const struct run *r, struct err *err)
     json_add_text (j, "job", r->job);
     json_add_text (j, "out", r->out);
     json_add_int (j, "world_size", r->opt->launcher ? 0 : r->world.size);
+    json_add_text (j, "slurm_job", run_slurm_job ());
     rc = options_words (&run_command, &o, push_word,
                         json_add_array (j, "options"));
     text = json_print (j, true);
@@ -128,6 +129,18 @@ static void mark_joined (const char *dir)
         (void)utimensat (AT_FDCWD, joined, times, 0);
 }
 
+/* Slurm ends a job that is beyond its limit as one that somebody cancels, and
+ * there may have been no time to ask which it was.
+ */
+static void name_limit (struct run *r, const struct json *call)
+{
+    const char *job = json_text (json_get (call, "slurm_job"), "");
+
+    if (run_past_limit (job))
+        (void)snprintf (r->note, sizeof (r->note), "Slurm ended its job %.40s "
+                        "at the time limit", job);
+}
+
 static int start_again (struct run *r, const struct json *call,
                         struct err *err)
 {
@@ -140,6 +153,7 @@ static int start_again (struct run *r, const struct json *call,
                     json_text (json_get (call, "job"), ""));
     (void)snprintf (r->out, sizeof (r->out), "%s",
                     json_text (json_get (call, "out"), ""));
+    name_limit (r, call);
     remove_keys (r->dir);
     mark_joined (r->dir);
     if ((rc = run_make_keys (r, err)) < 0 || (rc = run_bind (r, err)) < 0 ||

@@ -262,7 +262,7 @@ int run_start_aggregator (struct run *r, struct err *err)
     char program[PATH_MAX], root[PATH_MAX], deadline[32], world[32], fd[16];
     char listen[64], keys[PATH_MAX], launch[16];
     const int fds[2] = { r->listener, r->launch[0] };
-    char *argv[28];
+    char *argv[32];
     int n = 0, rc = run_program ("rollcall-aggregator", program, err);
 
     if (rc < 0)
@@ -307,6 +307,10 @@ int run_start_aggregator (struct run *r, struct err *err)
     if (r->opt->only) {
         argv[n++] = (char *)"--only";
         argv[n++] = (char *)r->opt->only;
+    }
+    if (*r->note) {
+        argv[n++] = (char *)"--note";
+        argv[n++] = r->note;
     }
     if (run_has_keys (r)) {
         if ((rc = run_write_server_keys (r, keys, err)) < 0)

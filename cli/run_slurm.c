@@ -19,11 +19,14 @@
 #define ANSWER_NS (1500 * NS_PER_MS)    // of a controller; mpirun kills within
                                         // 2 s
 
-/* Start squeue, which writes the reason that the job has into 'fd'. */
+/* Start squeue, which writes the reason that the job has, or had when it ended,
+ * into 'fd'.
+ */
 static pid_t start_squeue (const char *job, int fd)
 {
     char *argv[] = { (char *)"squeue", (char *)"-h", (char *)"-j",
-                     (char *)job, (char *)"-o", (char *)"%r", NULL };
+                     (char *)job, (char *)"-t", (char *)"all",
+                     (char *)"-o", (char *)"%r", NULL };
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t none;
@@ -61,14 +64,20 @@ static void read_answer (int fd, char *out, size_t size)
     out[n] = '\0';
 }
 
-bool run_past_limit (void)
+const char *run_slurm_job (void)
 {
     const char *job = getenv ("SLURM_JOB_ID");
+
+    return job ? job : "";
+}
+
+bool run_past_limit (const char *job)
+{
     char answer[64] = "";
     int fds[2];
     pid_t pid;
 
-    if (!job || !*job || pipe2 (fds, O_CLOEXEC) < 0)
+    if (!*job || pipe2 (fds, O_CLOEXEC) < 0)
         return false;
     pid = start_squeue (job, fds[1]);
     (void)close (fds[1]);

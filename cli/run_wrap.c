@@ -302,7 +302,8 @@ static void name_limit (struct wrap *w, const struct signalfd_siginfo *info)
 {
     size_t n = strlen (w->why);
 
-    if (w->r->world.rank == 0 && by_launcher (w, info) && run_past_limit ())
+    if (w->r->world.rank == 0 && by_launcher (w, info) &&
+        run_past_limit (run_slurm_job ()))
         (void)snprintf (w->why + n, sizeof (w->why) - n, ", since the Slurm "
                         "job was at its time limit");
 }

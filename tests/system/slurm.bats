@@ -343,6 +343,7 @@ wait_finishes ()
     output=$(cat batch.out)
     shows "rollcall wait $(job)"
     wait_finishes
+    [[ "$output" != *"time limit"* ]]           # nobody says so
 }
 
 @test "--launcher srun, proctrack/cgroup: scancel: a result" {
@@ -403,7 +404,7 @@ limit_is_told ()                    # KIND
 }
 
 @test "proctrack/cgroup: a time limit: a result of each kind of job, the reason" {
-    local start=("$ROLLCALL" run --text -o out)
+    local start=("$ROLLCALL" run --text -o out) batch
 
     slurm_up cgroup
     endless
@@ -414,13 +415,15 @@ limit_is_told ()                    # KIND
     in_dir front "${start[@]}" --launcher "srun --mpi=pmix -N 2 -n 4" -- \
         ./endless
     in_dir batch sbatch -N 1 -n 4 -o batch.out ../batch.sh
+    batch=$(sed -n 's/^Submitted batch job //p' batch/log)
     limits_pass
     limit_is_told srun
     limit_is_told front
-    # mpirun kills what it has started before anybody could be asked
+    # mpirun kills what it has started before anybody could be asked; who finishes
+    # it may ask, and names no other job than its own
     export ROLLCALL_STATE_DIR=$PWD/batch/state
     run timeout 120 "$ROLLCALL" wait --text "$(job)"
-    shows "4 of 4 present"
+    shows "4 of 4 present" "Slurm ended its job $batch at the time limit"
     DB=batch/$DB
     has_rows 4
 }
