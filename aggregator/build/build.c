@@ -13,6 +13,7 @@
 #include "base/thread.h"
 #include "base/units.h"
 #include "build/conflicts.h"
+#include "build/former.h"
 #include "build/part.h"
 #include "build/roll_hosts.h"
 #include "build/roll_steps.h"
@@ -348,6 +349,7 @@ static int fill_roster (const struct builder *b)
     }
     roll_tell_worlds (job->items, job->nitems);
     tell_larger (job);
+    former_tell (b->out, job);
     return rc < 0 ? rc : roll_fill_roster (job->items, job->nitems,
                                            job->roster);
 }

@@ -235,3 +235,32 @@ written_now ()
     is "strange names" "" "$(find . -name '*[[:cntrl:]]*')"
     [ ! -e x ]
 }
+
+# The roster has a place for each rank, none for each capture; and where nothing
+# says how many ranks there are, those that are gone are not expected either.
+@test "a result that lacks captures of the one before says which" {
+    local gone one
+
+    make --ranks 2 --repeat 2
+    analyze
+    expect_status 0
+    [[ $output != *"note:"* ]]
+    gone=$(ls -d job/*/profiler_info_1.json | tail -n 1)
+    gone=$(basename "$(dirname "$gone")")
+    rm -r "job/${gone:?}"
+    analyze
+    one="the result that this one replaces had 1 capture that is not there, or"
+    one+=" not of this job, any more: rank 1: $gone"
+    shows "$one"
+    is "note" 1 "$(sql "SELECT count(*) FROM Job WHERE key GLOB 'note.*' AND
+        value='$one'")"
+    # nothing has gone since then
+    analyze
+    [[ $output != *"that this one replaces"* ]]
+    # another job's captures were not to be in it
+    mv job first
+    make --ranks 2 --seed 9 --start 1790000000
+    analyze
+    expect_status 0
+    [[ $output != *"that this one replaces"* ]]
+}
