@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define HELD "/proc/self/fd/"
+#define FDINFO "/proc/self/fdinfo/"
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 #define RACES_MAX 100           // of openat2 with somebody who renames
 
@@ -38,20 +39,41 @@ static int step (int dirfd, const char *name, int flags, mode_t mode)
     return fd;
 }
 
-static bool same_device (int a, int b)
+/* Of which mount it is; -1: /proc does not tell. */
+static long mount_of (int fd)
+{
+    static const char key[] = "mnt_id:";
+    char path[sizeof (FDINFO) + 16], text[512], *at;
+    ssize_t n = -1;
+    int info;
+
+    (void)snprintf (path, sizeof (path), FDINFO "%d", fd);
+    if ((info = open (path, O_RDONLY | O_CLOEXEC)) >= 0) {
+        n = read (info, text, sizeof (text) - 1);
+        (void)close (info);
+    }
+    if (n < 0)
+        return -1;
+    text[n] = '\0';
+    at = strstr (text, key);
+    return at ? strtol (at + sizeof (key) - 1, NULL, 10) : -1;
+}
+
+/* A part of a file system may be mounted again, within itself, too. */
+static bool same_mount (int a, int b)
 {
     struct stat one, other;
 
     return fstat (a, &one) == 0 && fstat (b, &other) == 0 &&
-           one.st_dev == other.st_dev;
+           one.st_dev == other.st_dev && mount_of (a) == mount_of (b);
 }
 
-/* -EXDEV, and it is closed, if 'fd' has to be on the device of 'dirfd' and is
+/* -EXDEV, and it is closed, if 'fd' has to be on the mount of 'dirfd' and is
  * not.
  */
 static int on_mount (int dirfd, int fd, bool one_mount)
 {
-    if (fd < 0 || !one_mount || same_device (dirfd, fd))
+    if (fd < 0 || !one_mount || same_mount (dirfd, fd))
         return fd;
     (void)close (fd);
     return -EXDEV;
@@ -244,9 +266,10 @@ int tree_open (struct tree *t, const char *path, struct err *err)
 /* Open a directory, which is made if it is not there; *made if it was, or could
  * not be.
  */
-static int open_or_make (int dirfd, const char *name, mode_t mode, bool *made)
+static int open_or_make (int dirfd, const char *name, mode_t mode,
+                         bool one_mount, bool *made)
 {
-    int fd = tree_openat (dirfd, name, DIR_FLAGS, 0, false), rc;
+    int fd = tree_openat (dirfd, name, DIR_FLAGS, 0, one_mount), rc;
 
     *made = fd == -ENOENT && mode != 0;
     if (!*made)
@@ -258,7 +281,7 @@ static int open_or_make (int dirfd, const char *name, mode_t mode, bool *made)
         (void)unlinkat (dirfd, name, AT_REMOVEDIR);
         return rc;
     }
-    return tree_openat (dirfd, name, DIR_FLAGS, 0, false);
+    return tree_openat (dirfd, name, DIR_FLAGS, 0, one_mount);
 }
 
 static int tell_open (int rc, bool making, const char *dir, const char *name,
@@ -285,7 +308,8 @@ int tree_open_in (struct tree *t, const struct tree *above, const char *name,
 
     if (!fileio_join (t->path, sizeof (t->path), above->path, name))
         fd = err_set (err, ENAMETOOLONG, "path is too long: %s", above->path);
-    else if ((fd = open_or_make (above->fd, name, mode, &was_made)) < 0)
+    else if ((fd = open_or_make (above->fd, name, mode, false,
+                                 &was_made)) < 0)
         fd = tell_open (fd, was_made, above->path, name, err);
     else if (made)
         *made = was_made;
@@ -355,7 +379,7 @@ int tree_make_dirs (const struct tree *t, const char *path, mode_t mode,
         if (n > NAME_MAX)
             fd = -ENAMETOOLONG;
         else
-            fd = on_mount (t->fd, open_or_make (at, name, mode, &made), true);
+            fd = open_or_make (at, name, mode, true, &made);
         (void)close (at);
         if (fd < 0)
             return tell_open (fd, made, t->path, whole, err);

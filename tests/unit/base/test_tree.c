@@ -16,10 +16,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct tree tree;
@@ -132,6 +135,54 @@ static void test_mount (void **state)
                                   true), -EXDEV);
     }
     tree_close (&root);
+}
+
+/* In mount and user namespaces of its own.  What is wrong, 0, or SKIPPED. */
+#define SKIPPED 77
+
+static int look_at_bound (void)
+{
+    static open_fn *const ways[] = { tree_openat, tree_walk_openat };
+    struct tree t;
+    int flags = geteuid () == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER;
+
+    if (unshare (flags) < 0 ||
+        mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount ("outside", "tree/dir", NULL, MS_BIND, NULL) < 0 ||
+        mount ("outside/secret", "tree/file", NULL, MS_BIND, NULL) < 0)
+        return SKIPPED;
+    if (tree_open (&t, "tree", NULL) < 0)
+        return 1;
+    for (int i = 0; i < 2; i++) {
+        if (ways[i](t.fd, "dir/secret", O_RDONLY, 0, false) < 0)
+            return 2;
+        if (ways[i](t.fd, "dir", O_RDONLY, 0, true) != -EXDEV ||
+            ways[i](t.fd, "dir/secret", O_RDWR, 0, true) != -EXDEV ||
+            ways[i](t.fd, "file", O_RDWR, 0, true) != -EXDEV)
+            return 3;
+    }
+    if (tree_make_dirs (&t, "dir/a/b", 0700, NULL) != -EXDEV ||
+        access ("outside/a", F_OK) == 0)
+        return 4;
+    return 0;
+}
+
+/* The device does not tell: part of a file system may be mounted in itself, and
+ * what is made or removed there would be elsewhere.
+ */
+static void test_bind_mount (void **state)
+{
+    int status = -1;
+    pid_t pid = fork ();
+
+    (void)state;
+    if (pid == 0)
+        _exit (look_at_bound ());
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+    assert_true (WIFEXITED (status));
+    if (WEXITSTATUS (status) == SKIPPED)
+        skip ();
+    assert_int_equal (WEXITSTATUS (status), 0);
 }
 
 /* Its name may lead elsewhere by now. */
@@ -433,6 +484,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         TEST (test_replace), TEST (test_try_file), TEST (test_owner),
         TEST (test_later), TEST (test_open), TEST (test_real), TEST (test_mount),
+        TEST (test_bind_mount),
         TEST (test_held), TEST (test_make_dirs), TEST (test_remove),
         TEST (test_paths), TEST (test_db_link), TEST (test_db_moved),
         TEST (test_db_journal),
