@@ -249,14 +249,7 @@ static void tell_recovered (const struct aggregator *a)
 /* That root is refused is to be known before anything is delivered. */
 static int check_out (const struct aggregator_options *opt, struct err *err)
 {
-    struct tree t;
-    int rc;
-
-    if (!opt->out || tree_open (&t, opt->out, NULL) < 0)
-        return 0;               // it may be made yet
-    rc = tree_check_owner (&t, opt->foreign, err);
-    tree_close (&t);
-    return rc;
+    return opt->out ? tree_check_path (opt->out, opt->foreign, err) : 0;
 }
 
 static int open_disk (struct aggregator *a, struct err *err)

@@ -231,7 +231,7 @@ static bool target_path (const struct getting *g, const struct ledger_item *i,
 
 static int open_out (struct getting *g, struct err *err)
 {
-    int rc = fileio_mkdirs (g->dir, FILEIO_DIR_MODE, err);
+    int rc = tree_make_out (g->dir, FILEIO_DIR_MODE, g->foreign, err);
 
     if (rc == 0)
         rc = tree_open (&g->out, g->dir, err);

@@ -61,7 +61,7 @@ static int check_below (const struct run *r, const char *name, struct err *err)
 int run_check_out (struct run *r, struct err *err)
 {
     const char *out = r->opt->out ? r->opt->out : ".";
-    int rc = fileio_mkdirs (out, FILEIO_DIR_MODE, err);
+    int rc = tree_make_out (out, FILEIO_DIR_MODE, r->opt->foreign, err);
 
     if (rc < 0)
         return rc;

@@ -52,7 +52,7 @@ static int open_above (struct publish *p, const char *out, const char *job,
                        bool foreign, struct err *err)
 {
     struct tree all;
-    int rc = fileio_mkdirs (out, FILEIO_DIR_MODE, err);
+    int rc = tree_make_out (out, FILEIO_DIR_MODE, foreign, err);
 
     if (rc < 0 || (rc = tree_open (&p->above, out, err)) < 0 ||
         (rc = tree_check_owner (&p->above, foreign, err)) < 0 || !job)

@@ -657,7 +657,7 @@ static int open_out (const struct job_build *b, const char *out,
 
     if (b->later)
         return tree_open_later (ret, out, FILEIO_DIR_MODE, err);
-    rc = fileio_mkdirs (out, FILEIO_DIR_MODE, err);
+    rc = tree_make_out (out, FILEIO_DIR_MODE, b->foreign, err);
     return rc < 0 ? rc : tree_open (ret, out, err);
 }
 

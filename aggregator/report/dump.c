@@ -47,7 +47,7 @@ static int check_empty (const struct tree *dir, struct err *err)
 static int open_empty (struct tree *t, const char *dir, bool foreign,
                        struct err *err)
 {
-    int rc = fileio_mkdirs (dir, FILEIO_DIR_MODE, err);
+    int rc = tree_make_out (dir, FILEIO_DIR_MODE, foreign, err);
 
     if (rc < 0 || (rc = tree_open (t, dir, err)) < 0)
         return rc;

@@ -112,6 +112,15 @@ int tree_make_temp (const struct tree *t);
  */
 int tree_check_owner (const struct tree *t, bool foreign, struct err *err);
 
+/* The same of the directory at 'path', or of the one in which the first of its
+ * directories that are not there would be made.
+ */
+int tree_check_path (const char *path, bool foreign, struct err *err);
+
+/* Make the directory 'path', as fileio_mkdirs, unless tree_check_path says no. */
+int tree_make_out (const char *path, mode_t mode, bool foreign,
+                   struct err *err);
+
 /* ---- held paths: for what takes a path only, as SQLite does ---- */
 
 #define TREE_HELD_MAX (40 + NAME_MAX)

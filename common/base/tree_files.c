@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -120,4 +121,33 @@ int tree_check_owner (const struct tree *t, bool foreign, struct err *err)
     return err_set (err, EPERM, "%s is another user's, who could change what "
                     "root writes there: run this as that user, name another "
                     "directory, or give --foreign-output", t->path);
+}
+
+int tree_check_path (const char *path, bool foreign, struct err *err)
+{
+    char part[PATH_MAX], *slash;
+    struct tree t;
+    int rc;
+
+    if (foreign || geteuid () != 0 ||
+        snprintf (part, sizeof (part), "%s", path) >= PATH_MAX)
+        return 0;
+    while ((rc = tree_open (&t, *part ? part : "/", NULL)) == -ENOENT &&
+           (slash = strrchr (part, '/')))
+        *slash = '\0';
+    if (rc == -ENOENT)
+        rc = tree_open (&t, ".", NULL);
+    if (rc < 0)                 // whoever makes it is told
+        return 0;
+    rc = tree_check_owner (&t, false, err);
+    tree_close (&t);
+    return rc;
+}
+
+int tree_make_out (const char *path, mode_t mode, bool foreign,
+                   struct err *err)
+{
+    int rc = tree_check_path (path, foreign, err);
+
+    return rc < 0 ? rc : fileio_mkdirs (path, mode, err);
 }

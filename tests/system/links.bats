@@ -202,6 +202,15 @@ give_away ()
     chown -R root $OUT
     run "$ROLLCALL" analyze job
     expect_status 77
+    # what would be made in it is written into it
+    run "$ROLLCALL" analyze -o job/new/deeper job
+    expect_status 77
+    shows "job is another user's"
+    (cd job && run "$ROLLCALL" analyze -o new . && expect_status 77)
+    [ ! -e job/new ]
+    run "$ROLLCALL" analyze --foreign-output -o job/new/deeper job
+    expect_status 0
+    rm -r job/new
     analyze
     expect_status 0
 }
@@ -347,6 +356,8 @@ watching_swapped ()
     run "$ROLLCALL" archive get --root root j 0 back
     expect_status 77
     shows "back is another user's" "--foreign-output"
+    run "$ROLLCALL" archive get --root root j 0 back/new
+    expect_status 77
     is "files" "" "$(ls back)"
     run "$ROLLCALL" archive get --root root --foreign-output j 0 back
     expect_status 0
@@ -373,6 +384,8 @@ owner_runs ()
     [ ! -e started ]
     is "files" "" "$(ls -A theirs)"
     run "$ROLLCALL" run --launcher env -o theirs -- ./writer
+    expect_status 77
+    owner_runs theirs/new
     expect_status 77
     is "files" "" "$(ls -A theirs)"
     run env RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 "$ROLLCALL" \
@@ -485,6 +498,8 @@ END
     run "$ROLLCALL" build --root root -o theirs j
     expect_status 77
     shows "theirs is another user's" "--foreign-output"
+    run "$ROLLCALL" build --root root -o theirs/new j
+    expect_status 77
     is "files" "" "$(ls -A theirs)"
     run "$ROLLCALL" build --root root --foreign-output -o theirs j
     expect_status 0
@@ -498,6 +513,9 @@ END
         --listen tcp://127.0.0.1:0
     expect_status 77
     shows "theirs is another user's"
+    run timeout "$LIMIT" "$AGGREGATOR" --root root --insecure \
+        --out theirs/new --listen tcp://127.0.0.1:0
+    expect_status 77
 }
 
 # What is told of a result is read from it again: not from what a link leads to
@@ -566,6 +584,8 @@ END
     expect_status 77
     shows "theirs is another user's"
     run "$ROLLCALL" export --csv theirs out
+    expect_status 77
+    run "$ROLLCALL" export --csv theirs/new out
     expect_status 77
     is "files" "" "$(ls theirs)"
     run "$ROLLCALL" export --foreign-output --perfetto theirs/t.json out
