@@ -526,12 +526,11 @@ static int choose_raw (struct job_build *b, struct err *err)
 static int open_trusted (const struct tree *above, const char *name,
                          struct tree *ret, struct err *err)
 {
-    char path[PATH_MAX], real[PATH_MAX];
+    char path[PATH_MAX];
     int rc = tree_open_in (ret, above, name, FILEIO_DIR_MODE, NULL, err);
 
-    if (rc == -ELOOP && fileio_join (path, sizeof (path), above->path, name) &&
-        tree_resolve (path, real) == 0)
-        rc = tree_open (ret, real, err);
+    if (rc == -ELOOP && fileio_join (path, sizeof (path), above->path, name))
+        rc = tree_open_later (ret, path, FILEIO_DIR_MODE, err);
     return rc;
 }
 

@@ -434,6 +434,36 @@ owner_runs ()
     [ -s "$other/out/cluster_analysis_output/analysis.db" ]
 }
 
+# Its owner may put raw files where there is room; what his link leads to is not
+# looked at first and opened by its name then.
+@test "where OUT/captures leads to is swapped when it is opened" {
+    as_root
+    make --ranks 1
+    elsewhere
+    dates=$(stat -c '%n %Y %Z %i' elsewhere/* | sort)
+    mkdir -p theirs/room
+    give_away theirs
+    ln -s room theirs/captures
+    ln -s ../elsewhere theirs/room~
+    chown -h nobody theirs/captures theirs/room~
+    LD_PRELOAD=$SWAP_AT_OPEN SWAP_AT=$PWD/theirs/room service --raw \
+        --out theirs --foreign-output
+    run agent --once --raw job
+    expect_status 0
+    built () { grep -q ' event=\(build-failed\|raw\) ' service.log; }
+    eventually built
+    [ -L theirs/room ]
+    is_untouched
+    says service.log "theirs/captures is a symbolic link"
+    stop_service
+    # and is followed when nobody swaps it
+    mv -T theirs/room theirs/link
+    mv theirs/room~ theirs/room
+    service --raw --out theirs --foreign-output
+    arrived () { [ -n "$(ls theirs/room)" ]; }
+    eventually arrived
+}
+
 # What was resolved when the run began is not resolved again at its end; what
 # was delivered waits for who looks after it.
 @test "an OUT that is swapped while COMMAND runs is not followed" {
