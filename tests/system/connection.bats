@@ -54,6 +54,30 @@ not_connected ()                    # N: so many lines say so
     stop_service
 }
 
+# It has an answer: whoever looks for a firewall then looks in the wrong place.
+@test "an agent whose place another one has is told so, and says it once" {
+    local second
+
+    make --ranks 1
+    service
+    watching --quiet-period 0.1s job
+    eventually captures_are 1
+    eventually durable
+    "$AGENT" --state second --job j --aggregator "tcp://127.0.0.1:$PORT" job \
+        >second.log 2>&1 3>&- &
+    second=$!
+    eventually says second.log event=refused
+    refused () { "$ROLLCALL" status second | grep -q ' refused '; }
+    eventually refused
+    kill "$second"
+    wait "$second" || true
+    says second.log "another agent is connected as the one of host"
+    is "lines" 1 "$(grep -c event=refused second.log)"
+    ! grep -e firewall -e event=not-connected second.log || fail "misled"
+    ends_with 0
+    stop_service
+}
+
 # A list of every agent that ever was hides the one that matters.
 @test "an agent that was killed: gone, for an hour, or as long as it owes" {
     make --ranks 1
