@@ -283,6 +283,10 @@ static int read_some (const char *path, bool private, struct buf *out,
     return rc;
 }
 
+// too little for a file; and the one limit for which the kernel starts no
+// program either (core_pattern with a pipe), which with 0 gets the whole core
+#define NO_CORE 1
+
 /* The soft limit: who wants a core of a child raises it.  That a process cannot
  * be dumped at all (PR_SET_DUMPABLE) would take its own /proc/self/fd from it,
  * which trees are held by; and libzmq's copies are on pages nobody can name.
@@ -293,7 +297,9 @@ void key_forbid_cores (void)
 
     if (getenv ("ROLLCALL_CORES") || getrlimit (RLIMIT_CORE, &r) < 0)
         return;
-    r.rlim_cur = 0;
+    r.rlim_cur = NO_CORE;
+    if (r.rlim_max < NO_CORE)   // 0, which not everybody may raise
+        r.rlim_max = NO_CORE;
     (void)setrlimit (RLIMIT_CORE, &r);
 }
 
