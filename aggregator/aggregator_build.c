@@ -173,12 +173,22 @@ bool aggregator_raw_is_whole (const struct aggregator *a)
     return !t || t->missing == 0;
 }
 
-/* Ranks that were expected, and have nothing in the result. */
-static int64_t count_without_rows (const struct roster *r)
+/* In the order and the words of every other view. */
+static void log_roll (struct logline *l, const struct roster *r)
 {
-    return (int64_t)(roster_count (r, ROSTER_MISSING) +
-                     roster_count (r, ROSTER_FAILED) +
-                     roster_count (r, ROSTER_RAW));
+    static const enum roster_state bad[] = {
+        ROSTER_MISSING, ROSTER_FAILED, ROSTER_PARTIAL, ROSTER_RAW,
+        ROSTER_UNEXPECTED,
+    };
+
+    log_int (l, "present", (int64_t)roster_count (r, ROSTER_PRESENT));
+    log_int (l, "expected", r->world_size);
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        size_t n = roster_count (r, bad[i]);
+
+        if (n > 0)              // rollcall query missing names them
+            log_int (l, roster_state_name (bad[i]), (int64_t)n);
+    }
 }
 
 static void log_built (const struct aggregator *a)
@@ -195,11 +205,7 @@ static void log_built (const struct aggregator *a)
     } else {
         log_str (&l, "path", a->built.path);
         log_int (&l, "rows", (int64_t)a->built.rows);
-        log_int (&l, "present",
-                 (int64_t)roster_count (&a->roster, ROSTER_PRESENT));
-        log_int (&l, "expected", a->roster.world_size);
-        if (!complete)          // rollcall query missing names them
-            log_int (&l, "missing", count_without_rows (&a->roster));
+        log_roll (&l, &a->roster);
     }
     log_end (&l);
 }

@@ -79,6 +79,9 @@ spoil ()                            # RANK NAME
     is "missing" 1 "$(json '$.jobs[0].roll.missing')"
     is "expected" 4 "$(json '$.jobs[0].expected')"
     stop_service
+    # its log counted what had failed as missing, and was silent of a part
+    grep -qE 'event=built .* present=2 expected=4 missing=1 (partial|failed)=1$' \
+        service.log || fail "$(grep event=built service.log)"
 }
 
 @test "archive get: a capture back byte for byte, and never over another" {

@@ -117,7 +117,7 @@ asked_again ()
     eventually rebuilt
     is "ranks without a reason" 0 "$(sql "SELECT count(*) FROM Roster WHERE
         state<>'present' AND ifnull(reason, '')=''")"
-    eventually says service.log "present=1 expected=4 missing=3"
+    eventually says service.log "present=1 expected=4 failed=3"
     stop_service
 }
 
