@@ -142,12 +142,22 @@ static void check_room (void *arg)
     (void)loop_add_timer (a->loop, ROOM_NS, check_room, a);
 }
 
+/* Those that are lost stand in a list of their own. */
+static int64_t count_agents (const struct served *s)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < s->job.nagents; i++)
+        n += !s->job.agents[i].lost;
+    return n;
+}
+
 static void add_job (struct json *jobs, const struct served *s)
 {
     struct json *j = json_push_object (jobs);
 
     json_add_text (j, "job", s->job.id);
-    json_add_int (j, "agents", (int64_t)s->job.nagents);
+    json_add_int (j, "agents", count_agents (s));
     json_add_int (j, "world_size", s->job.world_size);
 }
 

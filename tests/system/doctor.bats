@@ -211,6 +211,9 @@ check ()
     run "$ROLLCALL" status --json root
     is "silent" k "$(sqlite3 :memory: "SELECT json_extract (
         '${output//\'/\'\'}', '\$.daemons[0].status.silent[0].job')")"
+    is "agents of that job" 0 "$(sqlite3 :memory: "SELECT value ->> 'agents'
+        FROM json_each ('${output//\'/\'\'}', '\$.daemons[0].status.jobs')
+        WHERE value ->> 'job'='k'")"
     watching --state "$PWD/spool2" --job k --quiet-period 0.1s job
     heard () { run "$ROLLCALL" status root; [[ "$output" != *"not heard"* ]]; }
     eventually heard
