@@ -12,6 +12,12 @@
 #define THIS_STEP "(:step IS NULL OR step=:step)"
 #define THIS_COMM_STEP "(:step IS NULL OR step='step'||:step)"
 
+/* Which of the two it was, and when. */
+#define COMMAND_END \
+    "command_status,\n command_signal," \
+    " strftime('%Y-%m-%dT%H:%M:%SZ',\n" \
+    "  command_ended_ns/1000000000,'unixepoch') AS command_ended"
+
 /* "hcom_allReduce" of "hcom_allReduce__097_4_1" */
 #define KIND \
     "CASE instr(hccl_op_name,'__') WHEN 0 THEN hccl_op_name" \
@@ -19,12 +25,17 @@
 
 const struct query queries[] = {
     { "missing", "ranks that are not present, with the reason",
-      "SELECT rank, state, host, expected, reason, command_status,\n"
-      " command_signal, strftime('%Y-%m-%dT%H:%M:%SZ',\n"
-      "  command_ended_ns/1000000000,'unixepoch') AS command_ended\n"
+      "SELECT rank, state, host, expected, reason, " COMMAND_END "\n"
       "FROM Roster\n"
       "WHERE state<>'present' AND " THIS_RANK "\n"
       "ORDER BY rank" },
+    // also of a rank that is present: it may have been killed behind its capture
+    { "ends", "how the COMMAND of each rank ended; what is not 0 first",
+      "SELECT rank, host, " COMMAND_END ", state, reason\n"
+      "FROM Roster WHERE " THIS_RANK "\n"
+      "ORDER BY coalesce(command_status,-1)=0\n"
+      " AND coalesce(command_signal,0)=0, command_ended_ns IS NULL,\n"
+      " command_ended_ns, rank" },
     { "steps", "steps: how long, and where the time went, as means of ranks",
       "SELECT step, count(*) AS rows,\n"
       " round(avg(" STEP_US ")/1e3,3) AS step_ms,\n"

@@ -91,6 +91,12 @@ SCRIPT
     is "how they ended" "|3||15|" "|$(sql "SELECT command_status || '||' FROM
         Roster WHERE rank=2")$(sql "SELECT command_signal FROM Roster WHERE
         rank<>2 GROUP BY 1")|"
+    # query missing has only ranks that are not present, and this one is
+    "$ROLLCALL" query --csv ends "$DB" | tr -d '\r' >ends.csv
+    is "the first of query ends" "2,3,,present" \
+        "$(sed -n 2p ends.csv | cut -d , -f 1,3,4,6)"
+    is "ranks that were ended" 3 "$(grep -cE \
+        '^[013],[^,]*,,15,20[0-9-]+T[0-9:]+Z,' ends.csv)"
     nothing_runs
 }
 
