@@ -53,6 +53,17 @@ int cli_fail (const struct command_spec *c, int status, const char *fmt, ...)
     return status;
 }
 
+bool cli_empty_dir (const struct command_spec *c, int n, char *const *dirs)
+{
+    for (int i = 0; i < n; i++) {
+        if (!*dirs[i]) {
+            (void)cli_fail (c, EXIT_USAGE, "DIR is empty");
+            return true;
+        }
+    }
+    return false;
+}
+
 int cli_output_status (int rc)
 {
     return rc == -ENOMEM ? EX_OSERR : rc == -EPERM ? EX_NOPERM : EX_CANTCREAT;

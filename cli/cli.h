@@ -49,6 +49,11 @@ bool cli_options (const struct command_spec *c, int argc, char **argv,
 int cli_fail (const struct command_spec *c, int status, const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
 
+/* Whether one of the first 'n' is "", which is said then: as an unset variable
+ * would be.
+ */
+bool cli_empty_dir (const struct command_spec *c, int n, char *const *dirs);
+
 /* The exit status that stands for a negative errno of an output that could not
  * be made; EX_NOPERM for -EPERM, which is another user's.
  */

@@ -217,6 +217,8 @@ int verb_doctor (int argc, char **argv)
                          "belong together");
     if (argc - rest > OPTION_LIST_MAX)
         return cli_fail (&doctor_command, EXIT_USAGE, "too many directories");
+    if (cli_empty_dir (&doctor_command, argc - rest, argv + rest))
+        return EXIT_USAGE;
     if (rest == argc && run_state_dir (opt.state, state, &err) == 0) {
         look_at_dir (&r, state, opt.expect_bytes);
     } else if (rest == argc) {

@@ -218,6 +218,8 @@ int verb_status (int argc, char **argv)
 
     if (!cli_options (&status_command, argc, argv, &opt, &rest, &status))
         return status;
+    if (cli_empty_dir (&status_command, argc - rest, argv + rest))
+        return EXIT_USAGE;
     f.json = opt.json;
     all = rest == argc;
     if (run_state_dir (opt.state, state, &err) < 0) {

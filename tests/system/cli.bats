@@ -100,6 +100,12 @@ bad_usage ()
     run "$ROLLCALL" archive get --root root job 0 ""
     expect_status 2
     shows "DIR is empty"
+    # nothing was wrong there, and nobody at work
+    for command in status doctor; do
+        run "$ROLLCALL" $command ""
+        expect_status 2
+        shows "DIR is empty"
+    done
     run "$ROLLCALL_BIN/rollcall-agent" --once --state "" job
     expect_status 2
     run "$ROLLCALL_BIN/rollcall-aggregator" --root ""
