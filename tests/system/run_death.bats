@@ -321,6 +321,9 @@ everything_is_killed ()             # WHEN
     everything_is_killed ended
     expect_status 0
     ranks_are present present present present
+    # that was in the spool of their agent
+    is "how they ended" "0 0 0 0" \
+        "$(sql "SELECT group_concat(command_status, ' ') FROM Roster")"
 }
 
 @test "SIGTERM to mpirun before COMMAND has written" {
