@@ -104,7 +104,7 @@ struct probe {
     struct loop *loop;
     struct net *net;
     struct clock_sync clock;
-    unsigned answers, version;
+    unsigned answers;
     int64_t took_ns;            // the quickest answer
     char why[400];              // what is wrong, "" nothing yet
 };
@@ -149,7 +149,6 @@ static void on_answer (void *arg, const struct net_peer *from,
     } else if (m && m->type == MESSAGE_WELCOME) {
         took = now - m->sent_ns;
         p->took_ns = p->answers == 0 || took < p->took_ns ? took : p->took_ns;
-        p->version = m->version;
         (void)clock_sync_take (&p->clock, m->sent_ns, now, clock_wall_ns (),
                                m->wall_ns);
         if (++p->answers == ANSWERS)
@@ -212,7 +211,7 @@ struct check check_aggregator (const char *endpoint,
         return c;
     }
     SAY (c, "%.64s answers within %.1f ms, protocol %u, %s", endpoint,
-         (double)p.took_ns / 1e6, p.version,
+         (double)p.took_ns / 1e6, MESSAGE_VERSION,
          security && !security->insecure ? "encrypted" : "not encrypted");
     offset->state = clock_sync_is_off (&p.clock) ? CHECK_WARNING : CHECK_OK;
     SAY (*offset, "the aggregator's clock minus this host's is %.6f s, give "

@@ -370,8 +370,8 @@ static int find_item (struct ledger *l, const struct ledger_item *item,
 }
 
 /* Whether the item says nothing that is not known: it counts, or it was
- * superseded and is sent again.  Of an agent that gives no time (version 1 of
- * the protocol) an older content may come back.
+ * superseded and is sent again.  Where no time is known an older content may
+ * come back.
  */
 static bool is_known (const struct known *k, const struct ledger_item *item)
 {

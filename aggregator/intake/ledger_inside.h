@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#define LEDGER_SCHEMA 8         // PRAGMA user_version
+#define LEDGER_SCHEMA 1         // PRAGMA user_version
 
 enum ledger_statement {
     FIND_CONTENT, ADD_CONTENT, DROP_CONTENT, FIND_ITEM, FIND_NEWER,
@@ -41,7 +41,10 @@ struct ledger {
 int ledger_open_db (struct ledger *l, int flags, struct err *err);
 void ledger_close_db (struct ledger *l);
 
-/* ledger_schema.c: the tables, and what makes the latest version of others. */
+/* ledger_schema.c: see that the tables are there; a new ledger gets them.
+ * -EBADMSG: damaged; -ENOTSUP: of another version; -EAGAIN: a reader came
+ * before the one who makes it was done.
+ */
 int ledger_prepare (struct ledger *l, const char *path, struct err *err);
 
 /* ledger_sum.c: the checksum of a row, as it is stored; that of a superseded

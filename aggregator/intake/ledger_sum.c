@@ -37,14 +37,10 @@ int64_t ledger_item_sum (const struct ledger_item *i)
     buf_put (&b, i->content.bytes, DIGEST_SIZE);
     wire_put_i64 (&b, i->received_ns);
     wire_put_i64 (&b, i->newest_ns);
-    if (*i->dir) {              // none had one before version 4
-        wire_put_text (&b, i->scope);
-        wire_put_text (&b, i->dir);
-    }
-    if (*i->who) {              // nor a key before version 6
-        wire_put_text (&b, i->who);
-        wire_put_i64 (&b, i->rows);
-    }
+    wire_put_text (&b, i->scope);
+    wire_put_text (&b, i->dir);
+    wire_put_text (&b, i->who);
+    wire_put_i64 (&b, i->rows);
     return sum_of (&b);
 }
 

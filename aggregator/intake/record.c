@@ -29,10 +29,8 @@ static void put_item (struct buf *b, const struct record *r)
     wire_put_text (b, i->capture);
     wire_put_text (b, i->path);
     wire_put_text (b, i->host);
-    if (*i->dir || *i->who)
-        wire_put_text (b, i->dir);
-    if (*i->who)
-        wire_put_text (b, i->who);
+    wire_put_text (b, i->dir);
+    wire_put_text (b, i->who);
 }
 
 static void put_assignment (struct buf *b, const struct ledger_assignment *a)
@@ -112,17 +110,10 @@ static void get_item (struct wire *w, struct record *r)
     wire_text (w, i->capture, sizeof (i->capture));
     wire_text (w, i->path, sizeof (i->path));
     wire_text (w, i->host, sizeof (i->host));
-    if (w->failed || wire_ended (w))
-        return;                 // its job's id was given, and no key
     wire_text (w, i->dir, sizeof (i->dir));
-    if (*i->dir)
-        memcpy (i->scope, i->job, sizeof (i->scope));
-    if (w->failed || wire_ended (w)) {
-        w->failed = !*i->dir;
-        return;
-    }
     wire_text (w, i->who, sizeof (i->who));
-    w->failed = !*i->who;
+    if (*i->dir)                // else its job's id was given
+        memcpy (i->scope, i->job, sizeof (i->scope));
 }
 
 static void get_assignment (struct wire *w, struct ledger_assignment *a)

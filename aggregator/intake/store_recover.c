@@ -235,8 +235,8 @@ int store_account_all (struct store *s, struct ledger *ledger,
     return rc < 0 ? rc : ledger_set_segment (ledger, s->segment, s->end, err);
 }
 
-/* Its segments have no records; after a repair some are damaged.  A segment of
- * its own says of every item where it is.
+/* After a repair some records are damaged.  A segment of its own says of every
+ * item where it is.
  */
 int store_describe (struct store *s, struct ledger *ledger, struct err *err)
 {
@@ -301,8 +301,6 @@ int store_recover (struct store *s, struct ledger *ledger, struct err *err)
 
     if (rc < 0)
         return rc;
-    if (last == 0 && ledger_last_used (ledger) > 0)
-        return store_describe (s, ledger, err);
     if (last == 0)
         return begin (s, ledger, err);
     s->committed = s->end = end;

@@ -46,51 +46,40 @@
 #define F_DOUBTFUL "d"
 #define F_COMMAND "e"                   // when and how it ended
 
-#define VERSIONS MESSAGE_VERSION
-
 static const struct {
     enum message_type type;
     const char *name;
-    const char *fields[VERSIONS];       // since 1, 2, ...: behind the others
+    const char *fields;
 } types[] = {
-    { MESSAGE_HELLO, "hello", { F_JOB F_HOST F_KEY F_WORLD,
-                                F_SENT F_WALL F_CLOCK, F_MARK } },
-    { MESSAGE_RANK, "rank", { F_RANK F_LOCAL F_PHASE F_STATUS F_TEXT, "", "",
-                              F_MPI F_COMMAND } },
-    { MESSAGE_OFFER, "offer", { F_ITEM F_KIND F_CONTENT F_SIZE F_RANK
-                                F_CAPTURE F_PATH, F_NEWEST, "", F_PLACE } },
-    { MESSAGE_CHUNK, "chunk", { F_ITEM F_OFFSET, F_CODEC } },
-    { MESSAGE_GONE, "gone", { F_ITEM F_TEXT } },
-    { MESSAGE_NOTE, "note", { F_TEXT } },
-    { MESSAGE_DONE, "done", { F_TEXT, "", "", F_DOUBTFUL } },
-    { MESSAGE_PING, "ping", { "", F_LEFT } },
-    { MESSAGE_WELCOME, "welcome", { "", F_SENT F_WALL, F_LOST } },
-    { MESSAGE_REFUSED, "refused", { F_TEXT, F_REASON } },
-    { MESSAGE_GET, "get", { F_ITEM F_OFFSET F_LENGTH } },
-    { MESSAGE_ACK, "ack", { F_ITEM, "", F_MARK } },
-    { MESSAGE_STOP, "stop", { F_TEXT } },
-    { MESSAGE_ROLL, "roll", { F_COMPLETE F_TEXT } },
+    { MESSAGE_HELLO, "hello", F_JOB F_HOST F_KEY F_WORLD F_SENT F_WALL F_CLOCK
+                              F_MARK },
+    { MESSAGE_RANK, "rank", F_RANK F_LOCAL F_PHASE F_STATUS F_TEXT F_MPI
+                            F_COMMAND },
+    { MESSAGE_OFFER, "offer", F_ITEM F_KIND F_CONTENT F_SIZE F_RANK F_CAPTURE
+                              F_PATH F_NEWEST F_PLACE },
+    { MESSAGE_CHUNK, "chunk", F_ITEM F_OFFSET F_CODEC },
+    { MESSAGE_GONE, "gone", F_ITEM F_TEXT },
+    { MESSAGE_NOTE, "note", F_TEXT },
+    { MESSAGE_DONE, "done", F_TEXT F_DOUBTFUL },
+    { MESSAGE_PING, "ping", F_LEFT },
+    { MESSAGE_WELCOME, "welcome", F_SENT F_WALL F_LOST },
+    { MESSAGE_REFUSED, "refused", F_TEXT F_REASON },
+    { MESSAGE_GET, "get", F_ITEM F_OFFSET F_LENGTH },
+    { MESSAGE_ACK, "ack", F_ITEM F_MARK },
+    { MESSAGE_STOP, "stop", F_TEXT },
+    { MESSAGE_ROLL, "roll", F_COMPLETE F_TEXT },
 };
 
 #define TYPES (sizeof (types) / sizeof (types[0]))
 
-static bool is_known (unsigned type)
+/* The members of a type; NULL: there is none of that number. */
+static const char *fields_of (unsigned type)
 {
     for (size_t i = 0; i < TYPES; i++) {
         if (types[i].type == type)
-            return true;
+            return types[i].fields;
     }
-    return false;
-}
-
-/* The members that a type has since 'version'. */
-static const char *fields_of (unsigned type, unsigned version)
-{
-    for (size_t i = 0; i < TYPES; i++) {
-        if (types[i].type == type && types[i].fields[version - 1])
-            return types[i].fields[version - 1];
-    }
-    return "";
+    return NULL;
 }
 
 const char *message_name (enum message_type t)
@@ -229,14 +218,12 @@ static void get_field (struct wire *w, struct message *m, char field)
 
 void message_encode (const struct message *m, struct buf *out)
 {
-    unsigned version = m->version ? m->version : MESSAGE_VERSION;
+    const char *fields = fields_of (m->type);
 
-    wire_put_u16 (out, (uint16_t)version);
+    wire_put_u16 (out, MESSAGE_VERSION);
     wire_put_u16 (out, (uint16_t)m->type);
-    for (unsigned v = 1; v <= version; v++) {
-        for (const char *f = fields_of (m->type, v); *f; f++)
-            put_field (out, m, *f);
-    }
+    for (const char *f = fields ? fields : ""; *f; f++)
+        put_field (out, m, *f);
 }
 
 bool message_valid_name (const char *s)
@@ -338,25 +325,22 @@ int message_decode (struct message *m, const void *bytes, size_t size,
 {
     struct wire w = wire_reader (bytes, size);
     unsigned version = wire_u16 (&w), type = wire_u16 (&w);
+    const char *fields = fields_of (type);
 
     memset (m, 0, sizeof (*m));
     m->clock_offset_ns = m->clock_error_ns = MESSAGE_NO_CLOCK;
     if (w.failed)
         return err_set (err, EBADMSG, "a message of %zu bytes", size);
-    m->version = version;
-    if (version < MESSAGE_VERSION_MIN || version > MESSAGE_VERSION)
+    if (version != MESSAGE_VERSION)
         return err_set (err, EPROTONOSUPPORT, "protocol version %u, which "
-                        "rollcall %s does not speak: it has %u to %u", version,
-                        ROLLCALL_VERSION, MESSAGE_VERSION_MIN,
-                        MESSAGE_VERSION);
-    if (!is_known (type))
+                        "rollcall %s does not speak: it has %u", version,
+                        ROLLCALL_VERSION, MESSAGE_VERSION);
+    if (!fields)
         return err_set (err, EPROTONOSUPPORT, "a message of unknown type %u "
                         "in protocol version %u", type, version);
     m->type = type;
-    for (unsigned v = 1; v <= version; v++) {
-        for (const char *f = fields_of (type, v); *f; f++)
-            get_field (&w, m, *f);
-    }
+    for (const char *f = fields; *f; f++)
+        get_field (&w, m, *f);
     if (!w.failed && w.at < w.end)
         return err_set (err, EPROTONOSUPPORT, "a message \"%s\" of protocol "
                         "version %u with %zu bytes behind its members",

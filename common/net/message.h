@@ -12,8 +12,7 @@
 #include "base/err.h"
 #include "model/roster.h"
 
-#define MESSAGE_VERSION 4               // what this program speaks first
-#define MESSAGE_VERSION_MIN 1           // the oldest that it understands
+#define MESSAGE_VERSION 1               // any other is refused, in words
 #define MESSAGE_TEXT_MAX 1024           // bytes of a sentence, with the NUL
 #define MESSAGE_NAME_MAX 256            // bytes of a name, with the NUL
 #define MESSAGE_PATH_MAX 1024           // bytes of a path within a capture
@@ -59,26 +58,25 @@ struct ledger_mark {
 
 struct message {
     enum message_type type;
-    unsigned version;                   // 0 when sent: MESSAGE_VERSION
     char job[MESSAGE_NAME_MAX];         // HELLO
     char host[MESSAGE_NAME_MAX];        // HELLO
     char host_key[MESSAGE_NAME_MAX];    // HELLO: the same for one host only
     int64_t world_size;                 // HELLO: 0 unknown
     int64_t sent_ns;                    // HELLO, WELCOME (echoed): the
-                                        // agent's monotonic clock; since 2
+                                        // agent's monotonic clock
     int64_t wall_ns;                    // HELLO, WELCOME: the sender's clock,
-                                        // since 1970; since 2
+                                        // since 1970
     int64_t clock_offset_ns;            // HELLO: aggregator's minus agent's,
-    int64_t clock_error_ns;             // at most so wrong; since 2
+    int64_t clock_error_ns;             // at most so wrong
     int64_t rank;                       // RANK, OFFER: -1 none
     int64_t local_rank;                 // RANK: -1 unknown
     enum rank_phase phase;              // RANK
     int64_t status;                     // RANK: exit status, 128+n of signal
                                         // n, -1: ended on request
-    struct command_end command;         // RANK; since 4
+    struct command_end command;         // RANK
     int64_t mpi_rank, mpi_size;         // RANK: which of how many its process
                                         // is by MPI's own word; size 0: MPI
-                                        // has said nothing; since 4
+                                        // has said nothing
     uint64_t item;                      // OFFER ... ACK: the agent's number
     enum item_kind kind;                // OFFER
     struct digest content;              // OFFER
@@ -86,40 +84,37 @@ struct message {
     int64_t newest_ns;                  // OFFER: when the capture was last
                                         // written to, since 1970; of two
                                         // versions the later one counts; 0 not
-                                        // known; since 2
+                                        // known
     char capture[MESSAGE_NAME_MAX];     // OFFER
     char path[MESSAGE_PATH_MAX];        // OFFER: of a raw file, "" for rows
     char place[MESSAGE_PLACE_MAX];      // OFFER: of the directory the capture
                                         // lies in, if the job's id was not
-                                        // given; else ""; since 4
+                                        // given; else ""
     uint64_t offset;                    // GET, CHUNK
     uint32_t length;                    // GET: at most CONTENT_CHUNK
-    enum chunk_codec codec;             // CHUNK: of the data; since 2
+    enum chunk_codec codec;             // CHUNK: of the data
     const void *data;                   // CHUNK: borrowed
     size_t data_size;
-    uint64_t left_items;                // PING: not acknowledged yet; since 2
-    uint64_t left_captures;             // PING: not read yet; since 2
+    uint64_t left_items;                // PING: not acknowledged yet
+    uint64_t left_captures;             // PING: not read yet
     uint64_t doubtful;                  // DONE: captures that may be another
-                                        // job's; since 4
+                                        // job's
     bool complete;                      // ROLL: every rank is present
-    enum refusal reason;                // REFUSED; since 2
+    enum refusal reason;                // REFUSED
     struct ledger_mark mark;            // ACK: of the commit with the item;
                                         // HELLO: of the last ACK that the agent
-                                        // has noted; since 3
+                                        // has noted
     bool lost;                          // WELCOME: not all that the ledger had
-                                        // at the HELLO's mark is in it; since 3
+                                        // at the HELLO's mark is in it
     char text[MESSAGE_TEXT_MAX];        // RANK, GONE, NOTE, REFUSED, STOP,
 };                                      // ROLL, DONE
 
-/* The bytes of a message in its version, without the data of a CHUNK.  What an
- * older version has no member for is left out.
- */
+/* The bytes of a message, without the data of a CHUNK. */
 void message_encode (const struct message *m, struct buf *out);
 
 /* -EBADMSG: malformed, or a member out of bounds; -EPROTONOSUPPORT: another
- * version, or a type or members that its version does not have: to be refused
- * in words.  'version' is what the sender speaks, also then; 'data' of a CHUNK
- * is set by the caller.
+ * version, or a type or members that it does not have: to be refused in words.
+ * 'data' of a CHUNK is set by the caller.
  */
 int message_decode (struct message *m, const void *bytes, size_t size,
                     struct err *err);

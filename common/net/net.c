@@ -360,14 +360,6 @@ static bool has_share (struct net *n, const struct net_peer *peer,
     return false;
 }
 
-/* In which version a peer that could not be understood is answered. */
-static uint8_t version_for (const struct message *m)
-{
-    return m->version > MESSAGE_VERSION ? MESSAGE_VERSION
-           : m->version < MESSAGE_VERSION_MIN ? MESSAGE_VERSION_MIN
-                                              : (uint8_t)m->version;
-}
-
 static void deliver (struct net *n, zmq_msg_t *frames, int count)
 {
     struct net_peer peer = { .size = 0 };
@@ -389,7 +381,6 @@ static void deliver (struct net *n, zmq_msg_t *frames, int count)
         m.data = zmq_msg_data (&frames[at + 1]);
         m.data_size = zmq_msg_size (&frames[at + 1]);
     }
-    peer.version = version_for (&m);
     monitor_heard (n, &frames[at]);
     if (is_admitted (n, &peer, &frames[at], rc == 0 ? &m : NULL) &&
         has_share (n, &peer, &frames[at], rc == 0 ? &m : NULL))
@@ -511,14 +502,11 @@ int net_send (struct net *n, const struct net_peer *to,
               const struct message *m)
 {
     bool chunk = m->type == MESSAGE_CHUNK;
-    struct message head = *m;
     struct buf b;
     int rc = 0;
 
-    if (to && head.version == 0)
-        head.version = to->version;
     buf_init (&b, 65536);
-    message_encode (&head, &b);
+    message_encode (m, &b);
     if (b.failed)
         rc = -ENOMEM;
     if (rc == 0 && n->router)

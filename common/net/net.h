@@ -16,11 +16,10 @@
 
 struct net;
 
-/* Who sent a message; what is sent back is in that one's protocol version. */
+/* Who sent a message. */
 struct net_peer {
     uint8_t id[NET_PEER_MAX];
     uint8_t size;
-    uint8_t version;            // 0: not known, the newest
     char who[NET_WHO_MAX];      // whose key it has proven to have; "" where
                                 // nothing is encrypted
 };

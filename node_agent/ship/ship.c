@@ -17,8 +17,7 @@ static void measure_clock (struct ship *s, const struct message *m)
 {
     bool off;
 
-    if (m->version < 2 ||
-        !clock_sync_take (&s->clock, m->sent_ns, clock_mono_ns (),
+    if (!clock_sync_take (&s->clock, m->sent_ns, clock_mono_ns (),
                           clock_wall_ns (), m->wall_ns))
         return;
     s->hello.clock_offset_ns = s->clock.offset_ns;
@@ -35,13 +34,12 @@ static void measure_clock (struct ship *s, const struct message *m)
  */
 static void check_mark (struct ship *s, const struct message *m)
 {
-    bool lost = m->lost || (m->version >= 3 && spool_lacks_mark (s->spool));
+    bool lost = m->lost || spool_lacks_mark (s->spool);
 
-    if (m->version >= 3 && m->sent_ns <= s->lost_ns)
+    if (m->sent_ns <= s->lost_ns)
         return;
     // its word is as old as the question: the answer may have lain here
-    s->confirmed_ns = lost ? 0 : m->version >= 3 ? m->sent_ns
-                                                 : clock_mono_ns ();
+    s->confirmed_ns = lost ? 0 : m->sent_ns;
     s->untold = false;
     if (!lost)
         return;
@@ -55,7 +53,6 @@ static void check_mark (struct ship *s, const struct message *m)
 
 static void on_welcome (struct ship *s, const struct message *m)
 {
-    s->peer_version = m->version;
     measure_clock (s, m);
     check_mark (s, m);
     // an answer to a hello that was said later: what came before it is there
@@ -106,9 +103,7 @@ static void on_message (void *arg, const struct net_peer *from,
         s->events.roll (s->events.arg, m->complete, m->text);
         break;
     case MESSAGE_REFUSED:
-        // version 1 has no reasons: its aggregators do not speak ours
-        s->events.refused (s->events.arg, m->version < 2 ? REFUSAL_VERSION
-                                                         : m->reason, m->text);
+        s->events.refused (s->events.arg, m->reason, m->text);
         break;
     default:
         break;

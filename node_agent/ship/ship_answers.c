@@ -56,7 +56,7 @@ static void pack_chunk (struct ship *s, struct offer *o, struct message *m)
 {
     bool smaller;
 
-    if (s->peer_version < 2 || !offer_may_pack (o, m->offset))
+    if (!offer_may_pack (o, m->offset))
         return;
     buf_clear (&s->packed);
     smaller = pack_frame (m->data, m->data_size, &s->packed, NULL) == 0 &&

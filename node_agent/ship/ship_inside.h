@@ -45,7 +45,6 @@ struct ship {
     bool in_vain;               // the spool was recounted, and is no clearer
     bool failing;               // the spool has, since it was last tried
     int64_t failure_ns;         // when that was logged, 0: never
-    unsigned peer_version;
     int64_t hello_ns;           // between HELLOs
     uint64_t random;            // state; for jitter only
     struct clock_sync clock;

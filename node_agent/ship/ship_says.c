@@ -121,7 +121,7 @@ static void tell_ignored (struct ship *s)
 static void say_left (struct ship *s)
 {
     s->left.left_items = spool_undelivered (s->spool);
-    if (s->left.type == MESSAGE_PING && s->welcomed && s->peer_version >= 2)
+    if (s->left.type == MESSAGE_PING && s->welcomed)
         (void)ship_say (s, &s->left);
 }
 

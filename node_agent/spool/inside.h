@@ -7,7 +7,6 @@
  * kept.c       what wrappers said, and notes
  * losses.c     what will not be delivered
  * releases.c   captures that may be removed one day
- * migrate.c    ledgers of older versions
  * redeliver.c  what was acknowledged, and may be lost there
  * asked.c      what of that is not here
  * there.c      files that are removed while it is in use
@@ -21,7 +20,7 @@
 #include "base/db.h"
 #include "base/db_there.h"
 
-#define SPOOL_SCHEMA 4          // PRAGMA user_version
+#define SPOOL_SCHEMA 1          // PRAGMA user_version
 #define SPOOL_KINDS 3           // ITEM_ROWS, ITEM_RAW, and an unused 0
 #define SPOOL_LEDGER "ledger.db"
 #define SPOOL_ITEMS "items"
@@ -282,9 +281,5 @@ static inline bool state_is_offered (enum spool_state s)
 {
     return state_is_open (s) || s == SPOOL_ASKED;
 }
-
-/* ---- migrate.c ---- */
-
-int spool_migrate (struct spool *s, int64_t version, struct err *err);
 
 #endif

@@ -423,13 +423,12 @@ static int open_ledger (struct spool *s, struct err *err)
     if (version < 0)
         return err_set (err, EBADMSG, "its version is %lld",
                         (long long)version);
-    if (version > SPOOL_SCHEMA)
-        return err_set (err, ENOTSUP, "%s was written by a newer rollcall",
-                        path);
     if (version == 0)
         return create_if_empty (s, err);
-    if (version < SPOOL_SCHEMA)
-        return spool_migrate (s, version, err);
+    if (version != SPOOL_SCHEMA)
+        return err_set (err, ENOTSUP, "%s is of another version of rollcall: "
+                        "its version is %lld, not %d", path,
+                        (long long)version, SPOOL_SCHEMA);
     return tally_load (s, err);
 }
 

@@ -281,21 +281,6 @@ static int finish_durable (struct spool *s, struct err *err)
                                               err);
 }
 
-/* What a migration from version 1 has linked to new names. */
-static void remove_old_names (struct spool *s)
-{
-    DIR *dir = opendir (s->dir);
-    struct dirent *e;
-
-    while (dir && (e = readdir (dir))) {
-        if (strncmp (e->d_name, "shipment-", 9) == 0 &&
-            FAULT ("agent.spool.migrate.unlink") == 0)
-            (void)unlinkat (dirfd (dir), e->d_name, 0);
-    }
-    if (dir)
-        (void)closedir (dir);
-}
-
 /* ---- life ---- */
 
 struct spool *spool_new_struct (const char *dir, struct err *err)
@@ -354,7 +339,6 @@ static int open_spool (struct spool *s, struct err *err)
     }
     if (rc < 0)
         return err_set (err, -rc, "%s", why.text);
-    remove_old_names (s);
     s->in_use = true;
     return 0;
 }

@@ -1,8 +1,7 @@
 /* tests/fuzz/fuzz_spool.c - the ledger of an agent's spool
  *
  * The input becomes its ledger.db (fuzz_db.h).  Of the first byte bit 2 says
- * that the checksums of all rows are made right, and bit 3 that the base is a
- * ledger of version 1.  Whatever comes: an agent can use the spool, what it
+ * that the checksums of all rows are made right.  Whatever comes: an agent can use the spool, what it
  * takes out of it is as its members say, and a repaired spool is in order.
  */
 #include "fuzz_db.h"
@@ -22,25 +21,6 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 #define LEDGER SPOOL "/ledger.db"
 #define ROWS "0123456789"
 #define ITEMS_MAX 200           // that are taken out
-
-static const char old_sql[] =
-    "PRAGMA page_size=512;"
-    "CREATE TABLE sealed (capture_path TEXT, fingerprint TEXT,"
-    " PRIMARY KEY (capture_path, fingerprint));"
-    "CREATE TABLE item (id INTEGER PRIMARY KEY AUTOINCREMENT,"
-    " kind INTEGER NOT NULL, rank INTEGER NOT NULL, capture TEXT NOT NULL,"
-    " path TEXT NOT NULL, file TEXT NOT NULL, size INTEGER NOT NULL,"
-    " content BLOB NOT NULL, state TEXT NOT NULL, why TEXT);"
-    "CREATE INDEX item_state ON item(state, id);"
-    "CREATE TABLE said (rank INTEGER, type TEXT, packet TEXT,"
-    " PRIMARY KEY (rank, type));"
-    "INSERT INTO said VALUES (4, 'hello', '{}');"
-    "INSERT INTO sealed VALUES ('/done_pt', 'v1'), ('/capture', 'v1');"
-    "INSERT INTO item VALUES"
-    " (1, 1, 0, 'done_pt', '', 'shipment-1-0', 10, x'%s', 'durable', NULL),"
-    " (2, 1, 4, 'capture', '', '%s', 10, x'%s', 'sealed', NULL),"
-    " (3, 2, 4, 'capture', 'x', '%s', 10, x'%s', 'sealed', NULL);"
-    "PRAGMA user_version=1;";
 
 static void require (int rc)
 {
@@ -108,31 +88,11 @@ static struct fuzz_base make_base (void)
     return base;
 }
 
-static struct fuzz_base make_old (void)
-{
-    char id[DIGEST_HEX_SIZE], path[PATH_MAX];
-    struct content_hash h;
-    struct fuzz_base base;
-    struct digest d;
-    char *sql;
-
-    hash_rows (&h);
-    require (content_hash_end (&h, &d));
-    content_hash_fini (&h);
-    digest_hex (&d, id);
-    (void)fuzz_path (path, SPOOL "/shipment-1-1");
-    sql = sqlite3_mprintf (old_sql, id, path, id, path, id);
-    base = fuzz_base_of_sql (sql);
-    sqlite3_free (sql);
-    return base;
-}
-
 static void restore (void)
 {
     fuzz_remove (SPOOL);
     fuzz_mkdir (SPOOL "/items/0");
     fuzz_write (SPOOL "/items/0/2-0", ROWS, strlen (ROWS));
-    fuzz_write (SPOOL "/shipment-1-1", ROWS, strlen (ROWS));
 }
 
 /* ---- making it right ---- */
@@ -282,7 +242,7 @@ static void repair (const char *dir)
     char fault[ERR_TEXT_MAX] = "";
     int rc = spool_check (dir, true, on_fault, fault, &err);
 
-    // a newer version, which is left alone; or what SQLite takes for a full
+    // another version, which is left alone; or what SQLite takes for a full
     // disk or a lack of memory, though it is damage
     if (rc == -ENOTSUP || rc == -ENOSPC || rc == -ENOMEM)
         return;
@@ -294,17 +254,15 @@ static void repair (const char *dir)
 
 static void put (const uint8_t *data, size_t size)
 {
-    static struct fuzz_base base, old;
+    static struct fuzz_base base;
     char path[PATH_MAX];
     unsigned how = size ? data[0] : 0;
 
-    if (!base.data) {
+    if (!base.data)
         base = make_base ();
-        old = make_old ();
-    }
     restore ();
-    fuzz_db_write (LEDGER, how & 8 ? old : base, data, size);
-    if ((how & 12) == 4)
+    fuzz_db_write (LEDGER, base, data, size);
+    if (how & 4)
         make_right (fuzz_path (path, SPOOL));
 }
 

@@ -118,7 +118,6 @@ static void listen_to (struct buf *b)
             continue;
         nonsense_message (&m, true);
         m.type = MESSAGE_CHUNK;
-        m.version = get.version;
         m.item = get.item;
         m.offset = nonsense_draw (4) ? get.offset : m.offset;
         m.codec = (enum chunk_codec)nonsense_draw (2);

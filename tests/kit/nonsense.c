@@ -90,8 +90,6 @@ void nonsense_message (struct message *m, bool of_agents)
     text (m->text, sizeof (m->text));
     for (size_t i = 0; i < sizeof (m->content.bytes); i++)
         m->content.bytes[i] = (uint8_t)nonsense_draw (256);
-    if (nonsense_draw (8) == 0)
-        m->version = 1 + nonsense_draw (MESSAGE_VERSION);
     m->type = of_agents && nonsense_draw (8)
                   ? (enum message_type)(1 + nonsense_draw (MESSAGE_PING))
                   : (enum message_type)(MESSAGE_WELCOME + nonsense_draw (6));

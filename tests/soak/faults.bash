@@ -9,15 +9,12 @@
 # shellcheck disable=SC2034,SC2154
 
 # Points that no delivery of a service comes by, and where what is behind them is
-# shown: an older ledger's migration in test_spool_migrate and test_ledger; a
-# raw file that has changed, and captures that vanish or are moved, in
+# shown: a raw file that has changed, and captures that vanish or are moved, in
 # test_spool; what is delivered once more in test_spool_redeliver; tallies that
 # are wrong in test_spool_damage; what wrappers said in system.run_death; what is
 # kept of analyses in system.analyse_with; a repair of a root in system.archive;
 # advice and the end in peace, on which nothing depends, in test_spool.
-ELSEWHERE=(agent.spool.migrate.link agent.spool.migrate.unlink
-    agent.spool.migrate.commit aggregator.ledger.migrate.commit
-    agent.spool.gone.unlink agent.spool.gone.commit
+ELSEWHERE=(agent.spool.gone.unlink agent.spool.gone.commit
     agent.spool.recount.commit agent.spool.redeliver.commit
     agent.spool.vanished.commit agent.spool.said.commit agent.analysis.keep
     aggregator.check.aside aggregator.check.replace aggregator.check.describe

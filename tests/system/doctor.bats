@@ -199,7 +199,7 @@ check ()
     run agent --once job            # who ends in order is not missed
     expect_status 0
     watching --state "$PWD/spool2" --job k --quiet-period 0.1s job
-    eventually grep -q "event=agent job=k " service.log
+    eventually durable spool2       # or the next one would have it to deliver
     kill -KILL "$watcher"
     wait "$watcher" || true
     lost () { run "$ROLLCALL" status root

@@ -381,7 +381,7 @@ put_back_older ()
     stop_service
 }
 
-# forget_mark: as if the aggregator had been one of a version without marks
+# forget_mark: as if the note were lost, with all that it says
 forget_mark ()
 {
     sql "DELETE FROM note WHERE name='mark'" spool/spool-j/ledger.db

@@ -1,11 +1,11 @@
 /* tests/system/wire_peer.c - the other end of the wire, written by the book
  *
- * Speaks doc/format-wire.md without common/net, in any version, so that
- * programs meet peers that are older, newer, or not what they seem.
+ * Speaks doc/format-wire.md without common/net, under any version's number, so
+ * that programs meet peers of other versions, or that are not what they seem.
  *
  *     wire_peer agent ENDPOINT VERSION TYPE EXTRA [FILE]
  *         says HELLO, as that version and type, with EXTRA bytes behind it,
- *         then delivers FILE as a raw file of capture "old".  Prints one of
+ *         then delivers FILE as a raw file of capture "peer".  Prints one of
  *         welcome, refused TEXT, handshake-failed; and then acknowledged.
  *     wire_peer aggregator ENDPOINT VERSION TEXT
  *         answers whoever says something with REFUSED in that version, for no
@@ -34,6 +34,7 @@
 #include <zmq.h>
 
 #define LIMIT_MS 30000          // for an answer
+#define VERSION 1               // in which the others answer
 #define FILE_MAX_BYTES 65536    // of the one that is delivered
 
 enum { HELLO = 1, OFFER = 3, CHUNK = 4, WELCOME = 32, REFUSED = 33, GET = 34,
@@ -72,7 +73,7 @@ static void open_agent (const char *endpoint)
 }
 
 /* The next message; its type, after the two numbers that begin it. */
-static unsigned receive (struct wire *w, unsigned version)
+static unsigned receive (struct wire *w)
 {
     static uint8_t frame[FILE_MAX_BYTES];
     zmq_pollitem_t items[] = { { .socket = dealer, .events = ZMQ_POLLIN },
@@ -88,7 +89,7 @@ static unsigned receive (struct wire *w, unsigned version)
     if ((n = zmq_recv (dealer, frame, sizeof (frame), 0)) < 0)
         die ("receive");
     *w = wire_reader (frame, (size_t)n);
-    if (wire_u16 (w) != version)
+    if (wire_u16 (w) != VERSION)
         (void)puts ("other-version");
     return wire_u16 (w);
 }
@@ -111,24 +112,20 @@ static void say_hello (struct buf *b, unsigned version, unsigned type,
 {
     put_head (b, version, type);
     wire_put_text (b, "j");
-    wire_put_text (b, "old-host");
-    wire_put_text (b, "old-host-key");
+    wire_put_text (b, "peer-host");
+    wire_put_text (b, "peer-host-key");
     wire_put_i64 (b, 1);
-    if (version >= 2) {
-        for (int i = 0; i < 4; i++)
-            wire_put_i64 (b, INT64_MIN);
-    }
-    if (version >= 3) {
-        wire_put_u64 (b, 0);
-        wire_put_u64 (b, 0);
-    }
+    for (int i = 0; i < 4; i++)         // no clocks
+        wire_put_i64 (b, INT64_MIN);
+    wire_put_u64 (b, 0);                // no mark
+    wire_put_u64 (b, 0);
     for (unsigned i = 0; i < extra; i++)
         wire_put_u8 (b, 0);
     send_frame (b, 0);
 }
 
 /* Deliver a file of one chunk, and wait for the acknowledgement. */
-static void deliver (struct buf *b, unsigned version, const char *path)
+static void deliver (struct buf *b, const char *path)
 {
     static uint8_t data[FILE_MAX_BYTES];
     struct content_hash h = { 0 };
@@ -141,27 +138,24 @@ static void deliver (struct buf *b, unsigned version, const char *path)
     if (n < 0 || content_hash_add (&h, data, (size_t)n) < 0 ||
         content_hash_end (&h, &id) < 0)
         die (path);
-    put_head (b, version, OFFER);
+    put_head (b, VERSION, OFFER);
     wire_put_u64 (b, 7);
     wire_put_u8 (b, 2);
     buf_put (b, id.bytes, DIGEST_SIZE);
     wire_put_u64 (b, (uint64_t)n);
     wire_put_i64 (b, 0);
-    wire_put_text (b, "old");
+    wire_put_text (b, "peer");
     wire_put_text (b, "file");
-    if (version >= 2)
-        wire_put_i64 (b, 0);
-    if (version >= 4)
-        wire_put_text (b, "");
+    wire_put_i64 (b, 0);
+    wire_put_text (b, "");
     send_frame (b, 0);
-    while ((type = receive (&w, version)) != ACK) {
+    while ((type = receive (&w)) != ACK) {
         if (type != GET)
             continue;
-        put_head (b, version, CHUNK);
+        put_head (b, VERSION, CHUNK);
         wire_put_u64 (b, 7);
         wire_put_u64 (b, 0);
-        if (version >= 2)
-            wire_put_u8 (b, 0);
+        wire_put_u8 (b, 0);
         send_frame (b, ZMQ_SNDMORE);
         buf_put (b, data, (size_t)n);
         send_frame (b, 0);
@@ -171,21 +165,20 @@ static void deliver (struct buf *b, unsigned version, const char *path)
 
 static int be_agent (char **args, int n)
 {
-    unsigned version = number (args[1]);
     char text[1024];
     struct buf b;
     struct wire w;
 
     buf_init (&b, 2 * FILE_MAX_BYTES);
     open_agent (args[0]);
-    say_hello (&b, version, number (args[2]), number (args[3]));
-    if (receive (&w, version) == REFUSED) {
+    say_hello (&b, number (args[1]), number (args[2]), number (args[3]));
+    if (receive (&w) == REFUSED) {
         wire_text (&w, text, sizeof (text));
         (void)printf ("refused %s\n", text);
     } else {
         (void)puts ("welcome");
         if (n > 4)
-            deliver (&b, version, args[4]);
+            deliver (&b, args[4]);
     }
     buf_fini (&b);
     return 0;
@@ -207,8 +200,7 @@ static int be_aggregator (char **args)
            zmq_recv (router, rest, sizeof (rest), 0) >= 0) {
         put_head (&b, number (args[1]), REFUSED);
         wire_put_text (&b, args[2]);
-        if (number (args[1]) >= 2)
-            wire_put_u8 (&b, 0);
+        wire_put_u8 (&b, 0);
         if (zmq_send (router, id, (size_t)n, ZMQ_SNDMORE) < 0 ||
             zmq_send (router, b.data, b.size, 0) < 0)
             die ("answer");

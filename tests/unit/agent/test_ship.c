@@ -116,8 +116,7 @@ static void end (struct shipping *s)
 /* The answer to a HELLO of that time is read now. */
 static void welcome (int64_t asked_ns)
 {
-    const struct message m = { .type = MESSAGE_WELCOME, .sent_ns = asked_ns,
-                               .version = MESSAGE_VERSION };
+    const struct message m = { .type = MESSAGE_WELCOME, .sent_ns = asked_ns };
 
     hear (hearer, NULL, &m, 0, NULL);
 }
@@ -193,12 +192,10 @@ static void test_asked (void **state)
     static const struct ledger_mark mark = { 7, 1 };
     struct fixture *f = *state;
     struct spool_redelivery r = { 0 };
-    struct message get = { .type = MESSAGE_GET, .version = MESSAGE_VERSION,
-                           .length = 4 };
-    struct message ack = { .type = MESSAGE_ACK, .version = MESSAGE_VERSION,
-                           .mark = mark };
+    struct message get = { .type = MESSAGE_GET, .length = 4 };
+    struct message ack = { .type = MESSAGE_ACK, .mark = mark };
     struct message lost = { .type = MESSAGE_WELCOME, .lost = 1,
-                            .version = MESSAGE_VERSION, .sent_ns = INT64_MAX };
+                            .sent_ns = INT64_MAX };
     struct spool_item item;
     struct shipping s;
 
