@@ -1,6 +1,6 @@
 /* cli/analyze.h - rollcall analyze, between its files
  *
- * analyze.c        options, and the order of things
+ * verb_analyze.c        options, and the order of things
  * analyze_find.c   captures, found and looked at
  * analyze_raw.c    those that were never analysed
  * analyze_build.c  their rows into the result
@@ -13,12 +13,12 @@
 #include "cli.h"
 #include "cli_derive.h"
 
-#include "build/build.h"
+#include "builder/build.h"
+#include "builder/results.h"
+#include "discovery/find.h"
 #include "extract/extract.h"
 #include "jobs/jobs.h"
-#include "report/job_list.h"
-#include "report/results.h"
-#include "watch/find.h"
+#include "summary/job_list.h"
 
 struct analyze_options {
     const char *out, *steps, *only, *analyse_with;

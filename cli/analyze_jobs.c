@@ -1,9 +1,9 @@
 /* cli/analyze_jobs.c - the captures of one directory, divided into jobs */
 #include "analyze.h"
 
-#include "base/fileio.h"
 #include "base/utf8.h"
 #include "model/job_mark.h"
+#include "store/fileio.h"
 
 #include <ctype.h>
 #include <errno.h>

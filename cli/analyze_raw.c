@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/units.h"
-#include "watch/find.h"
+#include "discovery/find.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,10 +1,10 @@
 /* cli/check_disk.c - whether captures can be written somewhere */
 #include "check.h"
 
-#include "base/fileio.h"
 #include "base/space.h"
-#include "base/tree.h"
 #include "base/units.h"
+#include "store/fileio.h"
+#include "store/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,12 +2,12 @@
 #include "check.h"
 
 #include "base/clock.h"
-#include "base/db.h"
 #include "base/pack.h"
 #include "base/space.h"
 #include "base/units.h"
-#include "guard/bulk.h"
 #include "net/net.h"
+#include "store/db.h"
+#include "throttle/bulk.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

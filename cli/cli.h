@@ -3,8 +3,8 @@
 #define ROLLCALL_CLI_CLI_H
 
 #include "base/err.h"
-#include "base/json.h"
 #include "base/options.h"
+#include "json/json.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -66,7 +66,7 @@ int cli_flush (const struct command_spec *c, int rc);
 
 /* The root of an aggregator, to be read beside it; 0, or the exit status after
  * a word to the user.  For the option --root use CLI_ROOT_OPTION, and include
- * intake/root.h.
+ * store/root.h.
  */
 struct archive;
 int cli_open_archive (const struct command_spec *c, const char *root,

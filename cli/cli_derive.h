@@ -2,8 +2,8 @@
 #ifndef ROLLCALL_CLI_CLI_DERIVE_H
 #define ROLLCALL_CLI_CLI_DERIVE_H
 
+#include "builder/derive_options.h"
 #include "cli.h"
-#include "derive/derive.h"
 
 struct cli_derive_options {
     struct option_list thresholds;

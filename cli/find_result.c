@@ -2,13 +2,13 @@
 #include "find_result.h"
 
 #include "base/buf.h"
-#include "base/fileio.h"
-#include "base/json.h"
-#include "build/build.h"
-#include "build/publish.h"
-#include "intake/root.h"
-#include "report/finished.h"
-#include "run.h"
+#include "builder/build.h"
+#include "json/json.h"
+#include "publish/publish.h"
+#include "run/run.h"
+#include "store/fileio.h"
+#include "store/root.h"
+#include "table/finished.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* cli/rollcall_main.c - the front door: rollcall VERB ... */
 #include "cli.h"
 
-#include "base/fileio.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "store/fileio.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -10,22 +10,24 @@ cd "${1:-$(dirname "$0")/..}"
 # A module, its folder, and the modules whose headers it may include.
 modules='
 base        common/base   base
-model       common/model  base model
-net         common/net    base model net
-node_agent  node_agent    base model net node_agent
-aggregator  aggregator    base model net aggregator
-cli         cli           base model net node_agent aggregator cli
+store       common/store  base store
+json        common/json   base store json
+model       common/model  base store json model
+net         common/net    base store json model net
+node_agent  node_agent    base store json model net node_agent
+aggregator  aggregator    base store json model net aggregator
+cli         cli           base store json model net node_agent aggregator cli
 '
 
 # A library's header (what it begins with), and where it may be included.
 doors='
 mpi.h         node_agent/world/
 zmq.h         common/net/
-cjson/        common/base/json.c
+cjson/        common/json/json.c
 lz4           common/base/pack.c
 openssl/      common/base/digest.c
-zlib.h        common/base/inflate.c common/base/deflate.c
-sqlite3.h     common/base/db. node_agent/extract/ node_agent/spool/ aggregator/
+zlib.h        common/store/inflate.c common/store/deflate.c
+sqlite3.h     common/store/db. node_agent/extract/ node_agent/identity/ node_agent/spool/ aggregator/
 '
 
 {

@@ -1,8 +1,8 @@
 /* aggregator/archive/archive.c - what an aggregator's root holds */
 #include "archive/archive.h"
 
-#include "base/fileio.h"
-#include "intake/record.h"
+#include "store/fileio.h"
+#include "store/record.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,9 +6,9 @@
 #ifndef ROLLCALL_ARCHIVE_ARCHIVE_H
 #define ROLLCALL_ARCHIVE_ARCHIVE_H
 
-#include "base/tree.h"
-#include "intake/ledger.h"
-#include "intake/store.h"
+#include "ledger/ledger.h"
+#include "store/store.h"
+#include "store/tree.h"
 
 struct archive {
     char root[PATH_MAX];

@@ -4,7 +4,7 @@
  * each that contradicts all before it, begin a job; the others join the one
  * that is nearest in time and that nothing contradicts.
  */
-#include "jobs/jobs_inside.h"
+#include "jobs/jobs_private.h"
 
 #include "base/units.h"
 

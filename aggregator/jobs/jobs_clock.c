@@ -7,7 +7,7 @@
  * clocks first, so that those that are right stand together when one that is
  * not is compared with them.
  */
-#include "jobs/jobs_inside.h"
+#include "jobs/jobs_private.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * for each draft, the captures of a rank and one capture for each list of
  * members, step of a host, and sample of ops.
  */
-#include "jobs/jobs_inside.h"
+#include "jobs/jobs_private.h"
 
 #include "base/units.h"
 

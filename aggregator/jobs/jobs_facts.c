@@ -1,5 +1,5 @@
 /* aggregator/jobs/jobs_facts.c - what is known of one capture, and of two */
-#include "jobs/jobs_inside.h"
+#include "jobs/jobs_private.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Rules 1 and 2 of doc/jobs.md: an id that was given, the root info that the
  * members of a group share, a process that goes on, a capture once more.
  */
-#include "jobs/jobs_inside.h"
+#include "jobs/jobs_private.h"
 
 #include <errno.h>
 #include <stdio.h>

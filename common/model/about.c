@@ -1,10 +1,10 @@
 /* common/model/about.c - what a launch knows of its job beside ranks */
 #include "model/about.h"
 
-#include "base/fileio.h"
-#include "base/json.h"
 #include "base/utf8.h"
+#include "json/json.h"
 #include "model/secret.h"
+#include "store/fileio.h"
 
 #include <errno.h>
 #include <fcntl.h>

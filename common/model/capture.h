@@ -7,7 +7,7 @@
 #define ROLLCALL_MODEL_CAPTURE_H
 
 #include "base/err.h"
-#include "base/json.h"
+#include "json/json.h"
 #include "model/evidence.h"
 
 #include <stdint.h>

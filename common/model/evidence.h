@@ -9,8 +9,8 @@
 #define ROLLCALL_MODEL_EVIDENCE_H
 
 #include "base/err.h"
-#include "base/json.h"
 #include "base/map.h"
+#include "json/json.h"
 #include "model/about.h"
 
 #include <stdbool.h>

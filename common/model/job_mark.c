@@ -1,8 +1,8 @@
 /* common/model/job_mark.c - whose captures a directory is for */
 #include "model/job_mark.h"
 
-#include "base/fileio.h"
-#include "base/json.h"
+#include "json/json.h"
+#include "store/fileio.h"
 
 #include <errno.h>
 #include <fcntl.h>

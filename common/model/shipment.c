@@ -1,9 +1,9 @@
 /* common/model/shipment.c - the rows of one capture, packed to travel */
 #include "model/shipment.h"
 
-#include "base/fileio.h"
 #include "base/pack.h"
 #include "base/wire.h"
+#include "store/fileio.h"
 
 #include <errno.h>
 #include <stdlib.h>

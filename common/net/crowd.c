@@ -6,7 +6,7 @@
  * not heard; and connections that are not heard are ended, when there is need
  * of room (scarce.c) or after a time.
  */
-#include "net_inside.h"
+#include "net/net_private.h"
 
 #include "base/clock.h"
 #include "base/counter.h"

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
-#include "base/fileio.h"
+#include "store/fileio.h"
 
 #include <dirent.h>
 #include <errno.h>

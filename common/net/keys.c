@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/fault.h"
-#include "base/fileio.h"
+#include "store/fileio.h"
 
 #include <errno.h>
 #include <fcntl.h>

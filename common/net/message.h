@@ -8,9 +8,9 @@
 #define ROLLCALL_NET_MESSAGE_H
 
 #include "base/buf.h"
-#include "base/content.h"
 #include "base/err.h"
 #include "model/roster.h"
+#include "store/content.h"
 
 #define MESSAGE_VERSION 1               // any other is refused, in words
 #define MESSAGE_TEXT_MAX 1024           // bytes of a sentence, with the NUL

@@ -5,7 +5,7 @@
  * the handshake it connects again 100 ms later, for ever, since it takes the
  * TCP connection for a success.  Both are connected again from here.
  */
-#include "net_inside.h"
+#include "net/net_private.h"
 
 #include "base/clock.h"
 #include "base/counter.h"

@@ -1,5 +1,5 @@
 /* common/net/net.c - messages over ZeroMQ */
-#include "net_inside.h"
+#include "net/net_private.h"
 
 #include "base/counter.h"
 

@@ -3,7 +3,7 @@
  * Whoever only looks whether the port is open leaves in the handshake, and is a
  * stranger to the aggregator.  This one comes with its key, and asks.
  */
-#include "net_inside.h"
+#include "net/net_private.h"
 
 #include "base/clock.h"
 

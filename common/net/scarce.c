@@ -9,7 +9,7 @@
  * To stop listening would not do: libzmq ends all connections of a listener
  * with it.
  */
-#include "net_inside.h"
+#include "net/net_private.h"
 
 #include <string.h>
 #include <sys/resource.h>

@@ -8,7 +8,7 @@
  * cannot come to UNREAD_MAX, however long the loop is at something else:
  * libzmq takes nothing more when NET_WAITING messages wait.
  */
-#include "net_inside.h"
+#include "net/net_private.h"
 
 #include "base/clock.h"
 

@@ -8,7 +8,7 @@
  * libzmq lets everybody in when nobody is bound there.  Therefore the answer
  * is put on every message by it ("User-Id"), and messages without are refused.
  */
-#include "net_inside.h"
+#include "net/net_private.h"
 
 #include "base/clock.h"
 

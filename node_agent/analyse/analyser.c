@@ -1,13 +1,13 @@
 /* node_agent/analyse/analyser.c - captures that were never analysed, queued */
 #include "analyse/analyser.h"
 
-#include "analyse/lock.h"
+#include "analyse/capture_lock.h"
 #include "analyse/memory.h"
 #include "analyse/process.h"
 #include "base/clock.h"
 #include "base/digest.h"
-#include "base/fileio.h"
 #include "base/units.h"
+#include "store/fileio.h"
 
 #include <errno.h>
 #include <limits.h>

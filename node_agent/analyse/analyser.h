@@ -11,8 +11,8 @@
 #include "base/err.h"
 #include "base/loop.h"
 #include "base/options.h"
-#include "base/tree.h"
 #include "model/capture.h"
+#include "store/tree.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* node_agent/analyse/process.c - somebody else's program, within bounds */
 #include "analyse/process.h"
 
-#include "base/fileio.h"
-#include "base/tree.h"
 #include "control/orphans.h"
+#include "store/fileio.h"
+#include "store/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "control/cgroup.h"
 
 #include "base/buf.h"
-#include "base/fileio.h"
+#include "store/fileio.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #define ROLLCALL_CONTROL_CONTROL_H
 
 #include "base/err.h"
-#include "base/json.h"
+#include "json/json.h"
 
 #include <stdbool.h>
 

@@ -2,9 +2,9 @@
 #include "control/family.h"
 
 #include "base/clock.h"
-#include "base/status.h"
 #include "control/cgroup.h"
 #include "control/orphans.h"
+#include "json/status.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "control/orphans.h"
 
 #include "base/buf.h"
-#include "base/fileio.h"
+#include "store/fileio.h"
 
 #include <dirent.h>
 #include <fcntl.h>

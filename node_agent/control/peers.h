@@ -19,8 +19,8 @@
 #define ROLLCALL_CONTROL_PEERS_H
 
 #include "base/err.h"
-#include "base/json.h"
 #include "base/loop.h"
+#include "json/json.h"
 
 #include <stdbool.h>
 #include <stdint.h>

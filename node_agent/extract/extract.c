@@ -1,12 +1,12 @@
 /* node_agent/extract/extract.c - a capture: opened, looked at, read */
-#include "extract/extractor.h"
-#include "extract/extras.h"
-#include "extract/other_files.h"
+#include "extract/registry.h"
+#include "extract/sink/capture_facts.h"
+#include "identity/other_files.h"
 
-#include "base/fileio.h"
 #include "base/utf8.h"
+#include "discovery/find.h"
 #include "model/job_mark.h"
-#include "watch/find.h"
+#include "store/fileio.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 #include "ship/offer.h"
 
 #include "base/clock.h"
-#include "base/fileio.h"
+#include "store/fileio.h"
 
 #include <errno.h>
 #include <fcntl.h>

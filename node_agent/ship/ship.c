@@ -1,5 +1,5 @@
 /* node_agent/ship/ship.c - deliver what the spool holds */
-#include "ship/ship_inside.h"
+#include "ship/ship_private.h"
 
 #include "base/clock.h"
 #include "base/counter.h"

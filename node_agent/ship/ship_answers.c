@@ -1,5 +1,5 @@
 /* node_agent/ship/ship_answers.c - which GET is answered next */
-#include "ship/ship_inside.h"
+#include "ship/ship_private.h"
 
 #include "base/clock.h"
 #include "base/counter.h"

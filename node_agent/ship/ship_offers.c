@@ -1,5 +1,5 @@
 /* node_agent/ship/ship_offers.c - what is on offer, until it is acknowledged */
-#include "ship/ship_inside.h"
+#include "ship/ship_private.h"
 
 #include "base/clock.h"
 #include "base/counter.h"

@@ -1,5 +1,5 @@
 /* node_agent/ship/ship_says.c - what is said, and said again until it came */
-#include "ship/ship_inside.h"
+#include "ship/ship_private.h"
 
 #include "base/clock.h"
 #include "base/counter.h"

@@ -5,9 +5,9 @@
  * becomes true, so that every later life knows of it, and removed when another
  * version of that capture is sealed.
  */
-#include "spool/inside.h"
+#include "spool/spool_private.h"
 
-#include "watch/find.h"
+#include "discovery/find.h"
 
 #include <stdio.h>
 #include <stdlib.h>

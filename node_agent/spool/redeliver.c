@@ -6,10 +6,10 @@
  * version that had none, or a note is damaged: whether they still hold nobody
  * can tell.
  */
-#include "spool/inside.h"
+#include "spool/spool_private.h"
 
-#include "guard/manifest.h"
-#include "spool/releases.h"
+#include "spool/manifest.h"
+#include "spool/release_rows.h"
 
 #include <errno.h>
 #include <inttypes.h>

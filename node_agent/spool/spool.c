@@ -1,10 +1,10 @@
 /* node_agent/spool/spool.c - what is to be delivered, on local disk */
-#include "spool/inside.h"
+#include "spool/spool_private.h"
 
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/fault.h"
-#include "base/fileio.h"
+#include "store/fileio.h"
 
 #include <dirent.h>
 #include <errno.h>

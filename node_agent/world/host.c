@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/digest.h"
-#include "base/fileio.h"
+#include "store/fileio.h"
 
 #include <fcntl.h>
 #include <limits.h>

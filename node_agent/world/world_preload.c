@@ -3,14 +3,14 @@
  * librollcall_world.so is loaded into COMMAND and into what that starts
  * (LD_PRELOAD), whatever they are: it needs libc only, and does nothing but to
  * read some variables until MPI_Init is called.  Then it looks whether MPI has
- * found the ranks that the launcher has started.  world/told.h says what it is
- * told, and what it tells.
+ * found the ranks that the launcher has started.  world/process_reports.h says
+ * what it is told, and what it tells.
  *
  * mpi.h is not included: which MPI it is, is known when COMMAND runs.  And no
  * function of MPI is called by name: a language that loads libmpi for itself
  * (RTLD_LOCAL) has it where neither RTLD_NEXT nor a weak symbol finds it.
  */
-#include "world/told.h"
+#include "world/process_reports.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -7,9 +7,9 @@
  * then reading CAPTURE, whose event database DATABASE is.  Prints one line
  * "name=value ..." for tests/bench/run; seconds are CPU time.
  */
-#include "base/db.h"
 #include "extract/extract.h"
 #include "row_sinks.h"
+#include "store/db.h"
 
 #include <inttypes.h>
 #include <stdio.h>

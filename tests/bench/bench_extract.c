@@ -9,10 +9,10 @@
  * processes on the machine count little.
  */
 #include "base/clock.h"
-#include "build/part.h"
+#include "builder/part.h"
+#include "discovery/find.h"
 #include "extract/extract.h"
 #include "row_sinks.h"
-#include "watch/find.h"
 
 #include <inttypes.h>
 #include <malloc.h>

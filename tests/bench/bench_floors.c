@@ -8,9 +8,9 @@
  * Prints one line "name=value ..." for tests/bench/run; seconds are wall time.
  */
 #include "base/clock.h"
-#include "base/db.h"
 #include "bench_rows.h"
 #include "model/schema.h"
+#include "store/db.h"
 
 #include <fcntl.h>
 #include <ftw.h>

@@ -1,6 +1,6 @@
 /* tests/bench/bench_rows.c - rows in memory, and the fastest way into SQLite
  *
- * The virtual table is much like that of aggregator/build/part.c, which is
+ * The virtual table is much like that of aggregator/builder/part.c, which is
  * measured against it.  It is written again on purpose: a floor that used
  * part.c would sink with it, and nobody would see that it got slower.
  */

@@ -1,8 +1,8 @@
 /* tests/fuzz/fuzz_capture_db.c - a capture that is one database */
 #include "fuzz_capture_db.h"
 
-#include "base/fileio.h"
 #include "fuzz_extract.h"
+#include "store/fileio.h"
 
 #include <stdio.h>
 #include <stdlib.h>

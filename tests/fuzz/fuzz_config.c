@@ -4,17 +4,17 @@
  * line (lines are arguments), 2 an environment (lines are NAME=VALUE), 3 the
  * manifest of a capture that is to be removed, 4 a small JSON document.
  */
-#include "base/json.h"
 #include "base/options.h"
 #include "base/space.h"
 #include "base/units.h"
+#include "discovery/find.h"
 #include "fuzz_dir.h"
-#include "guard/guard.h"
-#include "guard/manifest.h"
-#include "guard/release.h"
+#include "json/json.h"
 #include "model/steps.h"
 #include "net/net.h"
-#include "watch/find.h"
+#include "release/disk_quota.h"
+#include "release/release.h"
+#include "spool/manifest.h"
 #include "world/world.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* tests/fuzz/fuzz_dir.c - a directory for targets that need files */
 #include "fuzz_dir.h"
 
-#include "base/fileio.h"
+#include "store/fileio.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -6,11 +6,11 @@
  * the place that was named, and a repaired root is in order.
  */
 #include "archive/archive.h"
-#include "archive/check.h"
-#include "base/fileio.h"
+#include "archive/job_build.h"
+#include "fsck/check_root.h"
 #include "fuzz_root.h"
-#include "intake/job_build.h"
-#include "intake/ledger_inside.h"
+#include "ledger/ledger_private.h"
+#include "store/fileio.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,10 +5,10 @@
  * segment of a root whose ledger knows nothing of it: an aggregator opens it
  * and goes on, and what a check has repaired is right for the next check.
  */
-#include "archive/check.h"
+#include "fsck/check_root.h"
 #include "fuzz_root.h"
-#include "intake/record.h"
-#include "intake/store.h"
+#include "store/record.h"
+#include "store/store.h"
 
 #include <errno.h>
 #include <stdio.h>

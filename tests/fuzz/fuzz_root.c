@@ -1,7 +1,7 @@
 /* tests/fuzz/fuzz_root.c - an aggregator's root that is well formed */
 #include "fuzz_root.h"
 
-#include "intake/store.h"
+#include "store/store.h"
 
 #include <sqlite3.h>
 #include <stdio.h>

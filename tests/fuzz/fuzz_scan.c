@@ -11,7 +11,7 @@
  * c, so that a small input can be longer than what the scanner looks ahead.
  */
 #include "base/utf8.h"
-#include "extract/scan.h"
+#include "json/scan.h"
 
 #include <cjson/cJSON.h>
 #include <stdio.h>

@@ -4,11 +4,11 @@
  * the input is also tried as the unpacked payload of one part, put into a
  * shipment that is otherwise well formed.
  */
-#include "base/fileio.h"
 #include "base/pack.h"
 #include "base/wire.h"
 #include "fuzz_rows.h"
 #include "model/shipment.h"
+#include "store/fileio.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

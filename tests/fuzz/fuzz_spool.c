@@ -5,10 +5,10 @@
  * takes out of it is as its members say, and a repaired spool is in order.
  */
 #include "fuzz_db.h"
-#include "guard/release.h"
-#include "spool/check.h"
-#include "spool/inside.h"
-#include "spool/releases.h"
+#include "release/release.h"
+#include "spool/check_spool.h"
+#include "spool/release_rows.h"
+#include "spool/spool_private.h"
 
 #include <errno.h>
 #include <stdio.h>

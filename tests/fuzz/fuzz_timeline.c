@@ -4,9 +4,9 @@
  * state and a reason.  And what the strict scanner passes over, the quick one
  * passes over too, to the same byte.
  */
-#include "extract/scan.h"
 #include "fuzz_dir.h"
 #include "fuzz_extract.h"
+#include "json/scan.h"
 
 #include <stdlib.h>
 

@@ -18,11 +18,11 @@
  * Prints "sealed N BYTES", "quarter", "half", "others MS", "all MS" and counts.
  */
 #include "base/clock.h"
-#include "base/content.h"
-#include "base/fileio.h"
 #include "extract/extract.h"
 #include "model/shipment.h"
 #include "net/message.h"
+#include "store/content.h"
+#include "store/fileio.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* tests/kit/power_files.c - files and directories as a disk sees them */
 #include "power_files.h"
 
-#include "base/fileio.h"
+#include "store/fileio.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -95,7 +95,7 @@ static const char *name_in (int dirfd, const char *path, char out[PATH_MAX])
 }
 
 /* Paths relative to a directory, and those that name it by its descriptor, as
- * SQLite gets them (common/base/tree.h).
+ * SQLite gets them (common/store/tree.h).
  */
 static const char *resolve (int dirfd, const char *path, char out[PATH_MAX])
 {

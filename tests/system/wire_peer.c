@@ -18,8 +18,8 @@
  *         the same of what clients say only; before the first message of the first
  *         one the file OLD is sent, as if by it.  Prints "replayed"
  */
-#include "base/content.h"
 #include "base/wire.h"
+#include "store/content.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

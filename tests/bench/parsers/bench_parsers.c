@@ -7,8 +7,8 @@
  */
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/fileio.h"
-#include "extract/scan.h"
+#include "json/scan.h"
+#include "store/fileio.h"
 
 #include <cjson/cJSON.h>
 #include <fcntl.h>

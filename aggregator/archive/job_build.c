@@ -1,0 +1,709 @@
+/* aggregator/archive/job_build.c - a job's shipments into its analysis.db */
+#include "archive/job_build.h"
+
+#include "base/units.h"
+#include "model/job_mark.h"
+#include "model/shipment.h"
+#include "select/select_hosts.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SENDERS_NAMED 8                 // in the summary; the log has all
+#define MPI_NAMED 8                     // as well
+#define JOB_BUILD_NOTE_MAX 1024         // bytes: some hosts and their keys
+
+struct rank_host {
+    int64_t rank;
+    char *host;
+};
+
+struct job_build {
+    const struct derive_options *derive;        // or NULL
+    struct store *store;
+    char job[MESSAGE_NAME_MAX];
+    struct ledger_item *sources;        // by roll_item.source
+    struct roll_item *items;
+    size_t n;
+    struct raw_tree *raw;               // NULL: no raw files
+    char *senders[SENDERS_NAMED];       // ranks whose key changed
+    size_t nsenders;
+    struct roll_mpi *mpi;               // by rank
+    size_t nmpi;
+    struct rank_host *hosts;            // by rank, of those that were heard of
+    size_t nhosts;
+    int64_t agreed;                     // world size of all metadata, or 0
+    bool foreign;                       // OUT may be another user's
+    bool later;                         // its path was resolved long ago
+    bool assumed;                       // that all captures are of this job
+    int64_t began_ns;                   // when the job began, or 0
+    size_t left;                        // shipments with rows that do not count
+    atomic_bool cancelled;
+    const atomic_bool *cancel;          // that, or the caller's own
+    unsigned wanted;                    // of enum results_wanted
+    struct results results;
+};
+
+static int add_source (void *arg, const struct ledger_item *item)
+{
+    struct job_build *b = arg;
+    struct ledger_item *p;
+
+    if ((b->n & (b->n - 1)) == 0) {     // full at every power of two
+        p = realloc (b->sources, (b->n ? 2 * b->n : 1) * sizeof (*p));
+        if (!p)
+            return -ENOMEM;
+        b->sources = p;
+    }
+    b->sources[b->n++] = *item;
+    return 0;
+}
+
+static int read_shipment (struct job_build *b, size_t source,
+                          const struct row_sink *sink, struct capture *c,
+                          struct err *err)
+{
+    const struct ledger_item *s = &b->sources[source];
+    int fd, rc;
+
+    if (s->lost)
+        return err_set (err, EBADMSG, "what was stored of it was damaged, and "
+                        "set aside (see quarantine/ in the aggregator's "
+                        "root), or removed from there; offer it again: remove "
+                        "the agent's spool, or copy the capture");
+    if ((fd = store_read (b->store, &s->content, &s->place, err)) < 0)
+        return fd;
+    rc = sink ? shipment_replay (fd, (off_t)s->place.offset, s->place.size,
+                                 sink, c, err)
+              : shipment_read_meta (fd, (off_t)s->place.offset, s->place.size,
+                                    c, err);
+    (void)close (fd);
+    return rc;
+}
+
+/* A shipment that is here but cannot be read: a failed capture. */
+static void blame (struct job_build *b, size_t source, struct capture *c,
+                   const struct err *why)
+{
+    capture_fini (c);
+    c->rank = b->sources[source].rank;
+    c->state = CAPTURE_FAILED;
+    (void)snprintf (c->name, sizeof (c->name), "%s",
+                    b->sources[source].capture);
+    capture_reason (c, "its shipment cannot be read: %s", why->text);
+}
+
+/* One that does not say where it was made: where the agent is. */
+static void name_host (const struct job_build *b, size_t source,
+                       struct capture *c)
+{
+    if (c->host[0] == '\0')
+        (void)snprintf (c->host, sizeof (c->host), "%s",
+                        b->sources[source].host);
+}
+
+static int look_at (struct job_build *b, size_t i, struct err *err)
+{
+    struct roll_item *item = &b->items[i];
+    struct err why = { "" };
+    int rc;
+
+    item->source = i;
+    item->weight = b->sources[i].place.size;
+    capture_init (&item->capture);
+    rc = read_shipment (b, i, NULL, &item->capture, &why);
+    if (rc == -ENOMEM)
+        return err_set (err, ENOMEM, "%s", why.text);
+    if (rc < 0)
+        blame (b, i, &item->capture, &why);
+    item->agent_host = b->sources[i].host;
+    item->host_is_agents = item->capture.host[0] == '\0';
+    name_host (b, i, &item->capture);
+    item->skip = item->capture.state != CAPTURE_COMPLETE &&
+                 item->capture.state != CAPTURE_PARTIAL;
+    capture_drop_groups (&item->capture);
+    return 0;
+}
+
+/* ---- versions of a capture ---- */
+
+static int compare_names (const struct ledger_item *a,
+                          const struct ledger_item *b)
+{
+    int order = strcmp (a->capture, b->capture);
+
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return order != 0 ? order : strcmp (a->dir, b->dir);
+}
+
+static int compare_versions (const void *pa, const void *pb)
+{
+    const struct ledger_item *a = *(const struct ledger_item *const *)pa;
+    const struct ledger_item *b = *(const struct ledger_item *const *)pb;
+    int order = compare_names (a, b);
+
+    return order != 0 ? order : a < b ? -1 : a > b;     // as they came
+}
+
+/* Two hosts may claim a rank, and call their captures alike: such are no
+ * versions of one capture.  The host is known by its name, which outlives a
+ * reboot.  A capture that began when another did is that one, on whatever host
+ * its directory or spool was since then.
+ */
+static bool is_of_another_host (const struct roll_item *a,
+                                const struct roll_item *b)
+{
+    int64_t began = a->capture.started_ns;
+
+    return roll_grade (&a->capture) > 0 && roll_other_host (a, b) &&
+           (began == 0 || began != b->capture.started_ns);
+}
+
+/* An older version is not read, unless there is more of it than of the newest:
+ * somebody was removing the capture when it was sealed again, or the newest
+ * has been damaged here.
+ */
+static void choose_version (struct job_build *b,
+                            const struct ledger_item *const *versions,
+                            size_t n)
+{
+    const struct roll_item *last;
+    size_t newest = n - 1;
+
+    for (size_t i = 0; i < n; i++)
+        newest = versions[i]->superseded ? newest : i;
+    last = &b->items[versions[newest] - b->sources];
+    for (size_t i = 0; i < n; i++) {
+        struct roll_item *item = &b->items[versions[i] - b->sources];
+
+        if (i == newest ||
+            roll_grade (&item->capture) > roll_grade (&last->capture) ||
+            is_of_another_host (item, last))
+            continue;
+        b->left += roll_grade (&item->capture) > 0;
+        item->skip = true;
+        item->capture.state = CAPTURE_SUPERSEDED;
+        capture_reason (&item->capture, "it came again with other content");
+    }
+}
+
+static int choose_versions (struct job_build *b, struct err *err)
+{
+    const struct ledger_item **by = calloc (b->n + 1, sizeof (*by));
+
+    if (!by)
+        return err_set (err, ENOMEM, "no memory to build");
+    for (size_t i = 0; i < b->n; i++)
+        by[i] = &b->sources[i];
+    if (b->n > 0)
+        qsort (by, b->n, sizeof (*by), compare_versions);
+    for (size_t i = 0, end; i < b->n; i = end) {
+        for (end = i + 1;
+             end < b->n && compare_names (by[end], by[i]) == 0;)
+            end++;
+        choose_version (b, by + i, end - i);
+    }
+    free (by);
+    return 0;
+}
+
+static bool has_rows (const struct roll_item *item)
+{
+    return item->capture.state == CAPTURE_COMPLETE ||
+           item->capture.state == CAPTURE_UNEXPECTED ||
+           item->capture.state == CAPTURE_PARTIAL;
+}
+
+/* The world size that the metadata of all captures name, those that name one.
+ * Before ranks are made up for those that have none.
+ */
+static int64_t agreed_size (const struct job_build *b)
+{
+    int64_t agreed = 0, highest = -1;
+
+    for (size_t i = 0; i < b->n; i++) {
+        const struct capture *c = &b->items[i].capture;
+
+        if (!has_rows (&b->items[i]))
+            continue;
+        if (c->rank > highest)
+            highest = c->rank;
+        if (c->world_size > 0 && agreed > 0 && c->world_size != agreed)
+            return 0;
+        if (c->world_size > 0)
+            agreed = c->world_size;
+    }
+    return highest < agreed ? agreed : 0;       // they know less than all
+}
+
+int job_build_expect (const struct job_build *b, const struct words *words,
+                      bool run, struct roster *roster)
+{
+    char note[JOB_BUILD_NOTE_MAX];
+    const char *known_by;
+    int64_t size = words_judge (words, run, b->agreed, &known_by, note,
+                                sizeof (note));
+
+    if (*note)
+        roster_add_note (roster, note);
+    return size > 0 ? roster_expect_world (roster, size, known_by) : 0;
+}
+
+static int add_sender (void *arg, const struct ledger_sender *s)
+{
+    struct job_build *b = arg;
+    char text[JOB_BUILD_NOTE_MAX];
+
+    ledger_sender_text (s, text, sizeof (text));
+    if (b->nsenders < SENDERS_NAMED &&
+        !(b->senders[b->nsenders] = strdup (text)))
+        return -ENOMEM;
+    b->nsenders++;
+    return 0;
+}
+
+static int add_mpi (struct job_build *b, const struct ledger_heard *h)
+{
+    struct roll_mpi *p = b->mpi;
+
+    if ((b->nmpi & (b->nmpi - 1)) == 0) {       // full at every power of two
+        p = realloc (p, (b->nmpi ? 2 * b->nmpi : 1) * sizeof (*p));
+        if (!p)
+            return -ENOMEM;
+        b->mpi = p;
+    }
+    p[b->nmpi++] = (struct roll_mpi){ h->rank, h->mpi_rank, h->mpi_size };
+    return 0;
+}
+
+static int add_host (struct job_build *b, const struct ledger_heard *h)
+{
+    struct rank_host *p = b->hosts;
+
+    if ((b->nhosts & (b->nhosts - 1)) == 0) {
+        p = realloc (p, (b->nhosts ? 2 * b->nhosts : 1) * sizeof (*p));
+        if (!p)
+            return -ENOMEM;
+        b->hosts = p;
+    }
+    p[b->nhosts] = (struct rank_host){ h->rank, strdup (h->host) };
+    return p[b->nhosts++].host ? 0 : -ENOMEM;
+}
+
+static int add_heard (void *arg, const struct ledger_heard *h)
+{
+    int rc = h->mpi_size > 0 ? add_mpi (arg, h) : 0;
+
+    return rc == 0 && *h->host ? add_host (arg, h) : rc;
+}
+
+void job_build_say_hosts (const struct job_build *b, struct roster *roster)
+{
+    for (size_t i = 0, k = 0; i < roster->n; i++) {     // both are by rank
+        struct roster_entry *e = &roster->entries[i];
+
+        while (k < b->nhosts && b->hosts[k].rank < e->rank)
+            k++;
+        if (k < b->nhosts && b->hosts[k].rank == e->rank)
+            roster_set_text (&e->host, b->hosts[k].host);
+    }
+}
+
+static int compare_mpi (const void *pa, const void *pb)
+{
+    const struct roll_mpi *a = pa, *b = pb;
+
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* What MPI says of the ranks that captures are filed under.  A world that is
+ * smaller than the job is a program's own, whatever its agent knew then.
+ */
+static void give_mpi (struct job_build *b, int64_t world_size)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->nmpi; i++) {
+        if (b->mpi[i].mpi_size >= world_size)
+            b->mpi[n++] = b->mpi[i];
+    }
+    b->nmpi = n;
+    for (size_t i = 0; i < b->n && b->nmpi > 0; i++) {
+        struct roll_mpi key = { .rank = b->items[i].rank };
+
+        b->items[i].mpi = bsearch (&key, b->mpi, b->nmpi, sizeof (key),
+                                   compare_mpi);
+    }
+}
+
+/* How it is known what is of it. */
+static int look_at_job (struct job_build *b, struct ledger *ledger,
+                        struct err *err)
+{
+    struct ledger_summary s;
+    int rc = ledger_summary (ledger, b->job, &s, err);
+
+    b->assumed = rc == 0 && s.assumed > 0;
+    return rc;
+}
+
+struct job_build *job_build_create (struct ledger *ledger,
+                                    struct store *store, const char *job,
+                                    struct err *err)
+{
+    struct job_build *b = calloc (1, sizeof (*b));
+    int rc;
+
+    if (!b) {
+        err_set (err, ENOMEM, "no memory to build");
+        return NULL;
+    }
+    b->store = store;
+    b->cancel = &b->cancelled;
+    b->wanted = RESULTS_DEFAULT;
+    (void)snprintf (b->job, sizeof (b->job), "%s", job);
+    rc = ledger_each (ledger, job, ITEM_ROWS, add_source, b, err);
+    if (rc == 0)
+        rc = look_at_job (b, ledger, err);
+    if (rc == 0)
+        rc = ledger_each_sender (ledger, job, add_sender, b, err);
+    if (rc == 0)
+        rc = ledger_each_heard (ledger, job, add_heard, b, err);
+    if (rc == 0 && !(b->items = calloc (b->n + 1, sizeof (*b->items))))
+        rc = err_set (err, ENOMEM, "no memory to build");
+    for (size_t i = 0; i < b->n && rc == 0; i++)
+        rc = look_at (b, i, err);
+    if (rc == 0)
+        rc = choose_versions (b, err);
+    if (rc < 0) {
+        job_build_destroy (b);
+        return NULL;
+    }
+    b->agreed = agreed_size (b);
+    roll_plan (b->items, b->n);
+    return b;
+}
+
+void job_build_destroy (struct job_build *b)
+{
+    if (!b)
+        return;
+    roll_free (b->items, b->n);
+    raw_tree_destroy (b->raw);
+    for (size_t i = 0; i < b->nsenders && i < SENDERS_NAMED; i++)
+        free (b->senders[i]);
+    for (size_t i = 0; i < b->nhosts; i++)
+        free (b->hosts[i].host);
+    free (b->hosts);
+    free (b->mpi);
+    free (b->items);
+    free (b->sources);
+    free (b);
+}
+
+int job_build_add_raw (struct job_build *b, struct ledger *ledger,
+                       struct err *err)
+{
+    return raw_tree_create (ledger, b->job, &b->raw, err);
+}
+
+const struct raw_tree *job_build_raw (const struct job_build *b)
+{
+    return b->raw;
+}
+
+void job_build_want (struct job_build *b, unsigned wanted)
+{
+    b->wanted = wanted;
+}
+
+const struct results *job_build_results (const struct job_build *b)
+{
+    return &b->results;
+}
+
+void job_build_obey (struct job_build *b, const atomic_bool *cancel)
+{
+    b->cancel = cancel;
+}
+
+void job_build_cancel (struct job_build *b)
+{
+    atomic_store (&b->cancelled, true);
+}
+
+size_t job_build_captures (const struct job_build *b)
+{
+    return b->n;
+}
+
+static int feed (void *arg, size_t source, const struct row_sink *sink,
+                 struct capture *c, struct err *err)
+{
+    struct job_build *b = arg;
+    struct err why = { "" };
+    int rc = read_shipment (b, source, sink, c, &why);
+
+    if (rc == -EBADMSG || rc == -ENOENT) {
+        for (unsigned t = 0; t < TABLE_COUNT; t++) {
+            if ((rc = sink->forget (sink->arg, t, err)) < 0)
+                return rc;
+        }
+        blame (b, source, c, &why);
+        return 0;
+    }
+    if (rc < 0)
+        return err_set (err, -rc, "%s", why.text);
+    name_host (b, source, c);
+    return 0;
+}
+
+/* ---- raw files of the versions that count ---- */
+
+struct versions {
+    const struct ledger_item **by;      // sorted
+    size_t n;
+};
+
+static int compare_dates (const void *pa, const void *pb)
+{
+    const struct ledger_item *a = *(const struct ledger_item *const *)pa;
+    const struct ledger_item *b = *(const struct ledger_item *const *)pb;
+    int order = compare_names (a, b);
+
+    return order != 0 ? order
+           : a->newest_ns < b->newest_ns ? -1 : a->newest_ns > b->newest_ns;
+}
+
+/* A raw_version_fn; the newest of several that count. */
+static int64_t version_of (void *arg, int64_t rank, const char *capture,
+                           const char *dir)
+{
+    const struct versions *v = arg;
+    struct ledger_item key = { .rank = rank, .newest_ns = INT64_MAX };
+    size_t low = 0, high = v->n;
+
+    (void)snprintf (key.capture, sizeof (key.capture), "%s", capture);
+    (void)snprintf (key.dir, sizeof (key.dir), "%s", dir);
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        const struct ledger_item *k = &key;
+
+        if (compare_dates (&v->by[mid], &k) <= 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low > 0 && compare_names (v->by[low - 1], &key) == 0
+               ? v->by[low - 1]->newest_ns : INT64_MAX;
+}
+
+static int choose_raw (struct job_build *b, struct err *err)
+{
+    struct versions v = { calloc (b->n + 1, sizeof (*v.by)), 0 };
+
+    if (!v.by)
+        return err_set (err, ENOMEM, "no memory to build");
+    for (size_t i = 0; i < b->n; i++) {
+        if (b->items[i].capture.state != CAPTURE_SUPERSEDED)
+            v.by[v.n++] = &b->sources[b->items[i].source];
+    }
+    if (v.n > 0)
+        qsort (v.by, v.n, sizeof (*v.by), compare_dates);
+    raw_tree_choose (b->raw, version_of, &v);
+    free (v.by);
+    return 0;
+}
+
+/* The directory for raw files may be a link that its user has made, to where
+ * there is room.
+ */
+static int open_trusted (const struct tree *above, const char *name,
+                         struct tree *ret, struct err *err)
+{
+    char path[PATH_MAX];
+    int rc = tree_open_in (ret, above, name, FILEIO_DIR_MODE, NULL, err);
+
+    if (rc == -ELOOP && fileio_join (path, sizeof (path), above->path, name))
+        rc = tree_open_later (ret, path, FILEIO_DIR_MODE, err);
+    return rc;
+}
+
+/* So that no other job takes what comes there for captures of its own. */
+static int make_marked (const struct job_build *b, const struct tree *above,
+                        const char *name, struct tree *ret, struct err *err)
+{
+    char held[TREE_HELD_MAX];
+    int rc = open_trusted (above, name, ret, err);
+
+    if (rc == 0)
+        rc = tree_check_owner (ret, b->foreign, err);
+    if (rc == 0)
+        rc = tree_can_hold (ret, err);
+    if (rc == 0)
+        rc = tree_hold (ret, ".", held, err);
+    if (rc == 0)
+        rc = job_mark_write (held, b->job, -1, -1, err);
+    tree_tell (ret, err);
+    return rc;
+}
+
+/* As put_raw, beneath OUT. */
+static int put_below (struct job_build *b, const struct tree *out,
+                      struct err *err)
+{
+    struct tree dir, own = { .fd = -1 };
+    int rc = make_marked (b, out, "captures", &dir, err);
+
+    if (rc == -EEXIST)
+        rc = make_marked (b, &dir, b->job, &own, err);
+    if (rc == 0)
+        rc = raw_tree_put (b->raw, b->store, own.path[0] ? &own : &dir,
+                           b->cancel, err);
+    tree_close (&own);
+    tree_close (&dir);
+    return rc;
+}
+
+/* Into OUT/captures, or OUT/captures/JOB where that is another job's: captures
+ * of two may have one name.
+ */
+static int put_raw (struct job_build *b, const struct tree *out,
+                    struct err *err)
+{
+    int rc = choose_raw (b, err);
+
+    return rc < 0 || b->raw->n == 0 ? rc : put_below (b, out, err);
+}
+
+size_t job_build_left (const struct job_build *b)
+{
+    size_t left = b->left + (b->raw ? b->raw->left : 0);
+
+    for (size_t i = 0; i < b->n; i++)
+        left += b->items[i].drop && !b->items[i].skip &&
+                b->items[i].capture.state == CAPTURE_SUPERSEDED;
+    return left;
+}
+
+void job_build_set_derive (struct job_build *b,
+                           const struct derive_options *derive)
+{
+    b->derive = derive;
+}
+
+void job_build_set_out (struct job_build *b, bool foreign, bool later)
+{
+    b->foreign = foreign;
+    b->later = later;
+}
+
+void job_build_began (struct job_build *b, int64_t began_ns)
+{
+    b->began_ns = began_ns;
+}
+
+static void note_senders (const struct job_build *b, struct roster *roster)
+{
+    char note[JOB_BUILD_NOTE_MAX];
+
+    for (size_t i = 0; i < b->nsenders && i < SENDERS_NAMED; i++)
+        roster_add_note (roster, b->senders[i]);
+    if (b->nsenders <= SENDERS_NAMED)
+        return;
+    (void)snprintf (note, sizeof (note), "the rows of %zu more rank%s came "
+                    "with other keys than before",
+                    b->nsenders - SENDERS_NAMED,
+                    units_s (b->nsenders - SENDERS_NAMED));
+    roster_add_note (roster, note);
+}
+
+/* Also of ranks without a capture. */
+static void note_mpi (const struct job_build *b, struct roster *roster)
+{
+    char note[JOB_BUILD_NOTE_MAX];
+    size_t found = 0;
+
+    for (size_t i = 0; i < b->nmpi; i++) {
+        const struct roll_mpi *m = &b->mpi[i];
+
+        if (m->rank == m->mpi_rank || ++found > MPI_NAMED)
+            continue;
+        (void)snprintf (note, sizeof (note), "the process that the launcher "
+                        "calls rank %lld is rank %lld of %lld for MPI: "
+                        "captures that do not say their rank may be named "
+                        "after the wrong one", (long long)m->rank,
+                        (long long)m->mpi_rank, (long long)m->mpi_size);
+        roster_add_note (roster, note);
+    }
+    if (found <= MPI_NAMED)
+        return;
+    (void)snprintf (note, sizeof (note), "the processes of %zu more ranks are "
+                    "other ranks for MPI than for the launcher",
+                    found - MPI_NAMED);
+    roster_add_note (roster, note);
+}
+
+static int open_out (const struct job_build *b, const char *out,
+                     struct tree *ret, struct err *err)
+{
+    int rc;
+
+    if (b->later)
+        return tree_open_later (ret, out, FILEIO_DIR_MODE, err);
+    rc = tree_make_out (out, FILEIO_DIR_MODE, b->foreign, err);
+    return rc < 0 ? rc : tree_open (ret, out, err);
+}
+
+static int build_below (struct job_build *b, const struct tree *out,
+                        unsigned threads, struct roster *roster,
+                        struct build_result *ret, struct err *err)
+{
+    struct build_job job = {
+        .items = b->items, .nitems = b->n, .roster = roster,
+        .threads = threads, .feed = feed, .feed_arg = b,
+        .cancel = b->cancel, .job_id = b->job, .derive = b->derive,
+        .assumed = &b->assumed, .began_ns = b->began_ns,
+    };
+    struct publish p;
+    int rc = publish_open_in (&p, out, b->foreign, err);
+
+    if (rc < 0)
+        return rc;
+    note_senders (b, roster);
+    give_mpi (b, roster->world_size);
+    note_mpi (b, roster);
+    rc = build_run (&job, &p, ret, err);
+    if (rc == 0)
+        rc = results_make (b->wanted, &p, threads, b->cancel, &b->results,
+                           err);
+    publish_close (&p);
+    return rc < 0 || !b->raw ? rc : put_raw (b, out, err);
+}
+
+int job_build_run (struct job_build *b, const char *out, unsigned threads,
+                   struct roster *roster, struct build_result *ret,
+                   struct err *err)
+{
+    struct tree tree = { .fd = -1 };
+    int rc = open_out (b, out, &tree, err);
+
+    if (rc == 0)
+        rc = build_below (b, &tree, threads, roster, ret, err);
+    tree_close (&tree);
+    return rc;
+}
+
+bool job_build_any_rows (const struct job_build *b)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        if (has_rows (&b->items[i]))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,87 @@
+/* aggregator/archive/job_build.h - a job's shipments into its analysis.db */
+#ifndef ROLLCALL_ARCHIVE_JOB_BUILD_H
+#define ROLLCALL_ARCHIVE_JOB_BUILD_H
+
+#include "archive/raw_tree.h"
+#include "builder/build.h"
+#include "builder/results.h"
+
+struct job_build;
+
+/* Collect what the ledger has of the job (in the thread that owns the ledger).
+ * NULL with 'err' on failure.  Shipments that cannot be read become failed
+ * captures that say so.
+ */
+struct job_build *job_build_create (struct ledger *ledger,
+                                    struct store *store, const char *job,
+                                    struct err *err);
+void job_build_destroy (struct job_build *b);   // b may be NULL
+
+size_t job_build_captures (const struct job_build *b);
+
+/* Put the raw files into OUT/captures too (again in the ledger's thread); and
+ * what came of it, after job_build_run.  NULL: they were not asked for.
+ */
+int job_build_add_raw (struct job_build *b, struct ledger *ledger,
+                       struct err *err);
+const struct raw_tree *job_build_raw (const struct job_build *b);
+
+/* Before job_build_run: which files to make (RESULTS_DEFAULT if this is not
+ * called); and after it those that were made beside analysis.db.
+ */
+void job_build_want (struct job_build *b, unsigned wanted);
+const struct results *job_build_results (const struct job_build *b);
+
+/* After job_build_run: how many shipments with rows, and raw files, the ledger
+ * has of the job that are not in the result, since other versions count.
+ */
+size_t job_build_left (const struct job_build *b);
+
+/* What is derived, and how; borrowed until job_build_run is over.  NULL, or
+ * never said: by the defaults.
+ */
+void job_build_set_derive (struct job_build *b,
+                           const struct derive_options *derive);
+
+/* Before job_build_run: stop when *cancel is true, and not at job_build_cancel.
+ */
+void job_build_obey (struct job_build *b, const atomic_bool *cancel);
+
+/* Into a new roster who is expected, by these words and by what the captures'
+ * own metadata agree on; 'run': the words are of one run's own nodes, which
+ * know it as well as whoever started them.  Words that do not count are a note
+ * of the roster.  0 or -ENOMEM.
+ */
+int job_build_expect (const struct job_build *b, const struct words *words,
+                      bool run, struct roster *roster);
+
+/* Into a roster on which hosts the ranks in it were when their agents spoke of
+ * them, also those of which nothing came.
+ */
+void job_build_say_hosts (const struct job_build *b, struct roster *roster);
+
+/* Before job_build_run: when the job began (clock_wall_ns).  What a job that began
+ * later left in OUT stays then, and this result goes beside it (build.h).
+ */
+void job_build_began (struct job_build *b, int64_t began_ns);
+
+/* Where job_build_run writes.  'foreign': root may write into another user's
+ * directory (store/tree.h; without it -EPERM); 'later': OUT was resolved long
+ * ago, and its owner may have put links into it since then.
+ */
+void job_build_set_out (struct job_build *b, bool foreign, bool later);
+
+/* Build into OUT/cluster_analysis_output; may run in a thread of its own.
+ * -EINTR: another thread has called job_build_cancel; what ret->path names then
+ * is there, "" if nothing is.
+ */
+int job_build_run (struct job_build *b, const char *out, unsigned threads,
+                   struct roster *roster, struct build_result *ret,
+                   struct err *err);
+
+void job_build_cancel (struct job_build *b);
+
+/* Whether any capture could be read. */
+bool job_build_any_rows (const struct job_build *b);
+
+#endif

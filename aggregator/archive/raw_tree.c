@@ -1,0 +1,449 @@
+/* aggregator/archive/raw_tree.c - a job's raw files, as the trees they were */
+#include "archive/raw_tree.h"
+
+#include "base/fault.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NO_RANK_DIR "no-rank"
+#define PART_NAME ".rollcall-raw.part"  // in DIR: the file that is written
+
+struct raw_file {
+    struct digest content;
+    struct ledger_place place;
+    bool lost;
+    int64_t rank, newest_ns;
+    char dir[MESSAGE_PLACE_MAX];        // as in struct ledger_item
+    size_t at;                  // as they came
+    char *capture;              // its name; behind its NUL:
+    char *path;                 // below DIR
+    size_t top;                 // so much of it is the capture's own place
+};
+
+/* ---- collecting ---- */
+
+/* Whether a capture is called as one of the directories between. */
+static bool is_rank_dir (const char *name)
+{
+    return strcmp (name, NO_RANK_DIR) == 0 ||
+           (strncmp (name, "rank", 4) == 0 &&
+            name[4 + strspn (name + 4, "0123456789")] == '\0');
+}
+
+/* Where a raw file goes, below DIR, in the directory of its capture. */
+static int place_file (struct raw_file *f, const struct ledger_item *item)
+{
+    char between[32] = "";
+
+    if (!item->shared_name && !is_rank_dir (item->capture))
+        ;                       // its name is enough
+    else if (item->rank < 0)
+        (void)snprintf (between, sizeof (between), NO_RANK_DIR "/");
+    else
+        (void)snprintf (between, sizeof (between), "rank%lld/",
+                        (long long)item->rank);
+    memcpy (f->dir, item->dir, sizeof (f->dir));
+    if (asprintf (&f->capture, "%s%c%s%s%s%s/%s", item->capture, '\0', f->dir,
+                  *f->dir ? "/" : "", between, item->capture, item->path) < 0)
+        return -ENOMEM;
+    f->path = f->capture + strlen (f->capture) + 1;
+    f->top = strlen (f->dir) + (*f->dir ? 1 : 0) + strlen (between) +
+             strlen (f->capture);
+    return 0;
+}
+
+static int collect (void *arg, const struct ledger_item *item)
+{
+    struct raw_tree *t = arg;
+    struct raw_file *p;
+
+    if ((t->n & (t->n - 1)) == 0) {     // full at every power of two
+        p = realloc (t->files, (t->n ? 2 * t->n : 1) * sizeof (*p));
+        if (!p)
+            return -ENOMEM;
+        t->files = p;
+    }
+    p = &t->files[t->n];
+    p->content = item->content;
+    p->place = item->place;
+    p->lost = item->lost;
+    p->rank = item->rank;
+    p->newest_ns = item->newest_ns;
+    p->at = t->n;
+    if (place_file (p, item) < 0)
+        return -ENOMEM;
+    t->n++;
+    return 0;
+}
+
+int raw_tree_create (struct ledger *ledger, const char *job,
+                     struct raw_tree **ret, struct err *err)
+{
+    struct raw_tree *t = calloc (1, sizeof (*t));
+    int rc = t ? ledger_each (ledger, job, ITEM_RAW, collect, t, err)
+               : -ENOMEM;
+
+    if (rc == -ENOMEM)
+        (void)err_set (err, ENOMEM, "no memory for the raw files of %s", job);
+    if (rc < 0) {
+        raw_tree_destroy (t);
+        return rc;
+    }
+    *ret = t;
+    return 0;
+}
+
+void raw_tree_destroy (struct raw_tree *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; i < t->n; i++)
+        free (t->files[i].capture);
+    free (t->files);
+    free (t);
+}
+
+/* ---- choosing ---- */
+
+static int compare_captures (const struct raw_file *a,
+                             const struct raw_file *b)
+{
+    int order = strcmp (a->capture, b->capture);
+
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return order != 0 ? order : strcmp (a->dir, b->dir);
+}
+
+static int compare (const void *pa, const void *pb)
+{
+    const struct raw_file *a = pa, *b = pb;
+    int order = compare_captures (a, b);
+
+    if (order == 0)
+        order = strcmp (a->path, b->path);
+    return order != 0 ? order : a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* A capture that is one file has the name of that, and needs no directory; in
+ * no version has it another file, else it would be now this, now that.  (Names
+ * that begin with a dot are nobody's; one is ours while a file is written.)
+ */
+static void place_capture (struct raw_file *f, size_t n)
+{
+    bool is_one = f->capture[0] != '.';
+
+    for (size_t i = 0; i < n && is_one; i++)
+        is_one = strcmp (f[i].path + f[i].top + 1, f[i].capture) == 0;
+    for (size_t i = 0; i < n && is_one; i++)
+        f[i].path[f[i].top] = '\0';
+}
+
+/* Which of the files of one path, in the order they came, is in 'version', or
+ * NULL.  'had' is the one that is delivered: 'version', or one before it.
+ */
+static const struct raw_file *pick (const struct raw_file *f, size_t n,
+                                    int64_t had, int64_t version)
+{
+    const struct raw_file *best = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        if (f[i].newest_ns == had)
+            best = &f[i];
+    }
+    for (size_t i = 0; i < n && (!best || best->newest_ns != had); i++) {
+        if (f[i].newest_ns > version &&
+            (!best || f[i].newest_ns <= best->newest_ns))
+            best = &f[i];
+    }
+    return best;
+}
+
+static bool is_same (const struct raw_file *a, const struct raw_file *b)
+{
+    return memcmp (&a->content, &b->content, sizeof (a->content)) == 0;
+}
+
+/* Of the files of one path; the tree's list is made anew from its beginning. */
+static void choose_path (struct raw_tree *t, size_t first, size_t n,
+                         int64_t had, int64_t version)
+{
+    struct raw_file *f = t->files + first;
+    const struct raw_file *best = pick (f, n, had, version);
+
+    for (size_t i = 0; i < n; i++) {
+        if (best && &f[i] == best)
+            continue;
+        t->left += !best || !is_same (&f[i], best);
+        free (f[i].capture);
+    }
+    if (best)
+        t->files[t->n++] = *best;
+}
+
+static void choose_capture (struct raw_tree *t, size_t first, size_t end,
+                            int64_t version)
+{
+    const struct raw_file *f = t->files;
+    int64_t had = INT64_MIN;
+
+    for (size_t i = first; i < end; i++) {
+        if (f[i].newest_ns <= version && f[i].newest_ns > had)
+            had = f[i].newest_ns;
+    }
+    for (size_t i = first, next; i < end; i = next) {
+        for (next = i + 1;
+             next < end && strcmp (f[next].path, f[i].path) == 0;)
+            next++;
+        choose_path (t, i, next - i, had, version);
+    }
+}
+
+void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg)
+{
+    const struct raw_file *f = t->files;
+    size_t n = t->n;
+
+    if (n > 0)
+        qsort (t->files, n, sizeof (*f), compare);
+    t->n = t->left = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && compare_captures (f + end, f + i) == 0;)
+            end++;
+        place_capture (t->files + i, end - i);
+        choose_capture (t, i, end, version ? version (arg, f[i].rank,
+                                                      f[i].capture, f[i].dir)
+                                           : INT64_MAX);
+    }
+}
+
+/* ---- putting ---- */
+
+struct put {
+    struct raw_tree *tree;
+    struct store *store;
+    const struct tree *dir;
+    const atomic_bool *cancel;
+    void *chunk;
+    struct err *err;
+};
+
+static int miss (struct put *p, const struct raw_file *f, const char *why)
+{
+    struct raw_tree *t = p->tree;
+
+    if (t->missing < RAW_TREE_NAMED_MAX)
+        (void)err_set (&t->named[t->missing], EIO, "raw file %s: %s", f->path,
+                       why);
+    t->missing++;
+    return 0;
+}
+
+/* The file 'name', by way of the part, into a directory of its name. */
+static int move_inside (struct put *p, int at, const char *name,
+                        const char *inside)
+{
+    int part = p->dir->fd, dir, rc = 0;
+
+    if (renameat (at, name, part, PART_NAME) < 0)
+        return -errno;
+    if (mkdirat (at, name, FILEIO_DIR_MODE) < 0) {
+        rc = -errno;
+        (void)renameat (part, PART_NAME, at, name);
+        return rc;
+    }
+    dir = tree_openat (at, name, O_RDONLY | O_DIRECTORY, 0, true);
+    if (dir < 0)
+        return dir;
+    if (renameat (part, PART_NAME, dir, inside) < 0)
+        rc = -errno;
+    (void)close (dir);
+    return rc;
+}
+
+/* An earlier build knew one file of a capture only, and took it for all of it:
+ * it goes into the directory that is to be in its place.  (Not away: it may be
+ * all that is left of its content.)
+ */
+static int make_room (struct put *p, const struct raw_file *f,
+                      struct err *err)
+{
+    char top[PATH_MAX], *slash;
+    const char *name;
+    struct stat st;
+    int at, rc = 0;
+
+    (void)snprintf (top, sizeof (top), "./%.*s", (int)f->top, f->path);
+    slash = strrchr (top, '/');
+    *slash = '\0';
+    name = slash + 1;
+    if (f->path[f->top] == '\0')
+        return 0;
+    at = tree_openat (p->dir->fd, top, O_RDONLY | O_DIRECTORY, 0, true);
+    if (at < 0)                 // nothing is in the way there, or it is told
+        return 0;               // when the file is written
+    if (fstatat (at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG (st.st_mode))
+        rc = move_inside (p, at, name, f->capture);
+    (void)close (at);
+    return rc < 0 ? err_sys (err, -rc, "cannot make a directory of %s/%.*s",
+                             p->dir->path, (int)f->top, f->path) : 0;
+}
+
+/* Of an earlier build: the name and the size do not tell that it is whole. */
+static bool is_there (const struct put *p, const struct raw_file *f)
+{
+    int fd = tree_openat (p->dir->fd, f->path, O_RDONLY | O_NONBLOCK, 0,
+                          false);
+    struct digest id;
+    struct stat st;
+    bool same;
+
+    if (fd < 0)
+        return false;
+    same = fstat (fd, &st) == 0 && S_ISREG (st.st_mode) &&
+           (f->lost || (uint64_t)st.st_size == f->place.size) &&
+           content_id_of_file (fd, (uint64_t)st.st_size, &id, NULL) == 0 &&
+           memcmp (&id, &f->content, sizeof (id)) == 0;
+    (void)close (fd);
+    return same;
+}
+
+/* The bytes, which are hashed meanwhile; -EBADMSG: they are other ones. */
+static int copy (struct put *p, const struct raw_file *f, int in, int out)
+{
+    uint64_t size = f->place.size;
+    struct content_hash h;
+    struct digest id;
+    int rc = 0;
+
+    content_hash_init (&h);
+    for (uint64_t at = 0; at < size && rc == 0; at += CONTENT_CHUNK) {
+        size_t n = size - at < CONTENT_CHUNK ? (size_t)(size - at)
+                                             : CONTENT_CHUNK;
+
+        if (atomic_load (p->cancel))
+            rc = -EINTR;
+        else
+            rc = fileio_pread_all (in, p->chunk, n,
+                                   (off_t)(f->place.offset + at));
+        if (rc == 0)
+            rc = content_hash_add (&h, p->chunk, n);
+        if (rc == 0)
+            rc = fileio_write_all (out, p->chunk, n);
+    }
+    if (rc == 0)
+        rc = content_hash_end (&h, &id);
+    content_hash_fini (&h);
+    if (rc == -ENODATA ||
+        (rc == 0 && memcmp (&id, &f->content, sizeof (id)) != 0))
+        rc = -EBADMSG;
+    return rc;
+}
+
+static int write_part (struct put *p, const struct raw_file *f, int in)
+{
+    int out, rc;
+
+    (void)unlinkat (p->dir->fd, PART_NAME, 0);  // of one that was killed
+    out = tree_openat (p->dir->fd, PART_NAME, O_WRONLY | O_CREAT | O_EXCL,
+                       FILEIO_FILE_MODE, true);
+    rc = out < 0 ? out : FAULT ("aggregator.raw.write");
+
+    if (rc == 0)
+        rc = copy (p, f, in, out);
+    if (out >= 0 && close (out) < 0 && rc == 0)
+        rc = -errno;
+    return rc;
+}
+
+/* Under its name at once: whoever reads the tree never sees half of a file. */
+static int put_file (struct put *p, const struct raw_file *f, int in,
+                     struct err *err)
+{
+    const char *name;
+    int rc, dir = tree_make_parent (p->dir, f->path, FILEIO_DIR_MODE, &name,
+                                    err);
+
+    if (dir < 0)
+        return dir;
+    rc = write_part (p, f, in);
+    if (rc == 0 && renameat (p->dir->fd, PART_NAME, dir, name) < 0)
+        rc = -errno;
+    (void)close (dir);
+    if (rc == -EBADMSG)
+        return miss (p, f, "what is stored of it is damaged; rollcall fsck "
+                           "aggregator --repair lets it come again");
+    return rc < 0 ? err_sys (err, -rc, "cannot write %s/%s", p->dir->path,
+                             f->path) : 0;
+}
+
+/* What concerns one file only (its name, or another one in its way) does not
+ * keep the others away.
+ */
+static int end_file (struct put *p, const struct raw_file *f, int rc,
+                     const struct err *why)
+{
+    if (rc == -ENAMETOOLONG || rc == -ENOTDIR || rc == -EISDIR ||
+        rc == -EEXIST || rc == -ELOOP || rc == -EXDEV)
+        return miss (p, f, why->text);
+    return rc < 0 ? err_set (p->err, -rc, "%s", why->text) : 0;
+}
+
+static int put (struct put *p, const struct raw_file *f)
+{
+    char path[PATH_MAX];
+    struct err why = { "" };
+    int in, rc;
+
+    // what reads it has to name it as a whole
+    if (!fileio_join (path, sizeof (path), p->dir->path, f->path))
+        return miss (p, f, "its path is too long");
+    if ((rc = make_room (p, f, &why)) < 0)
+        return end_file (p, f, rc, &why);
+    if (is_there (p, f))
+        return 0;
+    if (f->lost)
+        return miss (p, f, "what was stored of it was damaged, and set aside "
+                           "(see quarantine/ in the aggregator's root)");
+    if ((in = store_read (p->store, &f->content, &f->place, &why)) < 0)
+        return miss (p, f, why.text);
+    rc = put_file (p, f, in, &why);
+    (void)close (in);
+    return end_file (p, f, rc, &why);
+}
+
+/* All files and names of the tree at once: there may be a hundred thousand. */
+static int sync_tree (const struct tree *dir, struct err *err)
+{
+    int rc = FAULT ("aggregator.raw.fsync");
+
+    if (rc == 0 && syncfs (dir->fd) < 0)
+        rc = -errno;
+    return rc < 0 ? err_sys (err, -rc, "cannot fsync %s", dir->path) : 0;
+}
+
+int raw_tree_put (struct raw_tree *t, struct store *store,
+                  const struct tree *dir, const atomic_bool *cancel,
+                  struct err *err)
+{
+    struct put p = { t, store, dir, cancel, malloc (CONTENT_CHUNK), err };
+    int rc = 0;
+
+    t->missing = 0;
+    if (!p.chunk)
+        rc = err_set (err, ENOMEM, "no memory to copy raw files");
+    for (size_t i = 0; i < t->n && rc == 0; i++)
+        rc = atomic_load (cancel) ? -EINTR : put (&p, &t->files[i]);
+    (void)unlinkat (dir->fd, PART_NAME, 0);
+    if (rc == 0 && t->n > 0)
+        rc = sync_tree (dir, err);
+    free (p.chunk);
+    return rc == -EINTR ? err_set (err, EINTR, "interrupted") : rc;
+}

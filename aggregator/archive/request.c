@@ -1,0 +1,152 @@
+/* aggregator/archive/request.c - what a person changes in a root afterwards */
+#include "archive/request.h"
+
+#include "archive/divide.h"
+#include "model/capture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct request {
+    struct ledger *ledger;
+    struct store *store;
+    const struct json *asked;
+    const char *job;
+    struct json *answer;
+};
+
+/* Whether the ledger has heard of a job: something came, or was said of it. */
+static int has_job (const struct request *r, struct err *err)
+{
+    struct ledger_summary s;
+    struct words words;
+    int rc = ledger_summary (r->ledger, r->job, &s, err);
+
+    if (rc < 0 || s.items > 0)
+        return rc;
+    rc = ledger_words (r->ledger, r->job, &words, err);
+    if (rc == 0 && words.n == 0)
+        rc = err_set (err, ENOENT, "there is no job %s here: rollcall jobs "
+                      "lists them", r->job);
+    words_fini (&words);
+    return rc;
+}
+
+/* Records first: they and the rows are of one commit, as what agents say. */
+static int keep_word (const struct request *r, const struct word *word,
+                      struct err *err)
+{
+    int rc = store_note_word (r->store, r->job, word, err);
+
+    if (rc == 0)
+        rc = store_sync (r->store, err);
+    if (rc == 0 && (rc = ledger_begin (r->ledger, err)) == 0) {
+        rc = ledger_set_word (r->ledger, r->job, word, err);
+        if (rc == 0)
+            rc = store_account (r->store, r->ledger, err);
+        if (rc == 0)
+            rc = ledger_commit (r->ledger, err);
+        if (rc < 0)
+            ledger_rollback (r->ledger);
+    }
+    if (rc < 0)
+        store_revert (r->store);
+    else
+        store_committed (r->store);
+    return rc;
+}
+
+static int do_expect (const struct request *r, struct err *err)
+{
+    struct word word = { .by = WORD_EXPECT };
+    int rc;
+
+    if (!json_int (json_get (r->asked, "world_size"), &word.world_size) ||
+        word.world_size < 0 || word.world_size > CAPTURE_WORLD_MAX)
+        return err_set (err, EINVAL, "how many ranks are expected is not "
+                        "between 0 and %d", CAPTURE_WORLD_MAX);
+    if ((rc = has_job (r, err)) < 0 || (rc = keep_word (r, &word, err)) < 0)
+        return rc;
+    json_add_int (r->answer, "world_size",
+                  ledger_world_size (r->ledger, r->job));
+    return 0;
+}
+
+/* ---- which captures are of a job ---- */
+
+static int give (const struct request *r, struct divide *d, struct err *err)
+{
+    int rc = divide_commit (d, r->ledger, r->store, err);
+    struct json *jobs;
+
+    if (rc == 0) {
+        json_add_text (r->answer, "job", d->assignments[0].job);
+        json_add_int (r->answer, "captures", (int64_t)d->n);
+        jobs = json_add_array (r->answer, "jobs");
+        for (size_t i = 0; i < d->njobs; i++)
+            json_push_text (jobs, d->jobs[i]);
+    }
+    divide_fini (d);
+    return rc;
+}
+
+static int do_merge (const struct request *r, struct err *err)
+{
+    struct divide d;
+    int rc = divide_merge (r->ledger, json_text (json_get (r->asked, "from"),
+                                                 ""), r->job, &d, err);
+
+    return rc < 0 ? rc : give (r, &d, err);
+}
+
+static int do_split (const struct request *r, struct err *err)
+{
+    const struct json *list = json_get (r->asked, "captures");
+    size_t n = json_count (list);
+    const struct json *at = json_first (list);
+    const char **captures = calloc (n + 1, sizeof (*captures));
+    struct divide d;
+    int rc = captures ? 0 : err_set (err, ENOMEM, "no memory to split a job");
+
+    for (size_t i = 0; i < n && rc == 0; i++, at = json_next (at))
+        captures[i] = json_text (at, "");
+    if (rc == 0 && n == 0)
+        rc = err_set (err, EINVAL, "which captures?");
+    if (rc == 0 &&
+        (rc = divide_split (r->ledger, r->store, r->job, captures, n, &d,
+                            err)) == 0)
+        rc = give (r, &d, err);
+    free (captures);
+    return rc;
+}
+
+static const struct {
+    const char *name;
+    int (*run) (const struct request *r, struct err *err);
+} requests[] = {
+    { "expect", do_expect },
+    { "merge", do_merge },
+    { "split", do_split },
+};
+
+int request_do (struct ledger *ledger, struct store *store,
+                const struct json *request, struct json *answer,
+                struct err *err)
+{
+    const char *what = json_text (json_get (request, "do"), "");
+    struct request r = {
+        .ledger = ledger, .store = store, .asked = request, .answer = answer,
+        .job = json_text (json_get (request, "job"), ""),
+    };
+
+    if (!message_valid_name (r.job))
+        return err_set (err, EINVAL, "\"%.80s\" is not the name of a job",
+                        r.job);
+    for (size_t i = 0; i < sizeof (requests) / sizeof (requests[0]); i++) {
+        if (strcmp (requests[i].name, what) == 0)
+            return requests[i].run (&r, err);
+    }
+    return err_set (err, EINVAL, "this aggregator does not know the request "
+                    "\"%.80s\": it is another version", what);
+}

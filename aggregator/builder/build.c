@@ -1,0 +1,624 @@
+/* aggregator/builder/build.c - all captures of a job into one analysis.db
+ *
+ * Each thread fills a database file of its own with a contiguous range of the
+ * captures; the first one's file becomes the result and takes the others' rows
+ * in, which SQLite copies as they are because the tables are the same to the
+ * letter.  Then indexes, a check, fsync, rename.
+ */
+#include "builder/build.h"
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "base/units.h"
+#include "builder/conflicts.h"
+#include "builder/former.h"
+#include "builder/part.h"
+#include "builder/rollup.h"
+#include "builder/tables.h"
+#include "select/select_hosts.h"
+#include "select/select_steps.h"
+#include "select/select_verify.h"
+#include "store/db.h"
+#include "store/fileio.h"
+#include "waits/wait.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PROGRESS_NS (200 * NS_PER_MS)
+#define CANCEL_OPS 100000       // of SQLite's virtual machine: some 5 ms
+#define HEAP_KEPT (4 << 20)     // bytes free at a heap's end, of each thread
+#define HEAP_CHUNK_MAX (1 << 20)        // bytes; larger ones are mapped
+#define ATTACHED_MAX 10         // Debian's SQLite has no more
+
+struct builder;
+
+struct worker {
+    struct builder *b;
+    struct part *part;          // NULL: its rows are not wanted
+    size_t first, end;          // items
+    pthread_t thread;
+    bool started;
+    int rc;
+    struct err err;
+};
+
+struct builder {
+    const struct build_job *job;
+    struct publish *out;        // NULL: nothing is written
+    struct groups *groups;
+    struct worker workers[BUILD_THREADS_MAX];
+    unsigned nworkers;
+    atomic_bool cancel;         // a worker failed, or the caller cancelled
+    atomic_size_t captures;
+    _Atomic uint64_t bytes;
+    pthread_mutex_t lock;       // over groups, running
+    pthread_cond_t ended;
+    unsigned running;
+    char began[CLOCK_TEXT_MAX]; // job->began_ns, or ""
+};
+
+/* Also a progress handler, which ends a statement by not returning 0. */
+static int is_cancelled (void *arg)
+{
+    const struct builder *b = arg;
+
+    return atomic_load (&b->cancel) || atomic_load (b->job->cancel);
+}
+
+/* ---- threads ---- */
+
+static int drop_rows (void *arg, const struct batch *b, struct err *err)
+{
+    (void)b;
+    return is_cancelled (arg) ? err_set (err, EINTR, "interrupted") : 0;
+}
+
+static int drop_table (void *arg, enum table_id table, struct err *err)
+{
+    (void)arg;
+    (void)table;
+    (void)err;
+    return 0;
+}
+
+static int feed_item (struct worker *w, size_t i)
+{
+    const struct build_job *job = w->b->job;
+    struct roll_item *item = &job->items[i];
+    const struct row_sink none = { drop_rows, drop_table, w->b };
+    const struct part_group *used = NULL;
+    struct capture fresh;
+    size_t nused = 0;
+    int rc;
+
+    capture_init (&fresh);
+    if (w->part)
+        part_begin_capture (w->part, (int64_t)i + 1, item->rank);
+    rc = job->feed (job->feed_arg, item->source,
+                    w->part ? part_sink (w->part) : &none, &fresh, &w->err);
+    if (rc < 0) {
+        capture_fini (&fresh);
+        return rc;
+    }
+    roll_take (item, &fresh);
+    if (w->part)
+        used = part_groups (w->part, &nused);
+    free (item->groups.list);
+    (void)pthread_mutex_lock (&w->b->lock);
+    rc = groups_add (w->b->groups, &item->capture, item->rank, used, nused,
+                     &item->groups, &w->err);
+    (void)pthread_mutex_unlock (&w->b->lock);
+    return rc;
+}
+
+static void *work (void *arg)
+{
+    struct worker *w = arg;
+    struct builder *b = w->b;
+
+    for (size_t i = w->first; i < w->end && w->rc == 0; i++) {
+        if (is_cancelled (b))
+            w->rc = err_set (&w->err, EINTR, "interrupted");
+        else if (!b->job->items[i].skip)
+            w->rc = feed_item (w, i);
+        atomic_fetch_add (&b->captures, 1);
+        atomic_fetch_add (&b->bytes, b->job->items[i].weight);
+    }
+    if (w->rc == 0 && w->part)
+        w->rc = part_commit (w->part, &w->err);
+    if (w->rc < 0)
+        atomic_store (&b->cancel, true);
+    (void)pthread_mutex_lock (&b->lock);
+    b->running--;
+    (void)pthread_cond_signal (&b->ended);
+    (void)pthread_mutex_unlock (&b->lock);
+    return NULL;
+}
+
+static uint64_t total_weight (const struct builder *b)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < b->job->nitems; i++)
+        sum += b->job->items[i].weight + 1;
+    return sum;
+}
+
+/* Contiguous ranges of about the same number of bytes. */
+static void share_out (struct builder *b)
+{
+    const struct build_job *job = b->job;
+    uint64_t all = total_weight (b), sum = 0;
+    size_t i = 0;
+
+    for (unsigned t = 0; t < b->nworkers; t++) {
+        struct worker *w = &b->workers[t];
+
+        w->b = b;
+        w->first = i;
+        while (i < b->job->nitems &&
+               (t + 1 == b->nworkers || sum * b->nworkers < all * (t + 1)))
+            sum += job->items[i++].weight + 1;
+        w->end = i;
+    }
+}
+
+static int start_workers (struct builder *b, struct err *err)
+{
+    int rc = 0;
+
+    for (unsigned t = 0; t < b->nworkers && rc == 0 && b->out; t++) {
+        char path[PATH_MAX];
+
+        rc = publish_temp (b->out, BUILD_DB_NAME, t, path, err);
+        if (rc == 0)
+            rc = part_create (path, &b->cancel, &b->workers[t].part, err);
+    }
+    for (unsigned t = 0; t < b->nworkers && rc == 0; t++) {
+        struct worker *w = &b->workers[t];
+
+        (void)pthread_mutex_lock (&b->lock);
+        b->running++;
+        (void)pthread_mutex_unlock (&b->lock);
+        rc = thread_start (&w->thread, work, w);
+        w->started = rc == 0;
+        if (rc < 0) {
+            b->running--;
+            rc = err_sys (err, -rc, "cannot start a thread");
+        }
+    }
+    return rc;
+}
+
+static void report_progress (struct builder *b)
+{
+    struct build_progress p = {
+        .captures = atomic_load (&b->captures),
+        .captures_all = b->job->nitems,
+        .bytes = atomic_load (&b->bytes),
+    };
+
+    for (size_t i = 0; i < b->job->nitems; i++)
+        p.bytes_all += b->job->items[i].weight;
+    if (b->job->progress)
+        b->job->progress (b->job->progress_arg, &p);
+}
+
+static void wait_workers (struct builder *b)
+{
+    (void)pthread_mutex_lock (&b->lock);
+    while (b->running > 0) {
+        int64_t until = clock_mono_ns () + PROGRESS_NS;
+        struct timespec ts = { .tv_sec = until / NS_PER_S,
+                               .tv_nsec = until % NS_PER_S };
+
+        (void)pthread_cond_timedwait (&b->ended, &b->lock, &ts);
+        (void)pthread_mutex_unlock (&b->lock);
+        report_progress (b);
+        if (atomic_load (b->job->cancel))
+            atomic_store (&b->cancel, true);
+        (void)pthread_mutex_lock (&b->lock);
+    }
+    (void)pthread_mutex_unlock (&b->lock);
+    for (unsigned t = 0; t < b->nworkers; t++) {
+        if (b->workers[t].started)
+            (void)pthread_join (b->workers[t].thread, NULL);
+    }
+}
+
+/* The first failure that is not merely another one's consequence. */
+static int worker_error (struct builder *b, struct err *err)
+{
+    int rc = 0;
+
+    for (unsigned t = 0; t < b->nworkers; t++) {
+        const struct worker *w = &b->workers[t];
+
+        if (w->rc < 0 && (rc == 0 || rc == -EINTR)) {
+            rc = w->rc;
+            if (err)
+                *err = w->err;
+        }
+    }
+    return rc;
+}
+
+/* ---- one database out of the parts ---- */
+
+static int merge_some (struct builder *b, unsigned first, unsigned end,
+                       struct err *err)
+{
+    sqlite3 *db = part_db (b->workers[0].part);
+    int rc = 0;
+
+    for (unsigned t = first; t < end && rc == 0; t++) {
+        struct part *p = b->workers[t].part;
+        char path[PATH_MAX];
+
+        (void)snprintf (path, sizeof (path), "%s", part_path (p));
+        part_destroy (p);       // closed: its lock was exclusive
+        b->workers[t].part = NULL;
+        rc = db_execf (db, err, "ATTACH %Q AS part%u", path, t);
+    }
+    if (rc == 0)
+        rc = db_exec (db, "BEGIN", err);
+    for (unsigned t = first; t < end && rc == 0; t++) {
+        for (unsigned i = 0; i < TABLE_COUNT && rc == 0; i++)
+            rc = db_execf (db, err, "INSERT INTO main.%s SELECT * FROM "
+                           "part%u.%s", schema_table (i)->name, t,
+                           schema_table (i)->name);
+    }
+    if (rc == 0)
+        rc = db_exec (db, "COMMIT", err);
+    for (unsigned t = first; t < end && rc == 0; t++) {
+        char path[PATH_MAX];
+
+        rc = db_execf (db, err, "DETACH part%u", t);
+        if (rc == 0 && publish_temp (b->out, BUILD_DB_NAME, t, path, NULL) == 0)
+            (void)unlink (path);
+    }
+    return rc;
+}
+
+static int merge_parts (struct builder *b, struct err *err)
+{
+    int rc = 0;
+
+    for (unsigned t = 1; t < b->nworkers && rc == 0; t += ATTACHED_MAX) {
+        unsigned end = t + ATTACHED_MAX;
+
+        rc = merge_some (b, t, end < b->nworkers ? end : b->nworkers, err);
+    }
+    return rc;
+}
+
+static int drop_conflicts (sqlite3 *db, const struct builder *b,
+                           struct err *err)
+{
+    struct roll_item *items = b->job->items;
+    struct roll_conflict *list = NULL;
+    size_t n = 0;
+    int rc;
+
+    roll_settle (items, b->job->nitems);
+    if (roll_name_hosts (items, b->job->nitems) < 0)
+        return err_set (err, ENOMEM, "no memory for hosts");
+    rc = roll_conflicts (items, b->job->nitems, &list, &n);
+    if (rc < 0)
+        return err_set (err, ENOMEM, "no memory for conflicts");
+    rc = conflicts_drop (db, list, n, err);
+    free (list);
+    return rc;
+}
+
+/* Whoever says how many ranks there are may know less than the captures. */
+static void tell_larger (const struct build_job *job)
+{
+    const char *known_by;
+    int64_t world = roll_world_size (job->items, job->nitems, &known_by);
+    char text[160];
+
+    if (world <= job->roster->world_size || strcmp (known_by, "guess") == 0)
+        return;
+    (void)snprintf (text, sizeof (text), "the captures show %lld rank%s at "
+                    "least (%s); %lld %s expected (%s)", (long long)world,
+                    units_s ((uint64_t)world), known_by,
+                    (long long)job->roster->world_size,
+                    units_are ((uint64_t)job->roster->world_size),
+                    job->roster->known_by);
+    roster_add_note (job->roster, text);
+}
+
+static int fill_roster (const struct builder *b)
+{
+    const struct build_job *job = b->job;
+    const char *known_by;
+    int64_t world;
+    int rc = 0;
+
+    if (job->roster->world_size == 0) {
+        world = roll_world_size (job->items, job->nitems, &known_by);
+        rc = roster_expect_world (job->roster, world, known_by);
+    }
+    roll_tell_worlds (job->items, job->nitems);
+    tell_larger (job);
+    former_tell (b->out, job);
+    return rc < 0 ? rc : roll_fill_roster (job->items, job->nitems,
+                                           job->roster);
+}
+
+/* The first word of each kind that a capture brings, in order of ranks. */
+static struct job_about about_job (const struct build_job *job)
+{
+    struct job_about a = { "", "", "" };
+
+    for (size_t i = 0; i < job->nitems; i++) {
+        const struct job_about *x = &job->items[i].capture.evidence.about;
+
+        if (!a.scheduler_id[0])
+            memcpy (a.scheduler_id, x->scheduler_id, sizeof (a.scheduler_id));
+        if (!a.user[0])
+            memcpy (a.user, x->user, sizeof (a.user));
+        if (!a.command[0])
+            memcpy (a.command, x->command, sizeof (a.command));
+    }
+    return a;
+}
+
+static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
+{
+    const struct build_job *job = b->job;
+    const struct tables_job about = { job->job_id, job->steps, job->inputs,
+                                      job->others,
+                                      job->assumed && *job->assumed,
+                                      about_job (job),
+                                      *b->began ? b->began : NULL };
+    char temp[PATH_MAX];
+    int rc = publish_temp (b->out, "wait", 0, temp, err);
+
+    if (rc < 0)
+        return rc;
+    rc = db_execf (db, err, "PRAGMA application_id=%d;PRAGMA "
+                       "user_version=%d;BEGIN", PUBLISH_APPLICATION_ID,
+                       TABLES_SCHEMA_VERSION);
+
+    if (rc == 0)
+        rc = tables_create (db, err);
+    if (rc == 0)
+        rc = drop_conflicts (db, b, err);
+    if (rc == 0 && roll_check_steps (job->items, job->nitems) < 0)
+        rc = err_set (err, ENOMEM, "no memory for steps");
+    if (rc == 0 && fill_roster (b) < 0)
+        rc = err_set (err, ENOMEM, "no memory for the roster");
+    if (rc == 0)
+        rc = tables_write_captures (db, job->items, job->nitems, err);
+    if (rc == 0)
+        rc = tables_write_roster (db, job->roster, err);
+    if (rc == 0)
+        rc = tables_write_left_out (db, job->items, job->nitems, err);
+    if (rc == 0)
+        rc = roll_mark_edges (db, job->items, job->nitems,
+                              !(job->derive && job->derive->all_steps), err);
+    if (rc == 0)
+        rc = groups_write (b->groups, db, err);
+    if (rc == 0)
+        rc = tables_write_job (db, &about, job->roster, err);
+    if (rc == 0)
+        rc = wait_derive (db, job->items, job->nitems, temp, err);
+    if (rc == 0)
+        rc = tables_index (db, err);
+    if (rc == 0)
+        rc = rollup_derive (db, job->derive ? job->derive->topology : NULL,
+                            err);
+    if (rc == 0)
+        rc = findings_derive (db, job->derive ? job->derive->findings : NULL,
+                              err);
+    return rc < 0 ? rc : db_exec (db, "COMMIT", err);
+}
+
+static bool any_read (const struct builder *b)
+{
+    const struct roll_item *items = b->job->items;
+
+    for (size_t i = 0; i < b->job->nitems; i++) {
+        if (!items[i].skip && items[i].capture.whole_tables != 0)
+            return true;
+    }
+    return false;
+}
+
+static int finish (struct builder *b, struct build_result *ret,
+                   struct err *err)
+{
+    struct part *first = b->workers[0].part;
+    char temp[PATH_MAX], old[PATH_MAX];
+    int rc;
+
+    for (unsigned t = 0; t < b->nworkers; t++)
+        ret->rows += part_rows (b->workers[t].part);
+    if (ret->rows == 0 && b->job->steps && any_read (b))
+        return err_set (err, ENODATA, "no capture has a step of %s",
+                        b->job->steps);
+    (void)snprintf (temp, sizeof (temp), "%s", part_path (first));
+    sqlite3_progress_handler (part_db (first), CANCEL_OPS, is_cancelled, b);
+    if ((rc = merge_parts (b, err)) < 0 ||
+        (rc = write_rest (b, part_db (first), err)) < 0)
+        return rc;
+    part_destroy (first);       // closed: its lock was exclusive
+    b->workers[0].part = NULL;
+    if ((rc = publish_check_db (temp, b->nworkers, err)) < 0)
+        return rc;
+    if (is_cancelled (b))
+        return err_set (err, EINTR, "interrupted");
+    if ((rc = publish_choose (b->out, b->job->job_id,
+                              *b->began ? b->began : NULL, ret->newer,
+                              err)) < 0)
+        return rc;
+    if (!fileio_join (ret->path, sizeof (ret->path), b->out->dir.path,
+                      BUILD_DB_NAME))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s",
+                        b->out->dir.path);
+    if ((rc = publish_path (b->out, BUILD_DB_NAME, old, err)) < 0)
+        return rc;
+    // nobody's work of yesterday goes because of a COMMAND that did not start
+    b->out->keep = ret->rows == 0 && publish_has_rows (old);
+    return publish_finish (b->out, temp, BUILD_DB_NAME, publish_is_our_db,
+                           ret->kept, err);
+}
+
+static int init_sync (struct builder *b)
+{
+    pthread_condattr_t attr;
+
+    (void)pthread_mutex_init (&b->lock, NULL);
+    (void)pthread_condattr_init (&attr);
+    (void)pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
+    (void)pthread_cond_init (&b->ended, &attr);
+    (void)pthread_condattr_destroy (&attr);
+    b->groups = groups_create ();
+    return b->groups ? 0 : -ENOMEM;
+}
+
+/* Readers take and free the same few hundred KiB for each capture.  By default
+ * the C library gives them back to the system each time, and getting them
+ * again is a tenth of the work when there are many small captures.
+ */
+static void keep_heap (void)
+{
+    (void)mallopt (M_TRIM_THRESHOLD, HEAP_KEPT);
+    (void)mallopt (M_MMAP_THRESHOLD, HEAP_CHUNK_MAX);
+}
+
+/* Every capture once: the parts are filled. */
+static int read_captures (struct builder *b, struct err *err)
+{
+    int rc;
+
+    b->nworkers = b->job->threads;
+    if (b->nworkers > b->job->nitems)
+        b->nworkers = b->job->nitems ? (unsigned)b->job->nitems : 1;
+    share_out (b);
+    rc = start_workers (b, err);
+    if (rc < 0)
+        atomic_store (&b->cancel, true);
+    wait_workers (b);
+    return rc < 0 ? rc : worker_error (b, err);
+}
+
+static void drop_parts (struct builder *b)
+{
+    for (unsigned t = 0; t < b->nworkers; t++) {
+        char path[PATH_MAX] = "";
+
+        if (b->workers[t].part)
+            (void)snprintf (path, sizeof (path), "%s",
+                            part_path (b->workers[t].part));
+        part_destroy (b->workers[t].part);
+        if (*path)
+            (void)unlink (path);
+    }
+    memset (b->workers, 0, sizeof (b->workers));
+    atomic_store (&b->captures, 0);
+    atomic_store (&b->bytes, 0);
+}
+
+/* The lists of items point into what goes. */
+static void drop_groups (struct builder *b)
+{
+    for (size_t i = 0; i < b->job->nitems; i++) {
+        free (b->job->items[i].groups.list);
+        b->job->items[i].groups = (struct group_list){ NULL, 0 };
+    }
+    groups_destroy (b->groups);
+    b->groups = NULL;
+}
+
+/* What the captures showed may put some out of the job, or give some another
+ * rank: then what was read is of no use.
+ */
+static int read_job (struct builder *b, struct err *err)
+{
+    const struct build_job *job = b->job;
+    int rc = read_captures (b, err);
+    bool again = false;
+
+    if (rc == 0 && job->decide)
+        rc = job->decide (job->decide_arg, job->items, job->nitems, err);
+    if (rc >= 0 && roll_verify (job->items, job->nitems, &again) < 0)
+        rc = err_set (err, ENOMEM, "no memory for the roll");
+    if (rc < 0 || (rc == 0 && !again))
+        return rc;
+    drop_parts (b);
+    drop_groups (b);
+    b->groups = groups_create ();
+    if (!b->groups)
+        return err_set (err, ENOMEM, "no memory to build " BUILD_DB_NAME);
+    roll_sort (job->items, job->nitems);
+    return read_captures (b, err);
+}
+
+static struct builder *create (const struct build_job *job,
+                               struct publish *out, struct err *err)
+{
+    struct builder *b = calloc (1, sizeof (*b));
+
+    keep_heap ();
+    if (!b || init_sync (b) < 0) {
+        free (b);
+        (void)err_set (err, ENOMEM, "no memory to build " BUILD_DB_NAME);
+        return NULL;
+    }
+    b->job = job;
+    b->out = out;
+    if (job->began_ns)
+        clock_text (job->began_ns, b->began);
+    return b;
+}
+
+static void destroy (struct builder *b)
+{
+    drop_groups (b);
+    (void)pthread_cond_destroy (&b->ended);
+    (void)pthread_mutex_destroy (&b->lock);
+    free (b);
+}
+
+int build_run (const struct build_job *job, struct publish *out,
+               struct build_result *ret, struct err *err)
+{
+    struct builder *b = create (job, out, err);
+    int rc;
+
+    memset (ret, 0, sizeof (*ret));
+    if (!b)
+        return -ENOMEM;
+    rc = read_job (b, err);
+    if (rc == 0)
+        rc = finish (b, ret, err);
+    if (rc < 0)
+        drop_parts (b);
+    publish_tell (out, err);
+    destroy (b);
+    return rc;
+}
+
+int build_look (const struct build_job *job, struct err *err)
+{
+    struct builder *b = create (job, NULL, err);
+    int rc;
+
+    if (!b)
+        return -ENOMEM;
+    rc = read_captures (b, err);
+    if (rc == 0)
+        rc = job->decide (job->decide_arg, job->items, job->nitems, err);
+    destroy (b);
+    return rc;
+}

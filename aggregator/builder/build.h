@@ -1,0 +1,86 @@
+/* aggregator/builder/build.h - all captures of a job into one analysis.db
+ *
+ * The same for captures on this machine's disk (rollcall analyze) and for
+ * shipments that came over the network: the caller feeds captures, one at a
+ * time, from as many threads as it asked for.
+ */
+#ifndef ROLLCALL_BUILDER_BUILD_H
+#define ROLLCALL_BUILDER_BUILD_H
+
+#include "builder/derive_options.h"
+#include "model/batch.h"
+#include "publish/publish.h"
+#include "select/capture_select.h"
+
+#include <stdatomic.h>
+
+#define BUILD_THREADS_MAX 64
+#define BUILD_DB_NAME PUBLISH_DB_NAME   // of the result
+
+/* Give the rows of items[source] to the sink and fill in the capture (which is
+ * empty): called once for each capture that counts, from any thread.  Returns
+ * 0 whatever the capture's state, negative if the build cannot go on.
+ */
+typedef int build_feed_fn (void *arg, size_t source,
+                           const struct row_sink *sink, struct capture *c,
+                           struct err *err);
+
+/* Called when every capture has been read once: are they of one job, and each of
+ * the rank that it was filed under?  May change ranks.  Returns 1 if it did (the
+ * rows are read again, this time for good), 0 if not, negative to give up.
+ */
+typedef int build_decide_fn (void *arg, struct roll_item *items, size_t n,
+                             struct err *err);
+
+struct build_progress {
+    size_t captures, captures_all;
+    uint64_t bytes, bytes_all;
+};
+
+struct build_job {
+    struct roll_item *items;            // planned: roll_plan
+    size_t nitems;
+    struct roster *roster;              // expected ranks; filled in by build.
+                                        // None: the captures say how many
+    unsigned threads;                   // 1 to BUILD_THREADS_MAX
+    build_feed_fn *feed;
+    void *feed_arg;
+    build_decide_fn *decide;            // or NULL: all are, as planned
+    void *decide_arg;
+    // called some five times a second by the calling thread; may be NULL
+    void (*progress) (void *arg, const struct build_progress *p);
+    void *progress_arg;
+    const atomic_bool *cancel;          // becomes true: stop with -EINTR
+    int64_t began_ns;           // when the job began (clock_wall_ns), if what a
+                                // job that began later left is not to be
+                                // replaced; 0: it is
+    const char *job_id, *steps, *inputs;        // for table Job; may be NULL.
+                                // With steps, there must be rows of them
+    const char *others;         // a sentence about jobs beside it; or NULL
+    const bool *assumed;        // that the captures are of one job: read, as
+                                // job_id and others are, when 'decide' was
+                                // called; or NULL
+    const struct derive_options *derive;        // or NULL
+};
+
+struct build_result {
+    uint64_t rows;                      // in the four tables
+    char path[PATH_MAX];                // of the analysis.db
+    char kept[PATH_MAX];                // what was there before, or ""
+    char newer[PUBLISH_JOB_MAX];        // the job that began later, whose
+                                // result stays: this one is beside it; or ""
+};
+
+/* Build, check and publish analysis.db.  On failure nothing has changed under
+ * its final name, and 'err' says why: -ENOSPC, -EROFS, -EACCES, -EINTR,
+ * -ENOMEM, -EIO, -ENODATA (captures were read, but none has a step of
+ * job->steps), or what a feed returned.
+ */
+int build_run (const struct build_job *job, struct publish *out,
+               struct build_result *ret, struct err *err);
+
+/* Read the captures and have them decided upon; nothing is built or written.
+ */
+int build_look (const struct build_job *job, struct err *err);
+
+#endif

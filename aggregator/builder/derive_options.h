@@ -1,0 +1,18 @@
+/* aggregator/builder/derive_options.h - what may be said of deriving */
+#ifndef ROLLCALL_BUILDER_DERIVE_OPTIONS_H
+#define ROLLCALL_BUILDER_DERIVE_OPTIONS_H
+
+#include "builder/topology.h"
+#include "findings/findings.h"
+
+#include <stdbool.h>
+
+/* NULL in it, or instead of it: defaults, and no topology. */
+struct derive_options {
+    const struct findings_options *findings;
+    const struct topology *topology;
+    bool all_steps;             // means and findings are of those, too, that
+                                // profiling itself made longer
+};
+
+#endif

@@ -1,0 +1,124 @@
+/* aggregator/builder/former.c - what the result had that is to be replaced */
+#include "builder/former.h"
+
+#include "base/units.h"
+#include "store/db.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMED_MAX 8             // more are counted
+#define GONE_SIZE 2048          // bytes: so many names of NAME_MAX
+
+struct former {
+    const char **now;           // names of the job's captures, sorted
+    size_t n, at;
+    size_t same, gone;          // of the former ones
+    char named[GONE_SIZE];
+};
+
+static int by_name (const void *a, const void *b)
+{
+    return strcmp (*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool list_now (struct former *f, const struct build_job *job)
+{
+    if (!(f->now = calloc (job->nitems + 1, sizeof (*f->now))))
+        return false;
+    for (size_t i = 0; i < job->nitems; i++)
+        f->now[f->n++] = job->items[i].capture.name;
+    qsort (f->now, f->n, sizeof (*f->now), by_name);
+    return true;
+}
+
+/* Names come in order, so that both lists are walked once; ranks may have been
+ * corrected since then.
+ */
+static void compare (struct former *f, const char *name, int64_t rank)
+{
+    size_t used = strlen (f->named);
+    int order = 1;
+
+    while (f->at < f->n && (order = strcmp (f->now[f->at], name)) < 0)
+        f->at++;
+    if (f->at < f->n && order == 0) {
+        f->at++;
+        f->same++;
+        return;
+    }
+    if (f->gone++ >= NAMED_MAX)
+        return;
+    if (rank >= 0)
+        (void)snprintf (f->named + used, sizeof (f->named) - used,
+                        "%srank %" PRId64 ": %s", used ? ", " : "", rank,
+                        name);
+    else
+        (void)snprintf (f->named + used, sizeof (f->named) - used, "%s%s",
+                        used ? ", " : "", name);
+}
+
+static bool is_of_job (sqlite3 *db, const char *job)
+{
+    sqlite3_stmt *st = NULL;
+    bool is = false;
+
+    if (!job || db_prepare (db, "SELECT 1 FROM Job WHERE key='job' AND "
+                            "value=?1", &st, NULL) < 0)
+        return false;
+    db_bind_text (st, 1, job);
+    is = sqlite3_step (st) == SQLITE_ROW;
+    (void)sqlite3_finalize (st);
+    return is;
+}
+
+static void compare_all (struct former *f, sqlite3 *db)
+{
+    sqlite3_stmt *st = NULL;
+
+    if (db_prepare (db, "SELECT name, ifnull(rank, -1) FROM Capture WHERE "
+                    "state IN ('complete', 'partial', 'unexpected') AND name "
+                    "IS NOT NULL ORDER BY CAST(name AS BLOB)", &st, NULL) < 0)
+        return;
+    while (sqlite3_step (st) == SQLITE_ROW)
+        compare (f, (const char *)sqlite3_column_text (st, 0),
+                 sqlite3_column_int64 (st, 1));
+    (void)sqlite3_finalize (st);
+}
+
+static void tell (const struct former *f, struct roster *r)
+{
+    char text[GONE_SIZE + 256], more[48] = "";
+
+    if (f->gone > NAMED_MAX)
+        (void)snprintf (more, sizeof (more), " and %zu more",
+                        f->gone - NAMED_MAX);
+    (void)snprintf (text, sizeof (text), "the result that this one replaces "
+                    "had %zu capture%s that %s not there, or not of this "
+                    "job, any more: %s%s",
+                    f->gone, units_s (f->gone), units_are (f->gone), f->named,
+                    more);
+    roster_add_note (r, text);
+}
+
+void former_tell (const struct publish *p, const struct build_job *job)
+{
+    struct former f = { NULL };
+    char path[PATH_MAX];
+    sqlite3 *db = NULL;
+
+    if (publish_path (p, BUILD_DB_NAME, path, NULL) < 0 ||
+        !publish_is_our_db (path) || !list_now (&f, job))
+        return;
+    if (db_open (path, SQLITE_OPEN_READONLY, &db) == SQLITE_OK) {
+        db_distrust (db);
+        compare_all (&f, db);
+        // another job's captures are not expected in this one
+        if (f.gone > 0 && (f.same > 0 || is_of_job (db, job->job_id)))
+            tell (&f, job->roster);
+    }
+    (void)sqlite3_close (db);
+    free (f.now);
+}

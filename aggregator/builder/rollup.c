@@ -1,0 +1,187 @@
+/* aggregator/builder/rollup.c - sums over many rows */
+#include "builder/rollup.h"
+
+#include "columns/group_sums.h"
+#include "columns/rank_rows.h"
+#include "store/db.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+static const char tables_sql[] =
+    "CREATE TABLE Link (step TEXT, comm_group INTEGER, src_rank INTEGER,"
+    " dst_rank INTEGER, transport_type TEXT, type TEXT, transit_size NUMERIC,"
+    " transit_time NUMERIC, bandwidth NUMERIC);"
+    "CREATE TABLE GroupTime (step TEXT, comm_group INTEGER, rank INTEGER,"
+    " ops INTEGER, elapse_time NUMERIC, wait_time NUMERIC,"
+    " synchronization_time NUMERIC, transit_time NUMERIC);"
+    "CREATE TABLE Topology (host TEXT PRIMARY KEY, switch TEXT, rack TEXT);";
+
+// The two tables by which ranks within groups become ranks, with an index
+// while they are needed.
+static const char groups_sql[] =
+    "CREATE TEMP TABLE r_group AS SELECT m.rank, g.group_name,"
+    " min(g.id) AS comm_group FROM CommGroup g JOIN CommGroupMember m ON"
+    " m.comm_group=g.id GROUP BY 1, 2;"
+    "CREATE UNIQUE INDEX temp.r_group_rank ON r_group(rank, group_name);"
+    "CREATE TEMP TABLE r_member AS SELECT comm_group, group_rank, rank FROM"
+    " CommGroupMember WHERE group_rank IS NOT NULL;"
+    "CREATE INDEX temp.r_member_place ON r_member(comm_group, group_rank);";
+
+static const char forget_sql[] =
+    "DROP TABLE temp.r_group;"
+    "DROP TABLE temp.r_member;";
+
+// The rows of a rank: ?1, from rowid ?2 to ?3.
+#define RANK_ROWS "NOT INDEXED WHERE rowid BETWEEN ?2 AND ?3 AND rank=?1"
+
+// Behind that, if some captures' rows tell nothing.
+#define NOT_LEFT_OUT \
+    " AND capture NOT IN (SELECT capture FROM LeftOut WHERE step IS NULL)"
+#define SQL_MAX 512
+
+// Of a rank's rows, ?1, what is summed, and what is written of it.
+static const struct {
+    const char *source, *rows, *insert;
+    int nkeys, nvalues;
+} sums[] = {
+    { "CommAnalyzerTime",
+      "SELECT step, group_name, elapse_time, wait_time, synchronization_time,"
+      " transit_time FROM CommAnalyzerTime " RANK_ROWS,
+      "INSERT INTO GroupTime SELECT ?2, comm_group, ?1, ?4, ?5, ?6, ?7, ?8"
+      " FROM r_group WHERE rank=?1 AND group_name=?3", 2, 4 },
+    // MB per ms is GB/s
+    { "CommAnalyzerMatrix",
+      "SELECT step, group_name, src_rank, dst_rank, transport_type, type,"
+      " transit_size, transit_time FROM CommAnalyzerMatrix " RANK_ROWS
+      " AND src_rank<>dst_rank AND substr(hccl_op_name, -6)='-total'",
+      "INSERT INTO Link SELECT ?2, g.comm_group, ?1, d.rank, ?6, ?7, ?9, ?10,"
+      " ?9/nullif(?10, 0) FROM r_group g CROSS JOIN r_member d ON"
+      " d.comm_group=g.comm_group AND d.group_rank=CAST(?5 AS INTEGER)"
+      " WHERE g.rank=?1 AND g.group_name=?3", 6, 2 },
+};
+
+static const char views_sql[] =
+    "CREATE VIEW GroupKind AS SELECT id AS comm_group,"
+    " CASE WHEN lower(pg_name) IN ('default_group', 'default_pg',"
+    "  'hccl_world_group') THEN 'world' ELSE lower(pg_name) END AS kind"
+    " FROM CommGroup;"
+    "CREATE VIEW KindStep AS SELECT k.kind, t.step,"
+    " count(DISTINCT t.comm_group) AS groups, count(DISTINCT t.rank) AS ranks,"
+    " sum(t.ops) AS ops, avg(t.elapse_time) AS elapse_time,"
+    " max(t.elapse_time) AS max_elapse_time, avg(t.wait_time) AS wait_time,"
+    " avg(t.transit_time) AS transit_time FROM GroupTime t JOIN GroupKind k ON"
+    " k.comm_group=t.comm_group GROUP BY k.kind, t.step;"
+    "CREATE VIEW HostStep AS SELECT host, step, count(*) AS ranks,"
+    " avg(computing) AS computing, max(computing) AS max_computing,"
+    " avg(communication_not_overlapped) AS communication_not_overlapped,"
+    " avg(overlapped) AS overlapped, avg(free) AS free FROM StepByRank"
+    " GROUP BY host, step;"
+    "CREATE VIEW StepTrend AS SELECT step, count(*) AS ranks,"
+    " avg(computing + communication_not_overlapped + free) AS step_time,"
+    " min(computing + communication_not_overlapped + free) AS min_step_time,"
+    " max(computing + communication_not_overlapped + free) AS max_step_time,"
+    " avg(computing) AS computing, max(computing) AS max_computing,"
+    " avg(communication_not_overlapped) AS communication_not_overlapped,"
+    " avg(free) AS free, avg(bubble) AS bubble FROM StepCounted"
+    " GROUP BY step ORDER BY CAST(step AS INTEGER);"
+    "CREATE VIEW P2PPair AS SELECT src_rank, dst_rank, transport_type,"
+    " count(DISTINCT step) AS steps, sum(transit_size) AS transit_size,"
+    " sum(transit_time) AS transit_time,"
+    " 1.0*sum(transit_size)/nullif(sum(transit_time), 0) AS bandwidth"
+    " FROM Link"
+    " WHERE type='p2p' GROUP BY src_rank, dst_rank, transport_type;"
+    "CREATE VIEW Blame AS SELECT step, late_rank, waiting_rank,"
+    " count(*) AS groups, sum(ops) AS ops, sum(wait_ms) AS wait_ms,"
+    " max(clock_error_ms) AS clock_error_ms FROM Wait"
+    " GROUP BY step, late_rank, waiting_rank;"
+    "CREATE VIEW HostLink AS SELECT s.host AS src_host, d.host AS dst_host,"
+    " l.transport_type, count(DISTINCT l.src_rank*1000000+l.dst_rank) AS links,"
+    " sum(l.transit_size) AS transit_size, sum(l.transit_time) AS transit_time,"
+    " 1.0*sum(l.transit_size)/nullif(sum(l.transit_time), 0) AS bandwidth"
+    " FROM Link l LEFT JOIN Roster s ON s.rank=l.src_rank"
+    " LEFT JOIN Roster d ON d.rank=l.dst_rank GROUP BY 1, 2, 3;"
+    "CREATE VIEW SwitchStep AS SELECT t.rack, t.switch, s.step,"
+    " count(*) AS ranks, avg(s.computing) AS computing,"
+    " max(s.computing) AS max_computing,"
+    " avg(s.communication_not_overlapped) AS communication_not_overlapped,"
+    " avg(s.overlapped) AS overlapped, avg(s.free) AS free"
+    " FROM StepByRank s LEFT JOIN Topology t ON t.host=s.host"
+    " GROUP BY t.rack, t.switch, s.step;"
+    "CREATE VIEW SwitchLink AS SELECT s.rack AS src_rack,"
+    " s.switch AS src_switch, d.rack AS dst_rack, d.switch AS dst_switch,"
+    " h.transport_type, sum(h.links) AS links,"
+    " sum(h.transit_size) AS transit_size, sum(h.transit_time) AS transit_time,"
+    " 1.0*sum(h.transit_size)/nullif(sum(h.transit_time), 0) AS bandwidth"
+    " FROM HostLink h LEFT JOIN Topology s ON s.host=h.src_host"
+    " LEFT JOIN Topology d ON d.host=h.dst_host GROUP BY 1, 2, 3, 4, 5;";
+
+static int write_topology (sqlite3 *db, const struct topology *t,
+                           struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "INSERT INTO Topology VALUES (?1, ?2, ?3)", &st,
+                         err);
+
+    for (size_t i = 0; t && i < t->n && rc == 0; i++) {
+        db_bind_text (st, 1, t->hosts[i].host);
+        db_bind_text (st, 2, t->hosts[i].sw);
+        db_bind_text (st, 3, t->hosts[i].rack);
+        rc = db_run (st, err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+struct summing {
+    struct group_sums groups;
+    sqlite3_stmt *rows, *insert;
+};
+
+static int add_rank (void *arg, const struct rank_rows *rows, struct err *err)
+{
+    struct summing *s = arg;
+
+    (void)sqlite3_bind_int64 (s->rows, 1, rows->rank);
+    (void)sqlite3_bind_int64 (s->rows, 2, rows->first);
+    (void)sqlite3_bind_int64 (s->rows, 3, rows->last);
+    (void)sqlite3_bind_int64 (s->insert, 1, rows->rank);
+    return group_sums_run (&s->groups, s->rows, s->insert, err);
+}
+
+static int write_sums (sqlite3 *db, struct err *err)
+{
+    bool some = db_int (db, "SELECT EXISTS (SELECT 1 FROM LeftOut WHERE step "
+                            "IS NULL)", 0) != 0;
+    int rc = db_exec (db, groups_sql, err);
+    char rows[SQL_MAX];
+
+    for (size_t i = 0; i < sizeof (sums) / sizeof (sums[0]) && rc == 0; i++) {
+        struct summing s = { { .nkeys = sums[i].nkeys,
+                               .nvalues = sums[i].nvalues }, NULL, NULL };
+
+        (void)snprintf (rows, sizeof (rows), "%s%s", sums[i].rows,
+                        some ? NOT_LEFT_OUT : "");
+        rc = db_prepare (db, rows, &s.rows, err);
+        if (rc == 0)
+            rc = db_prepare (db, sums[i].insert, &s.insert, err);
+        if (rc == 0)
+            rc = rank_rows_each (db, sums[i].source, add_rank, &s, err);
+        (void)sqlite3_finalize (s.rows);
+        (void)sqlite3_finalize (s.insert);
+        group_sums_fini (&s.groups);
+    }
+    return rc < 0 ? rc : db_exec (db, forget_sql, err);
+}
+
+int rollup_derive (sqlite3 *db, const struct topology *topology,
+                   struct err *err)
+{
+    int rc = db_exec (db, tables_sql, err);
+
+    if (rc == 0)
+        rc = write_sums (db, err);
+    if (rc == 0)
+        rc = db_exec (db, views_sql, err);
+    return rc < 0 ? rc : write_topology (db, topology, err);
+}

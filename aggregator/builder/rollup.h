@@ -1,0 +1,20 @@
+/* aggregator/builder/rollup.h - sums over many rows, for people and findings
+ *
+ * Tables Link and GroupTime, and views by host, kind of group, step, pair of
+ * ranks, switch and rack: doc/format-analysis-db.md, "Roll-ups".
+ */
+#ifndef ROLLCALL_BUILDER_ROLLUP_H
+#define ROLLCALL_BUILDER_ROLLUP_H
+
+#include "base/err.h"
+#include "builder/topology.h"
+
+#include <sqlite3.h>
+
+/* Make and fill them.  All other tables are there, Wait and the indexes
+ * among them, in a transaction.  'topology' may be NULL.
+ */
+int rollup_derive (sqlite3 *db, const struct topology *topology,
+                   struct err *err);
+
+#endif

@@ -1,0 +1,256 @@
+/* aggregator/builder/tables.c - the tables beside those of rows */
+#include "builder/tables.h"
+
+#include "base/clock.h"
+#include "findings/findings.h"
+#include "store/db.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+static const char schema_sql[] =
+    "CREATE TABLE Capture (id INTEGER PRIMARY KEY, rank INTEGER, host TEXT,"
+    " device_id INTEGER, name TEXT, framework TEXT, source TEXT,"
+    " profiler_level TEXT, state TEXT, reason TEXT, steps INTEGER,"
+    " started_ns INTEGER, ended_ns INTEGER, raw_bytes INTEGER, sha256 TEXT);"
+    "CREATE TABLE Roster (rank INTEGER PRIMARY KEY, host TEXT,"
+    " local_rank INTEGER, device_id INTEGER, expected INTEGER, state TEXT,"
+    " reason TEXT, verified INTEGER, command_status INTEGER,"
+    " command_signal INTEGER, command_ended_ns INTEGER);"
+    // group_name is not unique: two groups of one job may share a name
+    "CREATE TABLE CommGroup (id INTEGER PRIMARY KEY, group_name TEXT,"
+    " group_id TEXT, pg_name TEXT, type TEXT, size INTEGER);"
+    "CREATE TABLE CommGroupMember (comm_group INTEGER, group_rank INTEGER,"
+    " rank INTEGER);"
+    "CREATE TABLE Wait (step TEXT, comm_group INTEGER, late_rank INTEGER,"
+    " waiting_rank INTEGER, ops INTEGER, wait_ms NUMERIC,"
+    " clock_error_ms NUMERIC);"
+    "CREATE TABLE LeftOut (capture INTEGER, rank INTEGER, step TEXT,"
+    " reason TEXT);"
+    "CREATE INDEX LeftOut_capture ON LeftOut(capture);"
+    "CREATE TABLE Finding " FINDING_COLUMNS ";"
+    "CREATE TABLE Job (key TEXT PRIMARY KEY, value TEXT);";
+
+static const char views_sql[] =
+    // one row per op, with where it ran and in which group
+    "CREATE VIEW CommOp AS SELECT t.*, c.host, g.id AS comm_group, g.pg_name,"
+    " g.size AS group_size, (SELECT group_concat(m.rank) FROM CommGroupMember"
+    " m WHERE m.comm_group=g.id AND m.rank<>t.rank) AS peers"
+    " FROM CommAnalyzerTime t LEFT JOIN Capture c ON c.id=t.capture"
+    " LEFT JOIN CommGroup g ON g.id=(SELECT n.id FROM CommGroup n JOIN"
+    " CommGroupMember m ON m.comm_group=n.id WHERE n.group_name=t.group_name"
+    " AND m.rank=t.rank LIMIT 1);"
+    // transit values repeat on every packet size: take them once
+    "CREATE VIEW LinkBandwidth AS SELECT hccl_op_name, group_name,"
+    " transport_type, transit_size, transit_time, bandwidth,"
+    " large_packet_ratio, sum(count) AS packets, step, type, rank, capture"
+    " FROM CommAnalyzerBandwidth GROUP BY capture, rank, step, type,"
+    " group_name, hccl_op_name, transport_type;"
+    "CREATE VIEW StepCounted AS SELECT * FROM StepTraceTime s WHERE rank IS"
+    " NOT NULL AND NOT EXISTS (SELECT 1 FROM LeftOut o WHERE"
+    " o.capture=s.capture AND (o.step IS NULL OR o.step IS s.step));"
+    "CREATE VIEW StepByRank AS SELECT s.rank, r.host, s.step, s.deviceId,"
+    " s.computing, s.communication_not_overlapped, s.overlapped,"
+    " s.communication, s.free, s.stage, s.bubble, s.preparing"
+    " FROM StepCounted s LEFT JOIN Roster r ON r.rank=s.rank;";
+
+int tables_create (sqlite3 *db, struct err *err)
+{
+    int rc = db_exec (db, schema_sql, err);
+
+    return rc < 0 ? rc : db_exec (db, views_sql, err);
+}
+
+int tables_index (sqlite3 *db, struct err *err)
+{
+    // What a reader asks for first is one rank, whose rows lie together.
+    // (rank, step) would take a third more time and space.
+    return db_exec (
+        db,
+        "CREATE INDEX CommGroupMember_rank ON CommGroupMember(rank);"
+        "CREATE INDEX CommAnalyzerMatrix_rank ON CommAnalyzerMatrix(rank);"
+        "CREATE INDEX CommAnalyzerTime_rank ON CommAnalyzerTime(rank);"
+        "CREATE INDEX CommAnalyzerBandwidth_rank ON CommAnalyzerBandwidth"
+        "(rank);", err);
+}
+
+static const char *or_null (const char *text)
+{
+    return text && *text ? text : NULL;
+}
+
+/* A number where a negative value or zero says that it is not known. */
+static void bind_known (sqlite3_stmt *st, int i, int64_t v, int64_t least)
+{
+    if (v >= least)
+        (void)sqlite3_bind_int64 (st, i, v);
+    else
+        (void)sqlite3_bind_null (st, i);
+}
+
+int tables_write_captures (sqlite3 *db, const struct roll_item *items,
+                           size_t n, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "INSERT INTO Capture VALUES (?1,?2,?3,?4,?5,?6,"
+                             "?7,?8,?9,?10,?11,?12,?13,?14,NULL)", &st, err);
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct capture *c = &items[i].capture;
+
+        (void)sqlite3_bind_int64 (st, 1, (int64_t)i + 1);
+        bind_known (st, 2, items[i].rank, 0);
+        db_bind_text (st, 3, or_null (c->host));
+        bind_known (st, 4, c->device_id, 0);
+        db_bind_text (st, 5, c->name);
+        db_bind_text (st, 6, or_null (c->framework));
+        db_bind_text (st, 7, or_null (c->source));
+        db_bind_text (st, 8, or_null (c->level));
+        db_bind_text (st, 9, capture_state_name (c->state));
+        db_bind_text (st, 10, or_null (c->reason));
+        (void)sqlite3_bind_int64 (st, 11, c->nsteps);
+        bind_known (st, 12, c->started_ns, 1);
+        bind_known (st, 13, c->ended_ns, 1);
+        (void)sqlite3_bind_int64 (st, 14, (int64_t)c->raw_bytes);
+        rc = db_run (st, err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+static void bind_command (sqlite3_stmt *st, const struct command_end *e)
+{
+    bool known = e->ns > 0, killed = e->signal > 0;
+
+    bind_known (st, 9, known && !killed ? e->status : -1, 0);
+    bind_known (st, 10, known && killed ? e->signal : -1, 0);
+    bind_known (st, 11, e->ns, 1);
+}
+
+int tables_write_roster (sqlite3 *db, const struct roster *r, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "INSERT INTO Roster VALUES (?1,?2,?3,?4,?5,?6,"
+                             "?7,?8,?9,?10,?11)", &st, err);
+
+    for (size_t i = 0; i < r->n && rc == 0; i++) {
+        const struct roster_entry *e = &r->entries[i];
+
+        (void)sqlite3_bind_int64 (st, 1, e->rank);
+        db_bind_text (st, 2, e->host);
+        bind_known (st, 3, e->local_rank, 0);
+        bind_known (st, 4, e->device_id, 0);
+        (void)sqlite3_bind_int (st, 5, e->expected);
+        db_bind_text (st, 6, roster_state_name (e->state));
+        db_bind_text (st, 7, e->reason);
+        (void)sqlite3_bind_int (st, 8, e->verified);
+        bind_command (st, &e->command);
+        rc = db_run (st, err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+int tables_write_left_out (sqlite3 *db, const struct roll_item *items,
+                           size_t n, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "INSERT INTO LeftOut VALUES (?1,?2,NULL,?3)", &st,
+                         err);
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        bool stranger = items[i].capture.state == CAPTURE_UNEXPECTED;
+
+        if (!items[i].doubt && !stranger)
+            continue;
+        (void)sqlite3_bind_int64 (st, 1, (int64_t)i + 1);
+        bind_known (st, 2, items[i].rank, 0);
+        db_bind_text (st, 3, stranger ? "no rank" : "rank in doubt");
+        rc = db_run (st, err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+static int put (sqlite3_stmt *st, const char *key, const char *value,
+                struct err *err)
+{
+    if (!value)
+        return 0;
+    db_bind_text (st, 1, key);
+    db_bind_text (st, 2, value);
+    return db_run (st, err);
+}
+
+static int put_units (sqlite3_stmt *st, struct err *err)
+{
+    char key[128];
+    int rc = 0;
+
+    for (unsigned i = 0; i < TABLE_COUNT; i++) {
+        const struct table *t = schema_table (i);
+
+        for (unsigned c = 0; c < t->ncolumns && rc == 0; c++) {
+            (void)snprintf (key, sizeof (key), "unit.%s.%s", t->name,
+                            t->columns[c].name);
+            rc = put (st, key, t->columns[c].unit, err);
+        }
+    }
+    return rc;
+}
+
+/* In order of their keys. */
+static int put_notes (sqlite3_stmt *st, const struct roster *r,
+                      struct err *err)
+{
+    char key[16];
+    int rc = 0;
+
+    for (size_t i = 0; i < r->nnotes && rc == 0; i++) {
+        (void)snprintf (key, sizeof (key), "note.%03zu", i);
+        rc = put (st, key, r->notes[i], err);
+    }
+    return rc;
+}
+
+int tables_write_job (sqlite3 *db, const struct tables_job *job,
+                      const struct roster *r, struct err *err)
+{
+    char world[24], built[40], version[16];
+    time_t now = (time_t)(clock_wall_ns () / NS_PER_S);
+    const struct {
+        const char *key, *value;
+    } rows[] = {
+        { "job", job->id },
+        { "assumed", job->assumed ? "1" : "0" },
+        { "other_jobs", or_null (job->others) },
+        { "scheduler_id", or_null (job->about.scheduler_id) },
+        { "user", or_null (job->about.user) },
+        { "command", or_null (job->about.command) },
+        { "world_size", world },
+        { "roster_known_by", r->known_by },
+        { "rollcall_version", ROLLCALL_VERSION },
+        { "schema_version", version },
+        { "began_at", job->began },
+        { "built_at", built },
+        { "steps", job->steps },
+        { "inputs", job->inputs },
+    };
+    sqlite3_stmt *st = NULL;
+    struct tm tm;
+    int rc = db_prepare (db, "INSERT INTO Job VALUES (?1,?2)", &st, err);
+
+    (void)snprintf (world, sizeof (world), "%lld", (long long)r->world_size);
+    (void)snprintf (version, sizeof (version), "%d", TABLES_SCHEMA_VERSION);
+    (void)strftime (built, sizeof (built), "%Y-%m-%dT%H:%M:%SZ",
+                    gmtime_r (&now, &tm));
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]) && rc == 0; i++)
+        rc = put (st, rows[i].key, rows[i].value, err);
+    if (rc == 0)
+        rc = put_notes (st, r, err);
+    if (rc == 0)
+        rc = put_units (st, err);
+    (void)sqlite3_finalize (st);
+    return rc;
+}

@@ -1,0 +1,44 @@
+/* aggregator/builder/tables.h - the tables beside the profiler's four
+ *
+ * Capture, Roster, CommGroup, CommGroupMember, Wait, StepExtra, Finding, Job,
+ * and the views: see doc/format-analysis-db.md.
+ */
+#ifndef ROLLCALL_BUILDER_TABLES_H
+#define ROLLCALL_BUILDER_TABLES_H
+
+#include "builder/groups.h"
+#include "select/capture_select.h"
+
+#include <sqlite3.h>
+
+#define TABLES_SCHEMA_VERSION 3         // PRAGMA user_version
+#define TABLES_WITH_FINDINGS 3          // the first one that has them
+
+int tables_create (sqlite3 *db, struct err *err);
+int tables_write_captures (sqlite3 *db, const struct roll_item *items,
+                           size_t n, struct err *err);
+int tables_write_roster (sqlite3 *db, const struct roster *r,
+                         struct err *err);
+
+/* The captures whose rows stay out of waits, means and findings. */
+int tables_write_left_out (sqlite3 *db, const struct roll_item *items,
+                           size_t n, struct err *err);
+
+/* What 'Job' says of this build; texts may be NULL. */
+struct tables_job {
+    const char *id;
+    const char *steps;          // --steps
+    const char *inputs;         // what was analysed
+    const char *others;         // a sentence about jobs beside it
+    bool assumed;               // that all captures are of this job
+    struct job_about about;
+    const char *began;          // of a run, a clock_text; or NULL
+};
+
+int tables_write_job (sqlite3 *db, const struct tables_job *job,
+                      const struct roster *r, struct err *err);
+
+/* Indexes, after loading: when the rows are as they will be. */
+int tables_index (sqlite3 *db, struct err *err);
+
+#endif

@@ -1,0 +1,31 @@
+/* aggregator/builder/topology.h - which switch and rack a host is at
+ *
+ * A file of lines "host,switch" or "host,switch,rack"; empty lines and lines
+ * that begin with # are passed over, spaces around fields too.
+ */
+#ifndef ROLLCALL_BUILDER_TOPOLOGY_H
+#define ROLLCALL_BUILDER_TOPOLOGY_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+#define TOPOLOGY_BYTES_MAX (16u << 20)  // of the file: 100,000 hosts have 4 MB
+
+struct topology_host {
+    const char *host, *sw, *rack;       // into 'text'; rack may be NULL
+};
+
+struct topology {
+    char *text;
+    struct topology_host *hosts;
+    size_t n;
+};
+
+/* All zero on failure: -ENOENT and the like, -EFBIG, -EINVAL with the line that
+ * is wrong, also for a host that is named twice.
+ */
+int topology_read (const char *path, struct topology *ret, struct err *err);
+void topology_fini (struct topology *t);
+
+#endif

@@ -1,0 +1,55 @@
+/* aggregator/cluster_db/cluster_groups.h - the groups of cluster_analysis.db
+ *
+ * Its readers know a group by its name alone, so that each one gets a name of
+ * its own here, and know ranks by their global numbers only.
+ */
+#ifndef ROLLCALL_CLUSTER_DB_CLUSTER_GROUPS_H
+#define ROLLCALL_CLUSTER_DB_CLUSTER_GROUPS_H
+
+#include "base/err.h"
+
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One group.  Texts are "" where nothing is known. */
+struct cluster_group {
+    char *name;                 // in cluster_analysis.db, of this group only
+    char *id, *pg_name, *type;  // as in CommGroup
+    int32_t *ranks;             // global, sorted, each once
+    uint32_t nranks;
+    int32_t *by_local;          // global rank by the rank within; -1: not known
+    uint32_t nlocal;
+};
+
+struct cluster_groups;
+
+/* From the tables of an analysis.db that is attached to 'db'.  -ENOMEM, -EIO.
+ */
+int cluster_groups_read (sqlite3 *db, struct cluster_groups **ret,
+                         struct err *err);
+void cluster_groups_destroy (struct cluster_groups *g); // g may be NULL
+
+size_t cluster_groups_count (const struct cluster_groups *g);
+const struct cluster_group *cluster_groups_at (const struct cluster_groups *g,
+                                               uint32_t i);
+
+/* Which group a rank means by a name.  Ops of no group, or of one that nobody
+ * has described, are of group 0.  From any thread.
+ */
+#define CLUSTER_GROUP_NONE 0
+uint32_t cluster_groups_find (const struct cluster_groups *g, const char *name,
+                              size_t n, int64_t rank);
+
+/* The global rank of a rank within the group; -1: nobody knows. */
+int64_t cluster_groups_global (const struct cluster_groups *g, uint32_t group,
+                               int64_t local);
+
+/* Write CommunicationGroupMapping: the groups with used[i], and of group 0 the
+ * ranks of which strays[rank / 8] has a bit, up to CAPTURE_WORLD_MAX.
+ */
+int cluster_groups_write (const struct cluster_groups *g, sqlite3 *db,
+                          const uint8_t *used, const uint8_t *strays,
+                          struct err *err);
+
+#endif

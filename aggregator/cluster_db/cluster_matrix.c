@@ -1,0 +1,218 @@
+/* aggregator/cluster_db/cluster_matrix.c - ClusterCommunicationMatrix: links
+ * between global ranks, and their sums over all kinds of ops
+ */
+#include "cluster_db/cluster_part.h"
+
+#include "store/db.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TAKE_RANK, TAKE_OP, TAKE_GROUP, TAKE_STEP, TAKE_SRC, TAKE_DST,
+       TAKE_TRANSPORT, TAKE_MB, TAKE_MS, TAKE_NAME, TAKE_ARGS };
+
+// viewers draw no others
+static const char *const transports[] = { "HCCS", "PCIE", "RDMA", "LOCAL",
+                                          "SIO" };
+
+#define TRANSPORTS (sizeof (transports) / sizeof (transports[0]))
+
+/* A link in a step and a group: the sum of all that its ops moved. */
+struct link_total {
+    const char *transport;      // the first that is known, or NULL
+    struct sum mb, ms;
+};
+
+struct matrix_state {
+    struct link_total *totals;  // by part's key
+    struct keys seen;           // links of ops, of the rank
+    struct texts ops;
+    bool again;                 // a link of an op had several rows
+};
+
+/* Sums are of what is a sum already; where no op has one, of all that is not
+ * one op's place among others.
+ */
+static bool counts (const char *op)
+{
+    return strstr (op, "total") || !(strstr (op, "top") ||
+                                     strstr (op, "middle") ||
+                                     strstr (op, "bottom"));
+}
+
+/* The global rank of an end; -1: nobody can tell. */
+static int64_t end_of (const struct cluster_part *p, sqlite3_value *local)
+{
+    if (sqlite3_value_numeric_type (local) != SQLITE_INTEGER)
+        return -1;
+    return cluster_groups_global (p->groups, p->group,
+                                  sqlite3_value_int64 (local));
+}
+
+/* Both ends as global ranks; what cannot be told of them is left out. */
+static bool set_ends (struct cluster_part *p, sqlite3_value **row)
+{
+    int64_t src = end_of (p, row[TAKE_SRC]), dst = end_of (p, row[TAKE_DST]);
+
+    p->src = (double)src;
+    p->dst = (double)dst;
+    p->left_out += src < 0 || dst < 0;
+    return src >= 0 && dst >= 0;
+}
+
+static uint64_t ends (const struct cluster_part *p)
+{
+    return (uint64_t)p->src << 32 | (uint64_t)p->dst;
+}
+
+static const char *transport_of (sqlite3_value *transport)
+{
+    const char *text = (const char *)sqlite3_value_text (transport);
+
+    for (unsigned i = 0; text && i < TRANSPORTS; i++) {
+        if (strcmp (text, transports[i]) == 0)
+            return transports[i];
+    }
+    return NULL;
+}
+
+static bool is_soiled (sqlite3_value *name)
+{
+    const char *text = (const char *)sqlite3_value_text (name);
+
+    return text &&
+           !cluster_is_clean (text, (size_t)sqlite3_value_bytes (name),
+                             CLUSTER_NAME_MAX);
+}
+
+/* A rank has one row of a link and op, of links from itself: then nobody else
+ * has one, and nothing needs to be put together.
+ */
+static bool note_seen (struct cluster_part *p, const char *op)
+{
+    struct matrix_state *s = p->state;
+    uint32_t name = texts_intern (&s->ops, op, strlen (op)), n = s->seen.n;
+    struct key key = cluster_part_key (p, ends (p), name);
+
+    if (name == TEXTS_NONE || keys_intern (&s->seen, &key) == KEYS_NONE)
+        return false;
+    s->again = s->again || s->seen.n == n || (int64_t)p->src != p->rank;
+    return true;
+}
+
+static bool add_total (struct cluster_part *p, sqlite3_value **row)
+{
+    struct matrix_state *s = p->state;
+    struct key key = cluster_part_key (p, ends (p), 0);
+    uint32_t n = p->keys.n, at = keys_intern (&p->keys, &key);
+    struct link_total *t;
+
+    if (at == KEYS_NONE || (at == n && !cluster_part_room (p,
+                                            (void **)&s->totals, n,
+                                            sizeof (*s->totals))))
+        return false;
+    t = &s->totals[at];
+    if (!t->transport)
+        t->transport = p->transport;
+    sum_add (&t->mb, sqlite3_value_double (row[TAKE_MB]));
+    sum_add (&t->ms, sqlite3_value_double (row[TAKE_MS]));
+    return true;
+}
+
+static bool take (struct cluster_part *p, sqlite3_value **row)
+{
+    const char *op = (const char *)sqlite3_value_text (row[TAKE_OP]);
+
+    if (!cluster_part_take (p, row[TAKE_RANK], row[TAKE_OP], row[TAKE_GROUP],
+                            row[TAKE_STEP]) || !set_ends (p, row))
+        return false;
+    p->transport = transport_of (row[TAKE_TRANSPORT]);
+    p->soiled = p->soiled || is_soiled (row[TAKE_NAME]);
+    if (!note_seen (p, op) || (counts (op) && !add_total (p, row)))
+        p->no_memory = true;
+    return !p->no_memory;
+}
+
+static void bind (struct cluster_part *p, uint32_t i)
+{
+    const struct matrix_state *s = p->state;
+    const struct link_total *t = &s->totals[i];
+    uint64_t both = p->keys.items[i].word[1];
+
+    (void)sqlite3_bind_double (p->total, 4, (double)(both >> 32));
+    (void)sqlite3_bind_double (p->total, 5, (double)(uint32_t)both);
+    db_bind_text (p->total, 6, t->transport);
+    cluster_part_bind_sum (p, 7, &t->mb);
+    cluster_part_bind_sum (p, 8, &t->ms);
+}
+
+static int finish (struct cluster_part *p, struct err *err)
+{
+    struct matrix_state *s = p->state;
+    int rc = cluster_part_totals (p, bind, err);
+
+    keys_clear (&s->seen);
+    texts_fini (&s->ops);
+    return rc;
+}
+
+/* Several rows of one link and op become one: what two ranks say of a link, or
+ * a rank twice.  No profiler is known that writes such rows.
+ */
+static int put_together (struct cluster_part *p, struct err *err)
+{
+    const struct matrix_state *s = p->state;
+
+    if (!s->again)
+        return 0;
+    return db_exec (
+        p->db,
+        "CREATE TEMP TABLE links AS SELECT step, hccl_op_name, group_name,"
+        " src_rank, dst_rank, max(transport_type) AS transport_type,"
+        " max(op_name) AS op_name, sum(transit_size) AS mb,"
+        " sum(transit_time) AS ms FROM ClusterCommunicationMatrix"
+        " GROUP BY group_name, step, hccl_op_name, src_rank, dst_rank"
+        " ORDER BY min(rowid);"
+        "DELETE FROM ClusterCommunicationMatrix;"
+        "INSERT INTO ClusterCommunicationMatrix SELECT *, rate(mb, ms)"
+        " FROM links;"
+        "DROP TABLE links", err);
+}
+
+static void fini (void *state)
+{
+    struct matrix_state *s = state;
+
+    free (s->totals);
+    keys_fini (&s->seen);
+    texts_fini (&s->ops);
+}
+
+const struct cluster_table cluster_matrix = {
+    .source = "CommAnalyzerMatrix",
+    .name = "ClusterCommunicationMatrix",
+    .create = "CREATE TABLE ClusterCommunicationMatrix (\"step\" TEXT, "
+              "\"hccl_op_name\" TEXT, \"group_name\" TEXT, \"src_rank\" REAL, "
+              "\"dst_rank\" REAL, \"transport_type\" TEXT, \"op_name\" TEXT, "
+              "\"transit_size\" REAL, \"transit_time\" REAL, \"bandwidth\" "
+              "REAL)",
+    .index = "CREATE INDEX ClusterCommunicationMatrix_op ON "
+             "ClusterCommunicationMatrix (group_name, step, hccl_op_name)",
+    .insert = "INSERT INTO ClusterCommunicationMatrix SELECT"
+              " step_taken(), " CLUSTER_CLEAN ("hccl_op_name") ","
+              " group_taken(), link_end(0), link_end(1), link_transport(), "
+              CLUSTER_CLEAN ("op_name") ", transit_size, transit_time,"
+              " rate(transit_size, transit_time)"
+              " FROM a.CommAnalyzerMatrix WHERE rowid BETWEEN ?1 AND ?2 AND"
+              " take(rank, hccl_op_name, group_name, step, src_rank, dst_rank,"
+              " transport_type, transit_size, transit_time, op_name)",
+    .insert_total = "INSERT INTO ClusterCommunicationMatrix VALUES (?2,"
+                    " '" CLUSTER_TOTAL "', ?3, ?4, ?5, ?6, '', ?7, ?8,"
+                    " rate(?7, ?8))",
+    .take_args = TAKE_ARGS,
+    .take = take,
+    .finish = finish,
+    .finish_table = put_together,
+    .state_bytes = sizeof (struct matrix_state),
+    .fini = fini,
+};

@@ -1,0 +1,290 @@
+/* aggregator/cluster_db/cluster_steps.c - the small tables of
+ * cluster_analysis.db */
+#include "cluster_db/cluster_steps.h"
+
+#include "base/buf.h"
+#include "base/units.h"
+#include "cluster_db/parallel_layout.h"
+#include "model/capture.h"
+#include "store/db.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARGS "distributed_args."        // before a size's name in CaptureInfo
+#define TEXT_MAX (2u << 20)     // bytes: the ranks of a stage
+
+static const char tables_sql[] =
+    "CREATE TABLE ClusterStepTraceTime (step TEXT, type TEXT, \"index\" TEXT,"
+    " computing NUMERIC, communication_not_overlapped NUMERIC,"
+    " overlapped NUMERIC, communication NUMERIC, free NUMERIC, stage NUMERIC,"
+    " bubble NUMERIC, communication_not_overlapped_and_exclude_receive NUMERIC,"
+    " preparing NUMERIC, dp_index INTEGER, pp_index INTEGER,"
+    " tp_index INTEGER);"
+    "CREATE TABLE HostInfo (hostUid TEXT, hostName TEXT);"
+    "CREATE TABLE RankDeviceMap (rankId INTEGER, deviceId INTEGER,"
+    " hostUid TEXT, profilePath TEXT);"
+    "CREATE TEMP TABLE Place (rank INTEGER PRIMARY KEY, dp INTEGER,"
+    " pp INTEGER, tp INTEGER, stage INTEGER);"
+    "CREATE TEMP TABLE Stage (stage INTEGER PRIMARY KEY, ranks TEXT);";
+
+/* ---- sizes of the parallel dimensions ---- */
+
+struct args {
+    struct placement_sizes sizes;
+    int sequence;               // 0, 1; -1: not known
+};
+
+static const struct {
+    const char *name;
+    size_t at;                  // in struct placement_sizes
+} dimensions[] = {
+    { "tensor_model_parallel_size", offsetof (struct placement_sizes, tensor) },
+    { "pipeline_model_parallel_size",
+      offsetof (struct placement_sizes, pipeline) },
+    { "data_parallel_size", offsetof (struct placement_sizes, data) },
+    { "context_parallel_size", offsetof (struct placement_sizes, context) },
+    { "expert_model_parallel_size",
+      offsetof (struct placement_sizes, expert) },
+    { "world_size", offsetof (struct placement_sizes, world) },
+};
+
+#define DIMENSIONS (sizeof (dimensions) / sizeof (dimensions[0]))
+#define SEQUENCE "sequence_parallel"
+
+static int64_t *size_at (struct placement_sizes *s, size_t i)
+{
+    return (int64_t *)((char *)s + dimensions[i].at);
+}
+
+static void take_arg (struct args *a, const char *name, const char *value)
+{
+    if (strcmp (name, SEQUENCE) == 0)
+        a->sequence = strcasecmp (value, "true") == 0    ? 1
+                      : strcasecmp (value, "false") == 0 ? 0 : -1;
+    for (size_t i = 0; i < DIMENSIONS; i++) {
+        if (strcmp (name, dimensions[i].name) == 0)
+            (void)units_int (value, 1, INT32_MAX, size_at (&a->sizes, i));
+    }
+}
+
+static bool has_all (struct args *a)
+{
+    bool all = a->sequence >= 0;
+
+    for (size_t i = 0; i < DIMENSIONS; i++)
+        all = all && *size_at (&a->sizes, i) > 0;
+    return all;
+}
+
+/* Of the first rank that knows all of them, or else of the first that knows
+ * any.
+ */
+static int read_args (sqlite3 *db, struct args *ret, struct err *err)
+{
+    struct args now = { .sequence = -1 }, first = now;
+    sqlite3_stmt *st = NULL;
+    int64_t rank = -1;
+    int rc = db_prepare (db, "SELECT rank, substr(name, 18), value FROM "
+                             "a.CaptureInfo WHERE kind='metadata' AND "
+                             "substr(name, 1, 17)='" ARGS "' AND "
+                             "value IS NOT NULL AND rank IS NOT NULL ORDER BY rank, capture, rowid",
+                         &st, err);
+    int code = SQLITE_DONE;
+
+    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
+        if (sqlite3_column_int64 (st, 0) != rank) {
+            if (has_all (&now))
+                break;
+            if (first.sizes.world == 0)
+                first = now;
+            now = (struct args){ .sequence = -1 };
+            rank = sqlite3_column_int64 (st, 0);
+        }
+        take_arg (&now, (const char *)sqlite3_column_text (st, 1),
+                  (const char *)sqlite3_column_text (st, 2));
+    }
+    if (rc == 0 && code != SQLITE_DONE && code != SQLITE_ROW)
+        rc = db_error (db, "cannot read metadata", err);
+    (void)sqlite3_finalize (st);
+    *ret = has_all (&now) || first.sizes.world == 0 ? now : first;
+    return rc;
+}
+
+/* What is not whole is worse than nothing: viewers take it for zeros. */
+static int write_base (sqlite3 *db, struct args *a, struct err *err)
+{
+    struct buf text;
+    int rc;
+
+    if (!has_all (a))
+        return 0;
+    buf_init (&text, 4096);
+    for (size_t i = 0; i < DIMENSIONS; i++) {
+        if (i + 1 == DIMENSIONS)
+            buf_printf (&text, ", \"" SEQUENCE "\": %s",
+                        a->sequence ? "true" : "false");
+        buf_printf (&text, "%s\"%s\": %lld", i ? ", " : "", dimensions[i].name,
+                    (long long)*size_at (&a->sizes, i));
+    }
+    rc = db_execf (db, err, "CREATE TABLE ClusterBaseInfo (key TEXT, value "
+                   "TEXT);INSERT INTO ClusterBaseInfo VALUES "
+                   "('distributed_args', '{%q}')", buf_text (&text));
+    buf_fini (&text);
+    return rc;
+}
+
+/* ---- places of ranks ---- */
+
+static int find_stages (const struct cluster_groups *groups,
+                        struct stages *stages, struct err *err)
+{
+    size_t n = cluster_groups_count (groups);
+    struct placement_group *list = calloc (n, sizeof (*list));
+    int rc;
+
+    if (!list)
+        return err_set (err, ENOMEM, "no memory for stages");
+    for (size_t i = 1; i < n; i++) {
+        const struct cluster_group *g = cluster_groups_at (groups,
+                                                           (uint32_t)i);
+
+        if (g->ranks)           // numbers may have gaps
+            list[i] = (struct placement_group){ g->pg_name,
+                                                strcmp (g->type, "p2p") == 0,
+                                                g->ranks, g->nranks };
+        else
+            list[i].pg_name = "";
+    }
+    list[0].pg_name = "";
+    rc = stages_find (list, n, stages, err);
+    free (list);
+    return rc;
+}
+
+static int put_stage_texts (sqlite3 *db, const struct stages *s,
+                            struct err *err)
+{
+    struct buf text;
+    int rc = 0;
+
+    buf_init (&text, TEXT_MAX);
+    for (uint32_t top = 0; top < s->nranks && rc == 0; top++) {
+        if (s->of[top] != (int32_t)top)
+            continue;
+        buf_clear (&text);
+        for (uint32_t r = top; r < s->nranks; r++) {
+            if (s->of[r] == (int32_t)top)
+                buf_printf (&text, "%s%u", r > top ? "," : "", r);
+        }
+        rc = db_execf (db, err, "INSERT INTO Stage VALUES (%u, '(%q)')", top,
+                       buf_text (&text));
+        if (text.failed)
+            rc = err_set (err, ENOMEM, "no memory for stages");
+    }
+    buf_fini (&text);
+    return rc;
+}
+
+static int put_places (sqlite3 *db, struct args *a, const struct stages *s,
+                       struct err *err)
+{
+    int64_t highest = db_int (db, "SELECT max(rank) FROM a.StepTraceTime", -1);
+    bool usable = placement_usable (&a->sizes, highest);
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "INSERT INTO Place VALUES (?1,?2,?3,?4,?5)", &st,
+                         err);
+
+    for (int64_t r = 0; r <= highest && r < CAPTURE_WORLD_MAX && rc == 0;
+         r++) {
+        struct placement_index x = { 0, 0, 0 };
+
+        if (usable)
+            x = placement_of (&a->sizes, r);
+        (void)sqlite3_bind_int64 (st, 1, r);
+        (void)sqlite3_bind_int64 (st, 2, x.data);
+        (void)sqlite3_bind_int64 (st, 3, x.pipeline);
+        (void)sqlite3_bind_int64 (st, 4, x.tensor);
+        if (s->any && r < s->nranks && s->of[r] >= 0)
+            (void)sqlite3_bind_int64 (st, 5, s->of[r]);
+        else
+            (void)sqlite3_bind_null (st, 5);
+        rc = db_run (st, err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* ---- tables ---- */
+
+#define TIMES \
+    "max(s.computing), max(s.communication_not_overlapped)," \
+    " max(s.overlapped), max(s.communication), max(s.free), max(s.stage)," \
+    " max(s.bubble), max(s.communication_not_overlapped_and_exclude_receive)," \
+    " max(s.preparing)"
+
+/* A rank that used several devices has one row, as a stage has. */
+static int write_steps (sqlite3 *db, struct err *err)
+{
+    return db_exec (
+        db,
+        "INSERT INTO ClusterStepTraceTime SELECT clean_step(ifnull(s.step,'')),"
+        " 'rank', CAST(s.rank AS TEXT), " TIMES ", p.dp, p.pp, p.tp"
+        " FROM a.StepTraceTime s JOIN Place p ON p.rank=s.rank"
+        " GROUP BY s.rank, ifnull(s.step,'')"
+        " ORDER BY s.rank, CAST(s.step AS INTEGER), s.step;"
+        "INSERT INTO ClusterStepTraceTime SELECT clean_step(ifnull(s.step,'')),"
+        " 'stage', g.ranks, " TIMES ", 'NA', 'NA', 'NA'"
+        " FROM a.StepTraceTime s JOIN Place p ON p.rank=s.rank"
+        " JOIN Stage g ON g.stage=p.stage GROUP BY ifnull(s.step,''), g.stage"
+        " ORDER BY CAST(s.step AS INTEGER), s.step, g.stage", err);
+}
+
+/* A host without an id is known by its name. */
+static int write_hosts (sqlite3 *db, struct err *err)
+{
+    return db_exec (
+        db,
+        "CREATE TEMP TABLE HostOf AS SELECT r.rank,"
+        " coalesce(r.device_id, min(d.device)) AS device,"
+        " clean(c.name) AS path,"
+        " clean(max(CASE WHEN i.name='hostUid' THEN i.value END)) AS uid,"
+        " clean(coalesce(max(CASE WHEN i.name='hostName' THEN i.value END),"
+        "  r.host)) AS host"
+        " FROM a.Roster r"
+        " JOIN (SELECT rank, max(id), name FROM a.Capture WHERE state IN"
+        "  ('complete','partial') GROUP BY rank) c ON c.rank=r.rank"
+        " LEFT JOIN (SELECT rank, min(deviceId) AS device FROM"
+        "  a.StepTraceTime GROUP BY rank) d ON d.rank=r.rank"
+        " LEFT JOIN (SELECT rank, name, value FROM a.CaptureInfo WHERE"
+        "  kind='host') i ON i.rank=r.rank GROUP BY r.rank;"
+        "INSERT INTO HostInfo SELECT DISTINCT coalesce(uid, host),"
+        " coalesce(host, '') FROM HostOf WHERE coalesce(uid, host) IS NOT NULL"
+        " ORDER BY 1, 2;"
+        "INSERT INTO RankDeviceMap SELECT rank, device,"
+        " coalesce(uid, host, ''), path FROM HostOf ORDER BY rank", err);
+}
+
+int cluster_steps_write (sqlite3 *db, const struct cluster_groups *groups,
+                         struct err *err)
+{
+    struct stages stages = { NULL, 0, false };
+    struct args args;
+    int rc = db_exec (db, tables_sql, err);
+
+    if (rc == 0)
+        rc = read_args (db, &args, err);
+    if (rc == 0)
+        rc = write_base (db, &args, err);
+    if (rc == 0)
+        rc = find_stages (groups, &stages, err);
+    if (rc == 0 && stages.any)
+        rc = put_stage_texts (db, &stages, err);
+    if (rc == 0)
+        rc = put_places (db, &args, &stages, err);
+    stages_fini (&stages);
+    if (rc == 0)
+        rc = write_steps (db, err);
+    return rc < 0 ? rc : write_hosts (db, err);
+}

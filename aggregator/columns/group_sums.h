@@ -1,0 +1,39 @@
+/* aggregator/columns/group_sums.h - what GROUP BY does, for many rows of few
+ * groups
+ *
+ * SQLite sorts all rows to bring a group together, by texts, which takes most
+ * of the time; here only the groups are sorted.
+ */
+#ifndef ROLLCALL_COLUMNS_GROUP_SUMS_H
+#define ROLLCALL_COLUMNS_GROUP_SUMS_H
+
+#include "base/err.h"
+#include "columns/key_index.h"
+#include "columns/texts.h"
+
+#include <sqlite3.h>
+
+#define GROUP_KEYS_MAX 6
+#define GROUP_VALUES_MAX 4
+
+struct group_sum;
+
+/* All zero but for the first two is ready; it can be used again and again. */
+struct group_sums {
+    int nkeys, nvalues;         // columns of 'rows'
+    struct texts texts;
+    struct keys keys;
+    struct group_sum *sums;     // by number of key
+    uint32_t room;              // for as many
+};
+
+/* Step through 'rows': the texts that are its keys, then numbers.  Then, for
+ * each group in the order of its texts (NULL first), bind its keys from ?2 on,
+ * the number of its rows, and the sums (NULL if all of them are), to 'insert',
+ * and run it.
+ */
+int group_sums_run (struct group_sums *g, sqlite3_stmt *rows,
+                    sqlite3_stmt *insert, struct err *err);
+void group_sums_fini (struct group_sums *g);
+
+#endif

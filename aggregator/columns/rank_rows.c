@@ -1,0 +1,42 @@
+/* aggregator/columns/rank_rows.c - where in a table the rows of a rank are */
+#include "columns/rank_rows.h"
+
+#include "store/db.h"
+
+#include <stdio.h>
+
+#define SQL_MAX 512
+
+/* Each rank is sought behind the one before: an index is not read through. */
+static const char sql_of_table[] =
+    "WITH RECURSIVE r(rank) AS (SELECT min(rank) FROM %s WHERE rank>=0"
+    " UNION ALL SELECT (SELECT min(rank) FROM %s WHERE rank>r.rank) FROM r"
+    " WHERE r.rank IS NOT NULL) SELECT rank,"
+    " (SELECT min(rowid) FROM %s t WHERE t.rank=r.rank),"
+    " (SELECT max(rowid) FROM %s t WHERE t.rank=r.rank)"
+    " FROM r WHERE rank IS NOT NULL";
+
+int rank_rows_each (sqlite3 *db, const char *table,
+                    int (*fn) (void *arg, const struct rank_rows *rows,
+                               struct err *err),
+                    void *arg, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    char sql[SQL_MAX];
+    int rc, code = SQLITE_DONE;
+
+    (void)snprintf (sql, sizeof (sql), sql_of_table, table, table, table,
+                    table);
+    rc = db_prepare (db, sql, &st, err);
+    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
+        const struct rank_rows rows = { sqlite3_column_int64 (st, 0),
+                                        sqlite3_column_int64 (st, 1),
+                                        sqlite3_column_int64 (st, 2) };
+
+        rc = fn (arg, &rows, err);
+    }
+    if (rc == 0 && code != SQLITE_DONE)
+        rc = db_error (db, table, err);
+    (void)sqlite3_finalize (st);
+    return rc;
+}

@@ -1,0 +1,28 @@
+/* aggregator/columns/rank_rows.h - where in a table the rows of a rank are
+ *
+ * Captures are loaded in the order of their ranks, so that rows of a rank lie
+ * together: a statement for each rank, from its first row to its last, sorts
+ * little, and needs no memory for all.
+ */
+#ifndef ROLLCALL_COLUMNS_RANK_ROWS_H
+#define ROLLCALL_COLUMNS_RANK_ROWS_H
+
+#include "base/err.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+struct rank_rows {
+    int64_t rank, first, last;  // rowids; others may be between them
+};
+
+/* Call 'fn' for each rank that has rows in a table ("a.CommAnalyzerTime"), in
+ * their order, until it does not return 0.  Quick if the table has an index on
+ * rank.
+ */
+int rank_rows_each (sqlite3 *db, const char *table,
+                    int (*fn) (void *arg, const struct rank_rows *rows,
+                               struct err *err),
+                    void *arg, struct err *err);
+
+#endif

@@ -1,0 +1,31 @@
+/* aggregator/columns/sums.h - sums of many doubles, as users' tools add them
+ *
+ * So that the totals of cluster_analysis.db are those that these tools print,
+ * to the last bit.
+ */
+#ifndef ROLLCALL_COLUMNS_SUMS_H
+#define ROLLCALL_COLUMNS_SUMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A running sum with Kahan's compensation; all zero is empty. */
+struct sum {
+    double value, lost;
+    bool known;                 // something was added
+};
+
+void sum_add (struct sum *s, double x);
+
+/* Pairwise, by eight in turn in blocks of up to 128: numpy's order. */
+double sums_pairwise (const double *x, size_t n);
+
+double sums_round4 (double x);  // to 4 decimals
+
+/* part / (part + rest) to 4 decimals; 0 if that cannot be divided. */
+double sums_ratio (double part, double rest);
+
+/* MB / ms, in GB/s; 0 if nothing took time. */
+double sums_rate (double mb, double ms);
+
+#endif

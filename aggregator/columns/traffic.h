@@ -1,0 +1,22 @@
+/* aggregator/columns/traffic.h - what of a trace's ops was transit, and over
+ * what
+ *
+ * Traces know how long an op took and how much it moved.  What they leave NULL
+ * is filled in here, of ops whose waits are known.
+ */
+#ifndef ROLLCALL_COLUMNS_TRAFFIC_H
+#define ROLLCALL_COLUMNS_TRAFFIC_H
+
+#include "columns/row_values.h"
+#include "select/capture_select.h"
+
+#include <sqlite3.h>
+
+/* 'waits' has a number for each row of CommAnalyzerTime whose wait is known.
+ * CommAnalyzerBandwidth is written anew, because an op on one host gets a
+ * second row; rows stay in their order.
+ */
+int traffic_fill (sqlite3 *db, const struct waits *waits,
+                  const struct roll_item *items, size_t n, struct err *err);
+
+#endif

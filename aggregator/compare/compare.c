@@ -1,0 +1,466 @@
+/* aggregator/compare/compare.c - two runs: what is compared, and read */
+#include "compare/compare.h"
+
+#include "columns/texts.h"
+#include "store/db.h"
+#include "table/finished.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So that a metric's name has room for a kind and the label behind it: other
+ * labels that begin alike are one.
+ */
+#define LABEL_MAX 112           // bytes, with the NUL
+
+/* Transfers below are latency more than bandwidth. */
+#define LINK_MB_MIN "1.0"
+
+#define STEP_ROWS(value) \
+    "SELECT '', rank, " value ", step FROM StepCounted"
+
+/* What is measured: rows of a label (behind the name), a rank, the value of a
+ * step, and which step; by label.
+ */
+static const struct {
+    const char *name, *unit;
+    int better;
+    bool stepless;
+    const char *sql;
+} kinds[] = {
+    { "step time", "ms", -1, false,
+      STEP_ROWS ("(computing+communication_not_overlapped+free)/1e3") },
+    { "computing", "ms", -1, false, STEP_ROWS ("computing/1e3") },
+    { "communication not overlapped", "ms", -1, false,
+      STEP_ROWS ("communication_not_overlapped/1e3") },
+    { "communication overlapped", "ms", 0, false,
+      STEP_ROWS ("overlapped/1e3") },
+    { "free", "ms", -1, false, STEP_ROWS ("free/1e3") },
+    { "bubble", "ms", -1, false, STEP_ROWS ("bubble/1e3") },
+    { "ops: ", "ms", -1, false,
+      "SELECT CASE instr(hccl_op_name,'__') WHEN 0 THEN hccl_op_name ELSE"
+      " substr(hccl_op_name,1,instr(hccl_op_name,'__')-1) END AS kind, rank,"
+      " sum(elapse_time), step FROM CommAnalyzerTime"
+      " GROUP BY kind, rank, step ORDER BY kind" },
+    { "bandwidth: ", "GB/s", 1, false,
+      "SELECT transport_type, rank, 1.0*sum(mb)/sum(ms), step FROM"
+      " (SELECT transport_type, rank, step, max(transit_size) AS mb,"
+      "  max(transit_time) AS ms FROM CommAnalyzerBandwidth"
+      "  WHERE transport_type<>'SDMA' AND transit_time>0"
+      "  AND transit_size>=" LINK_MB_MIN
+      "  GROUP BY rank, step, group_name, hccl_op_name, transport_type)"
+      " GROUP BY transport_type, rank, step ORDER BY transport_type" },
+    { "memory: ", "MiB", -1, true,
+      "SELECT component||' '||kind AS label, rank, max(peak), '' FROM"
+      " MemoryPeak GROUP BY label, rank ORDER BY label" },
+};
+
+#define KINDS ((int)(sizeof (kinds) / sizeof (kinds[0])))
+
+static int no_memory (struct err *err)
+{
+    return err_set (err, ENOMEM, "no memory for the comparison");
+}
+
+/* Grow a list of 'n' by one thing; NULL without memory. */
+static void *one_more (void *list, size_t n, size_t size)
+{
+    if ((n & (n - 1)) != 0)     // there is room up to the next power of two
+        return list;
+    return realloc (list, (n ? 2 * n : 1) * size);
+}
+
+/* ---- metrics ---- */
+
+/* The metric of a kind and label, made if it is new; NULL: there are too many,
+ * or no memory (*rc).
+ */
+static struct compare_metric *metric_of (struct compare *c, int kind,
+                                         const char *label, int *rc)
+{
+    struct compare_metric *m;
+    char name[sizeof (m->name)];
+
+    (void)snprintf (name, sizeof (name), "%s%s", kinds[kind].name, label);
+    for (size_t i = 0; i < c->nmetrics; i++) {
+        if (strcmp (c->metrics[i].name, name) == 0)
+            return &c->metrics[i];
+    }
+    if (c->nmetrics == COMPARE_METRICS_MAX) {
+        c->dropped++;
+        return NULL;
+    }
+    if (!(m = one_more (c->metrics, c->nmetrics, sizeof (*m)))) {
+        *rc = -ENOMEM;
+        return NULL;
+    }
+    c->metrics = m;
+    m += c->nmetrics++;
+    memset (m, 0, sizeof (*m));
+    m->order = kind;
+    (void)snprintf (m->name, sizeof (m->name), "%s", name);
+    m->unit = kinds[kind].unit;
+    m->better = kinds[kind].better;
+    m->stepless = kinds[kind].stepless;
+    return m;
+}
+
+/* The values of one label, as they come. */
+struct value {
+    int64_t rank;
+    uint32_t step;
+    double v, share;            // of the step's median, NaN: it is not > 0
+};
+
+struct reading {
+    struct compare *c;
+    int run, kind;
+    char label[LABEL_MAX];
+    struct texts steps;
+    struct value *values;
+    size_t n;
+    double *room;               // for as many
+};
+
+static int by_step (const void *pa, const void *pb)
+{
+    const struct value *a = pa, *b = pb;
+
+    if (a->step != b->step)
+        return a->step < b->step ? -1 : 1;
+    return (a->v > b->v) - (a->v < b->v);
+}
+
+static int by_rank (const void *pa, const void *pb)
+{
+    const struct value *a = pa, *b = pb;
+
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+static void find_shares (struct reading *r)
+{
+    qsort (r->values, r->n, sizeof (*r->values), by_step);
+    for (size_t i = 0, end; i < r->n; i = end) {
+        double middle;
+
+        for (end = i; end < r->n && r->values[end].step == r->values[i].step;
+             end++)
+            r->room[end - i] = r->values[end].v;
+        middle = spread_median (r->room, end - i);
+        for (size_t k = i; k < end; k++)
+            r->values[k].share = middle > 0 ? r->values[k].v / middle
+                                            : (double)NAN;
+    }
+}
+
+/* values[0..n) of one rank */
+static struct compare_rank rank_of (const struct value *values, size_t n,
+                                    double *room)
+{
+    struct compare_rank r = { .rank = values[0].rank };
+    size_t shares = 0;
+
+    for (size_t i = 0; i < n; i++)
+        room[i] = values[i].v;
+    r.s = spread_of (room, n);
+    for (size_t i = 0; i < n; i++) {
+        if (isfinite (values[i].share))
+            room[shares++] = values[i].share;
+    }
+    r.share = spread_of (room, shares);
+    return r;
+}
+
+static int end_label (struct reading *r)
+{
+    struct compare_metric *m;
+    struct compare_series *s;
+    int rc = 0;
+
+    if (r->n == 0 || !(m = metric_of (r->c, r->kind, r->label, &rc)))
+        return rc;
+    s = &m->runs[r->run];
+    if (s->ranks) {             // a number, and a text that looks like it
+        r->n = 0;
+        return 0;
+    }
+    r->room = malloc (r->n * sizeof (*r->room));
+    s->ranks = calloc (r->n, sizeof (*s->ranks));
+    if (!r->room || !s->ranks)
+        return -ENOMEM;
+    find_shares (r);
+    qsort (r->values, r->n, sizeof (*r->values), by_rank);
+    for (size_t i = 0, end; i < r->n; i = end) {
+        for (end = i; end < r->n && r->values[end].rank == r->values[i].rank;)
+            end++;
+        s->ranks[s->n++] = rank_of (r->values + i, end - i, r->room);
+    }
+    free (r->room);
+    r->room = NULL;
+    r->n = 0;
+    return 0;
+}
+
+static int add_row (struct reading *r, sqlite3_stmt *st)
+{
+    const char *label = (const char *)sqlite3_column_text (st, 0);
+    const char *step = (const char *)sqlite3_column_text (st, 3);
+    double v = sqlite3_column_double (st, 2);
+    struct value *p;
+    uint32_t number;
+    int rc = 0;
+
+    if (!label || sqlite3_column_type (st, 1) == SQLITE_NULL ||
+        sqlite3_column_type (st, 2) == SQLITE_NULL || !isfinite (v))
+        return 0;
+    if (strncmp (label, r->label, sizeof (r->label) - 1) != 0)
+        rc = end_label (r);
+    (void)snprintf (r->label, sizeof (r->label), "%s", label);
+    number = texts_intern (&r->steps, step ? step : "",
+                           step ? strlen (step) : 0);
+    if (rc < 0 || number == TEXTS_NONE ||
+        !(p = one_more (r->values, r->n, sizeof (*p))))
+        return -ENOMEM;
+    r->values = p;
+    r->values[r->n++] = (struct value){ sqlite3_column_int64 (st, 1), number,
+                                        v, (double)NAN };
+    return 0;
+}
+
+static int read_kind (struct compare *c, sqlite3 *db, int run, int kind,
+                      struct err *err)
+{
+    struct reading r = { .c = c, .run = run, .kind = kind };
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, kinds[kind].sql, &st, err);
+    int code = SQLITE_DONE;
+
+    if (rc < 0)
+        return rc;
+    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW)
+        rc = add_row (&r, st);
+    if (rc == 0)
+        rc = end_label (&r);
+    if (rc < 0)
+        rc = no_memory (err);
+    else if (code != SQLITE_DONE)
+        rc = db_error (db, c->runs[run].path, err);
+    (void)sqlite3_finalize (st);
+    texts_fini (&r.steps);
+    free (r.values);
+    free (r.room);
+    return rc;
+}
+
+/* ---- what the runs are ---- */
+
+static int read_run (struct compare_run *r, sqlite3 *db, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (
+        db, "SELECT (SELECT count(*) FROM Roster WHERE expected),"
+            " (SELECT count(*) FROM Roster WHERE expected AND"
+            "  state='present'), count(DISTINCT step),"
+            " min(CAST(step AS INTEGER)), max(CAST(step AS INTEGER))"
+            " FROM StepTraceTime", &st, err);
+
+    if (rc == 0 && sqlite3_step (st) == SQLITE_ROW) {
+        const char *first = (const char *)sqlite3_column_text (st, 3);
+        const char *last = (const char *)sqlite3_column_text (st, 4);
+
+        r->world = sqlite3_column_int64 (st, 0);
+        r->present = sqlite3_column_int64 (st, 1);
+        r->steps = sqlite3_column_int64 (st, 2);
+        (void)snprintf (r->first_step, sizeof (r->first_step), "%s",
+                        first ? first : "");
+        (void)snprintf (r->last_step, sizeof (r->last_step), "%s",
+                        last ? last : "");
+    } else if (rc == 0) {
+        rc = db_error (db, r->path, err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* Ranks with anything to compare, in one run or both: 'db' has B attached. */
+static int read_ranks (struct compare *c, sqlite3 *db, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (
+        db, "SELECT rank, sum(run) FROM"
+            " (SELECT rank, 1 AS run FROM main.Roster WHERE state IN"
+            "  ('present','partial') UNION ALL SELECT rank, 2 FROM b.Roster"
+            "  WHERE state IN ('present','partial')) GROUP BY rank"
+            " ORDER BY rank", &st, err);
+    int code = SQLITE_DONE;
+
+    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
+        int where = sqlite3_column_int (st, 1) - 1;
+        int64_t *p;
+
+        if (where >= 2) {
+            c->both++;
+            continue;
+        }
+        p = one_more (c->only[where], c->nonly[where], sizeof (*p));
+        if (!p) {
+            rc = no_memory (err);
+        } else {
+            c->only[where] = p;
+            p[c->nonly[where]++] = sqlite3_column_int64 (st, 0);
+        }
+    }
+    if (rc == 0 && code != SQLITE_DONE)
+        rc = db_error (db, "cannot compare ranks", err);
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* ---- settings ---- */
+
+static char *copy (sqlite3_stmt *st, int i)
+{
+    const char *text = (const char *)sqlite3_column_text (st, i);
+
+    return text ? strdup (text) : NULL;
+}
+
+static int add_setting (struct compare *c, sqlite3_stmt *st)
+{
+    struct compare_setting *s = one_more (c->settings, c->nsettings,
+                                          sizeof (*s));
+
+    if (!s)
+        return -ENOMEM;
+    c->settings = s;
+    s += c->nsettings++;
+    *s = (struct compare_setting){ copy (st, 0), copy (st, 1), copy (st, 2),
+                                   copy (st, 3), sqlite3_column_int64 (st, 4) };
+    return s->kind && s->name ? 0 : -ENOMEM;
+}
+
+/* What differs in any run anyway is left out: clocks, sessions, sums of times.
+ */
+static const char settings_sql[] =
+    "WITH s AS (SELECT DISTINCT run, rank, kind, name, value FROM"
+    " (SELECT 1 AS run, rank, kind, name, value FROM main.CaptureInfo UNION ALL"
+    "  SELECT 2, rank, kind, name, value FROM b.CaptureInfo)"
+    " WHERE kind NOT IN ('clock','session','breakdown','threads','host')"
+    "  AND name<>'trace_id' ORDER BY value),"
+    " r AS (SELECT rank, kind, name,"
+    "  group_concat(value,' | ') FILTER (WHERE run=1) AS a,"
+    "  group_concat(value,' | ') FILTER (WHERE run=2) AS b"
+    "  FROM s GROUP BY rank, kind, name)"
+    "SELECT kind, name, min(a), min(b), count(*) FROM r WHERE a IS NOT b"
+    " AND rank IN (SELECT rank FROM main.CaptureInfo)"
+    " AND rank IN (SELECT rank FROM b.CaptureInfo)"
+    " GROUP BY kind, name ORDER BY kind, name";
+
+static int read_settings (struct compare *c, sqlite3 *db, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc, code = SQLITE_DONE;
+
+    if (db_int (db, "SELECT (SELECT count(*) FROM main.sqlite_schema WHERE "
+                "name='CaptureInfo')+(SELECT count(*) FROM b.sqlite_schema "
+                "WHERE name='CaptureInfo')", 2) < 2)
+        return 0;               // an older rollcall did not read them
+    rc = db_prepare (db, settings_sql, &st, err);
+
+    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
+        if (add_setting (c, st) < 0)
+            rc = no_memory (err);
+    }
+    if (rc == 0 && code != SQLITE_DONE)
+        rc = db_error (db, "cannot compare settings", err);
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+static int by_order (const void *pa, const void *pb)
+{
+    const struct compare_metric *a = pa, *b = pb;
+
+    return a->order != b->order ? a->order - b->order
+                                : strcmp (a->name, b->name);
+}
+
+static void judge_all (struct compare *c, double floor_percent)
+{
+    if (c->nmetrics > 1)
+        qsort (c->metrics, c->nmetrics, sizeof (*c->metrics), by_order);
+    for (size_t i = 0; i < c->nmetrics; i++) {
+        struct compare_metric *m = &c->metrics[i];
+
+        compare_judge (m, floor_percent);
+        if (m->order == 0)
+            c->steps_tell = m->verdict != COMPARE_UNKNOWN;
+        c->different += m->noutliers;
+        c->different += compare_counts (m);
+    }
+}
+
+static int read_both (struct compare *c, sqlite3 *const dbs[2],
+                      struct err *err)
+{
+    int rc = 0;
+
+    for (int run = 0; run < 2 && rc == 0; run++) {
+        if ((rc = finished_fill_in (dbs[run], err)) == 0)
+            rc = read_run (&c->runs[run], dbs[run], err);
+        for (int k = 0; k < KINDS && rc == 0; k++)
+            rc = read_kind (c, dbs[run], run, k, err);
+    }
+    if (rc == 0)
+        rc = db_execf (dbs[0], err, "ATTACH %Q AS b", c->runs[1].path);
+    if (rc == 0)
+        rc = read_ranks (c, dbs[0], err);
+    return rc == 0 ? read_settings (c, dbs[0], err) : rc;
+}
+
+int compare_read (const char *a, const char *b, double floor_percent,
+                  struct compare *ret, struct err *err)
+{
+    const char *paths[2] = { a, b };
+    sqlite3 *dbs[2] = { NULL, NULL };
+    int rc = 0;
+
+    memset (ret, 0, sizeof (*ret));
+    for (int run = 0; run < 2 && rc == 0; run++) {
+        (void)snprintf (ret->runs[run].path, PATH_MAX, "%s", paths[run]);
+        rc = finished_open_analysis (paths[run], &dbs[run], err);
+    }
+    if (rc == 0)
+        rc = read_both (ret, dbs, err);
+    if (rc == 0)
+        judge_all (ret, floor_percent);
+    (void)sqlite3_close (dbs[0]);
+    (void)sqlite3_close (dbs[1]);
+    if (rc < 0)
+        compare_fini (ret);
+    return rc;
+}
+
+void compare_fini (struct compare *c)
+{
+    for (size_t i = 0; i < c->nmetrics; i++) {
+        free (c->metrics[i].runs[0].ranks);
+        free (c->metrics[i].runs[1].ranks);
+    }
+    free (c->metrics);
+    for (size_t i = 0; i < c->nsettings; i++) {
+        free (c->settings[i].kind);
+        free (c->settings[i].name);
+        free (c->settings[i].a);
+        free (c->settings[i].b);
+    }
+    free (c->settings);
+    free (c->only[0]);
+    free (c->only[1]);
+    memset (c, 0, sizeof (*c));
+}

@@ -1,0 +1,117 @@
+/* aggregator/compare/compare.h - two runs, and in what they differ
+ *
+ * A metric is measured in each step on each rank.  Of each rank its median over
+ * steps is taken in both runs, and of the ranks' differences the median.  That
+ * is larger than noise if it is larger than 'noise', for which rollcall-compare
+ * (1) has the formula.
+ */
+#ifndef ROLLCALL_COMPARE_COMPARE_H
+#define ROLLCALL_COMPARE_COMPARE_H
+
+#include "base/err.h"
+#include "compare/spread.h"
+#include "json/json.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define COMPARE_METRICS_MAX 256
+#define COMPARE_RANKS_SHOWN 5           // of one metric
+#define COMPARE_FLOOR_PERCENT 1
+
+enum compare_verdict {
+    COMPARE_SAME,               // within noise
+    COMPARE_WORSE,              // B is worse than A
+    COMPARE_BETTER,
+    COMPARE_CHANGED,            // neither is better
+    COMPARE_UNKNOWN,            // too few steps, or too few ranks
+    COMPARE_ONLY_A, COMPARE_ONLY_B,
+};
+
+/* What a rank measured. */
+struct compare_rank {
+    int64_t rank;
+    struct spread s;
+    struct spread share;        // of it, divided by the median over ranks of
+                                // the same step; n is 0 if that is never > 0
+};
+
+struct compare_series {
+    struct compare_rank *ranks; // by rank
+    size_t n;
+};
+
+/* A rank that changed otherwise than the others. */
+struct compare_outlier {
+    int64_t rank;
+    double a, b;
+};
+
+struct compare_metric {
+    int order;                  // what kind of metric: index into a table
+    char name[128];
+    const char *unit;
+    int better;                 // -1: less is, 1: more is, 0: neither
+    bool stepless;              // measured once for each rank
+    struct compare_series runs[2];
+    size_t ranks;               // that both runs have
+    double a, b, difference;
+    double noise;               // a difference has to be larger
+    enum compare_verdict verdict;
+    struct compare_outlier outliers[COMPARE_RANKS_SHOWN];
+    size_t noutliers;           // of all, also of those that are not shown
+};
+
+struct compare_setting {
+    char *kind, *name;
+    char *a, *b;                // of one of the ranks; NULL: not recorded
+    int64_t ranks;
+};
+
+struct compare_run {
+    char path[PATH_MAX];
+    int64_t world, present;     // expected; of these present
+    int64_t steps;
+    char first_step[32], last_step[32];
+};
+
+struct compare {
+    struct compare_run runs[2];
+    int64_t both;               // ranks that are in both runs
+    int64_t *only[2];           // ranks that are present in one only
+    size_t nonly[2];
+    struct compare_metric *metrics;
+    size_t nmetrics, dropped;   // above COMPARE_METRICS_MAX
+    struct compare_setting *settings;
+    size_t nsettings;
+    size_t different;           // verdicts that say so, and outliers
+    bool steps_tell;            // whether there are steps enough
+};
+
+/* Read two analysis.db and judge.  'floor_percent': smaller differences do not
+ * count, whatever the noise.  0, -ENOMEM, or as finished_open_analysis.
+ */
+int compare_read (const char *a, const char *b, double floor_percent,
+                  struct compare *ret, struct err *err);
+void compare_fini (struct compare *c);
+
+/* Whether the runs differ: a metric, a rank, the size of the world. */
+bool compare_differs (const struct compare *c);
+
+/* Whether the metric differs, apart from single ranks. */
+bool compare_counts (const struct compare_metric *m);
+
+/* From two series; also when they are empty. */
+void compare_judge (struct compare_metric *m, double floor_percent);
+
+const char *compare_verdict_text (const struct compare_metric *m);
+
+/* Without 'all' peaks of memory that are the same are only counted. 0, or what
+ * the stream said.
+ */
+int compare_print (const struct compare *c, bool all, size_t width, FILE *f);
+struct json *compare_to_json (const struct compare *c);
+
+#endif

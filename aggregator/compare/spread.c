@@ -1,0 +1,84 @@
+/* aggregator/compare/spread.c - medians, and how far they can be trusted */
+#include "compare/spread.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define SIGMA_OF_MAD 1.4826     // of a normal distribution: sigma / MAD
+#define TRIM_LEAST 5             // values, to leave out one
+#define MEDIAN_ERROR 1.2533     // its median's standard error: sigma / sqrt (n)
+#define EFFICIENCY 0.5          // a MAD tells of sigma what half as many values
+                                // would; simulated runs of 3 to 50 steps pass
+                                // for different in 0 to 2 of 1000
+
+static int compare (const void *pa, const void *pb)
+{
+    double a = *(const double *)pa, b = *(const double *)pb;
+
+    return (a > b) - (a < b);
+}
+
+double spread_median (double *values, size_t n)
+{
+    if (n == 0)
+        return 0;
+    qsort (values, n, sizeof (*values), compare);
+    return n % 2 ? values[n / 2]
+                 : values[n / 2 - 1] + (values[n / 2] - values[n / 2 - 1]) / 2;
+}
+
+/* A MAD of few values is too small on average: by how much (Croux and
+ * Rousseeuw, 1992).
+ */
+static double correction (size_t n)
+{
+    static const double of[] = { 0, 0, 1.196, 1.495, 1.363,
+                                 1.206, 1.200, 1.140, 1.129, 1.107 };
+
+    return n < sizeof (of) / sizeof (of[0]) ? of[n]
+                                            : (double)n / ((double)n - 0.8);
+}
+
+/* Of distances in order, without the farthest: a tenth, but at least one of
+ * five.
+ */
+static double deviation (const double *distances, size_t n)
+{
+    size_t m = n < TRIM_LEAST ? n : n - n / 10 - 1;
+    double sum = 0;
+
+    for (size_t i = 0; i < m; i++)
+        sum += distances[i] * distances[i];
+    return m > 1 ? sqrt (sum / (double)(m - 1)) : 0;
+}
+
+/* Of values in two heaps a MAD may see one only: the larger one counts. */
+struct spread spread_of (double *values, size_t n)
+{
+    struct spread s = { .n = n, .median = spread_median (values, n) };
+    double mad;
+
+    for (size_t i = 0; i < n; i++)
+        values[i] = fabs (values[i] - s.median);
+    mad = spread_median (values, n);
+    s.sigma = fmax (SIGMA_OF_MAD * correction (n) * mad,
+                    deviation (values, n));
+    return s;
+}
+
+double spread_error (const struct spread *s)
+{
+    if (s->n < SPREAD_LEAST)
+        return 0;
+    return MEDIAN_ERROR * s->sigma / sqrt ((double)s->n);
+}
+
+/* Student's t for 0.1 % on both sides, within 7 % from 4 degrees on. */
+double spread_factor (size_t n, size_t groups)
+{
+    double degrees = n > groups ? EFFICIENCY * (double)(n - groups) : 0;
+
+    if (degrees < 1)
+        degrees = 1;
+    return 3.29 + 8.7 / degrees + 50 / (degrees * degrees);
+}

@@ -1,0 +1,274 @@
+/* aggregator/export/dump.c - a result as files of CSV, one for each table */
+#include "export/dump.h"
+
+#include "export/outfile.h"
+#include "json/json.h"
+#include "store/db.h"
+#include "store/fileio.h"
+#include "table/query.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SEEN(type) (1u << (type))       // SQLite's types are 1 to 5
+
+struct dump {
+    sqlite3 *db;
+    const struct tree *dir;
+    enum grid_format format;
+    const atomic_bool *cancel;
+    struct json *tables;        // that are written
+};
+
+static int check_empty (const struct tree *dir, struct err *err)
+{
+    int fd = tree_openat (dir->fd, ".", O_RDONLY | O_DIRECTORY, 0, true), rc;
+    DIR *d = fd >= 0 ? fdopendir (fd) : NULL;
+
+    if (!d) {
+        rc = fd < 0 ? fd : -errno;
+        if (fd >= 0)
+            (void)close (fd);
+        return err_sys (err, -rc, "cannot read %s", dir->path);
+    }
+    if (fileio_next_entry (d, &rc))
+        rc = err_set (err, ENOTEMPTY, "%s is not empty: choose a new "
+                      "directory", dir->path);
+    else if (rc < 0)
+        (void)err_sys (err, -rc, "cannot read %s", dir->path);
+    (void)closedir (d);
+    return rc;
+}
+
+static int open_empty (struct tree *t, const char *dir, bool foreign,
+                       struct err *err)
+{
+    int rc = tree_make_out (dir, FILEIO_DIR_MODE, foreign, err);
+
+    if (rc < 0 || (rc = tree_open (t, dir, err)) < 0)
+        return rc;
+    if ((rc = tree_check_owner (t, foreign, err)) == 0)
+        rc = check_empty (t, err);
+    if (rc < 0)
+        tree_close (t);
+    return rc;
+}
+
+/* The narrowest type that has all values.  What is declared NUMERIC is double,
+ * even if all are whole: the next job's may not be.
+ */
+static const char *type_of (sqlite3_stmt *st, int i, unsigned seen)
+{
+    const char *declared = sqlite3_column_decltype (st, i);
+
+    if (seen & (SEEN (SQLITE_TEXT) | SEEN (SQLITE_BLOB)))
+        return "string";
+    if (declared && strcmp (declared, "INTEGER") == 0)
+        return seen & SEEN (SQLITE_FLOAT) ? "double" : "int64";
+    if (declared && strcmp (declared, "TEXT") == 0)
+        return "string";
+    return "double";
+}
+
+/* Of the table of units, or of the column's name; "" if it has none. */
+static void unit_of (sqlite3 *db, const char *table, const char *column,
+                     char out[64])
+{
+    static const char *const units[] = { "ms", "us", "ns", "bytes", "percent" };
+    const char *suffix = strrchr (column, '_');
+    sqlite3_stmt *st = NULL;
+
+    out[0] = '\0';
+    if (db_prepare (db, "SELECT value FROM Job WHERE key='unit.'||?1||'.'||?2",
+                    &st, NULL) == 0) {
+        db_bind_text (st, 1, table);
+        db_bind_text (st, 2, column);
+        if (sqlite3_step (st) == SQLITE_ROW &&
+            sqlite3_column_type (st, 0) != SQLITE_NULL)
+            (void)snprintf (out, 64, "%s",
+                            (const char *)sqlite3_column_text (st, 0));
+    }
+    (void)sqlite3_finalize (st);
+    for (size_t i = 0; i < sizeof (units) / sizeof (units[0]); i++) {
+        if (!*out && suffix && strcmp (suffix + 1, units[i]) == 0)
+            (void)snprintf (out, 64, "%s", units[i]);
+    }
+}
+
+static void describe (sqlite3 *db, sqlite3_stmt *st, const char *table,
+                      const unsigned *seen, int64_t rows, struct json *tables)
+{
+    struct json *o = json_push_object (tables), *columns;
+    char file[256], unit[64];
+
+    (void)snprintf (file, sizeof (file), "%s.csv", table);
+    json_add_text (o, "table", table);
+    json_add_text (o, "file", file);
+    json_add_int (o, "rows", rows);
+    columns = json_add_array (o, "columns");
+    for (int i = 0; i < sqlite3_column_count (st); i++) {
+        struct json *c = json_push_object (columns);
+        const char *name = sqlite3_column_name (st, i);
+
+        unit_of (db, table, name, unit);
+        json_add_text (c, "name", name);
+        json_add_text (c, "type", type_of (st, i, seen[i]));
+        json_add_text (c, "unit", *unit ? unit : NULL);
+    }
+}
+
+/* All rows into 'g'; seen[i] gets the types of column i. */
+static int copy_rows (sqlite3_stmt *st, struct grid *g, FILE *f,
+                      unsigned *seen, int64_t *rows, struct err *err)
+{
+    int n = sqlite3_column_count (st), code = SQLITE_DONE;
+
+    if (query_head (st, g) < 0)
+        return err_set (err, ENOMEM, "no memory for a table");
+    while (!ferror (f) && (code = sqlite3_step (st)) == SQLITE_ROW) {
+        for (int i = 0; i < n; i++) {
+            seen[i] |= SEEN (sqlite3_column_type (st, i));
+            query_cell (st, i, g);
+        }
+        (*rows)++;
+    }
+    if (code != SQLITE_DONE && code != SQLITE_ROW)
+        return db_error (sqlite3_db_handle (st), "cannot read a table", err);
+    return 0;
+}
+
+static int write_table (const struct dump *d, sqlite3_stmt *st,
+                        const char *name, unsigned *seen, int64_t *rows,
+                        struct err *err)
+{
+    struct grid *g = NULL;
+    struct outfile o;
+    int rc = outfile_open_in (&o, d->dir, name, d->cancel, err), closed;
+
+    if (rc < 0)
+        return rc;
+    if (!(g = grid_create (o.f, d->format, 0)))
+        rc = err_set (err, ENOMEM, "no memory for a table");
+    else
+        rc = copy_rows (st, g, o.f, seen, rows, err);
+    if (rc == 0 && grid_finish (g) == -ENOMEM)
+        rc = err_set (err, ENOMEM, "no memory for a row");
+    grid_destroy (g);
+    closed = outfile_close (&o, rc == 0, rc == 0 ? err : NULL);
+    return rc < 0 ? rc : closed;
+}
+
+static int dump_table (const struct dump *d, const char *table, int64_t *rows,
+                       struct err *err)
+{
+    char *sql = sqlite3_mprintf ("SELECT * FROM \"%w\"", table);
+    char name[256];
+    sqlite3_stmt *st = NULL;
+    unsigned *seen = NULL;
+    int rc = 0;
+
+    (void)snprintf (name, sizeof (name), "%s.csv", table);
+    if (!sql)
+        rc = err_set (err, ENOMEM, "no memory for a statement");
+    else if (strchr (table, '/') || *table == '.')
+        rc = err_set (err, EBADMSG, "a table cannot be a file's name: %s",
+                      table);
+    else
+        rc = db_prepare (d->db, sql, &st, err);
+    if (rc == 0 && !(seen = calloc ((size_t)sqlite3_column_count (st),
+                                    sizeof (*seen))))
+        rc = err_set (err, ENOMEM, "no memory for a table");
+    *rows = 0;
+    if (rc == 0)
+        rc = write_table (d, st, name, seen, rows, err);
+    if (rc == 0)
+        describe (d->db, st, table, seen, *rows, d->tables);
+    free (seen);
+    (void)sqlite3_finalize (st);
+    sqlite3_free (sql);
+    return rc;
+}
+
+static int write_schema (const struct dump *d, struct json *schema,
+                         struct err *err)
+{
+    char *text = json_print (schema, true);
+    struct outfile o;
+    int rc;
+
+    if (!text)
+        return err_set (err, ENOMEM, "no memory for " DUMP_SCHEMA);
+    rc = outfile_open_in (&o, d->dir, DUMP_SCHEMA, d->cancel, err);
+    if (rc == 0) {
+        (void)fputs (text, o.f);
+        rc = outfile_close (&o, true, err);
+    }
+    free (text);
+    return rc;
+}
+
+static int dump_tables (const struct dump *d, struct dump_counts *counts,
+                        struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int code = SQLITE_DONE;
+    int rc = db_prepare (d->db, "SELECT name FROM sqlite_schema WHERE type="
+                         "'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+                         "ORDER BY rowid", &st, err);
+
+    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
+        int64_t rows;
+
+        rc = dump_table (d, (const char *)sqlite3_column_text (st, 0), &rows,
+                         err);
+        counts->tables++;
+        counts->rows += rows;
+    }
+    if (rc == 0 && code != SQLITE_DONE)
+        rc = db_error (d->db, "cannot read the result", err);
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* So that it can be tried again: the files that are whole; the one that was
+ * being written is gone.
+ */
+static void take_back (const struct dump *d, bool made)
+{
+    const struct json *t = json_first (d->tables);
+
+    for (; t; t = json_next (t))
+        (void)unlinkat (d->dir->fd, json_text (json_get (t, "file"), ""), 0);
+    if (made)
+        (void)rmdir (d->dir->path);
+}
+
+int dump_write (sqlite3 *db, const char *dir, unsigned how,
+                const atomic_bool *cancel, struct dump_counts *ret,
+                struct err *err)
+{
+    bool made = access (dir, F_OK) != 0;
+    struct json *schema = json_object ();
+    struct tree tree;
+    struct dump d = { db, &tree, how & DUMP_RAW ? GRID_RAW_CSV : GRID_CSV,
+                      cancel, json_add_array (schema, "tables") };
+    int rc = open_empty (&tree, dir, how & DUMP_FOREIGN, err);
+
+    memset (ret, 0, sizeof (*ret));
+    if (rc == 0) {
+        db_cancel (db, cancel);
+        rc = dump_tables (&d, ret, err);
+        db_cancel (db, NULL);
+        if (rc == 0)
+            rc = write_schema (&d, schema, err);
+        if (rc < 0)
+            take_back (&d, made);
+        tree_close (&tree);
+    }
+    json_free (schema);
+    return rc;
+}

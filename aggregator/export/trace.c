@@ -1,0 +1,385 @@
+/* aggregator/export/trace.c - a result as a trace that viewers draw */
+#include "export/trace.h"
+
+#include "base/clock.h"
+#include "export/track_layout.h"
+#include "store/db.h"
+#include "table/absent.h"
+#include "table/finished.h"
+#include "table/quote.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define NS_PER_US 1000
+#define STEPS_TRACK 0           // others are CommGroup.id, or 999999 for ops
+                                // whose group nobody named
+#define LANE_TRACKS 1000000     // tids of one lane
+
+/* Offsets are in CaptureInfo with the last capture of each rank. */
+#define OFFSET_US \
+    "ifnull((SELECT max(CAST(value AS REAL)) FROM temp.Offset o" \
+    " WHERE o.rank=t.rank),0)*1e3"
+
+struct trace {
+    sqlite3 *db;
+    const struct trace_options *opt;
+    FILE *f;
+    struct trace_counts *counts;
+    struct lanes lanes;
+    int64_t rank, track;        // of the lanes
+    double base_us;             // where the trace begins
+    bool any;                   // an event is written
+};
+
+/* What comes before each event. */
+static void begin (struct trace *t)
+{
+    (void)fputs (t->any ? ",\n" : "\n", t->f);
+    t->any = true;
+}
+
+static void put_text (struct trace *t, const char *key, const char *value)
+{
+    (void)fprintf (t->f, "\"%s\": ", key);
+    quote_json (t->f, value, strlen (value));
+}
+
+static void put_name (struct trace *t, const char *what, int64_t pid,
+                      int64_t tid, const char *name)
+{
+    begin (t);
+    (void)fprintf (t->f, "{\"ph\": \"M\", \"pid\": %" PRId64 ", \"tid\": %"
+                   PRId64 ", \"name\": \"%s\", \"args\": {", pid, tid, what);
+    put_text (t, "name", name);
+    (void)fputs ("}}", t->f);
+}
+
+static void put_order (struct trace *t, const char *what, int64_t pid,
+                       int64_t tid, int64_t order)
+{
+    begin (t);
+    (void)fprintf (t->f, "{\"ph\": \"M\", \"pid\": %" PRId64 ", \"tid\": %"
+                   PRId64 ", \"name\": \"%s\", \"args\": {\"sort_index\": %"
+                   PRId64 "}}", pid, tid, what, order);
+}
+
+/* A thread that has its process' number is the main one, which viewers put
+ * first, whatever they are told: the steps.  None other may have that number.
+ */
+static int64_t tid_of (int64_t rank, int64_t track, unsigned lane)
+{
+    if (track == STEPS_TRACK)
+        return lane == 0 ? rank : (int64_t)lane * LANE_TRACKS;
+    return ((int64_t)lane + 1) * LANE_TRACKS + track;
+}
+
+/* Times in us with three decimals, from ns. */
+static void put_us (struct trace *t, const char *key, int64_t ns)
+{
+    (void)fprintf (t->f, ", \"%s\": %" PRId64 ".%03d", key, ns / NS_PER_US,
+                   (int)(ns % NS_PER_US));
+}
+
+static const char *text_of (sqlite3_stmt *st, int i)
+{
+    const char *text = (const char *)sqlite3_column_text (st, i);
+
+    return text ? text : "";
+}
+
+/* Columns 'from' on as members of "args"; NULL is left out. */
+static void put_args (struct trace *t, sqlite3_stmt *st, int from)
+{
+    const char *between = "";
+
+    (void)fputs (", \"args\": {", t->f);
+    for (int i = from; i < sqlite3_column_count (st); i++) {
+        if (sqlite3_column_type (st, i) == SQLITE_NULL)
+            continue;
+        (void)fputs (between, t->f);
+        if (sqlite3_column_type (st, i) == SQLITE_TEXT) {
+            put_text (t, sqlite3_column_name (st, i), text_of (st, i));
+        } else {
+            (void)fprintf (t->f, "\"%s\": ", sqlite3_column_name (st, i));
+            quote_real (t->f, sqlite3_column_double (st, i), "null");
+        }
+        between = ", ";
+    }
+    (void)fputs ("}}", t->f);
+}
+
+/* ---- ranks ---- */
+
+static void put_rank (struct trace *t, sqlite3_stmt *st)
+{
+    int64_t rank = sqlite3_column_int64 (st, 0);
+    const char *host = text_of (st, 1), *state = text_of (st, 3);
+    bool present = strcmp (state, "present") == 0;
+    char name[512];
+
+    (void)snprintf (name, sizeof (name), "rank %" PRId64 "%s%s%s%s%s%s", rank,
+                    *host ? " on " : "", host,
+                    sqlite3_column_type (st, 2) == SQLITE_NULL ? ""
+                                                               : " device ",
+                    text_of (st, 2), present ? "" : ": ",
+                    present ? "" : state);
+    put_name (t, "process_name", rank, 0, name);
+    put_order (t, "process_sort_index", rank, 0, rank);
+    t->counts->ranks++;
+    t->counts->missing += !present;
+    if (present)
+        return;
+    // a process without an event is not drawn
+    begin (t);
+    (void)fprintf (t->f, "{\"ph\": \"i\", \"s\": \"p\", \"ts\": 0, \"pid\": %"
+                   PRId64 ", \"tid\": %" PRId64 ", ", rank,
+                   tid_of (rank, STEPS_TRACK, 0));
+    put_text (t, "name", state);
+    (void)fputs (", \"args\": {", t->f);
+    put_text (t, "reason", text_of (st, 4));
+    (void)fputs ("}}", t->f);
+}
+
+/* ---- spans ---- */
+
+static void put_track (struct trace *t, const char *group, unsigned lane,
+                       int64_t tid)
+{
+    char name[512], number[32] = "";
+
+    if (lane > 0)
+        (void)snprintf (number, sizeof (number), " #%u", lane + 1);
+    (void)snprintf (name, sizeof (name), "%s%s", group, number);
+    put_name (t, "thread_name", t->rank, tid, name);
+    put_order (t, "thread_sort_index", t->rank, tid,
+               t->track * LANES_MAX + lane);
+}
+
+/* A row of rank, track, its name, start and duration in us, name, category, and
+ * then what goes into args.
+ */
+static void put_span (struct trace *t, sqlite3_stmt *st)
+{
+    int64_t rank = sqlite3_column_int64 (st, 0);
+    int64_t track = sqlite3_column_int64 (st, 1), tid;
+    double start_us = sqlite3_column_double (st, 3) - t->base_us;
+    double dur_us = sqlite3_column_double (st, 4);
+    int64_t start_ns, dur_ns;
+    unsigned lane;
+    bool first;
+
+    if (sqlite3_column_type (st, 3) == SQLITE_NULL ||
+        !(fabs (start_us) < 1e15) || !(dur_us >= 0 && dur_us < 1e15)) {
+        t->counts->untimed++;
+        return;
+    }
+    if (rank != t->rank || track != t->track) {
+        t->rank = rank;
+        t->track = track;
+        lanes_clear (&t->lanes);
+    }
+    start_ns = start_us > 0 ? llround (start_us * NS_PER_US) : 0;
+    dur_ns = llround (dur_us * NS_PER_US);
+    lane = lanes_put (&t->lanes, &start_ns, &dur_ns, &first);
+    tid = tid_of (rank, track, lane);
+    if (first)
+        put_track (t, text_of (st, 2), lane, tid);
+    begin (t);
+    (void)fprintf (t->f, "{\"ph\": \"X\", \"pid\": %" PRId64 ", \"tid\": %"
+                   PRId64, rank, tid);
+    put_us (t, "ts", start_ns);
+    put_us (t, "dur", dur_ns);
+    (void)fputs (", ", t->f);
+    put_text (t, "name", text_of (st, 5));
+    (void)fputs (", ", t->f);
+    put_text (t, "cat", text_of (st, 6));
+    put_args (t, st, 7);
+    if (track == STEPS_TRACK)
+        t->counts->steps++;
+    else
+        t->counts->ops++;
+}
+
+/* ---- queries ---- */
+
+/* Infinite times of damaged captures are none. */
+#define TIMED " start_timestamp BETWEEN -1e18 AND 1e18"
+
+static const char ranks_sql[] =
+    "SELECT rank, host, device_id, state, reason FROM Roster"
+    " WHERE :rank IS NULL OR rank=:rank ORDER BY rank";
+
+/* By what the host has seen of it; else from the first op to the last one. */
+static const char steps_sql[] =
+    "SELECT t.rank, 0, 'steps',"
+    " coalesce(e.host_start, c.start)-" OFFSET_US " AS at,"
+    " CASE WHEN e.host_start IS NOT NULL THEN e.host_end-e.host_start"
+    "  ELSE c.finish-c.start END,"
+    " ifnull('step '||t.step,'step'), 'step',"
+    " CASE WHEN e.host_start IS NOT NULL THEN 'host' ELSE"
+    "  'communication ops' END AS extent_of,"
+    " t.deviceId AS device, round(t.computing/1e3,6) AS computing_ms,"
+    " round(t.communication_not_overlapped/1e3,6)"
+    "  AS communication_not_overlapped_ms,"
+    " round(t.overlapped/1e3,6) AS overlapped_ms,"
+    " round(t.free/1e3,6) AS free_ms,"
+    " round(t.bubble/1e3,6) AS bubble_ms"
+    " FROM StepTraceTime t"
+    " LEFT JOIN StepExtra e ON e.rank=t.rank AND e.capture=t.capture"
+    "  AND e.step IS t.step AND e.host_end>=e.host_start"
+    "  AND e.deviceId IS ifnull(t.deviceId,e.deviceId)"
+    " LEFT JOIN (SELECT rank, step, min(start_timestamp) AS start,"
+    "  max(start_timestamp+elapse_time*1e3) AS finish FROM CommAnalyzerTime"
+    "  WHERE" TIMED " AND elapse_time<1e18 GROUP BY rank, step) c"
+    "  ON c.rank=t.rank AND c.step='step'||ifnull(t.step,'')"
+    " WHERE t.rank IS NOT NULL AND (:rank IS NULL OR t.rank=:rank)"
+    "  AND (:step IS NULL OR t.step=:step)"
+    " GROUP BY t.rowid ORDER BY t.rank, at, t.rowid";
+
+static const char ops_sql[] =
+    "SELECT t.rank, ifnull(g.id,999999),"
+    " CASE WHEN g.id IS NULL THEN 'ops of no named group' ELSE"
+    "  ifnull(g.pg_name||' (group '||g.id||')',"
+    "         'group '||g.id||ifnull(' ('||g.group_name||')','')) END,"
+    " t.start_timestamp-" OFFSET_US ", ifnull(t.elapse_time,0)*1e3,"
+    " t.hccl_op_name, t.type, t.step, t.group_name,"
+    " t.transit_time AS transit_ms, t.wait_time AS wait_ms,"
+    " t.synchronization_time AS synchronization_ms,"
+    " t.idle_time AS idle_ms FROM CommAnalyzerTime t"
+    " LEFT JOIN CommGroup g ON g.id=(SELECT n.id FROM CommGroup n"
+    "  JOIN CommGroupMember m ON m.comm_group=n.id"
+    "  WHERE n.group_name=t.group_name AND m.rank=t.rank LIMIT 1)"
+    " WHERE t.rank IS NOT NULL AND (:rank IS NULL OR t.rank=:rank)"
+    "  AND (:step IS NULL OR t.step='step'||:step)"
+    " ORDER BY t.rank, 2, t.start_timestamp, t.rowid";
+
+static int prepare (struct trace *t, const char *sql, sqlite3_stmt **st,
+                    struct err *err)
+{
+    int rc = db_prepare (t->db, sql, st, err);
+    int i;
+
+    if (rc == 0 && t->opt->rank >= 0 &&
+        (i = sqlite3_bind_parameter_index (*st, ":rank")) > 0)
+        (void)sqlite3_bind_int64 (*st, i, t->opt->rank);
+    if (rc == 0 && t->opt->step &&
+        (i = sqlite3_bind_parameter_index (*st, ":step")) > 0)
+        db_bind_text (*st, i, t->opt->step);
+    return rc;
+}
+
+static int each (struct trace *t, const char *sql,
+                 void (*put) (struct trace *t, sqlite3_stmt *st),
+                 struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int code = SQLITE_DONE, rc = prepare (t, sql, &st, err);
+
+    t->rank = t->track = -1;
+    // a full disk needs no further rows
+    while (rc == 0 && !ferror (t->f) &&
+           (code = sqlite3_step (st)) == SQLITE_ROW)
+        put (t, st);
+    if (rc == 0 && code != SQLITE_DONE && code != SQLITE_ROW)
+        rc = db_error (t->db, "cannot read the result", err);
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* The offsets that are to be applied, as a table. */
+static int make_offsets (struct trace *t, struct err *err)
+{
+    int rc = db_exec (t->db,
+                      "DROP TABLE IF EXISTS temp.Offset;"
+                      "CREATE TEMP TABLE Offset (rank INTEGER PRIMARY KEY,"
+                      " value REAL)", err);
+
+    if (rc == 0 && !t->opt->raw_clocks)
+        rc = db_exec (t->db,
+                      "INSERT OR REPLACE INTO temp.Offset"
+                      " SELECT rank, CAST(value AS REAL) FROM CaptureInfo"
+                      " WHERE kind='clock' AND name='offset_ms'"
+                      "  AND value IS NOT NULL AND rank IS NOT NULL"
+                      " ORDER BY capture", err);
+    return rc;
+}
+
+static int find_base (struct trace *t, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = prepare (t,
+                      "SELECT min(at) FROM (SELECT min(start_timestamp)-"
+                      OFFSET_US " AS at FROM CommAnalyzerTime t WHERE"
+                      TIMED " AND (:rank IS NULL OR rank=:rank)"
+                      " AND (:step IS NULL OR step='step'||:step)"
+                      " GROUP BY rank UNION ALL SELECT min(host_start)-"
+                      OFFSET_US " FROM StepExtra t WHERE"
+                      " (:rank IS NULL OR rank=:rank)"
+                      " AND (:step IS NULL OR step=:step) GROUP BY rank)",
+                      &st, err);
+
+    if (rc == 0 && sqlite3_step (st) != SQLITE_ROW)
+        rc = db_error (t->db, "cannot read the result", err);
+    else if (rc == 0 && sqlite3_column_type (st, 0) == SQLITE_NULL)
+        rc = absent_why (t->db, t->opt->rank, t->opt->step, err);
+    else if (rc == 0)
+        t->base_us = sqlite3_column_double (st, 0);
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* What is said of the clocks, in the trace itself. */
+static void put_about (struct trace *t)
+{
+    struct trace_counts *c = t->counts;
+    char text[256];
+
+    if (t->opt->raw_clocks)
+        (void)snprintf (text, sizeof (text), "as recorded, each of its own "
+                        "host");
+    else if (c->aligned == 0)
+        (void)snprintf (text, sizeof (text), "as recorded, each of its own "
+                        "host: no offset is known");
+    else
+        (void)snprintf (text, sizeof (text), "offsets of %" PRId64 " ranks "
+                        "subtracted (CaptureInfo, kind clock), the largest "
+                        "%.3f ms", c->aligned, c->offset_ms);
+    (void)fputs ("\n],\n\"displayTimeUnit\": \"ms\",\n\"otherData\": {",
+                 t->f);
+    put_text (t, "made_by", "rollcall " ROLLCALL_VERSION);
+    (void)fputs (", ", t->f);
+    put_text (t, "clocks", text);
+    (void)fprintf (t->f, ", \"begins_us_since_1970\": %.3f}}\n", t->base_us);
+}
+
+static void count_offsets (struct trace *t)
+{
+    t->counts->aligned = db_int (t->db, "SELECT count(*) FROM temp.Offset", 0);
+    t->counts->offset_ms = (double)db_int (
+        t->db, "SELECT max(abs(value))*1e6 FROM temp.Offset", 0) / 1e6;
+}
+
+int trace_write (sqlite3 *db, const struct trace_options *opt, FILE *f,
+                 struct trace_counts *ret, struct err *err)
+{
+    struct trace t = { .db = db, .opt = opt, .f = f, .counts = ret };
+    int rc;
+
+    memset (ret, 0, sizeof (*ret));
+    if ((rc = finished_fill_in (db, err)) < 0 ||
+        (rc = make_offsets (&t, err)) < 0 || (rc = find_base (&t, err)) < 0)
+        return rc;
+    count_offsets (&t);
+    (void)fputs ("{\"traceEvents\": [", f);
+    rc = each (&t, ranks_sql, put_rank, err);
+    if (rc == 0)
+        rc = each (&t, steps_sql, put_span, err);
+    if (rc == 0)
+        rc = each (&t, ops_sql, put_span, err);
+    ret->crowded = (int64_t)t.lanes.crowded;
+    put_about (&t);
+    return rc;
+}

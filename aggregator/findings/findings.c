@@ -1,0 +1,229 @@
+/* aggregator/findings/findings.c - what is slow, since when, and whose fault */
+#include "findings/findings.h"
+
+#include "base/units.h"
+#include "findings/finding_rules.h"
+#include "findings/finding_text.h"
+#include "findings/median.h"
+#include "store/db.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_MAX 8192           // bytes: host names in it have 255
+
+// Columns of a rule's query.
+enum { STEP, RANK, PEER, GROUP, EFFECT_MS, EFFECT_PERCENT, VALUE, BASELINE };
+
+// From this part of the step on, in percent.
+#define HIGH 20.0
+#define MEDIUM 5.0
+
+void findings_defaults (struct findings_options *opt)
+{
+    for (int i = 0; i < THRESHOLDS; i++)
+        opt->values[i] = thresholds[i].fallback;
+}
+
+int findings_set (struct findings_options *opt, const char *text,
+                  struct err *err)
+{
+    const char *value = strchr (text, '=');
+    double v;
+
+    for (int i = 0; value && i < THRESHOLDS; i++) {
+        const char *name = thresholds[i].name;
+
+        if (strlen (name) != (size_t)(value - text) ||
+            strncmp (name, text, strlen (name)) != 0)
+            continue;
+        value++;
+        if (units_real (value, strlen (value), &v) < 0 || !isfinite (v) ||
+            v < 0)
+            return err_set (err, EINVAL, "threshold %s: \"%s\" is not a "
+                            "number from 0 on", name, value);
+        opt->values[i] = v;
+        return 0;
+    }
+    return err_set (err, EINVAL, value ? "there is no threshold \"%.*s\""
+                                       : "\"%.*s\" is not NAME=VALUE",
+                    value ? (int)(value - text) : 64, text);
+}
+
+/* Thresholds go where the statement names them. */
+static void bind (sqlite3_stmt *st, const struct findings_options *opt)
+{
+    for (int i = 0; i < THRESHOLDS; i++) {
+        char name[64];
+        int at;
+
+        (void)snprintf (name, sizeof (name), ":%s", thresholds[i].name);
+        if ((at = sqlite3_bind_parameter_index (st, name)) > 0)
+            (void)sqlite3_bind_double (st, at, opt->values[i]);
+    }
+}
+
+/* All statements of a text, one after the other. */
+static int prepare_tables (sqlite3 *db, const char *sql,
+                           const struct findings_options *opt,
+                           struct err *err)
+{
+    int rc = 0;
+
+    while (*sql && rc == 0) {
+        sqlite3_stmt *st = NULL;
+
+        if (sqlite3_prepare_v2 (db, sql, -1, &st, &sql) != SQLITE_OK)
+            return db_error (db, "findings", err);
+        bind (st, opt);
+        rc = db_run (st, err);
+        (void)sqlite3_finalize (st);
+    }
+    return rc;
+}
+
+static const char *severity_of (const struct finding_rule *rule,
+                                sqlite3_stmt *st)
+{
+    double percent = sqlite3_column_double (st, EFFECT_PERCENT);
+
+    if (rule->severity)
+        return rule->severity;
+    return percent >= HIGH ? "high" : percent >= MEDIUM ? "medium" : "low";
+}
+
+struct finder {
+    sqlite3 *db;
+    const struct findings_options *opt;
+    sqlite3_stmt *insert;
+    struct buf text;
+    int64_t dropped;
+};
+
+static int put_text (struct finder *f, int at, const char *template,
+                     sqlite3_stmt *st, bool sql, struct err *err)
+{
+    buf_clear (&f->text);
+    if (finding_text (&f->text, template, st, sql) < 0)
+        return err_set (err, ENOMEM, "no memory for the text of a finding");
+    (void)sqlite3_bind_text (f->insert, at, (const char *)f->text.data,
+                             (int)f->text.size, SQLITE_TRANSIENT);
+    return 0;
+}
+
+static int write_row (struct finder *f, const struct finding_rule *rule,
+                      sqlite3_stmt *st, struct err *err)
+{
+    int rc;
+
+    db_bind_text (f->insert, 1, rule->kind);
+    db_bind_text (f->insert, 2, severity_of (rule, st));
+    for (int i = STEP; i <= BASELINE; i++)
+        (void)sqlite3_bind_value (f->insert, 3 + i,
+                                  sqlite3_column_value (st, i));
+    db_bind_text (f->insert, 11, rule->unit);
+    if ((rc = put_text (f, 12, rule->text, st, false, err)) < 0 ||
+        (rc = put_text (f, 13, rule->hint, st, false, err)) < 0 ||
+        (rc = put_text (f, 14, rule->query, st, true, err)) < 0)
+        return rc;
+    db_bind_text (f->insert, 15, rule->rule);
+    return db_run (f->insert, err);
+}
+
+static int apply (struct finder *f, const struct finding_rule *rule,
+                  struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int code, n = 0, rc = db_prepare (f->db, rule->sql, &st, err);
+
+    if (rc == 0)
+        bind (st, f->opt);
+    while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE) {
+        if (code != SQLITE_ROW)
+            rc = db_error (f->db, rule->kind, err);
+        else if (++n > FINDINGS_OF_KIND_MAX)
+            f->dropped++;
+        else
+            rc = write_row (f, rule, st, err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+static int apply_all (struct finder *f, struct err *err)
+{
+    int rc = db_prepare (
+        f->db, "INSERT INTO Finding (kind, severity, step, rank, peer,"
+               " comm_group, effect_ms, effect_percent, value, baseline, unit,"
+               " text, hint, query, rule) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,"
+               "?10,?11,?12,?13,?14,?15)", &f->insert, err);
+
+    for (size_t i = 0; i < finding_rule_count && rc == 0; i++)
+        rc = apply (f, &finding_rules[i], err);
+    (void)sqlite3_finalize (f->insert);
+    return rc;
+}
+
+/* What is left out of findings is not seen by their statements, which name no
+ * schema.  Ops and sums name a step "step10".
+ */
+#define OF_STEP(rank) \
+    "NOT EXISTS (SELECT 1 FROM main.LeftOut o WHERE o.rank=" rank " AND" \
+    " 'step'||o.step=t.step)"
+
+static const char hide_sql[] =
+    "CREATE TEMP VIEW StepTraceTime AS SELECT * FROM main.StepCounted;"
+    "CREATE TEMP VIEW CommAnalyzerTime AS SELECT * FROM main.CommAnalyzerTime"
+    " t WHERE rank IS NOT NULL AND NOT EXISTS (SELECT 1 FROM main.LeftOut o"
+    "  WHERE o.capture=t.capture AND (o.step IS NULL OR"
+    "  'step'||o.step=t.step));"
+    "CREATE TEMP VIEW GroupTime AS SELECT * FROM main.GroupTime t WHERE"
+    " " OF_STEP ("t.rank") ";"
+    "CREATE TEMP VIEW Link AS SELECT * FROM main.Link t WHERE"
+    " " OF_STEP ("t.src_rank") ";"
+    "CREATE TEMP VIEW Wait AS SELECT * FROM main.Wait t WHERE"
+    " " OF_STEP ("t.late_rank") " AND " OF_STEP ("t.waiting_rank") ";";
+
+static const char show_sql[] =
+    "DROP VIEW IF EXISTS temp.StepTraceTime;"
+    "DROP VIEW IF EXISTS temp.CommAnalyzerTime;"
+    "DROP VIEW IF EXISTS temp.GroupTime; DROP VIEW IF EXISTS temp.Link;"
+    "DROP VIEW IF EXISTS temp.Wait;";
+
+static bool any_left_out (sqlite3 *db)
+{
+    return db_int (db, "SELECT EXISTS (SELECT 1 FROM main.LeftOut)", 0) > 0;
+}
+
+int findings_derive (sqlite3 *db, const struct findings_options *opt,
+                     struct err *err)
+{
+    struct findings_options defaults;
+    struct finder f = { .db = db, .opt = opt ? opt : &defaults };
+    bool hidden = any_left_out (db);
+    int rc = median_register (db, err);
+
+    if (rc == 0 && hidden)
+        rc = db_exec (db, hide_sql, err);
+    findings_defaults (&defaults);
+    buf_init (&f.text, TEXT_MAX);
+    for (size_t i = 0; finding_prepare[i] && rc == 0; i++)
+        rc = prepare_tables (db, finding_prepare[i], f.opt, err);
+    if (rc == 0)
+        rc = finding_packets (db, f.opt, err);
+    if (rc == 0)
+        rc = apply_all (&f, err);
+    if (rc == 0)
+        rc = db_exec (db, finding_explain, err);
+    if (rc == 0)
+        rc = db_exec (db, finding_forget, err);
+    if (rc == 0 && hidden)
+        rc = db_exec (db, show_sql, err);
+    buf_fini (&f.text);
+    if (rc == 0 && f.dropped > 0 && !sqlite3_db_readonly (db, "main"))
+        rc = db_execf (db, err, "INSERT OR REPLACE INTO Job VALUES"
+                       " ('findings_dropped', '%lld')", f.dropped);
+    return rc;
+}

@@ -1,0 +1,76 @@
+/* aggregator/findings/median.c - medians for SQL */
+#include "findings/median.h"
+
+#include "store/db.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+struct sample {
+    double *values;
+    size_t n;
+};
+
+static void step (sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    struct sample *s = sqlite3_aggregate_context (ctx, sizeof (*s));
+
+    (void)argc;
+    if (!s || sqlite3_value_type (argv[0]) == SQLITE_NULL)
+        return;
+    if ((s->n & (s->n - 1)) == 0) {     // full at every power of two
+        double *p = realloc (s->values, (s->n ? 2 * s->n : 1) * sizeof (*p));
+
+        if (!p) {
+            sqlite3_result_error_nomem (ctx);
+            return;
+        }
+        s->values = p;
+    }
+    s->values[s->n++] = sqlite3_value_double (argv[0]);
+}
+
+static int compare (const void *pa, const void *pb)
+{
+    double a = *(const double *)pa, b = *(const double *)pb;
+
+    return (a > b) - (a < b);
+}
+
+static void settle (sqlite3_context *ctx)
+{
+    struct sample *s = sqlite3_aggregate_context (ctx, 0);
+    const bool *low = sqlite3_user_data (ctx);
+    size_t half;
+
+    if (!s || s->n == 0)
+        return;                 // NULL
+    qsort (s->values, s->n, sizeof (*s->values), compare);
+    half = s->n / 2;
+    if (s->n % 2)
+        sqlite3_result_double (ctx, s->values[half]);
+    else if (*low)
+        sqlite3_result_double (ctx, s->values[half - 1]);
+    else
+        sqlite3_result_double (ctx, s->values[half - 1] / 2 +
+                                        s->values[half] / 2);
+    free (s->values);
+}
+
+int median_register (sqlite3 *db, struct err *err)
+{
+    static const bool low = true, middle = false;
+    static const struct {
+        const char *name;
+        const bool *low;
+    } functions[] = { { "median", &middle }, { "median_low", &low } };
+    int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY;
+
+    for (size_t i = 0; i < sizeof (functions) / sizeof (functions[0]); i++) {
+        if (sqlite3_create_function (db, functions[i].name, 1, flags,
+                                     (void *)functions[i].low, NULL, step,
+                                     settle) != SQLITE_OK)
+            return db_error (db, functions[i].name, err);
+    }
+    return 0;
+}

@@ -1,0 +1,536 @@
+/* aggregator/fsck/check_ledger.c - the ledger against the records */
+#include "fsck/check_private.h"
+
+#include "base/fault.h"
+#include "ledger/ledger_private.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void old_path (const struct check *c, const char *end,
+                      char out[PATH_MAX])
+{
+    (void)snprintf (out, PATH_MAX, "%s/ledger.db%s", c->root, end);
+}
+
+/* ---- what only the old ledger knows ---- */
+
+/* What is there of the content of an item that is taken over. */
+static int take_content (struct check *c, const struct ledger_item *i)
+{
+    struct ledger_place place;
+    struct err why = { "" };
+    int rc = ledger_find_content (c->fresh, &i->content, &place, c->err), fd;
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    if (i->lost)
+        return c->repair && !check_has_reason (c, &i->content)
+                   ? check_quarantine (c, i, "the ledger does not say where "
+                                             "it is") : 0;
+    fd = store_read (c->store, &i->content, &i->place, &why);
+    rc = fd < 0 ? fd : record_check_content (fd, &i->content, &i->place, &why);
+    if (fd >= 0)
+        (void)close (fd);
+    if (rc == 0)
+        return ledger_add_content (c->fresh, &i->content, &i->place, c->err);
+    return c->repair ? check_quarantine (c, i, why.text) : 0;
+}
+
+/* Whether the records have a version that was superseded.  It is *late when
+ * it could not be told from the one that counts: a record that is written now
+ * stands behind that, and it is not older by its date.
+ */
+static int has_superseded (struct check *c, const struct ledger_item *i,
+                           bool *late)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (c->fresh->db, "SELECT ifnull(max(content=?6), 0), "
+                                       "count(*) FROM item WHERE job=?1 AND "
+                                       "kind=?2 AND rank=?3 AND capture=?4 AND"
+                                       " path=?5 AND place='' AND "
+                                       "(content=?6 OR (superseded"
+                                       "=0 AND newest_ns<=?7))", &st, c->err);
+
+    if (rc < 0)
+        return rc;
+    ledger_bind_identity (st, i);
+    ledger_bind_digest (st, 6, &i->content);
+    (void)sqlite3_bind_int64 (st, 7, i->newest_ns);
+    if ((rc = ledger_has_row (c->fresh, st, c->err)) == 1) {
+        rc = sqlite3_column_int (st, 0);
+        *late = rc == 0 && sqlite3_column_int (st, 1) > 0;
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* An item whose record is damaged, if its content is there. */
+static int take_over (struct check *c, const struct ledger_item *i)
+{
+    bool late = false;
+    int rc = i->superseded && !*i->dir
+                 ? has_superseded (c, i, &late)
+                 : ledger_has_item (c->fresh, i, c->err);
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    c->differs = true;
+    check_damage (c, "job %s rank %lld %s%s%s: %s is damaged or missing%s",
+                  i->job, (long long)i->rank, i->capture,
+                  *i->path ? "/" : "", i->path,
+                  i->superseded ? "the record of a superseded version"
+                                : "its record",
+                  !c->repair ? "" : late ? "; it is forgotten, since no date "
+                                           "tells it from the one that counts"
+                                         : "; it is written again");
+    if (late)
+        return 0;
+    rc = take_content (c, i);
+    if (rc == 0)
+        rc = ledger_add_item (c->fresh, i, c->err);
+    return rc < 0 ? rc : 0;
+}
+
+/* Rows are believed by their own checksum, whatever the rest is like. */
+static int take_over_items (struct check *c, sqlite3 *db)
+{
+    struct ledger old = { .db = db };
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, LEDGER_ITEM ", i.kind FROM item i LEFT JOIN "
+                             "content c ON c.id=i.content ORDER BY i.seq", &st,
+                         NULL);
+
+    while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {
+        struct ledger_item i = {
+            .kind = (unsigned)sqlite3_column_int (st, LEDGER_ITEM_COLUMNS),
+        };
+
+        if (ledger_read_row (st, &i))
+            rc = take_over (c, &i);
+    }
+    (void)sqlite3_finalize (st);
+    return rc == -EIO || rc == -EBADMSG ? 0 : rc;
+}
+
+/* What was given to a job, whose record is damaged. */
+static int take_over_assignment (struct check *c,
+                                 const struct ledger_assignment *a)
+{
+    struct ledger_assignment known = *a;
+    int rc = ledger_find_assignment (c->fresh, &known, c->err);
+
+    if (rc < 0 || (rc == 1 && strcmp (known.job, a->job) == 0))
+        return rc < 0 ? rc : 0;
+    c->differs = true;
+    check_damage (c, "job %s rank %lld %s: the record that gave it to this job"
+                  " is damaged or missing%s", a->job, (long long)a->rank,
+                  a->capture, c->repair ? "; it is written again" : "");
+    rc = ledger_assign (c->fresh, a, c->err);
+    return rc < 0 ? rc : 0;
+}
+
+static int take_over_assignments (struct check *c, sqlite3 *db)
+{
+    struct ledger old = { .db = db };
+    struct ledger_assignment a;
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "SELECT " LEDGER_ASSIGNMENT " FROM assignment",
+                         &st, NULL);
+
+    while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {
+        if (ledger_read_assignment (st, &a))
+            rc = take_over_assignment (c, &a);
+    }
+    (void)sqlite3_finalize (st);
+    return rc == -EIO || rc == -EBADMSG ? 0 : rc;
+}
+
+/* What the records do not say of a job: theirs is as new or newer. */
+static int take_over_word (struct check *c, const char *job,
+                           const struct word *word)
+{
+    struct words words;
+    int rc = ledger_words (c->fresh, job, &words, c->err);
+    bool known;
+
+    if (rc < 0)
+        return rc;
+    known = words_find (&words, word) != NULL;
+    words_fini (&words);
+    return known ? 0 : ledger_set_word (c->fresh, job, word, c->err);
+}
+
+static int take_over_words (struct check *c, sqlite3 *db)
+{
+    struct ledger old = { .db = db };
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "SELECT job, by, who, host, world_size, sum FROM "
+                             "word", &st, NULL);
+
+    while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {
+        char job[MESSAGE_NAME_MAX];
+        struct word w;
+
+        ledger_copy_column (job, sizeof (job), st, 0);
+        if (ledger_read_word (st, &w))
+            rc = take_over_word (c, job, &w);
+    }
+    (void)sqlite3_finalize (st);
+    return rc < 0 && rc != -ENOMEM ? 0 : rc;
+}
+
+/* A key whose record is damaged; those that have one are there already. */
+static int take_over_bound (struct check *c, const struct ledger_bound *b)
+{
+    struct ledger_bound known;
+    int rc = ledger_find_bound (c->fresh, b->who, &known, c->err);
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    c->differs = true;
+    check_damage (c, "key %s: the record that binds it to host %s is damaged "
+                  "or missing%s", b->who, b->host,
+                  c->repair ? "; it is written again" : "");
+    return ledger_bind (c->fresh, b, c->err);
+}
+
+static int take_over_keys (struct check *c, sqlite3 *db)
+{
+    struct ledger old = { .db = db };
+    struct ledger_bound b;
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "SELECT who, host, since_ns, sum FROM bound",
+                         &st, NULL);
+
+    while (rc == 0 && ledger_has_row (&old, st, NULL) == 1) {
+        if (ledger_read_bound (st, &b))
+            rc = take_over_bound (c, &b);
+    }
+    (void)sqlite3_finalize (st);
+    return rc == -EIO || rc == -EBADMSG ? 0 : rc;
+}
+
+/* ---- comparing ---- */
+
+static int count_unknown (void *arg, const struct ledger_item *i)
+{
+    struct check *c = arg;
+
+    if (i->superseded || ledger_has_item (c->old, i, NULL) == 1)
+        return 0;
+    c->differs = true;
+    if (i->place.segment >= c->last_segment &&
+        i->place.offset >= c->last_end) {
+        c->report->leftovers++;
+        check_say (c, "job %s rank %lld %s%s%s: it came whole, but was not "
+                   "acknowledged", i->job, (long long)i->rank, i->capture,
+                   *i->path ? "/" : "", i->path);
+    } else {
+        check_damage (c, "job %s rank %lld %s%s%s: the ledger does not have "
+                      "it", i->job, (long long)i->rank, i->capture,
+                      *i->path ? "/" : "", i->path);
+    }
+    return 0;
+}
+
+static int compare_job (void *arg, const struct ledger_job *j)
+{
+    struct check *c = arg;
+    int rc = 0;
+
+    for (enum item_kind k = ITEM_ROWS; k <= ITEM_RAW && rc == 0; k++)
+        rc = ledger_each (c->fresh, j->id, k, count_unknown, c, c->err);
+    return rc;
+}
+
+/* The next start enters it. */
+static int compare_assignment (void *arg, const struct ledger_assignment *a)
+{
+    struct check *c = arg;
+    struct ledger_assignment known = *a;
+
+    if (ledger_find_assignment (c->old, &known, NULL) == 1)
+        return 0;
+    c->report->leftovers++;
+    check_say (c, "job %s rank %lld %s: the ledger does not know yet that it "
+               "was given to this job", a->job, (long long)a->rank,
+               a->capture);
+    return 0;
+}
+
+static int compare_old (struct check *c)
+{
+    int rc = ledger_each_job (c->fresh, ITEM_RAW, compare_job, c, c->err);
+
+    return rc < 0 ? rc : ledger_each_assignment (c->fresh, NULL,
+                                                 compare_assignment, c,
+                                                 c->err);
+}
+
+static int check_gaps (struct check *c)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < c->ngaps && rc == 0; i++) {
+        struct check_gap *g = &c->gaps[i];
+        char sql[160];
+
+        (void)snprintf (sql, sizeof (sql), "SELECT count(*) FROM content WHERE"
+                        " segment=%lld AND offset>=%llu AND offset<%llu",
+                        (long long)g->segment, (unsigned long long)g->offset,
+                        (unsigned long long)(g->offset + g->size));
+        // contents of version 1, or known
+        if (db_int (c->fresh->db, sql, 0) > 0 || check_gap_is_aside (c, g))
+            continue;
+        if (c->old && g->segment >= c->last_segment &&
+            g->offset >= c->last_end) {
+            c->report->leftovers++;
+            g->unfinished = true;
+            check_say (c, "segment %" PRId64 ": the last %" PRIu64 " bytes are"
+                       " of a commit that was not finished", g->segment,
+                       g->size);
+            continue;
+        }
+        check_damage (c, "segment %" PRId64 ": %" PRIu64 " bytes at %" PRIu64
+                      " are no record", g->segment, g->size, g->offset);
+        c->differs = true;
+        if (c->repair)
+            rc = check_quarantine_gap (c, g);
+    }
+    return rc;
+}
+
+int check_open_old (struct check *c)
+{
+    char path[PATH_MAX];
+
+    old_path (c, "", path);
+    c->old_rc = ledger_open_read (path, &c->old, &c->old_why);
+    if (c->old_rc == -ENOMEM || c->old_rc == -EBUSY || c->old_rc == -ENOSPC)
+        return err_set (c->err, -c->old_rc, "%s", c->old_why.text);
+    return c->old ? ledger_last_segment (c->old, &c->last_segment,
+                                         &c->last_end, c->err) : 0;
+}
+
+/* A root that is new has none.  What no record tells is in it only, so one
+ * that cannot be read by this program is not to be replaced then.
+ */
+static int blame_old (struct check *c)
+{
+    if (c->old_rc == -ENOTSUP && !c->report->items)
+        return err_set (c->err, ENOTSUP, "%s", c->old_why.text);
+    if (c->old_rc == -ENOENT && c->nsegments == 0)
+        return 0;
+    check_damage (c, "%s", c->old_rc == -ENOENT ? "the ledger is not there"
+                                                : c->old_why.text);
+    c->differs = true;
+    return 0;
+}
+
+/* A service does not go on in a segment that has less than its ledger knows. */
+static void check_last_segment (struct check *c)
+{
+    struct stat st = { .st_size = 0 };
+    char path[PATH_MAX];
+
+    store_segment_path (c->root, c->last_segment, path);
+    if (lstat (path, &st) < 0)
+        st.st_size = 0;
+    if (!c->old || (uint64_t)st.st_size >= c->last_end)
+        return;
+    check_damage (c, "segment %" PRId64 ": the ledger knows of %" PRIu64
+                  " bytes, and %lld are there", c->last_segment, c->last_end,
+                  (long long)st.st_size);
+    c->differs = true;
+}
+
+int check_old_ledger (struct check *c)
+{
+    sqlite3 *db = NULL;
+    char path[PATH_MAX];
+    int rc = c->old ? compare_old (c) : blame_old (c);
+
+    check_last_segment (c);
+    if (rc == 0)
+        rc = check_gaps (c);
+    ledger_close (c->old);      // before it is moved
+    c->old = NULL;
+    old_path (c, "", path);
+    if (rc == 0 && sqlite3_open_v2 (path, &db, SQLITE_OPEN_READONLY, NULL) ==
+                       SQLITE_OK) {
+        db_distrust (db);
+        rc = take_over_items (c, db);
+        if (rc == 0)
+            rc = take_over_assignments (c, db);
+        if (rc == 0)
+            rc = take_over_words (c, db);
+        if (rc == 0)
+            rc = take_over_keys (c, db);
+        if (rc == 0)
+            rc = ledger_copy_heard (c->fresh, db, c->err);
+    }
+    (void)sqlite3_close (db);
+    return rc;
+}
+
+/* ---- replacing ---- */
+
+/* A name in the quarantine that nothing of an earlier repair has. */
+static int choose_aside (struct check *c, char name[PATH_MAX])
+{
+    (void)snprintf (name, PATH_MAX, "%s/" CHECK_QUARANTINE, c->root);
+    int rc = fileio_mkdirs (name, FILEIO_DIR_MODE, c->err);
+    char wal[PATH_MAX];
+
+    for (unsigned n = 1; rc == 0; n++) {
+        if (n == 1)
+            (void)snprintf (name, PATH_MAX, "%s/" CHECK_QUARANTINE
+                            "/ledger.db", c->root);
+        else
+            (void)snprintf (name, PATH_MAX, "%s/" CHECK_QUARANTINE
+                            "/ledger-%u.db", c->root, n);
+        (void)snprintf (wal, sizeof (wal), "%.*s-wal", PATH_MAX - 5, name);
+        if (access (name, F_OK) < 0 && access (wal, F_OK) < 0)
+            break;
+    }
+    return rc;
+}
+
+/* What is in the journal goes into the file, if SQLite can read both, and the
+ * journal is gone then.
+ */
+static int fold_journal (struct check *c)
+{
+    sqlite3 *db = NULL;
+    char path[PATH_MAX];
+    int code;
+
+    old_path (c, "", path);
+    code = sqlite3_open_v2 (path, &db, SQLITE_OPEN_READWRITE, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_exec (db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL,
+                             NULL);
+    (void)sqlite3_close (db);
+    return code == SQLITE_FULL ? err_sys (c->err, ENOSPC, "cannot write %s",
+                                          path) : 0;
+}
+
+/* The old one, and then its journal, which must not meet the new one.  Without
+ * its journal the old one would be taken for good, as it was some time ago;
+ * without a ledger nobody serves the root until the repair is repeated.
+ */
+static int move_aside (struct check *c, const char *aside)
+{
+    static const char *const ends[] = { "", "-wal", "-shm" };
+    char from[PATH_MAX], to[PATH_MAX];
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof (ends) / sizeof (ends[0]) && rc == 0; i++) {
+        old_path (c, ends[i], from);
+        (void)snprintf (to, sizeof (to), "%.*s%s", PATH_MAX - 5, aside,
+                        ends[i]);
+        if (access (from, F_OK) == 0)
+            rc = fileio_rename (from, to, c->err);
+    }
+    return rc;
+}
+
+/* The old one gets another name, and keeps its own until the new one takes
+ * that: whenever this is killed there is a ledger, and the next repair finds in
+ * it what no record tells.  Only one whose journal stays has to go first.
+ */
+static int set_old_aside (struct check *c, char aside[PATH_MAX])
+{
+    char from[PATH_MAX], wal[PATH_MAX];
+    int rc = choose_aside (c, aside);
+
+    if (rc == 0)
+        rc = fold_journal (c);
+    if (rc < 0)
+        return rc;
+    if ((rc = FAULT ("aggregator.check.aside")) < 0)
+        return err_sys (c->err, -rc, "cannot set the ledger aside");
+    old_path (c, "", from);
+    old_path (c, "-wal", wal);
+    if (access (wal, F_OK) == 0 || link (from, aside) < 0)
+        return move_aside (c, aside);
+    (void)snprintf (wal, sizeof (wal), "%s/" CHECK_QUARANTINE, c->root);
+    return fileio_sync_dir (wal, c->err);
+}
+
+/* Records for items that have none, or whose content moved. */
+static int describe_again (struct check *c)
+{
+    struct ledger *l = NULL;
+    struct store *s = NULL;
+    char path[PATH_MAX];
+    int rc;
+
+    old_path (c, "", path);
+    rc = ledger_open (path, &l, c->err);
+    if (rc == 0)
+        rc = store_open (c->root, l, &s, c->err);
+    if (rc == 0)
+        rc = store_describe (s, l, c->err);
+    store_close (s);
+    ledger_close (l);
+    return rc;
+}
+
+/* The new ledger accounts for them, and for what came whole behind them. */
+static int set_unfinished_aside (struct check *c)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < c->ngaps && rc == 0; i++) {
+        if (c->gaps[i].unfinished)
+            rc = check_quarantine_gap (c, &c->gaps[i]);
+    }
+    return rc;
+}
+
+/* From here on it is the new one that counts. */
+static int put_in_place (struct check *c)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    int rc = FAULT ("aggregator.check.replace");
+
+    if (rc < 0)
+        return err_sys (c->err, -rc, "cannot replace the ledger");
+    old_path (c, ".check", from);
+    old_path (c, "", to);
+    if ((rc = fileio_rename (from, to, c->err)) < 0)
+        return rc;
+    if ((rc = FAULT ("aggregator.check.describe")) < 0)
+        return err_sys (c->err, -rc, "cannot write records");
+    return describe_again (c);
+}
+
+int check_replace_ledger (struct check *c)
+{
+    char aside[PATH_MAX];
+    size_t damaged = c->report->damaged;
+    int rc = ledger_commit (c->fresh, c->err);
+
+    ledger_close (c->fresh);    // its journal goes into it
+    c->fresh = NULL;
+    if (rc == 0)
+        rc = set_unfinished_aside (c);
+    if (rc == 0)
+        rc = set_old_aside (c, aside);
+    if (rc == 0)
+        rc = put_in_place (c);
+    if (rc == 0) {
+        c->report->repaired = damaged;
+        check_say (c, "the ledger was made again from the segments%s%s",
+                   access (aside, F_OK) == 0 ? "; the old one is " : "",
+                   access (aside, F_OK) == 0 ? aside : "");
+    }
+    return rc;
+}

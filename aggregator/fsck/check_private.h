@@ -1,0 +1,73 @@
+/* aggregator/fsck/check_private.h - what the parts of a check share */
+#ifndef ROLLCALL_FSCK_CHECK_PRIVATE_H
+#define ROLLCALL_FSCK_CHECK_PRIVATE_H
+
+#include "fsck/check_root.h"
+#include "store/db.h"
+#include "store/record.h"
+#include "store/store.h"
+
+struct check_gap {              // bytes of a segment that are no record
+    int64_t segment;
+    uint64_t offset, size;
+    bool unfinished;            // of a commit that nobody was told of
+};
+
+struct check_bad {              // content that is not what it should be
+    struct ledger_item item;
+    struct err why;
+};
+
+struct check {
+    const char *root;
+    bool repair;
+    struct check_report *report;
+    struct err *err;
+    struct ledger *fresh;       // made of the records
+    struct store *store;        // to read with
+    int64_t *segments;          // their numbers, in order
+    size_t nsegments;
+    struct check_gap *gaps;
+    size_t ngaps;
+    struct check_bad *bad;
+    size_t nbad;
+    struct ledger *old;         // the one that is there, NULL: not believed
+    int old_rc;                 // then why: -ENOENT, -EBADMSG, ...
+    struct err old_why;
+    bool differs;               // it has to be made again
+    int64_t last_segment;       // as the old ledger says
+    uint64_t last_end;
+};
+
+/* "damaged" is counted, and said. */
+void check_damage (struct check *c, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
+void check_say (struct check *c, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
+
+/* check_segments.c: the numbers that are names in a directory of the root; and
+ * the records of all segments into c->fresh. */
+int check_list_names (const char *root, const char *name, int64_t **numbers,
+                      size_t *n, struct err *err);
+int check_segments (struct check *c);
+
+/* check_ledger.c: open the ledger that is there; compare it with c->fresh, and
+ * take over from it what no record tells; then, when it differs, put c->fresh
+ * in its place.
+ */
+int check_open_old (struct check *c);
+int check_old_ledger (struct check *c);
+int check_replace_ledger (struct check *c);
+
+/* check_blobs.c: files that no record refers to; and setting aside, with the
+ * reason: a file, or bytes of a segment (which stay there, too, and are known
+ * from then on).
+ */
+int check_blobs (struct check *c);
+bool check_has_reason (struct check *c, const struct digest *id);
+bool check_gap_is_aside (struct check *c, const struct check_gap *gap);
+int check_quarantine_gap (struct check *c, const struct check_gap *gap);
+int check_quarantine (struct check *c, const struct ledger_item *item,
+                      const char *why);
+
+#endif

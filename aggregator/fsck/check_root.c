@@ -1,0 +1,132 @@
+/* aggregator/fsck/check_root.c - is everything there that was acknowledged? */
+#include "fsck/check_private.h"
+
+#include "store/fileio.h"
+#include "store/root.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FRESH_NAME "ledger.db.check"
+
+static void say (struct check *c, const char *fmt, va_list ap)
+    __attribute__ ((format (printf, 2, 0)));
+
+static void say (struct check *c, const char *fmt, va_list ap)
+{
+    char text[ERR_TEXT_MAX];
+
+    (void)vsnprintf (text, sizeof (text), fmt, ap);
+    if (c->report->say)
+        c->report->say (c->report->arg, text);
+}
+
+void check_say (struct check *c, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start (ap, fmt);
+    say (c, fmt, ap);
+    va_end (ap);
+}
+
+void check_damage (struct check *c, const char *fmt, ...)
+{
+    va_list ap;
+
+    c->report->damaged++;
+    va_start (ap, fmt);
+    say (c, fmt, ap);
+    va_end (ap);
+}
+
+static void fresh_path (const struct check *c, const char *end,
+                        char out[PATH_MAX])
+{
+    (void)snprintf (out, PATH_MAX, "%s/" FRESH_NAME "%s", c->root, end);
+}
+
+static void remove_fresh (const struct check *c)
+{
+    static const char *const ends[] = { "", "-wal", "-shm" };
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < sizeof (ends) / sizeof (ends[0]); i++) {
+        fresh_path (c, ends[i], path);
+        (void)unlink (path);
+    }
+}
+
+static int compare_numbers (const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The segments that are there, whatever a ledger says. */
+static int list_segments (struct check *c)
+{
+    int rc = check_list_names (c->root, "segments", &c->segments,
+                               &c->nsegments, c->err);
+
+    if (rc == 0 && c->nsegments > 0)
+        qsort (c->segments, c->nsegments, sizeof (*c->segments),
+               compare_numbers);
+    return rc;
+}
+
+static int check_all (struct check *c)
+{
+    char path[PATH_MAX];
+    int rc = list_segments (c);
+
+    remove_fresh (c);
+    fresh_path (c, "", path);
+    if (rc == 0)
+        rc = ledger_open (path, &c->fresh, c->err);
+    if (rc == 0)
+        rc = ledger_begin (c->fresh, c->err);
+    if (rc == 0)
+        rc = store_open_read (c->root, &c->store, c->err);
+    if (rc == 0)
+        rc = check_open_old (c);
+    if (rc == 0)
+        rc = check_segments (c);
+    if (rc == 0)
+        rc = check_old_ledger (c);
+    if (rc == 0)
+        rc = check_blobs (c);
+    if (rc == 0 && c->repair && c->differs)
+        rc = check_replace_ledger (c);
+    return rc;
+}
+
+int store_check (const char *root, bool repair, struct check_report *report,
+                 struct err *err)
+{
+    struct check c = { .root = root, .repair = repair, .report = report,
+                       .err = err };
+    int lock, rc;
+
+    if (strlen (root) > PATH_MAX - 256)
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
+    if (access (root, F_OK) < 0)
+        return err_sys (err, errno, "cannot open %s", root);
+    if ((lock = root_lock (root, false, err)) < 0)
+        return lock;
+    rc = check_all (&c);
+    ledger_close (c.fresh);
+    ledger_close (c.old);
+    store_close (c.store);
+    remove_fresh (&c);
+    free (c.segments);
+    free (c.gaps);
+    free (c.bad);
+    (void)close (lock);
+    return rc;
+}

@@ -1,0 +1,228 @@
+/* aggregator/fsck/check_segments.c - what the records of a root tell */
+#include "fsck/check_private.h"
+
+#include "base/units.h"
+#include "store/fileio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int check_list_names (const char *root, const char *name, int64_t **numbers,
+                      size_t *n, struct err *err)
+{
+    char path[PATH_MAX];
+    struct dirent *e;
+    DIR *dir;
+    int rc = 0;
+
+    if (!fileio_join (path, sizeof (path), root, name))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
+    if (!(dir = opendir (path)))
+        return err_sys (err, errno, "cannot read %s: is this the root of an "
+                        "aggregator?", path);
+    while (rc == 0 && (e = readdir (dir))) {
+        int64_t number, *p;
+
+        if (units_int (e->d_name, 0, LEDGER_SEGMENT_MAX, &number) < 0)
+            continue;
+        if (!(p = realloc (*numbers, (*n + 1) * sizeof (*p))))
+            rc = err_set (err, ENOMEM, "no memory to check");
+        else
+            (*numbers = p)[(*n)++] = number;
+    }
+    (void)closedir (dir);
+    return rc;
+}
+
+static int add_gap (struct check *c, const struct ledger_place *gap)
+{
+    struct check_gap *p = realloc (c->gaps, (c->ngaps + 1) * sizeof (*p));
+
+    if (!p)
+        return err_set (c->err, ENOMEM, "no memory to check");
+    c->gaps = p;
+    p[c->ngaps++] = (struct check_gap){ gap->segment, gap->offset, gap->size,
+                                          false };
+    return 0;
+}
+
+/* "job j rank 3 capture/path" */
+static const char *name_of (const struct ledger_item *i, char text[512])
+{
+    (void)snprintf (text, 512, "job %.100s rank %lld %.200s%s%.150s", i->job,
+                    (long long)i->rank, i->capture, *i->path ? "/" : "",
+                    i->path);
+    return text;
+}
+
+static int add_good (struct check *c, const struct ledger_item *i)
+{
+    c->report->contents++;
+    c->report->bytes += i->place.size;
+    return ledger_add_content (c->fresh, &i->content, &i->place, c->err);
+}
+
+/* The same item, of the same content: it came again, or was written again. */
+static struct check_bad *find_bad (struct check *c,
+                                   const struct ledger_item *i)
+{
+    for (size_t k = 0; k < c->nbad; k++) {
+        struct check_bad *b = &c->bad[k];
+
+        if (memcmp (&b->item.content, &i->content, DIGEST_SIZE) == 0 &&
+            b->item.kind == i->kind && b->item.rank == i->rank &&
+            strcmp (b->item.job, i->job) == 0 &&
+            strcmp (b->item.dir, i->dir) == 0 &&
+            strcmp (b->item.capture, i->capture) == 0 &&
+            strcmp (b->item.path, i->path) == 0)
+            return b;
+    }
+    return NULL;
+}
+
+/* Kept until all records are read, since it may have come again; of several
+ * records the last one counts.
+ */
+static int add_bad (struct check *c, const struct ledger_item *i,
+                    const char *why)
+{
+    struct check_bad *b = find_bad (c, i);
+    struct check_bad *p = b ? c->bad
+                            : realloc (c->bad, (c->nbad + 1) * sizeof (*p));
+
+    if (!p)
+        return err_set (c->err, ENOMEM, "no memory to check");
+    c->bad = p;
+    if (!b)
+        b = &c->bad[c->nbad++];
+    b->item = *i;
+    (void)snprintf (b->why.text, sizeof (b->why.text), "%s", why);
+    return 0;
+}
+
+/* Whether a check set it aside and it has not come again: the ledger has no
+ * place for it then.  The file in quarantine/ alone does not tell that, since
+ * it stays when the content comes again.
+ */
+static int is_aside (struct check *c, const struct digest *id)
+{
+    struct ledger_place place;
+    int rc;
+
+    if (!c->old || !check_has_reason (c, id))
+        return 0;
+    rc = ledger_find_content (c->old, id, &place, c->err);
+    return rc < 0 ? rc : rc == 0;
+}
+
+static int judge (struct check *c, const struct check_bad *b)
+{
+    const struct ledger_item *i = &b->item;
+    struct ledger_place place;
+    char name[512];
+    int rc = ledger_find_content (c->fresh, &i->content, &place, c->err);
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;         // another copy of it is good
+    if ((rc = is_aside (c, &i->content)) < 0)
+        return rc;
+    if (rc == 1) {
+        check_say (c, "%s: is set aside already, and has not come again",
+                   name_of (i, name));
+        return 0;
+    }
+    check_damage (c, "%s: what was stored of it is damaged: %s%s",
+                  name_of (i, name), b->why.text,
+                  c->repair ? "; it is set aside, and asked for again when an "
+                              "agent offers it" : "");
+    c->differs = true;
+    return c->repair ? check_quarantine (c, i, b->why.text) : 0;
+}
+
+/* Content that stands elsewhere: a blob, or in a segment of version 1. */
+static int look_elsewhere (struct check *c, const struct ledger_item *i)
+{
+    struct ledger_place place;
+    struct err why = { "" };
+    int rc = ledger_find_content (c->fresh, &i->content, &place, c->err);
+    int fd;
+
+    if (rc != 0)
+        return rc < 0 ? rc : 0;         // it was seen already
+    if ((fd = store_read (c->store, &i->content, &i->place, &why)) < 0)
+        return add_bad (c, i, why.text);
+    rc = record_check_content (fd, &i->content, &i->place, &why);
+    (void)close (fd);
+    if (rc == -EBADMSG)
+        return add_bad (c, i, why.text);
+    return rc < 0 ? err_set (c->err, -rc, "%s", why.text) : add_good (c, i);
+}
+
+static int on_record (void *arg, const struct record *r, int bad,
+                      const struct ledger_place *gap)
+{
+    struct check *c = arg;
+    const struct ledger_item *i = r ? &r->item : NULL;
+    struct ledger_item item;
+    int rc;
+
+    if (!r)
+        return add_gap (c, gap);
+    if (r->kind == RECORD_JOB)
+        return ledger_set_word (c->fresh, i->job, &r->word, c->err);
+    if (r->kind == RECORD_ASSIGN) {
+        rc = ledger_assign (c->fresh, &r->assignment, c->err);
+        return rc < 0 ? rc : 0;
+    }
+    if (r->kind == RECORD_BOUND)
+        return ledger_bind (c->fresh, &r->bound, c->err);
+    if (r->kind == RECORD_REFER)
+        rc = look_elsewhere (c, i);
+    else
+        rc = bad < 0 ? add_bad (c, i, "it does not have its hash")
+                     : add_good (c, i);
+    item = *i;
+    item.rows = bad < 0 ? 0 : store_sum_rows (c->store, i);
+    if (rc == 0)
+        rc = ledger_add_item (c->fresh, &item, c->err);
+    c->report->items += rc == 1;
+    return rc < 0 ? rc : 0;
+}
+
+static int check_segment (struct check *c, int64_t n)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int fd, rc;
+
+    store_segment_path (c->root, n, path);
+    fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 || fstat (fd, &st) < 0) {
+        rc = err_sys (c->err, errno, "cannot read %s", path);
+        if (fd >= 0)
+            (void)close (fd);
+        return rc;
+    }
+    rc = record_scan (fd, n, 0, (uint64_t)st.st_size, on_record, c, c->err);
+    (void)close (fd);
+    if (rc == 0)
+        rc = ledger_set_segment (c->fresh, n, (uint64_t)st.st_size, c->err);
+    return rc;
+}
+
+int check_segments (struct check *c)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < c->nsegments && rc == 0; i++)
+        rc = check_segment (c, c->segments[i]);
+    for (size_t i = 0; i < c->nbad && rc == 0; i++)
+        rc = judge (c, &c->bad[i]);
+    return rc;
+}

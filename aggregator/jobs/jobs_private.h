@@ -1,0 +1,163 @@
+/* aggregator/jobs/jobs_private.h - jobs, between their files
+ *
+ * jobs.c         the order of things; names
+ * jobs_facts.c   what is known of one capture, and of two
+ * jobs_clock.c   how far the clocks of hosts are ahead
+ * jobs_link.c    captures that are of one job for certain: knots
+ * jobs_draft.c   a job as it grows, and what contradicts a capture in it
+ */
+#ifndef ROLLCALL_JOBS_JOBS_PRIVATE_H
+#define ROLLCALL_JOBS_JOBS_PRIVATE_H
+
+#include "base/map.h"
+#include "jobs/jobs.h"
+
+// clocks of two hosts, or of one before and after it was set, agree so far
+#define JOBS_BOOT_NS (10 * INT64_C (1000000000))
+// what two formats make of one time differs by less
+#define JOBS_SAME_NS 1000000
+// a clock that nothing sets runs up to 100 ppm too fast or slow: so much may
+// the time of boot be off behind a pause of so many ns
+#define JOBS_DRIFT 10000
+// windows of one process share less than this part of the shorter one
+#define JOBS_TOUCH 4
+// ranks of one job do not do one step so far apart (rule 5a)
+#define JOBS_APART_NS (60 * INT64_C (1000000000))
+// what one clock says is believed before what two say that were compared
+#define JOBS_CLOCKS_NS 10000000
+// ... nor, on what may be several hosts of one name, farther than clocks that
+// are off by any two time zones (UTC-12 to UTC+14)
+#define JOBS_ZONES_NS (26 * 3600 * INT64_C (1000000000))
+#define JOBS_OPS_MIN 4          // of two captures, to compare their ends (5b)
+// real captures of one job differ by 0.25 to 9 us, of two by 1.4 ms and more
+#define JOBS_RESIDUE_NS 1000000
+#define JOBS_RESIDUE_PERCENT 5  // of the median op, if that is more
+
+/* What is known of one capture. */
+struct fact {
+    const struct jobs_capture *in;
+    const struct capture *c;
+    const struct evidence *e;
+    int64_t rank;               // that its ops and groups show, else as filed
+    int64_t start_ns, end_ns;   // wall clock; 0: unknown
+    size_t clock;               // of its host and boot; JOBS_NONE: unknown
+    int64_t ahead_ns;           // of other clocks, when they were compared
+    bool window;                // mono_* and boot_ns are known
+    bool sure;                  // its own lists have its rank: they may judge
+                                // others
+    bool named_groups;          // its groups' names may be root infos
+    int64_t highest;            // position in a group, -1: none
+    size_t knot;                // that it is in
+    size_t next;                // capture of the same knot, JOBS_NONE: last
+    size_t next_of_rank;        // in the same draft
+    size_t draft;               // JOBS_NONE: not yet
+};
+
+enum same { SAME_YES, SAME_NO, SAME_UNKNOWN };
+
+struct facts {
+    struct fact *list;
+    size_t n;
+};
+
+/* ---- jobs_facts.c ---- */
+
+int facts_create (struct facts *f, const struct jobs_capture *captures,
+                  size_t n);
+void facts_fini (struct facts *f);
+
+/* Whether both were made in one window of one process (a copy, or an analysis
+ * done again), if that is known.
+ */
+enum same fact_same_window (const struct fact *a, const struct fact *b);
+
+/* Whether a host that both know as theirs is another one; boot times that are
+ * known and differ say so, too.
+ */
+bool fact_other_host (const struct fact *a, const struct fact *b);
+bool fact_one_host (const struct fact *a, const struct fact *b);
+
+/* How far apart ranks of one job may do a step, as far as the hosts are known:
+ * INT64_MAX: any.
+ */
+int64_t fact_apart (const struct fact *a, const struct fact *b);
+bool fact_same_process (const struct fact *a, const struct fact *b);
+
+/* Whether both pids are known, and nothing but a clock that was set says that
+ * they are of two processes.
+ */
+bool fact_equal_pids (const struct fact *a, const struct fact *b);
+bool fact_other_process (const struct fact *a, const struct fact *b);
+
+/* A step that both have, or NULL.  Without 'nameless': one with a name. */
+const char *fact_common_step (const struct fact *a, const struct fact *b,
+                              bool nameless);
+
+/* Whether they were there at the same time, on one clock. */
+bool fact_overlap (const struct fact *a, const struct fact *b);
+
+/* |a - b|, INT64_MAX if it is more: evidence may hold any numbers. */
+int64_t fact_distance (int64_t a, int64_t b);
+int64_t fact_minus (int64_t a, int64_t b);      // the nearest that there is
+
+/* What tells hosts apart by name; "": nothing. */
+const char *fact_host (const struct fact *f);
+
+/* What has no name is no equal step: there is one in each window. */
+bool fact_is_step (const struct evidence_span *s);
+
+/* The group that the capture's metadata list under a name, or NULL. */
+const struct comm_group *fact_group (const struct fact *f, const char *name);
+
+/* Whether a list of members has the rank. */
+bool fact_is_member (const struct comm_group *g, int64_t rank);
+bool fact_equal_members (const struct comm_group *a,
+                         const struct comm_group *b);
+
+/* ---- jobs_clock.c ---- */
+
+/* Fill in fact.clock and fact.ahead_ns.  0 or -ENOMEM. */
+int jobs_compare_clocks (struct facts *f);
+
+/* ---- jobs_link.c ---- */
+
+/* Knot together what is of one job for certain: fact.knot is the index of the
+ * knot's first capture, fact.next its list.  0 or -ENOMEM.
+ */
+int jobs_link (struct facts *f);
+
+/* ---- jobs_draft.c ---- */
+
+struct drafts {
+    struct facts *facts;
+    size_t n;
+    struct map ranks;           // (draft, rank): its last capture
+    struct map worlds;          // draft: a capture that knows the world's size
+    struct map highest;         // draft: the one of the highest position
+    struct map lists;           // (draft, group, rank), (draft, group, members)
+    struct map defaults;        // (draft, members): of the world's group
+    struct map hosts;           // (draft, boot or none, name of the host,
+                                // step)
+    struct map steps;           // (draft, clock, step), (draft, step)
+    struct map samples;         // (draft, sample, members of its group)
+    struct map firsts;          // draft: its first capture
+};
+
+void drafts_init (struct drafts *d, struct facts *f);
+void drafts_fini (struct drafts *d);
+
+/* Put a knot into a draft.  0 or -ENOMEM. */
+int drafts_join (struct drafts *d, size_t draft, size_t knot);
+
+/* Whether something contradicts that the knot is of the draft's job; 'why' gets
+ * a sentence.
+ */
+bool drafts_contradict (const struct drafts *d, size_t draft, size_t knot,
+                        char why[JOBS_WHY_MAX]);
+
+/* How far in time the knot is from the draft: of equal steps, on one clock if
+ * they can be, or else of all that each did.  INT64_MAX: unknown.
+ */
+int64_t drafts_offset (const struct drafts *d, size_t draft, size_t knot);
+
+#endif

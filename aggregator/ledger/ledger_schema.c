@@ -1,0 +1,108 @@
+/* aggregator/ledger/ledger_schema.c - the tables of the ledger
+ *
+ * doc/format-store.md tells what is in them.  The column "sum" of a row is the
+ * checksum of ledger_sum.c.
+ */
+#include "ledger/ledger_private.h"
+
+#include "base/fault.h"
+
+#include <errno.h>
+
+static const char schema_sql[] =
+    // where the bytes of a content are; segment 0: blobs/<id>
+    "CREATE TABLE content (id BLOB PRIMARY KEY, segment INTEGER NOT NULL,"
+    " offset INTEGER NOT NULL, size INTEGER NOT NULL, sum INTEGER NOT NULL)"
+    " WITHOUT ROWID;"
+    // what was delivered under which name; the newest one counts.  scope and
+    // place are "" where the job was known when it came, who without keys
+    "CREATE TABLE item (seq INTEGER PRIMARY KEY, job TEXT NOT NULL,"
+    " kind INTEGER NOT NULL, rank INTEGER NOT NULL, capture TEXT NOT NULL,"
+    " path TEXT NOT NULL, host TEXT NOT NULL, content BLOB NOT NULL,"
+    " superseded INTEGER NOT NULL DEFAULT 0, received_ns INTEGER NOT NULL,"
+    " newest_ns INTEGER NOT NULL, sum INTEGER NOT NULL,"
+    " scope TEXT NOT NULL, place TEXT NOT NULL, who TEXT NOT NULL,"
+    " rows INTEGER NOT NULL);"
+    "CREATE INDEX item_identity ON item(job, kind, rank, capture, path);"
+    "CREATE INDEX item_place ON item(scope, place, capture) WHERE place<>'';"
+    "CREATE INDEX item_sender ON item(job, rank, who) WHERE kind=1 AND"
+    " who<>'';"
+    // what was said of a job, and the last item (seq) that its result has
+    "CREATE TABLE job (id TEXT PRIMARY KEY, world_size INTEGER NOT NULL,"
+    " built INTEGER NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;"
+    // how much of a segment is accounted for
+    "CREATE TABLE segment (number INTEGER PRIMARY KEY, end INTEGER NOT NULL,"
+    " sum INTEGER NOT NULL);"
+    // one row: the number of the rows of item, job and assignment, and their
+    // checksums added up
+    "CREATE TABLE total (id INTEGER PRIMARY KEY, rows INTEGER NOT NULL,"
+    " total INTEGER NOT NULL, sum INTEGER NOT NULL);"
+    // content on its way in: hashes of chunks that are on the disk
+    "CREATE TABLE incoming (content BLOB NOT NULL, first INTEGER NOT NULL,"
+    " size INTEGER NOT NULL, hashes BLOB NOT NULL,"
+    " touched_ns INTEGER NOT NULL, sum INTEGER NOT NULL,"
+    " PRIMARY KEY (content, first)) WITHOUT ROWID;"
+    // clocks of the hosts, as they measured them; for people
+    "CREATE TABLE clock (job TEXT NOT NULL, host_key TEXT NOT NULL,"
+    " host TEXT NOT NULL, offset_ns INTEGER NOT NULL,"
+    " error_ns INTEGER NOT NULL, PRIMARY KEY (job, host_key)) WITHOUT ROWID;"
+    // lives of aggregators that have acknowledged anything, latest last
+    "CREATE TABLE epoch (number INTEGER PRIMARY KEY, id INTEGER NOT NULL,"
+    " began INTEGER NOT NULL, sum INTEGER NOT NULL);"
+    // who says how many ranks a job has
+    "CREATE TABLE word (job TEXT NOT NULL, by INTEGER NOT NULL,"
+    " who TEXT NOT NULL, host TEXT NOT NULL, world_size INTEGER NOT NULL,"
+    " sum INTEGER NOT NULL, PRIMARY KEY (job, by, who, host)) WITHOUT ROWID;"
+    // for which host a key speaks that was enrolled without one
+    "CREATE TABLE bound (who TEXT PRIMARY KEY, host TEXT NOT NULL,"
+    " since_ns INTEGER NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;"
+    // which version of a capture was given to which job
+    "CREATE TABLE assignment (scope TEXT NOT NULL, place TEXT NOT NULL,"
+    " rank INTEGER NOT NULL, capture TEXT NOT NULL,"
+    " newest_ns INTEGER NOT NULL, job TEXT NOT NULL, at_ns INTEGER NOT NULL,"
+    " assumed INTEGER NOT NULL, why TEXT NOT NULL, sum INTEGER NOT NULL,"
+    " PRIMARY KEY (scope, place, capture, rank, newest_ns)) WITHOUT ROWID;"
+    "CREATE INDEX assignment_job ON assignment(job);"
+    // which rank, of how many, a process is for MPI, and on which host
+    "CREATE TABLE heard (job TEXT NOT NULL, rank INTEGER NOT NULL,"
+    " mpi_rank INTEGER NOT NULL, mpi_size INTEGER NOT NULL,"
+    " host TEXT NOT NULL, PRIMARY KEY (job, rank)) WITHOUT ROWID;";
+
+/* All of it in one transaction: a part of it is never seen. */
+static int create (struct ledger *l, struct err *err)
+{
+    struct ledger_total none = { 0, 0 };
+    int rc = db_exec (l->db, "BEGIN IMMEDIATE", err);
+
+    if (rc == 0)
+        rc = db_exec (l->db, schema_sql, err);
+    if (rc == 0)
+        rc = db_execf (l->db, err, "INSERT INTO total VALUES (1,0,0,%lld);"
+                       "PRAGMA user_version=%d",
+                       (long long)ledger_total_sum (&none), LEDGER_SCHEMA);
+    if (rc == 0 && (rc = FAULT ("aggregator.ledger.create.commit")) < 0)
+        rc = err_sys (err, -rc, "ledger");
+    return rc < 0 ? rc : db_exec (l->db, "COMMIT", err);
+}
+
+int ledger_prepare (struct ledger *l, const char *path, struct err *err)
+{
+    int64_t version = db_int (l->db, "PRAGMA user_version", -1);
+    int64_t tables = db_int (l->db, "SELECT count(*) FROM sqlite_schema", -1);
+
+    if (version == LEDGER_SCHEMA)
+        return 0;
+    if (version < 0 || tables < 0 || (version == 0 && tables > 0))
+        return err_set (err, EBADMSG, "%s cannot be read: %s; rollcall fsck "
+                        "aggregator --repair makes it again from the segments",
+                        path, version == 0 && tables > 0
+                                  ? "it has no version"
+                                  : sqlite3_errmsg (l->db));
+    if (version > 0)
+        return err_set (err, ENOTSUP, "%s is of another version of rollcall "
+                        "(or is damaged): its version is %lld, not %d", path,
+                        (long long)version, LEDGER_SCHEMA);
+    if (l->reader)
+        return err_set (err, EAGAIN, "%s is just being made: try again", path);
+    return create (l, err);
+}

@@ -1,0 +1,212 @@
+/* aggregator/ledger/size_claims.c - how many ranks a job has, and who says so
+ */
+#include "ledger/size_claims.h"
+
+#include "base/units.h"
+
+#include "model/capture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMED_MAX 3             // who is not believed, in one note
+
+bool word_valid (const struct word *w)
+{
+    return w->by >= WORD_NODE && w->by <= WORD_MPI && w->world_size >= 0 &&
+           w->world_size <= CAPTURE_WORLD_MAX;
+}
+
+static int compare (const struct word *a, const struct word *b)
+{
+    int order = a->by != b->by ? (a->by < b->by ? -1 : 1)
+                               : strcmp (a->who, b->who);
+
+    return order ? order : strcmp (a->host, b->host);
+}
+
+/* Where a word of the same is, or belongs. */
+static size_t place_of (const struct words *w, const struct word *word)
+{
+    size_t low = 0, high = w->n;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (compare (&w->list[mid], word) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+const struct word *words_find (const struct words *w, const struct word *of)
+{
+    size_t at = place_of (w, of);
+
+    return at < w->n && compare (&w->list[at], of) == 0 ? &w->list[at] : NULL;
+}
+
+int words_put (struct words *w, const struct word *word)
+{
+    const struct word *known = words_find (w, word);
+    size_t at = place_of (w, word);
+    struct word *p = w->list;
+
+    if (known && known->world_size == word->world_size)
+        return 0;
+    if (known) {
+        p[at] = *word;
+        return 1;
+    }
+    if (word->world_size == 0)
+        return 0;
+    if (w->n >= (word->by == WORD_FRONT || word->by == WORD_EXPECT
+                     ? WORDS_MAX : WORDS_MAX - WORDS_KEPT))
+        return -E2BIG;
+    if ((w->n & (w->n - 1)) == 0) {     // full at every power of two
+        p = realloc (p, (w->n ? 2 * w->n : 1) * sizeof (*p));
+        if (!p)
+            return -ENOMEM;
+        w->list = p;
+    }
+    memmove (p + at + 1, p + at, (w->n - at) * sizeof (*p));
+    p[at] = *word;
+    w->n++;
+    return 1;
+}
+
+void words_fini (struct words *w)
+{
+    free (w->list);
+    w->list = NULL;
+    w->n = 0;
+}
+
+static int by_size (const void *pa, const void *pb)
+{
+    const struct word *a = *(const struct word *const *)pa;
+    const struct word *b = *(const struct word *const *)pb;
+
+    return (a->world_size > b->world_size) - (a->world_size < b->world_size);
+}
+
+/* The size that is said most often of these, which are sorted by it. */
+static const struct word *most_frequent (const struct word **by, size_t n)
+{
+    const struct word *usual = NULL;
+    size_t most = 0;
+
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && by[end]->world_size == by[i]->world_size;)
+            end++;
+        if (end - i >= most) {
+            most = end - i;
+            usual = by[i];
+        }
+    }
+    return usual;
+}
+
+/* Into 'by' the words of the kind that counts most, but MPI's; or MPI's. */
+static size_t choose (const struct words *w, bool mpi, const struct word **by)
+{
+    enum word_by top = WORD_NODE;
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->n; i++) {
+        if (w->list[i].world_size == 0 || (w->list[i].by == WORD_MPI) != mpi)
+            continue;
+        if (w->list[i].by > top)
+            n = 0;              // what was there counts less
+        top = w->list[i].by;
+        by[n++] = &w->list[i];
+    }
+    if (n > 0)
+        qsort (by, n, sizeof (*by), by_size);
+    return n;
+}
+
+const struct word *words_settle (const struct words *w)
+{
+    const struct word **by = calloc (w->n + 1, sizeof (*by));
+    const struct word *usual, *mpi;
+
+    if (!by)
+        return NULL;
+    usual = most_frequent (by, choose (w, false, by));
+    mpi = most_frequent (by, choose (w, true, by));
+    free (by);
+    if (!mpi || (usual && (usual->by == WORD_EXPECT ||
+                           usual->world_size >= mpi->world_size)))
+        return usual;
+    return mpi;
+}
+
+static void name_word (const struct word *w, char *out, size_t size)
+{
+    (void)snprintf (out, size, "%s%s%.100s%s%s says %lld",
+                    w->by == WORD_MPI ? "MPI on " : "",
+                    *w->host ? "host " : "a node", w->host,
+                    *w->who ? ", key " : "", w->who,
+                    (long long)w->world_size);
+}
+
+/* Whether a node says another size than what counts. */
+static bool is_outlier (const struct word *w, int64_t size)
+{
+    return w->by == WORD_MPI ? w->world_size > size
+                             : w->by == WORD_NODE && w->world_size != 0 &&
+                                   w->world_size != size;
+}
+
+static void note_outliers (const struct words *w, int64_t size,
+                           const char *known_by, char *note, size_t max)
+{
+    size_t used = 0, found = 0;
+    char one[256];
+
+    for (size_t i = 0; i < w->n; i++) {
+        if (!is_outlier (&w->list[i], size) || ++found > NAMED_MAX)
+            continue;
+        name_word (&w->list[i], one, sizeof (one));
+        used += (size_t)snprintf (note + used, max - used, "%s%s",
+                                  used ? "; " : "", one);
+    }
+    if (found > NAMED_MAX)
+        used += (size_t)snprintf (note + used, max - used, "; and %zu more "
+                                  "node%s said otherwise", found - NAMED_MAX,
+                                  units_s (found - NAMED_MAX));
+    if (found > 0)
+        (void)snprintf (note + used, max - used, ": not believed, %lld rank%s "
+                        "%s expected (%s); rollcall jobs --expect says it "
+                        "otherwise", (long long)size,
+                        units_s ((uint64_t)size), units_are ((uint64_t)size),
+                        known_by);
+}
+
+int64_t words_judge (const struct words *w, bool run, int64_t agreed,
+                     const char **known_by, char *note, size_t size)
+{
+    static const char *const names[] = {
+        [WORD_NODE] = "agents", [WORD_FRONT] = "--world-size",
+        [WORD_EXPECT] = "rollcall jobs --expect", [WORD_MPI] = "MPI",
+    };
+    const struct word *s = words_settle (w);
+    int64_t expected = s ? s->world_size : 0;
+
+    note[0] = '\0';
+    *known_by = !s ? "" : run && s->by < WORD_EXPECT ? "rollcall run"
+                                                     : names[s->by];
+    if (s && !run && (s->by == WORD_NODE || s->by == WORD_MPI) &&
+        agreed > 0 && agreed != expected) {
+        expected = agreed;
+        *known_by = "metadata of the captures";
+    }
+    if (s && s->by != WORD_EXPECT)
+        note_outliers (w, expected, *known_by, note, size);
+    return expected;
+}

@@ -1,0 +1,261 @@
+/* aggregator/page/page.c - report.html: a result as one page to look at */
+#include "page/page.h"
+
+#include "base/digest.h"
+#include "page/page_assets.h"
+#include "page/page_parts.h"
+#include "store/db.h"
+#include "store/fileio.h"
+#include "table/finished.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MARKER "<!DOCTYPE html>\n<!-- rollcall report -->\n"
+#define FINDINGS_MAX "300"
+#define RANKS_LISTED_MAX "1024"
+#define GROUPS_MAX "300"
+#define LATE_MAX "200"
+#define CAPTURES_MAX "100"
+
+/* Tables that are shown as they are. */
+static const struct {
+    const char *key, *sql;
+} tables[] = {
+    { "job", "SELECT key, value FROM Job WHERE key NOT LIKE 'unit.%'" },
+    { "findings", "SELECT id, severity, kind, step, rank, peer, comm_group,"
+      " effect_ms, effect_percent, text, hint, query, rule FROM Finding"
+      " ORDER BY id LIMIT " FINDINGS_MAX },
+    { "finding_counts", "SELECT severity, count(*) AS n FROM Finding"
+      " GROUP BY severity" },
+    { "states", "SELECT state, count(*) AS n, sum(expected) AS expected FROM"
+      " Roster GROUP BY state" },
+    // those that need a word are never among what is left out
+    { "roll", "SELECT r.rank, r.host, r.device_id, r.state, r.expected,"
+      " r.reason, o.ms AS clock_ms FROM Roster r LEFT JOIN (SELECT rank,"
+      "  max(CAST(value AS REAL)) AS ms FROM CaptureInfo WHERE kind='clock' AND"
+      "  name='offset_ms' GROUP BY rank) o ON o.rank=r.rank"
+      " ORDER BY r.state='present', r.rank LIMIT " RANKS_LISTED_MAX },
+    { "strays", "SELECT name, host, state, reason FROM Capture WHERE rank IS"
+      " NULL ORDER BY id LIMIT " CAPTURES_MAX },
+    { "late", "SELECT w.late_rank AS rank, r.host, sum(w.wait_ms) AS wait_ms,"
+      " sum(w.ops) AS ops, count(DISTINCT w.waiting_rank) AS waiting,"
+      " count(DISTINCT w.step) AS steps, max(abs(w.clock_error_ms)) AS clock_ms"
+      " FROM Wait w LEFT JOIN Roster r ON r.rank=w.late_rank"
+      " GROUP BY w.late_rank ORDER BY 3 DESC, 1 LIMIT " LATE_MAX },
+    { "groups", "SELECT g.id, g.pg_name, g.group_id, g.group_name, g.type,"
+      " g.size, x.ranks, x.ops, x.ms, x.wait_ms FROM CommGroup g LEFT JOIN"
+      " (SELECT m.comm_group, count(*) AS ranks, sum(t.ops) AS ops,"
+      "  avg(t.ms) AS ms, avg(t.wait_ms) AS wait_ms FROM (SELECT rank,"
+      "   group_name, count(*) AS ops, sum(elapse_time) AS ms,"
+      "   sum(wait_time) AS wait_ms FROM CommAnalyzerTime GROUP BY 1, 2) t"
+      "  JOIN CommGroup c ON c.group_name=t.group_name JOIN CommGroupMember m"
+      "  ON m.comm_group=c.id AND m.rank=t.rank GROUP BY m.comm_group) x"
+      " ON x.comm_group=g.id ORDER BY x.ms DESC, g.id LIMIT " GROUPS_MAX },
+    { "group_count", "SELECT count(*) AS n FROM CommGroup" },
+};
+
+int page_rows (struct page *p, const char *key, const char *sql,
+               struct err *err)
+{
+    struct page_json *j = &p->json;
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (p->db, sql, &st, err), n, step = SQLITE_DONE;
+
+    if (rc < 0)
+        return rc;
+    n = sqlite3_column_count (st);
+    page_json_key (j, key);
+    page_json_open (j, '{');
+    page_json_key (j, "columns");
+    page_json_open (j, '[');
+    for (int i = 0; i < n; i++)
+        page_json_text (j, sqlite3_column_name (st, i),
+                        strlen (sqlite3_column_name (st, i)));
+    page_json_close (j, ']');
+    page_json_key (j, "rows");
+    page_json_open (j, '[');
+    while ((step = sqlite3_step (st)) == SQLITE_ROW) {
+        page_json_open (j, '[');
+        for (int i = 0; i < n; i++)
+            page_json_value (j, st, i);
+        page_json_close (j, ']');
+    }
+    page_json_close (j, ']');
+    page_json_close (j, '}');
+    if (step != SQLITE_DONE)
+        rc = db_error (p->db, key, err);
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+static int write_data (struct page *p, struct err *err)
+{
+    static int (*const parts[]) (struct page *, struct err *) = {
+        page_ranks, page_links, page_packets, page_memory,
+    };
+    int rc = finished_fill_in (p->db, err);
+
+    if (rc == 0)
+        rc = page_fold_make (p->db, &p->fold, err);
+    page_json_open (&p->json, '{');
+    for (size_t i = 0; i < sizeof (tables) / sizeof (tables[0]) && rc == 0; i++)
+        rc = page_rows (p, tables[i].key, tables[i].sql, err);
+    for (size_t i = 0; i < sizeof (parts) / sizeof (parts[0]) && rc == 0; i++)
+        rc = parts[i] (p, err);
+    page_json_close (&p->json, '}');
+    return rc;
+}
+
+/* The data as JSON, to be freed. */
+static int collect (const char *analysis_db, const atomic_bool *cancel,
+                    char **ret, size_t *size, struct err *err)
+{
+    struct page p = { .db = NULL };
+    int rc = finished_open_analysis (analysis_db, &p.db, err);
+
+    *ret = NULL;
+    if (rc == 0)
+        db_cancel (p.db, cancel);
+    if (rc == 0 && !(p.json.f = open_memstream (ret, size)))
+        rc = err_sys (err, errno, "no memory for the report");
+    if (rc == 0)
+        rc = write_data (&p, err);
+    if (p.json.f && fclose (p.json.f) != 0 && rc == 0)
+        rc = err_sys (err, errno, "no memory for the report");
+    (void)sqlite3_close (p.db);
+    return rc;
+}
+
+/* ---- the page around it ---- */
+
+static int put_hash (FILE *f, const struct page_asset *a)
+{
+    char text[DIGEST_BASE64_SIZE];
+    struct digest d;
+    int rc = digest_of (a->data, a->size, &d);
+
+    if (rc < 0)
+        return rc;
+    digest_base64 (&d, text);
+    return fprintf (f, " 'sha256-%s'", text) < 0 ? -EIO : 0;
+}
+
+static void put (FILE *f, const struct page_asset *a)
+{
+    (void)fwrite (a->data, 1, a->size, f);
+}
+
+/* No script and no style but ours, and nothing is loaded from anywhere. */
+static int put_head (FILE *f)
+{
+    int rc;
+
+    (void)fputs (MARKER "<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                 "<meta http-equiv=\"Content-Security-Policy\" content=\""
+                 "default-src 'none'; base-uri 'none'; form-action 'none';"
+                 " style-src", f);
+    rc = put_hash (f, &page_css);
+    (void)fputs ("; script-src", f);
+    if (rc == 0)
+        rc = put_hash (f, &page_library);
+    if (rc == 0)
+        rc = put_hash (f, &page_script);
+    (void)fputs ("\">\n<meta name=\"viewport\" content=\"width=device-width,"
+                 " initial-scale=1\">\n<title>rollcall report</title>\n<style>",
+                 f);
+    put (f, &page_css);
+    (void)fputs ("</style>\n</head>\n<body>\n", f);
+    return rc;
+}
+
+static int put_page (FILE *f, const char *json, size_t n)
+{
+    int rc = put_head (f);
+
+    put (f, &page_body);
+    (void)fputs ("<script type=\"application/json\" id=\"data\">", f);
+    page_json_embed (f, json, n);
+    (void)fputs ("</script>\n<!--\n", f);
+    put (f, &page_licence);
+    (void)fputs ("-->\n<script>", f);
+    put (f, &page_library);
+    (void)fputs ("</script>\n<script>", f);
+    put (f, &page_script);
+    (void)fputs ("</script>\n</body>\n</html>\n", f);
+    return rc;
+}
+
+static int save (const char *path, const char *json, size_t n,
+                 struct err *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream (&text, &size);
+    int fd = -1, rc = f ? put_page (f, json, n) : -ENOMEM;
+
+    if (f && ferror (f) && rc == 0)
+        rc = -ENOMEM;
+    if (f && fclose (f) != 0 && rc == 0)
+        rc = -ENOMEM;
+    if (rc == 0)
+        fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                   FILEIO_FILE_MODE);
+    if (rc == 0 && (fd < 0 || fchmod (fd, FILEIO_FILE_MODE) < 0))
+        rc = -errno;
+    if (rc == 0 && (rc = fileio_write_all (fd, text, size)) == 0 &&
+        fsync (fd) < 0)
+        rc = -errno;
+    if (fd >= 0 && close (fd) < 0 && rc == 0)
+        rc = -errno;
+    free (text);
+    return rc < 0 ? err_sys (err, -rc, "cannot write %s", path) : 0;
+}
+
+int page_write (const char *analysis_db, const char *temp_path,
+                const atomic_bool *cancel, struct err *err)
+{
+    char *json = NULL;
+    size_t n = 0;
+    int rc = collect (analysis_db, cancel, &json, &n, err);
+
+    if (rc == 0)
+        rc = save (temp_path, json, n, err);
+    if (rc == 0 && cancel && atomic_load (cancel))
+        rc = err_set (err, EINTR, "interrupted");
+    free (json);
+    return rc;
+}
+
+bool page_is_ours (const char *path)
+{
+    char head[sizeof (MARKER) - 1];
+    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool same = fd >= 0 &&
+                fileio_pread_all (fd, head, sizeof (head), 0) == 0 &&
+                memcmp (head, MARKER, sizeof (head)) == 0;
+
+    if (fd >= 0)
+        (void)close (fd);
+    return same;
+}
+
+int page_make (struct publish *p, const char *analysis_db, const char *name,
+               const atomic_bool *cancel, char kept[PATH_MAX],
+               struct err *err)
+{
+    char temp[PATH_MAX];
+    int rc;
+
+    kept[0] = '\0';
+    rc = publish_temp (p, PAGE_NAME, 0, temp, err);
+    if (rc == 0)
+        rc = page_write (analysis_db, temp, cancel, err);
+    if (rc == 0)
+        rc = publish_finish (p, temp, name, page_is_ours, kept, err);
+    publish_tell (p, err);
+    return rc;
+}

@@ -1,0 +1,19 @@
+/* aggregator/page/page_assets.h - what of a page is always the same
+ *
+ * The files of report/page/ and the charts' library, made into an object by
+ * cmake/embed.cmake.
+ */
+#ifndef ROLLCALL_PAGE_PAGE_ASSETS_H
+#define ROLLCALL_PAGE_PAGE_ASSETS_H
+
+#include <stddef.h>
+
+struct page_asset {
+    const unsigned char *data;
+    size_t size;                // bytes
+};
+
+extern const struct page_asset page_css, page_body, page_licence, page_library,
+    page_script;
+
+#endif

@@ -1,0 +1,34 @@
+/* aggregator/page/page_fold.h - many ranks and steps as a bounded number
+ *
+ * Neighbours share a place when there are more of them than places.
+ */
+#ifndef ROLLCALL_PAGE_PAGE_FOLD_H
+#define ROLLCALL_PAGE_PAGE_FOLD_H
+
+#include "base/err.h"
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+#define PAGE_RANKS_MAX 1024     // a pixel each on a screen
+#define PAGE_CELLS_MAX 32768    // of ranks x steps: 0.2 MB each of its numbers
+#define PAGE_STEPS_MIN 8
+#define PAGE_STEPS_MAX 512
+#define PAGE_ENDS_MAX 64        // of a matrix of ranks or hosts
+
+struct page_fold {
+    int64_t ranks, rank_places; // of the roster
+    int64_t steps, step_places; // of StepTraceTime
+    int64_t ends;               // rows and columns of matrices
+    int by_host;                // an end is a host, or several
+};
+
+/* How many places 'n' things get of at most 'most'. */
+int64_t page_fold_places (int64_t n, int64_t most);
+
+/* Make the temporary tables page_rank (rank, place, an end) and page_step
+ * (step, place), in the order of ranks and of steps as numbers.
+ */
+int page_fold_make (sqlite3 *db, struct page_fold *ret, struct err *err);
+
+#endif

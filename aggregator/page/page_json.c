@@ -1,0 +1,134 @@
+/* aggregator/page/page_json.c - JSON, written as it comes, for a page */
+#include "page/page_json.h"
+
+#include "base/utf8.h"
+#include "table/quote.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static void between (struct page_json *j)
+{
+    if (j->more)
+        (void)fputc (',', j->f);
+    j->more = true;
+}
+
+void page_json_open (struct page_json *j, char bracket)
+{
+    between (j);
+    (void)fputc (bracket, j->f);
+    j->more = false;
+}
+
+void page_json_close (struct page_json *j, char bracket)
+{
+    (void)fputc (bracket, j->f);
+    j->more = true;
+}
+
+void page_json_key (struct page_json *j, const char *key)
+{
+    between (j);
+    (void)fprintf (j->f, "\"%s\":", key);
+    j->more = false;
+}
+
+/* A page has to show a control of direction, not to obey it. */
+static size_t show_bidi (const char *s, size_t n, char *out)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (i + UTF8_BIDI_SIZE <= n && utf8_bidi (s + i)) {
+            used += (size_t)sprintf (out + used, "\\u%04x",
+                                     utf8_bidi (s + i));
+            i += UTF8_BIDI_SIZE - 1;
+        } else {
+            out[used++] = s[i];
+        }
+    }
+    return used;
+}
+
+void page_json_text (struct page_json *j, const char *s, size_t n)
+{
+    char copy[2 * PAGE_TEXT_MAX + sizeof ("...")];  // \u202e for three bytes
+    size_t fits = utf8_cut (s, n, PAGE_TEXT_MAX), used;
+
+    between (j);
+    used = show_bidi (s, fits, copy);
+    memcpy (copy + used, "...", sizeof ("..."));
+    if (fits == n)
+        copy[used] = '\0';
+    quote_json (j->f, copy, fits == n ? used : used + 3);
+}
+
+void page_json_int (struct page_json *j, int64_t x)
+{
+    between (j);
+    (void)fprintf (j->f, "%" PRId64, x);
+}
+
+void page_json_real (struct page_json *j, double x)
+{
+    between (j);
+    if (isfinite (x))
+        (void)fprintf (j->f, "%.6g", x);
+    else
+        (void)fputs ("null", j->f);
+}
+
+void page_json_value (struct page_json *j, sqlite3_stmt *st, int column)
+{
+    switch (sqlite3_column_type (st, column)) {
+    case SQLITE_INTEGER:
+        page_json_int (j, sqlite3_column_int64 (st, column));
+        break;
+    case SQLITE_FLOAT:
+        page_json_real (j, sqlite3_column_double (st, column));
+        break;
+    case SQLITE_TEXT: {
+        const char *s = (const char *)sqlite3_column_text (st, column);
+
+        page_json_text (j, s ? s : "",
+                        s ? (size_t)sqlite3_column_bytes (st, column) : 0);
+        break;
+    }
+    default:                    // a blob is nothing that we ever wrote
+        page_json_real (j, NAN);
+    }
+}
+
+/* What is written instead of what begins at 's'; *size is its length. */
+static const char *replaced (const char *s, size_t n, size_t *size)
+{
+    *size = 1;
+    if (*s == '<')
+        return "\\u003c";
+    *size = 3;
+    if (n >= 3 && memcmp (s, "\xe2\x80\xa8", 3) == 0)
+        return "\\u2028";
+    if (n >= 3 && memcmp (s, "\xe2\x80\xa9", 3) == 0)
+        return "\\u2029";
+    return NULL;
+}
+
+void page_json_embed (FILE *f, const char *json, size_t n)
+{
+    size_t from = 0, size;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *instead = json[i] == '<' || json[i] == '\xe2'
+                                  ? replaced (json + i, n - i, &size) : NULL;
+
+        if (!instead)
+            continue;
+        (void)fwrite (json + from, 1, i - from, f);
+        (void)fputs (instead, f);
+        from = i + size;
+        i = from - 1;
+    }
+    (void)fwrite (json + from, 1, n - from, f);
+}

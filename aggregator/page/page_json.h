@@ -1,0 +1,41 @@
+/* aggregator/page/page_json.h - JSON, written as it comes, for a page
+ *
+ * Errors are the stream's: ask ferror.
+ */
+#ifndef ROLLCALL_PAGE_PAGE_JSON_H
+#define ROLLCALL_PAGE_PAGE_JSON_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Texts of a page are cut here, with "..." behind: a reason may be as long as a
+ * file, and thousands of them must fit.
+ */
+#define PAGE_TEXT_MAX 1000      // bytes
+
+struct page_json {
+    FILE *f;
+    bool more;                  // a comma comes before the next value
+};
+
+void page_json_open (struct page_json *j, char bracket);        // { or [
+void page_json_close (struct page_json *j, char bracket);
+void page_json_key (struct page_json *j, const char *key);
+void page_json_text (struct page_json *j, const char *s, size_t n);
+void page_json_int (struct page_json *j, int64_t x);
+
+/* Six digits, which is more than can be seen; null if it is not finite. */
+void page_json_real (struct page_json *j, double x);
+
+/* What is in a column. */
+void page_json_value (struct page_json *j, sqlite3_stmt *st, int column);
+
+/* A JSON document as it may stand in a script element: no "<", which could end
+ * or change the element, and no line ends that only JavaScript knows.
+ */
+void page_json_embed (FILE *f, const char *json, size_t n);
+
+#endif

@@ -1,0 +1,107 @@
+/* aggregator/page/page_packets.c - a page's histogram of packet sizes */
+#include "page/page_parts.h"
+
+#include "store/db.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TRANSPORTS_MAX 5        // as many colours can be told apart
+#define BINS 40                 // sizes from 2^-30 MB (1 byte) to 2^9 MB
+#define BIN_OF_1_MB 30
+
+struct packets {
+    char transports[TRANSPORTS_MAX][32];
+    unsigned n;
+    struct {
+        double count, mb, ms;
+    } bins[TRANSPORTS_MAX][BINS];
+};
+
+/* -1: of more kinds than there should be. */
+static int transport_of (struct packets *p, const char *name)
+{
+    for (unsigned i = 0; i < p->n; i++) {
+        if (strcmp (p->transports[i], name) == 0)
+            return (int)i;
+    }
+    if (p->n == TRANSPORTS_MAX ||
+        strlen (name) >= sizeof (p->transports[0]))
+        return -1;
+    (void)snprintf (p->transports[p->n], sizeof (p->transports[0]), "%s",
+                    name);
+    return (int)p->n++;
+}
+
+static int bin_of (double mb)
+{
+    int bin = ilogb (mb) + BIN_OF_1_MB;
+
+    return bin < 0 ? 0 : bin >= BINS ? BINS - 1 : bin;
+}
+
+static void add (struct packets *p, sqlite3_stmt *st)
+{
+    const char *name = (const char *)sqlite3_column_text (st, 0);
+    double mb = sqlite3_column_double (st, 1);
+    double count = sqlite3_column_double (st, 2);
+    int kind = name ? transport_of (p, name) : -1, bin;
+
+    if (kind < 0 || !(mb > 0 && mb < 1e12) || !(count > 0 && count < 1e15))
+        return;
+    bin = bin_of (mb);
+    p->bins[kind][bin].count += count;
+    p->bins[kind][bin].mb += count * mb;
+    p->bins[kind][bin].ms += sqlite3_column_double (st, 3);
+}
+
+static void put_rows (struct page_json *j, const struct packets *p)
+{
+    page_json_key (j, "packets");
+    page_json_open (j, '{');
+    page_json_key (j, "columns");
+    page_json_open (j, '[');
+    for (const char *const *c = (const char *const[]){ "transport", "power",
+                                    "count", "mb", "ms", NULL }; *c; c++)
+        page_json_text (j, *c, strlen (*c));
+    page_json_close (j, ']');
+    page_json_key (j, "rows");
+    page_json_open (j, '[');
+    for (unsigned i = 0; i < p->n; i++) {
+        for (int b = 0; b < BINS; b++) {
+            if (p->bins[i][b].count <= 0)
+                continue;
+            page_json_open (j, '[');
+            page_json_text (j, p->transports[i], strlen (p->transports[i]));
+            page_json_int (j, b - BIN_OF_1_MB);
+            page_json_real (j, p->bins[i][b].count);
+            page_json_real (j, p->bins[i][b].mb);
+            page_json_real (j, p->bins[i][b].ms);
+            page_json_close (j, ']');
+        }
+    }
+    page_json_close (j, ']');
+    page_json_close (j, '}');
+}
+
+/* SDMA is the sum of others. */
+int page_packets (struct page *p, struct err *err)
+{
+    static const char sql[] =
+        "SELECT transport_type, package_size, count, total_duration"
+        " FROM CommAnalyzerBandwidth WHERE package_size>0"
+        " AND transport_type<>'SDMA'";
+    struct packets all = { .n = 0 };
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (p->db, sql, &st, err), step = SQLITE_DONE;
+
+    while (rc == 0 && (step = sqlite3_step (st)) == SQLITE_ROW)
+        add (&all, st);
+    if (rc == 0 && step != SQLITE_DONE)
+        rc = db_error (p->db, "CommAnalyzerBandwidth", err);
+    (void)sqlite3_finalize (st);
+    if (rc == 0)
+        put_rows (&p->json, &all);
+    return rc;
+}

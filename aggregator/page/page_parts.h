@@ -1,0 +1,30 @@
+/* aggregator/page/page_parts.h - the parts of a page's data
+ *
+ * Each writes members of the one JSON object that the page's script draws.
+ */
+#ifndef ROLLCALL_PAGE_PAGE_PARTS_H
+#define ROLLCALL_PAGE_PAGE_PARTS_H
+
+#include "base/err.h"
+#include "page/page_fold.h"
+#include "page/page_json.h"
+
+#include <sqlite3.h>
+
+struct page {
+    sqlite3 *db;
+    struct page_fold fold;
+    struct page_json json;
+};
+
+/* A member "key" with the columns and rows of a query. */
+int page_rows (struct page *p, const char *key, const char *sql,
+               struct err *err);
+
+/* All of these return 0, or what db.h says. */
+int page_ranks (struct page *p, struct err *err);       // places and times
+int page_links (struct page *p, struct err *err);
+int page_packets (struct page *p, struct err *err);
+int page_memory (struct page *p, struct err *err);
+
+#endif

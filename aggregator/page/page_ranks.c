@@ -1,0 +1,123 @@
+/* aggregator/page/page_ranks.c - a page's ranks: places, times, memory */
+#include "page/page_parts.h"
+
+#include "store/db.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define MEMORY_KINDS_MAX "12"
+
+/* us of StepTraceTime, as ms of a page; in the order of the query below. */
+static const char *const times[] = {
+    "computing", "communication", "overlapped", "free", "bubble", "preparing",
+};
+
+#define TIMES (sizeof (times) / sizeof (times[0]))
+
+static const char times_sql[] =
+    "SELECT r.place, s.place, avg(t.computing)/1e3,"
+    " avg(t.communication_not_overlapped)/1e3, avg(t.overlapped)/1e3,"
+    " avg(t.free)/1e3, avg(t.bubble)/1e3, avg(t.preparing)/1e3"
+    " FROM StepTraceTime t JOIN temp.page_rank r ON r.rank=t.rank"
+    " JOIN temp.page_step s ON s.step=ifnull(t.step, '') GROUP BY 1, 2";
+
+static const char places_sql[] =
+    "SELECT min(p.rank) AS first, max(p.rank) AS last, min(r.host) AS host,"
+    " count(DISTINCT r.host) AS hosts, min(r.state) AS state"
+    " FROM temp.page_rank p JOIN Roster r ON r.rank=p.rank"
+    " GROUP BY p.place ORDER BY p.place";
+
+static const char steps_sql[] =
+    "SELECT min(CAST(step AS INTEGER)) AS first,"
+    " max(CAST(step AS INTEGER)) AS last, count(*) AS n,"
+    " max(step='') AS unnamed FROM temp.page_step GROUP BY place"
+    " ORDER BY place";
+
+/* What the numbers stand for that follow. */
+static void put_fold (struct page *p)
+{
+    struct page_json *j = &p->json;
+
+    page_json_key (j, "fold");
+    page_json_open (j, '{');
+    page_json_key (j, "ranks");
+    page_json_int (j, p->fold.ranks);
+    page_json_key (j, "steps");
+    page_json_int (j, p->fold.steps);
+    page_json_key (j, "by_host");
+    page_json_int (j, p->fold.by_host);
+    page_json_close (j, '}');
+}
+
+/* All of one kind, in the order of places and, within a place, of steps. */
+static void put_times (struct page_json *j, const double *all, size_t kind,
+                       size_t n)
+{
+    page_json_key (j, times[kind]);
+    page_json_open (j, '[');
+    for (size_t i = 0; i < n; i++)
+        page_json_real (j, all[i * TIMES + kind]);
+    page_json_close (j, ']');
+}
+
+/* all[n * TIMES] by place of rank, place of step, kind. */
+static int read_times (struct page *p, double *all, size_t n, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (p->db, times_sql, &st, err), step = SQLITE_DONE;
+
+    while (rc == 0 && (step = sqlite3_step (st)) == SQLITE_ROW) {
+        size_t at = (size_t)(sqlite3_column_int64 (st, 0) *
+                                 p->fold.step_places +
+                             sqlite3_column_int64 (st, 1));
+
+        for (size_t i = 0; i < TIMES && at < n; i++) {
+            if (sqlite3_column_type (st, (int)i + 2) != SQLITE_NULL)
+                all[at * TIMES + i] = sqlite3_column_double (st, (int)i + 2);
+        }
+    }
+    if (rc == 0 && step != SQLITE_DONE)
+        rc = db_error (p->db, "StepTraceTime", err);
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+int page_ranks (struct page *p, struct err *err)
+{
+    size_t n = (size_t)(p->fold.rank_places * p->fold.step_places);
+    double *all = malloc ((n * TIMES + 1) * sizeof (*all));
+    int rc;
+
+    if (!all)
+        return err_set (err, ENOMEM, "no memory for the report");
+    for (size_t i = 0; i < n * TIMES; i++)
+        all[i] = NAN;
+    put_fold (p);
+    rc = page_rows (p, "places", places_sql, err);
+    if (rc == 0)
+        rc = page_rows (p, "steps", steps_sql, err);
+    if (rc == 0)
+        rc = read_times (p, all, n, err);
+    page_json_key (&p->json, "times");
+    page_json_open (&p->json, '{');
+    for (size_t i = 0; i < TIMES && rc == 0; i++)
+        put_times (&p->json, all, i, n);
+    page_json_close (&p->json, '}');
+    free (all);
+    return rc;
+}
+
+int page_memory (struct page *p, struct err *err)
+{
+    static const char sql[] =
+        "WITH kinds AS (SELECT component, kind, max(peak) AS most FROM"
+        "  MemoryPeak GROUP BY 1, 2 ORDER BY 3 DESC LIMIT " MEMORY_KINDS_MAX ")"
+        " SELECT r.place, m.component, m.kind, max(m.peak) AS peak"
+        " FROM MemoryPeak m JOIN kinds k ON k.component IS m.component AND"
+        " k.kind IS m.kind JOIN temp.page_rank r ON r.rank=m.rank"
+        " GROUP BY 2, 3, 1";
+
+    return page_rows (p, "memory", sql, err);
+}

@@ -1,0 +1,197 @@
+/* aggregator/publish/existing_output.c - what stands under the name of a new
+ * result
+ *
+ * First SQLite itself is asked to bring the old database to rest: it rolls a
+ * hot journal back and writes the log into the main file, as for anybody who
+ * opens it.  After that the main file is all there is, and a crash between two
+ * renames loses nothing.  Files that remain (the database is open elsewhere,
+ * may not be written, is damaged or is none) are moved behind it.
+ */
+#include "publish/existing_output.h"
+
+#include "store/db.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KEPT_MAX 1000           // names that are tried
+#define LOCKS_AT 0x40000000     // SQLite's lock bytes in the main file
+#define LOCKS_SIZE 512
+#define WAL_LOCKS_AT 120        // and in -shm: writer, checkpointer, recovery
+#define WAL_LOCKS_SIZE 3
+
+// The main file first: until it has moved, nobody misses the others.
+static const char *const parts[] = { "", "-journal", "-wal", "-shm" };
+
+#define PARTS (sizeof (parts) / sizeof (parts[0]))
+
+/* "NAME-wal" and so on; false if it does not fit. */
+static bool name_part (const char *name, size_t part, char out[NAME_MAX + 1])
+{
+    int n = snprintf (out, NAME_MAX + 1, "%s%s", name, parts[part]);
+
+    return n >= 0 && n <= NAME_MAX;
+}
+
+static bool exists (const struct tree *dir, const char *name)
+{
+    struct stat st;
+
+    return fstatat (dir->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Whether one of the parts, from 'first' on, is there. */
+static bool any_part (const struct tree *dir, const char *name, size_t first)
+{
+    char part[NAME_MAX + 1];
+
+    for (size_t i = first; i < PARTS; i++) {
+        if (name_part (name, i, part) && exists (dir, part))
+            return true;
+    }
+    return false;
+}
+
+/* ---- who writes it ---- */
+
+/* The process with a write lock in this range; 0 if none can be told. */
+static pid_t lock_holder (const struct tree *dir, const char *name, off_t at,
+                          off_t size)
+{
+    struct flock l = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = at,
+                       .l_len = size };
+    int fd = tree_openat (dir->fd, name, O_RDONLY | O_NONBLOCK, 0, true);
+    bool held = fd >= 0 && fcntl (fd, F_GETLK, &l) == 0 &&
+                l.l_type != F_UNLCK && l.l_pid > 0;
+
+    if (fd >= 0)
+        (void)close (fd);
+    return held ? l.l_pid : 0;
+}
+
+static int tell_busy (const struct tree *dir, const char *name,
+                      struct err *err)
+{
+    char who[64] = "perhaps a viewer or a profiler", shm[NAME_MAX + 1];
+    pid_t pid = lock_holder (dir, name, LOCKS_AT, LOCKS_SIZE);
+
+    if (pid == 0 && name_part (name, 3, shm))
+        pid = lock_holder (dir, shm, WAL_LOCKS_AT, WAL_LOCKS_SIZE);
+    if (pid > 0)
+        (void)snprintf (who, sizeof (who), "process %ld", (long)pid);
+    return err_set (err, EBUSY, "another process (%s) is writing %s/%s: end "
+                    "it, or choose another output directory", who, dir->path,
+                    name);
+}
+
+/* Of another file SQLite would delete what looks like an old log of it. */
+static bool is_database (const struct tree *dir, const char *name)
+{
+    static const char magic[16] = "SQLite format 3";
+    char head[sizeof (magic)];
+    int fd = fileio_open_at (dir->fd, name, NULL);
+    bool same = fd >= 0 &&
+                fileio_pread_all (fd, head, sizeof (head), 0) == 0 &&
+                memcmp (head, magic, sizeof (head)) == 0;
+
+    if (fd >= 0)
+        (void)close (fd);
+    return same;
+}
+
+/* Bring a database to rest, as far as it can be.  -EBUSY if it is written. */
+static int settle (const struct tree *dir, const char *name, struct err *err)
+{
+    char path[TREE_HELD_MAX];
+    sqlite3 *db = NULL;
+    int rc = -EIO;
+
+    if (!is_database (dir, name))
+        return 0;
+    if (tree_hold (dir, name, path, NULL) == 0 &&
+        db_open (path, SQLITE_OPEN_READWRITE, &db) == SQLITE_OK)
+        rc = db_exec (db, "BEGIN IMMEDIATE;COMMIT", NULL);
+    if (rc == 0)                // readers may hold some of it back: no matter
+        (void)sqlite3_wal_checkpoint_v2 (db, NULL, SQLITE_CHECKPOINT_TRUNCATE,
+                                         NULL, NULL);
+    (void)sqlite3_close (db);
+    return rc == -EBUSY ? tell_busy (dir, name, err) : 0;
+}
+
+/* ---- making way ---- */
+
+/* The first NAME.before-rollcall[.N] of which no part is there. */
+static int choose_name (const struct tree *dir, const char *name,
+                        char kept[NAME_MAX + 1], struct err *err)
+{
+    for (int i = 0; i < KEPT_MAX; i++) {
+        int n = i == 0 ? snprintf (kept, NAME_MAX + 1, "%s.before-rollcall",
+                                   name)
+                       : snprintf (kept, NAME_MAX + 1,
+                                   "%s.before-rollcall.%d", name, i);
+
+        if (n < 0 || n > NAME_MAX)
+            break;
+        if (!any_part (dir, kept, 0))
+            return 0;
+    }
+    return err_set (err, EEXIST, "%s/%s is in the way, and so are all names "
+                    "for keeping it", dir->path, name);
+}
+
+static int keep_other (const struct tree *dir, const char *name,
+                       char kept[PATH_MAX], struct err *err)
+{
+    char other[NAME_MAX + 1], from[NAME_MAX + 1], to[NAME_MAX + 1];
+    int rc = choose_name (dir, name, other, err);
+
+    if (rc == 0 && !fileio_join (kept, PATH_MAX, dir->path, other))
+        rc = err_set (err, ENAMETOOLONG, "path is too long: %s", dir->path);
+    for (size_t i = 0; i < PARTS && rc == 0; i++) {
+        if (!name_part (name, i, from) || !name_part (other, i, to))
+            return err_set (err, ENAMETOOLONG, "path is too long: %s/%s",
+                            dir->path, name);
+        if (!exists (dir, from))
+            continue;
+        if (renameat2 (dir->fd, from, dir->fd, to, RENAME_NOREPLACE) < 0)
+            rc = err_sys (err, errno, "cannot rename %s/%s, which is to be "
+                          "kept", dir->path, from);
+    }
+    return rc;
+}
+
+static int drop_logs (const struct tree *dir, const char *name,
+                      struct err *err)
+{
+    char part[NAME_MAX + 1];
+
+    for (size_t i = 1; i < PARTS; i++) {
+        if (name_part (name, i, part) && unlinkat (dir->fd, part, 0) < 0 &&
+            errno != ENOENT)
+            return err_sys (err, errno, "cannot remove %s/%s, which would "
+                            "spoil the new result", dir->path, part);
+    }
+    return 0;
+}
+
+int oldfile_make_way (const struct tree *dir, const char *name, bool ours,
+                      char kept[PATH_MAX], struct err *err)
+{
+    int rc;
+
+    kept[0] = '\0';
+    if (!any_part (dir, name, 0))
+        return 0;
+    if ((rc = settle (dir, name, err)) < 0)
+        return rc;
+    if (ours && !any_part (dir, name, 1))
+        return 0;
+    rc = ours ? drop_logs (dir, name, err) : keep_other (dir, name, kept, err);
+    if (rc == 0 && fsync (dir->fd) < 0)
+        rc = err_sys (err, errno, "cannot fsync directory %s", dir->path);
+    return rc;
+}

@@ -1,0 +1,33 @@
+/* aggregator/publish/existing_output.h - what stands under the name of a new
+ * result
+ *
+ * A database is more than its main file: NAME-wal and NAME-journal hold what
+ * is not in it yet, and SQLite would replay them into whatever is called NAME
+ * next.  So they go where the main file goes, or go away with it.
+ */
+#ifndef ROLLCALL_PUBLISH_EXISTING_OUTPUT_H
+#define ROLLCALL_PUBLISH_EXISTING_OUTPUT_H
+
+#include "store/tree.h"
+
+#include <limits.h>
+#include <stdbool.h>
+
+/* Make 'name' in 'dir' ready for a file to be renamed to it, which is the caller's next
+ * step.
+ *
+ * What rollcall wrote ('ours') stays until then, but loses its -wal, -shm and
+ * -journal.  Anything else, as what another tool wrote, is renamed to
+ * NAME.before-rollcall[.N], with all three, and opens there as before; 'kept'
+ * gets its path (else "").
+ *
+ * 0, or with a sentence
+ *   -EBUSY   another process, named if it can be told, writes it now: nothing
+ *            has changed, try when it has ended
+ *   -EEXIST  all names for keeping it are taken
+ *   others   what rename(2), unlink(2) or fsync(2) said
+ */
+int oldfile_make_way (const struct tree *dir, const char *name, bool ours,
+                      char kept[PATH_MAX], struct err *err);
+
+#endif

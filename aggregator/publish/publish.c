@@ -1,0 +1,400 @@
+/* aggregator/publish/publish.c - results appear whole or not at all */
+#include "publish/publish.h"
+
+#include "base/fault.h"
+#include "base/thread.h"
+#include "publish/existing_output.h"
+#include "store/db.h"
+#include "store/fileio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define APPLICATION_ID_AT 68            // in SQLite's file header
+#define CHECK_TABLES_MAX 32     // analysis.db has 13
+#define CHECK_NAME_MAX 64       // bytes
+#define CHECK_THREADS_MAX 4     // there are three big tables
+
+/* ---- where to ---- */
+
+/* Temporary files, where SQLite can write. */
+static int choose_work (struct publish *p, struct err *err)
+{
+    const char *tmp = getenv ("TMPDIR");
+    struct tree local = { .fd = -1 };
+    int rc;
+
+    if (faccessat (p->dir.fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
+        return err_sys (err, errno, "cannot write into %s", p->dir.path);
+    if ((rc = tree_can_hold (&p->dir, err)) < 0)
+        return rc;
+    p->copied = fileio_remote_fs (p->dir.path) != NULL;
+    scratch_clean (&p->dir);
+    if (!p->copied)
+        return scratch_create (&p->work, &p->dir, err);
+    if ((rc = tree_open (&local, tmp && *tmp ? tmp : "/tmp", err)) < 0)
+        return rc;
+    scratch_clean (&local);
+    rc = scratch_create (&p->work, &local, err);
+    tree_close (&local);
+    return rc;
+}
+
+/* 'out' and the directory of a job in it. */
+static int open_above (struct publish *p, const char *out, const char *job,
+                       bool foreign, struct err *err)
+{
+    struct tree all;
+    int rc = tree_make_out (out, FILEIO_DIR_MODE, foreign, err);
+
+    if (rc < 0 || (rc = tree_open (&p->above, out, err)) < 0 ||
+        (rc = tree_check_owner (&p->above, foreign, err)) < 0 || !job)
+        return rc;
+    all = p->above;
+    rc = tree_open_in (&p->above, &all, job, FILEIO_DIR_MODE, NULL, err);
+    tree_close (&all);
+    return rc < 0 ? rc : tree_check_owner (&p->above, foreign, err);
+}
+
+static int open_below (struct publish *p, bool foreign, struct err *err)
+{
+    int rc;
+
+    if ((rc = tree_open_in (&p->dir, &p->above, PUBLISH_OUTPUT_DIR,
+                            FILEIO_DIR_MODE, NULL, err)) < 0 ||
+        (rc = tree_check_owner (&p->dir, foreign, err)) < 0)
+        return rc;
+    return choose_work (p, err);
+}
+
+int publish_open (struct publish *p, const char *out, const char *job,
+                  bool foreign, struct err *err)
+{
+    struct stat st;
+    int rc;
+
+    memset (p, 0, sizeof (*p));
+    if (stat (out, &st) < 0 && errno != ENOENT)
+        return err_sys (err, errno, "cannot use %s", out);
+    if ((rc = open_above (p, out, job, foreign, err)) < 0 ||
+        (rc = open_below (p, foreign, err)) < 0)
+        publish_close (p);
+    return rc;
+}
+
+int publish_open_in (struct publish *p, const struct tree *out, bool foreign,
+                     struct err *err)
+{
+    int rc;
+
+    memset (p, 0, sizeof (*p));
+    if ((rc = tree_open_in (&p->above, out, ".", 0, NULL, err)) < 0)
+        return rc;
+    (void)strcpy (p->above.path, out->path);
+    if ((rc = tree_check_owner (&p->above, foreign, err)) < 0 ||
+        (rc = open_below (p, foreign, err)) < 0)
+        publish_close (p);
+    return rc;
+}
+
+int publish_open_dir (struct publish *p, const char *dir, bool foreign,
+                      struct err *err)
+{
+    int rc;
+
+    memset (p, 0, sizeof (*p));
+    if ((rc = tree_open (&p->dir, dir, err)) < 0 ||
+        (rc = tree_check_owner (&p->dir, foreign, err)) < 0 ||
+        (rc = choose_work (p, err)) < 0)
+        publish_close (p);
+    return rc;
+}
+
+void publish_close (struct publish *p)
+{
+    scratch_destroy (&p->work);
+    scratch_destroy (&p->near);
+    tree_close (&p->dir);
+    tree_close (&p->above);
+    if (p->lock > 0)
+        (void)close (p->lock);
+    p->lock = 0;
+}
+
+void publish_drop (struct publish *p)
+{
+    struct stat st;
+
+    scratch_destroy (&p->work);
+    scratch_destroy (&p->near);
+    if (p->above.path[0] && p->dir.path[0] && fstat (p->dir.fd, &st) == 0)
+        (void)tree_remove (p->above.fd, PUBLISH_OUTPUT_DIR, &st);
+    publish_close (p);
+}
+
+int publish_temp (const struct publish *p, const char *name, unsigned number,
+                  char path[PATH_MAX], struct err *err)
+{
+    char numbered[NAME_MAX + 1];
+
+    (void)snprintf (numbered, sizeof (numbered), "%u.%s", number, name);
+    return tree_hold (&p->work.tree, numbered, path, err);
+}
+
+int publish_path (const struct publish *p, const char *name,
+                  char path[PATH_MAX], struct err *err)
+{
+    return tree_hold (&p->dir, name, path, err);
+}
+
+void publish_tell (const struct publish *p, struct err *err)
+{
+    tree_tell (&p->work.tree, err);
+    tree_tell (&p->near.tree, err);
+    tree_tell (&p->dir, err);
+}
+
+bool publish_is_our_db (const char *path)
+{
+    static const unsigned char ours[] = { 'R', 'O', 'L', 'L' };
+    unsigned char id[4];
+    int fd = fileio_open_at (AT_FDCWD, path, NULL);
+    bool same = fd >= 0 &&
+                fileio_pread_all (fd, id, 4, APPLICATION_ID_AT) == 0 &&
+                memcmp (id, ours, 4) == 0;
+
+    if (fd >= 0)
+        (void)close (fd);
+    return same;
+}
+
+bool publish_has_rows (const char *path)
+{
+    sqlite3 *db = NULL;
+    bool any = publish_is_our_db (path) &&
+               db_open (path, SQLITE_OPEN_READONLY, &db) == SQLITE_OK &&
+               db_int (db, "SELECT EXISTS (SELECT 1 FROM StepTraceTime) "
+                       "OR EXISTS (SELECT 1 FROM CommAnalyzerTime) "
+                       "OR EXISTS (SELECT 1 FROM CommAnalyzerBandwidth) "
+                       "OR EXISTS (SELECT 1 FROM CommAnalyzerMatrix)", 0);
+
+    (void)sqlite3_close (db);
+    return any;
+}
+
+/* ---- a database, checked and on disk ---- */
+
+/* The tables to be checked: each thread takes the next until none is left. */
+struct check {
+    const char *path;
+    char names[CHECK_TABLES_MAX][CHECK_NAME_MAX];
+    unsigned n;
+    atomic_uint next;
+};
+
+struct checker {
+    struct check *check;
+    pthread_t thread;
+    bool started;
+    int rc;
+    struct err err;
+};
+
+static int open_db (const char *path, sqlite3 **db, struct err *err)
+{
+    if (db_open (path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, db) !=
+        SQLITE_OK)
+        return db_error (*db, path, err);
+    return 0;
+}
+
+static int list_tables (struct check *c, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    sqlite3 *db = NULL;
+    int rc = open_db (c->path, &db, err);
+
+    if (rc == 0)
+        rc = db_prepare (db, "SELECT 'sqlite_schema' UNION ALL SELECT "
+                         "name FROM sqlite_schema WHERE type='table'", &st,
+                         err);
+    while (rc == 0 && c->n < CHECK_TABLES_MAX &&
+           sqlite3_step (st) == SQLITE_ROW)
+        (void)snprintf (c->names[c->n++], CHECK_NAME_MAX, "%s",
+                        (const char *)sqlite3_column_text (st, 0));
+    if (rc == 0 && (c->n == 0 || c->n == CHECK_TABLES_MAX))
+        rc = err_set (err, EIO, "%s: %u tables", c->path, c->n);
+    (void)sqlite3_finalize (st);
+    (void)sqlite3_close (db);
+    return rc;
+}
+
+static int check_table (sqlite3 *db, const char *name, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    char sql[CHECK_NAME_MAX + 32];
+    int rc;
+
+    (void)snprintf (sql, sizeof (sql), "PRAGMA quick_check(%s)", name);
+    rc = db_prepare (db, sql, &st, err);
+    if (rc == 0 && sqlite3_step (st) != SQLITE_ROW)
+        rc = db_error (db, "quick_check", err);
+    else if (rc == 0 && strcmp ((const char *)sqlite3_column_text (st, 0),
+                                "ok") != 0)
+        rc = err_set (err, EIO, "the database that was built is damaged (%s): "
+                      "is the disk or the memory faulty?",
+                      (const char *)sqlite3_column_text (st, 0));
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+static void *check_some (void *arg)
+{
+    struct checker *k = arg;
+    struct check *c = k->check;
+    sqlite3 *db = NULL;
+    unsigned i;
+
+    k->rc = open_db (c->path, &db, &k->err);
+    while (k->rc == 0 && (i = atomic_fetch_add (&c->next, 1)) < c->n)
+        k->rc = check_table (db, c->names[i], &k->err);
+    (void)sqlite3_close (db);
+    return NULL;
+}
+
+static int check_all (struct check *c, unsigned threads, struct err *err)
+{
+    struct checker all[CHECK_THREADS_MAX];
+    unsigned n = threads < CHECK_THREADS_MAX ? threads : CHECK_THREADS_MAX;
+    int rc = 0;
+
+    for (unsigned t = 0; t < n; t++) {
+        all[t] = (struct checker){ .check = c };
+        // the calling thread checks, too: it does not matter if one fails
+        all[t].started = t > 0 && thread_start (&all[t].thread, check_some,
+                                                &all[t]) == 0;
+    }
+    (void)check_some (&all[0]);
+    for (unsigned t = 0; t < n; t++) {
+        if (all[t].started)
+            (void)pthread_join (all[t].thread, NULL);
+        if (rc == 0 && (rc = all[t].rc) < 0 && err)
+            *err = all[t].err;
+    }
+    return rc;
+}
+
+struct syncer {
+    int fd, rc;
+};
+
+static void *sync_file (void *arg)
+{
+    struct syncer *s = arg;
+
+    s->rc = FAULT ("aggregator.publish.fsync");
+    if (s->rc == 0 &&
+        (fchmod (s->fd, FILEIO_FILE_MODE) < 0 || fsync (s->fd) < 0))
+        s->rc = -errno;
+    return NULL;
+}
+
+int publish_check_db (const char *path, unsigned threads, struct err *err)
+{
+    struct check c = { .path = path };
+    struct syncer s = { .fd = open (path, O_RDWR | O_CLOEXEC | O_NOFOLLOW) };
+    pthread_t thread;
+    int rc;
+
+    if (s.fd < 0)
+        return err_sys (err, errno, "cannot open %s", path);
+    // the disk writes while the tables are checked
+    rc = thread_start (&thread, sync_file, &s);
+    if (rc < 0) {
+        (void)close (s.fd);
+        return err_sys (err, -rc, "cannot start a thread");
+    }
+    if ((rc = list_tables (&c, err)) == 0)
+        rc = check_all (&c, threads, err);
+    (void)pthread_join (thread, NULL);
+    (void)close (s.fd);
+    if (rc == 0 && s.rc < 0)
+        rc = err_sys (err, -s.rc, "cannot fsync %s", path);
+    return rc;
+}
+
+/* ---- under its final name ---- */
+
+static int copy_over (const char *from, const struct tree *to,
+                      const char *name, struct err *err)
+{
+    char block[65536];
+    int in = open (from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int out = in < 0 ? -errno
+                     : tree_openat (to->fd, name, O_WRONLY | O_CREAT | O_EXCL,
+                                    FILEIO_FILE_MODE, true);
+    int rc = out < 0 ? out : 0;
+
+    while (rc == 0) {
+        ssize_t n = read (in, block, sizeof (block));
+
+        if (n == 0)
+            break;
+        if (n > 0)
+            rc = fileio_write_all (out, block, (size_t)n);
+        else if (errno != EINTR)
+            rc = -errno;
+    }
+    if (rc == 0 && fsync (out) < 0)
+        rc = -errno;
+    if (in >= 0)
+        (void)close (in);
+    if (out >= 0 && close (out) < 0 && rc == 0)
+        rc = -errno;
+    return rc < 0 ? err_sys (err, -rc, "cannot copy the result to %s/%s",
+                             to->path, name) : 0;
+}
+
+/* Into the output directory, from beside it. */
+static int put_in_place (struct publish *p, const struct tree *from,
+                         const char *temp, const char *name,
+                         bool (*is_ours) (const char *path),
+                         char kept[PATH_MAX], struct err *err)
+{
+    char final[PATH_MAX];
+    int rc = publish_path (p, name, final, err);
+
+    if (rc == 0)
+        rc = oldfile_make_way (&p->dir, name, !p->keep && is_ours (final),
+                               kept, err);
+    if (rc < 0)
+        return rc;
+    if ((rc = FAULT ("aggregator.publish.rename")) < 0)
+        return err_sys (err, -rc, "cannot rename %s/%s", from->path, temp);
+    return tree_rename (from, temp, &p->dir, name, err);
+}
+
+int publish_finish (struct publish *p, const char *temp,
+                    const char *name, bool (*is_ours) (const char *path),
+                    char kept[PATH_MAX], struct err *err)
+{
+    const struct tree *from = &p->work.tree;
+    const char *base = strrchr (temp, '/') + 1;
+    int rc = 0;
+
+    kept[0] = '\0';
+    if (p->copied) {
+        scratch_destroy (&p->near);
+        if ((rc = scratch_create (&p->near, &p->dir, err)) == 0)
+            rc = copy_over (temp, &p->near.tree, base, err);
+        from = &p->near.tree;
+    }
+    return rc < 0 ? rc : put_in_place (p, from, base, name, is_ours, kept, err);
+}

@@ -1,0 +1,101 @@
+/* aggregator/publish/publish.h - results appear whole or not at all
+ *
+ * A result is built under a temporary name, checked, fsynced and renamed to
+ * its final name.  What another tool wrote under that name is kept; so is a
+ * result with rows, of which one without any would take the place.
+ */
+#ifndef ROLLCALL_PUBLISH_PUBLISH_H
+#define ROLLCALL_PUBLISH_PUBLISH_H
+
+#include "base/err.h"
+#include "publish/scratch.h"
+#include "store/tree.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PUBLISH_APPLICATION_ID 0x524f4c4c       // "ROLL"
+#define PUBLISH_OUTPUT_DIR "cluster_analysis_output"
+#define PUBLISH_DB_NAME "analysis.db"   // the first of the files in it
+#define PUBLISH_JOB_MAX 256             // bytes of a job's id, and its NUL
+
+struct publish {
+    struct tree above;          // that 'dir' was opened in; or closed
+    struct tree dir;            // of the results
+    struct scratch work;        // temporary files, below 'dir' or local
+    bool copied;                // 'work' is not on the final file system
+    struct scratch near;        // below 'dir', for the copy then
+    bool keep;                  // what is in 'dir', even if it is rollcall's
+    int lock;                   // on 'dir', while files are published; or 0
+};
+
+/* Make the output directory below 'out', or in its directory 'job' if that is
+ * not NULL, hold it, and choose where to build:
+ * there, or on a local disk when it is on a remote file system.  Temporary
+ * files of builds that died are removed from both places.  With a sentence:
+ * -ELOOP (the output directory is a symbolic link), -EPERM (for root: it is
+ * another user's, and 'foreign' is false), -ENOSYS (/proc is not mounted),
+ * -EACCES, -EROFS, -ENOSPC, ...
+ */
+int publish_open (struct publish *p, const char *out, const char *job,
+                  bool foreign, struct err *err);
+
+/* The same below 'out', which is held; its caller keeps it. */
+int publish_open_in (struct publish *p, const struct tree *out, bool foreign,
+                     struct err *err);
+
+/* The same for results in 'dir' itself, which is there. */
+int publish_open_dir (struct publish *p, const char *dir, bool foreign,
+                      struct err *err);
+
+/* Remove what is left of temporary files. */
+void publish_close (struct publish *p);
+
+/* As publish_close, and the output directory with them if it is empty. */
+void publish_drop (struct publish *p);
+
+/* The path of a temporary file for 'name', numbered, and that of the result of
+ * this name: held paths (store/tree.h).  What a user is to read of them goes
+ * through publish_tell.
+ */
+int publish_temp (const struct publish *p, const char *name, unsigned number,
+                  char path[PATH_MAX], struct err *err);
+int publish_path (const struct publish *p, const char *name,
+                  char path[PATH_MAX], struct err *err);
+void publish_tell (const struct publish *p, struct err *err);
+
+/* Check a finished database, which nobody may have open, and fsync it: the
+ * b-trees and rows of each table and its indexes (PRAGMA quick_check), several
+ * tables at a time.  -EIO says that it is damaged.
+ */
+int publish_check_db (const char *path, unsigned threads, struct err *err);
+
+/* Before the first publish_finish: whose result may stand in the output directory?
+ * A run that takes long to end does not replace the result of another job that
+ * began later: all goes to cluster_analysis_output.of-JOB beside it then, and
+ * 'newer' gets the other job's id (else "").  'began' is as Job.began_at; NULL,
+ * or a 'job' of NULL: this one is the newest.  Two that publish at once do so one
+ * after the other.
+ */
+int publish_choose (struct publish *p, const char *job, const char *began,
+                    char newer[PUBLISH_JOB_MAX], struct err *err);
+
+/* Move a finished, fsynced temporary file to its final name.  'is_ours' is asked
+ * with a held path.  If something is
+ * there that is not rollcall's ('is_ours' says so), or p->keep is true, it is
+ * renamed to NAME.before-rollcall[.N] first, and 'kept' gets that path (else
+ * "").  The rest of an old database goes along (existing_output.h); -EBUSY if
+ * somebody writes it.
+ */
+int publish_finish (struct publish *p, const char *temp,
+                    const char *name, bool (*is_ours) (const char *path),
+                    char kept[PATH_MAX], struct err *err);
+
+/* Whether a file is a database that rollcall wrote. */
+bool publish_is_our_db (const char *path);
+
+/* Whether it is one, and has rows of the profiler's four tables. */
+bool publish_has_rows (const char *path);
+
+#endif

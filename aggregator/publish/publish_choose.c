@@ -1,0 +1,105 @@
+/* aggregator/publish/publish_choose.c - whose result may stand in the output
+ * directory
+ */
+#include "publish/publish.h"
+
+#include "base/clock.h"
+#include "store/db.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define LOCK_TRIES_MS 50
+#define LOCK_LIMIT_NS (30 * NS_PER_S)   // whoever has it may have been stopped
+#define ASIDE_JOB_MAX 128               // bytes of an id in a directory's name
+
+/* Whoever publishes here now does so within seconds.  A file system without
+ * locks is no reason to build nothing.
+ */
+static void lock (struct publish *p)
+{
+    int64_t until = clock_mono_ns () + LOCK_LIMIT_NS;
+    int fd = tree_openat (p->dir.fd, ".", O_RDONLY | O_DIRECTORY, 0, true);
+
+    if (fd < 0)
+        return;
+    while (flock (fd, LOCK_EX | LOCK_NB) < 0 &&
+           (errno == EWOULDBLOCK || errno == EINTR) &&
+           clock_mono_ns () < until)
+        (void)poll (NULL, 0, LOCK_TRIES_MS);
+    p->lock = fd;
+}
+
+static void read_value (sqlite3 *db, const char *key, char *ret, size_t size)
+{
+    sqlite3_stmt *st = NULL;
+
+    ret[0] = '\0';
+    if (db_prepare (db, "SELECT value FROM Job WHERE key=?1", &st, NULL) < 0)
+        return;
+    db_bind_text (st, 1, key);
+    if (sqlite3_step (st) == SQLITE_ROW)
+        (void)snprintf (ret, size, "%s",
+                        (const char *)sqlite3_column_text (st, 0));
+    (void)sqlite3_finalize (st);
+}
+
+/* The job whose result is there, and when that began; "" if it is not known. */
+static void read_job (const char *path, char job[PUBLISH_JOB_MAX],
+                      char began[CLOCK_TEXT_MAX])
+{
+    sqlite3 *db = NULL;
+
+    job[0] = began[0] = '\0';
+    if (publish_is_our_db (path) &&
+        db_open (path, SQLITE_OPEN_READONLY, &db) == SQLITE_OK) {
+        db_distrust (db);
+        read_value (db, "job", job, PUBLISH_JOB_MAX);
+        read_value (db, "began_at", began, CLOCK_TEXT_MAX);
+    }
+    (void)sqlite3_close (db);
+}
+
+static int go_aside (struct publish *p, const char *job, struct err *err)
+{
+    char name[NAME_MAX + 1];
+    struct tree aside;
+    int rc;
+
+    (void)snprintf (name, sizeof (name), PUBLISH_OUTPUT_DIR ".of-%.*s",
+                    ASIDE_JOB_MAX, job);
+    if ((rc = tree_open_in (&aside, &p->above, name, FILEIO_DIR_MODE, NULL,
+                            err)) < 0)
+        return rc;
+    tree_close (&p->dir);
+    p->dir = aside;
+    return 0;
+}
+
+int publish_choose (struct publish *p, const char *job, const char *began,
+                    char newer[PUBLISH_JOB_MAX], struct err *err)
+{
+    char path[PATH_MAX], other[PUBLISH_JOB_MAX], since[CLOCK_TEXT_MAX];
+    int rc;
+
+    newer[0] = '\0';
+    if (!p->above.path[0])      // a directory of results was named itself
+        return 0;
+    lock (p);
+    if (!job || !began)
+        return 0;
+    if ((rc = publish_path (p, PUBLISH_DB_NAME, path, err)) < 0)
+        return rc;
+    read_job (path, other, since);
+    if (!other[0] || strcmp (other, job) == 0 || strcmp (since, began) <= 0)
+        return 0;
+    if ((rc = go_aside (p, job, err)) == 0)
+        memcpy (newer, other, sizeof (other));
+    return rc;
+}

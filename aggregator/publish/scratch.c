@@ -1,0 +1,225 @@
+/* aggregator/publish/scratch.c - a directory for the files of one build
+ *
+ * The lock's file is the first that is made and the last that is removed, so
+ * that files without it are never those of a living build.
+ */
+#include "publish/scratch.h"
+
+#include "base/fault.h"
+#include "store/fileio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define PREFIX ".rollcall-"
+#define LOCK_NAME "lock"
+#define NAME_RANDOM 6
+#define NAME_SIZE (sizeof (PREFIX) + NAME_RANDOM)
+#define TRIES_MAX 100           // somebody who cleans can be in the way
+#define MODE 0700               // nobody else makes anything in it
+#define DIR_FLAGS (O_RDONLY | O_DIRECTORY)
+
+/* ---- removing ---- */
+
+static void remove_files (int dirfd)
+{
+    int fd = fileio_open_dir_at (dirfd, ".", NULL);
+    DIR *dir = fd >= 0 ? fdopendir (fd) : NULL;
+    struct dirent *e;
+
+    if (!dir && fd >= 0)
+        (void)close (fd);
+    while (dir && (e = readdir (dir))) {
+        if (strcmp (e->d_name, LOCK_NAME) != 0)
+            (void)unlinkat (dirfd, e->d_name, 0);       // not "." and ".."
+    }
+    if (dir)
+        (void)closedir (dir);
+}
+
+/* One of these, and not a directory of ours that the owner of 'above' has moved
+ * here.
+ */
+static bool is_ours (int above, int dir)
+{
+    struct stat st, around;
+
+    return fstat (dir, &st) == 0 && st.st_uid == geteuid () &&
+           fstat (above, &around) == 0 &&
+           (around.st_uid == st.st_uid || (st.st_mode & 0777) == MODE);
+}
+
+static void remove_empty (int above, const char *name, int dir)
+{
+    struct stat st;
+
+    if (fstat (dir, &st) == 0)
+        (void)tree_remove (above, name, &st);
+}
+
+/* Remove above/name unless its build lives; it is ours and no link. */
+static void remove_dead (int above, const char *name)
+{
+    int dir = tree_openat (above, name, DIR_FLAGS, 0, true);
+    int lock = dir < 0 ? -1 : tree_openat (dir, LOCK_NAME, O_RDWR, 0, true);
+
+    if (dir < 0 || !is_ours (above, dir))
+        goto out;
+    if (lock >= 0 && flock (lock, LOCK_EX | LOCK_NB) == 0) {
+        remove_files (dir);
+        (void)unlinkat (dir, LOCK_NAME, 0);
+    } else if (lock >= 0) {
+        goto out;
+    }
+    // without a lock only if it is empty: else somebody is just making it
+    remove_empty (above, name, dir);
+out:
+    if (lock >= 0)
+        (void)close (lock);
+    if (dir >= 0)
+        (void)close (dir);
+}
+
+void scratch_clean (const struct tree *above)
+{
+    int fd = tree_openat (above->fd, ".", DIR_FLAGS, 0, true);
+    DIR *dir = fd >= 0 ? fdopendir (fd) : NULL;
+    struct dirent *e;
+
+    if (!dir && fd >= 0)
+        (void)close (fd);
+    while (dir && (e = readdir (dir))) {
+        if (strncmp (e->d_name, PREFIX, strlen (PREFIX)) == 0)
+            remove_dead (above->fd, e->d_name);
+    }
+    if (dir)
+        (void)closedir (dir);
+}
+
+/* ---- life ---- */
+
+static int choose_name (char name[NAME_SIZE])
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    unsigned char bytes[NAME_RANDOM];
+    size_t n = strlen (PREFIX);
+
+    if (getrandom (bytes, sizeof (bytes), 0) != (ssize_t)sizeof (bytes))
+        return -errno;
+    memcpy (name, PREFIX, n);
+    for (size_t i = 0; i < sizeof (bytes); i++)
+        name[n++] = letters[bytes[i] % (sizeof (letters) - 1)];
+    name[n] = '\0';
+    return 0;
+}
+
+static bool is_empty (int dirfd)
+{
+    int fd = tree_openat (dirfd, ".", DIR_FLAGS, 0, true), rc;
+    DIR *dir = fd >= 0 ? fdopendir (fd) : NULL;
+    bool empty = dir && !fileio_next_entry (dir, &rc) && rc == 0;
+
+    if (dir)
+        (void)closedir (dir);
+    else if (fd >= 0)
+        (void)close (fd);
+    return empty;
+}
+
+/* -EAGAIN: something else has been put in its place. */
+static int make_dir (struct scratch *s, const struct tree *above)
+{
+    char name[NAME_SIZE];
+    int rc = FAULT ("aggregator.publish.scratch.mkdir");
+
+    if (rc < 0 || (rc = choose_name (name)) < 0)
+        return rc;
+    if (mkdirat (above->fd, name, MODE) < 0)
+        return errno == EEXIST ? -EAGAIN : -errno;
+    rc = tree_open_in (&s->tree, above, name, 0, NULL, NULL);
+    if (rc < 0)
+        return rc == -ENOENT || rc == -ENOTDIR || rc == -ELOOP ? -EAGAIN : rc;
+    if (is_empty (s->tree.fd))
+        return 0;
+    tree_close (&s->tree);
+    return -EAGAIN;
+}
+
+/* Whether the lock is in the directory that was made: what one user makes has
+ * one owner, whoever a remote file system takes him for.
+ */
+static bool is_in_place (const struct scratch *s)
+{
+    struct stat dir, lock, named;
+
+    return fstat (s->tree.fd, &dir) == 0 && fstat (s->lock, &lock) == 0 &&
+           fstatat (s->tree.fd, LOCK_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           lock.st_ino == named.st_ino && lock.st_dev == named.st_dev &&
+           lock.st_uid == dir.st_uid;
+}
+
+/* Make and take the lock.  -EAGAIN: somebody took the directory for a dead
+ * one's in the meantime, or it is another one.
+ */
+static int take_lock (struct scratch *s)
+{
+    s->lock = tree_openat (s->tree.fd, LOCK_NAME, O_RDWR | O_CREAT | O_EXCL,
+                           0600, true);
+    if (s->lock < 0)
+        return s->lock == -ENOENT ? -EAGAIN : s->lock;
+    // where nothing can be locked nobody takes it away, either
+    if (flock (s->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return -EAGAIN;
+    if (is_in_place (s))
+        return 0;
+    (void)unlinkat (s->tree.fd, LOCK_NAME, 0);
+    return -EAGAIN;
+}
+
+/* Its name may be another's by now. */
+static void drop (struct scratch *s)
+{
+    remove_empty (s->above, strrchr (s->tree.path, '/') + 1, s->tree.fd);
+    tree_close (&s->tree);
+    if (s->lock >= 0)
+        (void)close (s->lock);
+    s->lock = -1;
+}
+
+int scratch_create (struct scratch *s, const struct tree *above,
+                    struct err *err)
+{
+    int rc = -EAGAIN;
+
+    *s = (struct scratch){ .lock = -1 };
+    if ((s->above = fcntl (above->fd, F_DUPFD_CLOEXEC, 0)) < 0)
+        rc = -errno;
+    for (int i = 0; i < TRIES_MAX && rc == -EAGAIN; i++) {
+        rc = make_dir (s, above);
+        if (rc == 0 && (rc = take_lock (s)) < 0)
+            drop (s);           // empty, or already gone
+    }
+    if (rc == 0)
+        return 0;
+    if (s->above >= 0)
+        (void)close (s->above);
+    return err_sys (err, -rc, "cannot make a temporary directory in %s",
+                    above->path);
+}
+
+void scratch_destroy (struct scratch *s)
+{
+    if (!s->tree.path[0])
+        return;
+    remove_files (s->tree.fd);
+    (void)unlinkat (s->tree.fd, LOCK_NAME, 0);
+    drop (s);
+    (void)close (s->above);
+}

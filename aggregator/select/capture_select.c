@@ -1,0 +1,626 @@
+/* aggregator/select/capture_select.c - which captures count, and for which rank
+ */
+#include "select/capture_select.h"
+
+#include "base/units.h"
+#include "select/select_hosts.h"
+#include "select/select_names.h"
+
+#include "model/schema.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS_NAMED 8           // in one reason; more are "..."
+
+static int compare_items (const void *pa, const void *pb)
+{
+    const struct roll_item *a = pa, *b = pb;
+    uint64_t ra = (uint64_t)a->rank, rb = (uint64_t)b->rank;    // -1 last
+
+    if (ra != rb)
+        return ra < rb ? -1 : 1;
+    if (a->capture.order_ns != b->capture.order_ns)
+        return a->capture.order_ns < b->capture.order_ns ? -1 : 1;
+    if (strcmp (a->capture.name, b->capture.name) != 0)
+        return strcmp (a->capture.name, b->capture.name);
+    return a->source < b->source ? -1 : 1;
+}
+
+/* The end of the run of items with the rank of items[first]. */
+static size_t rank_end (const struct roll_item *items, size_t n, size_t first)
+{
+    size_t end = first + 1;
+
+    while (end < n && items[end].rank == items[first].rank)
+        end++;
+    return end;
+}
+
+static bool has_rows (const struct capture *c)
+{
+    return c->state == CAPTURE_COMPLETE || c->state == CAPTURE_PARTIAL;
+}
+
+int roll_grade (const struct capture *c)
+{
+    int tables = 0;
+
+    for (unsigned t = 0; t < TABLE_PROFILER_COUNT; t++)
+        tables += (c->whole_tables >> t & 1) != 0;
+    return c->state == CAPTURE_COMPLETE  ? TABLE_PROFILER_COUNT + 2
+           : c->state == CAPTURE_PARTIAL ? tables + 1
+                                         : 0;
+}
+
+/* Of two copies of a capture: the one that gave more, then the newer one. */
+static bool is_better (const struct roll_item *a, const struct roll_item *b)
+{
+    int ga = roll_grade (&a->capture), gb = roll_grade (&b->capture);
+
+    return ga != gb ? ga > gb : a > b;
+}
+
+static const char *why_superseded (const struct roll_item *by,
+                                   const struct roll_item *item)
+{
+    if (!has_rows (&item->capture) && has_rows (&by->capture))
+        return "another capture of the same name can be read";
+    return by > item ? "a newer capture has the same name"
+                     : "an older capture of the same name has more of it";
+}
+
+static bool has_step (const struct capture *c, const char *step)
+{
+    for (uint32_t i = 0; i < c->nsteps; i++) {
+        if (strcmp (c->steps[i], step) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether two captures of a rank are one.  The names of directories have a date
+ * and a process in them; those of traces may be what a program calls every one
+ * of them, in directories of their own: then their steps tell.
+ */
+static bool are_copies (const struct capture *a, const struct capture *b)
+{
+    if (strcmp (a->name, b->name) != 0)
+        return false;
+    if (strcmp (a->framework, "kineto") != 0 || a->nsteps == 0 ||
+        b->nsteps == 0)
+        return true;
+    for (uint32_t i = 0; i < a->nsteps; i++) {
+        if (has_step (b, a->steps[i]))
+            return true;
+    }
+    return false;
+}
+
+/* The same capture once more (copied, or analysed again). */
+static void supersede_copies (struct roll_item *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct capture *c = &items[i].capture;
+        const struct roll_item *best = &items[i];
+
+        for (size_t k = 0; k < n; k++) {
+            if (are_copies (c, &items[k].capture) &&
+                items[k].capture.state != CAPTURE_SUPERSEDED &&
+                is_better (&items[k], best))
+                best = &items[k];
+        }
+        if (best == &items[i] || c->state == CAPTURE_SUPERSEDED)
+            continue;
+        capture_reason (c, "%s", why_superseded (best, &items[i]));
+        items[i].drop = true;
+        c->state = CAPTURE_SUPERSEDED;
+    }
+}
+
+void roll_settle (struct roll_item *items, size_t n)
+{
+    for (size_t i = 0, end; i < n; i = end) {
+        end = rank_end (items, n, i);
+        if (items[i].rank != CAPTURE_NO_RANK &&
+            !roll_fail_two_hosts (items + i, end - i))
+            supersede_copies (items + i, end - i);
+    }
+}
+
+static int compare_sizes (const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+/* The size that most captures know of, so that one damaged file cannot make
+ * ranks up; the larger one of two that are as frequent.  0: none knows.
+ */
+static int64_t usual_size (const struct roll_item *items, size_t n)
+{
+    int64_t *sizes = calloc (n + 1, sizeof (*sizes)), usual = 0;
+    size_t used = 0, most = 0;
+
+    for (size_t i = 0; sizes && i < n; i++) {
+        if (items[i].capture.world_size > 0)
+            sizes[used++] = items[i].capture.world_size;
+    }
+    if (used > 0)
+        qsort (sizes, used, sizeof (*sizes), compare_sizes);
+    for (size_t i = 0, end; i < used; i = end) {
+        for (end = i + 1; end < used && sizes[end] == sizes[i];)
+            end++;
+        if (end - i >= most) {
+            most = end - i;
+            usual = sizes[i];
+        }
+    }
+    free (sizes);
+    return usual;
+}
+
+/* ---- captures of no rank ---- */
+
+static int compare_places (const struct capture *a, const struct capture *b)
+{
+    int c = strcmp (a->host_uid, b->host_uid);
+
+    if (c == 0)
+        c = strcmp (a->host, b->host);
+    return c ? c : (a->device_id > b->device_id) - (a->device_id <
+                                                    b->device_id);
+}
+
+static int by_place (const void *pa, const void *pb)
+{
+    const struct roll_item *const *a = pa, *const *b = pb;
+
+    return compare_places (&(*a)->capture, &(*b)->capture);
+}
+
+static bool has_place (const struct capture *c)
+{
+    return strcmp (c->framework, "msprof") == 0 &&
+           c->device_id != CAPTURE_NO_DEVICE;
+}
+
+static size_t count_places (struct roll_item *const *places, size_t n)
+{
+    size_t count = n > 0;
+
+    for (size_t i = 1; i < n; i++)
+        count += compare_places (&places[i - 1]->capture,
+                                 &places[i]->capture) != 0;
+    return count;
+}
+
+/* The msprof program knows of no ranks: unless somebody else does, they are
+ * numbered by ascending host and device, as its own tools do, if there are as
+ * many as the world has.  Captures of one device follow each other in time, and
+ * are of one rank.
+ */
+static void number_places (struct roll_item *items, size_t n)
+{
+    struct roll_item **places = calloc (n + 1, sizeof (struct roll_item *));
+    int64_t world = usual_size (items, n), rank = -1;
+    size_t used = 0;
+
+    for (size_t i = 0; places && i < n; i++) {
+        if (items[i].capture.rank != CAPTURE_NO_RANK)
+            used = SIZE_MAX;            // somebody does
+        if (used == SIZE_MAX)
+            break;
+        if (has_place (&items[i].capture))
+            places[used++] = &items[i];
+    }
+    if (used == SIZE_MAX)
+        used = 0;
+    if (used > 0)
+        qsort (places, used, sizeof (struct roll_item *), by_place);
+    if (world > 0 && count_places (places, used) != (size_t)world)
+        used = 0;               // which of them are here?
+    for (size_t i = 0; i < used; i++) {
+        struct capture *c = &places[i]->capture;
+
+        if (i == 0 || compare_places (&places[i - 1]->capture, c) != 0)
+            rank++;
+        if (rank >= CAPTURE_WORLD_MAX)
+            break;
+        c->rank = rank;
+        places[i]->rank_by = "it has no rank, nor has any other capture: "
+                             "assumed by the order of hosts and devices";
+        capture_reason (c, "%s", places[i]->rank_by);
+    }
+    free (places);
+}
+
+void roll_take (struct roll_item *item, struct capture *c)
+{
+    if (item->rank_by && c->rank == CAPTURE_NO_RANK)
+        capture_reason (c, "%s", item->rank_by);
+    if (c->rank == CAPTURE_NO_RANK && item->rank != CAPTURE_NO_RANK) {
+        c->rank = item->rank;           // as roll_plan decided
+        if (c->world_size == 0 && c->evidence.world_at_least <= 1)
+            c->world_size = item->capture.world_size;
+    }
+    capture_fini (&item->capture);
+    item->capture = *c;
+    roll_tell (item);
+    if (item->rank == CAPTURE_NO_RANK && has_rows (&item->capture)) {
+        item->capture.state = CAPTURE_UNEXPECTED;
+        capture_reason (&item->capture, "it has no rank, and is not alone: "
+                        "give it one (RANK in the job's environment), or "
+                        "analyse it alone");
+    }
+}
+
+void roll_plan (struct roll_item *items, size_t n)
+{
+    roll_name_ranks (items, n);
+    if (n > 1)
+        number_places (items, n);
+    for (size_t i = 0; i < n; i++) {
+        items[i].rank = items[i].capture.rank;
+        if (items[i].rank != CAPTURE_NO_RANK)
+            continue;
+        if (n > 1)
+            continue;           // a program that is not distributed is alone
+        items[i].rank = items[i].capture.rank = 0;
+        items[i].capture.world_size = 1;
+    }
+    roll_sort (items, n);
+}
+
+void roll_sort (struct roll_item *items, size_t n)
+{
+    if (n > 0)
+        qsort (items, n, sizeof (*items), compare_items);
+}
+
+void roll_free (struct roll_item *items, size_t n)
+{
+    for (size_t i = 0; items && i < n; i++) {
+        capture_fini (&items[i].capture);
+        free (items[i].groups.list);
+    }
+}
+
+static bool any_stranger (const struct roll_item *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (items[i].capture.state == CAPTURE_UNEXPECTED)
+            return true;
+    }
+    return false;
+}
+
+int64_t roll_world_size (const struct roll_item *items, size_t n,
+                         const char **known_by)
+{
+    int64_t known = usual_size (items, n), highest = -1, shown = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct evidence *e = &items[i].capture.evidence;
+
+        if (items[i].rank > highest)
+            highest = items[i].rank;
+        if (e->world_at_least > shown)
+            shown = e->world_at_least;
+    }
+    if (highest < 0 && any_stranger (items, n))
+        known = shown = 0;      // which of the ranks are they?
+    *known_by = known > 0 ? "metadata of the captures" : "guess";
+    known = known > 0 ? known : highest + 1;
+    if (shown > known)
+        *known_by = ROLL_BY_OPS;
+    return shown > known ? shown : known;
+}
+
+void roll_tell_worlds (struct roll_item *items, size_t n)
+{
+    int64_t world = usual_size (items, n);
+
+    for (size_t i = 0; i < n; i++) {
+        struct capture *c = &items[i].capture;
+
+        if (c->world_size > 0 && c->world_size != world)
+            capture_reason (c, "it says that the world has %lld rank%s; the "
+                            "others say %lld", (long long)c->world_size,
+                            units_s ((uint64_t)c->world_size),
+                            (long long)world);
+    }
+}
+
+static int add_conflict (struct roll_conflict **list, size_t *n,
+                         const struct roll_item *item, int64_t id,
+                         const char *step)
+{
+    struct roll_conflict *p = realloc (*list, (*n + 1) * sizeof (*p));
+
+    if (!p)
+        return -ENOMEM;
+    // rows in doubt never take the place of others
+    p[*n] = (struct roll_conflict){ id, item->rank, step,
+                                    item->doubt
+                                        ? 0 : item->capture.whole_tables };
+    *list = p;
+    (*n)++;
+    return 0;
+}
+
+static bool counts (const struct roll_item *item)
+{
+    return !item->skip && !item->drop && has_rows (&item->capture);
+}
+
+/* "step 10", "steps 10, 11, ...": as a reason needs it. */
+static void list_step (char *out, size_t max, size_t n, const char *step)
+{
+    size_t used = strlen (out);
+
+    if (!*step)
+        step = "(nameless)";
+    if (n < STEPS_NAMED)
+        (void)snprintf (out + used, max - used, "%s%s", n ? ", " : "", step);
+    else if (n == STEPS_NAMED)
+        (void)snprintf (out + used, max - used, ", ...");
+}
+
+/* ", but for ...": the tables that the older capture has whole and the newer
+ * one has not.
+ */
+static void list_tables (char *out, size_t max, uint64_t tables)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (unsigned t = 0; t < TABLE_PROFILER_COUNT; t++) {
+        if (tables >> t & 1)
+            used += (size_t)snprintf (out + used, max - used, "%s%s",
+                                      used ? ", " : ", but for ",
+                                      schema_table (t)->name);
+    }
+}
+
+/* Whether one began when the other had ended: what has no name in both is not
+ * the same step, then.
+ */
+static bool are_apart (const struct capture *a, const struct capture *b)
+{
+    return a->started_ns > 0 && b->started_ns > 0 &&
+           ((a->ended_ns > 0 && a->ended_ns <= b->started_ns) ||
+            (b->ended_ns > 0 && b->ended_ns <= a->started_ns));
+}
+
+/* The steps of 'old' that newer[which] has and none before it. */
+static int find_conflicts (struct roll_item *old, struct roll_item *newer,
+                           size_t which, int64_t id,
+                           struct roll_conflict **list, size_t *n)
+{
+    struct capture *a = &old->capture, *b = &newer[which].capture;
+    char steps[STEPS_NAMED * 32] = "", tables[TABLE_PROFILER_COUNT * 32];
+    size_t found = 0;
+
+    for (uint32_t s = 0; s < a->nsteps; s++) {
+        bool taken = !has_step (b, a->steps[s]) ||
+                     (!*a->steps[s] && are_apart (a, b));
+
+        for (size_t i = 0; i < which && !taken; i++)
+            taken = counts (&newer[i]) &&
+                    has_step (&newer[i].capture, a->steps[s]);
+        if (taken)
+            continue;
+        if (add_conflict (list, n, old, id, a->steps[s]) < 0 ||
+            add_conflict (list, n, &newer[which], id + 1 + (int64_t)which,
+                          a->steps[s]) < 0)
+            return -ENOMEM;
+        list_step (steps, sizeof (steps), found++, a->steps[s]);
+    }
+    if (found == 0)
+        return 0;
+    list_tables (tables, sizeof (tables), a->whole_tables & ~b->whole_tables);
+    capture_reason (a, "step%s %s: taken from the newer capture %s%s",
+                    found > 1 ? "s" : "", steps, b->name, tables);
+    capture_reason (b, "step%s %s: the older capture %s has %s too",
+                    found > 1 ? "s" : "", steps, a->name,
+                    found > 1 ? "them" : "it");
+    return 0;
+}
+
+int roll_conflicts (struct roll_item *items, size_t n,
+                    struct roll_conflict **ret, size_t *nret)
+{
+    struct roll_conflict *list = NULL;
+    size_t used = 0;
+
+    for (size_t i = 0, end; i < n; i = end) {
+        end = rank_end (items, n, i);
+        for (size_t k = i, m; k < end; k++) {
+            if (items[k].drop && !items[k].skip &&
+                add_conflict (&list, &used, &items[k], (int64_t)k + 1,
+                              NULL) < 0) {
+                free (list);
+                return -ENOMEM;
+            }
+            for (m = k + 1; m < end; m++) {
+                if (!counts (&items[k]) || !counts (&items[m]) ||
+                    find_conflicts (&items[k], &items[k + 1], m - k - 1,
+                                    (int64_t)k + 1, &list, &used) == 0)
+                    continue;
+                free (list);
+                return -ENOMEM;
+            }
+        }
+    }
+    *ret = list;
+    *nret = used;
+    return 0;
+}
+
+static enum roster_state state_of (enum capture_state s)
+{
+    switch (s) {
+    case CAPTURE_COMPLETE:
+        return ROSTER_PRESENT;
+    case CAPTURE_PARTIAL:
+        return ROSTER_PARTIAL;
+    case CAPTURE_COLLECTING:
+    case CAPTURE_RAW:
+    case CAPTURE_ANALYSING:
+        return ROSTER_RAW;
+    case CAPTURE_UNEXPECTED:
+        return ROSTER_UNEXPECTED;
+    default:
+        return ROSTER_FAILED;
+    }
+}
+
+/* Among several captures of a rank the worst one that still counts decides,
+ * but one that is not there yet never hides one that is.
+ */
+static bool is_worse (enum roster_state a, enum roster_state b)
+{
+    static const int badness[ROSTER_STATES] = {
+        [ROSTER_PRESENT] = 1,    [ROSTER_PARTIAL] = 3, [ROSTER_FAILED] = 2,
+        [ROSTER_RAW] = 2,        [ROSTER_MISSING] = 0,
+        [ROSTER_UNEXPECTED] = 0,
+    };
+
+    return badness[a] > badness[b];
+}
+
+/* The state of one rank from its captures: present only if all are. */
+static enum roster_state combine (const struct roll_item *items, size_t n,
+                                  const struct capture **why)
+{
+    enum roster_state state = ROSTER_MISSING;
+    bool any_good = false;
+
+    *why = NULL;
+    for (size_t i = 0; i < n; i++) {
+        enum roster_state s;
+
+        if (items[i].capture.state == CAPTURE_SUPERSEDED)
+            continue;
+        s = state_of (items[i].capture.state);
+        any_good = any_good || s == ROSTER_PRESENT || s == ROSTER_PARTIAL;
+        if (is_worse (s, state)) {
+            state = s;
+            *why = &items[i].capture;
+        }
+    }
+    if (any_good && (state == ROSTER_FAILED || state == ROSTER_RAW))
+        state = ROSTER_PARTIAL;
+    return state;
+}
+
+/* Host and device: of the newest capture that counts and knows; from others
+ * only what is not known otherwise.
+ */
+static void note_place (const struct roll_item *items, size_t n,
+                        struct roster_entry *e)
+{
+    const struct capture *device = NULL, *host = NULL;
+
+    for (int rest = 0; rest < 2; rest++) {
+        for (size_t i = n; i-- > 0;) {
+            const struct capture *c = &items[i].capture;
+
+            if (counts (&items[i]) != !rest)
+                continue;
+            if (!device && c->device_id != CAPTURE_NO_DEVICE &&
+                (!rest || e->device_id == CAPTURE_NO_DEVICE))
+                device = c;
+            if (!host && c->host[0] && (!rest || !e->host))
+                host = c;
+        }
+    }
+    if (device)
+        e->device_id = device->device_id;
+    if (host)
+        roster_set_text (&e->host, host->host);
+}
+
+static void note_proof (const struct roll_item *items, size_t n,
+                        struct roster_entry *e)
+{
+    bool doubt = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!counts (&items[i]))
+            continue;
+        e->verified = e->verified || items[i].verified;
+        e->misfiled = e->misfiled || items[i].misfiled;
+        doubt = doubt || items[i].doubt;
+    }
+    e->verified = e->verified && !doubt;
+}
+
+/* Whoever is missing may not exist: one wrong number on one command line makes
+ * any number of ranks up, and counts until it is told otherwise.
+ */
+static void explain_missing (struct roster_entry *e, int64_t usual)
+{
+    const char *reason = e->reason ? e->reason : "no capture of it was found";
+    char text[CAPTURE_REASON_MAX];
+
+    if (usual > 0 && e->rank >= usual)
+        (void)snprintf (text, sizeof (text), "%s (the captures' own metadata "
+                        "say that there %s %lld rank%s)", reason,
+                        units_are ((uint64_t)usual), (long long)usual,
+                        units_s ((uint64_t)usual));
+    else
+        (void)snprintf (text, sizeof (text), "%s", reason);
+    roster_set_text (&e->reason, text);
+}
+
+int roll_fill_roster (const struct roll_item *items, size_t n,
+                      struct roster *r)
+{
+    int64_t usual = usual_size (items, n);
+
+    for (size_t i = 0, end; i < n; i = end) {
+        const struct capture *why, *c = &items[i].capture;
+        struct roster_entry *e;
+        char text[CAPTURE_REASON_MAX + CAPTURE_NAME_MAX + 8];
+        bool known;
+
+        end = rank_end (items, n, i);
+        if (items[i].rank == CAPTURE_NO_RANK) {
+            for (size_t k = i; k < end; k++)
+                r->nstrangers += items[k].capture.state == CAPTURE_UNEXPECTED;
+            continue;
+        }
+        if (!(e = roster_at (r, items[i].rank)))
+            return -ENOMEM;
+        e->state = combine (items + i, end - i, &why);
+        if (!e->expected)
+            e->state = ROSTER_UNEXPECTED;
+        note_place (items + i, end - i, e);
+        note_proof (items + i, end - i, e);
+        // what its agent said of its COMMAND counts more than "all is well"
+        known = e->reason && e->state == ROSTER_PRESENT;
+        text[0] = '\0';
+        if (why && why->reason[0])
+            (void)snprintf (text, sizeof (text), "%s: %s", why->name,
+                            why->reason);
+        else if (!e->expected)
+            (void)snprintf (text, sizeof (text), "%s came, but %lld rank%s "
+                            "%s expected (%s)", c->name,
+                            (long long)r->world_size,
+                            units_s ((uint64_t)r->world_size),
+                            units_are ((uint64_t)r->world_size), r->known_by);
+        if (!known)
+            roster_set_text (&e->reason, text);
+    }
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->entries[i].state == ROSTER_MISSING)
+            explain_missing (&r->entries[i], usual);
+    }
+    return 0;
+}

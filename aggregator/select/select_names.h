@@ -1,0 +1,19 @@
+/* aggregator/select/select_names.h - ranks of traces that do not say them
+ *
+ * Private to this folder.
+ */
+#ifndef ROLLCALL_SELECT_SELECT_NAMES_H
+#define ROLLCALL_SELECT_SELECT_NAMES_H
+
+#include "select/capture_select.h"
+
+/* Give a rank to the traces that have none (capture_select.h, roll_plan). */
+void roll_name_ranks (struct roll_item *items, size_t n);
+
+/* After reading: if no capture of the job has a rank, and all are of one
+ * process, which was at one thing at a time, they are of rank 0 of a world of
+ * 1; *again is set then.  0 or -ENOMEM.
+ */
+int roll_name_processes (struct roll_item *items, size_t n, bool *again);
+
+#endif

@@ -1,0 +1,579 @@
+/* aggregator/select/select_steps.c - has each rank all its steps */
+#include "select/select_steps.h"
+
+#include "base/units.h"
+#include "store/db.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMED 8                 // steps in one reason; more are "..."
+#define REGULAR 3               // so many steps at equal distances are a choice
+#define COMMON 16               // steps by which two clocks are compared
+#define ASKED 64                // ranks that are asked for one step: what they
+                                // do not show others will not, either
+
+// of a step at the end of a window, beside the others of its window
+#define EDGE_OTHERS 3
+#define EDGE_MADS 3.0
+#define EDGE_PART 0.1           // of the median: less is no matter
+
+struct step {
+    int64_t number;
+    const struct evidence_span *span;   // when it was, or NULL
+};
+
+struct window {
+    struct roll_item *item;
+    struct step *v;             // by number, each once
+    size_t n;
+};
+
+/* A step, and how many ranks have it: who, if it is one. */
+struct shared {
+    int64_t number, rank;
+    bool several;
+};
+
+struct steps {
+    struct window *windows;     // of captures with numbered steps, by rank
+    size_t n;
+    struct shared *all;         // by number
+    size_t nall;
+};
+
+/* ---- reading them ---- */
+
+static int by_number (const void *pa, const void *pb)
+{
+    const struct step *a = pa, *b = pb;
+
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+static int by_step_and_rank (const void *pa, const void *pb)
+{
+    const struct shared *a = pa, *b = pb;
+
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+static const struct evidence_span *span_of (const struct capture *c,
+                                            const char *step)
+{
+    for (uint32_t i = 0; i < c->evidence.nspans; i++) {
+        if (strcmp (c->evidence.spans[i].step, step) == 0)
+            return &c->evidence.spans[i];
+    }
+    return NULL;
+}
+
+static void add_step (struct window *w, const char *id,
+                      const struct evidence_span *span)
+{
+    int64_t number;
+
+    if (units_int (id, 0, INT64_MAX, &number) == 0)
+        w->v[w->n++] = (struct step){ number, span };
+}
+
+/* Steps with rows, and those that the host alone has seen. */
+static int read_window (struct window *w, struct roll_item *item)
+{
+    const struct capture *c = &item->capture;
+    size_t used = 0;
+
+    w->item = item;
+    w->v = calloc (c->nsteps + c->evidence.nspans + 1, sizeof (*w->v));
+    if (!w->v)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < c->evidence.nspans; i++)
+        add_step (w, c->evidence.spans[i].step, &c->evidence.spans[i]);
+    for (uint32_t i = 0; i < c->nsteps; i++) {
+        // they are in one order, mostly
+        bool same = i < c->evidence.nspans &&
+                    strcmp (c->evidence.spans[i].step, c->steps[i]) == 0;
+
+        if (!same && !span_of (c, c->steps[i]))
+            add_step (w, c->steps[i], NULL);
+    }
+    if (w->n > 0)
+        qsort (w->v, w->n, sizeof (*w->v), by_number);
+    for (size_t i = 0; i < w->n; i++) {
+        if (used == 0 || w->v[used - 1].number != w->v[i].number)
+            w->v[used++] = w->v[i];
+    }
+    w->n = used;
+    return 0;
+}
+
+static bool counts (const struct roll_item *item)
+{
+    return item->rank != CAPTURE_NO_RANK && !item->skip && !item->drop &&
+           !item->doubt && (item->capture.state == CAPTURE_COMPLETE ||
+                            item->capture.state == CAPTURE_PARTIAL);
+}
+
+static int share (struct steps *s)
+{
+    size_t n = 0, used = 0;
+
+    for (size_t i = 0; i < s->n; i++)
+        n += s->windows[i].n;
+    if (!(s->all = calloc (n + 1, sizeof (*s->all))))
+        return -ENOMEM;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct window *w = &s->windows[i];
+
+        for (size_t k = 0; k < w->n; k++)
+            s->all[s->nall++] = (struct shared){ w->v[k].number,
+                                                 w->item->rank, false };
+    }
+    if (s->nall > 0)
+        qsort (s->all, s->nall, sizeof (*s->all), by_step_and_rank);
+    for (size_t i = 0; i < s->nall; i++) {
+        struct shared *last = used > 0 ? &s->all[used - 1] : NULL;
+
+        if (!last || last->number != s->all[i].number)
+            s->all[used++] = s->all[i];
+        else
+            last->several = last->several || last->rank != s->all[i].rank;
+    }
+    s->nall = used;
+    return 0;
+}
+
+static int read_steps (struct steps *s, struct roll_item *items, size_t n)
+{
+    int rc = 0;
+
+    if (!(s->windows = calloc (n + 1, sizeof (*s->windows))))
+        return -ENOMEM;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (!counts (&items[i]))
+            continue;
+        rc = read_window (&s->windows[s->n], &items[i]);
+        s->n++;
+    }
+    return rc < 0 ? rc : share (s);
+}
+
+static void fini (struct steps *s)
+{
+    for (size_t i = 0; s->windows && i < s->n; i++)
+        free (s->windows[i].v);
+    free (s->windows);
+    free (s->all);
+}
+
+/* ---- one window ---- */
+
+static const struct step *find_step (const struct window *w, int64_t number)
+{
+    const struct step key = { number, NULL };
+
+    return w->n ? bsearch (&key, w->v, w->n, sizeof (*w->v), by_number) : NULL;
+}
+
+/* Whether any capture of its rank has the step. */
+static bool rank_has (const struct steps *s, const struct window *w,
+                      int64_t number)
+{
+    for (const struct window *x = w;
+         x >= s->windows && x->item->rank == w->item->rank; x--) {
+        if (find_step (x, number))
+            return true;
+    }
+    for (const struct window *x = w + 1;
+         x < s->windows + s->n && x->item->rank == w->item->rank; x++) {
+        if (find_step (x, number))
+            return true;
+    }
+    return false;
+}
+
+/* Every tenth step, say: that is what somebody wanted. */
+static bool is_regular (const struct window *w)
+{
+    int64_t step = w->n >= REGULAR ? w->v[1].number - w->v[0].number : 1;
+
+    for (size_t i = 2; i < w->n && step > 1; i++) {
+        if (w->v[i].number - w->v[i - 1].number != step)
+            return false;
+    }
+    return step > 1;
+}
+
+static bool same_schedule (const struct evidence_schedule *a,
+                           const struct evidence_schedule *b)
+{
+    return a->active >= 0 && memcmp (a, b, sizeof (*a)) == 0;
+}
+
+static bool is_timed (const struct step *x)
+{
+    return x && x->span && x->span->start_ns <= x->span->end_ns &&
+           x->span->start_ns > 0;
+}
+
+static int compare_ns (const void *pa, const void *pb)
+{
+    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
+
+    return (a > b) - (a < b);
+}
+
+/* How far the clock of 'a' is ahead of that of 'b', by the ends of steps that
+ * both have.
+ */
+static bool clock_offset (const struct window *a, const struct window *b,
+                          int64_t *ret)
+{
+    int64_t v[COMMON];
+    size_t n = 0;
+
+    for (size_t i = 0; i < a->n && n < COMMON; i++) {
+        const struct step *x = &a->v[i], *y = find_step (b, x->number);
+
+        if (is_timed (x) && is_timed (y) && x->span->host == y->span->host)
+            v[n++] = x->span->end_ns - y->span->end_ns;
+    }
+    if (n == 0)
+        return false;
+    qsort (v, n, sizeof (*v), compare_ns);
+    *ret = v[n / 2];
+    return true;
+}
+
+/* Whether the capture went on while another rank of its schedule was at the
+ * step.
+ */
+static bool was_there (const struct window *w, const struct window *other,
+                       const struct step *x)
+{
+    const struct capture *c = &w->item->capture;
+    int64_t offset;
+
+    return is_timed (x) && c->started_ns > 0 &&
+           same_schedule (&c->evidence.schedule,
+                          &other->item->capture.evidence.schedule) &&
+           clock_offset (w, other, &offset) &&
+           c->started_ns <= x->span->start_ns + offset &&
+           c->ended_ns > x->span->end_ns + offset;
+}
+
+static bool is_absent_at_end (const struct steps *s, const struct window *w,
+                              int64_t number)
+{
+    size_t asked = 0;
+
+    for (size_t i = 0; i < s->n && asked < ASKED; i++) {
+        const struct window *other = &s->windows[i];
+        const struct step *x = find_step (other, number);
+
+        if (!x || other->item->rank == w->item->rank)
+            continue;
+        if (was_there (w, other, x))
+            return true;
+        asked++;
+    }
+    return false;
+}
+
+struct absent {
+    char list[NAMED * 24];
+    size_t n;
+};
+
+static void add_absent (struct absent *a, int64_t number)
+{
+    size_t used = strlen (a->list);
+
+    if (a->n < NAMED)
+        (void)snprintf (a->list + used, sizeof (a->list) - used, "%s%lld",
+                        a->n ? ", " : "", (long long)number);
+    else if (a->n == NAMED)
+        (void)snprintf (a->list + used, sizeof (a->list) - used, ", ...");
+    a->n++;
+}
+
+/* Steps of others within its own: holes.  Of those beyond only the next ones
+ * may be its own, too: as many as others have more of, at most.
+ */
+static void find_absent (const struct steps *s, const struct window *w,
+                         struct absent *a)
+{
+    int64_t first = w->v[0].number, last = w->v[w->n - 1].number;
+    struct absent holes = { .n = 0 };
+    bool regular = is_regular (w);
+
+    for (size_t i = 0; i < s->nall; i++) {
+        const struct shared *x = &s->all[i];
+        bool within = x->number > first && x->number < last;
+
+        if (find_step (w, x->number) || rank_has (s, w, x->number))
+            continue;
+        if (within ? !regular : is_absent_at_end (s, w, x->number))
+            add_absent (within ? &holes : a, x->number);
+    }
+    // more holes than steps are no accident
+    if (holes.n == 0 || holes.n > w->n)
+        return;
+    if (a->n > 0) {
+        struct absent ends = *a;
+
+        *a = holes;
+        (void)snprintf (a->list + strlen (a->list),
+                        sizeof (a->list) - strlen (a->list), ", %s",
+                        ends.list);
+        a->n += ends.n;
+    } else {
+        *a = holes;
+    }
+}
+
+static bool is_apart (const struct steps *s, const struct window *w)
+{
+    for (size_t k = 0; k < w->n; k++) {
+        const struct shared key = { .number = w->v[k].number };
+        size_t low = 0, high = s->nall;
+
+        while (low < high) {
+            size_t mid = low + (high - low) / 2;
+
+            if (s->all[mid].number < key.number)
+                low = mid + 1;
+            else
+                high = mid;
+        }
+        if (low < s->nall && s->all[low].several)
+            return false;
+    }
+    return true;
+}
+
+static void tell (struct window *w, const struct absent *a, bool apart)
+{
+    struct capture *c = &w->item->capture;
+
+    if (a->n > 0) {
+        capture_reason (c, "step%s %s %s not in it, though other ranks have "
+                        "%s", a->n > 1 ? "s" : "", a->list,
+                        a->n > 1 ? "are" : "is", a->n > 1 ? "them" : "it");
+        c->state = CAPTURE_PARTIAL;
+    } else if (apart) {
+        capture_reason (c, "it was made at other steps (%lld to %lld) than "
+                        "those of other ranks", (long long)w->v[0].number,
+                        (long long)w->v[w->n - 1].number);
+    }
+}
+
+int roll_check_steps (struct roll_item *items, size_t n)
+{
+    struct steps s = { NULL, 0, NULL, 0 };
+    int rc = read_steps (&s, items, n);
+    bool ranks = false, shared = false;
+
+    for (size_t i = 1; i < s.n; i++)
+        ranks = ranks || s.windows[i].item->rank != s.windows[0].item->rank;
+    for (size_t i = 0; i < s.nall; i++)
+        shared = shared || s.all[i].several;
+    for (size_t i = 0; i < s.n && rc == 0 && ranks; i++) {
+        struct absent a = { .n = 0 };
+
+        if (s.windows[i].n == 0)
+            continue;
+        find_absent (&s, &s.windows[i], &a);
+        tell (&s.windows[i], &a, shared && is_apart (&s, &s.windows[i]));
+    }
+    fini (&s);
+    return rc;
+}
+
+/* ---- steps that profiling made longer ---- */
+
+struct lasting {
+    char id[64];
+    int64_t number;
+    double us;
+};
+
+static int by_lasting (const void *pa, const void *pb)
+{
+    const struct lasting *a = pa, *b = pb;
+
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+static int compare_real (const void *pa, const void *pb)
+{
+    double a = *(const double *)pa, b = *(const double *)pb;
+
+    return (a > b) - (a < b);
+}
+
+static double median (double *v, size_t n)
+{
+    qsort (v, n, sizeof (*v), compare_real);
+    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+/* Whether v[at], one of the two ends, is longer than the others: without the
+ * other end if there are enough without it, which may be as long.
+ */
+static bool is_edge (const struct lasting *v, size_t n, size_t at,
+                     double *room)
+{
+    bool both = n >= EDGE_OTHERS + 2;
+    double mid, mad;
+    size_t used = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (i != at && !(both && (i == 0 || i == n - 1)))
+            room[used++] = v[i].us;
+    }
+    if (used < EDGE_OTHERS)
+        return false;
+    mid = median (room, used);
+    for (size_t i = 0; i < used; i++)
+        room[i] = fabs (room[i] - mid);
+    mad = median (room, used);
+    return v[at].us - mid > EDGE_MADS * mad &&
+           v[at].us - mid > EDGE_PART * mid;
+}
+
+struct marker {
+    sqlite3 *db;
+    const struct roll_item *items;
+    sqlite3_stmt *mark, *add, *leave;   // 'leave' NULL: they stay in means
+    struct lasting *v;
+    double *room;
+    size_t n, cap;
+    int64_t capture;            // whose steps 'v' has, 0: none
+};
+
+static int mark (struct marker *m, const char *step, struct err *err)
+{
+    sqlite3_stmt *todo[] = { m->mark, m->add, m->leave };
+    int rc = 0;
+
+    for (size_t i = 0; i < 3 && rc == 0; i++) {
+        if (!todo[i] || (todo[i] == m->add && sqlite3_changes (m->db) > 0))
+            continue;
+        (void)sqlite3_bind_int64 (todo[i], 1, m->capture);
+        (void)sqlite3_bind_int64 (todo[i], 2, m->items[m->capture - 1].rank);
+        db_bind_text (todo[i], 3, step);
+        rc = db_run (todo[i], err);
+    }
+    return rc;
+}
+
+static int end_capture (struct marker *m, struct err *err)
+{
+    size_t n = m->n;
+    int rc = 0;
+
+    m->n = 0;
+    if (n < EDGE_OTHERS + 1)
+        return 0;
+    qsort (m->v, n, sizeof (*m->v), by_lasting);
+    if (is_edge (m->v, n, 0, m->room))
+        rc = mark (m, m->v[0].id, err);
+    if (rc == 0 && is_edge (m->v, n, n - 1, m->room))
+        rc = mark (m, m->v[n - 1].id, err);
+    return rc;
+}
+
+static int make_room (struct marker *m)
+{
+    size_t cap = m->cap ? 2 * m->cap : 64;
+    struct lasting *v;
+    double *room;
+
+    if (m->n < m->cap)
+        return 0;
+    if (!(v = realloc (m->v, cap * sizeof (*v))))
+        return -ENOMEM;
+    m->v = v;
+    if (!(room = realloc (m->room, cap * sizeof (*room))))
+        return -ENOMEM;
+    m->room = room;
+    m->cap = cap;
+    return 0;
+}
+
+static int take_step (struct marker *m, sqlite3_stmt *st, struct err *err)
+{
+    int64_t capture = sqlite3_column_int64 (st, 0), number;
+    const char *step = (const char *)sqlite3_column_text (st, 1);
+    int rc = 0;
+
+    if (capture != m->capture) {
+        rc = end_capture (m, err);
+        m->capture = capture;
+    }
+    if (rc < 0 || capture < 1 || !step || strlen (step) >= sizeof (m->v->id) ||
+        !counts (&m->items[capture - 1]) ||
+        m->items[capture - 1].capture.evidence.schedule.warmup != 0 ||
+        units_int (step, 0, INT64_MAX, &number) < 0)
+        return rc;
+    if (make_room (m) < 0)
+        return err_set (err, ENOMEM, "no memory for steps");
+    m->v[m->n] = (struct lasting){ .number = number,
+                                   .us = sqlite3_column_double (st, 2) };
+    memcpy (m->v[m->n++].id, step, strlen (step) + 1);
+    return 0;
+}
+
+static int each_step (struct marker *m, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int code, rc = db_prepare (
+        m->db, "SELECT capture, step, max(computing+"
+               "communication_not_overlapped+free) FROM StepTraceTime WHERE "
+               "step IS NOT NULL GROUP BY capture, step ORDER BY capture", &st,
+        err);
+
+    while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE)
+        rc = code == SQLITE_ROW ? take_step (m, st, err)
+                                : db_error (m->db, "cannot read steps", err);
+    (void)sqlite3_finalize (st);
+    return rc < 0 ? rc : end_capture (m, err);
+}
+
+int roll_mark_edges (sqlite3 *db, const struct roll_item *items, size_t n,
+                     bool leave_out, struct err *err)
+{
+    struct marker m = { .db = db, .items = items };
+    bool any = false;
+    int rc = db_exec (db, "ALTER TABLE StepExtra ADD COLUMN profiler_edge "
+                          "INTEGER", err);
+
+    for (size_t i = 0; i < n; i++)
+        any = any || items[i].capture.evidence.schedule.warmup == 0;
+    if (rc < 0 || !any)
+        return rc;
+    rc = db_prepare (db, "UPDATE StepExtra SET profiler_edge=1 WHERE "
+                         "capture=?1 AND rank=?2 AND step=?3", &m.mark, err);
+    if (rc == 0)
+        rc = db_prepare (db, "INSERT INTO StepExtra (capture, rank, step, "
+                             "profiler_edge) VALUES (?1, ?2, ?3, 1)", &m.add,
+                         err);
+    if (rc == 0 && leave_out)
+        rc = db_prepare (db, "INSERT INTO LeftOut (capture, rank, step, "
+                             "reason) VALUES (?1, ?2, ?3, 'profiler edge')",
+                         &m.leave, err);
+    if (rc == 0)
+        rc = each_step (&m, err);
+    (void)sqlite3_finalize (m.mark);
+    (void)sqlite3_finalize (m.add);
+    (void)sqlite3_finalize (m.leave);
+    free (m.v);
+    free (m.room);
+    return rc;
+}

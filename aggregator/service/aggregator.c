@@ -1,0 +1,446 @@
+/* aggregator/service/aggregator.c - the process that takes in and builds
+ *
+ * One loop: messages in, group commits, and for each job the question whether
+ * it is time to build.
+ */
+#include "service/aggregator_private.h"
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "json/status.h"
+#include "store/fileio.h"
+#include "store/root.h"
+#include "store/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define TICK_NS (100 * NS_PER_MS)
+#define ROOM_NS NS_PER_S                // between looks at the disk
+// a service that is told to end builds for so long: what is left until systemd
+// kills it (deploy/systemd) is for a build to be given up, and for the disk
+#define END_NS (240 * NS_PER_S)
+
+/* ---- time ---- */
+
+/* When a job is to be built.  Told to end, a service builds what came until
+ * then, at once; what comes later, or fails, is for its next life.
+ */
+static int64_t job_due_ns (const struct aggregator *a, const struct served *s)
+{
+    int64_t came_ns = s->pace.first_ns;
+
+    if (a->ending_ns == 0)
+        return pace_due_ns (&s->pace);
+    return came_ns == 0 || came_ns > a->ending_ns ? INT64_MAX : came_ns;
+}
+
+/* The job that has been due for longest, or NULL. */
+static struct served *find_due (const struct aggregator *a, int64_t now)
+{
+    struct served *first = NULL;
+    int64_t due_ns = now;
+
+    for (struct served *s = a->jobs; s; s = s->next) {
+        if (job_due_ns (a, s) <= due_ns) {
+            due_ns = job_due_ns (a, s);
+            first = s;
+        }
+    }
+    return first;
+}
+
+/* One build at a time; what a former life left comes behind what is due, and
+ * before an end.
+ */
+static void check_service (struct aggregator *a, int64_t now)
+{
+    bool ending = a->ending_ns > 0, late = ending &&
+                                           now - a->ending_ns >= END_NS;
+    struct served *due = a->building ? NULL : find_due (a, now);
+    bool begun = a->building != NULL;
+
+    if (!begun && !late && due) {
+        aggregator_start_build (a, due);
+        begun = true;
+    } else if (!begun && !late &&
+               (ending || now - a->began_ns >= PACE_SETTLE_NS)) {
+        begun = aggregator_build_next_unbuilt (a);
+    }
+    if (late || (ending && !begun))
+        loop_stop (a->loop, 0);
+}
+
+static void tick (void *arg)
+{
+    struct aggregator *a = arg;
+    int64_t now = clock_mono_ns ();
+
+    transfers_tick (a->transfers, now);
+    aggregator_commit_soon (a);
+    if (a->opt->job) {
+        aggregator_check_run (a, now);
+    } else {
+        check_service (a, now);
+        aggregator_check_silent (a, now);
+    }
+    aggregator_check_shares (a, now);
+    (void)loop_add_timer (a->loop, TICK_NS, tick, a);
+}
+
+bool aggregator_has_root (struct aggregator *a)
+{
+    if (a->root_gone || root_is_there (a->root_fd, a->opt->root))
+        return !a->root_gone;
+    a->root_gone = true;
+    log_text (LOG_LEVEL_ERROR, "root-gone", "%s was removed, or another one is "
+              "in its place, while it was in use: nothing more is "
+              "acknowledged.  What had been is gone with it, unless it is in a "
+              "result elsewhere, or the captures are on their nodes still",
+              a->opt->root);
+    transfers_hold (a->transfers, true);
+    a->status = EX_IOERR;
+    loop_stop (a->loop, 0);
+    return false;
+}
+
+/* Too little room below the root: nothing is taken in, so nothing that was
+ * acknowledged can get into trouble, and the agents keep theirs.
+ */
+static void check_room (void *arg)
+{
+    struct aggregator *a = arg;
+    struct err why = { "" };
+    bool was = a->floor.below;
+    int rc;
+
+    if (!aggregator_has_root (a))
+        return;
+    (void)aggregator_look (a, false);
+    rc = space_check_floor (&a->floor, a->opt->root, &why);
+    if (rc == 0 && !was) {
+        counter_add (COUNTER_DISK_FLOORS, 1);
+        log_text (LOG_LEVEL_WARN, "disk-floor", "nothing is taken in until "
+                  "there is room: %s", why.text);
+        a->no_room = why;
+    } else if (rc > 0 && was) {
+        log_text (LOG_LEVEL_INFO, "disk-room", "%s has room again",
+                  a->opt->root);
+    }
+    for (struct served *s = a->jobs; s && a->floor.below; s = s->next)
+        (void)job_note (&s->job, a->no_room.text);
+    if (rc >= 0)
+        transfers_hold (a->transfers, a->floor.below || a->closed ||
+                                          a->unmended);
+    (void)loop_add_timer (a->loop, ROOM_NS, check_room, a);
+}
+
+/* Those that are lost stand in a list of their own. */
+static int64_t count_agents (const struct served *s)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < s->job.nagents; i++)
+        n += !s->job.agents[i].lost;
+    return n;
+}
+
+static void add_job (struct json *jobs, const struct served *s)
+{
+    struct json *j = json_push_object (jobs);
+
+    json_add_text (j, "job", s->job.id);
+    json_add_int (j, "agents", count_agents (s));
+    json_add_int (j, "world_size", s->job.world_size);
+}
+
+static bool status_path (const struct aggregator *a, char path[PATH_MAX])
+{
+    return fileio_join (path, PATH_MAX, a->opt->root, "status.json");
+}
+
+/* What this aggregator does now, for rollcall status. */
+static void write_status (void *arg)
+{
+    struct aggregator *a = arg;
+    struct json *j, *jobs;
+    const char *state = "serving";
+    char path[PATH_MAX], silent[MESSAGE_TEXT_MAX];
+    size_t nsilent;
+
+    if (a->over)
+        state = "over";
+    else if (a->floor.below)
+        state = "no-room";
+    else if (a->building)
+        state = "building";
+    j = status_begin ("rollcall-aggregator", a->opt->job, state);
+    json_add_text (j, "listen", a->opt->listen);
+    jobs = json_add_array (j, "jobs");
+    for (const struct served *s = a->jobs; s; s = s->next)
+        add_job (jobs, s);
+    nsilent = aggregator_add_silent (a, j, silent, sizeof (silent));
+    if (a->floor.below || nsilent > 0)
+        json_add_text (j, "why", a->floor.below ? a->no_room.text : silent);
+    if (status_path (a, path))
+        status_write (j, path, &a->status_text);
+    else
+        json_free (j);
+    (void)loop_add_timer (a->loop, STATUS_EVERY_NS, write_status, a);
+}
+
+static void end_status (struct aggregator *a)
+{
+    char path[PATH_MAX];
+
+    if (a->status_text && status_path (a, path))
+        (void)unlink (path);
+    free (a->status_text);
+}
+
+/* A service takes nothing more in, and ends when it has built what came. */
+static void end_service (struct aggregator *a)
+{
+    aggregator_commit (a);
+    a->closed = true;
+    transfers_hold (a->transfers, true);
+    a->ending_ns = clock_mono_ns ();
+    check_service (a, a->ending_ns);
+    if (a->building)
+        log_text (LOG_LEVEL_INFO, "ending", "what came is built first; a "
+                  "second signal ends it at once");
+}
+
+static void on_signal (void *arg, int signo)
+{
+    struct aggregator *a = arg;
+
+    log_text (LOG_LEVEL_INFO, "signal", "ending by signal %d", signo);
+    if (!a->opt->job && a->ending_ns == 0) {
+        end_service (a);
+        return;
+    }
+    if (a->opt->job)
+        a->status = EX_TEMPFAIL;
+    loop_stop (a->loop, 0);
+}
+
+/* ---- life ---- */
+
+/* An older ledger (of a backup) looks as if all that came since had not been
+ * acknowledged: whoever put it there sees what became of it.
+ */
+static void tell_recovered (const struct aggregator *a)
+{
+    struct store_recovered r = store_recovered (a->store);
+    enum log_level level = r.between > 0 ? LOG_LEVEL_WARN : LOG_LEVEL_INFO;
+
+    if (r.records + r.between + r.cut == 0)
+        return;
+    log_text (level, "recovered", "what the ledger did not know of the "
+              "segments: %llu record%s (%llu bytes) %s entered, %llu bytes "
+              "at the end, which are no whole record, were cut off",
+              (unsigned long long)r.records, units_s (r.records),
+              (unsigned long long)r.entered, r.records == 1 ? "was" : "were",
+              (unsigned long long)r.cut);
+    if (r.between > 0)
+        log_text (level, "damaged", "%llu bytes before some of these records "
+                  "are no whole ones; they stay: rollcall fsck aggregator "
+                  "tells what they are", (unsigned long long)r.between);
+}
+
+/* That root is refused is to be known before anything is delivered. */
+static int check_out (const struct aggregator_options *opt, struct err *err)
+{
+    return opt->out ? tree_check_path (opt->out, opt->foreign, err) : 0;
+}
+
+static int open_disk (struct aggregator *a, struct err *err)
+{
+    char path[PATH_MAX];
+    int rc = fileio_mkdirs (a->opt->root, FILEIO_DIR_MODE, err);
+    const char *remote;
+
+    if (rc < 0 || (rc = check_out (a->opt, err)) < 0)
+        return rc;
+    if ((remote = fileio_remote_fs (a->opt->root)))
+        return err_set (err, ENOTSUP, "%s is on a shared file system (%s), "
+                        "where a ledger is not safe: choose a local directory",
+                        a->opt->root, remote);
+    if (!fileio_join (path, sizeof (path), a->opt->root, "ledger.db"))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s",
+                        a->opt->root);
+    if ((a->root_fd = root_lock (a->opt->root, true, err)) < 0)
+        return a->root_fd;
+    if ((rc = ledger_open (path, &a->ledger, err)) < 0 ||
+        (rc = store_open (a->opt->root, a->ledger, &a->store, err)) < 0 ||
+        (rc = ledger_begin_epoch (a->ledger, err)) < 0)
+        return rc;
+    tell_recovered (a);
+    return 0;
+}
+
+static int open_loop (struct aggregator *a, struct err *err)
+{
+    int rc;
+
+    if (!(a->loop = loop_create ()))
+        return err_set (err, ENOMEM, "no memory to serve");
+    if ((rc = loop_add_signals (a->loop, on_signal, a)) < 0)
+        return err_sys (err, -rc, "cannot watch for signals");
+    if ((a->build_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
+        return err_sys (err, errno, "cannot watch for the end of a build");
+    return 0;
+}
+
+/* A descriptor that was handed over must be what it is said to be. */
+static bool is_listening (int fd)
+{
+    int yes = 0;
+    socklen_t size = sizeof (yes);
+
+    return getsockopt (fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &size) == 0 && yes;
+}
+
+static int send_to (void *arg, const struct net_peer *to,
+                    const struct message *m)
+{
+    struct aggregator *a = arg;
+
+    return net_send (a->net, to, m);
+}
+
+/* Whether an agent has said hello to a former life (aggregator_messages.c), and
+ * when that was: the run began then.
+ */
+static void look_back (struct aggregator *a)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    a->resumed = a->opt->run_dir &&
+                 fileio_join (path, sizeof (path), a->opt->run_dir,
+                              AGGREGATOR_JOINED) &&
+                 stat (path, &st) == 0;
+    a->run_ns = a->resumed ? st.st_mtim.tv_sec * NS_PER_S +
+                                   st.st_mtim.tv_nsec
+                             : clock_wall_ns ();
+}
+
+static int start (struct aggregator *a, struct err *err)
+{
+    int rc;
+
+    if (a->opt->listen_fd >= 0 && !is_listening ((int)a->opt->listen_fd))
+        return err_set (err, EINVAL, "--listen-fd %d is not a listening "
+                        "socket", (int)a->opt->listen_fd);
+    look_back (a);
+    if ((rc = open_loop (a, err)) < 0 || (rc = open_disk (a, err)) < 0 ||
+        (rc = aggregator_find_unbuilt (a, err)) < 0 ||
+        (rc = door_open (&a->door, a->opt, &a->net, err)) < 0)
+        return rc;
+    a->transfers = transfers_create (send_to, a, a->ledger, a->store);
+    if (!a->transfers ||
+        net_attach (a->net, a->loop, aggregator_on_message, a) < 0 ||
+        loop_add_fd (a->loop, a->build_fd, aggregator_on_built, a) < 0)
+        return err_set (err, ENOMEM, "no memory to serve");
+    transfers_also (a->transfers, aggregator_commit_notes, a);
+    if (!a->opt->job)           // a run has one key
+        transfers_share (a->transfers);
+    return control_open (a->opt->root, a->loop, aggregator_on_request, a,
+                         &a->control, err);
+}
+
+/* A run's own root goes when everything in it is in OUT, and stays otherwise:
+ * whatever was acknowledged may be nowhere else.
+ */
+static bool root_is_spent (struct aggregator *a)
+{
+    if (!a->complete || !a->opt->run_dir)
+        return false;
+    if (a->left > 0) {
+        log_text (LOG_LEVEL_WARN, "root-stays", "other versions of captures, "
+                  "which the result does not have, are in it: %s",
+                  a->opt->root);
+        return false;
+    }
+    if (aggregator_result_has_all (a, a->over))
+        return true;
+    log_text (LOG_LEVEL_WARN, "root-stays", "something came when the result "
+              "was written already: it is in %s (rollcall build --root %s %s "
+              "-o OUT makes a result with it)", a->opt->root, a->opt->root,
+              a->opt->job);
+    return false;
+}
+
+static void stop (struct aggregator *a)
+{
+    struct err err = { "" };
+    bool spent;
+
+    aggregator_cancel_build (a);
+    end_status (a);
+    if (a->transfers && aggregator_has_root (a) &&
+        transfers_note_all (a->transfers, &err) < 0)
+        log_text (LOG_LEVEL_WARN, "commit-failed", "%s", err.text);
+    control_close (a->control);
+    spent = root_is_spent (a);
+    transfers_destroy (a->transfers);
+    net_close (a->net);
+    door_close (&a->door);
+    loop_destroy (a->loop);
+    store_close (a->store);
+    ledger_close (a->ledger);
+    if (a->root_fd >= 0)
+        (void)close (a->root_fd);
+    aggregator_forget_peers (a);
+    while (a->jobs) {
+        struct served *next = a->jobs->next;
+
+        job_fini (&a->jobs->job);
+        free (a->jobs);
+        a->jobs = next;
+    }
+    if (a->build_fd >= 0)
+        (void)close (a->build_fd);
+    aggregator_forget_unbuilt (a);
+    aggregator_forget_bound (a);
+    divide_fini (&a->divided);
+    if (spent)
+        (void)fileio_remove_tree (a->opt->root, NULL);
+}
+
+int aggregator_serve (const struct aggregator_options *opt)
+{
+    int64_t now = clock_mono_ns ();
+    struct aggregator a = { .opt = opt, .build_fd = -1, .root_fd = -1,
+                            .began_ns = now, .alone_ns = now,
+                            .floor = { .limit = opt->disk_floor } };
+    struct err err = { "" };
+    int rc;
+
+    rc = start (&a, &err);
+    if (rc < 0) {
+        log_text (LOG_LEVEL_ERROR, "start-failed", "%s", err.text);
+        a.status = door_status (rc);
+    } else {
+        log_text (LOG_LEVEL_INFO, "listening", "%s, root %s (%s)", opt->listen,
+                  opt->root, door_text (&a.door, opt));
+        check_room (&a);
+        write_status (&a);
+        tick (&a);
+        if ((rc = loop_run (a.loop)) < 0) {
+            log_text (LOG_LEVEL_ERROR, "loop-failed", "%s", strerror (-rc));
+            a.status = EX_OSERR;
+        }
+    }
+    stop (&a);
+    return a.status;
+}

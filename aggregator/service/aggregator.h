@@ -1,0 +1,42 @@
+/* aggregator/service/aggregator.h - the process that takes in and builds */
+#ifndef ROLLCALL_SERVICE_AGGREGATOR_H
+#define ROLLCALL_SERVICE_AGGREGATOR_H
+
+#include "base/err.h"
+#include "base/space.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct aggregator_options {
+    const char *root;           // ledger, segments, blobs, jobs
+    const char *listen;         // "tcp://127.0.0.1:7077"
+    int64_t listen_fd;          // bound and listening already, or -1
+    int64_t threads;            // of a build
+    const char *only;           // what results there should be
+    unsigned wanted;            // the same, parsed
+    struct space_limit disk_floor;      // bytes to leave free below root
+    const char *keys;           // directory of keys, NULL: the default one,
+                                // if it has a server.key
+    bool insecure;              // no encryption, wherever it listens
+    int64_t agents;             // how many are expected
+    int64_t job_gap_ns;         // of a service, as in jobs_divide
+    // of one run (rollcall run); a service has none of these
+    const char *job;
+    const char *out;            // where cluster_analysis_output goes
+    bool foreign;               // which may be another user's
+    const char *run_dir;        // where result.json goes
+    int64_t world_size;         // 0: agents will say
+    int64_t deadline_ns;        // after the last COMMAND has ended
+    bool raw;                   // put the raw capture tree there too
+    const char *note;           // for the summary, or NULL
+    int64_t launch_fd;          // a pipe whose other end is closed when nobody
+                                // is to be started any more, or -1
+};
+
+/* Serve until the run is over, or for ever as a service.  The exit status of
+ * the program; failures have been logged.
+ */
+int aggregator_serve (const struct aggregator_options *opt);
+
+#endif

@@ -1,0 +1,323 @@
+/* aggregator/service/aggregator_build.c - a job's result, built in a thread of
+ * its own so that agents are answered meanwhile */
+#include "service/aggregator_private.h"
+
+#include "base/counter.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "base/units.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void forget_build (struct aggregator *a)
+{
+    job_build_destroy (a->build);
+    roster_fini (&a->roster);
+    a->build = NULL;
+    a->building = NULL;
+}
+
+/* A next life builds it again: nothing of it was noted. */
+void aggregator_cancel_build (struct aggregator *a)
+{
+    if (!a->building)
+        return;
+    if (a->threaded) {
+        job_build_cancel (a->build);
+        (void)pthread_join (a->thread, NULL);
+    }
+    forget_build (a);
+}
+
+static void build_ended (struct aggregator *a)
+{
+    uint64_t one = 1;
+    ssize_t n = write (a->build_fd, &one, sizeof (one));
+
+    (void)n;
+}
+
+static void *run_build (void *arg)
+{
+    struct aggregator *a = arg;
+
+    a->build_rc = job_build_run (a->build, a->out,
+                                 (unsigned)a->opt->threads, &a->roster,
+                                 &a->built, &a->build_err);
+    build_ended (a);
+    return NULL;
+}
+
+static int prepare_roster (struct aggregator *a, struct served *s)
+{
+    int rc = job_build_expect (a->build, &s->job.words, a->opt->job != NULL,
+                               &a->roster);
+
+    if (a->opt->note)
+        roster_add_note (&a->roster, a->opt->note);
+    for (size_t i = 0; i < a->roster.nnotes; i++)
+        aggregator_note (s, a->roster.notes[i]);
+    s->job.resumed = a->resumed;
+    job_build_say_hosts (a->build, &a->roster);
+    return rc < 0 ? rc : job_fill_roster (&s->job, &a->roster);
+}
+
+/* Where the results of a job go. */
+void aggregator_name_out (const struct aggregator *a, const char *job,
+                      char out[PATH_MAX])
+{
+    if (a->opt->out)
+        (void)snprintf (out, PATH_MAX, "%s", a->opt->out);
+    else
+        (void)snprintf (out, PATH_MAX, "%s/jobs/%s", a->opt->root, job);
+}
+
+static void prepare_build (struct aggregator *a, struct served *s)
+{
+    a->build_rc = 0;            // the one before may have failed
+    a->build_err.text[0] = '\0';
+    memset (&a->built, 0, sizeof (a->built));
+    roster_init (&a->roster);
+    aggregator_name_out (a, s->job.id, a->out);
+    a->build_seq = ledger_newest (a->ledger, s->job.id,
+                                  aggregator_last_kind (a));
+    a->build = job_build_create (a->ledger, a->store, s->job.id,
+                                 &a->build_err);
+    if (!a->build ||
+        (a->opt->raw &&
+         job_build_add_raw (a->build, a->ledger, &a->build_err) < 0))
+        a->build_rc = -EIO;
+    else
+        job_build_want (a->build, a->opt->wanted);
+    if (a->build)
+        job_build_set_out (a->build, !a->opt->out || a->opt->foreign,
+                           a->opt->run_dir != NULL);
+    if (a->build && a->opt->run_dir)
+        job_build_began (a->build, a->run_ns);
+    if (a->build && a->build_rc >= 0 &&
+        (a->build_rc = prepare_roster (a, s)) < 0)
+        (void)err_sys (&a->build_err, -a->build_rc, "cannot call the roll");
+}
+
+void aggregator_start_build (struct aggregator *a, struct served *s)
+{
+    int64_t now = clock_mono_ns (), came_ns = s->pace.first_ns;
+    int rc;
+
+    a->building = s;
+    pace_began (&s->pace, now);
+    if (!a->opt->job && (rc = aggregator_divide (a, s, came_ns)) != 0) {
+        pace_ended (&s->pace, rc > 0, clock_mono_ns ());
+        a->building = NULL;
+        return;
+    }
+    a->threaded = false;
+    prepare_build (a, s);
+    if (a->build_rc < 0)
+        build_ended (a);
+    else if (thread_start (&a->thread, run_build, a) == 0)
+        a->threaded = true;
+    else
+        (void)run_build (a);    // no thread to be had: agents wait
+}
+
+/* Raw files that are not there are named, where a person looks. */
+static void tell_raw (struct aggregator *a)
+{
+    const struct raw_tree *t = a->build_rc < 0 ? NULL
+                                               : job_build_raw (a->build);
+    size_t named;
+    char more[64];
+
+    if (!t)
+        return;
+    log_text (LOG_LEVEL_INFO, "raw", "%zu of %zu raw file%s in %s/captures",
+              t->n - t->missing, t->n, units_s (t->n), a->out);
+    named = t->missing < RAW_TREE_NAMED_MAX ? t->missing : RAW_TREE_NAMED_MAX;
+    for (size_t i = 0; i < named; i++) {
+        log_text (LOG_LEVEL_WARN, "raw-missing", "%s", t->named[i].text);
+        (void)job_note (&a->building->job, t->named[i].text);
+    }
+    if (named == t->missing)
+        return;
+    (void)snprintf (more, sizeof (more), "%zu more raw files are missing",
+                    t->missing - named);
+    (void)job_note (&a->building->job, more);
+}
+
+/* The result of a run is all that its people look at. */
+static void tell_left (struct aggregator *a)
+{
+    char note[MESSAGE_TEXT_MAX];
+
+    a->left = a->build_rc < 0 ? 0 : job_build_left (a->build);
+    if (a->left == 0 || !a->opt->run_dir)
+        return;
+    (void)snprintf (note, sizeof (note), "captures came again with other "
+                    "content: what the result does not have of them stays in "
+                    "%.500s (rollcall archive --root there: ls lists it, get "
+                    "and get --superseded give it back)", a->opt->root);
+    (void)job_note (&a->building->job, note);
+}
+
+bool aggregator_raw_is_whole (const struct aggregator *a)
+{
+    const struct raw_tree *t = a->build ? job_build_raw (a->build) : NULL;
+
+    return !t || t->missing == 0;
+}
+
+/* In the order and the words of every other view. */
+static void log_roll (struct logline *l, const struct roster *r)
+{
+    static const enum roster_state bad[] = {
+        ROSTER_MISSING, ROSTER_FAILED, ROSTER_PARTIAL, ROSTER_RAW,
+        ROSTER_UNEXPECTED,
+    };
+
+    log_int (l, "present", (int64_t)roster_count (r, ROSTER_PRESENT));
+    log_int (l, "expected", r->world_size);
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        size_t n = roster_count (r, bad[i]);
+
+        if (n > 0)              // rollcall query missing names them
+            log_int (l, roster_state_name (bad[i]), (int64_t)n);
+    }
+}
+
+static void log_built (const struct aggregator *a)
+{
+    const bool complete = roster_complete (&a->roster);
+    struct logline l = log_line (a->build_rc < 0 ? LOG_LEVEL_ERROR
+                                 : complete      ? LOG_LEVEL_INFO
+                                                 : LOG_LEVEL_WARN,
+                                 a->build_rc < 0 ? "build-failed" : "built");
+
+    log_str (&l, "job", a->building->job.id);
+    if (a->build_rc < 0) {
+        log_str (&l, "text", a->build_err.text);
+    } else {
+        log_str (&l, "path", a->built.path);
+        log_int (&l, "rows", (int64_t)a->built.rows);
+        log_roll (&l, &a->roster);
+    }
+    log_end (&l);
+}
+
+/* So that a next life knows what is built.  If it cannot be noted that one
+ * builds it again; so it does when more was said of the job meanwhile.
+ */
+static void note_built (struct aggregator *a)
+{
+    struct err err = { "" };
+
+    if (a->build_rc == 0 && pace_due_ns (&a->building->pace) == INT64_MAX &&
+        ledger_set_built (a->ledger, a->building->job.id, a->build_seq,
+                          &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s",
+                  a->building->job.id, err.text);
+}
+
+void aggregator_on_built (void *arg)
+{
+    struct aggregator *a = arg;
+    uint64_t count;
+
+    if (read (a->build_fd, &count, sizeof (count)) < 0)
+        return;
+    if (a->threaded)
+        (void)pthread_join (a->thread, NULL);
+    tell_raw (a);
+    tell_left (a);
+    note_built (a);
+    counter_add (a->build_rc < 0 ? COUNTER_BUILDS_FAILED : COUNTER_BUILDS, 1);
+    pace_ended (&a->building->pace, a->build_rc == 0, clock_mono_ns ());
+    log_built (a);
+    if (a->opt->job)
+        aggregator_on_run_built (a);
+    else if (ledger_newest (a->ledger, a->building->job.id, ITEM_RAW) == 0)
+        aggregator_drop_result (a, a->building->job.id);  // all was taken away
+    forget_build (a);
+}
+
+/* ---- what a former life left ---- */
+
+static bool has_result (const struct aggregator *a, const char *job)
+{
+    char out[PATH_MAX], path[PATH_MAX];
+
+    aggregator_name_out (a, job, out);
+    return fileio_join (path, sizeof (path), out,
+                        PUBLISH_OUTPUT_DIR "/" BUILD_DB_NAME) &&
+           publish_is_our_db (path);
+}
+
+int aggregator_note_unbuilt (struct aggregator *a, const char *job)
+{
+    char **p;
+
+    for (size_t i = 0; i < a->nunbuilt; i++) {
+        if (strcmp (a->unbuilt[i], job) == 0)
+            return 0;
+    }
+    if (!(p = realloc (a->unbuilt, (a->nunbuilt + 1) * sizeof (*p))))
+        return -ENOMEM;
+    a->unbuilt = p;
+    if (!(p[a->nunbuilt] = strdup (job)))
+        return -ENOMEM;
+    a->nunbuilt++;
+    return 0;
+}
+
+static int note_unbuilt (void *arg, const struct ledger_job *j)
+{
+    struct aggregator *a = arg;
+    bool behind = j->newest > j->built;
+    int rc;
+
+    if (!behind && has_result (a, j->id))
+        return 0;
+    if ((rc = aggregator_note_unbuilt (a, j->id)) < 0)
+        return rc;
+    log_text (LOG_LEVEL_INFO, "unbuilt", "job %s: %s; it will be built", j->id,
+              behind ? "its result has not all that was delivered"
+                     : "its result is not there");
+    return 0;
+}
+
+int aggregator_find_unbuilt (struct aggregator *a, struct err *err)
+{
+    int rc = a->opt->job ? 0 : aggregator_drop_empty (a, err);
+
+    if (rc == 0 && !a->opt->job)
+        rc = ledger_each_job (a->ledger, aggregator_last_kind (a),
+                              note_unbuilt, a, err);
+
+    return rc == -ENOMEM ? err_set (err, ENOMEM, "no memory for the jobs of "
+                                    "the ledger") : rc;
+}
+
+bool aggregator_build_next_unbuilt (struct aggregator *a)
+{
+    struct served *s;
+
+    if (a->nunbuilt == 0 ||
+        !(s = aggregator_job (a, a->unbuilt[a->nunbuilt - 1])))
+        return false;           // as many as can be are served: later
+    free (a->unbuilt[--a->nunbuilt]);
+    aggregator_start_build (a, s);
+    return true;
+}
+
+void aggregator_forget_unbuilt (struct aggregator *a)
+{
+    while (a->nunbuilt > 0)
+        free (a->unbuilt[--a->nunbuilt]);
+    free (a->unbuilt);
+    a->unbuilt = NULL;
+}

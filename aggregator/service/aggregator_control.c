@@ -1,0 +1,54 @@
+/* aggregator/service/aggregator_control.c - what verbs ask, while it serves */
+#include "service/aggregator_private.h"
+
+#include "archive/request.h"
+#include "base/log.h"
+
+#include <errno.h>
+
+/* What the ledger has of a job now is what counts in memory, too. */
+static void take_up (struct aggregator *a, const char *id)
+{
+    struct served *s = aggregator_find_job (a, id);
+
+    if (s)
+        aggregator_recall_words (a, s);
+    if (ledger_newest (a->ledger, id, aggregator_last_kind (a)) == 0) {
+        aggregator_drop_result (a, id);
+        return;
+    }
+    if (s)
+        pace_arrived (&s->pace, clock_mono_ns ());
+    else
+        (void)aggregator_note_unbuilt (a, id);
+}
+
+/* What came before is committed first: a request has the store to itself. */
+int aggregator_on_request (void *arg, const struct json *request,
+                           struct json *answer, struct err *err)
+{
+    const char *job = json_text (json_get (request, "job"), "");
+    const struct json *jobs;
+    struct aggregator *a = arg;
+    struct logline l;
+    int rc;
+
+    if (!aggregator_has_root (a))
+        return err_set (err, EIO, "%s is not there any more", a->opt->root);
+    aggregator_commit (a);
+    if (transfers_pending (a->transfers))
+        return err_set (err, EIO, "what has come cannot be committed: see the "
+                        "aggregator's log");
+    if ((rc = request_do (a->ledger, a->store, request, answer, err)) < 0)
+        return rc;
+    l = log_line (LOG_LEVEL_INFO, "asked");
+    log_str (&l, "request", json_text (json_get (request, "do"), ""));
+    log_str (&l, "job", job);
+    log_end (&l);
+    jobs = json_get (answer, "jobs");
+    for (const struct json *j = json_first (jobs); j; j = json_next (j))
+        take_up (a, json_text (j, ""));
+    if (!jobs)
+        take_up (a, job);
+    return 0;
+}

@@ -1,0 +1,157 @@
+/* aggregator/service/aggregator_divide.c - which jobs a scope has
+ *
+ * Agents that were told no job send under a scope.  When it is due what has
+ * come of it is given to jobs, in one commit, before any of these is built.
+ */
+#include "service/aggregator_private.h"
+
+#include "base/log.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What else is in its directory is somebody's. */
+void aggregator_drop_result (struct aggregator *a, const char *job)
+{
+    char dir[PATH_MAX], path[PATH_MAX];
+    struct err err = { "" };
+
+    aggregator_name_out (a, job, dir);
+    if (!fileio_join (path, sizeof (path), dir, PUBLISH_OUTPUT_DIR) ||
+        access (path, F_OK) < 0)
+        return;
+    if (fileio_remove_tree (path, &err) < 0) {
+        log_text (LOG_LEVEL_ERROR, "stale-result", "%s: no capture is of this "
+                  "job any more, and it stays: %s", path, err.text);
+        return;
+    }
+    (void)rmdir (dir);
+    log_text (LOG_LEVEL_INFO, "no-job", "job %s has no captures any more, and "
+              "no result", job);
+}
+
+static int drop (void *arg, const char *job)
+{
+    aggregator_drop_result (arg, job);
+    return 0;
+}
+
+int aggregator_drop_empty (struct aggregator *a, struct err *err)
+{
+    return ledger_each_empty_job (a->ledger, drop, a, err);
+}
+
+/* ---- committed ---- */
+
+static void tell (const struct aggregator *a, const char *job)
+{
+    struct logline l = log_line (LOG_LEVEL_INFO, "divided");
+    const char *why = "";
+    int64_t n = 0;
+
+    for (size_t i = 0; i < a->divided.n; i++) {
+        const struct ledger_assignment *x = &a->divided.assignments[i];
+
+        if (strcmp (x->job, job) == 0) {
+            n++;
+            why = x->why;
+        }
+    }
+    log_str (&l, "job", job);
+    log_int (&l, "captures", n);
+    if (*why)
+        log_str (&l, "why", why);
+    log_end (&l);
+}
+
+/* Of what was given to it now. */
+static void tell_senders (struct aggregator *a, struct served *s)
+{
+    for (size_t i = 0; i < a->divided.n; i++) {
+        const struct ledger_assignment *x = &a->divided.assignments[i];
+
+        if (strcmp (x->job, s->job.id) == 0)
+            aggregator_tell_sender (a, s, x->rank);
+    }
+}
+
+/* Those that can be served are built as soon as it is their turn, others when
+ * nothing else is to be.
+ */
+static void build_jobs (struct aggregator *a, int64_t came_ns)
+{
+    const struct divide *d = &a->divided;
+
+    for (size_t i = 0; i < d->njobs; i++) {
+        struct served *s = NULL;
+
+        tell (a, d->jobs[i]);
+        if (ledger_newest (a->ledger, d->jobs[i], ITEM_ROWS) == 0)
+            aggregator_drop_result (a, d->jobs[i]);
+        else if (!(s = aggregator_job (a, d->jobs[i])))
+            (void)aggregator_note_unbuilt (a, d->jobs[i]);
+        if (s) {
+            tell_senders (a, s);
+            pace_given (&s->pace, came_ns);
+        }
+    }
+}
+
+int aggregator_commit_divided (struct aggregator *a,
+                               enum transfer_phase phase, struct err *err)
+{
+    if (a->divided.n == 0)
+        return 0;
+    switch (phase) {
+    case TRANSFER_APPEND:
+        return divide_append (&a->divided, a->store, err);
+    case TRANSFER_ENTER:
+        return divide_enter (&a->divided, a->ledger, err);
+    case TRANSFER_COMMITTED:
+        a->divided_in = true;
+        break;
+    }
+    return 0;
+}
+
+/* ---- deciding ---- */
+
+/* With what has come meanwhile; 0, or the ledger or the disk failed, which has
+ * been said.
+ */
+static int commit (struct aggregator *a, int64_t came_ns)
+{
+    a->divided_in = a->divided.n == 0;
+    if (a->divided.n > 0) {
+        transfers_due (a->transfers);
+        aggregator_commit (a);
+    }
+    if (a->divided_in)
+        build_jobs (a, came_ns);
+    divide_fini (&a->divided);
+    return a->divided_in ? 0 : -EIO;
+}
+
+int aggregator_divide (struct aggregator *a, const struct served *s,
+                       int64_t came_ns)
+{
+    const char *scope = s->job.id;
+    struct err err = { "" };
+    int rc;
+
+    if (ledger_count_open (a->ledger, scope) == 0)
+        return 0;
+    if (came_ns == 0)
+        came_ns = a->began_ns;
+    if ((rc = divide_scope (a->ledger, a->store, scope, a->opt->job_gap_ns,
+                            &a->divided, &err)) < 0) {
+        log_text (LOG_LEVEL_ERROR, "divide-failed", "%s: %s", scope, err.text);
+        return rc;
+    }
+    if ((rc = commit (a, came_ns)) < 0)
+        return rc;
+    return ledger_newest (a->ledger, scope, aggregator_last_kind (a)) == 0;
+}

@@ -1,0 +1,94 @@
+/* aggregator/service/aggregator_keys.c - which key may speak for which host
+ *
+ * That is said where it is enrolled, or else by the first host that it spoke
+ * for.  This is so at once, and durable with the next commit: before anything
+ * is acknowledged that came with the key.
+ */
+#include "service/aggregator_private.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 1, or 0 when it is bound to none. */
+static int find_bound (struct aggregator *a, const char *who,
+                       struct ledger_bound *ret, struct err *err)
+{
+    for (size_t i = 0; i < a->nbound; i++) {
+        if (strcmp (a->bound[i].who, who) == 0) {
+            *ret = a->bound[i];
+            return 1;
+        }
+    }
+    return ledger_find_bound (a->ledger, who, ret, err);
+}
+
+static int bind_key (struct aggregator *a, const char *who, const char *host,
+                     struct err *err)
+{
+    struct ledger_bound *p = realloc (a->bound, (a->nbound + 1) * sizeof (*p));
+
+    if (!p)
+        return err_set (err, ENOMEM, "no memory to bind key %s", who);
+    a->bound = p;
+    p += a->nbound++;
+    memset (p, 0, sizeof (*p));
+    (void)snprintf (p->who, sizeof (p->who), "%s", who);
+    (void)snprintf (p->host, sizeof (p->host), "%s", host);
+    p->since_ns = clock_wall_ns ();
+    log_text (LOG_LEVEL_INFO, "bound", "key %s speaks for host %s from now on,"
+              " the first one that it spoke for: rollcall key bind says it "
+              "otherwise", who, host);
+    return 0;
+}
+
+bool aggregator_may_speak (struct aggregator *a, const struct net_peer *from,
+                           const struct message *m, struct err *why)
+{
+    struct ledger_bound b;
+    int rc;
+
+    if (!*from->who || !a->door.keyring)
+        return true;            // nothing is known of who it is
+    rc = keyring_speaks (a->door.keyring, from->who, m->host, why);
+    if (rc != 0)
+        return rc > 0;
+    if (!*m->host)
+        rc = err_set (why, EACCES, "key %s speaks for no host: its name is "
+                      "empty", from->who);
+    else if ((rc = find_bound (a, from->who, &b, why)) == 0)
+        return bind_key (a, from->who, m->host, why) == 0;
+    if (rc < 0 || strcmp (b.host, m->host) == 0)
+        return rc > 0;
+    (void)err_set (why, EACCES, "key %s speaks for host %.100s, the first one "
+                   "that it spoke for, and not for %.100s: if that is wanted, "
+                   "rollcall key bind %s --host HOST, or --any-host, in the "
+                   "aggregator's keys", from->who, b.host, m->host, from->who);
+    return false;
+}
+
+int aggregator_commit_bound (struct aggregator *a, enum transfer_phase phase,
+                             struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < a->nbound && rc == 0; i++) {
+        if (phase == TRANSFER_APPEND)
+            rc = store_note_bound (a->store, &a->bound[i], err);
+        else if (phase == TRANSFER_ENTER)
+            rc = ledger_bind (a->ledger, &a->bound[i], err);
+    }
+    if (phase == TRANSFER_COMMITTED)
+        aggregator_forget_bound (a);
+    return rc;
+}
+
+void aggregator_forget_bound (struct aggregator *a)
+{
+    free (a->bound);
+    a->bound = NULL;
+    a->nbound = 0;
+}

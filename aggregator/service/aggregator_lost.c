@@ -1,0 +1,195 @@
+/* aggregator/service/aggregator_lost.c - what is removed below the root while
+ * it is served
+ *
+ * What was acknowledged and is not there any more is asked for again: from now
+ * on agents that have delivered any of it are told that it is lost, and nobody
+ * is listened to who has not asked.
+ */
+#include "service/aggregator_private.h"
+
+#include "base/log.h"
+#include "base/units.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+#define NAMED_MAX 64            // captures, in the log; then they are counted
+#define AGAIN_NS NS_PER_S       // when it could not be dealt with
+
+/* ---- the ledger ---- */
+
+/* All of it is in this process still, so it is not made again of the segments,
+ * which do not tell what agents were told: these would take for lost what they
+ * have released, and read all else once more.
+ */
+static bool put_ledger_back (struct aggregator *a)
+{
+    char aside[PATH_MAX];
+    struct err err = { "" };
+    int rc = ledger_put_back (a->ledger, aside, &err);
+
+    if (rc < 0) {
+        log_text (LOG_LEVEL_ERROR, "ledger-gone", "ledger.db or its journal in "
+                  "%s was removed or replaced while it was in use, and cannot "
+                  "be put back: %s.  Nothing is acknowledged%s", a->opt->root,
+                  err.text, rc == -ENODEV ? "; a restart is to mend it"
+                                          : " until it can be");
+        if (rc == -ENODEV) {
+            a->status = EX_IOERR;
+            loop_stop (a->loop, 0);
+        }
+        return false;
+    }
+    log_text (LOG_LEVEL_ERROR, "ledger-gone", "ledger.db or its journal in %s "
+              "was removed or replaced while it was in use: it was written "
+              "again, with all that it had%s%s", a->opt->root,
+              *aside ? "; what was in its place is now " : "", aside);
+    return true;
+}
+
+/* ---- segments and blobs ---- */
+
+static void tell_files (const struct aggregator *a,
+                        const struct store_lost *lost)
+{
+    for (size_t i = 0; i < lost->nsegments; i++)
+        log_text (LOG_LEVEL_ERROR, "removed", "segment %lld in %s/segments was "
+                  "%s while it was in use", (long long)
+                  lost->segments[i].segment, a->opt->root,
+                  lost->segments[i].end > 0 ? "cut" : "removed or emptied");
+    if (lost->nblobs > 0)
+        log_text (LOG_LEVEL_ERROR, "removed", "%zu file%s in %s/blobs %s "
+                  "removed or cut while the root was in use", lost->nblobs,
+                  units_s (lost->nblobs), a->opt->root,
+                  lost->nblobs == 1 ? "was" : "were");
+}
+
+struct losses {                 // by job, rank and capture
+    struct aggregator *a;
+    struct ledger_item last, first;     // the first of its job
+    size_t of_job, all;
+};
+
+static void tell_job (struct losses *l)
+{
+    struct served *s = aggregator_find_job (l->a, l->first.job);
+    char text[MESSAGE_TEXT_MAX];
+
+    if (!s || l->of_job == 0)
+        return;
+    (void)snprintf (text, sizeof (text), "what had been acknowledged of %zu "
+                    "capture%s was removed below the aggregator's root while "
+                    "that was served, and asked for again; the first is %.200s"
+                    " (rank %lld)", l->of_job, units_s (l->of_job),
+                    l->first.capture, (long long)l->first.rank);
+    aggregator_note (s, text);
+}
+
+static void on_lost (void *arg, const struct ledger_item *i)
+{
+    struct losses *l = arg;
+    bool same_job = l->all > 0 && strcmp (l->last.job, i->job) == 0;
+    struct logline line;
+
+    if (same_job && l->last.rank == i->rank &&
+        strcmp (l->last.capture, i->capture) == 0)
+        return;
+    if (!same_job) {
+        tell_job (l);
+        l->first = *i;
+        l->of_job = 0;
+    }
+    l->last = *i;
+    l->of_job++;
+    if (l->all++ >= NAMED_MAX)
+        return;
+    line = log_line (LOG_LEVEL_ERROR, "lost");
+    log_str (&line, "job", i->job);
+    log_int (&line, "rank", i->rank);
+    log_str (&line, "host", i->host);
+    log_str (&line, "capture", i->capture);
+    log_str (&line, "text", "what was acknowledged of it was removed: its "
+             "agent is asked for it");
+    log_end (&line);
+}
+
+/* What agents deliver now would be acknowledged with a new mark, and nobody
+ * could tell any more what they were told before it.
+ */
+static void ask_again (struct aggregator *a)
+{
+    for (struct served *s = a->jobs; s; s = s->next) {
+        for (size_t i = 0; i < s->job.nagents; i++) {
+            struct job_agent *g = &s->job.agents[i];
+
+            transfers_forget (a->transfers, &g->peer);
+            g->untold = g->asked_again = true;
+            g->done = false;
+        }
+    }
+}
+
+static int mend (struct aggregator *a, const struct store_lost *lost,
+                 struct err *err)
+{
+    struct losses l = { .a = a };
+    int rc = store_mend (a->store, a->ledger, lost, on_lost, &l, err);
+
+    if (rc < 0)
+        return rc;
+    tell_files (a, lost);
+    tell_job (&l);
+    if (l.all > NAMED_MAX)
+        log_text (LOG_LEVEL_ERROR, "lost", "and %zu more capture%s",
+                  l.all - NAMED_MAX, units_s (l.all - NAMED_MAX));
+    if (rc == 0)
+        return 0;
+    ask_again (a);
+    return ledger_begin_epoch (a->ledger, err);
+}
+
+static bool look_at_store (struct aggregator *a, bool all)
+{
+    struct store_lost lost;
+    struct err err = { "" };
+    int rc = store_look (a->store, a->ledger, all, &lost, &err);
+
+    // what waits for a commit is in it then, or comes again
+    if (rc > 0 && transfers_pending (a->transfers)) {
+        store_lost_fini (&lost);
+        (void)aggregator_commit_now (a);
+        rc = store_look (a->store, a->ledger, true, &lost, &err);
+    }
+    if (rc > 0)
+        rc = mend (a, &lost, &err);
+    store_lost_fini (&lost);
+    if (rc < 0)
+        log_text (LOG_LEVEL_ERROR, "root-failed", "what was removed in %s "
+                  "cannot be noted: %s.  Nothing is taken in until it can be; "
+                  "if it stays so end the aggregator and try rollcall fsck "
+                  "aggregator --repair", a->opt->root, err.text);
+    return rc >= 0;
+}
+
+bool aggregator_look (struct aggregator *a, bool all)
+{
+    int64_t now = clock_mono_ns ();
+    bool was = a->unmended;
+
+    if (was && now - a->looked_ns < AGAIN_NS)
+        return false;
+    a->looked_ns = now;
+    a->unmended = (!ledger_is_there (a->ledger) && !put_ledger_back (a)) ||
+                  !look_at_store (a, all || was);
+    if (a->unmended)
+        transfers_hold (a->transfers, true);
+    return !a->unmended;
+}
+
+bool aggregator_is_sound (struct aggregator *a)
+{
+    return !a->unmended && ledger_is_there (a->ledger) &&
+           store_is_there (a->store) ? true : aggregator_look (a, true);
+}

@@ -1,0 +1,126 @@
+/* aggregator/service/aggregator_main.c - rollcall-aggregator: options */
+#include "service/aggregator.h"
+
+#include "base/log.h"
+#include "base/options.h"
+#include "builder/build.h"
+#include "builder/results.h"
+#include "store/fileio.h"
+#include "store/root.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+static const struct option_spec options[] = {
+    { "root", 'r', OPTION_TEXT, offsetof (struct aggregator_options, root),
+      "DIR", ROOT_DEFAULT, ROOT_VARIABLE, 0, 0,
+      "Where ledger, segments, blobs and jobs are kept; must be on a local "
+      "disk." },
+    { "listen", 'l', OPTION_ENDPOINT,
+      offsetof (struct aggregator_options, listen), "ENDPOINT",
+      "tcp://127.0.0.1:7077", "ROLLCALL_LISTEN", 0, 0,
+      "Where agents connect: tcp://ADDRESS:PORT." },
+    { "insecure", 0, OPTION_FLAG,
+      offsetof (struct aggregator_options, insecure), NULL, NULL, NULL, 0, 0,
+      "Use no keys, also where other hosts can connect: anybody may deliver "
+      "data and take part in jobs, and whoever is on the way can read and "
+      "alter everything." },
+    { "keys", 0, OPTION_TEXT, offsetof (struct aggregator_options, keys),
+      "DIR", NULL, "ROLLCALL_KEYS", 0, 0,
+      "Keys, as rollcall key makes them: the own one (server.key), and those "
+      "of the agents that may connect. Without it those of rollcall key, when "
+      "other hosts can connect; and none on loopback." },
+    { "agents", 0, OPTION_INT, offsetof (struct aggregator_options, agents),
+      "N", "1024", NULL, 1, 1000000,
+      "How many agents are expected at once: a warning tells when there are "
+      "too few descriptors for them." },
+    { "job-gap", 0, OPTION_DURATION,
+      offsetof (struct aggregator_options, job_gap_ns), "TIME", "1h",
+      "ROLLCALL_JOB_GAP", 0, 0,
+      "Captures of agents that were told no job are divided into jobs: one "
+      "that shows nothing of its job is not taken for one of a job whose last "
+      "capture ended so long before it began; 0: whenever that was." },
+    { "threads", 'j', OPTION_INT,
+      offsetof (struct aggregator_options, threads), "N", "2",
+      "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads of a build." },
+    RESULTS_OPTION (struct aggregator_options),
+    { "disk-floor", 0, OPTION_ROOM,
+      offsetof (struct aggregator_options, disk_floor), "SIZE", NULL,
+      "ROLLCALL_DISK_FLOOR", 0, 0,
+      "Take in nothing while ROOT has less free than this, in bytes or as a "
+      "part: 10GB, 5%. Without it: 1 GiB, but at most a tenth of the file "
+      "system." },
+    { "job", 0, OPTION_TEXT, offsetof (struct aggregator_options, job), "ID",
+      NULL, NULL, 0, 0, "Serve this job only, and end when it is over." },
+    { "out", 'o', OPTION_TEXT, offsetof (struct aggregator_options, out),
+      "DIR", NULL, NULL, 0, 0,
+      "Write results into DIR/cluster_analysis_output instead of "
+      "ROOT/jobs/JOB." },
+    { "foreign-output", 0, OPTION_FLAG,
+      offsetof (struct aggregator_options, foreign), NULL, NULL, NULL, 0, 0,
+      "As root, write into DIR of another user, who can read and replace what "
+      "is there. Without it that is refused." },
+    { "run-dir", 0, OPTION_TEXT,
+      offsetof (struct aggregator_options, run_dir), "DIR", NULL, NULL, 0, 0,
+      "Write result.json here when the job is over." },
+    { "world-size", 'n', OPTION_INT,
+      offsetof (struct aggregator_options, world_size), "N", "0", NULL, 0,
+      CAPTURE_WORLD_MAX,
+      "Expect ranks 0 to N-1; 0 leaves it to the agents and the captures." },
+    { "deadline", 0, OPTION_DURATION,
+      offsetof (struct aggregator_options, deadline_ns), "TIME", "120s", NULL,
+      0, 0,
+      "How long to wait for captures after the last COMMAND has ended." },
+    { "raw", 0, OPTION_FLAG, offsetof (struct aggregator_options, raw), NULL,
+      NULL, NULL, 0, 0, "Put the raw capture files into OUT/captures too." },
+    { "note", 0, OPTION_TEXT, offsetof (struct aggregator_options, note),
+      "TEXT", NULL, NULL, 0, 0, "A sentence for the summary of the job." },
+    { "listen-fd", 0, OPTION_INT,
+      offsetof (struct aggregator_options, listen_fd), "N", "-1", NULL, -1,
+      65535, "A descriptor that is bound to the address and listening." },
+    { "launch-fd", 0, OPTION_INT,
+      offsetof (struct aggregator_options, launch_fd), "N", "-1", NULL, -1,
+      65535, "A pipe: while its other end is open, ranks may still be started, "
+      "however long a queue they wait in." },
+};
+
+static const struct command_spec command = {
+    "rollcall-aggregator", "[OPTION]...",
+    "Take in the captures of all nodes, acknowledge what is safely stored, "
+    "and build one analysis.db, and what is made from it, for each job.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+int main (int argc, char **argv)
+{
+    struct aggregator_options opt = { .root = NULL };
+    struct err err = { "" };
+    int rest;
+
+    fileio_open_std ();
+    (void)signal (SIGPIPE, SIG_IGN);    // whoever reads the log may go
+    (void)umask (027);
+    log_setup ("rollcall-aggregator", LOG_LEVEL_INFO);
+    switch (options_parse (&command, argc, argv, false, &opt, &rest, &err)) {
+    case OPTIONS_DONE:
+        return 0;
+    case OPTIONS_USAGE:
+        (void)fprintf (stderr, "rollcall-aggregator: %s "
+                       "(rollcall-aggregator --help says more)\n", err.text);
+        return 2;
+    case OPTIONS_OK:
+        break;
+    }
+    if (rest < argc) {
+        (void)fprintf (stderr, "rollcall-aggregator: \"%s\" is too much: it "
+                       "takes no arguments\n", argv[rest]);
+        return 2;
+    }
+    if (results_parse (opt.only, &opt.wanted, &err) < 0) {
+        (void)fprintf (stderr, "rollcall-aggregator: --only: %s\n", err.text);
+        return 2;
+    }
+    return aggregator_serve (&opt);
+}

@@ -1,0 +1,728 @@
+/* aggregator/service/aggregator_messages.c - what agents say */
+#include "service/aggregator_private.h"
+
+#include "base/counter.h"
+#include "store/fileio.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ALIVE_NS (3 * NS_PER_S)         // an agent says hello every 2 s
+// in the place of a text for which there is no room
+#define LEFT_OUT "what was said of it is not kept: there was too much"
+#define RIVAL_NS (6 * NS_PER_S)         // until a second one is told to go
+
+/* ---- who ---- */
+
+const char *aggregator_name (const struct net_peer *peer, const char *host,
+                             char out[AGGREGATOR_NAME_MAX])
+{
+    (void)snprintf (out, AGGREGATOR_NAME_MAX, "%s%s%s", host,
+                    *peer->who ? ", key " : "", peer->who);
+    return out;
+}
+
+/* ---- jobs ---- */
+
+struct served *aggregator_find_job (struct aggregator *a, const char *id)
+{
+    struct served *s = a->jobs;
+
+    while (s && strcmp (s->job.id, id) != 0)
+        s = s->next;
+    return s;
+}
+
+/* ---- room for one more ---- */
+
+static bool is_idle (const struct aggregator *a, const struct served *s)
+{
+    int64_t now = clock_mono_ns ();
+
+    for (size_t i = 0; i < s->job.nagents; i++) {
+        if (now - s->job.agents[i].heard_ns < AGGREGATOR_IDLE_NS)
+            return false;
+    }
+    return s != a->building && s != a->over &&
+           pace_due_ns (&s->pace) == INT64_MAX;
+}
+
+static void forget_peer (void *arg, const struct net_peer *peer)
+{
+    struct aggregator *a = arg;
+
+    transfers_forget (a->transfers, peer);
+    aggregator_forget_peer (a, peer);
+}
+
+/* What counts of it is in the ledger. */
+static void forget_job (struct aggregator *a, struct served **at)
+{
+    struct served *s = *at;
+
+    *at = s->next;
+    for (size_t i = 0; i < s->job.nagents; i++)
+        forget_peer (a, &s->job.agents[i].peer);
+    job_fini (&s->job);
+    free (s);
+    a->njobs--;
+}
+
+/* Forget jobs that nobody speaks of, but this one (or NULL). */
+static void forget_idle (struct aggregator *a, const struct served *but)
+{
+    for (struct served **at = &a->jobs; *at;) {
+        struct served *s = *at;
+
+        if (s == but || !is_idle (a, s)) {
+            at = &s->next;
+            continue;
+        }
+        forget_job (a, at);
+    }
+}
+
+static void forget_silent_of (struct aggregator *a, struct served *s,
+                              int64_t before_ns)
+{
+    size_t had = s->job.nagents;
+
+    job_forget_silent (&s->job, before_ns, forget_peer, a);
+    for (size_t i = 0; i < s->job.nagents && s->job.nagents < had; i++)
+        (void)aggregator_note_peer (a, s, &s->job.agents[i]);
+}
+
+/* In a service hosts come and go for as long as a job lives: each start of one,
+ * and most of a container, is another host.
+ */
+static void forget_silent (struct aggregator *a)
+{
+    int64_t before = clock_mono_ns () - AGGREGATOR_IDLE_NS;
+
+    for (struct served *s = a->jobs; s; s = s->next)
+        forget_silent_of (a, s, before);
+}
+
+void aggregator_give_back (struct aggregator *a, const struct served *but)
+{
+    if (a->opt->job)
+        return;                 // a run has the one job
+    forget_idle (a, but);
+    forget_silent (a);
+}
+
+/* Whether all of its agents have ended with nothing left, before then. */
+static bool is_at_peace (const struct served *s, int64_t before_ns)
+{
+    size_t i = 0;
+
+    while (i < s->job.nagents && s->job.agents[i].done &&
+           s->job.agents[i].heard_ns < before_ns)
+        i++;
+    return i == s->job.nagents;
+}
+
+/* What those that ended have said of their ranks is for the roll, as long as
+ * others of the job are at work; and of a job that is to be built in any case.
+ */
+void aggregator_forget_gone (struct aggregator *a, int64_t now)
+{
+    for (struct served **at = &a->jobs; *at;) {
+        struct served *s = *at;
+        size_t had = s->job.nagents;
+        int64_t ns = is_at_peace (s, now - AGGREGATOR_IDLE_NS)
+                         ? AGGREGATOR_IDLE_NS : AGGREGATOR_GONE_NS;
+
+        if (had > 0 && s != a->building && s != a->over &&
+            pace_due_ns (&s->pace) == INT64_MAX)
+            forget_silent_of (a, s, now - ns);
+        if (had > 0 && s->job.nagents == 0)
+            forget_job (a, at);
+        else
+            at = &s->next;
+    }
+}
+
+/* What was said in former lives, and what the options of this one say.  If the
+ * ledger cannot tell it does not forget either: agents say it again.
+ */
+void aggregator_recall_words (struct aggregator *a, struct served *s)
+{
+    const struct word front = { .by = WORD_FRONT,
+                                .world_size = a->opt->world_size };
+    struct words words;
+    struct err err = { "" };
+
+    if (ledger_words (a->ledger, s->job.id, &words, &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "ledger-failed", "job %s: %s", s->job.id,
+                  err.text);
+    else
+        job_set_words (&s->job, &words);
+    s->noted_size = s->job.world_size;
+    (void)job_word (&s->job, &front);
+}
+
+/* A job that is served, or is from now on. */
+struct served *aggregator_job (struct aggregator *a, const char *id)
+{
+    struct served *s = aggregator_find_job (a, id);
+
+    if (s)
+        return s;
+    if (a->opt->job && strcmp (a->opt->job, id) != 0)
+        return NULL;            // a run serves its own job only
+    if (a->njobs >= AGGREGATOR_JOBS_MAX && a->transfers)
+        aggregator_give_back (a, NULL);
+    if (a->njobs >= AGGREGATOR_JOBS_MAX || !(s = calloc (1, sizeof (*s))))
+        return NULL;
+    a->njobs++;
+    job_init (&s->job, id);
+    aggregator_recall_words (a, s);
+    s->next = a->jobs;
+    a->jobs = s;
+    return s;
+}
+
+/* ---- messages ---- */
+
+static void reply (struct aggregator *a, const struct net_peer *to,
+                   enum message_type type, const char *text)
+{
+    struct message m = { .type = type };
+
+    (void)snprintf (m.text, sizeof (m.text), "%s", text);
+    (void)net_send (a->net, to, &m);
+}
+
+static void refuse (struct aggregator *a, const struct net_peer *to,
+                    enum refusal reason, const char *text)
+{
+    struct message m = { .type = MESSAGE_REFUSED, .reason = reason };
+
+    counter_add (COUNTER_MESSAGES_REFUSED, 1);
+    (void)snprintf (m.text, sizeof (m.text), "%s", text);
+    (void)net_send (a->net, to, &m);
+}
+
+/* Whether something was acknowledged to this agent that is not here any more:
+ * the root is a new one, or of a backup, or was repaired, or files in it were
+ * removed.  1 or 0; negative: the ledger cannot tell.
+ */
+static int has_lost (struct aggregator *a, const struct net_peer *from,
+                     const struct message *hello)
+{
+    struct err err = { "" };
+    char name[AGGREGATOR_NAME_MAX];
+    int rc;
+
+    if (hello->mark.epoch == 0)
+        return 0;
+    rc = aggregator_is_sound (a)
+             ? ledger_reaches (a->ledger, &hello->mark, &err)
+             : err_set (&err, EIO, "what was removed in the root is not known");
+    if (rc > 0) {
+        rc = ledger_lost_since (a->ledger, &hello->mark, hello->job,
+                                hello->host, &err);
+        rc = rc < 0 ? rc : rc == 0;
+    }
+    if (rc > 0)
+        return 0;
+    if (rc == 0)
+        counter_add (COUNTER_MARKS_UNKNOWN, 1);
+    if (rc < 0 && door_may_tell (&a->door))
+        log_text (LOG_LEVEL_ERROR, "intake-failed", "HELLO from %s: %s",
+                  aggregator_name (from, hello->host, name), err.text);
+    else if (rc == 0 && door_may_tell (&a->door))
+        log_text (LOG_LEVEL_WARN, "asked-again", "not all that was "
+                  "acknowledged to the agent of host %s, job %s, is here: the "
+                  "root is another one, or an older one, or was repaired, or "
+                  "files in it were removed.  It delivers again what it still "
+                  "has",
+                  aggregator_name (from, hello->host, name), hello->job);
+    return rc < 0 ? rc : 1;
+}
+
+/* Its own clock back, so that it can tell how ours differs. */
+static void welcome (struct aggregator *a, const struct net_peer *to,
+                     const struct message *hello, bool lost)
+{
+    struct message m = { .type = MESSAGE_WELCOME, .sent_ns = hello->sent_ns,
+                         .wall_ns = clock_wall_ns (), .lost = lost };
+
+    (void)net_send (a->net, to, &m);
+}
+
+/* How wrong the clock of an agent's host is: for people, who compare times of
+ * several hosts.  Written when it is new or has changed by more than it was
+ * uncertain, since every agent says it every other second.
+ */
+static void keep_clock (struct job_agent *agent, const struct message *m)
+{
+    int64_t offset = m->clock_offset_ns, error = m->clock_error_ns;
+    char name[AGGREGATOR_NAME_MAX];
+
+    if (offset == MESSAGE_NO_CLOCK)
+        return;
+    if (agent->clock_known &&
+        llabs (offset - agent->clock_offset_ns) <
+            error + agent->clock_error_ns + AGGREGATOR_CLOCK_NS / 4)
+        return;
+    agent->clock_known = true;
+    agent->clock_noted = false;
+    agent->clock_offset_ns = offset;
+    agent->clock_error_ns = error;
+    if (llabs (offset) > AGGREGATOR_CLOCK_NS)
+        log_text (LOG_LEVEL_WARN, "clock", "the clock of host %s differs by "
+                  "%.3f s from that of this host",
+                  aggregator_name (&agent->peer, agent->host, name),
+                  (double)offset / (double)NS_PER_S);
+}
+
+static bool has_unnoted (const struct words *w)
+{
+    size_t i = 0;
+
+    while (i < w->n && w->list[i].noted)
+        i++;
+    return i < w->n;
+}
+
+/* What was said of itself, and is to be there in a next life, goes with the
+ * next commit.  If that fails it is due again when it is said again.
+ */
+static void note_said (struct aggregator *a, bool any)
+{
+    if (!any)
+        return;
+    a->notes_due = true;
+    transfers_due (a->transfers);
+    aggregator_commit_soon (a);
+}
+
+/* When one rank has failed, the others are to be ended. */
+static void say_stop (struct aggregator *a, const struct served *s,
+                      const struct net_peer *to)
+{
+    const struct job_rank *failed = job_failed (&s->job);
+    char text[MESSAGE_TEXT_MAX];
+
+    if (!failed)
+        return;
+    (void)snprintf (text, sizeof (text), "rank %lld failed (%.300s)",
+                    (long long)failed->rank, failed->text ? failed->text : "");
+    reply (a, to, MESSAGE_STOP, text);
+}
+
+/* The front end of a launcher asks whether anybody ever came, and a next life
+ * when the first one did.
+ */
+static void mark_joined (struct aggregator *a)
+{
+    char path[PATH_MAX];
+
+    if (a->opt->run_dir &&
+        fileio_join (path, sizeof (path), a->opt->run_dir,
+                     AGGREGATOR_JOINED) &&
+        access (path, F_OK) < 0)
+        (void)fileio_replace (path, "", 0, FILEIO_FILE_MODE, NULL);
+}
+
+static bool is_room (const struct aggregator *a, const struct served *s,
+                     const struct net_peer *from)
+{
+    return aggregator_has_share_of_job (a, &s->job, from) &&
+           aggregator_has_share (a, from, SHARE_AGENTS, 1);
+}
+
+/* Whether there is room for whoever says this; a restarted agent takes the
+ * place of its former self.
+ */
+static bool has_room (struct aggregator *a, struct served *s,
+                      const struct net_peer *from, const struct message *m)
+{
+    if (job_agent_of_host (&s->job, m->host_key) || is_room (a, s, from))
+        return true;
+    aggregator_give_back (a, s);
+    return is_room (a, s, from);
+}
+
+/* A job that somebody speaks of, perhaps the first. */
+static struct served *open_job (struct aggregator *a,
+                                const struct net_peer *from, const char *id)
+{
+    struct served *s = aggregator_find_job (a, id);
+
+    if (s || a->opt->job)
+        return s ? s : aggregator_job (a, id);
+    if (!aggregator_has_share (a, from, SHARE_JOBS, 1))
+        aggregator_give_back (a, NULL);
+    if (aggregator_has_share (a, from, SHARE_JOBS, 1) &&
+        (s = aggregator_job (a, id)))
+        memcpy (s->opened_by, from->who, sizeof (s->opened_by));
+    return s;
+}
+
+static void refuse_share (struct aggregator *a, const struct net_peer *from,
+                          enum share what, const char *name)
+{
+    char text[MESSAGE_TEXT_MAX];
+
+    (void)snprintf (text, sizeof (text), "this aggregator has as many %s%s%s "
+                    "as it can serve: try again later", name,
+                    *from->who ? " of key " : "", from->who);
+    aggregator_tell_share (a, from, what);
+    refuse (a, from, REFUSAL_OTHER, text);
+}
+
+static void log_agent (const struct net_peer *from, const struct message *m)
+{
+    struct logline l = log_line (LOG_LEVEL_INFO, "agent");
+
+    log_str (&l, "job", m->job);
+    log_str (&l, "host", m->host);
+    log_str (&l, "key", *from->who ? from->who : NULL);
+    log_end (&l);
+}
+
+/* Two agents say that they are the one of this host. */
+static void on_rival (struct aggregator *a, struct job_agent *agent,
+                      const struct net_peer *from, const struct message *m)
+{
+    int64_t now = clock_mono_ns ();
+    char text[MESSAGE_TEXT_MAX];
+
+    if (agent->rival_ns == 0 || now - agent->rival_heard_ns > RIVAL_NS)
+        agent->rival_ns = now;
+    agent->rival_heard_ns = now;
+    if (now - agent->rival_ns < RIVAL_NS)
+        return;                 // it may be a restarted one: it says it again
+    (void)snprintf (text, sizeof (text), "another agent%s%.60s is connected "
+                    "as the one of host %.200s for job %.200s, and answers: "
+                    "stop one of them, or give it another --job",
+                    *agent->peer.who ? " with the key of " : "",
+                    agent->peer.who, m->host, m->job);
+    // whoever has no answer takes this side for dead, or for unreachable
+    refuse (a, from, REFUSAL_OTHER, text);
+    if (agent->rival_told_ns > 0 && now - agent->rival_told_ns < RIVAL_NS)
+        return;
+    agent->rival_told_ns = now;
+    log_text (LOG_LEVEL_WARN, "two-agents", "host %s, job %s: another agent%s"
+              "%s is refused while the first one answers", m->host, m->job,
+              *from->who ? ", with the key of " : "", from->who);
+}
+
+/* Whether the agent of this host is another connection, and lives: only then
+ * is nobody else believed to be it.  A connection that broke is not there any
+ * more to be sent to; one that fell silent is given up.
+ */
+static bool is_taken (struct aggregator *a, struct served *s,
+                      const struct net_peer *from, const struct message *m)
+{
+    struct job_agent *agent = job_agent_of_host (&s->job, m->host_key);
+    struct message probe = { .type = MESSAGE_WELCOME,       // to no hello
+                             .wall_ns = clock_wall_ns () };
+    int64_t now = clock_mono_ns ();
+
+    if (!agent || agent->done || agent->lost ||
+        now - agent->heard_ns > ALIVE_NS)
+        return false;
+    if (agent->probed_ns == 0 || now - agent->probed_ns > NS_PER_S) {
+        agent->probed_ns = now;
+        if (net_send (a->net, &agent->peer, &probe) == -EHOSTUNREACH)
+            return false;
+    }
+    on_rival (a, agent, from, m);
+    return true;
+}
+
+/* An agent that is new, or was started again: it is put where it belongs, or
+ * told why not (NULL).
+ */
+static struct served *take_agent (struct aggregator *a,
+                                  const struct net_peer *from,
+                                  const struct message *m,
+                                  struct job_agent **agent)
+{
+    struct served *s = open_job (a, from, m->job);
+    struct net_peer old;
+
+    if (!s && a->opt->job)
+        refuse (a, from, REFUSAL_OTHER, "this aggregator serves another job");
+    else if (!s)
+        refuse_share (a, from, SHARE_JOBS, "jobs");
+    if (!s || is_taken (a, s, from, m))
+        return NULL;
+    if (!has_room (a, s, from, m) ||
+        !(*agent = job_hello (&s->job, from, m, clock_mono_ns (), &old))) {
+        refuse_share (a, from, SHARE_AGENTS, "agents");
+        return NULL;
+    }
+    if (old.size > 0)
+        forget_peer (a, &old);
+    if (aggregator_note_peer (a, s, *agent) < 0)
+        return NULL;            // it says it again
+    mark_joined (a);
+    log_agent (from, m);
+    return s;
+}
+
+/* Whoever may not speak is not listened to any more, whatever it was before. */
+static void refuse_host (struct aggregator *a, const struct net_peer *from,
+                         const struct message *m, const char *why)
+{
+    struct message refused = { .type = MESSAGE_REFUSED,
+                               .reason = REFUSAL_KEY };
+
+    counter_add (COUNTER_HOSTS_REFUSED, 1);
+    (void)snprintf (refused.text, sizeof (refused.text), "%s", why);
+    (void)net_send (a->net, from, &refused);
+    forget_peer (a, from);
+    if (door_may_tell (&a->door))
+        log_text (LOG_LEVEL_WARN, "host-refused", "job %s: %s", m->job, why);
+}
+
+/* COMMAND has started more ranks than the run has wrappers, which are what who
+ * started this aggregator had counted: its agents see them.
+ */
+static void hear_launch (struct aggregator *a, struct served *s,
+                         const struct message *m)
+{
+    struct word front = { .by = WORD_FRONT, .world_size = m->world_size };
+    const struct word *said = words_find (&s->job.words, &front);
+
+    if (a->opt->run_dir && said && m->world_size > said->world_size)
+        (void)job_word (&s->job, &front);       // or it is said again
+}
+
+/* If nobody knows whether all is here that was acknowledged nothing is said: it
+ * would release its captures, or seal all of them again.  Nor is a new one
+ * taken: what it delivered would be acknowledged with another mark, and by that
+ * nobody could tell any more what is lost.  It says hello again.
+ */
+static void on_hello (struct aggregator *a, const struct net_peer *from,
+                      const struct message *m)
+{
+    struct job_agent *agent = NULL;
+    struct served *s = *m->job ? aggregator_find_peer (a, from, &agent) : NULL;
+    struct err why = { "" };
+    int lost;
+
+    if (*m->job && !aggregator_may_speak (a, from, m, &why)) {
+        refuse_host (a, from, m, why.text);
+        return;
+    }
+    if (s && (strcmp (s->job.id, m->job) != 0 ||
+              strcmp (agent->host_key, m->host_key) != 0)) {
+        // a connection is one agent, or it could be any number of them
+        refuse (a, from, REFUSAL_OTHER, "this connection has said hello as "
+                "another agent, or of another job: connect again");
+        return;
+    }
+    lost = has_lost (a, from, m);
+    if (s)                      // what is committed then may move it
+        s = aggregator_find_peer (a, from, &agent);
+    if (s && agent->lost && !a->opt->job)
+        log_agent (from, m);    // it was said that it is silent
+    if (s)
+        job_hello_again (&s->job, agent, m, clock_mono_ns ());
+    else if (*m->job && lost >= 0)
+        s = take_agent (a, from, m, &agent);
+    else if (lost >= 0)         // it only asks whether we are there
+        welcome (a, from, m, false);
+    if (!s)
+        return;
+    agent->asked_again = lost != 0;
+    agent->done = agent->done && !agent->asked_again;
+    agent->untold = agent->untold && lost < 0;
+    if (lost >= 0)
+        welcome (a, from, m, lost);
+    keep_clock (agent, m);
+    hear_launch (a, s, m);
+    note_said (a, has_unnoted (&s->job.words) || a->nbound > 0 ||
+                      (agent->clock_known && !agent->clock_noted));
+    if (a->opt->job)
+        say_stop (a, s, from);
+}
+
+/* Whether there is room for its text. */
+static bool may_say (struct aggregator *a, const struct job_agent *agent,
+                     struct job_use adds)
+{
+    if (adds.texts == 0 ||
+        aggregator_has_share (a, &agent->peer, SHARE_TEXTS, adds.texts))
+        return true;
+    aggregator_tell_share (a, &agent->peer, SHARE_TEXTS);
+    return false;
+}
+
+static void on_rank (struct aggregator *a, struct served *s,
+                     struct job_agent *agent, const struct message *m)
+{
+    // asked only where it matters: it looks at all ranks
+    bool first = m->phase == RANK_ENDED && m->status > 0 &&
+                 !job_failed (&s->job);
+    struct job_use adds = job_rank_adds (&s->job, m);
+    const struct job_rank *r;
+    struct message said;
+
+    if (adds.ranks > 0 &&
+        !aggregator_has_share (a, &agent->peer, SHARE_RANKS, adds.ranks)) {
+        aggregator_tell_share (a, &agent->peer, SHARE_RANKS);
+        return;
+    }
+    if (!may_say (a, agent, adds)) {
+        said = *m;
+        (void)snprintf (said.text, sizeof (said.text), "%s", LEFT_OUT);
+        m = &said;
+    }
+    if (job_rank (&s->job, agent, m) < 0) {
+        counter_add (COUNTER_MESSAGES_REFUSED, 1);
+        return;                 // it is said again
+    }
+    r = job_find_rank (&s->job, m->rank);
+    note_said (a, r && aggregator_rank_is_due (a, r));
+    if (first) {
+        struct logline l = log_line (LOG_LEVEL_WARN, "command-failed");
+
+        log_int (&l, "rank", m->rank);
+        log_str (&l, "host", agent->host);
+        log_str (&l, "key", *agent->peer.who ? agent->peer.who : NULL);
+        log_int (&l, "status", m->status);
+        log_str (&l, "text", m->text);
+        log_end (&l);
+        for (size_t i = 0; a->opt->job && i < s->job.nagents; i++)
+            say_stop (a, s, &s->job.agents[i].peer);
+    }
+}
+
+/* A service has no summary to put it into: it is in its log, once; with whose
+ * word it is, or NULL.
+ */
+static void note_of (struct served *s, struct job_agent *agent,
+                     const char *text)
+{
+    size_t had = s->job.nnotes;
+    struct logline l;
+
+    if (job_note (&s->job, text) < 0)
+        counter_add (COUNTER_MESSAGES_REFUSED, 1);
+    if (s->job.nnotes == had)
+        return;
+    if (agent)
+        agent->notes += job_text_adds (text).texts;
+    l = log_line (LOG_LEVEL_WARN, "note");
+    log_str (&l, "job", s->job.id);
+    log_str (&l, "host", agent ? agent->host : NULL);
+    log_str (&l, "key", agent && *agent->peer.who ? agent->peer.who : NULL);
+    log_str (&l, "text", text);
+    log_end (&l);
+}
+
+void aggregator_note (struct served *s, const char *text)
+{
+    note_of (s, NULL, text);
+}
+
+/* Captures that were found behind DONE are not on offer yet: the run would end
+ * without them.
+ */
+static void on_ping (struct job_agent *agent, const struct message *m)
+{
+    char name[AGGREGATOR_NAME_MAX];
+
+    agent->left_items = m->left_items;
+    agent->left_captures = m->left_captures;
+    if (!agent->done || m->left_captures == 0)
+        return;
+    agent->done = false;
+    log_text (LOG_LEVEL_INFO, "not-done", "host %s has found %llu more captures "
+              "to read", aggregator_name (&agent->peer, agent->host, name),
+              (unsigned long long)m->left_captures);
+}
+
+static void on_known (struct aggregator *a, struct served *s,
+                      struct job_agent *agent, const struct net_peer *from,
+                      const struct message *m)
+{
+    char name[AGGREGATOR_NAME_MAX];
+    struct err err = { "" };
+    int rc = 0;
+
+    agent->heard_ns = clock_mono_ns ();
+    if (agent->untold && m->type != MESSAGE_RANK && m->type != MESSAGE_NOTE)
+        return;                 // all else is said again behind its HELLO
+    switch (m->type) {
+    case MESSAGE_RANK:
+        on_rank (a, s, agent, m);
+        break;
+    case MESSAGE_NOTE:
+        if (may_say (a, agent, job_text_adds (m->text)))
+            note_of (s, agent, m->text);
+        break;
+    case MESSAGE_DONE:
+        // that there is something counts, also where it is not kept
+        rc = job_done (&s->job, agent,
+                       may_say (a, agent, job_text_adds (m->text)) ? m->text
+                                                                   : LEFT_OUT,
+                       m->doubtful);
+        break;
+    case MESSAGE_OFFER:
+        agent->done = false;    // it has found more
+        rc = transfers_offer (a->transfers, from, s->job.id, agent->host, m,
+                              &err);
+        break;
+    case MESSAGE_CHUNK:
+        rc = transfers_chunk (a->transfers, from, m, &err);
+        break;
+    case MESSAGE_GONE:
+        transfers_gone (a->transfers, from, m->item);
+        break;
+    case MESSAGE_PING:
+        on_ping (agent, m);
+        break;
+    default:                    // what only aggregators say
+        counter_add (COUNTER_MESSAGES_REFUSED, 1);
+        break;
+    }
+    if (rc < 0 && door_may_tell (&a->door))
+        log_text (LOG_LEVEL_ERROR, "intake-failed", "%s from %s: %s",
+                  message_name (m->type),
+                  aggregator_name (from, agent->host, name),
+                  err.text[0] ? err.text : strerror (-rc));
+    if (rc == -ESTALE)
+        (void)aggregator_look (a, true);        // 's' and 'agent' may move
+    aggregator_commit_soon (a);
+}
+
+void aggregator_on_message (void *arg, const struct net_peer *from,
+                            const struct message *m, int bad,
+                            const struct err *err)
+{
+    struct aggregator *a = arg;
+    struct job_agent *agent;
+    struct served *s;
+
+    if (!m) {
+        if (door_may_tell (&a->door))
+            log_text (LOG_LEVEL_WARN, "refused", "a message%s%s was refused: "
+                      "%s", *from->who ? " with key " : "", from->who,
+                      err->text);
+        if (bad == -EPROTONOSUPPORT)
+            refuse (a, from, REFUSAL_VERSION, err->text);
+        else
+            counter_add (COUNTER_MESSAGES_REFUSED, 1);
+        return;
+    }
+    if (m->type == MESSAGE_HELLO)
+        on_hello (a, from, m);
+    else if ((s = aggregator_find_peer (a, from, &agent)))
+        on_known (a, s, agent, from, m);
+    else
+        counter_add (COUNTER_MESSAGES_REFUSED, 1);
+    // whoever has not said hello repeats itself, hello first
+}

@@ -1,0 +1,272 @@
+/* aggregator/service/aggregator_run.c - the end of a run: when, and what it
+ * leaves */
+#include "service/aggregator_private.h"
+
+#include "base/log.h"
+#include "base/utf8.h"
+#include "service/result.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HELLO_LIMIT_NS (60 * NS_PER_S)  // a run that nobody joins ends
+#define SILENCE_LIMIT_NS (60 * NS_PER_S)        // an agent this silent is lost
+#define STRAGGLER_NS (10 * NS_PER_S)    // for ranks that never reported
+#define REJOIN_NS (30 * NS_PER_S)       // for those that know of a former life:
+                                        // agents connect again after 10 s or so
+#define FAREWELL_NS (3 * NS_PER_S)      // for agents to hear that it is over
+#define FAREWELL_REPEAT_NS (50 * NS_PER_MS)
+
+/* From here on offers are not answered: agents keep what they have.  What was
+ * asked for before may still come.
+ */
+static void close_intake (struct aggregator *a)
+{
+    a->closed = true;
+    transfers_hold (a->transfers, true);
+}
+
+/* Whether everything that a run can hope for has come, or time is up. */
+static bool run_is_over (struct aggregator *a, struct served *s, int64_t now)
+{
+    int64_t waited;
+
+    if (!job_ended (&s->job)) {
+        s->ended_ns = 0;
+        return false;
+    }
+    if (s->ended_ns == 0)
+        s->ended_ns = now;
+    waited = now - s->ended_ns;
+    if (waited >= a->opt->deadline_ns) {
+        if (!a->closed)
+            log_text (LOG_LEVEL_WARN, "deadline", "not everything had come "
+                      "when the deadline passed");
+        close_intake (a);
+        return true;
+    }
+    if (!job_delivered (&s->job) || transfers_pending (a->transfers))
+        return false;
+    return job_all_reported (&s->job) ||
+           waited >= (a->resumed ? REJOIN_NS : STRAGGLER_NS);
+}
+
+/* Whether there is a launcher, which may start ranks yet. */
+static bool is_launching (const struct aggregator *a)
+{
+    struct pollfd p = { .fd = (int)a->opt->launch_fd };
+
+    return p.fd >= 0 && poll (&p, 1, 0) == 0;
+}
+
+/* Whether no rank has reported, and for so long there was nobody who could: no
+ * launcher, and no agent that was heard.
+ */
+static bool nobody_comes (struct aggregator *a, const struct job *j,
+                          int64_t now)
+{
+    if (is_launching (a))
+        a->alone_ns = now;
+    for (size_t i = 0; i < j->nagents; i++) {
+        if (j->agents[i].heard_ns > a->alone_ns)
+            a->alone_ns = j->agents[i].heard_ns;
+    }
+    return j->nranks == 0 && now - a->alone_ns > HELLO_LIMIT_NS &&
+           (j->nagents == 0 || job_delivered (j));
+}
+
+static void log_nobody (const struct aggregator *a, const struct job *j)
+{
+    if (j->nagents == 0)
+        log_text (LOG_LEVEL_ERROR, "nobody", "no agent has said hello for "
+                  "%d s on %s: is a firewall in between?",
+                  (int)(HELLO_LIMIT_NS / NS_PER_S), a->opt->listen);
+    else
+        log_text (LOG_LEVEL_ERROR, "nobody", "no rank has reported, and the "
+                  "agents have been gone for %d s: have the wrappers died at "
+                  "once?", (int)(HELLO_LIMIT_NS / NS_PER_S));
+}
+
+void aggregator_check_run (struct aggregator *a, int64_t now)
+{
+    struct served *s = aggregator_job (a, a->opt->job);
+    char name[AGGREGATOR_NAME_MAX];
+    const struct job_agent *lost;
+
+    if (!s || a->building || a->over)
+        return;
+    while ((lost = job_lose_silent (&s->job, now, SILENCE_LIMIT_NS)))
+        log_text (LOG_LEVEL_WARN, "agent-lost", "the agent of host %s has been "
+                  "silent for %d s",
+                  aggregator_name (&lost->peer, lost->host, name),
+                  (int)(SILENCE_LIMIT_NS / NS_PER_S));
+    if (run_is_over (a, s, now)) {
+        aggregator_start_build (a, s);
+    } else if (nobody_comes (a, &s->job, now)) {
+        log_nobody (a, &s->job);
+        aggregator_start_build (a, s);     // an empty roll, that says so
+    }
+}
+
+/* Where a host keeps what it has not delivered: the directories of a run on its
+ * hosts are alike, but for the host's key, unless somebody has set another
+ * STATE there.
+ */
+static void name_spool (const struct aggregator *a, const struct job_agent *g,
+                        char *out, size_t size)
+{
+    const char *dir = a->opt->run_dir ? a->opt->run_dir : "";
+    const char *slash = strrchr (dir, '/');
+
+    (void)snprintf (out, size, "%.*s%s/spool", slash ? (int)(slash + 1 - dir)
+                                                     : 0, dir, g->host_key);
+}
+
+/* " (2 items and 1 capture that was not read yet; the first that is offered is
+ * big.bin of CAPTURE)"
+ */
+static void name_left (const struct aggregator *a, const struct job_agent *g,
+                       char *out, size_t size)
+{
+    struct ledger_item first;
+    size_t n = transfers_offered (a->transfers, &g->peer, &first);
+    char offered[400] = "";
+
+    if (n > 0)
+        (void)snprintf (offered, sizeof (offered), "; the first that is "
+                        "offered is %.170s of %.170s",
+                        *first.path ? first.path : "the rows", first.capture);
+    *out = '\0';                // it has not said, or found more since then
+    if (n > 0 || g->left_items > 0 || g->left_captures > 0)
+        (void)snprintf (out, size, " (items: %llu; captures that were not "
+                        "read yet: %llu%s)",
+                        (unsigned long long)(g->left_items > n ? g->left_items
+                                                               : n),
+                        (unsigned long long)g->left_captures, offered);
+}
+
+/* What is not in the result is named, host by host. */
+static void note_undelivered (struct aggregator *a, struct job *j)
+{
+    for (size_t i = 0; i < j->nagents; i++) {
+        const struct job_agent *g = &j->agents[i];
+        char text[MESSAGE_TEXT_MAX], shown[UTF8_ESCAPED (MESSAGE_TEXT_MAX)];
+        char spool[300], left[480];
+
+        if (g->done && !g->text)
+            continue;
+        name_spool (a, g, spool, sizeof (spool));
+        name_left (a, g, left, sizeof (left));
+        (void)snprintf (text, sizeof (text), "host %.100s: %s%s; what it had "
+                        "not delivered stays in its %s, captures that "
+                        "were not read where they are", g->host,
+                        g->lost ? "its agent fell silent before it had "
+                                  "delivered everything"
+                                : "not everything was delivered when the "
+                                  "deadline passed",
+                        left, spool);
+        // a text of DONE was made fit for a terminal when it came
+        (void)job_note_last (j, g->done ? g->text
+                                        : utf8_escape (text, UTF8_LINES,
+                                                       shown));
+    }
+}
+
+/* What a run leaves behind for its wrapper and for `rollcall wait`. */
+static void leave_result (struct aggregator *a)
+{
+    struct result r = {
+        .job = &a->building->job,
+        .out = a->out, .error = a->build_rc < 0 ? a->build_err.text : NULL,
+        .error_code = a->build_rc, .path = a->built.path,
+        .kept = a->built.kept, .newer = a->built.newer,
+        .results = a->build ? job_build_results (a->build) : NULL,
+        .any_rows = a->build && job_build_any_rows (a->build),
+        .complete = a->complete,
+    };
+    struct err err = { "" };
+
+    if (result_write (a->opt->run_dir, &r, &a->status, &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "result-failed", "%s", err.text);
+}
+
+/* What agents are told if OUT has not all that they have delivered: then their
+ * captures stay.
+ */
+static void name_unwritten (const struct aggregator *a, char *out, size_t size)
+{
+    if (a->build_rc < 0)
+        (void)snprintf (out, size, "OUT could not be written: %.600s",
+                        a->build_err.text);
+    else if (!aggregator_raw_is_whole (a))
+        (void)snprintf (out, size, "not all raw files could be put into OUT");
+}
+
+/* Tell the agents that it is over, again and again until they are gone: a
+ * message that was sent need not have arrived.
+ */
+static void say_farewell (void *arg)
+{
+    struct aggregator *a = arg;
+    const struct job *j = &a->over->job;
+    struct message m = { .type = MESSAGE_ROLL, .complete = a->complete };
+    bool anybody = false;
+
+    (void)snprintf (m.text, sizeof (m.text), "%s", a->unwritten);
+    for (size_t i = 0; i < j->nagents; i++)
+        anybody = net_send (a->net, &j->agents[i].peer, &m) !=
+                      -EHOSTUNREACH || anybody;
+    if (anybody && clock_mono_ns () - a->over_ns < FAREWELL_NS)
+        (void)loop_add_timer (a->loop, FAREWELL_REPEAT_NS, say_farewell, a);
+    else
+        loop_stop (a->loop, 0);
+}
+
+/* Whether the ledger has nothing of the job that the last build did not see. */
+bool aggregator_result_has_all (struct aggregator *a, const struct served *s)
+{
+    return ledger_newest (a->ledger, s->job.id, aggregator_last_kind (a)) ==
+           a->build_seq;
+}
+
+/* What came while it was built has been acknowledged, and may be nowhere else
+ * by now; another rank, or an agent in the place of one that died, has not said
+ * yet that it is done.  Then the run is not over, and goes on as if it had not
+ * been built.  It ends, since behind the deadline nothing is taken in, and
+ * nobody is waited for.
+ */
+static bool goes_on (struct aggregator *a, const struct served *s)
+{
+    const char *why = NULL;
+
+    if (a->build_rc == 0 && !aggregator_result_has_all (a, s))
+        why = "more came while the result was built";
+    else if (a->build_rc == 0 && !a->closed && s->job.nranks > 0 &&
+             !job_delivered (&s->job))
+        why = "while the result was built a rank joined, or an agent has begun "
+              "anew, or found more";
+    if (why)
+        log_text (LOG_LEVEL_INFO, "late", "%s: it is built again", why);
+    return why;
+}
+
+void aggregator_on_run_built (struct aggregator *a)
+{
+    struct served *s = a->building;
+
+    aggregator_commit (a);
+    if (goes_on (a, s))
+        return;
+    close_intake (a);
+    a->complete = a->build_rc == 0 && roster_complete (&a->roster) &&
+                  job_is_whole (&s->job) && aggregator_raw_is_whole (a);
+    note_undelivered (a, &s->job);
+    if (a->opt->run_dir)
+        leave_result (a);
+    a->over = s;
+    a->over_ns = clock_mono_ns ();
+    name_unwritten (a, a->unwritten, sizeof (a->unwritten));
+    say_farewell (a);
+}

@@ -1,0 +1,512 @@
+/* aggregator/service/job.c - one job as its agents report it */
+#include "service/job.h"
+
+#include "base/clock.h"
+#include "base/utf8.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void job_init (struct job *j, const char *id)
+{
+    memset (j, 0, sizeof (*j));
+    (void)snprintf (j->id, sizeof (j->id), "%s", id);
+}
+
+static void settle (struct job *j)
+{
+    const struct word *counts = words_settle (&j->words);
+
+    j->world_size = counts ? counts->world_size : 0;
+}
+
+int job_word (struct job *j, const struct word *word)
+{
+    int rc = words_put (&j->words, word);
+
+    if (rc > 0)
+        settle (j);
+    return rc;
+}
+
+void job_set_words (struct job *j, struct words *words)
+{
+    words_fini (&j->words);
+    j->words = *words;
+    settle (j);
+}
+
+/* A node that does not know says 0, which takes nothing back. */
+static void hear_size (struct job *j, const struct job_agent *a,
+                       int64_t world_size)
+{
+    struct word w = { .by = WORD_NODE, .world_size = world_size };
+
+    if (world_size == 0)
+        return;
+    memcpy (w.who, a->peer.who, sizeof (w.who));
+    memcpy (w.host, a->host, sizeof (w.host));
+    (void)job_word (j, &w);     // without room for it, it is said again
+}
+
+void job_fini (struct job *j)
+{
+    for (size_t i = 0; i < j->nranks; i++)
+        free (j->ranks[i].text);
+    for (size_t i = 0; i < j->nagents; i++)
+        free (j->agents[i].text);
+    for (size_t i = 0; i < j->nnotes; i++)
+        free (j->notes[i]);
+    words_fini (&j->words);
+    free (j->ranks);
+    free (j->agents);
+    free (j->notes);
+}
+
+struct job_agent *job_agent_of_host (struct job *j, const char *host_key)
+{
+    for (size_t i = 0; i < j->nagents; i++) {
+        if (strcmp (j->agents[i].host_key, host_key) == 0)
+            return &j->agents[i];
+    }
+    return NULL;
+}
+
+/* Room for one more of n; lists grow at powers of two. */
+static void *room (void *list, size_t n, size_t size)
+{
+    return (n & (n - 1)) != 0 ? list : realloc (list, (n ? 2 * n : 1) * size);
+}
+
+static struct job_agent *add_agent (struct job *j, const struct message *m)
+{
+    struct job_agent *a = j->nagents < JOB_AGENTS_MAX
+        ? room (j->agents, j->nagents, sizeof (*a)) : NULL;
+
+    if (!a)
+        return NULL;
+    j->agents = a;
+    a += j->nagents++;
+    memset (a, 0, sizeof (*a));
+    memcpy (a->host_key, m->host_key, sizeof (a->host_key));
+    return a;
+}
+
+void job_hello_again (struct job *j, struct job_agent *a,
+                      const struct message *m, int64_t now_ns)
+{
+    if (strcmp (a->host, m->host) != 0) {       // the key is that of a boot
+        memcpy (a->host, m->host, sizeof (a->host));
+        a->clock_noted = false;
+    }
+    a->heard_ns = now_ns;
+    a->lost = false;
+    hear_size (j, a, m->world_size);
+}
+
+struct job_agent *job_hello (struct job *j, const struct net_peer *from,
+                             const struct message *m, int64_t now_ns,
+                             struct net_peer *old)
+{
+    struct job_agent *a = job_agent_of_host (j, m->host_key);
+
+    old->size = 0;
+    if (a && (a->peer.size != from->size ||
+              memcmp (a->peer.id, from->id, from->size) != 0)) {
+        *old = a->peer;
+        a->done = false;
+        a->probed_ns = a->rival_ns = 0;
+    }
+    if (!a && !(a = add_agent (j, m)))
+        return NULL;
+    a->peer = *from;
+    job_hello_again (j, a, m, now_ns);
+    return a;
+}
+
+static size_t cost_of (const char *text)
+{
+    return text && *text ? strlen (text) + JOB_TEXT_COST : 0;
+}
+
+/* What this agent says in the place of what it said before, or NULL. */
+static int set_text (struct job *j, struct job_agent *a, char **at,
+                     const char *text)
+{
+    size_t was = cost_of (*at), is = cost_of (text);
+    char *copy = *text ? strdup (text) : NULL;
+
+    if (*text && !copy)
+        return -ENOMEM;
+    free (*at);
+    *at = copy;
+    j->texts += is - was;
+    a->texts += is - was;
+    return 0;
+}
+
+/* Where the entry of a rank is, or belongs. */
+static size_t place_of (const struct job *j, int64_t rank)
+{
+    size_t low = 0, high = j->nranks;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (j->ranks[mid].rank < rank)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+const struct job_rank *job_find_rank (const struct job *j, int64_t rank)
+{
+    size_t at = place_of (j, rank);
+
+    return at < j->nranks && j->ranks[at].rank == rank ? &j->ranks[at] : NULL;
+}
+
+/* The entry of a rank, made if it is not there; every agent repeats its ranks
+ * every other second.
+ */
+static struct job_rank *rank_at (struct job *j, struct job_agent *a,
+                                 int64_t rank)
+{
+    size_t at = place_of (j, rank);
+    struct job_rank *p;
+
+    if (at < j->nranks && j->ranks[at].rank == rank)
+        return &j->ranks[at];
+    if (j->nranks >= JOB_RANKS_MAX ||
+        !(p = room (j->ranks, j->nranks, sizeof (*p))))
+        return NULL;
+    j->ranks = p;
+    memmove (p + at + 1, p + at, (j->nranks - at) * sizeof (*p));
+    j->nranks++;
+    a->ranks++;
+    p[at] = (struct job_rank){ .rank = rank, .phase = RANK_RUNNING,
+                               .agent = (size_t)(a - j->agents) };
+    return &p[at];
+}
+
+/* It is this agent's now. */
+static void take_rank (struct job *j, struct job_agent *a, struct job_rank *r)
+{
+    struct job_agent *was = &j->agents[r->agent];
+
+    was->ranks--;
+    was->texts -= cost_of (r->text);
+    a->ranks++;
+    a->texts += cost_of (r->text);
+    r->noted = r->noted && was == a;
+    r->agent = (size_t)(a - j->agents);
+}
+
+struct job_use job_text_adds (const char *text)
+{
+    return (struct job_use){ 0, cost_of (text) };
+}
+
+struct job_use job_rank_adds (const struct job *j, const struct message *m)
+{
+    const struct job_rank *r = job_find_rank (j, m->rank);
+    size_t is = cost_of (m->text), was = r ? cost_of (r->text) : 0;
+
+    return (struct job_use){ r ? 0 : 1, is > was ? is - was : 0 };
+}
+
+/* MPI's word, which an agent that was started again may not have yet.  Of a
+ * node the largest world counts: others are of programs of a few ranks.
+ */
+static void hear_mpi (struct job *j, const struct job_agent *a,
+                      struct job_rank *r, const struct message *m)
+{
+    struct word w = { .by = WORD_MPI, .world_size = m->mpi_size };
+    const struct word *known;
+
+    if (m->mpi_size == 0 ||
+        (r->mpi_size == m->mpi_size && r->mpi_rank == m->mpi_rank))
+        return;
+    r->mpi_rank = m->mpi_rank;
+    r->mpi_size = m->mpi_size;
+    r->noted = false;
+    memcpy (w.who, a->peer.who, sizeof (w.who));
+    memcpy (w.host, a->host, sizeof (w.host));
+    known = words_find (&j->words, &w);
+    if (!known || known->world_size < w.world_size)
+        (void)job_word (j, &w);
+}
+
+int job_rank (struct job *j, struct job_agent *a, const struct message *m)
+{
+    struct job_rank *r = rank_at (j, a, m->rank);
+
+    if (!r)
+        return j->nranks >= JOB_RANKS_MAX ? -E2BIG : -ENOMEM;
+    if (m->phase == RANK_RUNNING)
+        a->done = false;        // a rank that joined after the others' ends
+    r->local_rank = m->local_rank;
+    r->phase = m->phase;
+    r->status = m->status;
+    r->command = m->command;
+    take_rank (j, a, r);
+    hear_mpi (j, a, r, m);
+    return set_text (j, a, &r->text, m->text);
+}
+
+static int add_note (struct job *j, const char *text, size_t most)
+{
+    char **p;
+
+    for (size_t i = 0; i < j->nnotes; i++) {
+        if (strcmp (j->notes[i], text) == 0)
+            return 0;
+    }
+    if (j->nnotes >= most)
+        return -E2BIG;
+    if (!(p = room (j->notes, j->nnotes, sizeof (*p))))
+        return -ENOMEM;
+    j->notes = p;
+    if (!(p[j->nnotes] = strdup (text)))
+        return -ENOMEM;
+    j->nnotes++;
+    j->texts += cost_of (text);
+    return 0;
+}
+
+int job_note (struct job *j, const char *text)
+{
+    return add_note (j, text, JOB_NOTES_MAX);
+}
+
+int job_note_last (struct job *j, const char *text)
+{
+    return add_note (j, text, JOB_LAST_NOTES_MAX);
+}
+
+int job_done (struct job *j, struct job_agent *a, const char *text,
+              uint64_t doubtful)
+{
+    if (a->asked_again)
+        return 0;
+    a->done = true;
+    a->doubtful = doubtful;
+    return set_text (j, a, &a->text, text);
+}
+
+const struct job_agent *job_lose_silent (struct job *j, int64_t now_ns,
+                                         int64_t limit_ns)
+{
+    for (size_t i = 0; i < j->nagents; i++) {
+        struct job_agent *a = &j->agents[i];
+
+        if (!a->lost && !a->done && now_ns - a->heard_ns > limit_ns) {
+            a->lost = true;
+            a->last_wall_ns = clock_wall_ns () - (now_ns - a->heard_ns);
+            return a;
+        }
+    }
+    return NULL;
+}
+
+/* A list that became shorter, in the memory that a list of n has. */
+static void *fit (void *list, size_t n, size_t size)
+{
+    size_t capacity = 1;
+    void *p;
+
+    while (capacity < n)
+        capacity *= 2;
+    p = realloc (list, capacity * size);
+    return p ? p : list;
+}
+
+/* Ranks of agents that have moved; to[i] is SIZE_MAX for one that is gone. */
+static void follow_agents (struct job *j, const size_t *to)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < j->nranks; i++) {
+        struct job_rank *r = &j->ranks[i];
+
+        if (to[r->agent] == SIZE_MAX) {
+            free (r->text);
+            continue;
+        }
+        r->agent = to[r->agent];
+        j->ranks[n++] = *r;
+    }
+    j->nranks = n;
+    j->ranks = fit (j->ranks, n, sizeof (*j->ranks));
+}
+
+void job_forget_silent (struct job *j, int64_t before_ns,
+                        void (*fn) (void *arg, const struct net_peer *peer),
+                        void *arg)
+{
+    size_t *to, n = 0;
+
+    while (n < j->nagents && j->agents[n].heard_ns >= before_ns)
+        n++;
+    if (n == j->nagents)
+        return;                 // as a rule: all stay where they are
+    to = calloc (j->nagents + 1, sizeof (*to));
+    n = 0;
+    for (size_t i = 0; to && i < j->nagents; i++) {
+        struct job_agent *a = &j->agents[i];
+
+        to[i] = SIZE_MAX;
+        if (a->heard_ns < before_ns) {
+            fn (arg, &a->peer);
+            j->texts -= a->texts;
+            free (a->text);
+            continue;
+        }
+        to[i] = n;
+        j->agents[n++] = *a;
+    }
+    if (to) {
+        j->nagents = n;
+        follow_agents (j, to);
+        j->agents = fit (j->agents, n, sizeof (*j->agents));
+    }
+    free (to);
+}
+
+const struct job_rank *job_failed (const struct job *j)
+{
+    for (size_t i = 0; i < j->nranks; i++) {
+        if (j->ranks[i].phase == RANK_ENDED && j->ranks[i].status > 0)
+            return &j->ranks[i];
+    }
+    return NULL;
+}
+
+bool job_ended (const struct job *j)
+{
+    for (size_t i = 0; i < j->nranks; i++) {
+        if (j->ranks[i].phase != RANK_ENDED &&
+            !j->agents[j->ranks[i].agent].lost)
+            return false;
+    }
+    return j->nranks > 0;
+}
+
+bool job_all_reported (const struct job *j)
+{
+    return j->world_size > 0 && j->nranks >= (size_t)j->world_size;
+}
+
+bool job_delivered (const struct job *j)
+{
+    for (size_t i = 0; i < j->nagents; i++) {
+        if (!j->agents[i].done && !j->agents[i].lost)
+            return false;
+    }
+    return j->nagents > 0;
+}
+
+bool job_has_doubtful (const struct job *j)
+{
+    size_t i = 0;
+
+    while (i < j->nagents && j->agents[i].doubtful == 0)
+        i++;
+    return i < j->nagents;
+}
+
+bool job_is_whole (const struct job *j)
+{
+    for (size_t i = 0; i < j->nagents; i++) {
+        if (!j->agents[i].done || j->agents[i].lost || j->agents[i].text)
+            return false;
+    }
+    return job_all_reported (j);
+}
+
+/* Why there may be nothing of a rank. */
+static void explain (const struct job_rank *x, const struct job_agent *a,
+                     char *text, size_t size)
+{
+    if (x->phase != RANK_ENDED)
+        (void)snprintf (text, size, "its COMMAND was not known to have ended%s",
+                        a->lost ? ": the agent of its host fell silent" : "");
+    else if (x->text && *x->text)
+        (void)snprintf (text, size, "%s", x->text);
+    else if (a->lost)
+        (void)snprintf (text, size, "the agent of its host fell silent before "
+                        "it had delivered everything");
+    else if (!a->done)
+        (void)snprintf (text, size, "the agent of its host had not delivered "
+                        "everything when the deadline passed");
+}
+
+/* Of a rank that nobody has spoken of in this life; a former one may have heard
+ * on which host it was.
+ */
+static void explain_unheard (const struct job *j, struct roster_entry *e)
+{
+    char text[MESSAGE_TEXT_MAX] = "", shown[UTF8_ESCAPED (MESSAGE_TEXT_MAX)];
+
+    if (j->resumed)
+        (void)snprintf (text, sizeof (text), "nothing was heard of it since "
+                        "the aggregator was started again: what it has "
+                        "captured and not delivered is still on %s%.250s: "
+                        "rollcall wait %.250s there tells where",
+                        e->host ? "host " : "its host", e->host ? e->host : "",
+                        j->id);
+    else if (j->nagents > 0)
+        (void)snprintf (text, sizeof (text), "no agent has spoken of it: its "
+                        "wrapper did not start or died at once, or its host "
+                        "could not reach the aggregator");
+    roster_set_text (&e->reason, utf8_escape (text, UTF8_LINES, shown));
+}
+
+int job_fill_roster (const struct job *j, struct roster *r)
+{
+    for (size_t i = 0; i < j->nranks; i++) {
+        const struct job_rank *x = &j->ranks[i];
+        struct roster_entry *e = roster_at (r, x->rank);
+        char text[MESSAGE_TEXT_MAX + 128] = "";
+
+        if (!e)
+            return -ENOMEM;
+        e->local_rank = (int32_t)x->local_rank;
+        roster_set_text (&e->host, j->agents[x->agent].host);
+        e->command = x->command;
+        explain (x, &j->agents[x->agent], text, sizeof (text));
+        roster_set_text (&e->reason, text);
+    }
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->entries[i].expected &&
+            !job_find_rank (j, r->entries[i].rank))
+            explain_unheard (j, &r->entries[i]);
+    }
+    return 0;
+}
+
+void job_to_json (const struct job *j, struct json *out)
+{
+    struct json *list = json_add_array (out, "failed_ranks");
+
+    for (size_t i = 0; i < j->nranks; i++) {
+        const struct job_rank *x = &j->ranks[i];
+        struct json *o;
+
+        if (x->phase == RANK_ENDED && x->status == 0)
+            continue;
+        o = json_push_object (list);
+        json_add_int (o, "rank", x->rank);
+        json_add_text (o, "host", j->agents[x->agent].host);
+        json_add_int (o, "status",
+                      x->phase == RANK_ENDED ? x->status : -1);
+        json_add_text (o, "reason", x->text);
+    }
+    list = json_add_array (out, "notes");
+    for (size_t i = 0; i < j->nnotes; i++)
+        json_push_text (list, j->notes[i]);
+}

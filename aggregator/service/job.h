@@ -1,0 +1,152 @@
+/* aggregator/service/job.h - one job as its agents report it
+ *
+ * Which ranks there are, which COMMANDs have ended and how, which agents there
+ * are and whether they have delivered everything.  Kept in memory only: agents
+ * repeat what they said, so a restarted aggregator learns it again.
+ */
+#ifndef ROLLCALL_SERVICE_JOB_H
+#define ROLLCALL_SERVICE_JOB_H
+
+#include "json/json.h"
+#include "ledger/size_claims.h"
+#include "model/roster.h"
+#include "net/net.h"
+
+#define JOB_AGENTS_MAX 8192     // hosts: twice the largest cluster that is
+                                // known of, since one key has half of them
+#define JOB_RANKS_MAX CAPTURE_WORLD_MAX // of all its agents, at some 100 bytes
+#define JOB_TEXT_COST 24        // bytes of memory that a text takes besides
+#define JOB_NOTES_MAX 200       // later ones add nothing for a person; but
+#define JOB_LAST_NOTES_MAX 400  // what is said at the end finds room
+
+struct job_rank {
+    int64_t rank, local_rank;
+    enum rank_phase phase;
+    int64_t status;             // of its COMMAND, when ended
+    struct command_end command;
+    int64_t mpi_rank, mpi_size; // which its process is for MPI; size 0: MPI
+                                // has said nothing
+    bool noted;                 // that, and its host, are in the ledger
+    char *text;                 // what its agent says of it, or NULL
+    size_t agent;               // index
+};
+
+struct job_agent {
+    struct net_peer peer;
+    char host[MESSAGE_NAME_MAX];
+    char host_key[MESSAGE_NAME_MAX];
+    int64_t heard_ns;           // monotonic, as the next three
+    int64_t probed_ns;          // sent to, to see whether it is there; 0: never
+    int64_t rival_ns;           // another connection says it is this agent:
+    int64_t rival_heard_ns;     // since when, and the last time; 0: none
+    int64_t rival_told_ns;      // when that was logged, 0: never
+    bool done;                  // said that it has delivered everything
+    bool lost;                  // silent for too long
+    int64_t last_wall_ns;       // when a lost one was heard last
+    bool asked_again;           // for what is not here any more: what it said
+                                // before it knew that does not count
+    bool untold;                // something was lost since its last HELLO:
+                                // what it delivers is not taken until the next
+    uint64_t left_items, left_captures; // what it said last: not delivered
+                                // and not read yet
+    bool clock_known;           // the next two are
+    bool clock_noted;           // they are in the ledger
+    int64_t clock_offset_ns, clock_error_ns;
+    char *text;                 // of DONE: what it will not deliver, or NULL
+    uint64_t doubtful;          // and how much of that may be another job's
+    size_t ranks, texts;        // that it said last; bytes of what it said,
+    size_t notes;               // and of its notes, which stay when it goes
+};
+
+struct job {
+    char id[MESSAGE_NAME_MAX];
+    struct words words;         // of how many ranks there are
+    int64_t world_size;         // that counts among them, 0: nobody has said
+    struct job_rank *ranks;     // by rank
+    size_t nranks;
+    struct job_agent *agents;
+    size_t nagents;
+    char **notes;
+    size_t nnotes;
+    size_t texts;               // bytes of all texts
+    bool resumed;               // a former life had agents, of which some may
+                                // be gone
+};
+
+/* What one more message would add. */
+struct job_use {
+    size_t ranks, texts;
+};
+
+void job_init (struct job *j, const char *id);
+void job_fini (struct job *j);
+
+/* A word about the number of ranks; as words_put. */
+int job_word (struct job *j, const struct word *word);
+void job_set_words (struct job *j, struct words *words);        // takes them
+
+/* A HELLO, also a repeated one.  A restarted agent of a host takes the place of
+ * the former (the caller sees to it that that one is gone), whose peer is put
+ * into *old (size 0: none).  NULL: no memory, or JOB_AGENTS_MAX are there.
+ */
+struct job_agent *job_hello (struct job *j, const struct net_peer *from,
+                             const struct message *m, int64_t now_ns,
+                             struct net_peer *old);
+/* What this agent, of the same connection, says once more. */
+void job_hello_again (struct job *j, struct job_agent *a,
+                      const struct message *m, int64_t now_ns);
+struct job_agent *job_agent_of_host (struct job *j, const char *host_key);
+
+/* RANK, NOTE and DONE.  0, -ENOMEM, or -E2BIG when there are too many.  What a
+ * RANK says of MPI's world is a word, too.
+ */
+int job_rank (struct job *j, struct job_agent *a,
+              const struct message *m);
+const struct job_rank *job_find_rank (const struct job *j, int64_t rank);
+int job_note (struct job *j, const char *text);
+int job_note_last (struct job *j, const char *text);
+int job_done (struct job *j, struct job_agent *a, const char *text,
+              uint64_t doubtful);
+
+/* Nothing, where it is said again. */
+struct job_use job_rank_adds (const struct job *j, const struct message *m);
+struct job_use job_text_adds (const char *text);
+
+/* Mark an agent lost that was silent for 'limit_ns'; NULL: there is none. */
+const struct job_agent *job_lose_silent (struct job *j, int64_t now_ns,
+                                         int64_t limit_ns);
+
+/* Forget agents that said nothing since 'before_ns', with the ranks that only
+ * they spoke of; 'fn' hears of each.  Pointers to agents are not valid any
+ * more.
+ */
+void job_forget_silent (struct job *j, int64_t before_ns,
+                        void (*fn) (void *arg, const struct net_peer *peer),
+                        void *arg);
+
+/* The lowest rank whose COMMAND failed by itself, or NULL (a status below 0 is
+ * that of a COMMAND that was ended on request).
+ */
+const struct job_rank *job_failed (const struct job *j);
+
+/* Every rank that reported has ended (or its agent is lost) ... */
+bool job_ended (const struct job *j);
+/* ... and there are as many as there should be, of agents that are done. */
+bool job_delivered (const struct job *j);
+bool job_all_reported (const struct job *j);
+/* Whether an agent has captures that may be another job's. */
+bool job_has_doubtful (const struct job *j);
+/* Whether every rank has reported, and every agent has delivered all that its
+ * ranks left.
+ */
+bool job_is_whole (const struct job *j);
+
+/* What is known into a roster whose expected ranks are there, with the hosts
+ * that a former life has heard of.
+ */
+int job_fill_roster (const struct job *j, struct roster *r);
+
+/* "failed_ranks" and "notes" of a result document. */
+void job_to_json (const struct job *j, struct json *out);
+
+#endif

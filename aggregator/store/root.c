@@ -1,0 +1,64 @@
+/* aggregator/store/root.c - who has an aggregator's root */
+#include "store/root.h"
+
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int name_holder (int fd, const char *root, struct err *err)
+{
+    char text[32] = "";
+    ssize_t n = pread (fd, text, sizeof (text) - 1, 0);
+    long pid = n > 0 ? strtol (text, NULL, 10) : 0;
+
+    return err_set (err, EBUSY, "%s is locked: process %ld has it (an "
+                    "aggregator that serves, or a check)", root, pid);
+}
+
+int root_lock (const char *root, bool make, struct err *err)
+{
+    char path[PATH_MAX], text[32];
+    int fd, n, rc;
+
+    if (make && (rc = fileio_mkdirs (root, FILEIO_DIR_MODE, err)) < 0)
+        return rc;
+    if (!fileio_join (path, sizeof (path), root, "lock"))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
+    fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+               FILEIO_FILE_MODE);
+    if (fd < 0)
+        return err_sys (err, errno, "cannot open %s", path);
+    if (flock (fd, LOCK_EX | LOCK_NB) < 0) {
+        rc = errno == EWOULDBLOCK ? name_holder (fd, root, err)
+                                  : err_sys (err, errno, "cannot lock %s",
+                                             path);
+        (void)close (fd);
+        return rc;
+    }
+    // for people only: the lock counts, not what is in the file
+    n = snprintf (text, sizeof (text), "%ld\n", (long)getpid ());
+    if (ftruncate (fd, 0) < 0 ||
+        pwrite (fd, text, (size_t)n, 0) != (ssize_t)n)
+        (void)errno;
+    return fd;
+}
+
+bool root_is_there (int fd, const char *root)
+{
+    struct stat held, named;
+    char path[PATH_MAX];
+
+    if (!fileio_join (path, sizeof (path), root, "lock") ||
+        fstat (fd, &held) < 0)
+        return true;
+    if (lstat (path, &named) < 0)
+        return errno != ENOENT && errno != ENOTDIR;
+    return held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}

@@ -1,0 +1,419 @@
+/* aggregator/store/store.c - the bytes that were delivered */
+#include "store/store_private.h"
+
+#include "base/fault.h"
+#include "model/shipment.h"
+#include "store/fileio.h"
+#include "store/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void store_segment_path (const char *root, int64_t n, char out[PATH_MAX])
+{
+    (void)snprintf (out, PATH_MAX, "%s/segments/%08" PRId64, root, n);
+}
+
+void store_blob_path (const char *root, const struct digest *id,
+                      char out[PATH_MAX])
+{
+    char hex[DIGEST_HEX_SIZE];
+
+    digest_hex (id, hex);
+    (void)snprintf (out, PATH_MAX, "%s/blobs/%.2s/%s", root, hex, hex + 2);
+}
+
+static void incoming_path (const struct store *s, const struct digest *id,
+                           char out[PATH_MAX])
+{
+    char hex[DIGEST_HEX_SIZE];
+
+    digest_hex (id, hex);
+    (void)snprintf (out, PATH_MAX, "%s/incoming/%s", s->root, hex);
+}
+
+int store_open_segment (struct store *s, int64_t n, struct err *err)
+{
+    char path[PATH_MAX];
+    int fd;
+
+    store_segment_path (s->root, n, path);
+    fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+               FILEIO_FILE_MODE);
+    if (fd < 0)
+        return err_sys (err, errno, "cannot open %s", path);
+    if (s->segment_fd >= 0)
+        (void)close (s->segment_fd);
+    s->segment_fd = fd;
+    s->segment = n;
+    s->names_dirty = true;
+    return 0;
+}
+
+/* ---- appending ---- */
+
+int store_open_next (struct store *s, struct err *err)
+{
+    int rc = FAULT ("aggregator.store.segment.open");
+
+    if (rc < 0)
+        return err_sys (err, -rc, "cannot open segment %" PRId64,
+                        s->segment + 1);
+    if ((rc = store_seal (s, err)) < 0 ||
+        (rc = store_open_segment (s, s->segment + 1, err)) < 0)
+        return rc;
+    s->end = s->committed = 0;
+    s->distrusted = false;
+    return 0;
+}
+
+/* What was appended and not committed is cut off. */
+static void cut_off (struct store *s)
+{
+    if (s->end == s->committed)
+        return;
+    s->end = s->committed;
+    if (ftruncate (s->segment_fd, (off_t)s->end) < 0)
+        s->distrusted = true;
+}
+
+static int say_gone (const struct store *s, struct err *err)
+{
+    return err_set (err, ESTALE, "segment %" PRId64 " of %s was removed, cut "
+                    "or replaced while it was in use", s->segment, s->root);
+}
+
+/* The one that is full counts as far as it was written. */
+static int next_segment (struct store *s, struct err *err)
+{
+    uint64_t end = s->end;
+    int rc;
+
+    if (s->nfull == STORE_FULL_MAX)
+        return err_set (err, ENOSPC, "too much waits for a commit of the "
+                        "ledger");
+    if ((rc = FAULT ("aggregator.store.segment.full")) < 0 ||
+        (rc = ftruncate (s->segment_fd, (off_t)s->end) < 0 ? -errno : 0) < 0 ||
+        (rc = fdatasync (s->segment_fd) < 0 ? -errno : 0) < 0) {
+        // it would succeed if it was tried again: an error is told only once
+        s->distrusted = true;
+        s->doomed = s->end != s->committed;
+        cut_off (s);
+        return err_sys (err, -rc, "cannot fsync segment %" PRId64, s->segment);
+    }
+    if (!store_is_there (s)) {
+        s->distrusted = true;
+        s->doomed = s->end != s->committed;
+        return say_gone (s, err);
+    }
+    if ((rc = store_open_next (s, err)) < 0)
+        return rc;
+    s->full[s->nfull].segment = s->segment - 1;
+    s->full[s->nfull++].end = end;
+    return 0;
+}
+
+/* Behind what was cut off by somebody else there would be a hole. */
+static int check_end (struct store *s, struct err *err)
+{
+    struct stat st;
+
+    if (fstat (s->segment_fd, &st) < 0 || (uint64_t)st.st_size >= s->end)
+        return 0;
+    s->distrusted = true;
+    s->doomed = s->end != s->committed;
+    return say_gone (s, err);
+}
+
+static int write_record (struct store *s, struct record *r, const void *data,
+                         size_t size, struct err *err)
+{
+    struct buf head;
+    int rc;
+
+    buf_init (&head, RECORD_MAX);
+    if (record_encode (r, &head) < 0) {
+        buf_fini (&head);
+        return err_set (err, ENOMEM, "no memory for a record");
+    }
+    rc = s->distrusted ? store_open_next (s, err) : check_end (s, err);
+    if (rc == 0 && s->end > 0 && s->end + head.size + size > STORE_SEGMENT_MAX)
+        rc = next_segment (s, err);
+    if (rc == 0) {
+        if ((rc = FAULT ("aggregator.store.append.write")) == 0)
+            rc = fileio_pwrite_all (s->segment_fd, head.data, head.size,
+                                    (off_t)s->end);
+        if (rc == 0)
+            rc = fileio_pwrite_all (s->segment_fd, data, size,
+                                    (off_t)(s->end + head.size));
+        if (rc < 0)
+            rc = err_sys (err, -rc, "cannot write segment %" PRId64 " of %s",
+                          s->segment, s->root);
+    }
+    if (rc == 0) {
+        r->item.place.segment = s->segment;
+        r->item.place.offset = s->end + head.size;
+        s->end += head.size + size;
+        s->segment_dirty = true;
+    }
+    buf_fini (&head);
+    return rc;
+}
+
+int store_append (struct store *s, struct ledger_item *item, const void *data,
+                  size_t size, struct err *err)
+{
+    struct record r = { .kind = RECORD_CONTENT, .item = *item };
+    int rc;
+
+    r.item.place.size = size;
+    if ((rc = write_record (s, &r, data, size, err)) == 0)
+        item->place = r.item.place;
+    return rc;
+}
+
+int store_refer (struct store *s, const struct ledger_item *item,
+                 struct err *err)
+{
+    struct record r = { .kind = RECORD_REFER, .item = *item };
+
+    return write_record (s, &r, "", 0, err);
+}
+
+int store_note_word (struct store *s, const char *job,
+                     const struct word *word, struct err *err)
+{
+    struct record r = { .kind = RECORD_JOB, .word = *word };
+
+    (void)snprintf (r.item.job, sizeof (r.item.job), "%s", job);
+    return write_record (s, &r, "", 0, err);
+}
+
+int store_note_assignment (struct store *s,
+                           const struct ledger_assignment *a, struct err *err)
+{
+    struct record r = { .kind = RECORD_ASSIGN, .assignment = *a };
+
+    return write_record (s, &r, "", 0, err);
+}
+
+int store_note_bound (struct store *s, const struct ledger_bound *b,
+                      struct err *err)
+{
+    struct record r = { .kind = RECORD_BOUND, .bound = *b };
+
+    return write_record (s, &r, "", 0, err);
+}
+
+/* ---- larger content ---- */
+
+static int open_incoming (struct store *s, const struct digest *id, int flags,
+                          struct err *err)
+{
+    char path[PATH_MAX];
+    int fd, rc;
+
+    incoming_path (s, id, path);
+    fd = open (path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags,
+               FILEIO_FILE_MODE);
+    // somebody may have removed the directory, or put a link there
+    if (fd < 0 && (errno == ENOENT || errno == ELOOP) && (flags & O_CREAT)) {
+        if (errno == ELOOP)
+            (void)unlink (path);
+        if ((rc = store_make_dirs (s, err)) < 0)
+            return rc;
+        fd = open (path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags,
+                   FILEIO_FILE_MODE);
+    }
+    return fd < 0 ? err_sys (err, errno, "cannot open %s", path) : fd;
+}
+
+int store_incoming_write (struct store *s, const struct digest *name,
+                          const void *data, size_t size, uint64_t offset,
+                          struct err *err)
+{
+    int fd = open_incoming (s, name, O_CREAT, err), rc;
+    struct stat st;
+
+    if (fd < 0)
+        return fd;
+    if (fstat (fd, &st) < 0 || (uint64_t)st.st_size < offset) {
+        (void)close (fd);
+        return err_set (err, ESTALE, "what had come before is not in %s/"
+                        "incoming any more; it is asked for again", s->root);
+    }
+    if ((rc = FAULT ("aggregator.store.incoming.write")) == 0)
+        rc = fileio_pwrite_all (fd, data, size, (off_t)offset);
+    (void)close (fd);
+    return rc < 0 ? err_sys (err, -rc, "cannot write what came into %s/"
+                             "incoming", s->root) : 0;
+}
+
+int store_incoming_sync (struct store *s, const struct digest *name,
+                         struct err *err)
+{
+    int fd = open_incoming (s, name, 0, err), rc;
+
+    if (fd < 0)
+        return fd;
+    if ((rc = FAULT ("aggregator.store.incoming.fsync")) == 0 &&
+        fdatasync (fd) < 0)
+        rc = -errno;
+    (void)close (fd);
+    return rc < 0 ? err_sys (err, -rc, "cannot fsync what came into %s/"
+                             "incoming", s->root) : 0;
+}
+
+uint64_t store_incoming_size (struct store *s, const struct digest *name)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    incoming_path (s, name, path);
+    return lstat (path, &st) == 0 && S_ISREG (st.st_mode)
+               ? (uint64_t)st.st_size : 0;
+}
+
+void store_discard (struct store *s, const struct digest *name)
+{
+    char path[PATH_MAX];
+
+    incoming_path (s, name, path);
+    (void)unlink (path);
+}
+
+int store_keep (struct store *s, const struct digest *name,
+                const struct digest *id, struct err *err)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    char *slash;
+    int rc;
+
+    incoming_path (s, name, from);
+    store_blob_path (s->root, id, to);
+    slash = strrchr (to, '/');
+    *slash = '\0';
+    if ((rc = fileio_mkdirs (to, FILEIO_DIR_MODE, err)) < 0)
+        return rc;              // it synced blobs/, or made nothing
+    *slash = '/';
+    if ((rc = FAULT ("aggregator.store.blob.rename")) < 0)
+        return err_sys (err, -rc, "cannot rename %s", from);
+    return fileio_rename (from, to, err);       // syncs blobs/ab
+}
+
+/* ---- committing ---- */
+
+/* Tried again it would succeed, and the name could still be lost: what comes
+ * then goes into a segment with another one.
+ */
+static int sync_names (struct store *s, struct err *err)
+{
+    char path[PATH_MAX];
+    int rc = FAULT ("aggregator.store.names.fsync");
+
+    (void)snprintf (path, sizeof (path), "%s/segments", s->root);
+    rc = rc < 0 ? err_sys (err, -rc, "cannot fsync %s", path)
+                : fileio_sync_dir (path, err);
+    s->names_dirty = rc < 0;
+    s->distrusted = s->distrusted || rc < 0;
+    return rc;
+}
+
+int store_sync (struct store *s, struct err *err)
+{
+    int rc = 0;
+
+    if (s->doomed)
+        return err_set (err, EIO, "a segment of %s could not be fsynced: what "
+                        "was in it has to come again", s->root);
+    if (s->segment_dirty) {
+        if ((rc = FAULT ("aggregator.store.segment.fsync")) == 0 &&
+            fdatasync (s->segment_fd) < 0)
+            rc = -errno;
+        if (rc < 0) {
+            s->distrusted = true;
+            return err_sys (err, -rc, "cannot fsync segment %" PRId64 " of %s",
+                            s->segment, s->root);
+        }
+    }
+    s->segment_dirty = false;
+    if ((rc = s->names_dirty ? sync_names (s, err) : 0) < 0 ||
+        store_is_there (s))
+        return rc;
+    s->distrusted = true;
+    return say_gone (s, err);
+}
+
+int store_account (struct store *s, struct ledger *ledger, struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < s->nfull && rc == 0; i++)
+        rc = ledger_set_segment (ledger, s->full[i].segment, s->full[i].end,
+                                 err);
+    if (rc == 0 && (s->nfull > 0 || s->end != s->committed))
+        rc = ledger_set_segment (ledger, s->segment, s->end, err);
+    return rc;
+}
+
+void store_committed (struct store *s)
+{
+    for (size_t i = 0; i < s->nfull; i++) {
+        for (size_t k = s->nsealed; k > 0; k--) {
+            if (s->sealed[k - 1].segment == s->full[i].segment)
+                s->sealed[k - 1].end = s->full[i].end;
+        }
+    }
+    s->nfull = 0;
+    s->committed = s->end;
+}
+
+/* What was appended is cut off: a next life would take it for delivered.  A
+ * segment whose fsync failed is not written to again, the next write opens
+ * another one: what the kernel has of it in memory need not be what is on the
+ * disk.
+ */
+void store_revert (struct store *s)
+{
+    s->nfull = 0;
+    s->segment_dirty = s->doomed = false;
+    cut_off (s);
+}
+
+int store_read (struct store *s, const struct digest *id,
+                const struct ledger_place *place, struct err *err)
+{
+    char path[PATH_MAX];
+    int fd;
+
+    if (place->segment > 0)
+        store_segment_path (s->root, place->segment, path);
+    else
+        store_blob_path (s->root, id, path);
+    fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return err_sys (err, errno, "cannot open %s", path);
+    return fd;
+}
+
+int64_t store_sum_rows (struct store *s, const struct ledger_item *item)
+{
+    struct ledger_place rows = item->place;
+    struct digest digest = { { 0 } };
+    int fd, rc;
+
+    if (!*item->who || item->kind != ITEM_ROWS || item->rank < 0 ||
+        (fd = store_read (s, &item->content, &item->place, NULL)) < 0)
+        return 0;
+    rc = shipment_find_meta (fd, (off_t)rows.offset, rows.size, &rows.size,
+                             NULL);
+    if (rc == 0)
+        rc = record_hash (fd, &rows, &digest);
+    (void)close (fd);
+    return rc < 0 ? 0 : digest_number (&digest);
+}

@@ -1,0 +1,261 @@
+/* aggregator/store/store_presence.c - is what was written still there?
+ *
+ * Whoever removes or cuts files below a root that is served is not noticed by
+ * those who have them open.
+ */
+#include "store/store_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// looked at in one turn: a ms or two, each second
+#define SEGMENTS_MAX 256                // 64 GiB of them
+#define BLOBS_MAX 512
+
+/* How much there is of a file: -1, it is not there; INT64_MAX, nobody knows. */
+static int64_t size_of (const char *path)
+{
+    struct stat st;
+
+    if (lstat (path, &st) < 0)
+        return errno == ENOENT || errno == ENOTDIR ? -1 : INT64_MAX;
+    return S_ISREG (st.st_mode) ? st.st_size : -1;
+}
+
+bool store_is_there (const struct store *s)
+{
+    struct stat open, named;
+    char path[PATH_MAX];
+
+    store_segment_path (s->root, s->segment, path);
+    if (s->segment_fd < 0 || fstat (s->segment_fd, &open) < 0)
+        return true;
+    if (lstat (path, &named) < 0)
+        return errno != ENOENT && errno != ENOTDIR;
+    return open.st_dev == named.st_dev && open.st_ino == named.st_ino &&
+           (uint64_t)named.st_size >= s->end;
+}
+
+bool store_has (const struct store *s, const struct digest *id,
+                const struct ledger_place *place)
+{
+    char path[PATH_MAX];
+
+    if (place->segment > 0)
+        store_segment_path (s->root, place->segment, path);
+    else
+        store_blob_path (s->root, id, path);
+    return size_of (path) >= (int64_t)(place->offset + place->size);
+}
+
+/* ---- segments that are not written to any more ---- */
+
+static int add_sealed (struct store_extent **list, size_t *n, int64_t segment,
+                       uint64_t end, struct err *err)
+{
+    struct store_extent *p = realloc (*list, (*n + 1) * sizeof (*p));
+
+    if (!p)
+        return err_set (err, ENOMEM, "no memory for the store");
+    *list = p;
+    p[(*n)++] = (struct store_extent){ segment, end };
+    return 0;
+}
+
+int store_seal (struct store *s, struct err *err)
+{
+    return s->segment_fd < 0 ? 0
+               : add_sealed (&s->sealed, &s->nsealed, s->segment, s->committed,
+                             err);
+}
+
+struct loading {
+    struct store *store;
+    struct err *err;
+};
+
+static int load (void *arg, int64_t segment, uint64_t end)
+{
+    struct loading *l = arg;
+    struct store *s = l->store;
+
+    return segment == s->segment ? 0
+               : add_sealed (&s->sealed, &s->nsealed, segment, end, l->err);
+}
+
+int store_load_sealed (struct store *s, struct ledger *ledger,
+                       struct err *err)
+{
+    struct loading l = { s, err };
+
+    s->nsealed = 0;
+    return ledger_each_segment (ledger, load, &l, err);
+}
+
+/* ---- looking ---- */
+
+static int look_at_segment (const struct store *s,
+                            const struct store_extent *one,
+                            struct store_lost *ret, struct err *err)
+{
+    char path[PATH_MAX];
+    int64_t size;
+
+    store_segment_path (s->root, one->segment, path);
+    size = size_of (path);
+    if (size >= (int64_t)one->end)
+        return 0;
+    ret->records = ret->records || one->end > 0;
+    return add_sealed (&ret->segments, &ret->nsegments, one->segment,
+                       size < 0 ? 0 : (uint64_t)size, err);
+}
+
+static int look_at_segments (struct store *s, bool all, struct store_lost *ret,
+                             struct err *err)
+{
+    struct store_extent open = { s->segment, s->committed };
+    size_t n = all || s->nsealed < SEGMENTS_MAX ? s->nsealed : SEGMENTS_MAX;
+    int rc = look_at_segment (s, &open, ret, err);
+
+    for (size_t i = 0; i < n && rc == 0; i++, s->looked++) {
+        if (s->looked >= s->nsealed)
+            s->looked = 0;
+        rc = look_at_segment (s, &s->sealed[s->looked], ret, err);
+    }
+    return rc;
+}
+
+struct look {
+    struct store *store;
+    struct store_lost *lost;
+    struct err *err;
+    unsigned n;
+};
+
+static int look_at_blob (void *arg, const struct digest *id, uint64_t size)
+{
+    struct look *l = arg;
+    struct digest *p;
+    char path[PATH_MAX];
+
+    l->n++;
+    l->store->looked_blob = *id;
+    store_blob_path (l->store->root, id, path);
+    if (size_of (path) >= (int64_t)size)
+        return 0;
+    p = realloc (l->lost->blobs, (l->lost->nblobs + 1) * sizeof (*p));
+    if (!p)
+        return err_set (l->err, ENOMEM, "no memory for the store");
+    l->lost->blobs = p;
+    p[l->lost->nblobs++] = *id;
+    return 0;
+}
+
+/* Those behind the last one that was looked at; the first ones come next. */
+static int look_at_blobs (struct store *s, struct ledger *ledger, bool all,
+                          struct store_lost *ret, struct err *err)
+{
+    struct look l = { s, ret, err, 0 };
+    struct digest after = s->looked_blob;
+    int rc;
+
+    if (all)
+        memset (&after, 0, sizeof (after));
+    rc = ledger_each_blob (ledger, &after, all ? UINT32_MAX : BLOBS_MAX,
+                           look_at_blob, &l, err);
+    if (l.n < BLOBS_MAX || all)
+        memset (&s->looked_blob, 0, sizeof (s->looked_blob));
+    return rc;
+}
+
+void store_lost_fini (struct store_lost *lost)
+{
+    free (lost->segments);
+    free (lost->blobs);
+    memset (lost, 0, sizeof (*lost));
+}
+
+int store_look (struct store *s, struct ledger *ledger, bool all,
+                struct store_lost *ret, struct err *err)
+{
+    int rc;
+
+    memset (ret, 0, sizeof (*ret));
+    rc = look_at_segments (s, all, ret, err);
+    if (rc == 0)
+        rc = look_at_blobs (s, ledger, all, ret, err);
+    if (rc == 0 && !all && ret->nsegments + ret->nblobs > 0) {
+        store_lost_fini (ret);
+        return store_look (s, ledger, true, ret, err);
+    }
+    // a copy, of which nothing is missing: what is committed need not write
+    if (rc == 0 && ret->nsegments == 0 && s->end == s->committed &&
+        !store_is_there (s))
+        rc = store_open_next (s, err);
+    if (rc < 0)
+        store_lost_fini (ret);
+    return rc < 0 ? rc : ret->nsegments + ret->nblobs > 0;
+}
+
+/* ---- mending ---- */
+
+static int drop_all (struct ledger *ledger, const struct store_lost *lost,
+                     struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < lost->nsegments && rc == 0; i++)
+        rc = ledger_lose_segment (ledger, lost->segments[i].segment,
+                                  lost->segments[i].end, err);
+    for (size_t i = 0; i < lost->nblobs && rc == 0; i++)
+        rc = ledger_drop_content (ledger, &lost->blobs[i], err);
+    return rc;
+}
+
+/* Into another segment, with what is written from now on, if records are to be
+ * written again, or the open one is gone.
+ */
+static int move_on (struct store *s, struct ledger *ledger,
+                    const struct store_lost *lost, struct err *err)
+{
+    int rc = store_make_dirs (s, err);
+
+    if (rc < 0 || lost->nsegments == 0)
+        return rc;
+    if (!store_is_there (s)) {
+        s->distrusted = true;
+        // what is committed need not write to it
+        if (!lost->records)
+            return store_open_next (s, err);
+    }
+    if (!lost->records)
+        return 0;
+    rc = store_write_all (s, ledger, err);
+    return rc < 0 ? rc : store_account_all (s, ledger, err);
+}
+
+int store_mend (struct store *s, struct ledger *ledger,
+                const struct store_lost *lost,
+                void (*fn) (void *arg, const struct ledger_item *item),
+                void *arg, struct err *err)
+{
+    int rc = ledger_begin (ledger, err), any = 0;
+
+    if (rc == 0)
+        rc = drop_all (ledger, lost, err);
+    if (rc == 0 && (rc = any = ledger_note_loss (ledger, fn, arg, err)) >= 0)
+        rc = move_on (s, ledger, lost, err);
+    if (rc == 0)
+        rc = ledger_commit (ledger, err);
+    if (rc < 0) {
+        ledger_rollback (ledger);
+        store_revert (s);
+        return rc;
+    }
+    store_committed (s);
+    rc = store_load_sealed (s, ledger, err);
+    return rc < 0 ? rc : any;
+}

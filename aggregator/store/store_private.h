@@ -1,0 +1,63 @@
+/* aggregator/store/store_private.h - what the store's parts share */
+#ifndef ROLLCALL_STORE_STORE_PRIVATE_H
+#define ROLLCALL_STORE_STORE_PRIVATE_H
+
+#include "store/store.h"
+
+#define STORE_FULL_MAX 16       // segments filled between two commits: 4 GiB
+
+struct store {
+    char root[PATH_MAX - 128];  // room for the names below it
+    int segment_fd;             // -1: none open
+    int64_t segment;            // its number, from 1
+    uint64_t end;               // where the next record goes
+    uint64_t committed;         // as the ledger knows it
+    struct {
+        int64_t segment;
+        uint64_t end;
+    } full[STORE_FULL_MAX];     // that the ledger is to know
+    size_t nfull;
+    bool segment_dirty;         // written since the last store_sync
+    bool names_dirty;           // a segment was made
+    bool distrusted;            // an fsync of it or its name failed: it is
+                                // never written to again
+    bool doomed;                // what was in it cannot be committed, whatever
+                                // is appended to another one
+    struct store_recovered recovered;   // when it was opened
+    struct store_extent *sealed;        // segments before the open one, with
+                                        // what there is of each at least
+    size_t nsealed;
+    size_t looked;              // at the first of them, in this turn
+    struct digest looked_blob;  // the last one that was looked at
+};
+
+/* Open or make a segment; if that fails the one that is open stays so. */
+int store_open_segment (struct store *s, int64_t n, struct err *err);
+
+/* An empty one behind the one that is open, which stays if that fails. */
+int store_open_next (struct store *s, struct err *err);
+
+/* store_presence.c: the open segment is left as it was committed; and all that
+ * the ledger knows, of a former life.
+ */
+int store_seal (struct store *s, struct err *err);
+int store_load_sealed (struct store *s, struct ledger *ledger,
+                       struct err *err);
+
+/* store_recover.c: the directories; records of all items, into a new segment,
+ * and then in a transaction how far that is; and what a former life left.
+ */
+int store_make_dirs (const struct store *s, struct err *err);
+int store_write_all (struct store *s, struct ledger *ledger, struct err *err);
+int store_account_all (struct store *s, struct ledger *ledger,
+                       struct err *err);
+
+int store_recover (struct store *s, struct ledger *ledger, struct err *err);
+
+/* Remove unfinished files that nobody has sent more of for STORE_LEASE_S, and
+ * those that the ledger does not know.
+ */
+int store_clear_incoming (const struct store *s, struct ledger *ledger,
+                          struct err *err);
+
+#endif

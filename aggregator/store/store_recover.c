@@ -1,0 +1,413 @@
+/* aggregator/store/store_recover.c - open a store, after whatever death
+ *
+ * The ledger says how far each segment is accounted for.  Behind that there
+ * may be records of the last commit, which was not finished: whole ones are
+ * entered (nobody was told, but it was what an agent had offered), the rest is
+ * cut off.  If the ledger is an older one (of a backup) there is much more
+ * behind it, all of which was acknowledged: so nothing is cut off that has
+ * anything whole behind it.
+ */
+#include "store/store_private.h"
+
+#include "base/clock.h"
+#include "store/fileio.h"
+#include "store/record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int store_make_dirs (const struct store *s, struct err *err)
+{
+    static const char *const names[] = { "segments", "blobs", "incoming",
+                                         "jobs" };
+    char path[PATH_MAX];
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]) && rc == 0;
+         i++) {
+        (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
+        rc = fileio_mkdirs (path, FILEIO_DIR_MODE, err);
+    }
+    // names that a former life made and had no time to sync
+    for (size_t i = 0; i < 2 && rc == 0; i++) {
+        (void)snprintf (path, sizeof (path), "%s/%s", s->root, names[i]);
+        rc = fileio_sync_dir (path, err);
+    }
+    return rc < 0 ? rc : fileio_sync_dir (s->root, err);
+}
+
+/* ---- what was not committed ---- */
+
+struct tail {
+    struct store *store;
+    struct ledger *ledger;
+    struct err *err;
+    uint64_t at;                // behind what was looked at
+    uint64_t end;               // behind the last whole record
+};
+
+static int has_blob (struct tail *t, const struct ledger_item *item)
+{
+    int fd = store_read (t->store, &item->content, &item->place, NULL);
+    int rc;
+
+    if (fd < 0)
+        return 0;
+    rc = record_check_content (fd, &item->content, &item->place, NULL);
+    (void)close (fd);
+    return rc == 0;
+}
+
+static int enter_record (struct tail *t, const struct record *r)
+{
+    struct ledger_item item;
+    const struct ledger_item *i = &r->item;
+    int rc;
+
+    if (r->kind == RECORD_JOB)
+        return ledger_set_word (t->ledger, i->job, &r->word, t->err);
+    if (r->kind == RECORD_ASSIGN)
+        return ledger_assign (t->ledger, &r->assignment, t->err);
+    if (r->kind == RECORD_BOUND)
+        return ledger_bind (t->ledger, &r->bound, t->err);
+    item = *i;
+    item.rows = store_sum_rows (t->store, i);
+    rc = ledger_add_content (t->ledger, &i->content, &i->place, t->err);
+    return rc < 0 ? rc : ledger_add_item (t->ledger, &item, t->err);
+}
+
+static int enter (void *arg, const struct record *r, int bad,
+                  const struct ledger_place *gap)
+{
+    struct tail *t = arg;
+    uint64_t size = !r ? gap->size
+                       : r->size + (r->kind == RECORD_CONTENT
+                                        ? r->item.place.size : 0);
+    int rc;
+
+    t->at += size;
+    if (!r || bad < 0 || (r->kind == RECORD_REFER && !has_blob (t, &r->item)))
+        return 0;
+    if ((rc = enter_record (t, r)) < 0)
+        return rc;
+    t->store->recovered.records++;
+    t->store->recovered.entered += size;
+    t->store->recovered.between += t->at - size - t->end;
+    t->end = t->at;
+    return 0;
+}
+
+/* So much of the open segment is whole, and the ledger knows it. */
+static int cut_behind (struct tail *t)
+{
+    struct store *s = t->store;
+
+    if (ftruncate (s->segment_fd, (off_t)t->end) < 0 ||
+        fdatasync (s->segment_fd) < 0)
+        return err_sys (t->err, errno, "cannot cut segment %" PRId64,
+                        s->segment);
+    return t->end == s->committed ? 0
+               : ledger_set_segment (t->ledger, s->segment, t->end, t->err);
+}
+
+/* The open segment from 'committed' on. */
+static int roll_forward (struct store *s, struct ledger *ledger,
+                         struct err *err)
+{
+    struct tail t = { s, ledger, err, s->committed, s->committed };
+    struct stat st;
+    int rc;
+
+    if (fstat (s->segment_fd, &st) < 0)
+        return err_sys (err, errno, "cannot read segment %" PRId64,
+                        s->segment);
+    if ((uint64_t)st.st_size < s->committed)
+        return err_set (err, EBADMSG, "segment %" PRId64 " of %s is cut short:"
+                        " rollcall fsck aggregator --repair tells what is "
+                        "missing", s->segment, s->root);
+    if ((rc = ledger_begin (ledger, err)) < 0)
+        return rc;
+    rc = record_scan (s->segment_fd, s->segment, s->committed,
+                      (uint64_t)st.st_size, enter, &t, err);
+    if (rc == 0)
+        rc = cut_behind (&t);
+    if (rc == 0)
+        rc = ledger_commit (ledger, err);
+    if (rc < 0) {
+        ledger_rollback (ledger);
+        return rc;
+    }
+    s->recovered.cut += (uint64_t)st.st_size - t.end;
+    s->end = s->committed = t.end;
+    return 0;
+}
+
+struct store_recovered store_recovered (const struct store *s)
+{
+    return s->recovered;
+}
+
+/* ---- a store of version 1 ---- */
+
+static int refer_item (void *arg, const struct ledger_item *item)
+{
+    struct tail *t = arg;
+
+    return store_refer (t->store, item, t->err);
+}
+
+static int refer_assignment (void *arg, const struct ledger_assignment *a)
+{
+    struct tail *t = arg;
+
+    return store_note_assignment (t->store, a, t->err);
+}
+
+static int refer_bound (void *arg, const struct ledger_bound *b)
+{
+    struct tail *t = arg;
+
+    return store_note_bound (t->store, b, t->err);
+}
+
+static int refer_job (void *arg, const struct ledger_job *job)
+{
+    struct tail *t = arg;
+    struct words words;
+    int rc = ledger_words (t->ledger, job->id, &words, t->err);
+
+    for (size_t i = 0; i < words.n && rc == 0; i++)
+        rc = store_note_word (t->store, job->id, &words.list[i], t->err);
+    words_fini (&words);
+
+    for (enum item_kind k = ITEM_ROWS; k <= ITEM_RAW && rc == 0; k++)
+        rc = ledger_each (t->ledger, job->id, k, refer_item, t, t->err);
+    return rc;
+}
+
+/* The one that is open is as good if nothing was ever committed to it. */
+static int open_empty (struct store *s, struct ledger *ledger,
+                       struct err *err)
+{
+    int64_t last = ledger_last_used (ledger);
+    int rc = 0;
+
+    if (s->segment <= last || s->committed > 0 || s->distrusted ||
+        !store_is_there (s)) {
+        if ((rc = store_seal (s, err)) == 0)
+            rc = store_open_segment (s, (s->segment > last ? s->segment
+                                                           : last) + 1, err);
+    }
+    if (rc == 0 && ftruncate (s->segment_fd, 0) < 0)
+        rc = err_sys (err, errno, "cannot cut segment %" PRId64, s->segment);
+    if (rc == 0) {
+        s->end = s->committed = 0;
+        s->distrusted = false;
+    }
+    return rc;
+}
+
+int store_write_all (struct store *s, struct ledger *ledger, struct err *err)
+{
+    struct tail t = { s, ledger, err, 0, 0 };
+    int rc = open_empty (s, ledger, err);
+
+    if (rc == 0)
+        rc = ledger_each_job (ledger, ITEM_RAW, refer_job, &t, err);
+    if (rc == 0)
+        rc = ledger_each_assignment (ledger, NULL, refer_assignment, &t, err);
+    if (rc == 0)
+        rc = ledger_each_bound (ledger, refer_bound, &t, err);
+    return rc < 0 ? rc : store_sync (s, err);
+}
+
+int store_account_all (struct store *s, struct ledger *ledger,
+                       struct err *err)
+{
+    int rc = store_account (s, ledger, err);
+
+    return rc < 0 ? rc : ledger_set_segment (ledger, s->segment, s->end, err);
+}
+
+/* After a repair some records are damaged.  A segment of its own says of every
+ * item where it is.
+ */
+int store_describe (struct store *s, struct ledger *ledger, struct err *err)
+{
+    int rc = store_write_all (s, ledger, err);
+
+    if (rc == 0)
+        rc = ledger_begin (ledger, err);
+    if (rc < 0)
+        return rc;
+    if ((rc = store_account_all (s, ledger, err)) == 0)
+        rc = ledger_commit (ledger, err);
+    if (rc < 0)
+        ledger_rollback (ledger);
+    else
+        store_committed (s);
+    return rc;
+}
+
+static bool segment_exists (const struct store *s, int64_t n)
+{
+    char path[PATH_MAX];
+
+    store_segment_path (s->root, n, path);
+    return access (path, F_OK) == 0;
+}
+
+/* Whether there is anything in a segment; the first is empty if it could not
+ * be fsynced.
+ */
+static bool has_segments (const struct store *s)
+{
+    char path[PATH_MAX];
+    struct stat st = { .st_size = 0 };
+
+    for (int64_t n = 1; st.st_size == 0; n++) {
+        store_segment_path (s->root, n, path);
+        if (stat (path, &st) < 0)
+            return false;
+    }
+    return true;
+}
+
+/* Before anything is appended the ledger knows of a segment: so that one that
+ * knows of none, and finds some, has been lost.
+ */
+static int begin (struct store *s, struct ledger *ledger, struct err *err)
+{
+    int rc = store_open_segment (s, 1, err);
+
+    if (rc == 0 && has_segments (s))
+        return err_set (err, EBADMSG, "%s has segments, but its ledger.db is "
+                        "empty or gone: rollcall fsck aggregator --repair "
+                        "makes it again", s->root);
+    return rc < 0 ? rc : ledger_set_segment (ledger, 1, 0, err);
+}
+
+int store_recover (struct store *s, struct ledger *ledger, struct err *err)
+{
+    int64_t last = 0;
+    uint64_t end = 0;
+    int rc = ledger_last_segment (ledger, &last, &end, err);
+
+    if (rc < 0)
+        return rc;
+    if (last == 0)
+        return begin (s, ledger, err);
+    s->committed = s->end = end;
+    if ((rc = store_open_segment (s, last, err)) == 0)
+        rc = roll_forward (s, ledger, err);
+    while (rc == 0 && segment_exists (s, s->segment + 1)) {
+        s->committed = s->end = 0;
+        if ((rc = store_open_segment (s, s->segment + 1, err)) == 0)
+            rc = roll_forward (s, ledger, err);
+    }
+    return rc;
+}
+
+/* ---- unfinished files ---- */
+
+static bool is_known (struct ledger *ledger, const char *name)
+{
+    struct digest id;
+
+    // those of version 1 are called by a number
+    return digest_parse (name, &id) == 0 &&
+           ledger_knows_incoming (ledger, &id);
+}
+
+int store_clear_incoming (const struct store *s, struct ledger *ledger,
+                          struct err *err)
+{
+    int64_t lease = clock_wall_ns () - STORE_LEASE_S * NS_PER_S;
+    int rc = ledger_drop_older_incoming (ledger, lease, err);
+    char path[PATH_MAX];
+    struct dirent *e;
+    DIR *dir;
+
+    if (rc < 0)
+        return rc;
+    (void)snprintf (path, sizeof (path), "%s/incoming", s->root);
+    if (!(dir = opendir (path)))
+        return err_sys (err, errno, "cannot read %s", path);
+    while ((e = readdir (dir))) {
+        if (e->d_name[0] != '.' && !is_known (ledger, e->d_name))
+            (void)unlinkat (dirfd (dir), e->d_name, 0);
+    }
+    (void)closedir (dir);
+    return 0;
+}
+
+/* ---- opening ---- */
+
+static int create (const char *root, struct store **ret, struct err *err)
+{
+    struct store *s = calloc (1, sizeof (*s));
+
+    if (!s)
+        return err_set (err, ENOMEM, "no memory for the store");
+    s->segment_fd = -1;
+    *ret = s;
+    if (strlen (root) >= sizeof (s->root))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", root);
+    (void)snprintf (s->root, sizeof (s->root), "%s", root);
+    return 0;
+}
+
+int store_open (const char *root, struct ledger *ledger, struct store **ret,
+                struct err *err)
+{
+    const char *remote = fileio_remote_fs (root);
+    struct store *s = NULL;
+    int rc = create (root, &s, err);
+
+    if (rc == 0 && remote)
+        rc = err_set (err, ENOTSUP, "%s is on a shared file system (%s), where "
+                      "a ledger is not safe: choose a local directory", root,
+                      remote);
+    if (rc == 0)
+        rc = store_make_dirs (s, err);
+    if (rc == 0)
+        rc = store_recover (s, ledger, err);
+    if (rc == 0)
+        rc = store_load_sealed (s, ledger, err);
+    if (rc == 0)
+        rc = store_clear_incoming (s, ledger, err);
+    if (rc < 0) {
+        store_close (s);
+        return rc;
+    }
+    *ret = s;
+    return 0;
+}
+
+int store_open_read (const char *root, struct store **ret, struct err *err)
+{
+    struct store *s = NULL;
+    int rc = create (root, &s, err);
+
+    if (rc < 0)
+        store_close (s);
+    else
+        *ret = s;
+    return rc;
+}
+
+void store_close (struct store *s)
+{
+    if (!s)
+        return;
+    if (s->segment_fd >= 0)
+        (void)close (s->segment_fd);
+    free (s->sealed);
+    free (s);
+}

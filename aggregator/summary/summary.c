@@ -1,0 +1,454 @@
+/* aggregator/summary/summary.c - the questions, put to analysis.db */
+#include "summary/summary.h"
+
+#include "base/units.h"
+#include "store/db.h"
+#include "store/tree.h"
+#include "table/finished.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define HOSTS_NAMED "4"
+#define LINKS_MAX (1u << 20)    // 40 MB; a job of 10,000 ranks has 200,000
+
+/* Transfers that tell of bandwidth: a few microseconds of latency are at most
+ * a tenth of the time of so many MB, even at 50 GB/s; of 96 bytes they are all.
+ */
+#define LINK_MB_MIN "1.0"
+
+/* Run a query and give each row to 'row'. */
+static int each (sqlite3 *db, const char *sql,
+                 int (*row) (struct summary *s, sqlite3_stmt *st),
+                 struct summary *s, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, sql, &st, err);
+    int code = SQLITE_DONE;
+
+    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
+        if (row (s, st) < 0)
+            rc = err_set (err, ENOMEM, "no memory for the summary");
+    }
+    if (rc == 0 && code != SQLITE_DONE)
+        rc = db_error (db, "summary", err);
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+static const char *text_of (sqlite3_stmt *st, int column)
+{
+    const char *t = (const char *)sqlite3_column_text (st, column);
+
+    return t ? t : "";
+}
+
+static int add_text (char ***list, size_t *n, const char *text)
+{
+    char **p = realloc (*list, (*n + 1) * sizeof (*p));
+
+    if (!p)
+        return -ENOMEM;
+    *list = p;
+    if (!(p[*n] = strdup (text)))
+        return -ENOMEM;
+    err_plain (p[(*n)++]);      // it goes to a terminal
+    return 0;
+}
+
+static int row_rank (struct summary *s, sqlite3_stmt *st)
+{
+    bool expected = sqlite3_column_int (st, 2);
+    const char *state = text_of (st, 3), *reason = text_of (st, 4);
+    struct summary_rank *p;
+
+    s->expected += expected;
+    if (strcmp (state, "present") == 0) {
+        s->present += expected;
+        return 0;
+    }
+    p = realloc (s->others, (s->nothers + 1) * sizeof (*p));
+    if (!p)
+        return -ENOMEM;
+    s->others = p;
+    p += s->nothers++;
+    memset (p, 0, sizeof (*p));
+    p->rank = sqlite3_column_int64 (st, 0);
+    (void)snprintf (p->host, sizeof (p->host), "%s", text_of (st, 1));
+    (void)snprintf (p->state, sizeof (p->state), "%s", state);
+    p->reason = *reason ? strdup (reason) : NULL;
+    if (p->reason)
+        err_plain (p->reason);
+    return 0;
+}
+
+static int row_capture (struct summary *s, sqlite3_stmt *st)
+{
+    char text[2048];
+
+    (void)snprintf (text, sizeof (text), "%s: %s: %s", text_of (st, 0),
+                    text_of (st, 1), text_of (st, 2));
+    return add_text (&s->captures, &s->ncaptures, text);
+}
+
+static int row_remark (struct summary *s, sqlite3_stmt *st)
+{
+    int64_t n = sqlite3_column_int64 (st, 0);
+    char text[2048];
+
+    if (n == 1)
+        (void)snprintf (text, sizeof (text), "capture %s: %s", text_of (st, 1),
+                        text_of (st, 2));
+    else
+        (void)snprintf (text, sizeof (text), "%lld captures, e.g. %s: %s",
+                        (long long)n, text_of (st, 1), text_of (st, 2));
+    return add_text (&s->remarks, &s->nremarks, text);
+}
+
+static int row_edges (struct summary *s, sqlite3_stmt *st)
+{
+    int64_t steps = sqlite3_column_int64 (st, 0);
+    int64_t captures = sqlite3_column_int64 (st, 1);
+    char text[512];
+
+    if (steps == 0)
+        return 0;
+    (void)snprintf (text, sizeof (text), "step%s %.200s of %lld capture%s: "
+                    "profiling itself made %s longer, and means and findings "
+                    "are without %s (--all-steps keeps %s)",
+                    steps > 1 ? "s" : "", text_of (st, 2),
+                    (long long)captures, units_s ((uint64_t)captures),
+                    steps > 1 ? "them" : "it", steps > 1 ? "them" : "it",
+                    steps > 1 ? "them" : "it");
+    return add_text (&s->remarks, &s->nremarks, text);
+}
+
+/* Sums by switch and rack are without these hosts; only a few are named. */
+static const char topology_sql[] =
+    "SELECT (SELECT count(DISTINCT host) FROM Roster), count(*),"
+    " group_concat(host,', ') FILTER (WHERE n<=" HOSTS_NAMED ")||"
+    " CASE WHEN count(*)>" HOSTS_NAMED " THEN ', ...' ELSE '' END FROM"
+    " (SELECT host, row_number() OVER (ORDER BY length(host), host) AS n FROM"
+    "  (SELECT DISTINCT host FROM Roster WHERE host IS NOT NULL AND"
+    "   host NOT IN (SELECT host FROM Topology)))"
+    " WHERE EXISTS (SELECT 1 FROM Topology)";
+
+static int row_topology (struct summary *s, sqlite3_stmt *st)
+{
+    int64_t hosts = sqlite3_column_int64 (st, 0);
+    int64_t unnamed = sqlite3_column_int64 (st, 1);
+    char text[2048];
+
+    if (unnamed == 0)
+        return 0;
+    if (unnamed == hosts)
+        (void)snprintf (text, sizeof (text), "the topology names none of the "
+                        "hosts, so that nothing is summed by switch: %s",
+                        text_of (st, 2));
+    else
+        (void)snprintf (text, sizeof (text), "the topology does not name %lld "
+                        "of %lld host%s: %s", (long long)unnamed,
+                        (long long)hosts, units_s ((uint64_t)hosts),
+                        text_of (st, 2));
+    return add_text (&s->remarks, &s->nremarks, text);
+}
+
+static int row_note (struct summary *s, sqlite3_stmt *st)
+{
+    return add_text (&s->remarks, &s->nremarks, text_of (st, 0));
+}
+
+static int row_known_by (struct summary *s, sqlite3_stmt *st)
+{
+    (void)snprintf (s->known_by, sizeof (s->known_by), "%s", text_of (st, 0));
+    return 0;
+}
+
+static int row_job (struct summary *s, sqlite3_stmt *st)
+{
+    const struct {
+        const char *key;
+        char *out;
+        size_t size;
+    } texts[] = {
+        { "job", s->job_id, sizeof (s->job_id) },
+        { "scheduler_id", s->about.scheduler_id, ABOUT_TEXT_MAX },
+        { "user", s->about.user, ABOUT_TEXT_MAX },
+        { "command", s->about.command, ABOUT_COMMAND_MAX },
+        { "other_jobs", s->other_jobs, sizeof (s->other_jobs) },
+    };
+
+    for (size_t i = 0; i < sizeof (texts) / sizeof (texts[0]); i++) {
+        if (strcmp (text_of (st, 0), texts[i].key) == 0)
+            (void)snprintf (texts[i].out, texts[i].size, "%s", text_of (st, 1));
+    }
+    if (strcmp (text_of (st, 0), "assumed") == 0)
+        s->assumed = sqlite3_column_int (st, 1);
+    return 0;
+}
+
+static int row_steps (struct summary *s, sqlite3_stmt *st)
+{
+    s->steps = sqlite3_column_int64 (st, 0);
+    (void)snprintf (s->first_step, sizeof (s->first_step), "%s",
+                    text_of (st, 1));
+    (void)snprintf (s->last_step, sizeof (s->last_step), "%s",
+                    text_of (st, 2));
+    s->has_times = sqlite3_column_type (st, 3) != SQLITE_NULL;
+    s->computing_us = sqlite3_column_double (st, 3);
+    s->communication_us = sqlite3_column_double (st, 4);
+    s->free_us = sqlite3_column_double (st, 5);
+    s->step_us = s->computing_us + s->communication_us + s->free_us;
+    return 0;
+}
+
+/* ---- slowest rank and link ---- */
+
+struct sample {
+    double value;
+    int64_t rank, peer;
+    int kind;                   // index into transports
+};
+
+struct samples {
+    struct sample *list;
+    size_t n;
+};
+
+static int add_sample (struct samples *x, struct sample v)
+{
+    if ((x->n & (x->n - 1)) == 0) {     // full at every power of two
+        struct sample *p = realloc (x->list, (x->n ? 2 * x->n : 1) *
+                                                 sizeof (*p));
+
+        if (!p)
+            return -ENOMEM;
+        x->list = p;
+    }
+    x->list[x->n++] = v;
+    return 0;
+}
+
+static int compare_samples (const void *pa, const void *pb)
+{
+    const struct sample *a = pa, *b = pb;
+
+    if (a->kind != b->kind)
+        return a->kind - b->kind;
+    if (a->value < b->value || a->value > b->value)
+        return a->value < b->value ? -1 : 1;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+static double median (const struct sample *list, size_t n)
+{
+    return n % 2 ? list[n / 2].value
+                 : (list[n / 2 - 1].value + list[n / 2].value) / 2;
+}
+
+static int find_slow_rank (sqlite3 *db, struct summary *s, struct err *err)
+{
+    struct samples x = { NULL, 0 };
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, "SELECT rank, avg(computing) FROM StepCounted "
+                             "GROUP BY rank", &st, err);
+
+    while (rc == 0 && sqlite3_step (st) == SQLITE_ROW) {
+        struct sample v = { .value = sqlite3_column_double (st, 1),
+                            .rank = sqlite3_column_int64 (st, 0) };
+
+        rc = add_sample (&x, v);
+    }
+    (void)sqlite3_finalize (st);
+    if (rc == 0 && x.n > 1) {
+        qsort (x.list, x.n, sizeof (*x.list), compare_samples);
+        double m = median (x.list, x.n);
+
+        s->ranks_compared = x.n;
+        if (x.list[x.n - 1].value > m * (1 + SUMMARY_RANK_PERCENT / 100.0)) {
+            s->slow_rank.rank = x.list[x.n - 1].rank;
+            s->slow_rank.computing_us = x.list[x.n - 1].value;
+            s->slow_rank.median_us = m;
+        }
+    }
+    free (x.list);
+    return rc == -ENOMEM ? err_set (err, ENOMEM, "no memory for the summary")
+                         : rc;
+}
+
+static const char *const transports[] = { "HCCS", "PCIE", "RDMA", "SIO" };
+
+#define TRANSPORTS ((int)(sizeof (transports) / sizeof (transports[0])))
+
+/* The link that is slowest beside the median of its own kind. */
+static void pick_link (struct samples *x, struct summary *s)
+{
+    double worst = 1 - SUMMARY_LINK_PERCENT / 100.0;
+
+    s->links_compared = x->n;
+    qsort (x->list, x->n, sizeof (*x->list), compare_samples);
+    for (size_t i = 0, end; i < x->n; i = end) {
+        double m;
+
+        for (end = i; end < x->n && x->list[end].kind == x->list[i].kind;)
+            end++;
+        m = median (x->list + i, end - i);
+        if (m <= 0 || x->list[i].value / m >= worst)
+            continue;
+        worst = x->list[i].value / m;
+        s->slow_link.src = x->list[i].rank;
+        s->slow_link.dst = x->list[i].peer;
+        s->slow_link.gbps = x->list[i].value;
+        s->slow_link.median_gbps = m;
+        (void)snprintf (s->slow_link.transport,
+                        sizeof (s->slow_link.transport), "%s",
+                        transports[x->list[i].kind]);
+    }
+}
+
+static int find_slow_link (sqlite3 *db, struct summary *s, struct err *err)
+{
+    // MB per ms is GB/s; a member's rank turns a group's number into ours
+    static const char sql[] =
+        "SELECT x.rank, d.rank, x.transport, total(x.mb)/total(x.ms) FROM"
+        " (SELECT rank, group_name, src_rank, dst_rank,"
+        "  transport_type AS transport, sum(transit_size) AS mb,"
+        "  sum(transit_time) AS ms FROM CommAnalyzerMatrix"
+        "  WHERE src_rank<>dst_rank AND transit_time>0"
+        "  AND transit_size>=" LINK_MB_MIN
+        "  AND substr(hccl_op_name,-6)='-total' AND capture NOT IN"
+        "  (SELECT capture FROM LeftOut WHERE step IS NULL)"
+        "  GROUP BY rank, group_name, src_rank, dst_rank, transport_type) x"
+        " JOIN CommGroupMember o ON o.rank=x.rank"
+        "  AND o.group_rank=CAST(x.src_rank AS INTEGER)"
+        " JOIN CommGroup g ON g.id=o.comm_group AND g.group_name=x.group_name"
+        " JOIN CommGroupMember d ON d.comm_group=g.id"
+        "  AND d.group_rank=CAST(x.dst_rank AS INTEGER)"
+        " GROUP BY x.rank, d.rank, x.transport";
+    struct samples x = { NULL, 0 };
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (db, sql, &st, err);
+
+    while (rc == 0 && x.n < LINKS_MAX && sqlite3_step (st) == SQLITE_ROW) {
+        struct sample v = { .value = sqlite3_column_double (st, 3),
+                            .rank = sqlite3_column_int64 (st, 0),
+                            .peer = sqlite3_column_int64 (st, 1),
+                            .kind = -1 };
+
+        for (int k = 0; k < TRANSPORTS; k++) {
+            if (strcmp (text_of (st, 2), transports[k]) == 0)
+                v.kind = k;
+        }
+        if (v.kind >= 0)
+            rc = add_sample (&x, v);
+    }
+    (void)sqlite3_finalize (st);
+    if (rc == 0 && x.n > 1)
+        pick_link (&x, s);
+    free (x.list);
+    return rc == -ENOMEM ? err_set (err, ENOMEM, "no memory for the summary")
+                         : rc;
+}
+
+static int read_all (sqlite3 *db, struct summary *s, struct err *err)
+{
+    static const struct {
+        const char *sql;
+        int (*row) (struct summary *s, sqlite3_stmt *st);
+    } queries[] = {
+        { "SELECT rank, host, expected, state, reason FROM Roster "
+          "ORDER BY rank", row_rank },
+        { "SELECT name, state, ifnull(reason,'') FROM Capture "
+          "WHERE rank IS NULL ORDER BY id", row_capture },
+        { "SELECT count(*), min(name), reason FROM Capture WHERE state IN "
+          "('complete','superseded') AND reason IS NOT NULL GROUP BY reason "
+          "ORDER BY min(id) LIMIT 16", row_remark },
+        { "SELECT value FROM Job WHERE key GLOB 'note.*' ORDER BY key",
+          row_note },
+        { topology_sql, row_topology },
+        { "SELECT value FROM Job WHERE key='roster_known_by'", row_known_by },
+        { "SELECT key, value FROM Job WHERE key IN ('job', 'assumed', "
+          "'other_jobs', 'scheduler_id', 'user', 'command')",
+          row_job },
+        { "SELECT count(DISTINCT step), count(DISTINCT capture), "
+          "group_concat(DISTINCT step) FROM LeftOut WHERE "
+          "reason='profiler edge'", row_edges },
+        { "SELECT s.*, m.* FROM (SELECT count(DISTINCT step), "
+          "min(CAST(step AS INTEGER)), max(CAST(step AS INTEGER)) FROM "
+          "StepTraceTime WHERE rank IS NOT NULL) s, (SELECT avg(computing), "
+          "avg(communication_not_overlapped), avg(free) FROM StepCounted) m",
+          row_steps },
+    };
+    int rc = finished_fill_in (db, err);
+
+    for (size_t i = 0; i < sizeof (queries) / sizeof (queries[0]) && rc == 0;
+         i++)
+        rc = each (db, queries[i].sql, queries[i].row, s, err);
+    if (rc < 0)
+        return rc;
+    // not max(rowid): rows of captures that newer ones replace were deleted
+    s->rows = db_int (db, "SELECT (SELECT count(*) FROM CommAnalyzerTime)+"
+                          "(SELECT count(*) FROM CommAnalyzerBandwidth)+"
+                          "(SELECT count(*) FROM CommAnalyzerMatrix)+"
+                          "(SELECT count(*) FROM StepTraceTime)", 0);
+    if (find_slow_rank (db, s, err) < 0)
+        return -EIO;
+    return find_slow_link (db, s, err);
+}
+
+int summary_read (const char *path, const char *shown, struct summary *ret,
+                  struct err *err)
+{
+    sqlite3 *db = NULL;
+    struct stat st;
+    int rc;
+
+    memset (ret, 0, sizeof (*ret));
+    ret->slow_rank.rank = ret->slow_link.src = ret->slow_link.dst = -1;
+    (void)snprintf (ret->path, sizeof (ret->path), "%s", shown);
+    if (stat (path, &st) == 0)
+        ret->bytes = st.st_size;
+    if (db_open (path, SQLITE_OPEN_READONLY, &db) != SQLITE_OK)
+        rc = db_error (db, path, err);
+    else
+        rc = read_all (db, ret, err);
+    (void)sqlite3_close (db);
+    if (rc < 0)
+        summary_fini (ret);
+    return rc;
+}
+
+int summary_read_back (const char *path, struct summary *ret, struct err *err)
+{
+    const char *slash = strrchr (path, '/');
+    char dir[PATH_MAX], held[TREE_HELD_MAX];
+    struct tree above = { .fd = -1 };
+    int rc;
+
+    (void)snprintf (dir, sizeof (dir), "%.*s",
+                    slash ? (int)(slash - path) : 1, slash ? path : ".");
+    if ((rc = tree_open_later (&above, *dir ? dir : "/", 0, err)) == 0 &&
+        (rc = tree_hold (&above, slash ? slash + 1 : path, held, err)) == 0)
+        rc = summary_read (held, path, ret, err);
+    tree_tell (&above, err);
+    tree_close (&above);
+    return rc;
+}
+
+void summary_fini (struct summary *s)
+{
+    for (size_t i = 0; i < s->nothers; i++)
+        free (s->others[i].reason);
+    free (s->others);
+    for (size_t i = 0; i < s->ncaptures; i++)
+        free (s->captures[i]);
+    free (s->captures);
+    for (size_t i = 0; i < s->nremarks; i++)
+        free (s->remarks[i]);
+    free (s->remarks);
+    memset (s, 0, sizeof (*s));
+}

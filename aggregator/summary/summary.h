@@ -1,0 +1,98 @@
+/* aggregator/summary/summary.h - what a person reads in ten seconds
+ *
+ * Who is there and who is not, the steps, where their time went, the slowest
+ * rank and link, and where the files are: taken from a finished analysis.db.
+ */
+#ifndef ROLLCALL_SUMMARY_SUMMARY_H
+#define ROLLCALL_SUMMARY_SUMMARY_H
+
+#include "base/err.h"
+#include "builder/results.h"
+#include "jobs/jobs.h"
+#include "json/json.h"
+#include "model/roster.h"
+#include "summary/job_list.h"
+
+#include <stdint.h>
+
+/* What stands out is further from the median than runs of the same job are
+ * from each other.
+ */
+#define SUMMARY_RANK_PERCENT 5          // more computing time
+#define SUMMARY_LINK_PERCENT 20         // less bandwidth
+
+struct summary_rank {
+    int64_t rank;
+    char state[16];
+    char host[CAPTURE_NAME_MAX];
+    char *reason;               // or NULL
+};
+
+struct summary {
+    char job_id[JOBS_NAME_MAX];         // "": not known
+    bool assumed;                       // that all captures are of it
+    char other_jobs[JOB_LIST_NOTE_MAX]; // that lay beside it, or ""
+    struct job_about about;
+    const struct jobs *jobs;            // borrowed: those of the directory, set
+    size_t job;                         // by the caller, which of them this
+    bool all_jobs;                      // is, and whether all are built; or
+                                        // NULL
+    int64_t expected, present;
+    char known_by[CAPTURE_TEXT_MAX];
+    struct summary_rank *others;        // the ranks that are not present,
+    size_t nothers;                     // and unexpected ones
+    char **captures;                    // captures that are of no rank
+    size_t ncaptures;
+    char **remarks;                     // reasons of complete captures, and
+                                        // of superseded ones; hosts that the
+                                        // topology lacks, ranks that a guess
+                                        // overlooks
+    size_t nremarks;
+    int64_t steps;
+    char first_step[32], last_step[32];
+    double step_us, computing_us, communication_us, free_us;    // means
+    bool has_times;
+    size_t ranks_compared, links_compared;      // 0: not enough to compare
+    struct {
+        int64_t rank;                   // -1: none stands out or no data
+        double computing_us, median_us;
+    } slow_rank;
+    struct {
+        int64_t src, dst;               // global ranks, -1 as above
+        char transport[32];
+        double gbps, median_gbps;       // of the same transport
+    } slow_link;
+    int64_t rows;
+    int64_t bytes;                      // of the file
+    char path[4096];
+    char kept[4096];                    // what was there before
+    char newer[256];                    // the job whose result stays there
+    const struct results *beside;       // borrowed: what was made beside it,
+                                        // set by the caller; or NULL
+};
+
+/* Read 'path', which its user knows as 'shown'.  0, or -EIO with what SQLite
+ * said.
+ */
+int summary_read (const char *path, const char *shown, struct summary *ret,
+                  struct err *err);
+
+/* The same of a result that is ours, by its path: neither the file nor a
+ * directory that came in its place since it was written is followed, if that
+ * is a link.  0, -ELOOP (somebody puts links there: say so) or as above.
+ */
+int summary_read_back (const char *path, struct summary *ret, struct err *err);
+void summary_fini (struct summary *s);
+
+/* The roll in a line: "7 of 8 present, 1 missing"; and how many ranks are in
+ * each state, as members of an object.
+ */
+#define SUMMARY_ROLL_MAX 160
+void summary_roll (const struct summary *s, char out[SUMMARY_ROLL_MAX]);
+void summary_roll_to_json (const struct summary *s, struct json *o);
+
+/* 0, or -errno when the descriptor does not take it. */
+int summary_print_text (const struct summary *s, int fd);
+struct json *summary_to_json (const struct summary *s);
+
+#endif

@@ -1,0 +1,124 @@
+/* aggregator/table/absent.c - ranks and steps that a result does not have */
+#include "table/absent.h"
+
+#include "store/db.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LISTED_MAX 8            // more are counted
+#define LIST_SIZE 256           // bytes
+
+static const char ranks_sql[] = "SELECT rank FROM Roster ORDER BY rank";
+
+static const char steps_sql[] =
+    "SELECT step FROM (SELECT step FROM StepTraceTime WHERE step IS NOT NULL"
+    "  UNION SELECT substr(step,5) FROM CommAnalyzerTime"
+    "  WHERE step LIKE 'step%') ORDER BY CAST(step AS INTEGER), step";
+
+/* The cheap one first: a step is nearly always in it. */
+static const char has_step_sql[] =
+    "SELECT EXISTS (SELECT 1 FROM StepTraceTime WHERE step=?1) OR"
+    " EXISTS (SELECT 1 FROM CommAnalyzerTime WHERE step='step'||?1) OR"
+    " EXISTS (SELECT 1 FROM CommAnalyzerMatrix WHERE step='step'||?1)";
+
+/* "0, 1, 2 and 61 more", or "none". */
+static void list (sqlite3 *db, const char *sql, char out[LIST_SIZE])
+{
+    sqlite3_stmt *st = NULL;
+    size_t used = 0, n = 0;
+
+    (void)snprintf (out, LIST_SIZE, "none");
+    if (db_prepare (db, sql, &st, NULL) < 0)
+        return;
+    for (; sqlite3_step (st) == SQLITE_ROW; n++) {
+        const char *text = (const char *)sqlite3_column_text (st, 0);
+
+        if (n < LISTED_MAX)
+            used += (size_t)snprintf (out + used, LIST_SIZE - used, "%s%.20s",
+                                      n ? ", " : "", text ? text : "");
+    }
+    if (n > LISTED_MAX)
+        (void)snprintf (out + used, LIST_SIZE - used, " and %zu more",
+                        n - LISTED_MAX);
+    (void)sqlite3_finalize (st);
+}
+
+/* Whether the answer is 0: not when it cannot be told. */
+static bool is_none (sqlite3 *db, const char *sql, int64_t rank,
+                     const char *step)
+{
+    sqlite3_stmt *st = NULL;
+    bool none = false;
+
+    if (db_prepare (db, sql, &st, NULL) < 0)
+        return false;
+    if (step)
+        db_bind_text (st, 1, step);
+    else
+        (void)sqlite3_bind_int64 (st, 1, rank);
+    if (sqlite3_step (st) == SQLITE_ROW)
+        none = sqlite3_column_int64 (st, 0) == 0;
+    (void)sqlite3_finalize (st);
+    return none;
+}
+
+int absent_check (sqlite3 *db, int64_t rank, const char *step,
+                  struct err *err)
+{
+    char there[LIST_SIZE];
+
+    if (rank >= 0 && is_none (db, "SELECT count(*) FROM Roster WHERE rank=?1",
+                              rank, NULL)) {
+        list (db, ranks_sql, there);
+        return err_set (err, ENODATA, "there is no rank %lld in this result; "
+                        "its ranks: %s", (long long)rank, there);
+    }
+    if (step && is_none (db, has_step_sql, -1, step)) {
+        list (db, steps_sql, there);
+        return err_set (err, ENODATA, "there is no step %.100s in this result; "
+                        "its steps: %s", step, there);
+    }
+    return 0;
+}
+
+/* "rank 3 is missing: no capture of it was found"; false if it is present. */
+static bool is_not_present (sqlite3 *db, int64_t rank, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    bool told = false;
+
+    if (rank < 0 ||
+        db_prepare (db, "SELECT state, ifnull(reason, 'nobody knows why') FROM "
+                    "Roster WHERE rank=?1 AND state<>'present'", &st,
+                    NULL) < 0)
+        return false;
+    (void)sqlite3_bind_int64 (st, 1, rank);
+    if (sqlite3_step (st) == SQLITE_ROW) {
+        const char *state = (const char *)sqlite3_column_text (st, 0);
+        const char *reason = (const char *)sqlite3_column_text (st, 1);
+
+        (void)err_set (err, ENODATA, "rank %lld is %.20s: %.300s",
+                       (long long)rank, state ? state : "not present",
+                       reason ? reason : "");
+        told = true;
+    }
+    (void)sqlite3_finalize (st);
+    return told;
+}
+
+int absent_why (sqlite3 *db, int64_t rank, const char *step, struct err *err)
+{
+    char whose[32] = "this result";
+    int rc = absent_check (db, rank, step, err);
+
+    if (rc < 0 || is_not_present (db, rank, err))
+        return -ENODATA;
+    if (rank >= 0)
+        (void)snprintf (whose, sizeof (whose), "rank %lld", (long long)rank);
+    return err_set (err, ENODATA, "no communication op and no step of %s%s"
+                    "%.100s says when it began", whose, step ? ", step " : "",
+                    step ? step : "");
+}

@@ -1,0 +1,235 @@
+/* aggregator/table/finished.c - results that are there, opened to be read */
+#include "table/finished.h"
+
+#include "base/clock.h"
+#include "builder/build.h"
+#include "builder/tables.h"
+#include "findings/findings.h"
+#include "publish/publish.h"
+#include "store/db.h"
+#include "store/fileio.h"
+#include "store/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BUSY_MS 5000            // another process may be writing a ledger
+#define TEXT_MAX (64 << 20)     // bytes of a row or text
+#define LOOK_EACH 10000         // steps of SQLite's machine: about 0.1 ms
+
+int finished_find (const char *path, char ret[PATH_MAX], struct err *err)
+{
+    static const char *const names[] = {
+        PUBLISH_OUTPUT_DIR "/" BUILD_DB_NAME, BUILD_DB_NAME,
+    };
+    struct stat st;
+
+    if (stat (path, &st) < 0)
+        return err_sys (err, errno, "%s", path);
+    if (!S_ISDIR (st.st_mode)) {
+        (void)snprintf (ret, PATH_MAX, "%s", path);
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
+        if (fileio_join (ret, PATH_MAX, path, names[i]) &&
+            access (ret, F_OK) == 0)
+            return 0;
+        if (errno != ENOENT)            // it may be there
+            return err_sys (err, errno, "cannot look for %s", ret);
+    }
+    return err_set (err, ENOENT, "there is no " PUBLISH_OUTPUT_DIR "/"
+                    BUILD_DB_NAME " in %s: rollcall analyze makes one", path);
+}
+
+/* So that a mistake is told as one: SQLite says "unable to open". */
+static int check_file (const char *path, struct err *err)
+{
+    char head[16];
+    int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK |
+                             (tree_is_held (path) ? O_NOFOLLOW : 0));
+    int rc = fd < 0 ? -errno : fileio_pread_all (fd, head, sizeof (head), 0);
+
+    if (fd >= 0)
+        (void)close (fd);
+    if (rc == 0 && memcmp (head, "SQLite format 3", 16) == 0)
+        return 0;
+    if (rc == 0 || rc == -ENODATA || rc == -ESPIPE)
+        return err_set (err, EBADMSG, "%s is not an SQLite database", path);
+    return err_sys (err, -rc, "cannot read %s", path);
+}
+
+int finished_open (const char *path, sqlite3 **ret, struct err *err)
+{
+    int rc = check_file (path, err);
+
+    *ret = NULL;
+    if (rc < 0)
+        return rc;
+    if (db_open (path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, ret) !=
+        SQLITE_OK) {
+        rc = db_error (*ret, path, err);
+    } else {
+        db_distrust (*ret);
+        // analysis.db has views, which run nothing but harmless functions
+        (void)sqlite3_db_config (*ret, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
+        (void)sqlite3_limit (*ret, SQLITE_LIMIT_LENGTH, TEXT_MAX);
+        (void)sqlite3_busy_timeout (*ret, BUSY_MS);
+        if (db_int (*ret, "SELECT count(*) FROM sqlite_schema", -1) < 0)
+            rc = err_set (err, EBADMSG, "%s: %s", path,
+                          sqlite3_errmsg (*ret));
+    }
+    if (rc < 0) {
+        (void)sqlite3_close (*ret);
+        *ret = NULL;
+    }
+    return rc;
+}
+
+bool finished_is_analysis (sqlite3 *db)
+{
+    return db_int (db, "PRAGMA application_id", 0) == PUBLISH_APPLICATION_ID &&
+           db_int (db, "SELECT count(*) FROM sqlite_schema WHERE name IN "
+                   "('Roster','Capture','Job','StepTraceTime')", 0) == 4;
+}
+
+int finished_open_analysis (const char *path, sqlite3 **ret, struct err *err)
+{
+    int rc = finished_open (path, ret, err);
+    int64_t version;
+
+    if (rc < 0)
+        return rc;
+    version = db_int (*ret, "PRAGMA user_version", 0);
+    if (!finished_is_analysis (*ret))
+        rc = err_set (err, EBADMSG, "%s is not an analysis.db of rollcall",
+                      path);
+    else if (version > TABLES_SCHEMA_VERSION)
+        rc = err_set (err, EBADMSG, "%s was built by a newer rollcall (its "
+                      "tables are of version %lld, this one knows %d): use "
+                      "that one", path, (long long)version,
+                      TABLES_SCHEMA_VERSION);
+    if (rc < 0) {
+        (void)sqlite3_close (*ret);
+        *ret = NULL;
+    }
+    return rc;
+}
+
+/* ---- results of older programs ---- */
+
+static const struct {
+    const char *name, *newest;  // a column that came last
+    const char *columns;
+} later[] = {
+    { "Wait", "clock_error_ms", "(step, comm_group, late_rank, waiting_rank,"
+      " ops, wait_ms, clock_error_ms)" },
+    { "Link", "bandwidth", "(step, comm_group, src_rank, dst_rank,"
+      " transport_type, type, transit_size, transit_time, bandwidth)" },
+    { "GroupTime", "synchronization_time", "(step, comm_group, rank, ops,"
+      " elapse_time, wait_time, synchronization_time, transit_time)" },
+    { "Finding", "rule", FINDING_COLUMNS },
+    { "CaptureInfo", "value", "(kind, name, value, rank, capture)" },
+    { "MemoryPeak", "peak", "(deviceId, component, kind, peak, rank)" },
+    { "StepExtra", "host_start",
+      "(deviceId, step, host_start, host_end, rank, capture)" },
+    { "Topology", "rack", "(host, switch, rack)" },
+    { "LeftOut", "reason", "(capture, rank, step, reason)" },
+};
+
+bool finished_is_older (sqlite3 *db)
+{
+    return db_int (db, "PRAGMA user_version", 0) < TABLES_SCHEMA_VERSION;
+}
+
+int finished_fill_in (sqlite3 *db, struct err *err)
+{
+    char sql[128];
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof (later) / sizeof (later[0]) && rc == 0; i++) {
+        (void)snprintf (sql, sizeof (sql), "SELECT count(*) FROM "
+                        "pragma_table_info('%s') WHERE name='%s'",
+                        later[i].name, later[i].newest);
+        if (db_int (db, sql, 0) == 0)
+            rc = db_execf (db, err, "CREATE TEMP TABLE %s %s",
+                           later[i].name, later[i].columns);
+    }
+    if (rc == 0 && db_int (db, "SELECT count(*) FROM sqlite_schema WHERE "
+                               "name='StepCounted'", 0) == 0)
+        rc = db_exec (db, "CREATE TEMP VIEW StepCounted AS SELECT * FROM "
+                          "StepTraceTime", err);
+    return rc;
+}
+
+/* ---- statements that a user wrote ---- */
+
+static bool is_harmless_pragma (const char *name)
+{
+    static const char *const names[] = {
+        "application_id", "collation_list", "compile_options",
+        "database_list", "foreign_key_list", "freelist_count",
+        "function_list", "index_info", "index_list", "index_xinfo",
+        "integrity_check", "page_count", "page_size", "pragma_list",
+        "quick_check", "schema_version", "table_info", "table_list",
+        "table_xinfo", "user_version",
+    };
+
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
+        if (sqlite3_stricmp (name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int authorize (void *arg, int action, const char *a, const char *b,
+                      const char *database, const char *trigger)
+{
+    (void)arg;
+    (void)database;
+    (void)trigger;
+    switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_RECURSIVE:
+        return SQLITE_OK;
+    case SQLITE_FUNCTION:
+        return sqlite3_stricmp (b, "load_extension") ? SQLITE_OK
+                                                     : SQLITE_DENY;
+    case SQLITE_PRAGMA:
+        return is_harmless_pragma (a) ? SQLITE_OK : SQLITE_DENY;
+    case SQLITE_UPDATE:         // how SQLite sees its own table functions
+        return sqlite3_stricmp (a, "sqlite_master") ? SQLITE_DENY : SQLITE_OK;
+    default:
+        return SQLITE_DENY;
+    }
+}
+
+static int64_t cpu_ns (void)
+{
+    struct timespec t = { .tv_sec = 0 };
+
+    (void)clock_gettime (CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+static int is_late (void *arg)
+{
+    const struct finished_limit *l = arg;
+
+    return cpu_ns () > l->until_ns;
+}
+
+void finished_limit (sqlite3 *db, int64_t limit_ns, struct finished_limit *l)
+{
+    l->until_ns = cpu_ns () + limit_ns;
+    (void)sqlite3_set_authorizer (db, authorize, NULL);
+    (void)sqlite3_limit (db, SQLITE_LIMIT_ATTACHED, 0);
+    (void)sqlite3_hard_heap_limit64 (FINISHED_MEMORY_MAX);
+    if (limit_ns > 0)
+        sqlite3_progress_handler (db, LOOK_EACH, is_late, l);
+}

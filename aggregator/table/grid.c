@@ -1,0 +1,267 @@
+/* aggregator/table/grid.c - rows and columns: for people, as CSV, as JSON */
+#include "table/grid.h"
+
+#include "base/units.h"
+#include "base/utf8.h"
+#include "table/quote.h"
+#include "table/text_table.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct grid {
+    FILE *f;
+    enum grid_format format;
+    size_t width;
+    char **keys;                // of JSON objects
+    unsigned n, at;             // columns, and the next one
+    uint64_t rows;
+    struct columns *columns;    // of a table
+    bool terminal;              // CSV is to be seen, and obeyed by nothing
+    int failed;
+};
+
+struct grid *grid_create (FILE *f, enum grid_format format, size_t width)
+{
+    struct grid *g = calloc (1, sizeof (*g));
+
+    if (!g)
+        return NULL;
+    g->f = f;
+    g->format = format;
+    g->width = width;
+    g->terminal = isatty (fileno (f));
+    return g;
+}
+
+void grid_destroy (struct grid *g)
+{
+    if (!g)
+        return;
+    for (unsigned i = 0; g->keys && i < g->n; i++)
+        free (g->keys[i]);
+    free (g->keys);
+    columns_destroy (g->columns);
+    free (g);
+}
+
+static bool has_key (const struct grid *g, unsigned n, const char *key)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (strcmp (g->keys[i], key) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* 'name', or with the lowest number behind it that makes it new. */
+static char *new_key (const struct grid *g, unsigned n, const char *name)
+{
+    size_t size = strlen (name) + 16;
+    char *key = malloc (size);
+
+    if (!key)
+        return NULL;
+    (void)snprintf (key, size, "%s", name);
+    for (unsigned k = 2; has_key (g, n, key); k++)
+        (void)snprintf (key, size, "%s_%u", name, k);
+    return key;
+}
+
+static void head_json (struct grid *g, const char *const *names)
+{
+    g->keys = calloc (g->n, sizeof (*g->keys));
+    for (unsigned i = 0; i < g->n && !g->failed; i++) {
+        if (!g->keys || !(g->keys[i] = new_key (g, i, names[i])))
+            g->failed = -ENOMEM;
+    }
+    (void)fputc ('[', g->f);
+}
+
+static void put_csv (struct grid *g, const char *s, size_t n)
+{
+    char *shown = g->terminal ? malloc (UTF8_ESCAPED (n)) : NULL;
+
+    if (g->terminal && !shown) {
+        g->failed = -ENOMEM;
+        return;
+    }
+    if (shown) {
+        s = utf8_escape (s, UTF8_LINES, shown);
+        n = strlen (s);
+    }
+    if (g->format == GRID_RAW_CSV)
+        quote_raw_csv (g->f, s, n);
+    else
+        quote_csv (g->f, s, n);
+    free (shown);
+}
+
+void grid_head (struct grid *g, const char *const *names, unsigned n)
+{
+    g->n = n;
+    if (g->format == GRID_JSON) {
+        head_json (g, names);
+    } else if (g->format == GRID_TABLE) {
+        if (!(g->columns = columns_create (g->f, g->width, names, n)))
+            g->failed = -ENOMEM;
+    } else {
+        for (unsigned i = 0; i < n; i++) {
+            (void)fputs (i ? "," : "", g->f);
+            put_csv (g, names[i], strlen (names[i]));
+        }
+        (void)fputs ("\r\n", g->f);
+    }
+}
+
+/* What comes before a cell's value in CSV and JSON. */
+static void begin_cell (struct grid *g)
+{
+    if (g->format != GRID_JSON) {
+        (void)fputs (g->at ? "," : "", g->f);
+        return;
+    }
+    if (g->at == 0)
+        (void)fputs (g->rows ? ",\n{" : "\n{", g->f);
+    else
+        (void)fputs (", ", g->f);
+    quote_json (g->f, g->keys[g->at], strlen (g->keys[g->at]));
+    (void)fputs (": ", g->f);
+}
+
+static void end_cell (struct grid *g)
+{
+    if (++g->at < g->n)
+        return;
+    g->at = 0;
+    g->rows++;
+    if (g->format != GRID_JSON)
+        (void)fputs ("\r\n", g->f);
+    else
+        (void)fputc ('}', g->f);
+}
+
+/* True when the cell has been taken care of: of a table, or after a failure. */
+static bool is_done (struct grid *g, const char *text, size_t n, bool number)
+{
+    if (!g->failed && (g->format != GRID_TABLE))
+        return false;
+    if (!g->failed)
+        g->failed = columns_cell (g->columns, text, n, number);
+    return true;
+}
+
+void grid_null (struct grid *g)
+{
+    if (is_done (g, NULL, 0, true))
+        return;
+    begin_cell (g);
+    (void)fputs (g->format == GRID_JSON ? "null" : "", g->f);
+    end_cell (g);
+}
+
+void grid_int (struct grid *g, int64_t v)
+{
+    char text[24];
+    int n = snprintf (text, sizeof (text), "%" PRId64, v);
+
+    if (is_done (g, text, (size_t)n, true))
+        return;
+    begin_cell (g);
+    (void)fputs (text, g->f);
+    end_cell (g);
+}
+
+/* 0.0377, not 0.03769999999999997; but no date in us as 1.76e+15. */
+static void real_for_people (double v, char out[UNITS_REAL_TEXT])
+{
+    units_real_text (v, out);
+    if (*out && strlen (out) > 15) {
+        char brief[UNITS_REAL_TEXT];
+
+        (void)snprintf (brief, sizeof (brief), "%.15g", v);
+        if (!strchr (brief, 'e'))
+            (void)snprintf (out, UNITS_REAL_TEXT, "%s", brief);
+    }
+}
+
+void grid_real (struct grid *g, double v)
+{
+    char text[UNITS_REAL_TEXT];
+
+    if (g->format == GRID_TABLE)
+        real_for_people (v, text);
+    else
+        units_real_text (v, text);
+    if (!*text) {               // JSON knows no infinity
+        grid_null (g);
+        return;
+    }
+    if (is_done (g, text, strlen (text), true))
+        return;
+    begin_cell (g);
+    (void)fputs (text, g->f);
+    end_cell (g);
+}
+
+void grid_fixed (struct grid *g, double v, int decimals)
+{
+    char text[400];
+
+    if (g->format != GRID_TABLE || !isfinite (v)) {
+        grid_real (g, v);
+        return;
+    }
+    (void)snprintf (text, sizeof (text), "%.*f", decimals, v);
+    (void)is_done (g, text, strlen (text), true);
+}
+
+void grid_text (struct grid *g, const char *s, size_t n)
+{
+    if (is_done (g, s, n, false))
+        return;
+    begin_cell (g);
+    if (g->format == GRID_JSON)
+        quote_json (g->f, s, n);
+    else
+        put_csv (g, s, n);
+    end_cell (g);
+}
+
+void grid_word (struct grid *g, const char *s)
+{
+    if (s)
+        grid_text (g, s, strlen (s));
+    else
+        grid_null (g);
+}
+
+void grid_blob (struct grid *g, const void *data, size_t n)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = g->failed ? NULL : open_memstream (&text, &size);
+
+    if (f)
+        quote_blob (f, data, n);
+    if (f && fclose (f) == 0)
+        grid_text (g, text, size);
+    else if (!g->failed)
+        g->failed = -ENOMEM;
+    free (text);
+}
+
+int grid_finish (struct grid *g)
+{
+    if (!g->failed && g->columns)
+        g->failed = columns_finish (g->columns);
+    if (!g->failed && g->format == GRID_JSON)
+        (void)fputs (g->rows ? "\n]\n" : "]\n", g->f);
+    if (!g->failed && ferror (g->f))
+        g->failed = -EIO;
+    return g->failed;
+}

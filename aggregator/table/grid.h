@@ -1,0 +1,59 @@
+/* aggregator/table/grid.h - rows and columns: for people, as CSV, as JSON
+ *
+ *     struct grid *g = grid_create (stdout, GRID_TABLE, 80);
+ *     grid_head (g, names, n);
+ *     grid_int (g, 3);            // n cells for each row
+ *     ...
+ *     rc = grid_finish (g);
+ *     grid_destroy (g);
+ *
+ * Rows go out as they come; memory does not grow with them.  After a failure
+ * all calls do nothing, and grid_finish tells.
+ */
+#ifndef ROLLCALL_TABLE_GRID_H
+#define ROLLCALL_TABLE_GRID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* A table waits for so many rows, or bytes of them, before it chooses how wide
+ * its columns are.  Later rows must do with that.
+ */
+#define GRID_LOOK_AHEAD_ROWS 1000
+#define GRID_LOOK_AHEAD_BYTES (1u << 20)
+
+/* GRID_CSV is for spreadsheets (quote_csv), GRID_RAW_CSV has texts as they are.
+ * On a terminal both show control characters as tables do.
+ */
+enum grid_format { GRID_TABLE, GRID_CSV, GRID_RAW_CSV, GRID_JSON };
+
+struct grid;
+
+/* 'f' is borrowed.  'width': the columns that a table may take, 0 for as many
+ * as it needs; texts are cut for it ("..." as one character), numbers are not.
+ * NULL without memory.
+ */
+struct grid *grid_create (FILE *f, enum grid_format format, size_t width);
+void grid_destroy (struct grid *g);     // g may be NULL
+
+/* Names of the columns, once and first.  As keys of JSON they are made unique:
+ * the second "rank" is "rank_2".
+ */
+void grid_head (struct grid *g, const char *const *names, unsigned n);
+
+/* The next cell. Numbers are exact in CSV and JSON, and have 15 digits in a
+ * table. NULL is "-" in a table, nothing in CSV, null in JSON. */
+void grid_null (struct grid *g);
+void grid_int (struct grid *g, int64_t v);
+void grid_real (struct grid *g, double v);
+void grid_fixed (struct grid *g, double v, int decimals);       // in a table
+void grid_text (struct grid *g, const char *s, size_t n);
+void grid_word (struct grid *g, const char *s);         // NULL is NULL
+void grid_blob (struct grid *g, const void *data, size_t n);
+
+/* The end: 0, -ENOMEM, -EIO. */
+int grid_finish (struct grid *g);
+
+#endif

@@ -1,0 +1,103 @@
+/* aggregator/transfer/hasher.c - hash a chunk while it is being written */
+#include "transfer/hasher.h"
+
+#include "base/thread.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum step { IDLE, WAITING, TAKEN, READY };
+
+struct hasher {
+    pthread_t thread;
+    pthread_mutex_t lock;       // over all below
+    pthread_cond_t begun, ready;
+    enum step step;
+    bool ending;
+    const void *data;
+    size_t size;
+    struct digest digest;
+    int rc;
+};
+
+static void *work (void *arg)
+{
+    struct hasher *h = arg;
+    struct digest digest;
+    int rc;
+
+    (void)pthread_mutex_lock (&h->lock);
+    while (!h->ending) {
+        if (h->step != WAITING) {
+            (void)pthread_cond_wait (&h->begun, &h->lock);
+            continue;
+        }
+        h->step = TAKEN;
+        (void)pthread_mutex_unlock (&h->lock);
+        rc = digest_of (h->data, h->size, &digest);
+        (void)pthread_mutex_lock (&h->lock);
+        h->digest = digest;
+        h->rc = rc;
+        h->step = READY;
+        (void)pthread_cond_signal (&h->ready);
+    }
+    (void)pthread_mutex_unlock (&h->lock);
+    return NULL;
+}
+
+struct hasher *hasher_create (void)
+{
+    struct hasher *h = calloc (1, sizeof (*h));
+
+    if (!h)
+        return NULL;
+    (void)pthread_mutex_init (&h->lock, NULL);
+    (void)pthread_cond_init (&h->begun, NULL);
+    (void)pthread_cond_init (&h->ready, NULL);
+    if (thread_start (&h->thread, work, h) == 0)
+        return h;
+    free (h);
+    return NULL;
+}
+
+void hasher_destroy (struct hasher *h)
+{
+    if (!h)
+        return;
+    (void)pthread_mutex_lock (&h->lock);
+    h->ending = true;
+    (void)pthread_cond_signal (&h->begun);
+    (void)pthread_mutex_unlock (&h->lock);
+    (void)pthread_join (h->thread, NULL);
+    (void)pthread_cond_destroy (&h->ready);
+    (void)pthread_cond_destroy (&h->begun);
+    (void)pthread_mutex_destroy (&h->lock);
+    free (h);
+}
+
+void hasher_begin (struct hasher *h, const void *data, size_t size)
+{
+    (void)pthread_mutex_lock (&h->lock);
+    h->data = data;
+    h->size = size;
+    h->step = WAITING;
+    (void)pthread_cond_signal (&h->begun);
+    (void)pthread_mutex_unlock (&h->lock);
+}
+
+int hasher_end (struct hasher *h, struct digest *out)
+{
+    bool mine;
+    int rc;
+
+    (void)pthread_mutex_lock (&h->lock);
+    if (!(mine = h->step == WAITING)) {
+        while (h->step != READY)
+            (void)pthread_cond_wait (&h->ready, &h->lock);
+        *out = h->digest;
+        rc = h->rc;
+    }
+    h->step = IDLE;
+    (void)pthread_mutex_unlock (&h->lock);
+    return mine ? digest_of (h->data, h->size, out) : rc;
+}

@@ -1,0 +1,448 @@
+/* aggregator/transfer/transfer_credit.c - who is asked for chunks, and when
+ *
+ * Bodies that can be asked for wait in queues: by how their agents answer, and
+ * in each of these rows before raw files.  Credits go to the first of a queue,
+ * one chunk at a time: first in the queues of a pace whose agents hold less
+ * than is theirs, so that nobody waits for who is slower; then to rows, raw
+ * files, and among these to who is slow last.
+ */
+#include "transfer/transfer_private.h"
+
+#include "base/clock.h"
+#include "base/counter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t bucket_of (const uint8_t *bytes, size_t n)
+{
+    uint32_t h = 2166136261u;   // FNV-1a
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ bytes[i]) * 16777619u;
+    return h % TRANSFER_BUCKETS;
+}
+
+/* That of this key, with one sender more; NULL: no memory. */
+static struct sharer *join_key (struct transfers *t, const char *who)
+{
+    struct sharer *k = LIST_FIRST (&t->keys);
+
+    while (k && strcmp (k->who, who) != 0)
+        k = LIST_NEXT (k, all);
+    if (!k && (k = calloc (1, sizeof (*k)))) {
+        memcpy (k->who, who, sizeof (k->who));
+        TAILQ_INIT (&k->parked);
+        LIST_INSERT_HEAD (&t->keys, k, all);
+    }
+    if (k)
+        k->nsenders++;
+    return k;
+}
+
+void transfer_forget_sender (struct sender *s)
+{
+    LIST_REMOVE (s, same_bucket);
+    LIST_REMOVE (s, all);
+    if (--s->key->nsenders == 0) {
+        LIST_REMOVE (s->key, all);
+        free (s->key);
+    }
+    free (s);
+}
+
+struct sender *transfer_sender (struct transfers *t,
+                                const struct net_peer *peer, bool make)
+{
+    size_t at = bucket_of (peer->id, peer->size);
+    struct sender *s;
+
+    LIST_FOREACH (s, &t->senders[at], same_bucket) {
+        if (s->peer.size == peer->size &&
+            memcmp (s->peer.id, peer->id, peer->size) == 0)
+            return s;
+    }
+    if (!make || !(s = calloc (1, sizeof (*s))))
+        return NULL;
+    if (!(s->key = join_key (t, peer->who))) {
+        free (s);
+        return NULL;
+    }
+    s->peer = *peer;
+    s->limit = 1;
+    s->pace = PACE_NEW;
+    LIST_INSERT_HEAD (&t->senders[at], s, same_bucket);
+    LIST_INSERT_HEAD (&t->all_senders, s, all);
+    return s;
+}
+
+int transfer_name_incoming (const struct digest *id, uint64_t size,
+                            struct digest *name)
+{
+    uint8_t text[DIGEST_SIZE + sizeof (size)];
+
+    memcpy (text, id->bytes, DIGEST_SIZE);
+    for (size_t i = 0; i < sizeof (size); i++)
+        text[DIGEST_SIZE + i] = (uint8_t)(size >> 8 * i);
+    return digest_of (text, sizeof (text), name);
+}
+
+struct body *transfer_body (struct transfers *t, const struct digest *id,
+                            uint64_t size)
+{
+    struct digest incoming;
+    struct body *b;
+
+    LIST_FOREACH (b, &t->bodies[bucket_of (id->bytes, DIGEST_SIZE)],
+                  same_bucket) {
+        if (memcmp (&b->id, id, sizeof (*id)) == 0 && b->size == size)
+            return b;
+    }
+    if (transfer_name_incoming (id, size, &incoming) < 0 ||
+        !(b = calloc (1, sizeof (*b))))
+        return NULL;
+    b->id = *id;
+    b->incoming = incoming;
+    b->size = size;
+    TAILQ_INIT (&b->offers);
+    content_hash_init (&b->hash);
+    LIST_INSERT_HEAD (&t->bodies[bucket_of (id->bytes, DIGEST_SIZE)], b,
+                      same_bucket);
+    return b;
+}
+
+static unsigned in_flight (const struct body *b)
+{
+    return b->asked <= b->received
+               ? 0 : (unsigned)(content_chunks (b->asked) -
+                                content_chunks (b->received));
+}
+
+/* What each chunk of it takes. */
+static unsigned parts_of (const struct body *b)
+{
+    return b->size <= CONTENT_SMALL ? 1 : TRANSFER_PARTS;
+}
+
+static bool is_over (const struct transfers *t, const struct sender *s)
+{
+    return t->shared && *s->key->who && s->pace == PACE_NEW &&
+           s->key->fresh >= TRANSFER_KEY_NEW_CREDITS * TRANSFER_PARTS;
+}
+
+/* So many chunks of a body are not on their way from there any more. */
+static void give_back (struct transfers *t, struct sender *s,
+                       const struct body *b, unsigned chunks)
+{
+    unsigned n = chunks * parts_of (b);
+
+    t->small -= parts_of (b) == 1 ? chunks : 0;
+    s->parts -= n;
+    t->held[s->pace] -= n;
+    if (s->pace == PACE_NEW)
+        s->key->fresh -= n;
+}
+
+void transfer_release (struct transfers *t, struct body *b)
+{
+    struct transfer *source = TAILQ_FIRST (&b->offers);
+
+    if (source && in_flight (b) > 0)
+        give_back (t, source->sender, b, in_flight (b));
+    b->asked = b->received;
+}
+
+/* What it has waits with what others of that pace have. */
+static void set_pace (struct transfers *t, struct sender *s,
+                      enum transfer_pace pace)
+{
+    struct transfer *x;
+
+    if (s->pace == pace)
+        return;
+    t->held[s->pace] -= s->parts;
+    t->held[pace] += s->parts;
+    if (s->pace == PACE_NEW)    // none becomes new again
+        s->key->fresh -= s->parts;
+    s->pace = pace;
+    LIST_FOREACH (x, &s->items, of_sender) {
+        if (!x->body || !x->body->waits || TAILQ_FIRST (&x->body->offers) != x)
+            continue;
+        transfer_unqueue (t, x->body);
+        transfer_queue (t, x->body);
+    }
+}
+
+static void slow_down (struct transfers *t, struct sender *s,
+                       enum transfer_pace pace)
+{
+    s->limit = 1;
+    set_pace (t, s, pace);
+}
+
+void transfer_arrived (struct transfers *t, struct body *b,
+                       struct sender *from)
+{
+    struct sender *s = TAILQ_FIRST (&b->offers)->sender;
+    int64_t now = clock_mono_ns (), took = now - from->moved_ns;
+
+    if (in_flight (b) > 0)
+        give_back (t, s, b, 1);
+    from->moved_ns = now;
+    if (took > TRANSFER_SLOW_NS) {
+        slow_down (t, from, PACE_SLOW);
+        return;
+    }
+    if (from->limit < TRANSFER_AGENT_CREDITS)
+        from->limit++;
+    set_pace (t, from, PACE_QUICK);
+}
+
+/* ---- waiting for one's turn ---- */
+
+void transfer_unqueue (struct transfers *t, struct body *b)
+{
+    if (b->parked) {
+        TAILQ_REMOVE (&b->parked->parked, b, in_turn);
+        if (TAILQ_EMPTY (&b->parked->parked))
+            LIST_REMOVE (b->parked, crowded);
+    } else if (b->waits)
+        TAILQ_REMOVE (&t->turns[b->pace][b->kind != ITEM_ROWS], b, in_turn);
+    b->waits = false;
+    b->parked = NULL;
+}
+
+static bool can_ask (const struct body *b)
+{
+    const struct transfer *source = TAILQ_FIRST (&b->offers);
+
+    return source && b->asked < b->size && in_flight (b) < TRANSFER_WINDOW &&
+           source->sender->parts < source->sender->limit * TRANSFER_PARTS;
+}
+
+void transfer_queue (struct transfers *t, struct body *b)
+{
+    struct sender *s;
+
+    if (b->waits || !can_ask (b))
+        return;
+    s = TAILQ_FIRST (&b->offers)->sender;
+    b->waits = true;
+    b->pace = s->pace;
+    if (is_over (t, s)) {
+        b->parked = s->key;
+        if (TAILQ_EMPTY (&s->key->parked))
+            LIST_INSERT_HEAD (&t->crowded, s->key, crowded);
+        TAILQ_INSERT_TAIL (&s->key->parked, b, in_turn);
+        return;
+    }
+    TAILQ_INSERT_TAIL (&t->turns[b->pace][b->kind != ITEM_ROWS], b, in_turn);
+}
+
+void transfer_queue_all (struct transfers *t, struct sender *s)
+{
+    struct transfer *x;
+
+    LIST_FOREACH (x, &s->items, of_sender) {
+        if (x->body && TAILQ_FIRST (&x->body->offers) == x)
+            transfer_queue (t, x->body);
+    }
+}
+
+void transfer_prefer (struct transfers *t, struct transfer *x)
+{
+    struct body *b = x->body;
+
+    if (TAILQ_FIRST (&b->offers) != x && !b->waits &&
+        in_flight (b) == 0 && !x->sender->wrong &&
+        (!b->alone || b->received == 0)) {
+        TAILQ_REMOVE (&b->offers, x, of_body);
+        TAILQ_INSERT_HEAD (&b->offers, x, of_body);
+    }
+    transfer_queue (t, b);
+}
+
+/* Ask the source for the next chunk: 0, or as net_send. */
+static int ask (struct transfers *t, struct body *b)
+{
+    struct transfer *source = TAILQ_FIRST (&b->offers);
+    struct sender *s = source->sender;
+    uint64_t left = b->size - b->asked;
+    struct message m = {
+        .type = MESSAGE_GET, .item = source->id, .offset = b->asked,
+        .length = left < CONTENT_CHUNK ? (uint32_t)left : CONTENT_CHUNK,
+    };
+
+    int rc = t->send (t->arg, &s->peer, &m);
+
+    if (rc < 0)
+        return rc;
+    if (s->parts == 0)
+        s->moved_ns = clock_mono_ns ();
+    b->asked += m.length;
+    if (b->asked > source->ever_asked)
+        source->ever_asked = b->asked;
+    t->small += parts_of (b) == 1;
+    s->parts += parts_of (b);
+    t->held[s->pace] += parts_of (b);
+    if (s->pace == PACE_NEW)
+        s->key->fresh += parts_of (b);
+    return 0;
+}
+
+unsigned transfers_credits (const struct transfers *t)
+{
+    unsigned held = 0;
+
+    for (unsigned i = 0; i < PACES; i++)
+        held += t->held[i];
+    return held < TRANSFER_CREDITS * TRANSFER_PARTS
+               ? TRANSFER_CREDITS - (held + TRANSFER_PARTS - 1) / TRANSFER_PARTS
+               : 0;
+}
+
+static struct body *next_in_turn (struct transfers *t)
+{
+    static const unsigned own[PACES] = {
+        [PACE_STALLED] = TRANSFER_PROBES, [PACE_NEW] = TRANSFER_NEW_CREDITS,
+        [PACE_QUICK] = TRANSFER_QUICK_CREDITS,
+        [PACE_SLOW] = TRANSFER_SLOW_CREDITS,
+    };
+    struct body *b = NULL;
+
+    for (unsigned i = 0; i < PACES && !b; i++) {
+        if (t->held[i] < own[i] * TRANSFER_PARTS &&
+            !(b = TAILQ_FIRST (&t->turns[i][0])))
+            b = TAILQ_FIRST (&t->turns[i][1]);
+    }
+    for (unsigned i = 0; i < 2 && !b && transfers_credits (t) > 0; i++) {
+        for (unsigned pace = PACE_NEW; pace < PACES && !b; pace++)
+            b = TAILQ_FIRST (&t->turns[pace][i]);
+    }
+    return b;
+}
+
+/* Where new agents of a key hold fewer credits than they may, as many of what
+ * waits for that have their turn; false: none has.
+ */
+static bool unpark (struct transfers *t)
+{
+    struct sharer *k, *next;
+    bool any = false;
+
+    for (k = LIST_FIRST (&t->crowded); k; k = next) {
+        unsigned most = TRANSFER_KEY_NEW_CREDITS * TRANSFER_PARTS;
+        unsigned n = k->fresh < most ? most - k->fresh : 0;
+        struct body *b;
+
+        next = LIST_NEXT (k, crowded);
+        while (n > 0 && (b = TAILQ_FIRST (&k->parked))) {
+            transfer_unqueue (t, b);
+            transfer_queue (t, b);
+            if (b->waits)       // else its agent is asked for another
+                n -= parts_of (b) < n ? parts_of (b) : n;
+            any = true;
+        }
+    }
+    return any;
+}
+
+static void grant_turns (struct transfers *t)
+{
+    struct body *b;
+
+    while ((b = next_in_turn (t))) {
+        int rc;
+
+        transfer_unqueue (t, b);
+        if (!can_ask (b))
+            continue;
+        if (is_over (t, TAILQ_FIRST (&b->offers)->sender)) {
+            transfer_queue (t, b);      // there were fewer when it got here
+            continue;
+        }
+        if ((rc = ask (t, b)) == 0)
+            transfer_queue (t, b);
+        else if (rc == -EHOSTUNREACH)   // who else has it is asked
+            transfer_end_sender (t, TAILQ_FIRST (&b->offers)->sender);
+        // else who has it is asked when it is offered again
+    }
+}
+
+/* What had its turn may not be what can be asked for by now: until nothing is
+ * left that waits for no reason.
+ */
+void transfer_grant (struct transfers *t)
+{
+    if (t->hold || clock_mono_ns () < t->paused_until_ns)
+        return;
+    do
+        grant_turns (t);
+    while (unpark (t));
+}
+
+/* ---- who does not answer ---- */
+
+/* Somebody else has it, too. */
+static void ask_another (struct transfers *t, struct body *b)
+{
+    struct transfer *x = TAILQ_FIRST (&b->offers);
+
+    if (!TAILQ_NEXT (x, of_body))
+        return;
+    TAILQ_REMOVE (&b->offers, x, of_body);
+    TAILQ_INSERT_TAIL (&b->offers, x, of_body);
+    if (b->alone)
+        transfer_restart (t, b);
+}
+
+void transfer_stalled (struct transfers *t, struct sender *s)
+{
+    struct transfer *x;
+
+    LIST_FOREACH (x, &s->items, of_sender) {
+        if (!x->body || TAILQ_FIRST (&x->body->offers) != x)
+            continue;
+        transfer_unqueue (t, x->body);
+        transfer_release (t, x->body);
+    }
+    slow_down (t, s, PACE_STALLED);
+    counter_add (COUNTER_AGENTS_STALLED, 1);
+    LIST_FOREACH (x, &s->items, of_sender) {
+        if (!x->body || TAILQ_FIRST (&x->body->offers) != x)
+            continue;
+        ask_another (t, x->body);
+        transfer_queue (t, x->body);
+    }
+}
+
+void transfers_tick (struct transfers *t, int64_t now_ns)
+{
+    struct sender *s;
+
+    LIST_FOREACH (s, &t->all_senders, all) {
+        if (s->parts > 0 && now_ns - s->moved_ns > TRANSFER_STALL_NS)
+            transfer_stalled (t, s);
+        else if (s->parts > 0 && s->pace != PACE_STALLED &&
+                 now_ns - s->moved_ns > TRANSFER_SLOW_NS)
+            slow_down (t, s, PACE_SLOW);
+    }
+    for (size_t i = 0; i < TRANSFER_BUCKETS; i++) {
+        struct body *b = LIST_FIRST (&t->bodies[i]), *next;
+
+        for (; b; b = next) {
+            next = LIST_NEXT (b, same_bucket);
+            if (TAILQ_EMPTY (&b->offers) && !b->whole &&
+                now_ns - b->orphan_ns > TRANSFER_ORPHAN_NS)
+                transfer_end_body (t, b);
+        }
+    }
+    transfer_grant (t);
+}
+
+void transfers_hold (struct transfers *t, bool hold)
+{
+    t->hold = hold;
+    transfer_grant (t);
+}

@@ -1,0 +1,159 @@
+/* aggregator/transfer/transfer_private.h - what the parts of transfers share */
+#ifndef ROLLCALL_TRANSFER_TRANSFER_PRIVATE_H
+#define ROLLCALL_TRANSFER_TRANSFER_PRIVATE_H
+
+#include "transfer/hasher.h"
+#include "transfer/transfer.h"
+
+#include <sys/queue.h>
+
+#define TRANSFER_BUCKETS 4096   // of hash tables: some entries in each
+
+// how an agent answers, as its last chunk says, or one that does not come
+enum transfer_pace {
+    PACE_STALLED,               // none came for TRANSFER_STALL_NS
+    PACE_NEW,                   // it has sent none yet
+    PACE_QUICK,
+    PACE_SLOW,                  // one took longer than TRANSFER_SLOW_NS
+    PACES,
+};
+
+/* A content that is being received, from the first of those who offer it; or
+ * that is whole and waits for the commit: who offers it now needs not send it.
+ */
+struct body {
+    LIST_ENTRY (body) same_bucket;
+    LIST_ENTRY (body) all_whole;
+    TAILQ_ENTRY (body) in_turn;
+    TAILQ_HEAD (, transfer) offers;
+    struct digest id;           // with its size: agents may say several, and
+    struct digest incoming;     // one of them at most is right; its file
+    uint64_t size, received, asked;     // bytes; asked is ahead of received
+    size_t noted;               // chunks that the ledger has
+    struct content_hash hash;   // of chunks that were received
+    bool waits;                 // in the queue of its source's pace and kind
+    struct sharer *parked;      // or in that of its source's key, or NULL
+    enum transfer_pace pace;    // of that queue
+    enum item_kind kind;
+    unsigned damaged;           // chunks in a row that did not unpack
+    struct net_peer from;       // who sent what was received
+    bool mixed;                 // others did, too, or a former life received it
+    bool alone;                 // it was mixed and wrong: all from one, now
+    bool whole;
+    struct ledger_place place;  // of one that is whole
+    int64_t orphan_ns;          // since when nobody offers it
+};
+
+/* A key, of any number of connections. */
+struct sharer {
+    LIST_ENTRY (sharer) all;
+    LIST_ENTRY (sharer) crowded;        // while 'parked' is not empty
+    char who[NET_WHO_MAX];
+    unsigned nsenders, nitems;
+    unsigned fresh;             // parts of credits that its new agents hold
+    TAILQ_HEAD (, body) parked; // of them, which wait for fewer
+};
+
+/* One agent's connection. */
+struct sender {
+    LIST_ENTRY (sender) same_bucket;
+    LIST_ENTRY (sender) all;
+    struct net_peer peer;
+    struct sharer *key;
+    LIST_HEAD (, transfer) items;
+    unsigned nitems, parts;     // of credits, that it holds
+    unsigned limit;             // credits that it may hold
+    enum transfer_pace pace;
+    bool wrong;                 // it sent what it had not offered: others first
+    int64_t moved_ns;           // when a chunk came, or was asked for first
+};
+
+/* An item that an agent offers. */
+struct transfer {
+    LIST_ENTRY (transfer) of_sender;
+    LIST_ENTRY (transfer) same_bucket;
+    TAILQ_ENTRY (transfer) of_body;     // or of the complete ones
+    struct sender *sender;      // NULL: it is gone
+    struct body *body;          // NULL: complete
+    struct net_peer peer;
+    uint64_t id;                // the agent's number of the item
+    struct ledger_item item;
+    uint64_t ever_asked;        // bytes; of a body, from this one
+    bool fresh;                 // its content was not here before
+    bool entered;               // the ledger did not have the item
+};
+
+struct transfers {
+    transfer_send_fn *send;
+    void *arg;
+    struct ledger *ledger;
+    struct store *store;
+    LIST_HEAD (, sender) senders[TRANSFER_BUCKETS], all_senders;
+    LIST_HEAD (, sharer) keys, crowded;
+    LIST_HEAD (, body) bodies[TRANSFER_BUCKETS], whole;
+    LIST_HEAD (, transfer) by_id[TRANSFER_BUCKETS];     // of each sender
+    TAILQ_HEAD (, body) turns[PACES][2];        // rows, and raw files
+    TAILQ_HEAD (, transfer) complete;
+    unsigned held[PACES];       // parts of credits that are given out
+    size_t nitems, ncomplete;
+    unsigned small;             // chunks of one part that are on their way
+    bool hold, note_due, shared;
+    int64_t paused_until_ns, noted_ns;
+    transfer_also_fn *also;     // NULL: nothing more
+    void *also_arg;
+    void *raw;                  // a chunk that is unpacked
+    struct hasher *hasher;
+};
+
+/* transfer_credit.c: who is asked, and when. */
+struct sender *transfer_sender (struct transfers *t,
+                                const struct net_peer *peer, bool make);
+void transfer_forget_sender (struct sender *s);
+struct body *transfer_body (struct transfers *t, const struct digest *id,
+                            uint64_t size);
+
+/* What a content of several chunks is called in incoming/ and in the ledger
+ * until it is whole.
+ */
+int transfer_name_incoming (const struct digest *id, uint64_t size,
+                            struct digest *name);
+
+/* Take back the credits of a body: what was asked of its source is not waited
+ * for any more.
+ */
+void transfer_release (struct transfers *t, struct body *b);
+
+/* The next chunk of a body came: a credit is free. */
+void transfer_arrived (struct transfers *t, struct body *b,
+                       struct sender *from);
+
+/* The source does not answer as it should. */
+void transfer_stalled (struct transfers *t, struct sender *s);
+
+/* Its sender says again that it has it: if nothing of the body is under way it
+ * is the one to be asked.
+ */
+void transfer_prefer (struct transfers *t, struct transfer *x);
+
+/* Let a body, or all of a sender, wait for its turn; ask while there are
+ * credits.
+ */
+void transfer_queue (struct transfers *t, struct body *b);
+void transfer_unqueue (struct transfers *t, struct body *b);
+void transfer_queue_all (struct transfers *t, struct sender *s);
+void transfer_grant (struct transfers *t);
+
+/* transfer_commit.c: a failure that time may mend. */
+void transfer_pause (struct transfers *t);
+
+/* transfer.c: an end, with what belongs to it.  What a sender offered that is
+ * complete is entered all the same.
+ */
+void transfer_end_sender (struct transfers *t, struct sender *s);
+void transfer_drop (struct transfers *t, struct transfer *x);
+void transfer_end_body (struct transfers *t, struct body *b);
+
+/* Forget what came of it, which is asked for from the beginning. */
+void transfer_restart (struct transfers *t, struct body *b);
+
+#endif

@@ -1,0 +1,36 @@
+/* aggregator/waits/arrivals.h - all rows of a job, op by op
+ *
+ * Rows are put in as they lie in the table, and come out with those of an op
+ * together.  Whatever the job's size, some 32 MiB of them are in memory: more
+ * are shared out over parts of a temporary file, an op's rows all in one part.
+ */
+#ifndef ROLLCALL_WAITS_ARRIVALS_H
+#define ROLLCALL_WAITS_ARRIVALS_H
+
+#include "base/err.h"
+#include "waits/arrival.h"
+
+struct arrivals;
+
+/* For about so many rows; 'path' is the file's, which must not exist and is
+ * made only if there are too many of them.
+ */
+int arrivals_create (uint64_t rows, const char *path, struct arrivals **ret,
+                     struct err *err);
+void arrivals_destroy (struct arrivals *x);     // x may be NULL
+
+int arrivals_add (struct arrivals *x, const struct arrival *a,
+                  struct err *err);
+
+/* Call 'fn' with the rows of each op, sorted by rank, always in the same order
+ * of ops.  Rows of a part that would take more than ARRIVALS_PART_MAX are
+ * dropped (one op again and again: nothing that a profiler writes) and counted.
+ */
+#define ARRIVALS_PART_MAX (UINT64_C (1) << 30)  // bytes
+
+typedef int arrivals_fn (void *arg, const struct arrival *a, size_t n,
+                         struct err *err);
+int arrivals_each (struct arrivals *x, arrivals_fn *fn, void *arg,
+                   uint64_t *dropped, struct err *err);
+
+#endif

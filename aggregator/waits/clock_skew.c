@@ -1,0 +1,221 @@
+/* aggregator/waits/clock_skew.c - how far the ranks' clocks seem to be apart */
+#include "waits/clock_skew.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define US_PER_MS 1000.0
+#define SAMPLES_MAX 256         // of one rank: 2 KiB, for a median
+#define ENDS_MAX 65536          // ops
+
+struct samples {
+    double *values;
+    uint32_t n, max;
+    size_t group_size;          // of a rank: all are of groups so large
+    double median;
+    bool right;                 // of a rank: its offset was told
+    double residue;
+};
+
+struct skew {
+    struct samples *ranks;
+    uint32_t nranks;
+    struct samples ends;
+    bool *groups;               // those whose clocks were asked, by id
+    uint32_t ngroups;
+    double *sorted;             // ends of one op
+    size_t room;
+};
+
+struct skew *skew_create (void)
+{
+    return calloc (1, sizeof (struct skew));
+}
+
+void skew_destroy (struct skew *s)
+{
+    if (!s)
+        return;
+    for (uint32_t i = 0; i < s->nranks; i++)
+        free (s->ranks[i].values);
+    free (s->ranks);
+    free (s->ends.values);
+    free (s->groups);
+    free (s->sorted);
+    free (s);
+}
+
+/* 'old', of *n things, made long enough for [i], zero behind its end; NULL
+ * without memory, and then it is as it was.
+ */
+static void *reach (void *old, uint32_t *n, uint32_t i, size_t size)
+{
+    uint32_t more = *n ? *n : 64;
+    char *p;
+
+    if (i < *n)
+        return old;
+    while (more <= i)
+        more *= 2;
+    if (!(p = realloc (old, more * size)))
+        return NULL;
+    memset (p + *n * size, 0, (more - *n) * size);
+    *n = more;
+    return p;
+}
+
+static int reach_rank (struct skew *s, uint32_t rank)
+{
+    struct samples *p = reach (s->ranks, &s->nranks, rank, sizeof (*p));
+
+    s->ranks = p ? p : s->ranks;
+    return p ? 0 : -ENOMEM;
+}
+
+static int reach_group (struct skew *s, uint32_t group)
+{
+    bool *p = reach (s->groups, &s->ngroups, group, sizeof (*p));
+
+    s->groups = p ? p : s->groups;
+    return p ? 0 : -ENOMEM;
+}
+
+static int note (struct samples *s, double value, uint32_t most)
+{
+    double *values;
+
+    if (s->n == most)
+        return 0;
+    if (s->n == s->max) {
+        uint32_t max = s->max ? 2 * s->max : 16;
+
+        if (!(values = realloc (s->values, max * sizeof (*values))))
+            return -ENOMEM;
+        s->values = values;
+        s->max = max;
+    }
+    s->values[s->n++] = value;
+    return 0;
+}
+
+static int compare (const void *pa, const void *pb)
+{
+    double a = *(const double *)pa, b = *(const double *)pb;
+
+    return (a > b) - (a < b);
+}
+
+static double median (double *values, size_t n)
+{
+    if (n == 0)
+        return NAN;
+    qsort (values, n, sizeof (*values), compare);
+    return n % 2 ? values[n / 2]
+                 : values[n / 2 - 1] + (values[n / 2] - values[n / 2 - 1]) / 2;
+}
+
+/* After the start of the first row, so that nothing is lost to the 50 years
+ * before it.
+ */
+static double end_ms (const struct arrival *a, const struct arrival *first)
+{
+    return (a->start_us - first->start_us) / US_PER_MS + a->elapse_ms;
+}
+
+/* The middle of two ranks is as far from the one as from the other: the larger
+ * a group, the better it knows who is off.
+ */
+static int note_rank (struct samples *s, size_t group_size, double offset)
+{
+    if (group_size < s->group_size)
+        return 0;
+    if (group_size > s->group_size) {
+        s->group_size = group_size;
+        s->n = 0;
+    }
+    return note (s, offset, SAMPLES_MAX);
+}
+
+static int note_op (struct skew *s, const struct arrival *a, size_t n)
+{
+    double middle;
+
+    if (n > s->room) {
+        double *sorted = realloc (s->sorted, n * sizeof (*sorted));
+
+        if (!sorted)
+            return -ENOMEM;
+        s->sorted = sorted;
+        s->room = n;
+    }
+    for (size_t i = 0; i < n; i++)
+        s->sorted[i] = end_ms (&a[i], a);
+    middle = median (s->sorted, n);
+    if (reach_group (s, a->group) < 0 ||
+        note (&s->ends, s->sorted[n - 1] - s->sorted[0], ENDS_MAX) < 0)
+        return -ENOMEM;
+    s->groups[a->group] = true;
+    for (size_t i = 0; i < n; i++) {
+        if (reach_rank (s, a[i].rank) < 0 ||
+            note_rank (&s->ranks[a[i].rank], n, end_ms (&a[i], a) - middle) < 0)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+int skew_add (struct skew *s, const struct arrival *a, size_t n,
+              struct err *err)
+{
+    if (n < 2)
+        return 0;
+    return note_op (s, a, n) < 0
+               ? err_set (err, ENOMEM, "no memory for clocks") : 0;
+}
+
+int skew_put_right (struct skew *s, uint32_t rank, double offset_ms,
+                    double residue_ms, struct err *err)
+{
+    if (reach_rank (s, rank) < 0)
+        return err_set (err, ENOMEM, "no memory for clocks");
+    s->ranks[rank].right = true;
+    s->ranks[rank].median = offset_ms;
+    s->ranks[rank].residue = residue_ms;
+    return 0;
+}
+
+void skew_settle (struct skew *s)
+{
+    for (uint32_t i = 0; i < s->nranks; i++) {
+        if (!s->ranks[i].right)
+            s->ranks[i].median = median (s->ranks[i].values, s->ranks[i].n);
+    }
+    s->ends.median = median (s->ends.values, s->ends.n);
+}
+
+double skew_of (const struct skew *s, uint32_t rank)
+{
+    return rank < s->nranks ? s->ranks[rank].median : NAN;
+}
+
+double skew_residue (const struct skew *s, uint32_t rank)
+{
+    return rank < s->nranks && s->ranks[rank].right ? s->ranks[rank].residue
+                                                    : NAN;
+}
+
+double skew_between (const struct skew *s, uint32_t group, uint32_t a,
+                     uint32_t b)
+{
+    if (group >= s->ngroups || !s->groups[group])
+        return NAN;
+    if (!isnan (skew_residue (s, a)) && !isnan (skew_residue (s, b)))
+        return fmax (skew_residue (s, a), skew_residue (s, b));
+    return fabs (skew_of (s, a) - skew_of (s, b));
+}
+
+double skew_of_ends (const struct skew *s)
+{
+    return s->ends.median;
+}

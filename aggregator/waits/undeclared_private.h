@@ -1,0 +1,68 @@
+/* aggregator/waits/undeclared_private.h - a search for an undeclared group, and
+ * what came of it
+ *
+ * undeclared.c        the search
+ * undeclared_write.c  the group, or why there is none
+ */
+#ifndef ROLLCALL_WAITS_UNDECLARED_PRIVATE_H
+#define ROLLCALL_WAITS_UNDECLARED_PRIVATE_H
+
+#include "waits/ends.h"
+#include "waits/undeclared.h"
+
+#include <math.h>
+
+/* A capture with ops of no named group. */
+struct side {
+    size_t item;                // its index, of items and clocks
+    int64_t rank;
+    uint32_t who, round;        // index of the rank, and of its captures
+    uint64_t count, sum;        // of its ops, but for the last step's
+    uint64_t last_count;        // and of these
+    uint64_t all;
+};
+
+struct settling {
+    sqlite3 *db;
+    const struct roll_item *items;
+    size_t n;
+    struct side *sides;
+    uint32_t nsides, *side_of;  // of an item, or UINT32_MAX
+    uint32_t nranks, nrounds;   // sides are sorted by rank, then round
+    uint32_t round;             // that is looked at
+    struct end *ends;
+    size_t nends;
+    uint64_t every;             // of so many ops one is compared
+    double origin_us;           // of the first op: doubles stay exact
+    bool device, own, mixed;    // whose ops; whose clocks
+    char last[64];              // step in which the profiler stopped, or ""
+    uint64_t nsteps;            // 0, 1 or more have been seen
+    double *offset, *residue;   // of each rank, in this round
+    double most;                // largest offset that was found
+    struct ends found;          // the worst of all rounds; common: of all
+    char why[256];
+};
+
+/* The capture of a rank, by its index, in the round that is looked at. */
+static inline struct side *settling_side (const struct settling *s,
+                                          uint32_t who)
+{
+    return &s->sides[who * s->nrounds + s->round];
+}
+
+static inline void settling_forget (struct undeclared_clock *clocks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        clocks[i] = (struct undeclared_clock){ NAN, NAN };
+}
+
+/* All ranks are of one group: write it, name it in their ops, and say so.
+ * Clocks that need not be put right are forgotten.
+ */
+int settling_accept (struct settling *s, struct undeclared_clock *clocks,
+                     struct err *err);
+
+/* They are not: say s->why. */
+int settling_refuse (struct settling *s, struct err *err);
+
+#endif

@@ -1,0 +1,453 @@
+/* aggregator/waits/wait.c - who waited for whom */
+#include "waits/wait.h"
+
+#include "columns/members.h"
+#include "columns/row_values.h"
+#include "columns/traffic.h"
+#include "store/db.h"
+#include "waits/arrivals.h"
+#include "waits/undeclared.h"
+#include "waits/wait_sums.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KINDS 64                // names of ops that are remembered
+#define GROUPS 16               // and groups of a rank
+#define AFTER_1970_US 1e12      // a time that is not known is 0: those of no
+                                // clock are not to be that
+
+struct deriver {
+    sqlite3 *db;
+    const struct roll_item *items;
+    size_t nitems;
+    struct members *members;
+    struct arrivals *arrivals;
+    struct texts steps;
+    struct pairs *pairs;
+    struct skew *skew;
+    struct waits waits;         // of traces only
+    struct undeclared_clock *clocks;    // of each item
+    double *wait_ms;            // of one op
+    size_t room;
+    int64_t by_start, by_elapse;        // ops of whole sets, by rule
+    int64_t incomplete, ambiguous, guessed;
+    uint64_t dropped;
+    // what the last rows had
+    int64_t capture, rank;      // rank -1: it does not count
+    bool trace;
+    double ahead_us;            // its clock: to be taken off
+    uint32_t step;
+    char step_text[64];
+    struct {
+        char name[CAPTURE_HASH_MAX];    // "": none
+        uint32_t group, size;
+    } groups[GROUPS];           // of the rank of 'capture'
+    struct {
+        uint64_t hash;
+        bool mutual;
+    } kinds[KINDS];
+};
+
+static bool is_trace (const struct deriver *d, int64_t capture)
+{
+    return capture >= 1 && (uint64_t)capture <= d->nitems &&
+           strcmp (d->items[capture - 1].capture.framework, "kineto") == 0;
+}
+
+static bool any_trace (const struct deriver *d)
+{
+    for (size_t i = 0; i < d->nitems; i++) {
+        if (!d->items[i].skip && is_trace (d, (int64_t)i + 1))
+            return true;
+    }
+    return false;
+}
+
+/* ---- rows ---- */
+
+enum { ROW_ID, ROW_OP, ROW_GROUP, ROW_START, ROW_ELAPSE, ROW_STEP, ROW_TYPE,
+       ROW_CAPTURE };
+
+static const char *text_at (sqlite3_stmt *st, int column, size_t *n)
+{
+    const char *text = (const char *)sqlite3_column_text (st, column);
+
+    *n = text ? (size_t)sqlite3_column_bytes (st, column) : 0;
+    return text ? text : "";
+}
+
+/* Most rows are of the step of the row before. */
+static uint32_t step_of (struct deriver *d, sqlite3_stmt *st)
+{
+    size_t n;
+    const char *text = text_at (st, ROW_STEP, &n);
+
+    if (d->step != TEXTS_NONE && n < sizeof (d->step_text) &&
+        strcmp (text, d->step_text) == 0)
+        return d->step;
+    if (n < sizeof (d->step_text))
+        memcpy (d->step_text, text, n + 1);
+    d->step = texts_intern (&d->steps, text, n);
+    return d->step;
+}
+
+/* A rank has some groups, and thousands of ops in each.  Traces need not name
+ * any: an op that all ranks have may be one of all of them, see take_op.
+ */
+static uint32_t group_of (struct deriver *d, sqlite3_stmt *st, uint32_t *size)
+{
+    size_t n;
+    const char *name = text_at (st, ROW_GROUP, &n);
+    unsigned i = n > 0 ? (unsigned)(name[n - 1] + 5 * name[n / 2]) % GROUPS : 0;
+
+    if (n == 0)
+        return d->trace ? members_world (d->members, size) : 0;
+    if (n >= CAPTURE_HASH_MAX)
+        return 0;
+    if (strcmp (d->groups[i].name, name) != 0) {
+        memcpy (d->groups[i].name, name, n + 1);
+        d->groups[i].group = members_group (d->members, name, n, d->rank,
+                                            &d->groups[i].size);
+    }
+    *size = d->groups[i].size;
+    return d->groups[i].group;
+}
+
+static void begin_capture (struct deriver *d, int64_t capture)
+{
+    d->capture = capture;
+    d->trace = is_trace (d, capture);
+    d->rank = capture >= 1 && (uint64_t)capture <= d->nitems
+                  ? d->items[capture - 1].rank : -1;
+    if (d->rank >= CAPTURE_WORLD_MAX ||
+        (d->rank >= 0 && d->items[capture - 1].doubt))
+        d->rank = -1;
+    d->ahead_us = 0;
+    if (d->rank >= 0 && !isnan (d->clocks[capture - 1].offset_ms))
+        d->ahead_us = d->clocks[capture - 1].offset_ms * 1000 - AFTER_1970_US;
+    for (unsigned i = 0; i < GROUPS; i++)
+        d->groups[i].name[0] = '\0';
+}
+
+/* A job has a dozen kinds of ops, and millions of them. */
+static bool is_mutual (struct deriver *d, const char *op, size_t n)
+{
+    const char *end = memchr (op, '_', n);
+    size_t size;
+    uint64_t hash;
+    unsigned i;
+
+    while (end && end[1] != '_')
+        end = memchr (end + 1, '_', n - (size_t)(end + 1 - op));
+    size = end ? (size_t)(end - op) : n;
+    hash = texts_hash (op, size);
+    i = hash % KINDS;
+
+    if (d->kinds[i].hash != hash) {
+        d->kinds[i].hash = hash;
+        d->kinds[i].mutual = arrival_is_mutual (op, n);
+    }
+    return d->kinds[i].mutual;
+}
+
+/* A time that cannot be is as good as none: the op is not whole then. */
+static bool is_usable (double start_us, double elapse_ms)
+{
+    return isfinite (start_us) && isfinite (elapse_ms) && elapse_ms >= 0 &&
+           fabs (start_us) < 1e18 && elapse_ms < 1e12;
+}
+
+/* The columns that are needed of a row; false: it is of no use here. */
+static bool read_row (struct deriver *d, sqlite3_stmt *st, struct arrival *a)
+{
+    const char *op, *type;
+    size_t n, ntype;
+
+    op = text_at (st, ROW_OP, &n);
+    type = text_at (st, ROW_TYPE, &ntype);
+    a->p2p = *type == 'p';
+    if (n == 0 || !is_mutual (d, op, n) ||
+        !(a->group = group_of (d, st, &a->size)) ||
+        (a->p2p && a->size != 2))       // who of them with whom?
+        return false;
+    a->row = sqlite3_column_int64 (st, ROW_ID);
+    a->rank = (uint32_t)d->rank & 0xffffff;
+    a->by_start = d->trace;
+    a->guessed = d->trace &&
+                 sqlite3_column_type (st, ROW_GROUP) == SQLITE_NULL;
+    a->key = arrival_key (op, n, a->p2p);
+    a->start_us = sqlite3_column_double (st, ROW_START) - d->ahead_us;
+    a->elapse_ms = sqlite3_column_double (st, ROW_ELAPSE);
+    return is_usable (a->start_us, a->elapse_ms) &&
+           sqlite3_column_type (st, ROW_ELAPSE) != SQLITE_NULL &&
+           (!d->trace || sqlite3_column_type (st, ROW_START) != SQLITE_NULL);
+}
+
+static int take_row (struct deriver *d, sqlite3_stmt *st, struct err *err)
+{
+    int64_t capture = sqlite3_column_int64 (st, ROW_CAPTURE);
+    struct arrival a = { .key = 0 };
+
+    if (capture != d->capture)
+        begin_capture (d, capture);
+    if (d->rank < 0 || !read_row (d, st, &a))
+        return 0;
+    if ((a.step = step_of (d, st)) == TEXTS_NONE)
+        return err_set (err, ENOMEM, "no memory for steps");
+    return arrivals_add (d->arrivals, &a, err);
+}
+
+static int take_rows (struct deriver *d, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int code, rc = db_prepare (
+        d->db, "SELECT rowid, hccl_op_name, group_name, start_timestamp, "
+               "elapse_time, step, type, capture FROM CommAnalyzerTime",
+        &st, err);
+
+    while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE)
+        rc = code == SQLITE_ROW ? take_row (d, st, err)
+                                : db_error (d->db, "cannot read ops", err);
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* ---- ops ---- */
+
+static int make_room (struct deriver *d, size_t n, struct err *err)
+{
+    double *p = n > d->room ? realloc (d->wait_ms, n * sizeof (*p))
+                            : d->wait_ms;
+
+    if (!p)
+        return err_set (err, ENOMEM, "no memory for waits");
+    d->wait_ms = p;
+    d->room = n > d->room ? n : d->room;
+    return 0;
+}
+
+/* Of a time that is not known there is 0. */
+static bool has_starts (const struct arrival *a, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!(a[i].start_us > 0))
+            return false;
+    }
+    return true;
+}
+
+/* One op, with the rows of all ranks that have it. */
+static int take_op (void *arg, const struct arrival *a, size_t n,
+                    struct err *err)
+{
+    struct deriver *d = arg;
+    enum arrival_set set = arrival_judge (a, n);
+    bool by_start;
+    size_t late;
+    int rc;
+
+    d->incomplete += set == ARRIVAL_INCOMPLETE;
+    d->ambiguous += set == ARRIVAL_AMBIGUOUS;
+    if (set != ARRIVAL_WHOLE)
+        return 0;
+    if ((rc = make_room (d, n, err)) < 0)
+        return rc;
+    by_start = arrival_by_start (a, n);
+    if (a->guessed && !(by_start && arrival_fits (a, n))) {
+        d->ambiguous++;
+        return 0;
+    }
+    d->guessed += a->guessed;
+    late = arrival_wait (a, n, d->wait_ms);
+    d->by_start += by_start;
+    d->by_elapse += !by_start;
+    if (has_starts (a, n))
+        rc = skew_add (d->skew, a, n, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct pair one = { a->step, a->group, a[late].rank, a[i].rank,
+                                  1, d->wait_ms[i] };
+
+        if (by_start)
+            waits_set (&d->waits, a[i].row, d->wait_ms[i]);
+        if (i != late)
+            rc = pairs_add (d->pairs, &one, err);
+    }
+    return rc;
+}
+
+/* ---- what is said of it ---- */
+
+static int say (sqlite3_stmt *st, const char *key, const char *value,
+                struct err *err)
+{
+    db_bind_text (st, 1, key);
+    db_bind_text (st, 2, value);
+    return db_run (st, err);
+}
+
+static int say_count (sqlite3_stmt *st, const char *key, int64_t n,
+                      struct err *err)
+{
+    char text[24];
+
+    (void)snprintf (text, sizeof (text), "%lld", (long long)n);
+    return n > 0 ? say (st, key, text, err) : 0;
+}
+
+static int say_job (struct deriver *d, struct err *err)
+{
+    double ends = skew_of_ends (d->skew);
+    sqlite3_stmt *st = NULL;
+    char text[40];
+    int rc = db_prepare (d->db, "INSERT OR REPLACE INTO Job VALUES (?1, ?2)",
+                         &st, err);
+
+    if (rc == 0 && d->by_start + d->by_elapse > 0)
+        rc = say (st, "wait_rule",
+                  d->by_elapse == 0  ? "latest start"
+                  : d->by_start == 0 ? "shortest elapse"
+                                     : "latest start of traces, shortest "
+                                       "elapse of others", err);
+    if (rc == 0)
+        rc = say_count (st, "wait_ops", d->by_start + d->by_elapse, err);
+    if (rc == 0)
+        rc = say_count (st, "wait_ops_incomplete", d->incomplete, err);
+    if (rc == 0)
+        rc = say_count (st, "wait_ops_ambiguous", d->ambiguous, err);
+    if (rc == 0)
+        rc = say_count (st, "wait_ops_without_group", d->guessed, err);
+    if (rc == 0)
+        rc = say_count (st, "wait_rows_dropped", (int64_t)d->dropped, err);
+    if (rc == 0 && !isnan (ends)) {
+        (void)snprintf (text, sizeof (text), "%.6f", ends);
+        rc = say (st, "clock_end_skew_ms", text, err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* A number of a rank's clock, with the last of its captures that counts. */
+static int say_clock (const struct deriver *d, sqlite3_stmt *st, size_t i,
+                      const char *name, double ms, struct err *err)
+{
+    char text[40];
+
+    if (isnan (ms))
+        return 0;
+    (void)snprintf (text, sizeof (text), "%.6f", ms);
+    db_bind_text (st, 1, name);
+    db_bind_text (st, 2, text);
+    (void)sqlite3_bind_int64 (st, 3, d->items[i].rank);
+    (void)sqlite3_bind_int64 (st, 4, (int64_t)i + 1);
+    return db_run (st, err);
+}
+
+static int say_clocks (struct deriver *d, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = db_prepare (d->db, "INSERT INTO CaptureInfo (kind, name, value, "
+                                "rank, capture) VALUES ('clock', ?1, ?2, ?3, "
+                                "?4)", &st, err);
+
+    for (size_t i = 0; i < d->nitems && rc == 0; i++) {
+        const struct roll_item *item = &d->items[i];
+
+        if (item->rank < 0 ||
+            (i + 1 < d->nitems && d->items[i + 1].rank == item->rank))
+            continue;
+        rc = say_clock (d, st, i, "offset_ms",
+                        skew_of (d->skew, (uint32_t)item->rank), err);
+        if (rc == 0)
+            rc = say_clock (d, st, i, "residue_ms",
+                            skew_residue (d->skew, (uint32_t)item->rank), err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc;
+}
+
+/* Clocks that were put right. */
+static int tell_skew (struct deriver *d, struct err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < d->nitems && rc == 0; i++) {
+        const struct undeclared_clock *c = &d->clocks[i];
+
+        if (!isnan (c->offset_ms))
+            rc = skew_put_right (d->skew, (uint32_t)d->items[i].rank,
+                                 c->offset_ms, c->residue_ms, err);
+    }
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+static int create (struct deriver *d, const char *temp, struct err *err)
+{
+    int64_t rows = db_int (d->db, "SELECT max(rowid) FROM CommAnalyzerTime",
+                           0);
+    char path[PATH_MAX];
+    int rc = 0;
+
+    if (!(d->clocks = calloc (d->nitems + 1, sizeof (*d->clocks))))
+        return err_set (err, ENOMEM, "no memory for waits");
+    rc = undeclared_settle (d->db, d->items, d->nitems, d->clocks, err);
+    if (rc == 0)
+        rc = members_read (d->db, false, &d->members, err);
+    d->pairs = pairs_create (d->db);
+    d->skew = skew_create ();
+    d->step = TEXTS_NONE;
+    if (rc == 0 && (!d->pairs || !d->skew))
+        rc = err_set (err, ENOMEM, "no memory for waits");
+    if (rc == 0)
+        rc = tell_skew (d, err);
+    (void)snprintf (path, sizeof (path), "%s.ops", temp);
+    if (rc == 0)
+        rc = arrivals_create ((uint64_t)rows, path, &d->arrivals, err);
+    (void)snprintf (path, sizeof (path), "%s.waits", temp);
+    if (rc == 0 && rows > 0 && any_trace (d))
+        rc = waits_create (&d->waits, path, rows + 1, err);
+    return rc;
+}
+
+static int derive (struct deriver *d, struct err *err)
+{
+    int rc = take_rows (d, err);
+
+    if (rc == 0)
+        rc = arrivals_each (d->arrivals, take_op, d, &d->dropped, err);
+    arrivals_destroy (d->arrivals);
+    d->arrivals = NULL;
+    skew_settle (d->skew);
+    if (rc == 0)
+        rc = pairs_write (d->pairs, &d->steps, d->skew, err);
+    if (rc == 0 && d->waits.by_row)
+        rc = traffic_fill (d->db, &d->waits, d->items, d->nitems, err);
+    if (rc == 0)
+        rc = say_clocks (d, err);
+    return rc < 0 ? rc : say_job (d, err);
+}
+
+int wait_derive (sqlite3 *db, const struct roll_item *items, size_t n,
+                 const char *temp, struct err *err)
+{
+    struct deriver d = { .db = db, .items = items, .nitems = n };
+    int rc = create (&d, temp, err);
+
+    if (rc == 0)
+        rc = derive (&d, err);
+    waits_fini (&d.waits);
+    skew_destroy (d.skew);
+    pairs_destroy (d.pairs);
+    texts_fini (&d.steps);
+    arrivals_destroy (d.arrivals);
+    members_destroy (d.members);
+    free (d.clocks);
+    free (d.wait_ms);
+    return rc;
+}

@@ -1,0 +1,274 @@
+/* aggregator/waits/wait_sums.c - who waited for whom, summed up for table Wait
+ */
+#include "waits/wait_sums.h"
+
+#include "store/db.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PAIRS_MAX (1u << 19)    // in memory: 32 MiB, with free places
+
+struct pairs {
+    sqlite3 *db;
+    struct pair *slots;
+    size_t n, nslots;           // nslots: a power of two
+    bool spilled;               // some are in temp.pair
+};
+
+struct pairs *pairs_create (sqlite3 *db)
+{
+    struct pairs *p = calloc (1, sizeof (*p));
+
+    if (!p)
+        return NULL;
+    p->db = db;
+    p->nslots = 1024;
+    if (!(p->slots = calloc (p->nslots, sizeof (*p->slots)))) {
+        free (p);
+        return NULL;
+    }
+    return p;
+}
+
+void pairs_destroy (struct pairs *p)
+{
+    if (!p)
+        return;
+    free (p->slots);
+    free (p);
+}
+
+static bool same (const struct pair *a, const struct pair *b)
+{
+    return a->step == b->step && a->group == b->group && a->late == b->late &&
+           a->waiting == b->waiting;
+}
+
+static struct pair *slot_of (struct pair *slots, size_t nslots,
+                             const struct pair *one)
+{
+    uint64_t h = ((uint64_t)one->group << 32 | one->step) *
+                 UINT64_C (0x9e3779b97f4a7c15);
+    size_t i;
+
+    h ^= ((uint64_t)one->late << 32 | one->waiting) *
+         UINT64_C (0xd6e8feb86659fd93);
+    h = (h ^ h >> 32) * UINT64_C (0xd6e8feb86659fd93);
+    for (i = (size_t)(h ^ h >> 32) & (nslots - 1);
+         slots[i].ops != 0 && !same (&slots[i], one);)
+        i = (i + 1) & (nslots - 1);
+    return &slots[i];
+}
+
+static int grow (struct pairs *p)
+{
+    struct pair *slots = calloc (2 * p->nslots, sizeof (*slots));
+
+    if (!slots)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->nslots; i++) {
+        if (p->slots[i].ops != 0)
+            *slot_of (slots, 2 * p->nslots, &p->slots[i]) = p->slots[i];
+    }
+    free (p->slots);
+    p->slots = slots;
+    p->nslots *= 2;
+    return 0;
+}
+
+static int compare (const void *pa, const void *pb)
+{
+    const struct pair *a = pa, *b = pb;
+
+    if (a->step != b->step)
+        return a->step < b->step ? -1 : 1;
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    if (a->late != b->late)
+        return a->late < b->late ? -1 : 1;
+    return (a->waiting > b->waiting) - (a->waiting < b->waiting);
+}
+
+/* All pairs to the front, sorted. */
+static void gather (struct pairs *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->nslots; i++) {
+        if (p->slots[i].ops != 0)
+            p->slots[n++] = p->slots[i];
+    }
+    qsort (p->slots, n, sizeof (*p->slots), compare);
+}
+
+static int spill (struct pairs *p, struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = p->spilled ? 0
+        : db_exec (p->db, "CREATE TEMP TABLE pair (step INTEGER, comm_group "
+                          "INTEGER, late INTEGER, waiting INTEGER, ops "
+                          "INTEGER, wait REAL)", err);
+
+    p->spilled = true;
+    gather (p);
+    if (rc == 0)
+        rc = db_prepare (p->db, "INSERT INTO temp.pair VALUES (?1, ?2, ?3, ?4,"
+                                " ?5, ?6)", &st, err);
+    for (size_t i = 0; i < p->n && rc == 0; i++) {
+        const struct pair *one = &p->slots[i];
+
+        (void)sqlite3_bind_int64 (st, 1, one->step);
+        (void)sqlite3_bind_int64 (st, 2, one->group);
+        (void)sqlite3_bind_int64 (st, 3, one->late);
+        (void)sqlite3_bind_int64 (st, 4, one->waiting);
+        (void)sqlite3_bind_int64 (st, 5, one->ops);
+        (void)sqlite3_bind_double (st, 6, one->wait_ms);
+        rc = db_run (st, err);
+    }
+    (void)sqlite3_finalize (st);
+    for (size_t i = 0; i < p->nslots; i++)
+        p->slots[i].ops = 0;
+    p->n = 0;
+    return rc;
+}
+
+int pairs_add (struct pairs *p, const struct pair *one, struct err *err)
+{
+    struct pair *at;
+
+    if (p->n == PAIRS_MAX) {
+        int rc = spill (p, err);
+
+        if (rc < 0)
+            return rc;
+    }
+    if (3 * p->n >= 2 * p->nslots && grow (p) < 0)
+        return err_set (err, ENOMEM, "no memory for waits");
+    at = slot_of (p->slots, p->nslots, one);
+    if (at->ops == 0) {
+        *at = *one;
+        p->n++;
+    } else {
+        at->ops += one->ops;
+        at->wait_ms += one->wait_ms;
+    }
+    return 0;
+}
+
+/* ---- writing ---- */
+
+struct writing {
+    sqlite3 *db;
+    sqlite3_stmt *st;           // for so many rows
+    const struct texts *steps;
+    const struct skew *skew;
+    int rows;
+};
+
+#define AT_ONCE 32              // a row costs half of what it does alone
+#define COLUMNS 7
+
+static int prepare (struct writing *w, int rows, struct err *err)
+{
+    char sql[160 + 16 * AT_ONCE];
+    int n = snprintf (sql, sizeof (sql), "INSERT INTO Wait (step, comm_group, "
+                      "late_rank, waiting_rank, ops, wait_ms, clock_error_ms) "
+                      "VALUES ");
+
+    for (int i = 0; i < rows; i++)
+        n += snprintf (sql + n, sizeof (sql) - (size_t)n, "%s(?,?,?,?,?,?,?)",
+                       i ? "," : "");
+    return db_prepare (w->db, sql, &w->st, err);
+}
+
+static void bind_row (const struct writing *w, int at, const struct pair *one)
+{
+    const char *step = w->steps->items[one->step];
+    double error = skew_between (w->skew, one->group, one->late,
+                                 one->waiting);
+    int i = at * COLUMNS;
+
+    if (*step)
+        (void)sqlite3_bind_text (w->st, i + 1, step, -1, SQLITE_STATIC);
+    else
+        (void)sqlite3_bind_null (w->st, i + 1);
+    (void)sqlite3_bind_int64 (w->st, i + 2, one->group);
+    (void)sqlite3_bind_int64 (w->st, i + 3, one->late);
+    (void)sqlite3_bind_int64 (w->st, i + 4, one->waiting);
+    (void)sqlite3_bind_int64 (w->st, i + 5, one->ops);
+    (void)sqlite3_bind_double (w->st, i + 6, one->wait_ms);
+    if (isnan (error))
+        (void)sqlite3_bind_null (w->st, i + 7);
+    else
+        (void)sqlite3_bind_double (w->st, i + 7, error);
+}
+
+static int write_pairs (struct writing *w, const struct pair *pairs, size_t n,
+                        struct err *err)
+{
+    int rc = 0;
+
+    while (n > 0 && rc == 0) {
+        int rows = n < AT_ONCE ? (int)n : AT_ONCE;
+
+        if (rows != w->rows) {
+            (void)sqlite3_finalize (w->st);
+            w->st = NULL;
+            w->rows = rows;
+            if ((rc = prepare (w, rows, err)) < 0)
+                break;
+        }
+        for (int i = 0; i < rows; i++)
+            bind_row (w, i, &pairs[i]);
+        rc = db_run (w->st, err);
+        pairs += rows;
+        n -= (size_t)rows;
+    }
+    return rc;
+}
+
+static int write_spilled (struct pairs *p, struct writing *w,
+                          struct err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int code, rc = spill (p, err);
+
+    if (rc == 0)
+        rc = db_prepare (p->db, "SELECT step, comm_group, late, waiting, "
+                                "sum(ops), sum(wait) FROM temp.pair GROUP BY "
+                                "1, 2, 3, 4 ORDER BY 1, 2, 3, 4", &st, err);
+    while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE) {
+        const struct pair one = {
+            (uint32_t)sqlite3_column_int64 (st, 0),
+            (uint32_t)sqlite3_column_int64 (st, 1),
+            (uint32_t)sqlite3_column_int64 (st, 2),
+            (uint32_t)sqlite3_column_int64 (st, 3),
+            (uint32_t)sqlite3_column_int64 (st, 4),
+            sqlite3_column_double (st, 5),
+        };
+
+        rc = code == SQLITE_ROW ? write_pairs (w, &one, 1, err)
+                                : db_error (p->db, "cannot sum waits", err);
+    }
+    (void)sqlite3_finalize (st);
+    return rc < 0 ? rc : db_exec (p->db, "DROP TABLE temp.pair", err);
+}
+
+int pairs_write (struct pairs *p, const struct texts *steps,
+                 const struct skew *skew, struct err *err)
+{
+    struct writing w = { p->db, NULL, steps, skew, 0 };
+    int rc = 0;
+
+    if (p->spilled) {
+        rc = write_spilled (p, &w, err);
+    } else {
+        gather (p);
+        rc = write_pairs (&w, p->slots, p->n, err);
+    }
+    (void)sqlite3_finalize (w.st);
+    return rc;
+}

@@ -1,0 +1,33 @@
+/* aggregator/waits/wait_sums.h - who waited for whom, summed up for table Wait
+ */
+#ifndef ROLLCALL_WAITS_WAIT_SUMS_H
+#define ROLLCALL_WAITS_WAIT_SUMS_H
+
+#include "columns/texts.h"
+#include "waits/clock_skew.h"
+
+#include <sqlite3.h>
+
+struct pairs;
+
+struct pair {
+    uint32_t step, group;       // of texts; CommGroup.id
+    uint32_t late, waiting;     // ranks
+    uint32_t ops;               // 0: a free place
+    double wait_ms;
+};
+
+/* 'db' is borrowed: what is too much for memory goes to a temporary table. */
+struct pairs *pairs_create (sqlite3 *db);       // NULL: no memory
+void pairs_destroy (struct pairs *p);           // p may be NULL
+
+/* One op for which 'waiting' waited until 'late' came. */
+int pairs_add (struct pairs *p, const struct pair *one, struct err *err);
+
+/* Write table Wait, sorted by step, group and ranks.  Clocks count where they
+ * were asked: in groups with skew.
+ */
+int pairs_write (struct pairs *p, const struct texts *steps,
+                 const struct skew *skew, struct err *err);
+
+#endif

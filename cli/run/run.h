@@ -1,0 +1,344 @@
+/* cli/run/run.h - rollcall run, between its files
+ *
+ * run_main.c      options, and which part this process plays
+ * run_child.c     what COMMAND is
+ * run_way.c       by which way wrappers meet
+ * run_meet.c      how wrappers find the aggregator: over MPI, or by a file
+ * run_disk.c      what is not well with where captures go
+ * run_about.c     what is known of the job beside ranks
+ * run_job.c       directories, names and daemons of a run
+ * run_net.c       addresses: binding, announcing, probing
+ * run_keys.c      keys: made, handed out, forgotten
+ * run_command.c   COMMAND as a child
+ * run_wrap.c      around one COMMAND (run_wrap_end.c: how that ends)
+ * run_launch.c    in front of a launcher (--launcher)
+ * run_finish.c    a run whose daemons died with its launcher
+ * run_result.c    what came of it (also for rollcall wait)
+ */
+#ifndef ROLLCALL_RUN_RUN_H
+#define ROLLCALL_RUN_RUN_H
+
+#include "cli.h"
+
+#include "base/buf.h"
+#include "json/json.h"
+#include "store/tree.h"
+#include "world/host.h"
+#include "world/world.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define RUN_AGGREGATOR "aggregator.json"        // its pid
+#define RUN_OVER "agent.over"           // made when its agent says so
+#define RUN_RESTARTS_MAX 3              // of each daemon that was killed
+#define RUN_JOINED "joined"             // made when the first agent says hello
+
+struct run_options {
+    const char *out;            // OUT
+    struct option_list watch;
+    int64_t deadline_ns, quiet_ns;
+    const char *child;          // auto, plain, mpi
+    const char *launcher;       // "mpirun -np 8"
+    const char *aggregator;     // endpoints, comma separated
+    const char *job;
+    const char *state;          // local directory of runs
+    const char *interface, *ports;
+    int64_t expect_bytes;       // of raw data, that COMMAND's profiler writes
+    int64_t max_rate;           // of each agent, bytes a second
+    const char *release;        // of captures in the run's own directories
+    const char *only;           // what results there should be
+    const char *analyse_with;   // of each agent, see node_agent/agent/agent.h
+    int64_t analyse_jobs, analyse_timeout_ns, analyse_memory;
+    bool raw, insecure, foreign, json, text;
+    bool launched;              // by the front end of --launcher
+    const char *finish;         // STATE/JOB/HOST, of rollcall wait
+};
+
+extern const struct command_spec run_command;
+
+#define RUN_FAIL(status, ...) cli_fail (&run_command, status, __VA_ARGS__)
+
+enum run_child {                // what COMMAND is
+    RUN_CHILD_ANY,              // not known
+    RUN_CHILD_PLAIN,            // no MPI program, says the user
+    RUN_CHILD_MPI,              // an MPI program, says the user, or its file
+};
+
+enum run_way {                  // in which wrappers find the aggregator
+    RUN_WAY_GIVEN,              // by options: of the user, or a front end
+    RUN_WAY_ALONE,              // there is one wrapper only
+    RUN_WAY_HOST,               // by a file in STATE: all are on this host
+    RUN_WAY_OUT,                // by a file in OUT
+    RUN_WAY_MPI,                // over MPI, which COMMAND cannot use then
+};
+
+/* One run as this process sees it. */
+struct run {
+    const struct run_options *opt;
+    char **command;             // COMMAND and its arguments; NULL: of another
+                                // process, long ago
+    struct world world;
+    char host[HOST_NAME_MAX_BYTES], key[HOST_KEY_SIZE];
+    char job[WORLD_TEXT_MAX];
+    char out[PATH_MAX];         // OUT, absolute
+    struct tree held;           // OUT, where the aggregator is
+    char dir[PATH_MAX];         // this host's directory of the run
+    char endpoints[1024];       // announced
+    char endpoint[256];         // the one that answers here
+    char master_addr[WORLD_TEXT_MAX];
+    int64_t master_port;
+    struct world_keys keys;     // those that agents get
+    char server_secret[WORLD_KEY_SIZE];         // where the aggregator is
+    pid_t parent;               // the launcher
+    int listener;               // bound descriptor, -1: not ours
+    int launch[2];              // pipe to the aggregator, open while the
+                                // launcher runs; -1: there is none
+    bool all_interfaces;        // other hosts may connect
+    bool owns_aggregator;       // started here: waits for it and tells
+    enum run_child child;
+    enum run_way way;
+    pid_t aggregator;
+    unsigned restarts;          // of the aggregator
+    char note[128];             // for the summary, or ""
+};
+
+/* Whether the aggregator is a service, which serves other jobs, too. */
+static inline bool run_is_served (const struct run *r)
+{
+    return r->opt->aggregator && !r->opt->launched;
+}
+
+/* ---- run_child.c ---- */
+
+/* Fill r->child by --child and COMMAND; 0, or EXIT_USAGE after a word. */
+int run_choose_child (struct run *r);
+
+/* ---- run_way.c ---- */
+
+/* Fill r->way; and say it in a line, for rank 0. */
+void run_choose_way (struct run *r);
+void run_print_way (const struct run *r);
+
+/* Whether OUT, or the directory in which it will be made, is on a file system
+ * that other hosts have, too.
+ */
+bool run_out_is_shared (const struct run_options *opt);
+
+/* The file system of OUT if it is this machine's own, as far as can be told, and
+ * rank 0 is on another machine; or NULL.  It may have been exported after all,
+ * and rank 0 may begin yet: not to be believed at once.
+ */
+const char *run_out_is_elsewhere (const struct run *r);
+
+/* ---- run_meet.c ---- */
+
+/* This process has the aggregator: make job, directory and keys, bind, and say
+ * how it is reached.  If b->ok is false, b->why says what went wrong.
+ */
+void run_fill_bulletin (struct run *r, struct world_bulletin *b);
+
+/* Fill job, endpoints and keys of 'r' by those of rank 0: over MPI, all ranks
+ * together and before any daemon is started, or by a file that rank 0 writes
+ * and takes away when the run is over.  0, or an exit status after a word, of
+ * what all ranks know by rank 0 alone.
+ */
+int run_discover (struct run *r);
+int run_meet_by_files (struct run *r);
+void run_remove_meeting (struct run *r);
+
+/* ---- run_disk.c ---- */
+
+/* Warn of what may keep this host's captures from being written. */
+void run_warn_of_disk (const struct run *r);
+
+/* ---- run_about.c ---- */
+
+/* Leave scheduler's id, user and COMMAND where the agent of r->dir finds them.
+ */
+void run_write_about (const struct run *r);
+
+/* ---- run_job.c ---- */
+
+/* A new id that no other run has. */
+void run_new_job (char out[WORLD_TEXT_MAX]);
+
+/* OUT as an absolute path, made, held and writable; -EACCES and so on, -EPERM
+ * for root when it is another user's.
+ */
+int run_check_out (struct run *r, struct err *err);
+
+/* Make r->dir for r->job below the state directory. */
+int run_make_dir (struct run *r, struct err *err);
+
+/* As run_make_dir, for whoever starts the aggregator, or has none to start:
+ * -EEXIST when that job has been run here before.
+ */
+int run_make_new_dir (struct run *r, struct err *err);
+
+/* " --state DIR" for a `rollcall wait` of this run that is called later, by a
+ * shell without our variables.
+ */
+const char *run_state_option (const struct run *r, char out[PATH_MAX + 16]);
+
+int run_start_aggregator (struct run *r, struct err *err);
+int run_start_agent (struct run *r, struct err *err);
+
+/* A connection to this host's agent, started if there is none ('start') or
+ * waited for.  A descriptor or -errno.
+ */
+int run_join_agent (struct run *r, bool start, struct err *err);
+
+/* The path of a program that is installed with this one; and of the library
+ * that is loaded into COMMAND.
+ */
+int run_program (const char *name, char out[PATH_MAX], struct err *err);
+int run_library (char out[PATH_MAX], struct err *err);
+
+/* ---- run_state.c ---- */
+
+/* The directory above all runs', made if need be: of the option (or its
+ * variable), or the first of several places that is a directory of this user
+ * with mode 0700; the same one in every program of this user on this host that
+ * has the same XDG_RUNTIME_DIR and TMPDIR.  -EACCES: others could write there;
+ * -ENOTSUP: it is on a shared file system.
+ */
+int run_state_dir (const char *option, char out[PATH_MAX], struct err *err);
+
+/* ---- run_net.c ---- */
+
+/* Whether --port can be what it says. */
+int run_check_net (const struct run_options *opt, struct err *err);
+
+/* Whether no other host is to connect: --interface names the loopback one. */
+bool run_stays_here (const struct run_options *opt);
+
+/* Bind a listening socket (r->all_interfaces says where) and fill
+ * r->listener and r->endpoints.
+ */
+int run_bind (struct run *r, struct err *err);
+
+/* The first announced endpoint that answers, or that takes connections, into
+ * r->endpoint.  Behind --launcher an aggregator has to answer there: COMMAND may
+ * begin long after the one that was started for it.  Comes with the run's key:
+ * the aggregator knows it for one of its own.
+ */
+int run_probe (struct run *r, struct err *err);
+
+/* Whether the aggregator that was started here answers. */
+bool run_answers (const struct run *r);
+
+/* An address and a port for the COMMANDs' own rendezvous: on this host. */
+void run_choose_master (struct run *r);
+
+/* ---- run_master.c ---- */
+
+/* With an aggregator that was given, and all ranks on this host: the first of
+ * them leaves in r->dir what run_choose_master says, before there is an agent;
+ * others find it when they have joined that.  Else nothing is done, and COMMAND
+ * has to know by itself where its rank 0 is.
+ */
+int run_leave_master (struct run *r, struct err *err);
+void run_find_master (struct run *r);
+
+/* ---- run_keys.c ---- */
+
+/* Make r->keys and r->server_secret; nothing with --insecure. */
+int run_make_keys (struct run *r, struct err *err);
+bool run_has_keys (const struct run *r);
+
+/* Into the environment, for a launcher to hand on: 0 or -1.  And out of it
+ * again, so that COMMAND does not get them; -EBADMSG: they have been changed.
+ */
+int run_export_keys (const struct run *r);
+int run_import_keys (struct run *r, struct err *err);
+
+/* -ENOKEY: the aggregator is on another host and there is no key for it.  Files
+ * that ROLLCALL_KEY and ROLLCALL_SERVER_KEY name have absolute paths from here
+ * on.
+ */
+int run_check_keys (const struct run *r, struct err *err);
+
+/* For the aggregator: a directory for its --keys.  It removes the secret when
+ * it has read it, and the rest when it ends.
+ */
+int run_write_server_keys (const struct run *r, char dir[PATH_MAX],
+                           struct err *err);
+
+/* For an agent: a file for its --key, which it removes when it has read it. */
+int run_write_agent_key (const struct run *r, char path[PATH_MAX],
+                         struct err *err);
+
+/* ---- run_command.c ---- */
+
+struct run_given {              // to this process, for COMMAND to have again
+    sigset_t mask;              // what was blocked
+    void (*on_pipe) (int);      // what became of a broken pipe
+};
+
+/* Where this rank's profiler is to write, made. */
+int run_capture_dir (const struct run *r, char out[PATH_MAX], struct err *err);
+
+/* Start COMMAND, which dies with this process: its pid, or -errno. */
+pid_t run_start_command (const struct run *r, const struct run_given *given,
+                         struct err *err);
+
+/* ---- run_wrap.c, run_launch.c ---- */
+
+/* Run COMMAND to its end; the exit status of the wrapper. */
+int run_wrap (struct run *r);
+int run_launch (struct run *r);
+
+/* ---- run_slurm.c ---- */
+
+/* The job of Slurm that this process is in, or "". */
+const char *run_slurm_job (void);
+
+/* Whether Slurm ends, or has ended, this job because it reached its time limit.
+ * Asks Slurm's controller, which knows it for some minutes, and waits 1.5 s at
+ * most; false for "", where there is no Slurm, or no answer.
+ */
+bool run_past_limit (const char *job);
+
+/* ---- run_finish.c ---- */
+
+/* Leave in r->dir how this run was called, for run_finish. */
+int run_keep_call (const struct run *r, struct err *err);
+
+/* Start the daemons of the run of 'dir' (STATE/JOB/HOST) again, if its
+ * aggregator is gone and left no result: they go on from what it has left.
+ * They serve this host only.  0, or an exit status after a word.
+ */
+int run_finish (struct run *r, const char *dir);
+
+/* ---- run_result.c ---- */
+
+/* Print what result.json in 'dir' says; the exit status that it deserves, or
+ * -ENOENT when there is none.  *command_status is that of a failed COMMAND;
+ * 'who' speaks in error messages.
+ */
+int run_print_result (const struct command_spec *who, const char *dir,
+                      const char *job, enum cli_format format,
+                      int *command_status);
+
+/* The JSON object in a file of a run's directory; NULL: there is none. */
+struct json *run_read_object (const char *dir, const char *name);
+
+bool run_has_result (const char *dir);  // is there one already?
+
+/* The path of the analysis.db that it names; -ENOENT. */
+int run_result_db (const char *dir, char out[PATH_MAX]);
+
+/* Where a run's aggregator is or was, below 'state' on this host: STATE/JOB/HOST
+ * into 'dir', and what is in its RUN_AGGREGATOR into 'text'.
+ */
+bool run_find_aggregator (const char *state, const char *job,
+                          char dir[PATH_MAX], struct buf *text);
+
+/* Wait for a process that is not our child; -ESRCH when it is gone already. */
+int run_open_process (pid_t pid, int64_t start_time);
+int64_t run_start_time (pid_t pid);     // in clock ticks since boot, 0: gone
+
+#endif

@@ -1,0 +1,477 @@
+/* cli/run/run_job.c - directories, names and daemons of a run */
+#include "run/run.h"
+
+#include "base/clock.h"
+#include "control/control.h"
+#include "json/json.h"
+#include "publish/publish.h"
+#include "store/fileio.h"
+#include "world/process_reports.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define JOIN_LIMIT_NS (20 * NS_PER_S)   // for the agent to listen
+#define START_AGAIN_NS (2 * NS_PER_S)   // it may have met one that was dying
+#define LINE_MAX_BYTES 512              // of a log's last line
+#define LISTEN_FD 3                     // where the aggregator finds its socket
+#define LAUNCH_FD 4                     // and the pipe that says who may come
+
+void run_new_job (char out[WORLD_TEXT_MAX])
+{
+    time_t now = (time_t)(clock_wall_ns () / NS_PER_S);
+    uint32_t random = 0;
+    char stamp[32];
+    struct tm tm;
+
+    if (getrandom (&random, sizeof (random), 0) != sizeof (random))
+        random = (uint32_t)clock_mono_ns ();
+    (void)strftime (stamp, sizeof (stamp), "%Y%m%d-%H%M%S",
+                    localtime_r (&now, &tm));
+    (void)snprintf (out, WORLD_TEXT_MAX, "run-%s-%08x", stamp, random);
+}
+
+/* What the aggregator will write into at the end, if it is there already: that
+ * is no time to be refused.
+ */
+static int check_below (const struct run *r, const char *name, struct err *err)
+{
+    struct tree t;
+    int rc = tree_open_in (&t, &r->held, name, 0, NULL, NULL);
+
+    if (rc < 0)
+        return 0;
+    rc = tree_check_owner (&t, r->opt->foreign, err);
+    tree_close (&t);
+    return rc;
+}
+
+int run_check_out (struct run *r, struct err *err)
+{
+    const char *out = r->opt->out ? r->opt->out : ".";
+    int rc = tree_make_out (out, FILEIO_DIR_MODE, r->opt->foreign, err);
+
+    if (rc < 0)
+        return rc;
+    if (!realpath (out, r->out))
+        return err_sys (err, errno, "cannot resolve %s", out);
+    if ((rc = tree_open (&r->held, r->out, err)) < 0)
+        return rc;
+    if (faccessat (r->held.fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
+        return err_sys (err, errno, "cannot write into %s", r->out);
+    if ((rc = tree_check_owner (&r->held, r->opt->foreign, err)) < 0 ||
+        (rc = check_below (r, PUBLISH_OUTPUT_DIR, err)) < 0)
+        return rc;
+    return r->opt->raw ? check_below (r, "captures", err) : 0;
+}
+
+const char *run_state_option (const struct run *r, char out[PATH_MAX + 16])
+{
+    size_t below = strlen (r->job) + strlen (r->key) + 2;
+    size_t n = strlen (r->dir);
+
+    (void)snprintf (out, PATH_MAX + 16, " --state %.*s",
+                    (int)(n > below ? n - below : 0), r->dir);
+    return out;
+}
+
+int run_make_dir (struct run *r, struct err *err)
+{
+    char state[PATH_MAX];
+    int rc = run_state_dir (r->opt->state, state, err);
+    int n;
+
+    if (rc < 0)
+        return rc;
+    n = snprintf (r->dir, sizeof (r->dir), "%s/%s/%s", state, r->job, r->key);
+    if (n < 0 || (size_t)n >= sizeof (r->dir) - 64)
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", state);
+    return fileio_mkdirs (r->dir, 0700, err);
+}
+
+int run_make_new_dir (struct run *r, struct err *err)
+{
+    static const char *const left[] = { RUN_AGGREGATOR, RUN_OVER };
+    char path[PATH_MAX];
+    int rc = run_make_dir (r, err);
+
+    for (size_t i = 0; i < 2 && rc == 0; i++) {
+        if (fileio_join (path, sizeof (path), r->dir, left[i]) &&
+            access (path, F_OK) == 0)
+            rc = err_set (err, EEXIST, "job %s has been run on this host "
+                          "before (%s): give this one another id", r->job,
+                          r->dir);
+    }
+    return rc;
+}
+
+static int find_beside (const char *name, int mode, char out[PATH_MAX],
+                        struct err *err)
+{
+    static const char *const below[] = { "", "/../libexec/rollcall",
+                                         "/../../bin" };
+    char self[PATH_MAX];
+    ssize_t n = readlink ("/proc/self/exe", self, sizeof (self) - 1);
+
+    if (n < 0)
+        return err_sys (err, errno, "cannot read /proc/self/exe: is /proc "
+                                    "mounted?");
+    self[n] = '\0';
+    *strrchr (self, '/') = '\0';
+    // beside us in a build, or installed: bin and libexec/rollcall
+    for (size_t i = 0; i < sizeof (below) / sizeof (below[0]); i++) {
+        int size = snprintf (out, PATH_MAX, "%s%s/%s", self, below[i], name);
+
+        if (size > 0 && size < PATH_MAX && access (out, mode) == 0)
+            return 0;
+    }
+    return err_set (err, ENOENT, "%s is not installed beside %s", name, self);
+}
+
+int run_program (const char *name, char out[PATH_MAX], struct err *err)
+{
+    return find_beside (name, X_OK, out, err);
+}
+
+int run_library (char out[PATH_MAX], struct err *err)
+{
+    return find_beside (TOLD_LIBRARY, R_OK, out, err);
+}
+
+/* ---- daemons ---- */
+
+static bool matches (const char *variable, const char *pattern)
+{
+    size_t n = strlen (pattern);
+
+    if (pattern[n - 1] == '*')
+        return strncmp (variable, pattern, n - 1) == 0;
+    return strncmp (variable, pattern, n) == 0 && variable[n] == '=';
+}
+
+/* The environment without what belongs to the launch. */
+static char **clean_environment (void)
+{
+    size_t n = 0, used = 0;
+    char **env;
+
+    while (environ[n])
+        n++;
+    if (!(env = calloc (n + 1, sizeof (*env))))
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        bool drop = strncmp (environ[i], "LD_PRELOAD=", 11) == 0;
+
+        for (size_t k = 0; world_launcher_variables[k] && !drop; k++)
+            drop = matches (environ[i], world_launcher_variables[k]);
+        if (!drop)
+            env[used++] = environ[i];
+    }
+    return env;
+}
+
+/* In the grandchild: nothing of the wrapper's is kept but fds[0], as LISTEN_FD,
+ * and fds[1], as LAUNCH_FD; -1: none.
+ */
+static void become_daemon (const char *program, char **argv, char **env,
+                           int log, const int fds[2])
+{
+    int at[] = { open ("/dev/null", O_RDONLY), log, log, fds[0], fds[1] };
+    sigset_t none;
+
+    (void)sigemptyset (&none);
+    (void)sigprocmask (SIG_SETMASK, &none, NULL);
+    // out of the way of the numbers that they are to have
+    for (int i = 0; i <= LAUNCH_FD; i++)
+        at[i] = fcntl (at[i], F_DUPFD, 10);
+    (void)close_range (LISTEN_FD, 9, 0);
+    for (int i = 0; i <= LAUNCH_FD; i++)
+        (void)dup2 (at[i], i);
+    (void)close_range (LAUNCH_FD + 1, ~0u, 0);
+    if (chdir ("/") == 0)
+        (void)execve (program, argv, env);
+    _exit (127);
+}
+
+/* Fork twice, so that nobody waits for it; its pid, or -errno. */
+static pid_t start_daemon (struct run *r, const char *program, char **argv,
+                           const char *logname, const int fds[2],
+                           struct err *err)
+{
+    char path[PATH_MAX], **env = clean_environment ();
+    int log, pipes[2];
+    pid_t child, pid = -1;
+
+    if (!env || !fileio_join (path, sizeof (path), r->dir, logname))
+        return (pid_t)err_set (err, ENOMEM, "no memory to start %s", program);
+    log = open (path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (log < 0 || pipe2 (pipes, O_CLOEXEC) < 0) {
+        free (env);
+        return (pid_t)err_sys (err, errno, "cannot open %s", path);
+    }
+    child = fork ();
+    if (child == 0) {
+        (void)setsid ();
+        pid = fork ();
+        if (pid == 0)
+            become_daemon (program, argv, env, log, fds);
+        _exit (write (pipes[1], &pid, sizeof (pid)) == sizeof (pid) ? 0 : 1);
+    }
+    (void)close (pipes[1]);
+    if (child > 0 && read (pipes[0], &pid, sizeof (pid)) != sizeof (pid))
+        pid = -1;
+    if (child > 0)
+        (void)waitpid (child, NULL, 0);
+    (void)close (pipes[0]);
+    (void)close (log);
+    free (env);
+    return pid > 0 ? pid
+                   : (pid_t)err_set (err, EAGAIN, "cannot start %s", program);
+}
+
+static void write_pid (const struct run *r)
+{
+    struct json *j = json_object ();
+    char path[PATH_MAX], *text;
+
+    json_add_text (j, "job", r->job);
+    json_add_int (j, "pid", r->aggregator);
+    json_add_int (j, "start_time", run_start_time (r->aggregator));
+    json_add_text (j, "out", r->out);
+    text = json_print (j, true);
+    json_free (j);
+    if (text && fileio_join (path, sizeof (path), r->dir, RUN_AGGREGATOR))
+        (void)fileio_replace (path, text, strlen (text), 0600, NULL);
+    free (text);
+}
+
+int run_start_aggregator (struct run *r, struct err *err)
+{
+    char program[PATH_MAX], root[PATH_MAX], deadline[32], world[32], fd[16];
+    char listen[64], keys[PATH_MAX], launch[16];
+    const int fds[2] = { r->listener, r->launch[0] };
+    char *argv[32];
+    int n = 0, rc = run_program ("rollcall-aggregator", program, err);
+
+    if (rc < 0)
+        return rc;
+    if (!fileio_join (root, sizeof (root), r->dir, "root"))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", r->dir);
+    (void)snprintf (deadline, sizeof (deadline), "%lldms",
+                    (long long)(r->opt->deadline_ns / NS_PER_MS));
+    (void)snprintf (world, sizeof (world), "%lld",
+                    r->opt->launcher ? 0LL : (long long)r->world.size);
+    (void)snprintf (fd, sizeof (fd), "%d", LISTEN_FD);
+    (void)snprintf (listen, sizeof (listen), "%s",
+                    r->all_interfaces ? "tcp://*:" : "tcp://127.0.0.1:");
+    (void)snprintf (listen + strlen (listen), 8, "%s",
+                    strrchr (r->endpoints, ':') + 1);
+    argv[n++] = program;
+    argv[n++] = (char *)"--root";
+    argv[n++] = root;
+    argv[n++] = (char *)"--run-dir";
+    argv[n++] = r->dir;
+    argv[n++] = (char *)"--out";
+    argv[n++] = r->out;
+    argv[n++] = (char *)"--job";
+    argv[n++] = r->job;
+    argv[n++] = (char *)"--listen";
+    argv[n++] = listen;
+    argv[n++] = (char *)"--listen-fd";
+    argv[n++] = fd;
+    argv[n++] = (char *)"--world-size";
+    argv[n++] = world;
+    argv[n++] = (char *)"--deadline";
+    argv[n++] = deadline;
+    if (r->launch[0] >= 0) {
+        (void)snprintf (launch, sizeof (launch), "%d", LAUNCH_FD);
+        argv[n++] = (char *)"--launch-fd";
+        argv[n++] = launch;
+    }
+    if (r->opt->raw)
+        argv[n++] = (char *)"--raw";
+    if (r->opt->foreign)
+        argv[n++] = (char *)"--foreign-output";
+    if (r->opt->only) {
+        argv[n++] = (char *)"--only";
+        argv[n++] = (char *)r->opt->only;
+    }
+    if (*r->note) {
+        argv[n++] = (char *)"--note";
+        argv[n++] = r->note;
+    }
+    if (run_has_keys (r)) {
+        if ((rc = run_write_server_keys (r, keys, err)) < 0)
+            return rc;
+        argv[n++] = (char *)"--keys";
+        argv[n++] = keys;
+    } else {
+        argv[n++] = (char *)"--insecure";
+    }
+    argv[n] = NULL;
+    r->aggregator = start_daemon (r, program, argv, "aggregator.log",
+                                  fds, err);
+    if (r->aggregator < 0)
+        return r->aggregator;
+    r->owns_aggregator = true;
+    write_pid (r);
+    return 0;
+}
+
+int run_start_agent (struct run *r, struct err *err)
+{
+    char program[PATH_MAX], deadline[32], quiet[32], world[32], rate[32];
+    char key[PATH_MAX], local[32], jobs[32], timeout[32], memory[32];
+    char *argv[48];
+    int n = 0, rc = run_program ("rollcall-agent", program, err);
+    pid_t pid;
+
+    if (rc < 0)
+        return rc;
+    if (r->command)
+        run_write_about (r);
+    (void)snprintf (deadline, sizeof (deadline), "%lldms",
+                    (long long)(r->opt->deadline_ns / NS_PER_MS));
+    (void)snprintf (quiet, sizeof (quiet), "%lldms",
+                    (long long)(r->opt->quiet_ns / NS_PER_MS));
+    (void)snprintf (world, sizeof (world), "%lld", (long long)r->world.size);
+    (void)snprintf (rate, sizeof (rate), "%lld", (long long)r->opt->max_rate);
+    argv[n++] = program;
+    argv[n++] = (char *)"--run-dir";
+    argv[n++] = r->dir;
+    argv[n++] = (char *)"--job";
+    argv[n++] = r->job;
+    argv[n++] = (char *)"--aggregator";
+    argv[n++] = r->endpoint;
+    argv[n++] = (char *)"--world-size";
+    argv[n++] = world;
+    argv[n++] = (char *)"--deadline";
+    argv[n++] = deadline;
+    argv[n++] = (char *)"--quiet-period";
+    argv[n++] = quiet;
+    argv[n++] = (char *)"--hold";
+    // or that of a service on this host, in the environment, would do
+    argv[n++] = (char *)"--when-full";
+    argv[n++] = (char *)"block";
+    argv[n++] = (char *)"--max-rate";
+    argv[n++] = rate;
+    (void)snprintf (jobs, sizeof (jobs), "%lld",
+                    (long long)r->opt->analyse_jobs);
+    (void)snprintf (timeout, sizeof (timeout), "%lldms",
+                    (long long)(r->opt->analyse_timeout_ns / NS_PER_MS));
+    (void)snprintf (memory, sizeof (memory), "%lld",
+                    (long long)r->opt->analyse_memory);
+    if (r->opt->analyse_with) {
+        argv[n++] = (char *)"--analyse-with";
+        argv[n++] = (char *)r->opt->analyse_with;
+    }
+    argv[n++] = (char *)"--analyse-jobs";
+    argv[n++] = jobs;
+    argv[n++] = (char *)"--analyse-timeout";
+    argv[n++] = timeout;
+    argv[n++] = (char *)"--analyse-memory";
+    argv[n++] = memory;
+    argv[n++] = (char *)"--release";
+    argv[n++] = (char *)(r->opt->release ? r->opt->release
+                         : r->opt->raw   ? "shipped" : "never");
+    if (r->opt->raw)
+        argv[n++] = (char *)"--raw";
+    if (run_is_served (r)) {
+        (void)snprintf (local, sizeof (local), "%lld",
+                        (long long)r->world.local_size);
+        argv[n++] = (char *)"--no-roll";
+        argv[n++] = (char *)"--local-size";
+        argv[n++] = local;
+    }
+    if (run_has_keys (r)) {
+        if ((rc = run_write_agent_key (r, key, err)) < 0)
+            return rc;
+        argv[n++] = (char *)"--key";
+        argv[n++] = key;
+        argv[n++] = (char *)"--server-key";
+        argv[n++] = r->keys.server_public;
+    } else if (r->opt->insecure || !r->opt->aggregator) {
+        argv[n++] = (char *)"--insecure";
+    }
+    argv[n] = NULL;
+    pid = start_daemon (r, program, argv, "agent.log", (int[]){ -1, -1 }, err);
+    return pid < 0 ? (int)pid : 0;
+}
+
+/* Wait until something happens in the directory, or 'ms' have passed. */
+static void wait_for_change (int inotify, int ms)
+{
+    struct pollfd p = { .fd = inotify, .events = POLLIN };
+    char events[4096];
+
+    if (poll (&p, 1, ms) > 0 && read (inotify, events, sizeof (events)) < 0)
+        return;
+}
+
+/* The last line of a file, or the end of that; "" if there is none. */
+static void last_line (const char *path, char out[LINE_MAX_BYTES])
+{
+    int fd = open (path, O_RDONLY | O_CLOEXEC);
+    off_t end = fd < 0 ? 0 : lseek (fd, 0, SEEK_END);
+    size_t n = end < LINE_MAX_BYTES ? (size_t)end : LINE_MAX_BYTES - 1;
+    char *newline;
+
+    if (n > 0 && fileio_pread_all (fd, out, n, end - (off_t)n) < 0)
+        n = 0;
+    if (n > 0 && out[n - 1] == '\n')
+        n--;
+    out[n] = '\0';
+    if ((newline = strrchr (out, '\n')))
+        memmove (out, newline + 1, strlen (newline));
+    if (fd >= 0)
+        (void)close (fd);
+}
+
+static int too_late (const struct run *r, struct err *err)
+{
+    char log[PATH_MAX], line[LINE_MAX_BYTES];
+
+    (void)fileio_join (log, sizeof (log), r->dir, "agent.log");
+    last_line (log, line);
+    return err_set (err, ETIMEDOUT, "the agent of host %s did not start, or "
+                    "died at once; its log, %s, ends with: %s", r->host, log,
+                    line[0] ? line : "(nothing)");
+}
+
+int run_join_agent (struct run *r, bool start, struct err *err)
+{
+    int64_t now = clock_mono_ns (), limit = now + JOIN_LIMIT_NS;
+    int64_t start_ns = start ? now : INT64_MAX;
+    int inotify = inotify_init1 (IN_CLOEXEC | IN_NONBLOCK);
+    int fd = -ECONNREFUSED, rc = 0;
+
+    (void)inotify_add_watch (inotify, r->dir, IN_CREATE | IN_MOVED_TO);
+    while (rc == 0) {
+        if (now >= start_ns) {
+            rc = run_start_agent (r, err);
+            start_ns = now + START_AGAIN_NS;
+        }
+        if (rc < 0 || (fd = control_connect (r->dir, err)) >= 0)
+            break;
+        // a socket may be there some microseconds before it listens
+        wait_for_change (inotify, fd == -ECONNREFUSED ? 20 : 500);
+        now = clock_mono_ns ();
+        if (now > limit)
+            rc = too_late (r, err);
+    }
+    if (inotify >= 0)
+        (void)close (inotify);
+    return rc < 0 ? rc : fd;
+}

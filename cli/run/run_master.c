@@ -1,0 +1,56 @@
+/* cli/run/run_master.c - where the COMMANDs of one host meet each other
+ *
+ * Wrappers that were told where the aggregator is have no word from rank 0,
+ * which names that place elsewhere.  They share a host's directory, though: the
+ * first one leaves it there before it starts the agent that all of them join.
+ */
+#include "run/run.h"
+
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MASTER "master.json"
+
+static bool is_asked (const struct run *r)
+{
+    return r->way == RUN_WAY_GIVEN && r->world.local_size == r->world.size;
+}
+
+int run_leave_master (struct run *r, struct err *err)
+{
+    char path[PATH_MAX], *text;
+    struct json *j;
+    int rc;
+
+    if (!is_asked (r) || r->world.local_rank != 0)
+        return 0;
+    run_choose_master (r);
+    j = json_object ();
+    json_add_text (j, "addr", r->master_addr);
+    json_add_int (j, "port", r->master_port);
+    text = json_print (j, true);
+    json_free (j);
+    if (!text)
+        return err_set (err, ENOMEM, "out of memory");
+    rc = fileio_join (path, sizeof (path), r->dir, MASTER)
+             ? fileio_replace (path, text, strlen (text), 0600, err)
+             : err_set (err, ENAMETOOLONG, "path is too long: %s", r->dir);
+    free (text);
+    return rc;
+}
+
+void run_find_master (struct run *r)
+{
+    struct json *j = is_asked (r) ? run_read_object (r->dir, MASTER) : NULL;
+
+    if (!j)
+        return;
+    (void)snprintf (r->master_addr, sizeof (r->master_addr), "%s",
+                    json_text (json_get (j, "addr"), ""));
+    (void)json_int (json_get (j, "port"), &r->master_port);
+    json_free (j);
+}

@@ -1,0 +1,244 @@
+/* cli/run/run_result.c - what came of a run */
+#include "run/run.h"
+
+#include "base/units.h"
+#include "json/json.h"
+#include "json/status.h"
+#include "store/fileio.h"
+#include "summary/summary.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define RESULT_NAME "result.json"
+
+#define OBJECT_MAX (64u << 20)          // bytes, of a result
+
+int64_t run_start_time (pid_t pid)
+{
+    return status_start_time (pid);
+}
+
+int run_open_process (pid_t pid, int64_t start_time)
+{
+    int fd = (int)syscall (SYS_pidfd_open, pid, 0);
+
+    if (fd < 0)
+        return -errno;
+    if (start_time > 0 && run_start_time (pid) != start_time) {
+        (void)close (fd);       // the number has been given away again
+        return -ESRCH;
+    }
+    return fd;
+}
+
+bool run_has_result (const char *dir)
+{
+    char path[PATH_MAX];
+
+    return fileio_join (path, sizeof (path), dir, RESULT_NAME) &&
+           access (path, F_OK) == 0;
+}
+
+struct json *run_read_object (const char *dir, const char *name)
+{
+    struct json *j = NULL;
+    char path[PATH_MAX];
+    struct buf b;
+
+    buf_init (&b, OBJECT_MAX);
+    if (fileio_join (path, sizeof (path), dir, name) &&
+        fileio_read_at (AT_FDCWD, path, &b, NULL) == 0)
+        j = json_parse ((const char *)b.data, b.size, NULL);
+    buf_fini (&b);
+    return j;
+}
+
+int run_result_db (const char *dir, char out[PATH_MAX])
+{
+    struct json *result = run_read_object (dir, RESULT_NAME);
+    const char *path = json_text (json_get (result, "analysis_db"), NULL);
+
+    if (path)
+        (void)snprintf (out, PATH_MAX, "%s", path);
+    json_free (result);
+    return path ? 0 : -ENOENT;
+}
+
+bool run_find_aggregator (const char *state, const char *job,
+                          char dir[PATH_MAX], struct buf *text)
+{
+    char path[PATH_MAX], file[PATH_MAX];
+    struct dirent *e;
+    bool found = false;
+    DIR *d;
+
+    if (strchr (job, '/') || !fileio_join (path, sizeof (path), state, job) ||
+        !(d = opendir (path)))
+        return false;
+    while (!found && (e = readdir (d))) {
+        if (e->d_name[0] == '.' ||
+            !fileio_join (dir, PATH_MAX, path, e->d_name) ||
+            !fileio_join (file, sizeof (file), dir, RUN_AGGREGATOR))
+            continue;
+        found = fileio_read_at (AT_FDCWD, file, text, NULL) == 0;
+    }
+    (void)closedir (d);
+    return found;
+}
+
+/* Whether the roll has said it: a rank whose COMMAND failed before it wrote a
+ * capture is missing for that reason.
+ */
+static bool is_told (const struct summary *s, int64_t rank, const char *why)
+{
+    for (size_t i = 0; i < s->nothers; i++) {
+        const struct summary_rank *r = &s->others[i];
+
+        if (r->rank == rank && r->reason && strcmp (r->reason, why) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* COMMANDs that failed by themselves one by one, those that were ended because
+ * of them in one line.  Of one without a reason nobody knows whether it ended:
+ * a note says why.
+ */
+static void print_failures (const struct summary *s, const struct json *result)
+{
+    const struct json *r = json_first (json_get (result, "failed_ranks"));
+    const struct json *n = json_first (json_get (result, "notes"));
+    const char *why = "", *reason;
+    int64_t status, rank;
+    size_t ended = 0;
+
+    for (; r; r = json_next (r)) {
+        reason = json_text (json_get (r, "reason"), "");
+        if (!json_int (json_get (r, "status"), &status) ||
+            !json_int (json_get (r, "rank"), &rank) ||
+            is_told (s, rank, reason))
+            continue;
+        if (status >= 0)
+            (void)printf ("COMMAND       rank %lld: %s\n", (long long)rank,
+                          reason);
+        else if (*reason && ended++ == 0)
+            why = reason;       // they were ended
+    }
+    if (ended > 0)
+        (void)printf ("COMMAND       of %zu rank%s was %s\n", ended,
+                      units_s (ended), why);
+    for (; n; n = json_next (n))
+        (void)printf ("note          %s\n", json_text (n, ""));
+    (void)fflush (stdout);
+}
+
+static void copy_list (struct json *out, const char *key,
+                       const struct json *list)
+{
+    struct json *to = json_add_array (out, key);
+
+    for (const struct json *e = json_first (list); e; e = json_next (e)) {
+        const char *text = json_text (e, NULL);
+        int64_t v;
+        struct json *o;
+
+        if (text) {
+            json_push_text (to, text);
+            continue;
+        }
+        o = json_push_object (to);
+        if (json_int (json_get (e, "rank"), &v))
+            json_add_int (o, "rank", v);
+        if (json_int (json_get (e, "status"), &v))
+            json_add_int (o, "status", v);
+        json_add_text (o, "host", json_text (json_get (e, "host"), NULL));
+        json_add_text (o, "reason", json_text (json_get (e, "reason"), NULL));
+    }
+}
+
+static void print_json (const struct summary *s, const struct json *result,
+                        const char *job)
+{
+    struct json *j = summary_to_json (s);
+    char *text;
+
+    json_add_text (j, "job", job);
+    copy_list (j, "failed_ranks", json_get (result, "failed_ranks"));
+    copy_list (j, "run_notes", json_get (result, "notes"));
+    text = json_print (j, true);
+    if (text)
+        (void)puts (text);
+    (void)fflush (stdout);
+    free (text);
+    json_free (j);
+}
+
+/* What has been delivered may be nowhere else. */
+static int tell_unwritten (const struct command_spec *who,
+                           const struct json *result, const char *dir,
+                           const char *job)
+{
+    return cli_fail (who, EX_CANTCREAT, "job %s: nothing could be written: "
+                     "%s; all that was delivered is in %s/root: rollcall "
+                     "build --root %s/root -o OUT %s makes the result of it, "
+                     "rollcall archive --root %s/root get %s RANK DIR gives "
+                     "raw files back", job,
+                     json_text (json_get (result, "error"), ""), dir, dir, job,
+                     dir, job);
+}
+
+static int print_summary (const struct command_spec *who,
+                          const struct json *result, const char *dir,
+                          const char *job, enum cli_format format)
+{
+    const char *path = json_text (json_get (result, "analysis_db"), NULL);
+    const char *kept = json_text (json_get (result, "kept_path"), "");
+    struct results beside;
+    struct err err = { "" };
+    struct summary s;
+
+    if (!path)
+        return tell_unwritten (who, result, dir, job);
+    if (summary_read_back (path, &s, &err) < 0)
+        return cli_fail (who, EX_SOFTWARE, "cannot read back %s: %s", path,
+                         err.text);
+    (void)snprintf (s.kept, sizeof (s.kept), "%s", kept);
+    (void)snprintf (s.newer, sizeof (s.newer), "%s",
+                    json_text (json_get (result, "newer_job"), ""));
+    results_from_json (&beside, result);
+    s.beside = &beside;
+    if (format == CLI_JSON) {
+        print_json (&s, result, job);
+    } else {
+        (void)summary_print_text (&s, STDOUT_FILENO);
+        print_failures (&s, result);
+    }
+    summary_fini (&s);
+    return 0;
+}
+
+int run_print_result (const struct command_spec *who, const char *dir,
+                      const char *job, enum cli_format format,
+                      int *command_status)
+{
+    struct json *result = run_read_object (dir, RESULT_NAME);
+    int64_t roll = EX_SOFTWARE, command = 0;
+    int status;
+
+    *command_status = 0;
+    if (!result)
+        return -ENOENT;
+    (void)json_int (json_get (result, "roll_status"), &roll);
+    (void)json_int (json_get (result, "command_status"), &command);
+    status = print_summary (who, result, dir, job, format);
+    json_free (result);
+    *command_status = (int)command;
+    return status ? status : (int)roll;
+}

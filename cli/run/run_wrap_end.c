@@ -1,0 +1,155 @@
+/* cli/run/run_wrap_end.c - how a wrapper ends: what it tells, and its status */
+#include "run/run_wrap.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+static long agent_pid (const struct wrap *w)
+{
+    struct ucred peer = { .pid = 0 };
+    socklen_t size = sizeof (peer);
+
+    (void)getsockopt (w->control, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+    return (long)peer.pid;
+}
+
+/* "the agent (pid 1) and the aggregator (pid 2) of host a do not answer",
+ * whichever it is; false if there is nothing to blame them for.
+ */
+static bool name_silent (const struct wrap *w, char *out, size_t max)
+{
+    bool agent = w->given_up && w->control >= 0;
+    bool aggregator = w->aggregator >= 0 && !run_answers (w->r);
+    char a[48] = "", b[48] = "";
+
+    if (agent)
+        (void)snprintf (a, sizeof (a), "the agent (pid %ld)", agent_pid (w));
+    if (aggregator)
+        (void)snprintf (b, sizeof (b), "the aggregator (pid %ld)",
+                        (long)w->r->aggregator);
+    (void)snprintf (out, max, "%s%s%s of host %s %s not answer", a,
+                    agent && aggregator ? " and " : "", b, w->r->host,
+                    agent && aggregator ? "do" : "does");
+    return agent || aggregator;
+}
+
+/* It is not over, and there is nobody to wait for. */
+static int no_result (const struct wrap *w, int status)
+{
+    const struct run *r = w->r;
+    char who[HOST_NAME_MAX_BYTES + 160], state[PATH_MAX + 16];
+
+    if (name_silent (w, who, sizeof (who)))
+        return RUN_FAIL (status, "job %s has no result yet: %s, %lld s after "
+                         "COMMAND ended (stopped, or stuck?); captures are "
+                         "safe on the nodes' disks (below %s/captures here); "
+                         "when it goes on (kill -CONT), rollcall wait %s%s "
+                         "there tells the result", r->job, who,
+                         (long long)((clock_mono_ns () - w->ended_ns) /
+                                     NS_PER_S), r->dir, r->job,
+                         run_state_option (r, state));
+    return RUN_FAIL (status, "job %s has no result yet: captures are safe on "
+                     "the nodes' disks (below %s here); on host %s, rollcall "
+                     "wait %s%s looks again, and finishes it if need be",
+                     r->job, r->dir, r->host, r->job,
+                     run_state_option (r, state));
+}
+
+/* " --OPTION 'VALUE'" as a shell reads it; nothing without a value. */
+static void add_word (struct buf *b, const char *option, const char *value)
+{
+    if (!value || !*value)
+        return;
+    buf_printf (b, " %s%s'", option, *option ? " " : "");
+    for (; *value; value++) {
+        if (*value == '\'')
+            buf_printf (b, "'\\'");
+        buf_put (b, value, 1);
+    }
+    buf_printf (b, "'");
+}
+
+/* The command that delivers what a run has left in its own directory. */
+static void add_delivery (const struct run *r, struct buf *b)
+{
+    char captures[PATH_MAX];
+
+    if (!fileio_join (captures, sizeof (captures), r->dir, "captures"))
+        captures[0] = '\0';
+    buf_printf (b, "rollcall-agent --once%s%s", r->opt->raw ? " --raw" : "",
+                r->opt->insecure ? " --insecure" : "");
+    add_word (b, "--state", r->dir);
+    add_word (b, "--job", r->job);
+    add_word (b, "--aggregator", r->endpoint);
+    add_word (b, "--key", getenv ("ROLLCALL_KEY"));
+    add_word (b, "--server-key", getenv ("ROLLCALL_SERVER_KEY"));
+    add_word (b, "", captures);
+}
+
+/* The aggregator is a service: each returns the status of its own COMMAND.
+ * While other hosts may be running theirs, no other: the launcher would kill
+ * them.
+ */
+static int served_status (const struct wrap *w)
+{
+    const struct run *r = w->r;
+    int status = w->stopped ? 0 : w->status;
+    struct buf command;
+
+    if (!w->undelivered[0] || r->world.local_rank > 0)
+        return status;
+    buf_init (&command, 8 * PATH_MAX);
+    add_delivery (r, &command);
+    (void)RUN_FAIL (0, "job %s: %s; captures stay where they are, below "
+                    "%s/captures, or where COMMAND wrote them. When %s can be "
+                    "reached this delivers the former: %s", r->job,
+                    w->undelivered, r->dir, r->endpoint, buf_text (&command));
+    buf_fini (&command);
+    return status == 0 && r->world.local_size == r->world.size
+               ? EX_UNAVAILABLE : status;
+}
+
+/* The launcher has ended COMMAND, and soon ends this process too. */
+static int ended_by_launcher (const struct wrap *w)
+{
+    const struct run *r = w->r;
+    int status = w->status ? w->status : 128 + SIGTERM, command;
+
+    if (run_is_served (r))
+        (void)served_status (w);
+    else if (r->owns_aggregator &&
+             run_print_result (&run_command, r->dir, r->job,
+                               cli_format (r->opt->json), &command) == -ENOENT)
+        (void)no_result (w, status);
+    return status;
+}
+
+int wrap_end (const struct wrap *w)
+{
+    const struct run *r = w->r;
+    enum cli_format format = cli_format (r->opt->json);
+    int command = 0, roll;
+
+    if (w->launcher_ended)
+        return ended_by_launcher (w);
+    if (run_is_served (r) && !w->given_up)
+        return served_status (w);
+    if (!r->owns_aggregator && w->given_up && r->world.local_rank == 0)
+        (void)no_result (w, 0);         // one of this host tells
+    if (!r->owns_aggregator) {
+        // rank 0 or the front end returns the status of the one that failed;
+        // without either, each returns its own
+        return r->opt->aggregator && !w->stopped ? w->status : 0;
+    }
+    roll = run_print_result (&run_command, r->dir, r->job, format, &command);
+    if (roll == -ENOENT)
+        return no_result (w, w->status ? w->status : EX_UNAVAILABLE);
+    return command > 0 ? command : w->status && !w->stopped ? w->status : roll;
+}

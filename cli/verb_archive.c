@@ -1,0 +1,357 @@
+/* cli/verb_archive.c - rollcall archive: list, get back and verify what is
+ * stored */
+#include "cli.h"
+
+#include "archive/archive.h"
+#include "base/units.h"
+#include "base/utf8.h"
+#include "store/fileio.h"
+#include "store/root.h"
+#include "store/tree.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct archive_options {
+    const char *root;
+    bool json, superseded, foreign;
+};
+
+static const struct option_spec options[] = {
+    CLI_ROOT_OPTION (struct archive_options),
+    { "json", 0, OPTION_FLAG, offsetof (struct archive_options, json), NULL,
+      NULL, NULL, 0, 0, "Print one JSON object." },
+    { "superseded", 0, OPTION_FLAG,
+      offsetof (struct archive_options, superseded), NULL, NULL, NULL, 0, 0,
+      "get: what was superseded, instead of what counts." },
+    CLI_FOREIGN_OPTION (struct archive_options, foreign),
+};
+
+const struct command_spec archive_command = {
+    "rollcall archive",
+    "[OPTION]... ls [JOB] | get JOB CAPTURE|RANK DIR | verify [JOB]",
+    "List what an aggregator has, get a capture back byte for byte, and check "
+    "every hash.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+#define FAIL(status, ...) cli_fail (&archive_command, status, __VA_ARGS__)
+
+#define SHIPMENT_NAME "rollcall.shipment"       // of a capture's rows
+
+static const char *kind_name (enum item_kind k)
+{
+    return k == ITEM_ROWS ? "rows" : "raw";
+}
+
+static const char *state_of (const struct ledger_item *i)
+{
+    return i->lost ? "quarantined" : i->superseded ? "superseded" : "stored";
+}
+
+/* Call 'fn' for each item of a job, or of all jobs when it is NULL; how many
+ * there were, or a negative errno after a word.
+ */
+static long for_items (struct archive *a, const char *job,
+                       int (*fn) (void *arg, struct archive *a,
+                                  const struct ledger_item *item), void *arg)
+{
+    struct err err = { "" };
+    char **names = NULL;
+    size_t n = 0;
+    long count = 0;
+    int rc = archive_jobs (a, &names, &n, &err);
+
+    for (size_t i = 0; i < n; i++) {
+        struct archive_items list = { NULL, 0 };
+
+        if (rc == 0 && (!job || strcmp (job, names[i]) == 0))
+            rc = archive_list (a, names[i], &list, &err);
+        for (size_t k = 0; k < list.n && rc == 0; k++, count++)
+            rc = fn (arg, a, &list.items[k]);
+        free (list.items);
+        free (names[i]);
+    }
+    free (names);
+    if (rc < 0 && err.text[0])
+        (void)FAIL (0, "%s", err.text);
+    return rc < 0 ? rc : count;
+}
+
+static int nothing_of (const struct archive *a, const char *job)
+{
+    return FAIL (EX_NOINPUT, "%s has nothing of a job %s: rollcall jobs lists "
+                 "those that are there", a->root, job);
+}
+
+/* ---- ls ---- */
+
+static int list_item (void *arg, struct archive *a,
+                      const struct ledger_item *i)
+{
+    struct json *array = arg, *o;
+    char job[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+    char capture[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+    char path[UTF8_ESCAPED (MESSAGE_PATH_MAX)];
+    char hex[DIGEST_HEX_SIZE];
+
+    (void)a;
+    digest_hex (&i->content, hex);
+    if (!array) {
+        (void)printf ("%s\t%lld\t%s\t%s\t%s\t%llu\t%s\t%.16s\n",
+                      utf8_escape (i->job, UTF8_COLUMN, job),
+                      (long long)i->rank,
+                      utf8_escape (i->capture, UTF8_COLUMN, capture),
+                      kind_name (i->kind),
+                      *i->path ? utf8_escape (i->path, UTF8_COLUMN, path)
+                               : "-",
+                      (unsigned long long)i->place.size, state_of (i), hex);
+        return 0;
+    }
+    o = json_push_object (array);
+    json_add_text (o, "job", i->job);
+    json_add_int (o, "rank", i->rank);
+    json_add_text (o, "capture", i->capture);
+    json_add_text (o, "kind", kind_name (i->kind));
+    json_add_text (o, "path", *i->path ? i->path : NULL);
+    json_add_text (o, "host", i->host);
+    json_add_int (o, "bytes", (int64_t)i->place.size);
+    json_add_text (o, "state", state_of (i));
+    json_add_text (o, "content", hex);
+    return 0;
+}
+
+static int list (const struct archive_options *opt, struct archive *a,
+                 const char *job)
+{
+    struct json *doc = opt->json ? json_object () : NULL;
+    struct json *array = doc ? json_add_array (doc, "items") : NULL;
+    long n = for_items (a, job, list_item, array);
+
+    if (n <= 0 && (n < 0 || job)) {
+        json_free (doc);
+        return n < 0 ? EX_IOERR : nothing_of (a, job);
+    }
+    return cli_flush (&archive_command, opt->json ? cli_print_json (doc) : 0);
+}
+
+/* ---- verify ---- */
+
+struct verifying {
+    const struct archive_options *opt;
+    struct json *damaged;
+    unsigned long long bytes;
+    size_t bad;
+};
+
+static int verify_item (void *arg, struct archive *a,
+                        const struct ledger_item *i)
+{
+    struct verifying *v = arg;
+    char text[2 * MESSAGE_PATH_MAX + ERR_TEXT_MAX];
+    char shown[UTF8_ESCAPED (sizeof (text))];
+    struct err err = { "" };
+    struct json *o;
+
+    v->bytes += i->place.size;
+    if (archive_check (a, i, &err) == 0)
+        return 0;
+    v->bad++;
+    if (!v->opt->json) {
+        (void)snprintf (text, sizeof (text), "job %s rank %lld %s%s%s: %s",
+                        i->job, (long long)i->rank, i->capture,
+                        *i->path ? "/" : "", i->path, err.text);
+        (void)printf ("damaged: %s\n",
+                      utf8_escape (text, UTF8_COLUMN, shown));
+        return 0;
+    }
+    o = json_push_object (v->damaged);
+    json_add_text (o, "job", i->job);
+    json_add_int (o, "rank", i->rank);
+    json_add_text (o, "capture", i->capture);
+    json_add_text (o, "path", *i->path ? i->path : NULL);
+    json_add_text (o, "reason", err.text);
+    return 0;
+}
+
+static int verify (const struct archive_options *opt, struct archive *a,
+                   const char *job)
+{
+    struct json *doc = opt->json ? json_object () : NULL;
+    struct verifying v = { opt, json_add_array (doc, "damaged"), 0, 0 };
+    long n = for_items (a, job, verify_item, &v);
+    int rc;
+
+    if (n <= 0 && (n < 0 || job)) {
+        json_free (doc);
+        return n < 0 ? EX_IOERR : nothing_of (a, job);
+    }
+    json_add_int (doc, "items", n);
+    json_add_int (doc, "bytes", (int64_t)v.bytes);
+    if (!opt->json)
+        (void)printf ("%ld item%s, %llu bytes, %zu damaged\n", n,
+                      units_s ((uint64_t)n), v.bytes, v.bad);
+    rc = cli_flush (&archive_command, opt->json ? cli_print_json (doc) : 0);
+    return rc ? rc : v.bad > 0;
+}
+
+/* ---- get ---- */
+
+struct getting {
+    const char *job, *what, *dir;
+    struct tree out;            // 'dir', once there is something to get
+    int64_t rank;               // -1: 'what' is the name of a capture
+    bool superseded;            // those, and only those
+    bool foreign;               // it may be another user's
+    size_t files, bad;
+};
+
+/* CAPTURE/PATH of a raw file, CAPTURE/rollcall.shipment of rows, in DIR; below
+ * rankN/ when captures of several ranks have one name, and below the place of
+ * one whose name and rank another directory had, too ('apart').  Of one path
+ * there may be any number that were superseded: behind each is what ls calls it.
+ */
+static bool target_path (const struct getting *g, const struct ledger_item *i,
+                         bool apart, char path[PATH_MAX])
+{
+    char between[32] = "", hex[DIGEST_HEX_SIZE];
+    int n;
+
+    digest_hex (&i->content, hex);
+    if (i->shared_name)
+        (void)snprintf (between, sizeof (between), "rank%lld/",
+                        (long long)i->rank);
+    n = snprintf (path, PATH_MAX, "%s%s%s%s/%s%s%.*s", apart ? i->dir : "",
+                  apart ? "/" : "", between, i->capture,
+                  i->kind == ITEM_ROWS ? SHIPMENT_NAME : i->path,
+                  g->superseded ? "~" : "", g->superseded ? 16 : 0, hex);
+    return n > 0 && n < PATH_MAX;
+}
+
+static int open_out (struct getting *g, struct err *err)
+{
+    int rc = tree_make_out (g->dir, FILEIO_DIR_MODE, g->foreign, err);
+
+    if (rc == 0)
+        rc = tree_open (&g->out, g->dir, err);
+    if (rc == 0 && (rc = tree_check_owner (&g->out, g->foreign, err)) < 0)
+        tree_close (&g->out);
+    return rc;
+}
+
+static int get_item (void *arg, struct archive *a, const struct ledger_item *i)
+{
+    struct getting *g = arg;
+    struct err err = { "" };
+    char path[PATH_MAX];
+    int rc;
+
+    if (i->superseded != g->superseded ||
+        (g->rank >= 0 ? i->rank != g->rank
+                      : strcmp (i->capture, g->what) != 0))
+        return 0;
+    if (!g->out.path[0] && (rc = open_out (g, &err)) < 0)
+        return FAIL (rc, "%s", err.text);
+    if (!target_path (g, i, false, path))
+        return FAIL (-ENAMETOOLONG, "path is too long: %s", g->dir);
+    rc = archive_get (a, i, &g->out, path, &err);
+    if (rc == -EEXIST && g->files > 0 && *i->dir &&
+        target_path (g, i, true, path))
+        rc = archive_get (a, i, &g->out, path, &err);
+    if (rc == -EBADMSG || rc == -ENOENT || rc == -ENOTDIR ||
+        rc == -ENAMETOOLONG || rc == -ELOOP || rc == -EXDEV ||
+        (rc == -EEXIST && g->files > 0)) {
+        g->bad++;               // the others are worth having
+        rc = FAIL (0, "%s/%s: %s", g->dir, path, err.text);
+    } else if (rc < 0) {
+        (void)FAIL (rc, "%s/%s: %s", g->dir, path, err.text);
+    } else {
+        g->files++;
+    }
+    return rc;
+}
+
+static int get (const struct archive_options *opt, struct archive *a,
+                const char *job, const char *what, const char *dir)
+{
+    struct getting g = { .job = job, .what = what, .dir = dir, .rank = -1,
+                         .superseded = opt->superseded,
+                         .foreign = opt->foreign };
+    long n;
+
+    if (*what && what[strspn (what, "0123456789")] == '\0')
+        g.rank = strtoll (what, NULL, 10);
+    n = for_items (a, job, get_item, &g);
+    tree_close (&g.out);
+    if (n < 0)
+        return cli_output_status ((int)n);
+    if (n == 0)
+        return nothing_of (a, job);
+    if (g.files + g.bad == 0)
+        return FAIL (EX_NOINPUT, "job %s has no capture and no rank %s%s: "
+                     "rollcall archive ls %s lists them", job, what,
+                     g.superseded ? " of which anything was superseded" : "",
+                     job);
+    (void)printf ("%zu file%s in %s%s\n", g.files, units_s (g.files), dir,
+                  g.bad ? ", others are damaged or cannot be written" : "");
+    return cli_flush (&archive_command, 0) ? EX_IOERR : g.bad > 0;
+}
+
+/* ---- the verb ---- */
+
+static int dispatch (const struct archive_options *opt, struct archive *a,
+                     int argc, char **argv)
+{
+    if (strcmp (argv[0], "ls") == 0)
+        return list (opt, a, argc == 2 ? argv[1] : NULL);
+    if (strcmp (argv[0], "verify") == 0)
+        return verify (opt, a, argc == 2 ? argv[1] : NULL);
+    return get (opt, a, argv[1], argv[2], argv[3]);
+}
+
+/* If not, the user has been told what is missing or too much. */
+static bool is_understood (int argc, char **argv)
+{
+    static const char *const missing[] = {
+        "which job, which capture or rank, and to which directory",
+        "which capture or rank of that job, and to which directory",
+        "to which directory",
+    };
+    const char *what = argc > 0 ? argv[0] : "";
+    bool gets = strcmp (what, "get") == 0;
+    int most = gets ? 4 : 2;
+
+    if (!gets && strcmp (what, "ls") != 0 && strcmp (what, "verify") != 0)
+        (void)FAIL (0, "%s%s%s ls, get, verify (%s --help says more)",
+                    *what ? "there is no archive " : "what is to be done",
+                    what, *what ? ":" : "?", archive_command.name);
+    else if (argc > most)
+        (void)FAIL (0, "\"%s\" is too much", argv[most]);
+    else if (gets && argc == most && !*argv[3])
+        (void)FAIL (0, "get: DIR is empty");
+    else if (gets && argc < most)
+        (void)FAIL (0, "get: %s? (usage: %s get JOB CAPTURE|RANK DIR)",
+                    missing[argc - 1], archive_command.name);
+    else
+        return true;
+    return false;
+}
+
+int verb_archive (int argc, char **argv)
+{
+    struct archive_options opt = { .root = NULL };
+    struct archive a;
+    int rest, status;
+
+    if (!cli_options (&archive_command, argc, argv, &opt, &rest, &status))
+        return status;
+    if (!is_understood (argc - rest, argv + rest))
+        return EXIT_USAGE;
+    if ((status = cli_open_archive (&archive_command, opt.root, &a)) != 0)
+        return status;
+    status = dispatch (&opt, &a, argc - rest, argv + rest);
+    archive_close (&a);
+    return status;
+}

@@ -1,0 +1,243 @@
+/* cli/verb_build.c - rollcall build: a job's results again, from what is stored
+ */
+#include "cli.h"
+#include "cli_derive.h"
+#include "run/run.h"
+
+#include "archive/archive.h"
+#include "archive/job_build.h"
+#include "base/units.h"
+#include "json/json.h"
+#include "store/fileio.h"
+#include "store/root.h"
+#include "summary/summary.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct build_options {
+    const char *root, *state, *out, *only;
+    unsigned wanted;
+    int64_t threads, world_size;
+    struct cli_derive_options derive;
+    bool foreign, json, text;
+};
+
+static const struct option_spec options[] = {
+    CLI_ROOT_OPTION (struct build_options),
+    { "state", 0, OPTION_TEXT, offsetof (struct build_options, state), "DIR",
+      NULL, "ROLLCALL_STATE_DIR", 0, 0,
+      "Local directory of runs: where what a run has left is looked for, to "
+      "be told." },
+    { "out", 'o', OPTION_TEXT, offsetof (struct build_options, out), "DIR",
+      NULL, NULL, 0, 0,
+      "Write into DIR/cluster_analysis_output instead of ROOT/jobs/JOB. Works "
+      "also while an aggregator serves ROOT." },
+    { "world-size", 'n', OPTION_INT,
+      offsetof (struct build_options, world_size), "N", "0", NULL, 0,
+      CAPTURE_WORLD_MAX,
+      "Expect ranks 0 to N-1, whatever agents said; 0 leaves it to them and to "
+      "the captures." },
+    { "threads", 'j', OPTION_INT, offsetof (struct build_options, threads),
+      "N", "2", "ROLLCALL_THREADS", 1, BUILD_THREADS_MAX, "Threads." },
+    CLI_FOREIGN_OPTION (struct build_options, foreign),
+    RESULTS_OPTION (struct build_options),
+    CLI_DERIVE_OPTIONS (struct build_options, derive),
+    CLI_FORMAT_OPTIONS (struct build_options),
+};
+
+const struct command_spec build_command = {
+    "rollcall build", "[OPTION]... JOB",
+    "Build the results of a job again, from all that was delivered to an "
+    "aggregator.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+#define FAIL(status, ...) cli_fail (&build_command, status, __VA_ARGS__)
+
+static int print (const struct build_options *opt,
+                  const struct build_result *result,
+                  const struct results *beside)
+{
+    struct err err = { "" };
+    struct summary s;
+    int rc = 0;
+
+    if (summary_read_back (result->path, &s, &err) < 0)
+        return FAIL (EX_SOFTWARE, "cannot read back %s: %s", result->path,
+                     err.text);
+    (void)snprintf (s.kept, sizeof (s.kept), "%s", result->kept);
+    s.beside = beside;
+    rc = opt->json ? cli_print_json (summary_to_json (&s))
+                   : summary_print_text (&s, STDOUT_FILENO);
+    summary_fini (&s);
+    return cli_flush (&build_command, rc);
+}
+
+/* So that the aggregator does not build it once more.  If it cannot be noted
+ * it does.
+ */
+static void note_built (const struct archive *a, const char *job, int64_t seq)
+{
+    struct ledger *l = NULL;
+    char path[PATH_MAX];
+
+    if (fileio_join (path, sizeof (path), a->root, "ledger.db") &&
+        ledger_open (path, &l, NULL) == 0)
+        (void)ledger_set_built (l, job, seq, NULL);
+    ledger_close (l);
+}
+
+/* A run's root is not that of a service: say where it is.  0: there is no such
+ * run on this host.
+ */
+static int tell_run (const struct build_options *opt, const char *job)
+{
+    char state[PATH_MAX], dir[PATH_MAX], root[PATH_MAX];
+    struct json *j = NULL;
+    struct buf text;
+    const char *out;
+    int status = 0;
+
+    buf_init (&text, 65536);
+    if (run_state_dir (opt->state, state, NULL) == 0 &&
+        run_find_aggregator (state, job, dir, &text) &&
+        fileio_join (root, sizeof (root), dir, "root"))
+        j = json_parse ((const char *)text.data, text.size, NULL);
+    out = json_text (json_get (j, "out"), NULL);
+    if (out && access (root, F_OK) == 0)
+        status = FAIL (EX_NOINPUT, "%s is a run of this host, and not of %s; "
+                       "this builds it again: rollcall build --root %s -o %s "
+                       "%s", job, opt->root, root, out, job);
+    else if (out)
+        status = FAIL (EX_NOINPUT, "%s is a run of this host: what was "
+                       "delivered went when every rank was present in %s; "
+                       "rollcall analyze makes its result again, of %s/captures"
+                       " or of those on its hosts (%s/captures)", job, out, out,
+                       dir);
+    json_free (j);
+    buf_fini (&text);
+    return status;
+}
+
+/* Build, and tell what came of it. */
+static int build (const struct build_options *opt,
+                  const struct derive_options *derive, struct archive *a,
+                  const char *job)
+{
+    char out[PATH_MAX];
+    struct err err = { "" };
+    struct build_result result = { .rows = 0 };
+    struct roster roster;
+    struct job_build *b = job_build_create (a->ledger, a->store, job, &err);
+    int64_t seq = ledger_newest (a->ledger, job, ITEM_ROWS);
+    struct words words;
+    int rc, status, said = ledger_words (a->ledger, job, &words, &err);
+    int64_t open = ledger_count_open (a->ledger, job);
+
+    ledger_end_read (a->ledger);
+    if (open > 0) {
+        job_build_destroy (b);
+        words_fini (&words);
+        return FAIL (EX_TEMPFAIL, "no job has %lld capture%s yet that came as "
+                     "%s: an aggregator gives them to jobs when it serves %s",
+                     (long long)open, units_s ((uint64_t)open), job, a->root);
+    }
+    if (!b || said < 0) {
+        job_build_destroy (b);
+        words_fini (&words);
+        return FAIL (EX_IOERR, "job %s: %s", job, err.text);
+    }
+    if (job_build_captures (b) == 0) {
+        job_build_destroy (b);
+        words_fini (&words);
+        status = tell_run (opt, job);
+        return status ? status
+                      : FAIL (EX_NOINPUT, "%s has nothing of a job %s: rollcall "
+                              "jobs lists those that are there", a->root, job);
+    }
+    if (snprintf (out, sizeof (out), "%s/jobs/%s", a->root, job) >=
+        (int)sizeof (out))
+        out[0] = '\0';
+    job_build_want (b, opt->wanted);
+    job_build_set_derive (b, derive);
+    job_build_set_out (b, opt->foreign, false);
+    cli_catch_signals ();
+    job_build_obey (b, &cli_cancelled);
+    roster_init (&roster);
+    rc = opt->world_size > 0
+             ? roster_expect_world (&roster, opt->world_size, "--world-size")
+             : job_build_expect (b, &words, false, &roster);
+    words_fini (&words);
+    job_build_say_hosts (b, &roster);
+    if (rc == 0)
+        rc = job_build_run (b, opt->out ? opt->out : out,
+                            (unsigned)opt->threads, &roster, &result, &err);
+    if (rc == 0 && !opt->out)   // the root is locked
+        note_built (a, job, seq);
+    if (rc == -EINTR)
+        status = cli_interrupted (&build_command, "%s", !result.path[0]
+                                  ? "nothing was written" : BUILD_DB_NAME
+                                  " is written, not all that is made from it");
+    else if (rc < 0)
+        status = FAIL (cli_output_status (rc), "job %s: %s", job, err.text);
+    else if ((status = print (opt, &result, job_build_results (b))) == 0)
+        status = !job_build_any_rows (b) ? EX_DATAERR
+                 : roster_complete (&roster) ? EXIT_ALL_PRESENT
+                                             : EXIT_NOT_ALL;
+    roster_fini (&roster);
+    job_build_destroy (b);
+    return status;
+}
+
+static bool has_ledger (const char *root)
+{
+    char path[PATH_MAX];
+
+    return fileio_join (path, sizeof (path), root, "ledger.db") &&
+           access (path, F_OK) == 0;
+}
+
+int verb_build (int argc, char **argv)
+{
+    struct build_options opt = { .root = NULL };
+    struct err err = { "" };
+    struct cli_derive derive;
+    struct archive a;
+    int rest, status, lock = -1;
+
+    if (!cli_options (&build_command, argc, argv, &opt, &rest, &status))
+        return status;
+    if (rest + 1 != argc)
+        return FAIL (EXIT_USAGE, "which job? (usage: %s %s)",
+                     build_command.name, build_command.usage);
+    if (!cli_valid_job (argv[rest]))
+        return FAIL (EXIT_USAGE, "\"%s\" is not the name of a job",
+                     argv[rest]);
+    if (results_parse (opt.only, &opt.wanted, &err) < 0)
+        return FAIL (EXIT_USAGE, "--only: %s", err.text);
+    if (!has_ledger (opt.root) && (status = tell_run (&opt, argv[rest])))
+        return status;
+    if ((status = cli_derive_read (&build_command, &opt.derive, &derive)) != 0)
+        return status;
+    if ((status = cli_open_archive (&build_command, opt.root, &a)) != 0) {
+        cli_derive_fini (&derive);
+        return status;
+    }
+    // two builds at one place would be in each other's way
+    if (!opt.out && (lock = root_lock (opt.root, false, &err)) < 0)
+        status = lock == -EBUSY
+            ? FAIL (EX_TEMPFAIL, "%s; it builds by itself when it starts and "
+                    "whenever something new came, or say -o DIR to build "
+                    "elsewhere", err.text)
+            : FAIL (EX_CANTCREAT, "%s", err.text);
+    else
+        status = build (&opt, &derive.options, &a, argv[rest]);
+    if (lock >= 0)
+        (void)close (lock);
+    archive_close (&a);
+    cli_derive_fini (&derive);
+    return status;
+}

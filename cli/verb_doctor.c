@@ -1,0 +1,237 @@
+/* cli/verb_doctor.c - rollcall doctor: what is wrong with this machine */
+#include "check.h"
+#include "run/run.h"
+
+#include "base/utf8.h"
+#include "json/json.h"
+#include "net/keyring.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define CHECKS_MAX (23 + 5 * OPTION_LIST_MAX)
+
+struct doctor_options {
+    int64_t expect_bytes;
+    int64_t port;
+    const char *state, *keys;
+    const char *aggregator, *key, *server_key;
+    bool insecure, json;
+};
+
+static const struct option_spec options[] = {
+    { "expect-bytes", 0, OPTION_BYTES,
+      offsetof (struct doctor_options, expect_bytes), "BYTES", "0", NULL, 0, 0,
+      "How much raw data the profiler is going to write, as 10GB; 20 times as "
+      "much has to be free." },
+    { "port", 0, OPTION_INT, offsetof (struct doctor_options, port), "N",
+      "7077", NULL, 1, 65535, "The port of the aggregator." },
+    { "state", 0, OPTION_TEXT, offsetof (struct doctor_options, state), "DIR",
+      NULL, "ROLLCALL_STATE_DIR", 0, 0,
+      "Local directory of runs, as in rollcall run: looked at if no DIR is "
+      "given." },
+    { "keys", 0, OPTION_TEXT, offsetof (struct doctor_options, keys), "DIR",
+      NULL, "ROLLCALL_KEYS", 0, 0,
+      "Keys of an aggregator on this host; without it those of rollcall key." },
+    { "aggregator", 0, OPTION_ENDPOINT,
+      offsetof (struct doctor_options, aggregator), "ENDPOINT", NULL,
+      "ROLLCALL_AGGREGATOR", 0, 0,
+      "An aggregator that this host is to reach, as tcp://10.0.0.1:7077: "
+      "whether it answers, and how far its clock is from this one." },
+    { "key", 0, OPTION_TEXT, offsetof (struct doctor_options, key), "FILE",
+      NULL, "ROLLCALL_KEY", 0, 0, "This node's key, as for rollcall-agent." },
+    { "server-key", 0, OPTION_TEXT,
+      offsetof (struct doctor_options, server_key), "KEY", NULL,
+      "ROLLCALL_SERVER_KEY", 0, 0,
+      "The aggregator's public key, as for rollcall-agent." },
+    { "insecure", 0, OPTION_FLAG, offsetof (struct doctor_options, insecure),
+      NULL, NULL, NULL, 0, 0, "Ask the aggregator without keys." },
+    { "json", 0, OPTION_FLAG, offsetof (struct doctor_options, json), NULL,
+      NULL, NULL, 0, 0, "Print one JSON object." },
+};
+
+const struct command_spec doctor_command = {
+    "rollcall doctor", "[OPTION]... [DIR]...",
+    "Look at this machine, and at directories where captures are to be "
+    "written, and say what is not well and what to do about it.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+static const char *const state_names[] = { "ok", "warning", "problem" };
+
+struct report {
+    struct check checks[CHECKS_MAX];
+    size_t n;
+};
+
+static void add (struct report *r, struct check c)
+{
+    if (r->n < CHECKS_MAX)
+        r->checks[r->n++] = c;
+}
+
+static void look_at_dir (struct report *r, const char *dir, int64_t expect)
+{
+    struct check exists = check_exists (dir);
+
+    if (exists.state != CHECK_OK)
+        add (r, exists);
+    add (r, check_writable (dir));
+    add (r, check_room (dir, expect));
+    add (r, check_inodes (dir));
+    add (r, check_local (dir));
+}
+
+static void say_failed (struct report *r, const char *name,
+                        const struct err *err)
+{
+    struct check c = { name, CHECK_PROBLEM, "" };
+
+    (void)snprintf (c.text, sizeof (c.text), "%.500s", err->text);
+    add (r, c);
+}
+
+static void look_at_keys (struct report *r, const struct doctor_options *o)
+{
+    char dir[PATH_MAX];
+    struct err err = { "" };
+
+    if (o->keys)
+        (void)snprintf (dir, sizeof (dir), "%s", o->keys);
+    else if (keyring_default (dir, &err) < 0)
+        dir[0] = '\0';          // no home: no keys
+    if (dir[0])
+        add (r, check_keys (dir));
+}
+
+static void look_at_aggregator (struct report *r,
+                                const struct doctor_options *o)
+{
+    struct net_security security = { .insecure = o->insecure };
+    bool keyed = o->key && o->server_key && !o->insecure;
+    struct err err = { "" };
+    struct check offset;
+
+    if (!o->aggregator)
+        return;
+    if (keyed && key_client (o->key, o->server_key, &security, &err) < 0) {
+        say_failed (r, "aggregator", &err);
+        return;
+    }
+    add (r, check_aggregator (o->aggregator,
+                              keyed || o->insecure ? &security : NULL,
+                              &offset));
+    add (r, offset);
+}
+
+/* What rollcall run loads into COMMAND: without it a run goes on, half blind. */
+static struct check check_preload (void)
+{
+    struct check c = { "preload", CHECK_OK, "" };
+    char path[PATH_MAX];
+    struct err err = { "" };
+
+    if (run_library (path, &err) == 0) {
+        (void)snprintf (c.text, sizeof (c.text), "%.400s: rollcall run sees "
+                        "which ranks COMMAND finds", path);
+        return c;
+    }
+    c.state = CHECK_WARNING;
+    (void)snprintf (c.text, sizeof (c.text), "%.200s: rollcall run does not "
+                    "see when MPI_Init finds as many worlds of 1, nor which "
+                    "rank a process is for MPI, nor ranks that COMMAND starts "
+                    "(torchrun); install it there", err.text);
+    return c;
+}
+
+static void look_at_machine (struct report *r, const struct doctor_options *o,
+                             unsigned mask)
+{
+    add (r, check_umask (mask));
+    add (r, check_port (o->port));
+    add (r, check_clock ());
+    add (r, check_synchronised ());
+    add (r, check_files ());
+    add (r, check_memlock ());
+    add (r, check_core ());
+    add (r, check_idle ());
+    add (r, check_parent_death ());
+    add (r, check_shm ());
+    add (r, check_libraries ());
+    add (r, check_mpi ());
+    add (r, check_preload ());
+}
+
+static int print_json (const struct report *r)
+{
+    struct json *j = json_object (), *list = json_add_array (j, "checks");
+    char *text;
+
+    for (size_t i = 0; i < r->n; i++) {
+        struct json *one = json_push_object (list);
+
+        json_add_text (one, "name", r->checks[i].name);
+        json_add_text (one, "state", state_names[r->checks[i].state]);
+        json_add_text (one, "text", r->checks[i].text);
+    }
+    text = json_print (j, true);
+    json_free (j);
+    if (!text)
+        return -ENOMEM;
+    (void)puts (text);
+    free (text);
+    return 0;
+}
+
+/* A path has whatever bytes it has. */
+static int print_lines (const struct report *r)
+{
+    char shown[UTF8_ESCAPED (sizeof (r->checks[0].text))];
+
+    for (size_t i = 0; i < r->n; i++)
+        (void)printf ("%-8s %-14s %s\n", state_names[r->checks[i].state],
+                      r->checks[i].name,
+                      utf8_escape (r->checks[i].text, UTF8_COLUMN, shown));
+    return 0;
+}
+
+int verb_doctor (int argc, char **argv)
+{
+    struct doctor_options opt = { .state = NULL };
+    static struct report r;
+    char state[PATH_MAX];
+    struct err err = { "" };
+    mode_t mask = umask (077);
+    bool problem = false;
+    int rest, status;
+
+    (void)umask (mask);
+    if (!cli_options (&doctor_command, argc, argv, &opt, &rest, &status))
+        return status;
+    if (!opt.key != !opt.server_key && !opt.insecure)
+        return cli_fail (&doctor_command, EXIT_USAGE, "--key and --server-key "
+                         "belong together");
+    if (argc - rest > OPTION_LIST_MAX)
+        return cli_fail (&doctor_command, EXIT_USAGE, "too many directories");
+    if (cli_empty_dir (&doctor_command, argc - rest, argv + rest))
+        return EXIT_USAGE;
+    if (rest == argc && run_state_dir (opt.state, state, &err) == 0) {
+        look_at_dir (&r, state, opt.expect_bytes);
+    } else if (rest == argc) {
+        say_failed (&r, "state", &err);
+    }
+    for (int i = rest; i < argc; i++)
+        look_at_dir (&r, argv[i], opt.expect_bytes);
+    look_at_machine (&r, &opt, (unsigned)mask);
+    look_at_keys (&r, &opt);
+    look_at_aggregator (&r, &opt);
+    for (size_t i = 0; i < r.n; i++)
+        problem = problem || r.checks[i].state == CHECK_PROBLEM;
+    status = cli_flush (&doctor_command,
+                        opt.json ? print_json (&r) : print_lines (&r));
+    return status != 0 ? status : problem;
+}

@@ -1,0 +1,175 @@
+/* cli/verb_fsck.c - rollcall fsck: is what is on disk what it says it is? */
+#include "cli.h"
+
+#include "base/units.h"
+#include "fsck/check_root.h"
+#include "json/json.h"
+#include "spool/check_spool.h"
+#include "spool/spool.h"
+#include "store/root.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define EXIT_FAULTS 1           // some were found, repaired or not
+
+struct fsck_options {
+    const char *root;
+    bool repair, json;
+};
+
+static const struct option_spec options[] = {
+    { "repair", 0, OPTION_FLAG, offsetof (struct fsck_options, repair), NULL,
+      NULL, NULL, 0, 0,
+      "Set aside what is damaged, so that it is made or sent again." },
+    { "json", 0, OPTION_FLAG, offsetof (struct fsck_options, json), NULL, NULL,
+      NULL, 0, 0, "Print each fault as one JSON object in a line." },
+    CLI_ROOT_OPTION (struct fsck_options),
+};
+
+const struct command_spec fsck_command = {
+    "rollcall fsck", "[OPTION]... agent DIR | aggregator [DIR]",
+    "Read all of an agent's spool or an aggregator's root, while none has it, "
+    "and compare every row and every file with its checksum.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+#define FAIL(status, ...) cli_fail (&fsck_command, status, __VA_ARGS__)
+
+static void print_json (const char *file, const char *what, const char *done)
+{
+    struct json *j = json_object ();
+    char *text;
+
+    json_add_text (j, "file", file);
+    json_add_text (j, "fault", what);
+    json_add_text (j, "done", done);
+    text = json_print (j, false);
+    (void)puts (text ? text : "{}");
+    free (text);
+    json_free (j);
+}
+
+static void on_fault (void *arg, const char *file, const char *what,
+                      const char *done)
+{
+    const struct fsck_options *opt = arg;
+
+    if (opt->json)
+        print_json (file, what, done);
+    else
+        (void)printf ("%s: %s%s%s\n", file, what, *done ? ": " : "", done);
+}
+
+static int fail_status (int rc)
+{
+    switch (rc) {
+    case -ENOENT:
+        return EX_NOINPUT;
+    case -EBUSY:
+        return EX_TEMPFAIL;
+    default:
+        return EX_IOERR;
+    }
+}
+
+/* ---- an aggregator's root ---- */
+
+static void on_sentence (void *arg, const char *sentence)
+{
+    const struct fsck_options *opt = arg;
+
+    if (opt->json)
+        print_json (NULL, sentence, NULL);
+    else
+        (void)puts (sentence);
+}
+
+static int check_root (const struct fsck_options *opt, const char *root)
+{
+    struct fsck_options copy = *opt;
+    struct check_report r = { .say = on_sentence, .arg = &copy };
+    struct err err = { "" };
+    int rc = store_check (root, opt->repair, &r, &err);
+
+    if (rc < 0)
+        return FAIL (fail_status (rc), "%s", err.text);
+    if (!opt->json)
+        (void)printf ("in order: %zu item%s, %zu content%s of %llu bytes; "
+                      "%zu damaged%s, %zu left over\n", r.items,
+                      units_s (r.items), r.contents, units_s (r.contents),
+                      (unsigned long long)r.bytes, r.damaged,
+                      r.damaged == 0 ? "" : opt->repair ? ", and repaired"
+                          : " (--repair sets aside what is damaged)",
+                      r.leftovers);
+    rc = cli_flush (&fsck_command, 0);
+    return rc ? rc : r.damaged > 0 ? EXIT_FAULTS : 0;
+}
+
+/* ---- an agent's spool ---- */
+
+/* "; STATE/spool-JOB is one" in 'out', if 'dir' is the state of an agent. */
+static void name_spool (const char *dir, char out[PATH_MAX])
+{
+    DIR *d = opendir (dir);
+    struct dirent *e;
+
+    out[0] = '\0';
+    while (d && !out[0] && (e = readdir (d))) {
+        if (strncmp (e->d_name, SPOOL_PREFIX, strlen (SPOOL_PREFIX)) == 0)
+            (void)snprintf (out, PATH_MAX, "; %.2000s/%s is one", dir,
+                            e->d_name);
+    }
+    if (d)
+        (void)closedir (d);
+}
+
+static int check_spool (const struct fsck_options *opt, const char *dir)
+{
+    struct fsck_options copy = *opt;
+    struct err err = { "" };
+    char near[PATH_MAX] = "";
+    int n = spool_check (dir, opt->repair, on_fault, &copy, &err), status;
+
+    if (n == -ENOENT)
+        name_spool (dir, near);
+    if (n < 0)
+        return FAIL (fail_status (n), "%s%s", err.text, near);
+    if (!opt->json)
+        (void)printf ("%d fault%s found%s\n", n, n == 1 ? "" : "s",
+                      n == 0 ? "" : opt->repair ? ", and repaired"
+                             : "; --repair sets aside what is damaged");
+    status = cli_flush (&fsck_command, 0);
+    return status ? status : n > 0 ? EXIT_FAULTS : 0;
+}
+
+int verb_fsck (int argc, char **argv)
+{
+    struct fsck_options opt = { .root = NULL };
+    const char *whose, *dir;
+    int rest, status;
+
+    if (!cli_options (&fsck_command, argc, argv, &opt, &rest, &status))
+        return status;
+    // what a repair makes again is as private as what daemons make
+    (void)umask (umask (077) | 027);
+    whose = rest < argc ? argv[rest] : "";
+    dir = rest + 1 < argc ? argv[rest + 1] : NULL;
+    if (!*whose)
+        return FAIL (EXIT_USAGE, "whose directory? (usage: %s %s)",
+                     fsck_command.name, fsck_command.usage);
+    if (strcmp (whose, "agent") != 0 && strcmp (whose, "aggregator") != 0)
+        return FAIL (EXIT_USAGE, "%s is neither agent nor aggregator", whose);
+    if (rest + 2 < argc)
+        return FAIL (EXIT_USAGE, "\"%s\" is too much", argv[rest + 2]);
+    if (strcmp (whose, "aggregator") == 0)
+        return check_root (&opt, dir ? dir : opt.root);
+    if (!dir)
+        return FAIL (EXIT_USAGE, "agent: which spool? (STATE/spool-JOB)");
+    return check_spool (&opt, dir);
+}

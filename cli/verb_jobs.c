@@ -1,0 +1,443 @@
+/* cli/verb_jobs.c - rollcall jobs: what an aggregator's root has of each job */
+#include "run/run.h"
+
+#include "archive/archive.h"
+#include "archive/root_control.h"
+#include "base/clock.h"
+#include "base/units.h"
+#include "base/utf8.h"
+#include "builder/build.h"
+#include "store/fileio.h"
+#include "store/root.h"
+#include "summary/summary.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct jobs_options {
+    const char *root, *job;
+    int64_t expect;             // -1: not said
+    bool json;
+};
+
+static const struct option_spec options[] = {
+    CLI_ROOT_OPTION (struct jobs_options),
+    { "job", 'j', OPTION_TEXT, offsetof (struct jobs_options, job), "ID", NULL,
+      NULL, 0, 0,
+      "Only this job, and who says how many ranks it has." },
+    { "expect", 0, OPTION_INT, offsetof (struct jobs_options, expect), "N",
+      "-1", NULL, -1, CAPTURE_WORLD_MAX,
+      "With --job: expect ranks 0 to N-1 from now on, whatever nodes, options "
+      "and captures say; 0 takes that back. -1 changes nothing." },
+    { "json", 0, OPTION_FLAG, offsetof (struct jobs_options, json), NULL,
+      NULL, NULL, 0, 0,
+      "Print one JSON object, whose member jobs has one for each job." },
+};
+
+const struct command_spec jobs_command = {
+    "rollcall jobs",
+    "[OPTION]... [merge JOB OTHER... | split JOB CAPTURE|rankN...]",
+    "List the jobs of which an aggregator has something, and correct what is "
+    "expected of them, and which captures they have.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+#define FAIL(status, ...) cli_fail (&jobs_command, status, __VA_ARGS__)
+
+static void date (int64_t ns, char out[32])
+{
+    time_t t = (time_t)(ns / NS_PER_S);
+    struct tm tm;
+
+    out[0] = '\0';
+    if (gmtime_r (&t, &tm))
+        (void)strftime (out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+/* ROOT/jobs/JOB/..., or where a run that this is the root of has put it. */
+static bool find_db (const struct archive *a, const char *job,
+                     char path[PATH_MAX])
+{
+    char dir[PATH_MAX];
+
+    if (fileio_join (dir, sizeof (dir), a->root, "jobs") &&
+        snprintf (path, PATH_MAX, "%s/%s/" PUBLISH_OUTPUT_DIR "/"
+                  BUILD_DB_NAME, dir, job) < PATH_MAX &&
+        publish_is_our_db (path))
+        return true;
+    return fileio_join (dir, sizeof (dir), a->root, "..") &&
+           run_result_db (dir, path) == 0 && publish_is_our_db (path);
+}
+
+/* "built", "behind" (rows came since), "none" */
+static const char *result_state (const struct archive *a,
+                                 const struct ledger_job *j,
+                                 char path[PATH_MAX])
+{
+    if (!find_db (a, j->id, path)) {
+        path[0] = '\0';
+        return "none";
+    }
+    return ledger_newest (a->ledger, j->id, ITEM_ROWS) > j->built ? "behind"
+                                                                  : "built";
+}
+
+/* What has been built of a job; 'read' is false if nothing was, or if it cannot
+ * be read.
+ */
+struct built {
+    const char *state;
+    char path[PATH_MAX];
+    bool read;
+    struct summary result;
+};
+
+static void look_at_result (const struct archive *a, const struct ledger_job *j,
+                            struct built *b)
+{
+    b->state = result_state (a, j, b->path);
+    b->read = *b->path && summary_read_back (b->path, &b->result, NULL) == 0;
+}
+
+static void built_fini (struct built *b)
+{
+    if (b->read)
+        summary_fini (&b->result);
+}
+
+/* Of one that nobody has said it of: as its captures do. */
+static int64_t expected_ranks (const struct ledger_summary *s,
+                               const struct built *b)
+{
+    return s->world_size > 0 || !b->read ? s->world_size : b->result.expected;
+}
+
+/* How it is known what is of this job. */
+static const char *kind_of (const struct ledger_summary *s)
+{
+    return s->divided == 0   ? "given"
+           : s->by_hand > 0 ? "hand"
+           : s->assumed > 0 ? "assumed"
+                            : "shown";
+}
+
+struct listing {
+    struct archive *a;
+    const char *job;            // NULL: all
+    size_t n;
+    struct json *array;         // or NULL: a table
+    struct err *err;
+};
+
+static int push_clock (void *arg, const struct ledger_clock *c)
+{
+    struct json *o = json_push_object (arg);
+
+    json_add_text (o, "host", c->host);
+    json_add_real (o, "offset_s", (double)c->offset_ns / (double)NS_PER_S);
+    json_add_real (o, "error_s", (double)c->error_ns / (double)NS_PER_S);
+    return 0;
+}
+
+static const char *by_text (const struct word *w)
+{
+    return w->by == WORD_EXPECT ? "rollcall jobs --expect"
+           : w->by == WORD_FRONT ? "--world-size"
+           : w->by == WORD_MPI   ? "MPI"
+                                 : "node";
+}
+
+static int push_word (void *arg, const struct word *w)
+{
+    struct json *o;
+
+    if (w->world_size == 0)
+        return 0;               // taken back
+    o = json_push_object (arg);
+    json_add_int (o, "world_size", w->world_size);
+    json_add_text (o, "by", by_text (w));
+    json_add_text (o, "host", *w->host ? w->host : NULL);
+    json_add_text (o, "key", *w->who ? w->who : NULL);
+    return 0;
+}
+
+static int print_word (void *arg, const struct word *w)
+{
+    char host[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+
+    (void)arg;
+    if (w->world_size > 0)
+        (void)printf ("  %lld rank%s: %s%s%s%s%s\n", (long long)w->world_size,
+                      units_s ((uint64_t)w->world_size),
+                      by_text (w), *w->host ? ", host " : "",
+                      utf8_escape (w->host, UTF8_COLUMN, host),
+                      *w->who ? ", key " : "", w->who);
+    return 0;
+}
+
+/* Who is there, who started it, with what, as its result has it. */
+static void add_result (struct json *o, const struct built *b)
+{
+    static const struct job_about none = { .user = "" };
+    const struct job_about *a = b->read ? &b->result.about : &none;
+
+    if (b->read)
+        summary_roll_to_json (&b->result, json_add_object (o, "roll"));
+    json_add_text (o, "scheduler_id", *a->scheduler_id ? a->scheduler_id
+                                                       : NULL);
+    json_add_text (o, "user", *a->user ? a->user : NULL);
+    json_add_text (o, "command", *a->command ? a->command : NULL);
+}
+
+static void to_json (struct listing *l, const struct ledger_job *j,
+                     const struct ledger_summary *s, const struct built *b)
+{
+    struct json *o = json_push_object (l->array);
+    char text[32];
+
+    json_add_text (o, "job", j->id);
+    json_add_int (o, "world_size", s->world_size);
+    json_add_int (o, "ranks", s->ranks);
+    json_add_int (o, "captures", s->captures);
+    json_add_int (o, "items", s->items);
+    json_add_int (o, "bytes", (int64_t)s->bytes);
+    json_add_int (o, "quarantined", s->lost);
+    date (s->first_ns, text);
+    json_add_text (o, "first_received", text);
+    date (s->last_ns, text);
+    json_add_text (o, "last_received", text);
+    json_add_text (o, "id", kind_of (s));
+    json_add_int (o, "assumed", s->assumed);
+    json_add_int (o, "by_hand", s->by_hand);
+    json_add_int (o, "expected", expected_ranks (s, b));
+    add_result (o, b);
+    json_add_text (o, "result", b->state);
+    json_add_text (o, "analysis_db", *b->path ? b->path : NULL);
+    (void)ledger_each_word (l->a->ledger, j->id, push_word,
+                            json_add_array (o, "words"), NULL);
+    (void)ledger_each_clock (l->a->ledger, j->id, push_clock,
+                             json_add_array (o, "clocks"), NULL);
+}
+
+static void to_line (const struct ledger_job *j, const struct ledger_summary *s,
+                     const struct built *b)
+{
+    char id[UTF8_ESCAPED (MESSAGE_NAME_MAX)], first[32], last[32];
+    char expected[24] = "-";    // nobody has said
+    char roll[SUMMARY_ROLL_MAX] = "";
+    int64_t ranks = expected_ranks (s, b);
+
+    date (s->first_ns, first);
+    date (s->last_ns, last);
+    if (ranks > 0)
+        (void)snprintf (expected, sizeof (expected), "%lld",
+                        (long long)ranks);
+    if (b->read)
+        summary_roll (&b->result, roll);
+    (void)printf ("%-32s %6lld %8s %8lld %14llu %-20s %-20s %-7s %s%s%s\n",
+                  utf8_escape (j->id, UTF8_COLUMN, id), (long long)s->ranks,
+                  expected, (long long)s->captures,
+                  (unsigned long long)s->bytes, first, last, kind_of (s),
+                  b->state, *roll ? ": " : "", roll);
+}
+
+static int list_job (void *arg, const struct ledger_job *j)
+{
+    struct listing *l = arg;
+    struct ledger_summary s;
+    struct built b;
+    int rc;
+
+    if (l->job && strcmp (l->job, j->id) != 0)
+        return 0;
+    l->n++;
+    if ((rc = ledger_summary (l->a->ledger, j->id, &s, l->err)) < 0)
+        return rc;
+    look_at_result (l->a, j, &b);
+    if (l->array)
+        to_json (l, j, &s, &b);
+    else
+        to_line (j, &s, &b);
+    built_fini (&b);
+    return l->job && !l->array
+               ? ledger_each_word (l->a->ledger, j->id, print_word, NULL,
+                                   l->err) : 0;
+}
+
+static int list_all (const struct jobs_options *opt, struct archive *a)
+{
+    struct err err = { "" };
+    struct listing l = { .a = a, .job = opt->job, .err = &err };
+    struct json *doc = opt->json ? json_object () : NULL;
+    int rc;
+
+    if (opt->json)
+        l.array = json_add_array (doc, "jobs");
+    else
+        (void)printf ("%-32s %6s %8s %8s %14s %-20s %-20s %-7s %s\n", "job",
+                      "ranks", "expected", "captures", "bytes", "first",
+                      "last", "id", "result");
+    rc = ledger_each_job (a->ledger, ITEM_RAW, list_job, &l, &err);
+    if (rc < 0) {
+        json_free (doc);
+        return FAIL (EX_IOERR, "%s", err.text);
+    }
+    if (opt->job && l.n == 0) {
+        json_free (doc);
+        return FAIL (EX_NOINPUT, "%s has nothing of a job %s", opt->root,
+                     opt->job);
+    }
+    return cli_flush (&jobs_command, opt->json ? cli_print_json (doc) : 0);
+}
+
+/* Through whoever serves the root, or by ourselves: *answer is there if it is
+ * 0.  Takes the request over.
+ */
+static int ask (const struct jobs_options *opt, struct json *request,
+                struct json **answer, bool *served)
+{
+    struct err err = { "" };
+    int rc = control_ask (opt->root, request, answer, served, &err);
+
+    return rc == 0 ? 0
+                   : FAIL (rc == -EINVAL   ? EXIT_USAGE
+                           : rc == -ENOENT ? EX_NOINPUT
+                           : rc == -EBUSY  ? EX_TEMPFAIL
+                           : rc == -EBADMSG ? EX_DATAERR
+                           : rc == -EACCES || rc == -EPERM ? EX_NOPERM
+                                                           : EX_IOERR,
+                           "%s", err.text);
+}
+
+static const char *when_built (bool served)
+{
+    return served ? "its result is built again"
+                  : "the next aggregator, or rollcall build, builds it again";
+}
+
+static int expect (const struct jobs_options *opt)
+{
+    struct json *request = json_object (), *answer;
+    bool served;
+    int status;
+
+    json_add_text (request, "do", "expect");
+    json_add_text (request, "job", opt->job);
+    json_add_int (request, "world_size", opt->expect);
+    if ((status = ask (opt, request, &answer, &served)) != 0)
+        return status;
+    if (opt->json)
+        return cli_flush (&jobs_command, cli_print_json (answer));
+    json_free (answer);
+    if (opt->expect > 0)
+        (void)printf ("expected      %lld rank%s of job %s",
+                      (long long)opt->expect, units_s ((uint64_t)opt->expect),
+                      opt->job);
+    else
+        (void)printf ("expected      what others say of job %s", opt->job);
+    (void)printf ("; %s\n", when_built (served));
+    return cli_flush (&jobs_command, 0);
+}
+
+/* ---- which captures a job has ---- */
+
+/* What came of it, with how the result comes to be. */
+static int tell_given (const struct jobs_options *opt, struct json *answer,
+                       bool served)
+{
+    char job[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
+    int64_t n = 0;
+
+    if (opt->json)
+        return cli_print_json (answer);
+    (void)json_int (json_get (answer, "captures"), &n);
+    (void)printf ("given         %lld capture%s to job %s; %s\n",
+                  (long long)n, units_s ((uint64_t)n),
+                  utf8_escape (json_text (json_get (answer, "job"), ""),
+                               UTF8_COLUMN, job), when_built (served));
+    json_free (answer);
+    return 0;
+}
+
+static int merge (const struct jobs_options *opt, const char *job,
+                  const char *from)
+{
+    struct json *request = json_object (), *answer;
+    bool served;
+    int status;
+
+    json_add_text (request, "do", "merge");
+    json_add_text (request, "job", job);
+    json_add_text (request, "from", from);
+    status = ask (opt, request, &answer, &served);
+    return status ? status : tell_given (opt, answer, served);
+}
+
+static int split (const struct jobs_options *opt, int argc, char **argv)
+{
+    struct json *request = json_object (), *answer, *list;
+    bool served;
+    int status;
+
+    json_add_text (request, "do", "split");
+    json_add_text (request, "job", argv[0]);
+    list = json_add_array (request, "captures");
+    for (int i = 1; i < argc; i++)
+        json_push_text (list, argv[i]);
+    status = ask (opt, request, &answer, &served);
+    return status ? status : tell_given (opt, answer, served);
+}
+
+static int correct (const struct jobs_options *opt, int argc, char **argv)
+{
+    const bool merges = strcmp (argv[0], "merge") == 0;
+    int status = 0;
+
+    if (!merges && strcmp (argv[0], "split") != 0)
+        return FAIL (EXIT_USAGE, "there is no jobs %s: merge, split (%s --help "
+                     "says more)", argv[0], jobs_command.name);
+    if (opt->job || opt->expect >= 0)
+        return FAIL (EXIT_USAGE, "%s: --job and --expect do not go with it",
+                     argv[0]);
+    if (argc < 3)
+        return FAIL (EXIT_USAGE, merges ? "merge: which two jobs?"
+                                        : "split: which captures of which "
+                                          "job?");
+    for (int i = 1; i < (merges ? argc : 2); i++) {
+        if (!cli_valid_job (argv[i]))
+            return FAIL (EXIT_USAGE, "\"%s\" is not the name of a job",
+                         argv[i]);
+    }
+    for (int i = 2; i < argc && merges && status == 0; i++)
+        status = merge (opt, argv[1], argv[i]);
+    if (!merges)
+        status = split (opt, argc - 1, argv + 1);
+    return status ? status : cli_flush (&jobs_command, 0);
+}
+
+int verb_jobs (int argc, char **argv)
+{
+    struct jobs_options opt = { .root = NULL };
+    struct archive a;
+    int rest, status;
+
+    if (!cli_options (&jobs_command, argc, argv, &opt, &rest, &status))
+        return status;
+    if (rest != argc)
+        return correct (&opt, argc - rest, argv + rest);
+    if (opt.job && !cli_valid_job (opt.job))
+        return FAIL (EXIT_USAGE, "--job: \"%s\" is not the name of a job",
+                     opt.job);
+    if (opt.expect >= 0 && !opt.job)
+        return FAIL (EXIT_USAGE, "--expect: of which --job?");
+    if (opt.expect >= 0)
+        return expect (&opt);
+    if ((status = cli_open_archive (&jobs_command, opt.root, &a)) != 0)
+        return status;
+    status = list_all (&opt, &a);
+    archive_close (&a);
+    return status;
+}

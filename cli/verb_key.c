@@ -1,0 +1,347 @@
+/* cli/verb_key.c - rollcall key: who may connect to an aggregator */
+#include "cli.h"
+
+#include "base/clock.h"
+#include "json/json.h"
+#include "net/keyring.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct key_options {
+    const char *dir;
+    int64_t grace_ns;
+    struct option_list hosts;
+    bool replace, any_host, json;
+};
+
+static const struct option_spec options[] = {
+    { "dir", 'd', OPTION_TEXT, offsetof (struct key_options, dir), "DIR", NULL,
+      "ROLLCALL_KEYS", 0, 0,
+      "The directory of keys. Without it: /etc/rollcall/keys for root, else "
+      "rollcall/keys in $XDG_CONFIG_HOME or ~/.config." },
+    { "grace", 'g', OPTION_DURATION, offsetof (struct key_options, grace_ns),
+      "TIME", "24h", NULL, 0, 0,
+      "rotate, enrol --replace: how long the older key may still connect; of "
+      "server: how long agents may still take it for the aggregator's." },
+    { "replace", 0, OPTION_FLAG, offsetof (struct key_options, replace), NULL,
+      NULL, NULL, 0, 0,
+      "enrol: take this key although NAME has another one." },
+    { "host", 0, OPTION_LIST, offsetof (struct key_options, hosts), "HOST",
+      NULL, NULL, 0, 0,
+      "enrol, bind: the key speaks for this host, as hostname prints it there; "
+      "may be repeated. Without it a key is bound to the first host that it "
+      "speaks for." },
+    { "any-host", 0, OPTION_FLAG, offsetof (struct key_options, any_host),
+      NULL, NULL, NULL, 0, 0,
+      "enrol, bind: the key may speak for any host, as one of a gateway." },
+    { "json", 0, OPTION_FLAG, offsetof (struct key_options, json), NULL, NULL,
+      NULL, 0, 0, "list: print one JSON object." },
+};
+
+const struct command_spec key_command = {
+    "rollcall key", "new NAME | enrol FILE|KEY NAME | bind NAME | list | "
+    "rotate NAME | revoke NAME",
+    "Make keys, and say which nodes may connect to the aggregator here.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+#define FAIL(status, ...) cli_fail (&key_command, status, __VA_ARGS__)
+
+struct action {
+    const char *name;
+    int operands;
+    const char *wanted;         // the operands, as a question
+    int (*run) (const struct key_options *o, const char *dir, char **args,
+                struct err *err);
+};
+
+static int64_t grace_s (const struct key_options *o)
+{
+    return o->grace_ns / NS_PER_S;
+}
+
+static int run_new (const struct key_options *o, const char *dir, char **args,
+                    struct err *err)
+{
+    int rc = keyring_new (dir, args[0], err);
+
+    (void)o;
+    if (rc < 0)
+        return rc;
+    (void)printf ("made          %s/%s.key, a secret, and %s/%s.pub\n", dir,
+                  args[0], dir, args[0]);
+    if (strcmp (args[0], KEYRING_SERVER) == 0)
+        (void)printf ("next          agents need %s.pub as --server-key\n",
+                      args[0]);
+    else
+        (void)printf ("next          on the aggregator's host: rollcall key "
+                      "enrol %s.pub %s\n", args[0], args[0]);
+    return 0;
+}
+
+static bool has_hosts (const struct key_options *o)
+{
+    return o->hosts.n > 0 || o->any_host;
+}
+
+static int bind_hosts (const struct key_options *o, const char *dir,
+                       const char *name, struct err *err)
+{
+    char hosts[KEY_HOSTS_SIZE] = "";
+    size_t used = 0;
+    int rc;
+
+    if (o->any_host && o->hosts.n > 0)
+        return err_set (err, EINVAL, "--host or --any-host, not both");
+    for (size_t i = 0; i < o->hosts.n; i++) {
+        const char *host = o->hosts.items[i];
+
+        if (!*host || strpbrk (host, " *") ||
+            used + strlen (host) + 2 > sizeof (hosts))
+            return err_set (err, EINVAL, "--host: \"%.80s\" is not the name "
+                            "of a host, or they are too many", host);
+        used += (size_t)snprintf (hosts + used, sizeof (hosts) - used, "%s%s",
+                                  i ? " " : "", host);
+    }
+    rc = keyring_bind (dir, name, o->any_host ? KEY_ANY_HOST : hosts, err);
+    if (rc == 0)
+        (void)printf ("bound         %s, to %s\n", name,
+                      o->any_host ? "any host" : hosts);
+    return rc;
+}
+
+static int run_bind (const struct key_options *o, const char *dir,
+                     char **args, struct err *err)
+{
+    return has_hosts (o) ? bind_hosts (o, dir, args[0], err)
+                         : err_set (err, EINVAL, "bind: to which --host, or to "
+                                    "--any-host?");
+}
+
+static int run_enrol (const struct key_options *o, const char *dir,
+                      char **args, struct err *err)
+{
+    char key[NET_KEY_SIZE], fingerprint[KEY_FINGERPRINT_SIZE];
+    int rc = key_read_public (args[0], key, err);
+
+    if (rc == 0)
+        rc = keyring_enrol (dir, args[1], key, o->replace ? grace_s (o) : -1,
+                            err);
+    if (rc < 0)
+        return rc;
+    key_fingerprint (key, fingerprint);
+    (void)printf ("enrolled      %s, key %s\n", args[1], fingerprint);
+    return has_hosts (o) ? bind_hosts (o, dir, args[1], err) : 0;
+}
+
+static int run_rotate (const struct key_options *o, const char *dir,
+                       char **args, struct err *err)
+{
+    int rc = keyring_rotate (dir, args[0], grace_s (o), err);
+
+    if (rc < 0)
+        return rc;
+    (void)printf ("made          %s/%s.key and %s.pub anew\n", dir, args[0],
+                  args[0]);
+    if (strcmp (args[0], KEYRING_SERVER) == 0) {
+        (void)printf ("next          replace %s.pub on the agents' hosts by this "
+                      "one, then start the aggregator again; agents read the "
+                      "file by themselves%s\n", args[0],
+                      o->grace_ns > 0 ? ", which has the former key, too" : "");
+        return 0;
+    }
+    (void)printf ("next          start again what uses the key; where %s is "
+                  "enrolled elsewhere: rollcall key enrol --replace %s.pub "
+                  "%s\n", args[0], args[0], args[0]);
+    return 0;
+}
+
+static int run_revoke (const struct key_options *o, const char *dir,
+                       char **args, struct err *err)
+{
+    int rc = keyring_revoke (dir, args[0], err);
+
+    (void)o;
+    if (rc == 0)
+        (void)printf ("revoked       %s\n", args[0]);
+    return rc;
+}
+
+/* ---- list ---- */
+
+static const char *state_text (const struct keyring_entry *e, int64_t now)
+{
+    switch (e->state) {
+    case KEY_OWN:
+        return "own";
+    case KEY_ENROLLED:
+        return "enrolled";
+    case KEY_ROTATED:
+        return e->file.until > now ? "rotated" : "expired";
+    default:
+        return "revoked";
+    }
+}
+
+/* The date that its state began, as far as the file tells. */
+static int64_t since (const struct keyring_entry *e)
+{
+    return e->state == KEY_REVOKED && e->file.revoked ? e->file.revoked
+                                                      : e->file.created;
+}
+
+static void age_text (int64_t seconds, char out[24])
+{
+    if (seconds < 0)
+        (void)snprintf (out, 24, "-");
+    else if (seconds < 7200)
+        (void)snprintf (out, 24, "%lld min", (long long)seconds / 60);
+    else if (seconds < 172800)
+        (void)snprintf (out, 24, "%lld h", (long long)seconds / 3600);
+    else
+        (void)snprintf (out, 24, "%lld d", (long long)seconds / 86400);
+}
+
+static void print_entry (const struct keyring_entry *e, int64_t now)
+{
+    char fingerprint[KEY_FINGERPRINT_SIZE], age[24];
+
+    key_fingerprint (e->file.public_key, fingerprint);
+    age_text (since (e) > 0 ? now - since (e) : -1, age);
+    (void)printf ("%-9s %s %8s  %s%s%s\n", state_text (e, now), fingerprint,
+                  age, e->file.name, e->file.hosts[0] ? ", of " : "",
+                  strcmp (e->file.hosts, KEY_ANY_HOST) == 0 ? "any host"
+                                                            : e->file.hosts);
+}
+
+static void add_entry (struct json *array, const struct keyring_entry *e,
+                       int64_t now)
+{
+    struct json *j = json_push_object (array);
+    char fingerprint[KEY_FINGERPRINT_SIZE];
+
+    key_fingerprint (e->file.public_key, fingerprint);
+    json_add_text (j, "name", e->file.name);
+    json_add_text (j, "state", state_text (e, now));
+    json_add_text (j, "fingerprint", fingerprint);
+    json_add_text (j, "public_key", e->file.public_key);
+    json_add_text (j, "hosts", e->file.hosts[0] ? e->file.hosts : NULL);
+    if (since (e) > 0)
+        json_add_int (j, "age_s", now - since (e));
+    if (e->file.until > 0)
+        json_add_int (j, "until", e->file.until);
+}
+
+static int print_json (const char *dir, const struct keyring_entry *list,
+                       size_t n, int64_t now)
+{
+    struct json *j = json_object (), *keys;
+    char *text;
+
+    json_add_text (j, "dir", dir);
+    keys = json_add_array (j, "keys");
+    for (size_t i = 0; i < n; i++)
+        add_entry (keys, &list[i], now);
+    text = json_print (j, true);
+    json_free (j);
+    if (!text)
+        return -ENOMEM;
+    (void)puts (text);
+    free (text);
+    return 0;
+}
+
+static int run_list (const struct key_options *o, const char *dir, char **args,
+                     struct err *err)
+{
+    struct keyring_entry *list;
+    int64_t now = clock_wall_ns () / NS_PER_S;
+    size_t n;
+    int rc = keyring_list (dir, &list, &n, err);
+
+    (void)args;
+    if (rc < 0)
+        return rc;
+    if (o->json)
+        rc = print_json (dir, list, n, now);
+    for (size_t i = 0; i < n && !o->json; i++)
+        print_entry (&list[i], now);
+    free (list);
+    return rc;
+}
+
+/* ---- the verb ---- */
+
+static const struct action actions[] = {
+    { "new", 1, "which NAME", run_new },
+    { "enrol", 2, "which key (FILE|KEY), and which NAME", run_enrol },
+    { "bind", 1, "which NAME", run_bind },
+    { "list", 0, "", run_list },
+    { "rotate", 1, "which NAME", run_rotate },
+    { "revoke", 1, "which NAME", run_revoke },
+};
+
+/* The action of the words, NULL after a word to the user. */
+static const struct action *action_of (int argc, char **argv)
+{
+    const struct action *a = NULL;
+
+    for (size_t i = 0; i < sizeof (actions) / sizeof (actions[0]); i++) {
+        if (argc > 0 && strcmp (argv[0], actions[i].name) == 0)
+            a = &actions[i];
+    }
+    if (!a)
+        (void)FAIL (0, "what is to be done? (usage: %s %s)", key_command.name,
+                    key_command.usage);
+    else if (argc - 1 < a->operands)
+        (void)FAIL (0, "%s: %s?", a->name, a->wanted);
+    else if (argc - 1 > a->operands)
+        (void)FAIL (0, "%s: \"%s\" is too much", a->name,
+                    argv[a->operands + 1]);
+    return a && argc - 1 == a->operands ? a : NULL;
+}
+
+static int status_of (int rc)
+{
+    switch (rc) {
+    case -EINVAL:
+        return EXIT_USAGE;
+    case -ENOENT:
+        return EX_NOINPUT;
+    case -EBADMSG:
+        return EX_DATAERR;
+    case -EPERM:
+    case -EKEYREVOKED:
+        return EX_NOPERM;
+    default:
+        return cli_output_status (rc);
+    }
+}
+
+int verb_key (int argc, char **argv)
+{
+    struct key_options opt = { .dir = NULL };
+    const struct action *a;
+    struct err err = { "" };
+    char dir[PATH_MAX];
+    int rest, status, rc = 0;
+
+    if (!cli_options (&key_command, argc, argv, &opt, &rest, &status))
+        return status;
+    if (!(a = action_of (argc - rest, argv + rest)))
+        return EXIT_USAGE;
+    (void)umask (077);
+    if (opt.dir && snprintf (dir, sizeof (dir), "%s", opt.dir) >= PATH_MAX)
+        rc = err_set (&err, ENAMETOOLONG, "--dir is too long");
+    else if (!opt.dir)
+        rc = keyring_default (dir, &err);
+    if (rc == 0)
+        rc = a->run (&opt, dir, argv + rest + 1, &err);
+    return rc < 0 ? FAIL (status_of (rc), "%s", err.text)
+                  : cli_flush (&key_command, 0);
+}

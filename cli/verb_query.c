@@ -1,0 +1,268 @@
+/* cli/verb_query.c - rollcall query: questions to a result, answered as rows */
+#include "cli.h"
+#include "find_result.h"
+
+#include "base/buf.h"
+#include "model/capture.h"
+#include "model/steps.h"
+#include "store/db.h"
+#include "store/fileio.h"
+#include "store/root.h"
+#include "table/absent.h"
+#include "table/finished.h"
+#include "table/query.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SQL_MAX (1u << 20)      // bytes of --sql -
+#define NO_TABLE "no such table"        // as SQLite says it
+
+struct query_options {
+    struct result_place place;
+    const char *sql, *step;
+    int64_t rank, limit, width, timeout_ns;
+    bool csv, raw_csv, json, list, print_sql;
+};
+
+static const struct option_spec options[] = {
+    { "list", 'l', OPTION_FLAG, offsetof (struct query_options, list), NULL,
+      NULL, NULL, 0, 0, "List the names, with what each one asks." },
+    { "sql", 'q', OPTION_TEXT, offsetof (struct query_options, sql), "TEXT",
+      NULL, NULL, 0, 0,
+      "Ask this instead: one SELECT, or - for standard input. It may have the "
+      "parameters :rank and :step." },
+    { "rank", 0, OPTION_INT, offsetof (struct query_options, rank), "N", NULL,
+      NULL, 0, CAPTURE_WORLD_MAX, "Only what is about this rank." },
+    { "step", 's', OPTION_TEXT, offsetof (struct query_options, step), "STEP",
+      NULL, NULL, 0, 0, "Only what is about this step: 13 or step13." },
+    { "limit", 'n', OPTION_INT, offsetof (struct query_options, limit), "N",
+      "0", NULL, 0, INT64_MAX, "The first N rows only; 0 for all." },
+    { "csv", 0, OPTION_FLAG, offsetof (struct query_options, csv), NULL, NULL,
+      NULL, 0, 0,
+      "Print CSV (RFC 4180): NULL is an empty field, an empty text \"\". A "
+      "text that a spreadsheet would take for a formula gets an apostrophe in "
+      "front: one that begins with =, +, -, @, tab or CR, and is no number." },
+    { "raw-csv", 0, OPTION_FLAG, offsetof (struct query_options, raw_csv),
+      NULL, NULL, NULL, 0, 0, "The same for programs: texts as they are." },
+    { "json", 0, OPTION_FLAG, offsetof (struct query_options, json), NULL,
+      NULL, NULL, 0, 0, "Print an array of objects, one for each row." },
+    CLI_WIDTH_OPTION (struct query_options),
+    { "timeout", 't', OPTION_DURATION,
+      offsetof (struct query_options, timeout_ns), "TIME", "10m", NULL, 0, 0,
+      "Give up after so much CPU time; 0: never." },
+    { "print-sql", 0, OPTION_FLAG, offsetof (struct query_options, print_sql),
+      NULL, NULL, NULL, 0, 0,
+      "Print the SQL of NAME and do not run it: to change it, or to run it "
+      "with sqlite3." },
+    CLI_RESULT_OPTIONS (struct query_options),
+};
+
+const struct command_spec query_command = {
+    "rollcall query", "[OPTION]... NAME|--sql TEXT [" CLI_RESULT_USAGE "]",
+    "Ask a finished result something and print the rows of the answer. It is "
+    "the one below the current directory, or that of DIR, FILE or JOB.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+#define FAIL(status, ...) cli_fail (&query_command, status, __VA_ARGS__)
+
+static enum grid_format format_of (const struct query_options *opt)
+{
+    return opt->json      ? GRID_JSON
+           : opt->raw_csv ? GRID_RAW_CSV
+           : opt->csv     ? GRID_CSV
+                          : GRID_TABLE;
+}
+
+static struct grid *new_grid (const struct query_options *opt)
+{
+    return grid_create (stdout, format_of (opt), cli_width (opt->width));
+}
+
+static int list (const struct query_options *opt)
+{
+    static const char *const names[] = { "name", "asks", "takes" };
+    struct grid *g = new_grid (opt);
+    int rc = g ? 0 : -ENOMEM;
+
+    if (g)
+        grid_head (g, names, 3);
+    for (unsigned i = 0; g && i < query_count; i++) {
+        bool rank = strstr (queries[i].sql, ":rank");
+        bool step = strstr (queries[i].sql, ":step");
+
+        grid_word (g, queries[i].name);
+        grid_word (g, queries[i].brief);
+        grid_word (g, rank && step ? "--rank --step" : rank ? "--rank"
+                      : step ? "--step" : NULL);
+    }
+    if (rc == 0)
+        rc = grid_finish (g);
+    grid_destroy (g);
+    return cli_flush (&query_command, rc);
+}
+
+/* All of standard input, as SQL. */
+static int read_sql (struct buf *b)
+{
+    char block[4096];
+    ssize_t n;
+
+    while ((n = read (STDIN_FILENO, block, sizeof (block))) != 0) {
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (n > 0)
+            buf_put (b, block, (size_t)n);
+    }
+    return b->failed ? -EFBIG : 0;
+}
+
+static int status_of (int rc)
+{
+    return rc == -EINVAL ? EXIT_USAGE : rc == -ENOMEM ? EX_OSERR
+           : rc == -EBADMSG || rc == -ENODATA ? EX_DATAERR : EX_IOERR;
+}
+
+/* A table of one job says that others lay beside it. */
+static void tell_other_jobs (sqlite3 *db)
+{
+    sqlite3_stmt *st = NULL;
+
+    (void)fflush (stdout);
+    if (db_prepare (db, "SELECT value FROM Job WHERE key='other_jobs'", &st,
+                    NULL) == 0 && sqlite3_step (st) == SQLITE_ROW)
+        (void)FAIL (0, "note: %s", (const char *)sqlite3_column_text (st, 0));
+    (void)sqlite3_finalize (st);
+}
+
+/* 'named': it is about ranks and steps of an analysis.db. */
+static int run_query (const struct query_options *opt, sqlite3 *db,
+                      const char *sql, bool named)
+{
+    struct query_values v = { opt->rank, NULL, opt->limit };
+    struct finished_limit limit;
+    sqlite3_stmt *st = NULL;
+    struct err err = { "" };
+    struct grid *g = NULL;
+    size_t n;
+    int rc;
+
+    if (opt->step)
+        v.step = steps_id (opt->step, strlen (opt->step), &n);
+    finished_limit (db, opt->timeout_ns, &limit);
+    rc = query_prepare (db, sql, &v, &st, &err);
+    if (rc == 0 && named)
+        rc = absent_check (db, v.rank, v.step, &err);
+    if (rc == 0 && !(g = new_grid (opt)))
+        rc = err_set (&err, ENOMEM, "no memory for a table");
+    if (rc == 0)
+        rc = query_print (st, &v, g, &err);
+    (void)sqlite3_finalize (st);
+    grid_destroy (g);
+    if (rc == 0 && named && format_of (opt) == GRID_TABLE)
+        tell_other_jobs (db);
+    if (rc == -EINVAL && named && finished_is_older (db))
+        return FAIL (EX_DATAERR, "%s (this result was built by an older "
+                     "rollcall: analyse or build it again)", err.text);
+    if (rc == -EINTR)
+        return FAIL (EX_TEMPFAIL, "the query was not over in time (--timeout): "
+                     "what is printed is not all");
+    if (rc < 0)
+        return FAIL (status_of (rc), "%s%s", err.text,
+                     !named && strncmp (err.text, NO_TABLE,
+                                        strlen (NO_TABLE)) == 0
+                         ? "; rollcall query tables lists those of an "
+                           "analysis.db" : "");
+    return cli_flush (&query_command, 0);
+}
+
+/* 'name' is of a query, or NULL for the SQL of an option. */
+static int ask (const struct query_options *opt, const char *what,
+                const struct query *named, const char *sql)
+{
+    char path[PATH_MAX];
+    sqlite3 *db = NULL;
+    int status;
+
+    if ((status = cli_find_result (&query_command, what, &opt->place, path)) ||
+        (status = cli_open_result (&query_command, path, !named, &db)))
+        return status;
+    status = run_query (opt, db, sql, named != NULL);
+    (void)sqlite3_close (db);
+    return status;
+}
+
+static int ask_sql (const struct query_options *opt, const char *what)
+{
+    struct buf text;
+    const char *sql = opt->sql;
+    int rc = 0, status;
+
+    buf_init (&text, SQL_MAX);
+    if (strcmp (sql, "-") == 0) {
+        rc = read_sql (&text);
+        sql = buf_text (&text);
+    }
+    status = rc < 0 ? FAIL (EX_IOERR, "cannot read standard input: %s",
+                            strerror (-rc))
+                    : ask (opt, what, NULL, sql);
+    buf_fini (&text);
+    return status;
+}
+
+static int no_query (const char *name)
+{
+    char names[1024] = "";
+
+    for (unsigned i = 0, used = 0; i < query_count && used < sizeof (names);
+         i++)
+        used += (unsigned)snprintf (names + used, sizeof (names) - used,
+                                    "%s%s", i ? ", " : "", queries[i].name);
+    return FAIL (EXIT_USAGE, "there is no query \"%s\" but %s; --list says "
+                 "what they ask, --sql takes your own", name, names);
+}
+
+static int ask_named (const struct query_options *opt, const char *name,
+                      const char *what)
+{
+    const struct query *q = query_find (name);
+
+    if (!q)
+        return no_query (name);
+    if (opt->print_sql) {
+        (void)printf ("%s;\n", q->sql);
+        return cli_flush (&query_command, 0);
+    }
+    return ask (opt, what, q, q->sql);
+}
+
+int verb_query (int argc, char **argv)
+{
+    struct query_options opt = { .rank = -1, .width = -1 };
+    int rest, status, left, wanted;
+
+    if (!cli_options (&query_command, argc, argv, &opt, &rest, &status))
+        return status;
+    left = argc - rest;
+    wanted = opt.sql ? 0 : 1;
+    if ((opt.csv || opt.raw_csv) && opt.json)
+        return FAIL (EXIT_USAGE, "CSV or --json, not both");
+    if (opt.list && (left > 0 || opt.sql))
+        return FAIL (EXIT_USAGE, "--list takes no arguments");
+    if (opt.list)
+        return list (&opt);
+    if (left < wanted)
+        return FAIL (EXIT_USAGE, "which query? --list has their names, --sql "
+                     "takes your own");
+    if (left > wanted + 1)
+        return FAIL (EXIT_USAGE, "\"%s\" is too much", argv[rest + wanted + 1]);
+    if (opt.sql && opt.print_sql)
+        return FAIL (EXIT_USAGE, "--print-sql is for queries with a name");
+    const char *what = left > wanted ? argv[argc - 1] : ".";
+    opt.place.asked = opt.sql ? "--sql ..." : argv[rest];
+
+    return opt.sql ? ask_sql (&opt, what) : ask_named (&opt, argv[rest], what);
+}

@@ -1,0 +1,106 @@
+/* cli/verb_report.c - rollcall report: a result as one page to look at */
+#include "cli.h"
+#include "find_result.h"
+
+#include "page/page.h"
+#include "store/fileio.h"
+#include "store/root.h"
+#include "table/finished.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct report_options {
+    struct result_place place;
+    const char *output;
+    bool foreign;
+};
+
+static const struct option_spec options[] = {
+    { "output", 'o', OPTION_TEXT, offsetof (struct report_options, output),
+      "FILE", NULL, NULL, 0, 0,
+      "Where to write the page, instead of " PAGE_NAME " beside the result." },
+    CLI_FOREIGN_OPTION (struct report_options, foreign),
+    CLI_RESULT_OPTIONS (struct report_options),
+};
+
+const struct command_spec report_command = {
+    "rollcall report", "[OPTION]... [" CLI_RESULT_USAGE "]",
+    "Make one HTML page of a finished result, to look at in any browser. It "
+    "needs no network. The result is the one below the current directory, or "
+    "that of DIR, FILE or JOB.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+#define FAIL(status, ...) cli_fail (&report_command, status, __VA_ARGS__)
+
+/* The directory and the name of the page. */
+static int split (const char *path, char dir[PATH_MAX], char name[NAME_MAX + 1])
+{
+    const char *slash = strrchr (path, '/');
+    const char *base = slash ? slash + 1 : path;
+    size_t n = slash ? (size_t)(slash - path) : 1;
+
+    if (!*base || strlen (base) > NAME_MAX || n >= PATH_MAX)
+        return -EINVAL;
+    (void)snprintf (dir, PATH_MAX, "%.*s", (int)(n ? n : 1),
+                    slash ? path : ".");
+    (void)snprintf (name, NAME_MAX + 1, "%s", base);
+    return 0;
+}
+
+static int make (const char *db, const struct report_options *opt)
+{
+    const char *output = opt->output;
+    char dir[PATH_MAX], name[NAME_MAX + 1], kept[PATH_MAX] = "";
+    struct err err = { "" };
+    struct publish p;
+    struct stat st;
+    int rc;
+
+    // what is replaced is kept under another name: not /dev/stdout
+    if (split (output ? output : db, dir, name) < 0 ||
+        (output && stat (output, &st) == 0 && !S_ISREG (st.st_mode)))
+        return FAIL (EXIT_USAGE, "\"%s\": --output takes the name of a file, "
+                     "not of a directory, device or pipe",
+                     output ? output : db);
+    if (stat (dir, &st) == 0 && !S_ISDIR (st.st_mode))
+        return FAIL (EX_CANTCREAT, "cannot write %s: %s is no directory",
+                     output ? output : db, dir);
+    cli_catch_signals ();
+    if ((rc = publish_open_dir (&p, dir, opt->foreign, &err)) == 0)
+        rc = page_make (&p, db, output ? name : PAGE_NAME, &cli_cancelled,
+                        kept, &err);
+    publish_close (&p);
+    if (rc == -EINTR)
+        return cli_interrupted (&report_command, "no page was written");
+    if (rc < 0)
+        return FAIL (rc == -EBADMSG ? EX_DATAERR : cli_output_status (rc),
+                     "%s", err.text);
+    (void)printf ("written       %s/%s\n", dir, output ? name : PAGE_NAME);
+    if (*kept)
+        (void)printf ("kept          %s, which is another tool's\n", kept);
+    return cli_flush (&report_command, 0);
+}
+
+int verb_report (int argc, char **argv)
+{
+    struct report_options opt = { .output = NULL };
+    char db[PATH_MAX];
+    sqlite3 *open = NULL;
+    int rest, status;
+
+    if (!cli_options (&report_command, argc, argv, &opt, &rest, &status))
+        return status;
+    if (argc - rest > 1)
+        return FAIL (EXIT_USAGE, "\"%s\" is too much", argv[rest + 1]);
+    status = cli_find_result (&report_command, rest < argc ? argv[rest] : ".",
+                              &opt.place, db);
+    // else it could not be told from an output that cannot be written
+    if (status == 0 &&
+        (status = cli_open_result (&report_command, db, false, &open)) == 0)
+        (void)sqlite3_close (open);
+    return status ? status : make (db, &opt);
+}

@@ -1,0 +1,249 @@
+/* cli/verb_status.c - rollcall status: what the daemons of this machine do now
+ *
+ * Each writes status.json into its spool or root (doc/architecture.md); those
+ * files are looked for below the directory of runs and where services keep
+ * theirs, or where one is told.
+ */
+#include "run/run.h"
+
+#include "base/clock.h"
+#include "json/json.h"
+#include "json/status.h"
+#include "spool/spool.h"
+#include "store/fileio.h"
+#include "store/root.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEPTH_MAX 4             // STATE/JOB/HOST/spool/status.json
+#define STATUS_NAME "status.json"
+#define HISTORY_NS (3600 * NS_PER_S)    // an agent that is gone is shown so long
+
+struct status_options {
+    const char *state, *root, *agents;
+    bool json;
+};
+
+static const struct option_spec options[] = {
+    { "state", 0, OPTION_TEXT, offsetof (struct status_options, state), "DIR",
+      NULL, "ROLLCALL_STATE_DIR", 0, 0,
+      "Local directory of runs, as in rollcall run." },
+    CLI_ROOT_OPTION (struct status_options),
+    { "agents", 0, OPTION_TEXT, offsetof (struct status_options, agents),
+      "DIR", SPOOL_STATE_DEFAULT, SPOOL_STATE_VARIABLE, 0, 0,
+      "The --state of agents that are services." },
+    { "json", 0, OPTION_FLAG, offsetof (struct status_options, json), NULL,
+      NULL, NULL, 0, 0,
+      "Print one JSON object, with every counter of each daemon." },
+};
+
+const struct command_spec status_command = {
+    "rollcall status", "[OPTION]... [JOB|DIR]...",
+    "Tell what the agents and aggregators of this machine do now: those of "
+    "runs and services, of one run, or those that keep their spool or root "
+    "below DIR.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+#define FAIL(status, ...) cli_fail (&status_command, status, __VA_ARGS__)
+
+/* What is printed, how much there was, and what could not be looked at. */
+struct found {
+    bool json;
+    size_t n;
+    int status;
+};
+
+static int64_t number (const struct json *j, const char *key)
+{
+    int64_t v = 0;
+
+    (void)json_int (json_get (j, key), &v);
+    return v;
+}
+
+static void print_text (const struct json *j, const char *state, bool first)
+{
+    const char *why = json_text (json_get (j, "why"), "");
+
+    if (first)
+        (void)printf ("%-20s %8s  %-13s %7s %11s %12s  %s\n", "program", "pid",
+                      "state", "unread", "undelivered", "spool bytes", "job");
+    (void)printf ("%-20s %8lld  %-13s %7lld %11lld %12lld  %s\n",
+                  json_text (json_get (j, "program"), "?"),
+                  (long long)number (j, "pid"), state,
+                  (long long)(number (j, "unsettled") + number (j, "sealing")),
+                  (long long)number (j, "undelivered"),
+                  (long long)number (j, "spool_bytes"),
+                  json_text (json_get (j, "job"), ""));
+    if (*why)
+        (void)printf ("  %s\n", why);
+}
+
+/* {"path": ..., "alive": ..., "status": what the daemon wrote} */
+static void print_json (const char *path, bool alive, const char *status,
+                        bool first)
+{
+    struct json *j = json_object ();
+    size_t n = strlen (status);
+    char *head;
+
+    while (n > 0 && status[n - 1] == ' ')       // room on the disk
+        n--;
+    json_add_text (j, "path", path);
+    json_add_bool (j, "alive", alive);
+    if ((head = json_print (j, false)))
+        (void)printf ("%s%.*s,\"status\":%.*s}", first ? "" : ",\n",
+                      (int)strlen (head) - 1, head,
+                      (int)n, status);
+    free (head);
+    json_free (j);
+}
+
+/* Whether it is of an agent that was killed long ago and has left nothing:
+ * nobody need look after it.  Of an aggregator agents may wait for the next.
+ */
+static bool is_history (const char *path, const struct json *j)
+{
+    const char *program = json_text (json_get (j, "program"), "");
+    struct stat st;
+    int64_t ns;
+
+    if (strcmp (program, "rollcall-agent") != 0 || stat (path, &st) < 0 ||
+        number (j, "undelivered") + number (j, "unsettled") +
+            number (j, "sealing") > 0)
+        return false;
+    ns = clock_wall_ns () - (st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec);
+    return ns > HISTORY_NS;
+}
+
+/* One file.  A process that is gone did not remove it: it was killed. */
+static void show (struct found *f, const char *path)
+{
+    struct json *j = NULL;
+    struct buf text;
+    bool alive = false;
+
+    buf_init (&text, STATUS_MAX);
+    if (fileio_read_at (AT_FDCWD, path, &text, NULL) == 0)
+        j = json_parse ((const char *)text.data, text.size, NULL);
+    if (j)
+        alive = status_start_time ((pid_t)number (j, "pid")) ==
+                number (j, "start_time");
+    if (j && (alive || !is_history (path, j))) {
+        if (!f->json)
+            print_text (j, alive ? json_text (json_get (j, "state"), "?")
+                                 : "gone", f->n == 0);
+        else
+            print_json (path, alive, buf_text (&text), f->n == 0);
+        f->n++;
+    }
+    json_free (j);
+    buf_fini (&text);
+}
+
+static void search (struct found *f, const char *dir, unsigned depth)
+{
+    char path[PATH_MAX];
+    struct dirent *e;
+    DIR *d = opendir (dir);
+
+    if (!d && errno == EACCES)
+        f->status = FAIL (EX_NOINPUT, "%s may be read by others only: "
+                          "what is at work there is not shown", dir);
+    while (d && (e = readdir (d))) {
+        if (e->d_name[0] == '.' ||
+            !fileio_join (path, sizeof (path), dir, e->d_name))
+            continue;
+        if (strcmp (e->d_name, STATUS_NAME) == 0)
+            show (f, path);
+        else if (depth > 0 && (e->d_type == DT_DIR || e->d_type == DT_UNKNOWN))
+            search (f, path, depth - 1);
+    }
+    if (d)
+        (void)closedir (d);
+}
+
+/* JOB below the directory of runs, or else DIR. */
+static int search_for (struct found *f, const char *state, const char *what)
+{
+    char path[PATH_MAX];
+
+    if (*state && !strchr (what, '/') && what[0] != '.' &&
+        fileio_join (path, sizeof (path), state, what) &&
+        access (path, F_OK) == 0)
+        search (f, path, DEPTH_MAX - 1);
+    else if (access (what, F_OK) == 0)
+        search (f, what, DEPTH_MAX);
+    else
+        return FAIL (EX_NOINPUT, "%s is neither a job below %s nor a directory",
+                     what, *state ? state : "that of runs");
+    return 0;
+}
+
+/* A service's root and spools, unless they were found below 'state'; that is
+ * empty if it cannot be used.
+ */
+static void search_services (struct found *f, const struct status_options *opt,
+                             const char *state)
+{
+    const char *const dirs[] = { opt->root, opt->agents };
+    size_t n = strlen (state);
+    char path[PATH_MAX];
+
+    for (unsigned i = 0; i < 2; i++) {
+        if (realpath (dirs[i], path) &&
+            (n == 0 || strncmp (path, state, n) != 0 ||
+             (path[n] && path[n] != '/')))
+            search (f, path, i);        // ROOT/, STATE/spool-JOB/
+    }
+}
+
+int verb_status (int argc, char **argv)
+{
+    struct status_options opt = { .state = NULL };
+    struct found f = { .n = 0 };
+    char state[PATH_MAX];
+    struct err err = { "" };
+    int rest, status, runs = 0;
+    bool all;
+
+    if (!cli_options (&status_command, argc, argv, &opt, &rest, &status))
+        return status;
+    if (cli_empty_dir (&status_command, argc - rest, argv + rest))
+        return EXIT_USAGE;
+    f.json = opt.json;
+    all = rest == argc;
+    if (run_state_dir (opt.state, state, &err) < 0) {
+        runs = FAIL (EX_NOINPUT, "%s", err.text);   // services may be there
+        state[0] = '\0';
+    }
+    if (opt.json)
+        (void)printf ("{\"daemons\": [");
+    if (all) {
+        search (&f, state, DEPTH_MAX);
+        search_services (&f, &opt, state);
+    }
+    for (status = 0; rest < argc && status == 0; rest++)
+        status = search_for (&f, state, argv[rest]);
+    if (opt.json)
+        (void)printf ("]}\n");
+    else if (f.n == 0 && status == 0)
+        (void)printf (all ? "no daemon is at work below %s, nor in %s (--root)"
+                            " or %s (--agents)\n"
+                          : "no daemon is at work there\n",
+                      *state ? state : "(see above)", opt.root, opt.agents);
+    if (cli_flush (&status_command, 0) != 0)
+        return EX_IOERR;
+    if (all)                    // other users' services are not amiss
+        f.status = runs;
+    return status != 0 ? status : f.status;
+}

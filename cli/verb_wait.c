@@ -1,0 +1,237 @@
+/* cli/verb_wait.c - rollcall wait: pick up a run whose launcher died */
+#include "run/run.h"
+
+#include "base/clock.h"
+#include "control/control.h"
+#include "json/json.h"
+#include "store/fileio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RESTART_NS (3 * NS_PER_S)       // for a run to start another aggregator
+
+struct wait_options {
+    const char *state;
+    int64_t timeout_ns;
+    bool json, text;
+};
+
+static const struct option_spec options[] = {
+    { "state", 0, OPTION_TEXT, offsetof (struct wait_options, state), "DIR",
+      NULL, "ROLLCALL_STATE_DIR", 0, 0,
+      "Local directory of runs, as in rollcall run." },
+    { "timeout", 't', OPTION_DURATION,
+      offsetof (struct wait_options, timeout_ns), "TIME", "24h", NULL, 0, 0,
+      "Give up after so long." },
+    CLI_FORMAT_OPTIONS (struct wait_options),
+};
+
+const struct command_spec wait_command = {
+    "rollcall wait", "[OPTION]... JOB",
+    "Wait until a run is over, on the host where its aggregator is, and tell "
+    "what came of it: for runs whose launcher died.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+#define FAIL(status, ...) cli_fail (&wait_command, status, __VA_ARGS__)
+
+/* True when the process is gone, false when time is up. */
+static bool wait_process (int64_t pid, int64_t start_time, int64_t limit_ns)
+{
+    struct pollfd p = { .fd = run_open_process ((pid_t)pid, start_time),
+                        .events = POLLIN };
+    int64_t until = clock_mono_ns () + limit_ns;
+    bool gone = p.fd < 0;
+
+    while (!gone && clock_mono_ns () < until) {
+        int64_t left = (until - clock_mono_ns ()) / NS_PER_MS + 1;
+
+        gone = poll (&p, 1, left > 60000 ? 60000 : (int)left) == 1;
+    }
+    if (p.fd >= 0)
+        (void)close (p.fd);
+    return gone;
+}
+
+/* Which process is the aggregator; false when nobody can tell. */
+static bool read_pid (const char *state, const char *job, char dir[PATH_MAX],
+                      int64_t *pid, int64_t *start)
+{
+    struct buf text;
+    struct json *j = NULL;
+    bool found;
+
+    buf_init (&text, 65536);
+    if ((found = run_find_aggregator (state, job, dir, &text)))
+        j = json_parse ((const char *)text.data, text.size, NULL);
+    buf_fini (&text);
+    *pid = *start = 0;
+    (void)json_int (json_get (j, "pid"), pid);
+    (void)json_int (json_get (j, "start_time"), start);
+    json_free (j);
+    return found;
+}
+
+/* An aggregator that was killed is started again by its run: wait a moment for
+ * another one than 'pid'.
+ */
+static bool was_restarted (const char *state, const char *job, int64_t pid)
+{
+    int64_t limit = clock_mono_ns () + RESTART_NS, now, start;
+    char dir[PATH_MAX];
+
+    while (read_pid (state, job, dir, &now, &start) && now == pid &&
+           !run_has_result (dir) && clock_mono_ns () < limit)
+        (void)poll (NULL, 0, 50);
+    return now != pid;
+}
+
+/* ---- a run whose aggregator is gone for good ---- */
+
+/* This host's agent, as long as it lives, belongs to a run that may start
+ * another aggregator, and ends by itself when it does not.  False when time is
+ * up.
+ */
+static bool wait_agent (const char *dir, int64_t limit_ns)
+{
+    struct ucred peer = { .pid = 0 };
+    socklen_t size = sizeof (peer);
+    int fd = control_connect (dir, NULL);
+
+    if (fd < 0)
+        return true;
+    (void)getsockopt (fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+    (void)close (fd);
+    return peer.pid <= 0 || wait_process (peer.pid, 0, limit_ns);
+}
+
+/* By rollcall-run, which knows how runs are started. */
+static int finish (const char *dir)
+{
+    char program[PATH_MAX];
+    struct err err = { "" };
+    int status = 0;
+    pid_t pid;
+
+    if (run_program ("rollcall-run", program, &err) < 0)
+        return FAIL (EX_OSFILE, "%s", err.text);
+    if ((pid = fork ()) == 0) {
+        (void)execl (program, "rollcall-run", "--finish", dir, (char *)NULL);
+        _exit (EX_OSERR);
+    }
+    if (pid < 0 || waitpid (pid, &status, 0) < 0)
+        return FAIL (EX_OSERR, "cannot start %s", program);
+    return WIFEXITED (status) ? WEXITSTATUS (status) : EX_OSERR;
+}
+
+/* ---- waiting ---- */
+
+/* A run's directory of this host, which had no aggregator; false: none. */
+static bool find_part (const char *state, const char *job, char dir[PATH_MAX])
+{
+    char path[PATH_MAX];
+    struct dirent *e;
+    bool found = false;
+    DIR *d;
+
+    if (strchr (job, '/') || !fileio_join (path, sizeof (path), state, job) ||
+        !(d = opendir (path)))
+        return false;
+    while (!found && (e = readdir (d)))
+        found = e->d_name[0] != '.' &&
+                fileio_join (dir, PATH_MAX, path, e->d_name);
+    (void)closedir (d);
+    return found;
+}
+
+static int no_job (const char *job, const char *state)
+{
+    char dir[PATH_MAX];
+
+    if (find_part (state, job, dir))
+        return FAIL (EX_NOINPUT, "job %s was on this host, its aggregator on "
+                     "another: call this there, on the host that rollcall run "
+                     "has named behind the job's id (that of rank 0, or of "
+                     "rollcall run --launcher; srun -w HOST under Slurm). "
+                     "What ranks of this host have captured and not delivered "
+                     "is below %s, or where COMMAND wrote it: rollcall status "
+                     "%s tells how much", job, dir, dir);
+    return FAIL (EX_NOINPUT, "there is no job %s below %s on this host: call "
+                 "this on the host of its aggregator, which rollcall run has "
+                 "named behind the job's id (that of rank 0, or of rollcall "
+                 "run --launcher; srun -w HOST under Slurm)", job, state);
+}
+
+/* Until there is a result, or an aggregator has died that nobody replaces. */
+static int wait_end (const char *state, const char *job, int64_t until,
+                     char dir[PATH_MAX])
+{
+    int64_t pid, start;
+
+    do {
+        if (!read_pid (state, job, dir, &pid, &start))
+            return no_job (job, state);
+        if (!wait_process (pid, start, until - clock_mono_ns ()))
+            return FAIL (EX_TEMPFAIL, "job %s is still under way", job);
+    } while (!run_has_result (dir) && was_restarted (state, job, pid));
+    return 0;
+}
+
+static int finish_and_wait (const char *state, const char *job, int64_t until,
+                            char dir[PATH_MAX])
+{
+    int status;
+
+    if (!wait_agent (dir, until - clock_mono_ns ()))
+        return FAIL (EX_TEMPFAIL, "job %s is still under way: its aggregator "
+                     "has died, its agent on this host goes on", job);
+    (void)FAIL (0, "the aggregator of job %s died before it was over: it is "
+                "started again, with what was delivered to it and what is "
+                "left on this host", job);
+    status = finish (dir);
+    return status ? status : wait_end (state, job, until, dir);
+}
+
+static int wait_for (const struct wait_options *opt, const char *job)
+{
+    char state[PATH_MAX], dir[PATH_MAX];
+    struct err err = { "" };
+    int64_t until = clock_mono_ns () + opt->timeout_ns;
+    int command = 0, status;
+
+    if (run_state_dir (opt->state, state, &err) < 0)
+        return FAIL (EX_NOINPUT, "%s", err.text);
+    status = wait_end (state, job, until, dir);
+    if (status == 0 && !run_has_result (dir))
+        status = finish_and_wait (state, job, until, dir);
+    if (status != 0)
+        return status;
+    status = run_print_result (&wait_command, dir, job,
+                               cli_format (opt->json), &command);
+    if (status == -ENOENT)
+        return FAIL (EX_UNAVAILABLE, "the aggregator of job %s died before it "
+                     "was over; captures are safe on the nodes' disks (below "
+                     "%s here), its log is %s/aggregator.log", job, dir, dir);
+    return command > 0 ? command : status;
+}
+
+int verb_wait (int argc, char **argv)
+{
+    struct wait_options opt = { .state = NULL };
+    int rest, status;
+
+    if (!cli_options (&wait_command, argc, argv, &opt, &rest, &status))
+        return status;
+    if (rest + 1 != argc)
+        return FAIL (EXIT_USAGE, "which job? (usage: %s %s)",
+                     wait_command.name, wait_command.usage);
+    return wait_for (&opt, argv[rest]);
+}

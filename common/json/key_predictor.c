@@ -1,0 +1,52 @@
+/* common/json/key_predictor.c - members of objects that are written alike
+ */
+#include "json/key_predictor.h"
+
+_Static_assert (SCAN_HABIT_TEXT == 32 && SCAN_PAD >= 32,
+                "so many bytes are compared, also at the last one");
+
+void scan_habit_init (struct scan_habit *h, const struct scan_field *fields,
+                      int nfields)
+{
+    memset (h, 0, sizeof (*h));
+    h->fields = fields;
+    h->nfields = nfields;
+    for (unsigned i = 0; i <= SCAN_HABIT_PLACES; i++)
+        h->places[i].mask = UINT64_MAX;
+}
+
+static int look_up (const struct scan_habit *h, const struct scan *s)
+{
+    for (int i = 0; i < h->nfields; i++) {
+        if (s->key_size == h->fields[i].size &&
+            memcmp (s->key, h->fields[i].key, s->key_size) == 0)
+            return i;
+    }
+    return SCAN_OTHER;
+}
+
+int scan_habit_read (struct scan_habit *h, struct scan *s)
+{
+    struct scan_place *p = &h->places[h->place];
+    bool first = h->place == 0;
+    const char *from = s->at;
+    uint64_t offset = s->offset;
+    size_t n;
+    int field;
+
+    if (!scan_member (s, &first))
+        return SCAN_DONE;
+    field = look_up (h, s);
+    if (h->place == SCAN_HABIT_PLACES)
+        return field;
+    h->place++;
+    // a key that was copied had escapes or such, or lies where the buffer ended
+    n = (size_t)(s->at - from) + (*s->at == ' ');
+    if (n <= SCAN_HABIT_TEXT && s->offset == offset && s->key != s->key_text) {
+        memcpy (p->text, from, n);
+        p->mask = (UINT64_C (1) << n) - 1;
+        p->size = (uint8_t)n;
+        p->field = (int8_t)field;
+    }
+    return field;
+}

@@ -1,0 +1,170 @@
+/* common/net/net_private.h - messages over ZeroMQ, between its files
+ *
+ * net.c        sockets, and messages in and out
+ * zap.c        who may connect: libzmq asks it in every handshake
+ * monitor.c    why connections do not come about, in words
+ * scarce.c     a listener that has few descriptors left
+ * unread.c     what a peer has sent and nobody can read
+ * crowd.c      how many connections one key may hold
+ * reach.c      whether an aggregator is there, before there is a loop
+ */
+#ifndef ROLLCALL_NET_NET_PRIVATE_H
+#define ROLLCALL_NET_NET_PRIVATE_H
+
+#include "net/net.h"
+
+#include <stdbool.h>
+#include <zmq.h>
+
+#define NET_ENDPOINT_MAX 256            // bytes, with the NUL
+#define NET_ADDRESS_MAX 64              // "[address]:port", with the NUL
+#define NET_HANDSHAKE_MS 60000          // a starved node lives through this
+#define NET_FRAME_MAX (CONTENT_CHUNK + 65536)   // bytes, of an agent
+#define NET_ANSWER_MAX 16384            // bytes of a frame of an aggregator
+// messages of one agent that wait to be read by the aggregator; an agent that
+// sends chunks nobody asked for is held up by TCP at this
+#define NET_WAITING 32
+#define NET_ANSWERS_WAITING 1000        // of an aggregator
+
+/* A socket that the loop looks after. */
+struct net_door {
+    struct net *net;
+    void *socket;                       // NULL: none
+    int fd;                             // ZMQ_FD, -1: not in a loop
+};
+
+/* A connection: one that was taken, or ours to the aggregator. */
+struct net_connection {
+    char address[NET_ADDRESS_MAX];      // of the peer; "": not known
+    int64_t since_ns;                   // 0: there is none
+    char who[NET_WHO_MAX];              // whose it counts as; "": nobody's
+    unsigned turns;                     // of crowd.c, in which it was not heard
+    bool heard;                         // a message has come
+    bool refused;                       // ... of a key that has too many
+    bool ended;                         // by us: it will go
+    bool read;                          // unread.c: a message, since it looked
+    uint64_t taken, unread;             // unread.c: bytes
+};
+
+struct net {
+    void *context;
+    struct net_door main, monitor, zap;
+    bool router;
+    bool testing;                       // in zap_self_test
+    bool secured;                       // 'security' counts
+    struct net_security security;
+    char endpoint[NET_ENDPOINT_MAX];
+    struct loop *loop;
+    net_fn *fn;
+    void *arg;
+    loop_fn *room;                      // of net_when_room, NULL: nobody waits
+    void *room_arg;
+    bool *gone;                         // of who is giving messages, or NULL
+    net_problem_fn *problem;
+    void *problem_arg;
+    // monitor.c: connecting
+    unsigned closed;                    // in the handshake, in a row
+    unsigned unreached;                 // no connection, in a row
+    bool tried;                         // an address was, since the last wait
+    int64_t trying_ns;                  // since when, 0: it is not
+    bool switched;                      // another server key has been tried
+                                        // since the last success, or wait
+    int64_t retry_ns;                   // to wait after the next refusal, or end
+                                        // in the handshake
+    // monitor.c
+    struct net_connection *connections; // by descriptor
+    size_t nconnections;
+    // monitor.c: listening
+    char failure[ERR_TEXT_MAX];         // of the handshake that ends next
+    // crowd.c
+    bool shared;                        // each key has a share
+    size_t most;                        // connections that there is room for
+    // scarce.c
+    size_t few;                         // the first descriptor of the reserve
+    unsigned ending;                    // connections that we have ended
+    // unread.c
+    bool looking;                       // there is a timer
+};
+
+/* ---- net.c ---- */
+
+void net_tell (struct net *n, enum net_problem what, const char *fmt, ...)
+    __attribute__ ((format (printf, 3, 4)));
+
+/* ---- zap.c ---- */
+
+/* Answer for the context's sockets, before one of them listens.  0 or -errno.
+ */
+int zap_open (struct net *n, struct err *err);
+
+/* Answer the next question, if there is one. */
+void zap_answer (struct net *n);
+
+/* Whether whoever sent this frame may (still) do so; fills 'who'. */
+int zap_check (struct net *n, zmq_msg_t *frame, char who[NET_WHO_MAX],
+               struct err *why);
+
+/* Prove that the main socket turns strangers away: 0, or -EKEYREJECTED. */
+int zap_self_test (struct net *n, struct err *err);
+
+/* As people write it: 192.0.2.1 reaches an IPv6 socket as ::ffff:192.0.2.1. */
+const char *net_plain_address (const char *address);
+
+/* ---- monitor.c ---- */
+
+int monitor_open (struct net *n, struct err *err);
+void monitor_close (struct net *n);
+
+/* An event of any monitor: its number, or 0 when there is none. */
+int monitor_next (void *socket, uint32_t *value);
+
+/* Take the next event of the main socket: its number, or 0 when there is none.
+ */
+int monitor_take (struct net *n);
+
+/* The peer of a connection, "" if there is none any more. */
+void monitor_address (int fd, char out[NET_ADDRESS_MAX]);
+
+/* A message has come: its connection is no stranger's that only holds it. */
+void monitor_heard (struct net *n, zmq_msg_t *frame);
+
+/* Connecting: end the connection, and try again after a while. */
+void monitor_retry_later (struct net *n);
+
+/* ---- scarce.c ---- */
+
+/* Before it listens. */
+void scarce_open (struct net *n);
+
+/* There are few descriptors left, or none: end connections, unless some that
+ * were ended have not gone yet.  How many.
+ */
+unsigned scarce_make_room (struct net *n);
+
+/* Listening: end a connection; DISCONNECTED comes of it. */
+void net_end_connection (struct net *n, size_t fd);
+
+/* ---- unread.c ---- */
+
+/* There is a connection: look at what comes, from now on until there is none.
+ */
+void unread_watch (struct net *n);
+void unread_close (struct net *n);
+
+/* ---- crowd.c ---- */
+
+/* Of a listener, in a loop. */
+void crowd_open (struct net *n);
+void crowd_close (struct net *n);
+
+/* Every half a minute: end connections of which nothing has been heard in four
+ * turns.  How many.
+ */
+unsigned crowd_turn (struct net *n);
+
+/* Whether what the connection of 'frame' says counts: 'who' has proven to be
+ * the key's, and has not more connections than its share.
+ */
+bool crowd_admits (struct net *n, const char *who, zmq_msg_t *frame);
+
+#endif

@@ -1,0 +1,311 @@
+/* node_agent/agent/agent.c - the process that watches and ships, one per node
+ *
+ * One loop: wrappers on this host, the watched directories, the sealer's
+ * results, the aggregator.  Three ways to live: as part of a run (ends with
+ * it), --once (ends when all is delivered), as a service (does not end).
+ */
+#include "agent/agent_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "net/keys.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define NICE 19                         // never in the job's way
+
+void agent_note (struct agent *a, enum log_level level, const char *event,
+                 const char *fmt, ...)
+{
+    char text[MESSAGE_TEXT_MAX];
+    va_list ap;
+
+    va_start (ap, fmt);
+    (void)vsnprintf (text, sizeof (text), fmt, ap);
+    va_end (ap);
+    log_text (level, event, "%s", text);
+    (void)ship_note (a->ship, text);
+}
+
+/* ---- the aggregator ---- */
+
+static void on_welcome (void *arg)
+{
+    struct agent *a = arg;
+
+    agent_on_connected (a);
+    agent_go_on_removing (a);   // what was acknowledged is there
+    agent_check_done (a);
+}
+
+static void on_stop (void *arg, const char *why)
+{
+    agent_tell_wrappers (arg, "stop", why, false);
+}
+
+static void on_delivered (void *arg)
+{
+    agent_tell_lost (arg);
+    agent_check_done (arg);
+}
+
+static void on_clock (void *arg, const struct clock_sync *c)
+{
+    struct agent *a = arg;
+    char text[128];
+
+    (void)snprintf (text, sizeof (text), "the aggregator's clock minus this "
+                    "host's is %.6f s, give or take %.6f s",
+                    (double)c->offset_ns / (double)NS_PER_S,
+                    (double)c->error_ns / (double)NS_PER_S);
+    if (clock_sync_is_off (c))
+        log_text (LOG_LEVEL_WARN, "clock", "%s", text);
+    (void)spool_keep_note (a->spool, "clock", text, NULL);
+}
+
+/* ---- life ---- */
+
+static void on_signal (void *arg, int signo)
+{
+    struct agent *a = arg;
+
+    log_text (LOG_LEVEL_INFO, "signal", "ending by signal %d", signo);
+    agent_finish (a, EX_TEMPFAIL);
+}
+
+/* ---- the ledger is damaged ---- */
+
+static bool is_damaged (void *arg)
+{
+    const struct agent *a = arg;
+
+    return spool_damage (a->spool) != NULL;
+}
+
+static void end_damaged (void *arg)
+{
+    struct agent *a = arg;
+
+    loop_stop (a->loop, 0);     // say_damaged has the status
+}
+
+/* Whoever met it, and whatever the end was going to be.  The next start is a
+ * wrapper's affair, in a run: to them this is a death.
+ */
+static void say_damaged (struct agent *a)
+{
+    const char *why = a->spool ? spool_damage (a->spool) : NULL;
+
+    if (!why)
+        return;
+    log_text (LOG_LEVEL_ERROR, "ledger-damaged", "%s: it is set aside at the "
+              "next start", why);
+    a->status = EX_IOERR;
+}
+
+/* ---- its files are removed ---- */
+
+static void end_without (struct agent *a, const struct err *why)
+{
+    log_text (LOG_LEVEL_ERROR, "spool-gone", "%s, while it was in use: the "
+              "next start reads again what is here, and nothing counts twice",
+              why->text);
+    a->status = EX_IOERR;
+    loop_stop (a->loop, 0);
+}
+
+void agent_look_at_spool (struct agent *a)
+{
+    char aside[PATH_MAX];
+    struct err why = { "" };
+    int rc = spool_look (a->spool, aside, &why);
+
+    if (rc == -ENODEV)
+        end_without (a, &why);
+    else if (rc > 0)
+        log_text (LOG_LEVEL_ERROR, "ledger-gone", "ledger.db or its journal in "
+                  "%s was removed or replaced while it was in use: it was "
+                  "written again, with all that it had%s%s", a->spool_dir,
+                  *aside ? "; what was in its place is now " : "", aside);
+    else if (rc < 0 && !a->ledger_gone)
+        log_text (LOG_LEVEL_ERROR, "ledger-gone", "ledger.db or its journal in "
+                  "%s was removed or replaced while it was in use, and cannot "
+                  "be put back: %s.  It is tried again each second",
+                  a->spool_dir, why.text);
+    a->ledger_gone = rc < 0;
+}
+
+/* ---- start and end ---- */
+
+static int open_spool (struct agent *a, struct err *err)
+{
+    char *dir = a->spool_dir;
+    const size_t size = sizeof (a->spool_dir);
+    int n = a->opt->run_dir
+                ? snprintf (dir, size, "%s/spool", a->opt->run_dir)
+                : snprintf (dir, size, "%s/" SPOOL_PREFIX "%s", a->opt->state,
+                            a->opt->job);
+
+    if (n < 0 || (size_t)n >= size)
+        return err_set (err, ENAMETOOLONG, "path is too long: %s",
+                        a->opt->state);
+    if ((n = spool_open (dir, &a->spool, err)) < 0)
+        return n;
+    if (a->opt->divided)
+        spool_divide (a->spool, a->host_id);
+    if (loop_add_source (a->loop, is_damaged, end_damaged, a) < 0)
+        return err_set (err, ENOMEM, "no memory for the spool");
+    return 0;
+}
+
+/* A run's own key is in a file of the run's directory for as long as it takes
+ * to read it; any other is somebody's for good.
+ */
+static void forget_key (const struct agent_options *opt)
+{
+    size_t n = opt->run_dir ? strlen (opt->run_dir) : 0;
+
+    if (n > 0 && strncmp (opt->key, opt->run_dir, n) == 0 &&
+        opt->key[n] == '/')
+        (void)unlink (opt->key);
+}
+
+/* -ENOKEY: the keys are not as they should be. */
+static int open_keys (struct agent *a, struct err *err)
+{
+    const struct agent_options *opt = a->opt;
+    int rc = 0;
+
+    a->security.insecure = opt->insecure;
+    if (!opt->insecure && opt->key) {
+        key_forbid_cores ();
+        rc = key_client (opt->key, opt->server_key, &a->security, err);
+        forget_key (opt);
+    }
+    if (opt->insecure)
+        log_text (LOG_LEVEL_WARN, "insecure", "nothing is encrypted, and "
+                  "anybody can pretend to be %s", opt->aggregator);
+    return rc < 0 ? -ENOKEY : 0;
+}
+
+static int start (struct agent *a, struct err *err)
+{
+    const struct ship_events events = { on_welcome, on_stop, agent_on_roll,
+                                        agent_on_refused, agent_on_problem,
+                                        on_delivered, on_clock, agent_on_said,
+                                        agent_on_lost, a };
+    struct ship_identity who = { a->opt->job, a->host, a->key,
+                                 a->opt->world_size,
+                                 a->opt->key || a->opt->insecure
+                                     ? &a->security : NULL };
+    int rc;
+
+    host_name (a->host, sizeof (a->host));
+    host_key (a->key);
+    host_id (a->host_id);
+    (void)setpriority (PRIO_PROCESS, 0, NICE);
+    if (!(a->loop = loop_create ()) ||
+        loop_add_signals (a->loop, on_signal, a) < 0)
+        return err_set (err, ENOMEM, "cannot watch for signals");
+    if ((rc = open_spool (a, err)) < 0)
+        return rc;
+    if (agent_is_over (a)) {          // asked with the lock: nobody else is at it
+        a->complete = spool_undelivered (a->spool) == 0 &&
+                      !agent_has_losses (a);
+        return err_set (err, EBUSY, "the run is over");
+    }
+    agent_open_room (a);
+    if ((rc = agent_open_captures (a, err)) < 0 ||
+        (rc = agent_open_wrappers (a, err)) < 0 ||
+        (rc = ship_create (a->loop, a->spool, a->opt->aggregator, &who,
+                           &events, &a->ship, err)) < 0)
+        return rc;
+    ship_limit (a->ship, a->opt->max_rate);
+    if ((rc = agent_recall_captures (a, err)) < 0)
+        return rc;
+    agent_recall_redelivery (a);
+    if ((rc = agent_recall_wrappers (a, err)) == 0 && a->opt->run_dir)
+        agent_read_told (a);
+    return rc;
+}
+
+/* The spool of a run that is over and of which everything was delivered. */
+static void remove_spool (const struct agent *a)
+{
+    char dir[PATH_MAX];
+
+    if (fileio_join (dir, sizeof (dir), a->opt->run_dir, "spool"))
+        (void)fileio_remove_tree (dir, NULL);
+}
+
+static void stop (struct agent *a)
+{
+    agent_end_status (a);
+    agent_stop_redelivery (a);
+    agent_close_captures (a);
+    ship_destroy (a->ship);
+    agent_close_wrappers (a);
+    agent_close_room (a);
+    free (a->told);
+    spool_close (a->spool);
+    if (a->complete && a->opt->run_dir) {
+        agent_remove_told (a);
+        remove_spool (a);
+    }
+    loop_destroy (a->loop);
+    explicit_bzero (&a->security, sizeof (a->security));
+}
+
+static void run (struct agent *a)
+{
+    int rc;
+
+    if (a->opt->run_dir || a->opt->once)
+        agent_check_life (a);
+    if (a->opt->run_dir)
+        agent_look_at_told (a);
+    agent_look_at_connection (a);
+    agent_check_room (a);
+    agent_write_status (a);
+    agent_search (a);
+    agent_scan (a);
+    if ((rc = loop_run (a->loop)) == 0)
+        return;
+    log_text (LOG_LEVEL_ERROR, "ending", "cannot wait for anything: %s",
+              strerror (-rc));
+    a->status = EX_OSERR;
+}
+
+int agent_run (const struct agent_options *opt)
+{
+    struct agent a = { .opt = opt, .listener = -1,
+                       .world_size = opt->world_size,
+                       .began_ns = clock_mono_ns () };
+    struct err err = { "" };
+    int rc;
+
+    rc = open_keys (&a, &err);
+    if (rc == 0)
+        rc = start (&a, &err);
+
+    if (rc == -EBUSY && opt->run_dir) {
+        a.status = 0;           // another one was faster: it serves the host
+    } else if (rc < 0) {
+        log_text (LOG_LEVEL_ERROR, "start-failed", "%s", err.text);
+        a.status = rc == -ENOKEY ? EX_CONFIG : EX_CANTCREAT;
+    } else {
+        run (&a);
+    }
+    say_damaged (&a);
+    stop (&a);
+    return a.status;
+}

@@ -1,0 +1,496 @@
+/* node_agent/agent/agent_analyse.c - captures that were never analysed
+ *
+ * A capture that is raw is delivered as such, and queued.  When its analysis
+ * has ended it is read again: it has results now, or is raw for a reason.  A
+ * file for each of them says what is to be done, or what came of it, to the
+ * next life of this agent.
+ */
+#include "agent/agent_private.h"
+
+#include "analyse/process.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "control/orphans.h"
+#include "extract/extract.h"
+#include "json/json.h"
+#include "model/capture.h"
+#include "store/fileio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RECORD_MAX 65536                // bytes of a file
+#define FORGET_NS (2 * NS_PER_S)        // between looks for what is gone
+// of one, with a suffix behind it
+#define FINGERPRINT_KEPT (WATCH_FINGERPRINT_BARE + 4)
+
+enum stage {
+    STAGE_WAITING,              // in the analyser
+    STAGE_ENDED,                // to be read again
+    STAGE_KNOWN,                // has been, and is raw still
+};
+
+struct analysis {
+    char *path;
+    enum stage stage;
+    bool failed;
+    bool held;                  // STAGE_ENDED, but cannot be sealed now
+    char fingerprint[WATCH_FINGERPRINT_MAX];    // of STAGE_KNOWN
+    char sealed_as[WATCH_FINGERPRINT_MAX];
+    char why[ANALYSER_WHY_MAX];
+    int64_t ended_ns;           // monotonic
+    struct analysis *next;
+};
+
+/* ---- what is remembered ---- */
+
+static int by_path (const void *a, const void *b)
+{
+    const struct analysis *x = a, *y = b;
+
+    return strcmp (x->path, y->path);
+}
+
+static struct analysis *find (const struct agent *a, const char *path)
+{
+    struct analysis key = { .path = (char *)path };
+    struct analysis **n = tfind (&key, &a->analyses_by_path, by_path);
+
+    return n ? *n : NULL;
+}
+
+/* The file beside its log: "....log" is "....json". */
+static void record_path (const struct agent *a, const char *path,
+                         char out[PATH_MAX])
+{
+    char *dot;
+
+    analyser_log (a->analyser, path, out, PATH_MAX - 1);
+    if ((dot = strrchr (out, '.')))
+        (void)snprintf (dot, 6, ".json");
+}
+
+static void keep (const struct agent *a, const struct analysis *n)
+{
+    struct json *j = json_object ();
+    struct err err = { "" };
+    char path[PATH_MAX], *text;
+    int rc;
+
+    json_add_text (j, "path", n->path);
+    json_add_int (j, "stage", n->stage);
+    json_add_bool (j, "failed", n->failed);
+    json_add_text (j, "fingerprint", n->fingerprint);
+    json_add_text (j, "sealed_as", n->sealed_as);
+    json_add_text (j, "why", n->why);
+    text = json_print (j, true);
+    json_free (j);
+    record_path (a, n->path, path);
+    if ((rc = FAULT ("agent.analysis.keep")) < 0)
+        (void)err_sys (&err, -rc, "cannot write %s", path);
+    else
+        rc = fileio_mkdirs (a->analyses_dir, FILEIO_DIR_MODE, &err);
+    if (rc == 0 && text)
+        rc = fileio_replace (path, text, strlen (text), FILEIO_FILE_MODE,
+                             &err);
+    if (rc < 0 || !text)
+        log_text (LOG_LEVEL_WARN, "analyse", "the next start will not know of "
+                  "the analysis of %s: %s", n->path, err.text);
+    free (text);
+}
+
+static void drop (struct agent *a, struct analysis *n)
+{
+    struct analysis **at = &a->analyses;
+    char path[PATH_MAX];
+
+    while (*at != n)
+        at = &(*at)->next;
+    *at = n->next;
+    record_path (a, n->path, path);
+    (void)unlink (path);
+    (void)tdelete (n, &a->analyses_by_path, by_path);
+    free (n->path);
+    free (n);
+}
+
+static struct analysis *add (struct agent *a, const char *path)
+{
+    struct analysis *n = calloc (1, sizeof (*n));
+
+    if (!n || !(n->path = strdup (path)) ||
+        !tsearch (n, &a->analyses_by_path, by_path)) {
+        if (n)
+            free (n->path);
+        free (n);
+        return NULL;
+    }
+    n->next = a->analyses;
+    a->analyses = n;
+    return n;
+}
+
+static void copy (char *out, size_t max, const struct json *j)
+{
+    (void)snprintf (out, max, "%s", json_text (j, ""));
+}
+
+/* What a former life has left; a file that is not as it should be is removed:
+ * its capture counts as one that was never looked at.
+ */
+static void load (struct agent *a, int dir, const char *name)
+{
+    struct json *j = NULL;
+    struct analysis *n = NULL;
+    const char *path;
+    struct buf text;
+    int64_t stage;
+
+    buf_init (&text, RECORD_MAX);
+    if (fileio_read_at (dir, name, &text, NULL) == 0)
+        j = json_parse (buf_text (&text), text.size, NULL);
+    buf_fini (&text);
+    path = json_text (json_get (j, "path"), "");
+    if (*path == '/' && json_int (json_get (j, "stage"), &stage) &&
+        stage >= STAGE_WAITING && stage <= STAGE_KNOWN && !find (a, path))
+        n = add (a, path);
+    if (n) {
+        n->stage = (enum stage)stage;
+        n->failed = json_is_true (json_get (j, "failed"));
+        copy (n->fingerprint, sizeof (n->fingerprint),
+              json_get (j, "fingerprint"));
+        copy (n->sealed_as, sizeof (n->sealed_as),
+              json_get (j, "sealed_as"));
+        copy (n->why, sizeof (n->why), json_get (j, "why"));
+        err_plain (n->why);
+    } else {
+        (void)unlinkat (dir, name, 0);
+    }
+    json_free (j);
+}
+
+static void load_all (struct agent *a)
+{
+    int fd = open (a->analyses_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    bool waiting = false;
+    struct dirent *e;
+
+    while (dir && (e = fileio_next_entry (dir, &rc))) {
+        size_t n = strlen (e->d_name);
+
+        if (n > 5 && strcmp (e->d_name + n - 5, ".json") == 0)
+            load (a, fd, e->d_name);
+        else if (strstr (e->d_name, ".json.tmp."))
+            (void)unlinkat (fd, e->d_name, 0);  // was being written
+    }
+    if (dir)
+        (void)closedir (dir);
+    for (const struct analysis *n = a->analyses; n; n = n->next)
+        waiting = waiting || n->stage == STAGE_WAITING;
+    if (waiting)                // what that life had started may still run
+        (void)orphans_kill (PROCESS_ANALYSER, a->analyses_dir);
+    for (const struct analysis *n = a->analyses; n; n = n->next) {
+        if (n->stage == STAGE_WAITING)
+            (void)analyser_add (a->analyser, n->path);
+    }
+}
+
+/* ---- analysed ---- */
+
+static void on_put_off (void *arg, const char *path, const char *why)
+{
+    (void)arg;
+    log_text (LOG_LEVEL_WARN, "analyse", "%s waits: %s", path, why);
+}
+
+static void on_found (void *arg, bool torch_npu)
+{
+    struct agent *a = arg;
+
+    a->no_analysis = !torch_npu;
+    if (torch_npu)
+        log_text (LOG_LEVEL_INFO, "analyse", "python3 has torch_npu: captures "
+                  "that were never analysed are analysed by it");
+    else
+        log_text (LOG_LEVEL_INFO, "analyse", "python3 has no torch_npu: "
+                  "captures that were never analysed stay so, unless "
+                  "--analyse-with names a program for them");
+}
+
+static void on_analysed (void *arg, const char *path, enum analysed how,
+                         const char *why)
+{
+    struct agent *a = arg;
+    struct analysis *n = find (a, path);
+
+    if (!n)
+        return;
+    if (how == ANALYSED_LATER)
+        agent_note (a, LOG_LEVEL_WARN, "analyse", "host %s: %.300s stays raw "
+                    "until the next start: %.300s", a->host, path, why);
+    if (how == ANALYSED_LATER ||
+        (how == ANALYSED_NOT && !release_concerns (&a->release, path))) {
+        drop (a, n);
+        agent_check_done (a);
+        return;
+    }
+    // sealed again; also for its release, which had to wait
+    n->stage = STAGE_ENDED;
+    n->failed = how == ANALYSED_BADLY;
+    n->ended_ns = clock_mono_ns ();
+    (void)snprintf (n->why, sizeof (n->why), "%s", why);
+    if (how != ANALYSED_NOT)
+        log_text (n->failed ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "analysed",
+                  "%s: %s", path, why);
+    keep (a, n);
+    watch_again (a->watch, path);
+}
+
+/* ---- from captures on their way ---- */
+
+bool agent_is_analysing (const struct agent *a, const char *path)
+{
+    return analyser_is_running (a->analyser, path);
+}
+
+int agent_recall_analysis (struct agent *a, struct watch_settled *s,
+                           struct sealer_analysis *ret)
+{
+    struct analysis *n = find (a, s->path);
+
+    if (n && n->stage == STAGE_KNOWN &&
+        strcmp (n->fingerprint, s->fingerprint) != 0) {
+        drop (a, n);            // it has changed: it may be tried again
+        n = NULL;
+    }
+    if (!n || n->stage == STAGE_WAITING)
+        return 0;
+    if (n->stage == STAGE_ENDED) {
+        n->held = false;
+        if (n->ended_ns > 0 && n->ended_ns >= a->scan_began_ns)
+            return -EAGAIN;     // its fingerprint is from before the end
+        memcpy (n->fingerprint, s->fingerprint, sizeof (n->fingerprint));
+        // the same files, but more is known of them
+        (void)snprintf (n->sealed_as, sizeof (n->sealed_as), "%.*s%s",
+                        FINGERPRINT_KEPT, s->fingerprint,
+                        spool_knows (a->spool, s->path, s->fingerprint)
+                            ? "/a" : "");
+    }
+    memcpy (s->fingerprint, n->sealed_as, sizeof (s->fingerprint));
+    *ret = (struct sealer_analysis){ n->why, n->failed };
+    return 0;
+}
+
+/* torch_npu's own analysis is for its own captures. */
+static bool can_analyse (const struct agent *a, const char *name)
+{
+    const char *framework = find_parse_name (name).framework;
+
+    if (a->opt->analyse_with)
+        return strcmp (a->opt->analyse_with, ANALYSER_NONE) != 0;
+    return !a->no_analysis && strcmp (framework, "ascend_ms") != 0 &&
+           strcmp (framework, "msprof") != 0;
+}
+
+/* Note that the capture is to be analysed; NULL: it is not. */
+static struct analysis *plan (struct agent *a, const char *path,
+                              const char *name)
+{
+    struct analysis *n;
+
+    if (!can_analyse (a, name) || !(n = add (a, path)))
+        return NULL;
+    keep (a, n);
+    return n;
+}
+
+static bool begin (struct agent *a, struct analysis *n)
+{
+    if (analyser_add (a->analyser, n->path) == 0)
+        return true;
+    drop (a, n);
+    return false;
+}
+
+bool agent_plan_analysis (struct agent *a, const struct sealed *s)
+{
+    return strcmp (s->state, capture_state_name (CAPTURE_RAW)) == 0 &&
+           !find (a, s->what.path) && plan (a, s->what.path, s->name);
+}
+
+void agent_forget_analysis (struct agent *a, const char *path)
+{
+    struct analysis *n = find (a, path);
+
+    if (n)
+        drop (a, n);
+}
+
+/* It has been sealed: nothing more is to be done, unless it changes. */
+static void close_analysis (struct agent *a, struct analysis *n, bool tell)
+{
+    if (n->why[0] && tell) {
+        n->stage = STAGE_KNOWN;
+        keep (a, n);
+    } else {
+        drop (a, n);
+    }
+}
+
+bool agent_take_analysis (struct agent *a, const struct sealed *s)
+{
+    bool raw = strcmp (s->state, capture_state_name (CAPTURE_RAW)) == 0;
+    struct analysis *n = find (a, s->what.path);
+
+    if (!n)
+        return false;
+    if (n->stage == STAGE_WAITING) {
+        if (raw)
+            return begin (a, n);
+        analyser_drop (a->analyser, n->path);   // somebody has analysed it
+        if (!analyser_is_running (a->analyser, n->path))
+            drop (a, n);
+    } else {
+        close_analysis (a, n, raw || n->failed);
+    }
+    return false;
+}
+
+/* Whether it is there without results. */
+static bool is_raw (const char *path)
+{
+    struct extract_look look;
+    struct capture c;
+    bool raw;
+
+    capture_init (&c);
+    raw = extract_glance (path, &c, &look, NULL) == 0 &&
+          c.state == CAPTURE_RAW;
+    capture_fini (&c);
+    return raw;
+}
+
+bool agent_resume_analysis (struct agent *a, const char *path)
+{
+    struct analysis *n = find (a, path);
+    const char *slash = strrchr (path, '/');
+    const char *name = slash ? slash + 1 : path;
+
+    if (!n) {
+        n = can_analyse (a, name) && is_raw (path) ? plan (a, path, name)
+                                                   : NULL;
+        return n && begin (a, n);
+    }
+    if (n->stage == STAGE_WAITING)
+        return true;
+    if (n->stage == STAGE_ENDED)
+        close_analysis (a, n, true);
+    return false;
+}
+
+void agent_hold_analysis (struct agent *a, const char *path)
+{
+    struct analysis *n = find (a, path);
+
+    if (n && n->stage == STAGE_ENDED)
+        n->held = true;
+}
+
+size_t agent_open_count (const struct agent *a)
+{
+    size_t open = 0;
+
+    for (const struct analysis *n = a->analyses; n; n = n->next)
+        open += n->stage != STAGE_KNOWN && !n->held;
+    return open;
+}
+
+void agent_note_analyses (struct agent *a)
+{
+    size_t n = agent_open_count (a);
+
+    if (n > 0)
+        agent_note (a, LOG_LEVEL_WARN, "analyse", "host %s: when half of the "
+                    "deadline had passed %zu capture%s had still to be "
+                    "analysed; what was not ready at its end is raw: give a "
+                    "longer --deadline", a->host, n, units_s (n));
+}
+
+/* What is gone is neither analysed nor remembered. */
+static void forget_gone (struct agent *a)
+{
+    struct analysis *n, *next;
+    int64_t now = clock_mono_ns ();
+
+    if (now < a->forget_gone_ns)
+        return;
+    a->forget_gone_ns = now + FORGET_NS;
+    for (n = a->analyses; n; n = next) {
+        next = n->next;
+        if (access (n->path, F_OK) == 0 || errno != ENOENT ||
+            analyser_is_running (a->analyser, n->path))
+            continue;
+        analyser_drop (a->analyser, n->path);
+        drop (a, n);
+    }
+}
+
+void agent_check_analyses (struct agent *a)
+{
+    forget_gone (a);
+    analyser_set_idle (a->analyser, a->ended_ns == 0 && !a->opt->once);
+    if (analyser_is_short (a->analyser) && !a->memory_noted)
+        log_text (LOG_LEVEL_WARN, "analyse", "until more memory is free, %zu "
+                  "capture%s cannot be analysed",
+                  analyser_pending (a->analyser),
+                  units_s (analyser_pending (a->analyser)));
+    a->memory_noted = analyser_is_short (a->analyser);
+}
+
+/* ---- life ---- */
+
+int agent_open_analyses (struct agent *a, struct err *err)
+{
+    const struct agent_options *opt = a->opt;
+    struct analyser_options o = {
+        .command = opt->analyse_with, .jobs = opt->analyse_jobs,
+        .timeout_ns = opt->analyse_timeout_ns, .memory = opt->analyse_memory,
+        .idle = !opt->once, .log_dir = a->analyses_dir, .found = on_found,
+        .put_off = on_put_off, .once = opt->once,
+    };
+    int n = opt->run_dir
+                ? snprintf (a->analyses_dir, sizeof (a->analyses_dir),
+                            "%s/analyses", opt->run_dir)
+                : snprintf (a->analyses_dir, sizeof (a->analyses_dir),
+                            "%s/analyses-%s", opt->state, opt->job);
+
+    if (n < 0 || (size_t)n >= sizeof (a->analyses_dir))
+        return err_set (err, ENAMETOOLONG, "path is too long: %s", opt->state);
+    if (!(a->analyser = analyser_create (a->loop, &o, on_analysed, a)))
+        return err_set (err, ENOMEM, "no memory to analyse");
+    load_all (a);
+    return 0;
+}
+
+void agent_close_analyses (struct agent *a)
+{
+    analyser_destroy (a->analyser);
+    a->analyser = NULL;
+    while (a->analyses) {
+        struct analysis *n = a->analyses;
+
+        a->analyses = n->next;
+        (void)tdelete (n, &a->analyses_by_path, by_path);
+        free (n->path);
+        free (n);
+    }
+}

@@ -1,0 +1,152 @@
+/* node_agent/agent/agent_connection.c - whether the aggregator is there, and
+ * why not
+ *
+ * Said when it begins and once a minute as long as it lasts, for those who read
+ * the log; and to rollcall status at any time.
+ */
+#include "agent/agent_private.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+#define CLOSED_LIMIT_NS (30 * NS_PER_S) // a backend that starts again, too,
+                                        // closes what is there for a while
+#define SAID_NS (60 * NS_PER_S)         // one line of a kind in so long
+#define STALE_NS (90 * NS_PER_S)        // it is met again before, if it lasts:
+                                        // tried once a minute, and a quarter
+#define LOOK_NS NS_PER_S
+
+/* A refusal lasts until the aggregator is heard; whatever else was met last is
+ * forgotten when it is not met any more.
+ */
+const char *agent_not_connected (const struct agent *a,
+                                 char why[MESSAGE_TEXT_MAX])
+{
+    const struct connection *c = &a->connection;
+    int64_t heard_ns = ship_heard_ns (a->ship);
+    bool met = c->met_ns > heard_ns &&
+               (c->refused || clock_mono_ns () - c->met_ns < STALE_NS);
+
+    why[0] = '\0';
+    if (met)
+        (void)snprintf (why, MESSAGE_TEXT_MAX, "%s", c->met);
+    else if (ship_is_heard (a->ship))
+        return NULL;
+    else if (ship_is_silent (a->ship))
+        (void)snprintf (why, MESSAGE_TEXT_MAX, "%s does not answer (timed "
+                        "out): is it at work, is a firewall in between?",
+                        a->opt->aggregator);
+    return met && c->refused ? "refused" : "not-connected";
+}
+
+static void say (struct agent *a)
+{
+    struct connection *c = &a->connection;
+    char why[MESSAGE_TEXT_MAX];
+    const char *event = agent_not_connected (a, why);
+    int64_t now = clock_mono_ns (), *said_ns;
+    bool refused;
+
+    if (!event && c->missed)
+        agent_on_connected (a);
+    if (!event || !*why || a->over)
+        return;
+    refused = strcmp (event, "refused") == 0;
+    said_ns = &c->said_ns[refused];
+    if (*said_ns > 0 && now - *said_ns < SAID_NS)
+        return;
+    *said_ns = now;
+    c->missed = true;
+    log_text (refused ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, event, "%s", why);
+}
+
+void agent_look_at_connection (void *arg)
+{
+    struct agent *a = arg;
+
+    say (a);
+    (void)loop_add_timer (a->loop, LOOK_NS, agent_look_at_connection, a);
+}
+
+void agent_on_connected (struct agent *a)
+{
+    a->connection.missed = false;
+    log_text (LOG_LEVEL_INFO, "connected", "%s", a->opt->aggregator);
+}
+
+void agent_explain_end (struct agent *a, const char *end,
+                        char text[MESSAGE_TEXT_MAX])
+{
+    char why[MESSAGE_TEXT_MAX];
+
+    (void)agent_not_connected (a, why);
+    (void)snprintf (text, MESSAGE_TEXT_MAX, *why ? "%.200s (%.700s)" : "%s",
+                    end, why);
+}
+
+/* ---- what is met ---- */
+
+/* Whether a refusal is to be survived: somebody may enrol our key, or another
+ * agent may go.
+ */
+static bool keeps_trying (const struct agent *a)
+{
+    return !a->opt->once && !a->opt->run_dir;
+}
+
+static void meet (struct agent *a, bool refused, const char *text)
+{
+    struct connection *c = &a->connection;
+
+    c->refused = refused;
+    c->met_ns = clock_mono_ns ();
+    (void)snprintf (c->met, sizeof (c->met), "%s", text);
+    say (a);
+}
+
+void agent_on_refused (void *arg, enum refusal reason, const char *why)
+{
+    struct agent *a = arg;
+    char text[MESSAGE_TEXT_MAX];
+
+    (void)snprintf (text, sizeof (text), "%s refuses this agent: %.700s",
+                    a->opt->aggregator, why);
+    if (reason == REFUSAL_VERSION)
+        agent_give_up (a, EX_PROTOCOL, text);
+    else if (keeps_trying (a))
+        meet (a, true, text);
+    else
+        agent_give_up (a, reason == REFUSAL_KEY ? EX_NOPERM : EX_TEMPFAIL,
+                       text);
+}
+
+/* Whether connections have ended in the handshake, and nothing else come, for
+ * too long.
+ */
+static bool closed_for_good (struct agent *a)
+{
+    struct connection *c = &a->connection;
+    int64_t now = clock_mono_ns ();
+
+    if (c->closed_ns == 0 || ship_heard_ns (a->ship) > c->closed_ns)
+        c->closed_ns = now;
+    return now - c->closed_ns > CLOSED_LIMIT_NS;
+}
+
+void agent_on_problem (void *arg, enum net_problem what, const char *text)
+{
+    struct agent *a = arg;
+    bool refused = what == NET_KEY_REFUSED || what == NET_NOT_ALIKE ||
+                   (what == NET_CLOSED && closed_for_good (a));
+
+    if (what == NET_UNREACHED)
+        a->connection.closed_ns = 0;
+    if (!refused || keeps_trying (a))
+        meet (a, refused, text);
+    else
+        agent_give_up (a, what == NET_CLOSED ? EX_UNAVAILABLE : EX_NOPERM,
+                       text);
+}

@@ -1,0 +1,186 @@
+/* node_agent/agent/agent_main.c - rollcall-agent: options */
+#include "agent/agent.h"
+
+#include "analyse/analyser.h"
+#include "base/log.h"
+#include "model/capture.h"
+#include "net/message.h"
+#include "release/disk_quota.h"
+#include "release/release.h"
+#include "store/fileio.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SCOPE_DEFAULT "default"         // of services that are told no job
+
+static const struct option_spec options[] = {
+    { "aggregator", 'a', OPTION_ENDPOINT,
+      offsetof (struct agent_options, aggregator), "ENDPOINT",
+      "tcp://127.0.0.1:7077", "ROLLCALL_AGGREGATOR", 0, 0,
+      "Where the aggregator listens: tcp://ADDRESS:PORT." },
+    { "job", 'J', OPTION_TEXT, offsetof (struct agent_options, job), "ID",
+      NULL, "ROLLCALL_JOB", 0, 0,
+      "The job that the captures are of. Without it the aggregator divides "
+      "them into jobs, by what they show." },
+    { "state", 0, OPTION_TEXT, offsetof (struct agent_options, state), "DIR",
+      SPOOL_STATE_DEFAULT, SPOOL_STATE_VARIABLE, 0, 0,
+      "Where the spool is kept; must be on a local disk." },
+    { "once", '1', OPTION_FLAG, offsetof (struct agent_options, once), NULL,
+      NULL, NULL, 0, 0, "Ship the captures that are there, and end." },
+    { "watch", 'w', OPTION_LIST, offsetof (struct agent_options, watch),
+      "DIR", NULL, NULL, 0, 0,
+      "Watch this directory; the same as giving it as an argument." },
+    { "raw", 0, OPTION_FLAG, offsetof (struct agent_options, raw), NULL, NULL,
+      NULL, 0, 0, "Ship the raw files of the captures too." },
+    { "quiet-period", 0, OPTION_DURATION,
+      offsetof (struct agent_options, quiet_ns), "TIME", "60s",
+      "ROLLCALL_QUIET_PERIOD", 0, 0,
+      "A capture without analyse.done is finished when nothing in it has "
+      "changed for so long." },
+    ANALYSER_OPTIONS (struct agent_options),
+    { "spool-quota", 0, OPTION_ROOM,
+      offsetof (struct agent_options, spool_quota), "SIZE", NULL,
+      "ROLLCALL_SPOOL_QUOTA", 0, 0,
+      "How much the spool may hold, in bytes or as a part of its file system: "
+      "20GB, 5%. Without it: 10 GiB, but at most a tenth of the file system." },
+    { "disk-floor", 0, OPTION_ROOM,
+      offsetof (struct agent_options, disk_floor), "SIZE", NULL,
+      "ROLLCALL_DISK_FLOOR", 0, 0,
+      "Put nothing into the spool while its file system has less free than "
+      "this; warn when that of a capture has. Without it: 1 GiB, but at most "
+      "a tenth of the file system." },
+    { "when-full", 0, OPTION_TEXT, offsetof (struct agent_options, when_full),
+      "POLICY", "block", "ROLLCALL_WHEN_FULL", 0, 0,
+      "What to do when quota or floor is reached: block, "
+      "drop-oldest-shipped or refuse; see WHEN A DISK IS FULL." },
+    { "release", 0, OPTION_TEXT, offsetof (struct agent_options, release),
+      "WHEN", "never", "ROLLCALL_RELEASE", 0, 0,
+      "When captures that were delivered are removed: never, shipped, "
+      "after=TIME or when-full. Needs --raw. In a run it is about the "
+      "directories that the run made." },
+    { "release-rows-only", 0, OPTION_FLAG,
+      offsetof (struct agent_options, release_rows_only), NULL, NULL, NULL, 0,
+      0, "Allow --release without --raw: the raw files of captures that are "
+      "complete are lost then." },
+    { "cpu-budget", 0, OPTION_TEXT,
+      offsetof (struct agent_options, cpu_budget), "PERCENT", "1%",
+      "ROLLCALL_CPU_BUDGET", 0, 0,
+      "How much of all CPUs of the node reading and hashing may take while "
+      "the job lives." },
+    { "backlog-limit", 0, OPTION_DURATION,
+      offsetof (struct agent_options, backlog_limit_ns), "TIME", "60s",
+      "ROLLCALL_BACKLOG_LIMIT", 0, 0,
+      "Captures that have waited for so long are read at nice 19 instead of "
+      "only when the node is idle." },
+    { "max-rate", 0, OPTION_BYTES, offsetof (struct agent_options, max_rate),
+      "BYTES", "0", "ROLLCALL_MAX_RATE", 0, 0,
+      "Ship at most so many bytes in a second, as 10MB; 0 is no limit." },
+    { "hold", 0, OPTION_FLAG, offsetof (struct agent_options, hold), NULL,
+      NULL, "ROLLCALL_HOLD", 0, 0,
+      "Read no capture and ship no raw file while another capture is being "
+      "written here, until the backlog limit." },
+    { "key", 0, OPTION_TEXT, offsetof (struct agent_options, key), "FILE",
+      NULL, "ROLLCALL_KEY", 0, 0,
+      "This node's key, made by rollcall key new, and enrolled at the "
+      "aggregator. Needed for an aggregator on another host." },
+    { "server-key", 0, OPTION_TEXT,
+      offsetof (struct agent_options, server_key), "KEY", NULL,
+      "ROLLCALL_SERVER_KEY", 0, 0,
+      "The aggregator's public key: its server.pub, or the 40 characters. The "
+      "file is read again when that one has another key." },
+    { "insecure", 0, OPTION_FLAG, offsetof (struct agent_options, insecure),
+      NULL, NULL, NULL, 0, 0,
+      "Use no keys, also to another host: whoever is on the way can read and "
+      "alter everything, and anybody can pretend to be the aggregator." },
+    { "run-dir", 0, OPTION_TEXT, offsetof (struct agent_options, run_dir),
+      "DIR", NULL, NULL, 0, 0,
+      "Be part of a run: serve the wrappers that connect to DIR/agent.sock, "
+      "and end with the run." },
+    { "world-size", 'n', OPTION_INT,
+      offsetof (struct agent_options, world_size), "N", "0", NULL, 0,
+      CAPTURE_WORLD_MAX, "How many ranks the run has; 0: unknown." },
+    { "deadline", 0, OPTION_DURATION,
+      offsetof (struct agent_options, deadline_ns), "TIME", "120s", NULL, 0,
+      0, "How long a run waits after the last COMMAND has ended." },
+    { "local-size", 0, OPTION_INT,
+      offsetof (struct agent_options, local_size), "N", "0", NULL, 0,
+      CAPTURE_WORLD_MAX,
+      "How many ranks of the run are on this host; 0: unknown." },
+    { "no-roll", 0, OPTION_FLAG, offsetof (struct agent_options, no_roll),
+      NULL, NULL, NULL, 0, 0,
+      "The run's aggregator is a service, which does not say when the run is "
+      "over: end when all of this host is delivered, or at the deadline." },
+};
+
+static const struct command_spec command = {
+    "rollcall-agent", "[OPTION]... [DIR]...",
+    "Watch directories for captures, read them, and deliver the rows to an "
+    "aggregator; nothing is given up before it is acknowledged.",
+    options, sizeof (options) / sizeof (options[0]),
+};
+
+static int usage (const char *text)
+{
+    (void)fprintf (stderr, "rollcall-agent: %s (rollcall-agent --help says "
+                   "more)\n", text);
+    return 2;
+}
+
+int main (int argc, char **argv)
+{
+    struct agent_options opt = { .aggregator = NULL };
+    struct err err = { "" };
+    struct release_policy release = { .kind = RELEASE_NEVER };
+    struct space_limit budget;
+    int rest;
+
+    fileio_open_std ();
+    (void)signal (SIGPIPE, SIG_IGN);    // whoever reads the log may go
+    (void)umask (027);
+    log_setup ("rollcall-agent", LOG_LEVEL_INFO);
+    switch (options_parse (&command, argc, argv, false, &opt, &rest, &err)) {
+    case OPTIONS_DONE:
+        return 0;
+    case OPTIONS_USAGE:
+        return usage (err.text);
+    case OPTIONS_OK:
+        break;
+    }
+    for (; rest < argc; rest++) {
+        if (opt.watch.n == OPTION_LIST_MAX)
+            return usage ("too many directories");
+        opt.watch.items[opt.watch.n++] = argv[rest];
+    }
+    opt.divided = !opt.job && !opt.run_dir;
+    if (!opt.job)
+        opt.job = SCOPE_DEFAULT;
+    if (!message_valid_name (opt.job))
+        return usage ("--job: a job's id has 1 to 255 bytes, no slash in it, "
+                      "and is not . or ..");
+    if (!opt.key != !opt.server_key && !opt.insecure)
+        return usage ("--key and --server-key belong together");
+    if (opt.analyse_with && analyser_check_command (opt.analyse_with))
+        return usage ("--analyse-with: name a program, or none");
+    if (opt.watch.n == 0 && !opt.run_dir)
+        return usage ("which directory is to be watched?");
+    if (!guard_parse_policy (opt.when_full, &(enum guard_policy){ 0 }))
+        return usage ("--when-full: one of block, drop-oldest-shipped, "
+                      "refuse");
+    if (!release_parse (opt.release, &release))
+        return usage ("--release: one of never, shipped, after=TIME, "
+                      "when-full");
+    if (strcmp (opt.when_full, "drop-oldest-shipped") == 0 &&
+        release.kind == RELEASE_NEVER)
+        release.kind = RELEASE_WHEN_FULL;
+    if (release.kind != RELEASE_NEVER && !opt.raw && !opt.release_rows_only)
+        return usage ("captures are removed only when their raw files were "
+                      "delivered too: say --raw, or --release-rows-only to "
+                      "lose them");
+    if (space_parse_limit (opt.cpu_budget, &budget) < 0 || budget.ppm == 0)
+        return usage ("--cpu-budget: a part of the CPUs, like 1% or 0.5%");
+    return agent_run (&opt);
+}

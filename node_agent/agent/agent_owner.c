@@ -1,0 +1,463 @@
+/* node_agent/agent/agent_owner.c - whose a capture in a shared directory is
+ *
+ * What is certain decides: the directory that a run gave, the processes of this
+ * run, and what the agents of other runs know of theirs.  Without another run
+ * that watches there, too, all that COMMAND may have written is this run's;
+ * else what nobody is sure of is nobody's, and both name it
+ * (doc/architecture.md).
+ */
+#include "agent/agent_owner_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "extract/extract.h"
+#include "model/job_mark.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ASK_NS (250 * NS_PER_MS)        // between two questions about one
+#define HEAR_NS (500 * NS_PER_MS)       // for whoever may still say something
+#define ANSWER_NS (5 * NS_PER_S)        // for an agent at nice 19 to answer
+
+/* ---- captures ---- */
+
+static int by_path (const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+
+    return strcmp (x->path, y->path);
+}
+
+struct item *owners_find (const struct owners *o, const char *path)
+{
+    struct item key = { .path = (char *)path };
+    struct item **n = tfind (&key, &o->by_path, by_path);
+
+    return n ? *n : NULL;
+}
+
+static void free_item (struct item *n)
+{
+    if (!n)
+        return;
+    json_free (n->ids);
+    free (n->words);
+    free (n->path);
+    free (n);
+}
+
+struct item *owners_add (struct owners *o, const char *path)
+{
+    const char *slash = strrchr (path, '/');
+    struct item *n = calloc (1, sizeof (*n));
+    struct statx x;
+
+    if (!n || !(n->path = strdup (path)) ||
+        statx (AT_FDCWD, path, AT_SYMLINK_NOFOLLOW,
+               STATX_BASIC_STATS | STATX_BTIME, &x) < 0 ||
+        !tsearch (n, &o->by_path, by_path)) {
+        free_item (n);
+        return NULL;
+    }
+    n->uid = x.stx_uid;
+    n->pid = (pid_t)find_parse_name (slash ? slash + 1 : path).pid;
+    n->touched_ns = x.stx_ctime.tv_sec * NS_PER_S + x.stx_ctime.tv_nsec;
+    n->born_ns = x.stx_mask & STATX_BTIME
+                     ? x.stx_btime.tv_sec * NS_PER_S + x.stx_btime.tv_nsec
+                     : n->touched_ns;
+    n->found_ns = clock_mono_ns ();
+    n->owner = WATCH_UNDECIDED;
+    n->next = o->items;
+    o->items = n;
+    return n;
+}
+
+struct word *owners_word_of (struct item *n, const struct peer *p)
+{
+    struct word *more;
+
+    for (size_t i = 0; i < n->nwords; i++) {
+        if (n->words[i].peer == p->id)
+            return &n->words[i];
+    }
+    more = realloc (n->words, (n->nwords + 1) * sizeof (*more));
+    if (!more)
+        return NULL;
+    n->words = more;
+    more[n->nwords] = (struct word){ .peer = p->id };
+    return &more[n->nwords++];
+}
+
+/* ---- deciding ---- */
+
+struct opinion {                // of all others that may own a capture
+    bool any, mine, maybe, group, unknown, unheard;
+    struct peer *pending;       // one that has not answered,
+    int64_t pending_ns;         // and since when it should; monotonic
+    const struct peer *who;     // of those that do not say that it is not
+                                // theirs
+    bool silent;                // that one has never said anything of it
+};
+
+static void hear_one (struct opinion *all, struct peer *p, const struct word *w,
+                      const struct item *n)
+{
+    bool silent = p->fd >= 0 && w->says == SAYS_NOTHING;
+
+    all->any = true;
+    if (silent || (p->fd >= 0 && w->due_ns > 0)) {
+        all->pending = p;
+        all->pending_ns = w->due_ns > 0 ? w->due_ns : n->found_ns;
+    }
+    if (w->says == SAYS_MINE || (w->says != SAYS_NOT && !all->mine)) {
+        all->who = p;
+        all->silent = silent;
+    }
+    all->mine = all->mine || w->says == SAYS_MINE;
+    all->maybe = all->maybe || w->says == SAYS_MAYBE;
+    all->group = all->group || w->says == SAYS_GROUP;
+    all->unheard = all->unheard || w->says == SAYS_NOTHING;
+    all->unknown = all->unknown ||
+                   (w->says != SAYS_MINE && w->says != SAYS_NOT);
+}
+
+static struct opinion hear_all (struct owners *o, struct item *n)
+{
+    struct opinion all = { .any = false };
+
+    for (struct peer *p = peers_first (o->peers); p; p = p->next) {
+        const struct word *w;
+
+        if (owners_may_own (o, p, n) && (w = owners_word_of (n, p)))
+            hear_one (&all, p, w, n);
+    }
+    return all;
+}
+
+/* The end cannot wait any more. */
+static bool is_late (const struct owners *o)
+{
+    const struct agent *a = o->agent;
+
+    return a->ended_ns > 0 &&
+           clock_mono_ns () - a->ended_ns > a->opt->deadline_ns / 2;
+}
+
+static bool is_settled (struct owners *o, const struct item *n)
+{
+    struct agent *a = o->agent;
+    struct extract_look seen = { .newest_ns = 0 };
+
+    if (is_late (o))
+        return true;
+    return extract_measure (n->path, &seen) == 0 &&
+           clock_wall_ns () - seen.newest_ns >= agent_quiet_ns (a);
+}
+
+static const char *note_name (const char *path, char out[PATH_MAX + 16])
+{
+    (void)snprintf (out, PATH_MAX + 16, "owner %s", path);
+    return out;
+}
+
+/* The next life of this agent has not seen who wrote it. */
+static void keep (struct owners *o, const struct item *n, const char *text)
+{
+    char name[PATH_MAX + 16];
+    struct err err = { "" };
+
+    if (spool_keep_note (o->agent->spool, note_name (n->path, name), text,
+                         &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "keep-failed", "%s", err.text);
+}
+
+static void say_doubt (struct owners *o, const char *path, const char *job)
+{
+    struct agent *a = o->agent;
+
+    if (o->doubtful++ == 0) {
+        (void)snprintf (o->doubt_path, sizeof (o->doubt_path), "%s", path);
+        (void)snprintf (o->doubt_job, sizeof (o->doubt_job), "%s", job);
+    }
+    agent_note (a, LOG_LEVEL_WARN, "doubt", "host %s: %.500s is taken by "
+                "nobody: this job and job %.320s run in one directory, and "
+                "which of them wrote it is not known; let profilers write to "
+                "$ROLLCALL_CAPTURE_DIR", a->host, path, job);
+}
+
+static enum watch_owner decided (struct owners *o, struct item *n,
+                                 enum watch_owner owner, const char *doubt)
+{
+    n->owner = owner;
+    n->doubtful = doubt != NULL;
+    if (owner == WATCH_OURS)
+        owners_say_taken (o, n);
+    json_free (n->ids);         // there may be a hundred thousand
+    n->ids = NULL;
+    if (doubt) {
+        keep (o, n, doubt);
+        say_doubt (o, n->path, doubt);
+    } else if (owner == WATCH_FOREIGN) {
+        keep (o, n, "");
+        log_text (LOG_LEVEL_INFO, "foreign", "%s is another job's", n->path);
+    }
+    return owner;
+}
+
+/* Nobody else may have written it, as far as is known.  A job of which there is
+ * no agent to ask is known by its process.
+ */
+static enum watch_owner decide_alone (struct owners *o, struct item *n)
+{
+    bool strange = owners_is_strangers (o, n);
+
+    if (strange) {              // or is it one of ours, in a pid namespace?
+        owners_look (o, n->born_ns);
+        strange = family_had (o->family, n->pid, n->born_ns) == FAMILY_NO;
+    }
+    return decided (o, n, strange ? WATCH_FOREIGN : WATCH_OURS, NULL);
+}
+
+/* It lives, since its connection does, and is busy or stopped. */
+static void say_slow (struct peer *p, const struct item *n)
+{
+    if (p->slow)
+        return;
+    p->slow = true;
+    log_text (LOG_LEVEL_WARN, "no-answer", "the agent of job %s, process %ld, "
+              "does not say whose %s is: it is waited for", p->job,
+              (long)p->pid, n->path);
+}
+
+/* Who is sure waits for one that is, too; who is not, as long as it can. */
+static bool waits (const struct owners *o, const struct item *n,
+                   const struct opinion *all, enum says own)
+{
+    bool slow = clock_mono_ns () - all->pending_ns >= ANSWER_NS;
+
+    if (!all->pending || is_late (o) || (own != SAYS_MINE && all->mine))
+        return false;
+    if (slow)
+        say_slow (all->pending, n);
+    return !slow || own != SAYS_MINE;
+}
+
+/* The job that it may be of, for people. */
+static const char *name_rival (const struct opinion *all, char out[DOUBT_MAX])
+{
+    const struct peer *p = all->who;
+
+    (void)snprintf (out, DOUBT_MAX, "%.255s", p ? p->job : "");
+    if (p && all->silent)
+        (void)snprintf (out, DOUBT_MAX, "%.255s (its agent, process %ld, does "
+                        "not answer)", p->job, (long)p->pid);
+    return out;
+}
+
+/* The control group of exactly one run has who wrote it, or has written it;
+ * each other one has looked, and knows nothing of it.
+ */
+static bool is_grouped (const struct opinion *all, enum says own)
+{
+    return !all->maybe && (own == SAYS_GROUP
+                               ? !all->group && !all->unheard
+                               : own == SAYS_UNKNOWN && all->group);
+}
+
+static enum watch_owner decide (struct owners *o, struct item *n)
+{
+    struct opinion all = hear_all (o, n);
+    char rival[DOUBT_MAX];
+    enum says own;
+
+    if (!all.any)
+        return decide_alone (o, n);
+    own = owners_own_word (o, n);
+    if (own == SAYS_NOT)
+        return decided (o, n, WATCH_FOREIGN, NULL);
+    if (waits (o, n, &all, own))
+        return WATCH_UNDECIDED;
+    if (all.mine)
+        return decided (o, n, WATCH_FOREIGN,
+                        own == SAYS_MINE ? name_rival (&all, rival) : NULL);
+    // its pid is also that of another run's in a namespace
+    if (own == SAYS_MINE && all.maybe && !family_writes (o->family, n->path))
+        own = SAYS_MAYBE;
+    if (own == SAYS_MINE)
+        return decided (o, n, WATCH_OURS, NULL);
+    if (clock_mono_ns () - n->found_ns < HEAR_NS)
+        return WATCH_UNDECIDED;
+    if (!all.unknown)
+        return decided (o, n, WATCH_OURS, NULL);
+    if (!is_settled (o, n))
+        return WATCH_UNDECIDED;
+    if (is_grouped (&all, own))
+        return decided (o, n, own == SAYS_GROUP ? WATCH_OURS : WATCH_FOREIGN,
+                        NULL);
+    return decided (o, n, WATCH_FOREIGN, name_rival (&all, rival));
+}
+
+/* In the directory of another run, or in a result. */
+static bool has_mark (const char *path, struct job_mark *ret)
+{
+    char at[PATH_MAX], *slash;
+    int fd, rc = -ENOENT;
+
+    (void)snprintf (at, sizeof (at), "%s", path);
+    while (rc != 0 && (slash = strrchr (at, '/'))) {
+        fd = open (at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        rc = fd < 0 ? -errno : job_mark_read (fd, ret);
+        if (fd >= 0)
+            (void)close (fd);
+        *slash = '\0';
+    }
+    return rc == 0;
+}
+
+static bool is_below (const char *path, const char *dir)
+{
+    size_t n = strlen (dir);
+
+    return n > 0 && strncmp (path, dir, n) == 0 && path[n] == '/';
+}
+
+/* What a former life has decided. */
+static bool recall (struct owners *o, struct item *n)
+{
+    char name[PATH_MAX + 16], job[DOUBT_MAX];
+
+    if (!spool_note (o->agent->spool, note_name (n->path, name), job,
+                     sizeof (job)))
+        return false;
+    n->owner = WATCH_FOREIGN;
+    n->doubtful = *job != '\0';
+    if (n->doubtful)
+        say_doubt (o, n->path, job);
+    return true;
+}
+
+enum watch_owner agent_owner (struct agent *a, const char *path)
+{
+    struct owners *o = a->owners;
+    struct item *n = owners_find (o, path);
+    struct job_mark mark;
+
+    if (is_below (path, o->run_dir))
+        return WATCH_OURS;
+    if (n && n->owner != WATCH_UNDECIDED)
+        return n->owner;
+    if ((!n || n->asked_ns == 0) && has_mark (path, &mark))
+        return WATCH_FOREIGN;
+    peers_hear (o->peers);
+    if (!n && !(n = owners_find (o, path)) && !(n = owners_add (o, path)))
+        return WATCH_UNDECIDED;         // it is gone, or there is no memory
+    if (n->asked_ns == 0 && recall (o, n))
+        return n->owner;
+    if (n->asked_ns == 0)
+        owners_ask (o, n);
+    // what was answered counts before it is asked for once more
+    if (decide (o, n) == WATCH_UNDECIDED &&
+        clock_mono_ns () - n->asked_ns >= ASK_NS)
+        owners_ask (o, n);
+    return n->owner;
+}
+
+size_t agent_count_doubtful (const struct agent *a)
+{
+    return a->owners ? a->owners->doubtful : 0;
+}
+
+bool agent_explain_doubt (const struct agent *a, char *out, size_t size)
+{
+    const struct owners *o = a->owners;
+    char of[64] = "";
+
+    if (agent_count_doubtful (a) == 0)
+        return false;
+    if (o->doubtful > 1)
+        (void)snprintf (of, sizeof (of), "one of %zu that are in doubt, such "
+                        "as ", o->doubtful);
+    (void)snprintf (out, size, "its capture may be %s%.400s%s: it is of this "
+                    "job or of job %.320s", of, o->doubt_path,
+                    *of ? "" : ", which is in doubt", o->doubt_job);
+    return true;
+}
+/* ---- life ---- */
+
+/* For other runs whose directories this one's is in; also of those ranks that
+ * nobody knows of yet.
+ */
+static void mark_own (const struct owners *o)
+{
+    char dir[PATH_MAX];
+
+    if (fileio_join (dir, sizeof (dir), o->run_dir, "captures") &&
+        fileio_mkdirs (dir, FILEIO_DIR_MODE, NULL) == 0)
+        (void)job_mark_write (dir, o->agent->opt->job, -1, -1, NULL);
+}
+
+int agent_open_owners (struct agent *a, struct err *err)
+{
+    struct owners *o = calloc (1, sizeof (*o));
+    struct err why = { "" };
+
+    if (!(a->owners = o))
+        return err_set (err, ENOMEM, "no memory for captures");
+    o->agent = a;
+    if (!realpath (a->opt->run_dir, o->run_dir))
+        o->run_dir[0] = '\0';
+    mark_own (o);
+    buf_init (&o->paths, 64 * PATH_MAX);
+    o->own = json_object ();
+    o->dirs = json_add_array (o->own, "dirs");
+    if (!(o->family = family_create (a->opt->job)))
+        return err_set (err, ENOMEM, "no memory for processes");
+    // whoever runs without others need not know of any
+    if (peers_open (a->loop, a->opt->job, owners_on_packet, o, &o->peers,
+                    &why) < 0)
+        log_text (LOG_LEVEL_WARN, "other-runs", "%s: what they write is not "
+                  "told from ours", why.text);
+    return o->peers ? 0 : err_set (err, ENOMEM, "%s", why.text);
+}
+
+/* It ends as it should, and not as one that comes back: what is written from
+ * now on is others'.
+ */
+static void say_goodbye (struct owners *o)
+{
+    if (!agent_all_ended (o->agent) || o->idle_ns > 0)
+        return;
+    o->idle_ns = clock_wall_ns ();
+    owners_tell (o);
+}
+
+void agent_close_owners (struct agent *a)
+{
+    struct owners *o = a->owners;
+
+    if (!o)
+        return;
+    say_goodbye (o);
+    loop_del_timer (a->loop, owners_look_again, a);
+    peers_close (o->peers);
+    family_destroy (o->family);
+    while (o->items) {
+        struct item *n = o->items;
+
+        o->items = n->next;
+        (void)tdelete (n, &o->by_path, by_path);
+        free_item (n);
+    }
+    json_free (o->own);
+    buf_fini (&o->paths);
+    free (o);
+    a->owners = NULL;
+}

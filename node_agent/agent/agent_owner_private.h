@@ -1,0 +1,109 @@
+/* node_agent/agent/agent_owner_private.h - whose captures are, between its
+ * files
+ *
+ * agent_owner.c   captures in shared directories: what is decided of them
+ * agent_runs.c    what this run knows, and what other runs on this host say
+ */
+#ifndef ROLLCALL_AGENT_AGENT_OWNER_PRIVATE_H
+#define ROLLCALL_AGENT_AGENT_OWNER_PRIVATE_H
+
+#include "agent/agent_private.h"
+
+#include "control/family.h"
+#include "control/peers.h"
+#include "json/json.h"
+
+#include <limits.h>
+#include <sys/types.h>
+
+#define DOUBT_MAX 400                   // bytes of another job, for people
+
+enum says {
+    SAYS_NOTHING,
+    SAYS_UNKNOWN,
+    SAYS_GROUP,                         // by a control group
+    SAYS_MAYBE,                         // by a pid of a namespace
+    SAYS_NOT,
+    SAYS_MINE,
+};
+
+struct word {                           // of another agent about a capture
+    uint64_t peer;
+    enum says says;
+    int64_t due_ns;                     // since when another one is; monotonic;
+                                        // 0: none
+};
+
+struct item {                           // a capture in a shared directory
+    char *path;
+    uid_t uid;
+    pid_t pid;                          // in its name; 0: none
+    int64_t born_ns, touched_ns;        // since 1970
+    int64_t found_ns, asked_ns;         // monotonic
+    struct json *ids;                   // of the directories that it is in;
+                                        // NULL: nobody asked yet, or decided
+    struct word *words;
+    size_t nwords;
+    enum watch_owner owner;
+    bool doubtful;                      // decided, since nobody knows
+    struct item *next;
+};
+
+struct owners {
+    struct agent *agent;
+    struct family *family;
+    struct peers *peers;
+    struct json *own, *dirs;            // shared ones: lists of ids, in 'own'
+    struct buf paths;                   // of them, each with a NUL
+    char run_dir[PATH_MAX];             // of this run, or ""
+    int64_t since_ns, idle_ns;          // since 1970; 0: not begun; not idle
+    int64_t looked_ns;                  // monotonic
+    int64_t looked_wall_ns;             // since 1970: when that look began
+    struct item *items;
+    void *by_path;                      // the same, for tsearch(3)
+    size_t doubtful;
+    char doubt_path[PATH_MAX];          // of the first,
+    char doubt_job[DOUBT_MAX];          // and of what other job it may be
+};
+
+/* ---- agent_owner.c ---- */
+
+/* One that was asked for, here or by its agent; NULL: not yet.  And a new one;
+ * NULL: it is not there, or there is no memory.
+ */
+struct item *owners_find (const struct owners *o, const char *path);
+struct item *owners_add (struct owners *o, const char *path);
+
+/* What that run has said of it, to be changed; NULL: no memory. */
+struct word *owners_word_of (struct item *n, const struct peer *p);
+
+/* ---- agent_runs.c ---- */
+
+/* Tell all other runs what is new of this one. */
+void owners_tell (struct owners *o);
+
+/* Look at processes, unless that was done just now, and well after 'after_ns'
+ * (since 1970); and, while there are other runs, again and again ('arg' is the
+ * agent).
+ */
+void owners_look (struct owners *o, int64_t after_ns);
+void owners_look_again (void *arg);
+
+/* Whether its name has the pid of a process that another job has now. */
+bool owners_is_strangers (const struct owners *o, const struct item *n);
+
+/* What this run knows of a capture. */
+enum says owners_own_word (struct owners *o, const struct item *n);
+
+/* Whether another run may have written it, or would take it. */
+bool owners_may_own (const struct owners *o, const struct peer *p,
+                     struct item *n);
+
+/* Tell them that it is this run's. */
+void owners_say_taken (struct owners *o, struct item *n);
+
+/* Ask all of them; for peers_open, what they ask and answer. */
+void owners_ask (struct owners *o, struct item *n);
+void owners_on_packet (void *arg, struct peer *p, const struct json *j);
+
+#endif

@@ -1,0 +1,130 @@
+/* node_agent/agent/agent_process_reports.c - what COMMANDs say of themselves
+ *
+ * A COMMAND may be a launcher, of which the children are the ranks; and MPI
+ * knows best which rank a process is.  Both are read from small files of the
+ * run's directory, which stay for the next life of this agent.
+ */
+#include "agent/agent_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/fileio.h"
+#include "world/process_reports.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define LOOK_NS NS_PER_S        // between two looks at the directory
+
+static bool path_of_told (const struct agent *a, char path[PATH_MAX])
+{
+    return fileio_join (path, PATH_MAX, a->opt->run_dir, TOLD_DIR);
+}
+
+/* Whether this was said before; it is from now on. */
+static bool is_known (struct agent *a, const struct told *t)
+{
+    struct told *more;
+
+    for (size_t i = 0; i < a->ntold; i++) {
+        if (a->told[i].from == t->from && a->told[i].rank == t->rank &&
+            a->told[i].size == t->size)
+            return true;
+    }
+    // a power of two is full
+    if ((a->ntold & (a->ntold - 1)) == 0) {
+        more = realloc (a->told, (a->ntold ? 2 * a->ntold : 1) *
+                                     sizeof (*more));
+        if (!more)
+            return true;
+        a->told = more;
+    }
+    a->told[a->ntold++] = *t;
+    return false;
+}
+
+static void log_mpi (struct agent *a, const struct told *t)
+{
+    struct logline l;
+
+    if (is_known (a, t))
+        return;
+    l = log_line (LOG_LEVEL_INFO, "mpi");
+    log_int (&l, "rank", t->rank);
+    log_int (&l, "size", t->size);
+    log_str (&l, "processor", t->host);
+    log_end (&l);
+}
+
+static void take_size (struct agent *a, const struct told *t)
+{
+    struct logline l = log_line (LOG_LEVEL_INFO, "launches");
+
+    if (t->size <= a->world_size)
+        return;
+    log_int (&l, "rank", t->parent);
+    log_int (&l, "size", t->size);
+    log_end (&l);
+    a->world_size = t->size;
+    ship_world (a->ship, t->size);
+}
+
+static void take_said (void *arg, const struct told *t)
+{
+    struct agent *a = arg;
+
+    if (t->mpi)
+        return;
+    if (agent_rank_began (a, t))
+        take_size (a, t);
+    else
+        a->told_ns = 0;         // it has to wait for its wrapper
+}
+
+static void take_mpi (void *arg, const struct told *t)
+{
+    struct agent *a = arg;
+
+    if (!t->mpi)
+        return;
+    log_mpi (a, t);
+    if (!agent_rank_by_mpi (a, t))
+        a->told_ns = 0;
+}
+
+/* MPI's words are about ranks that were said. */
+void agent_read_told (struct agent *a)
+{
+    a->told_ns = clock_wall_ns ();
+    told_read (a->opt->run_dir, take_said, a);
+    told_read (a->opt->run_dir, take_mpi, a);
+}
+
+/* What changes while it is read need not change the date. */
+static bool has_changed (const struct agent *a)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    return path_of_told (a, path) && stat (path, &st) == 0 &&
+           st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec >
+               a->told_ns - LOOK_NS;
+}
+
+void agent_look_at_told (void *arg)
+{
+    struct agent *a = arg;
+
+    if (has_changed (a))
+        agent_read_told (a);
+    (void)loop_add_timer (a->loop, LOOK_NS, agent_look_at_told, a);
+}
+
+void agent_remove_told (const struct agent *a)
+{
+    char path[PATH_MAX];
+
+    if (path_of_told (a, path))
+        (void)fileio_remove_tree (path, NULL);
+}

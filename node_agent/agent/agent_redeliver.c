@@ -1,0 +1,175 @@
+/* node_agent/agent/agent_redeliver.c - the aggregator has lost what it
+ * acknowledged
+ *
+ * Its root is another one, or that of a backup, or was damaged and repaired, or
+ * files in it were removed.
+ * Captures that are still here are sealed once more; what the aggregator has
+ * it does not ask for.  Those that are not are offered without their bytes:
+ * what it asks for is lost until they come.
+ *
+ * Once, too, what was acknowledged without a mark: nobody knows whether that is
+ * still there.
+ */
+#include "agent/agent_private.h"
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "spool/release_rows.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define AGAIN_NS NS_PER_S       // when the spool failed, of a full disk say
+
+static void tell_doubt (const struct spool_redelivery *r)
+{
+    log_text (LOG_LEVEL_INFO, "redelivery", "%llu capture%s %s offered again: "
+              "an aggregator of an older version has acknowledged them, or the "
+              "note of it is damaged, so that this one cannot be asked whether "
+              "it has them", (unsigned long long)r->captures,
+              units_s (r->captures), units_are (r->captures));
+}
+
+static void tell (struct agent *a)
+{
+    const struct spool_redelivery *r = &a->redelivery;
+
+    if (r->in_doubt)
+        tell_doubt (r);
+    else
+        agent_note (a, LOG_LEVEL_ERROR, "redelivery", "host %s: the aggregator "
+                    "does not have all that it had acknowledged: its root is "
+                    "another one, or an older one, or was repaired, or files "
+                    "in it were removed.  %llu capture%s that %s here %s "
+                    "delivered again", a->host,
+                    (unsigned long long)r->captures, units_s (r->captures),
+                    units_are (r->captures), units_are (r->captures));
+    if (r->gone > 0)
+        log_text (LOG_LEVEL_INFO, "redelivery", "%llu capture%s that it had "
+                  "acknowledged %s not here any more: it is asked what it "
+                  "still has of them", (unsigned long long)r->gone,
+                  units_s (r->gone), units_are (r->gone));
+}
+
+/* ---- what is not here ---- */
+
+struct losses {
+    struct agent *a;
+    uint64_t n;
+    char first[SPOOL_LOSS_MAX];
+};
+
+/* It may have come again while it was asked for; what is left of one that was
+ * removed is never read.
+ */
+static void name_loss (void *arg, const char *path, bool again,
+                       const char *text)
+{
+    struct losses *l = arg;
+
+    (void)again;
+    if ((access (path, F_OK) == 0 || errno != ENOENT) &&
+        !spool_has_release (l->a->spool, path)) {
+        watch_again (l->a->watch, path);
+        return;
+    }
+    watch_if_back (l->a->watch, path);
+    if (l->n++ == 0)
+        (void)snprintf (l->first, sizeof (l->first), "%s", path);
+    agent_note (l->a, LOG_LEVEL_ERROR, "lost", "host %s: %s", l->a->host, text);
+}
+
+void agent_tell_lost (struct agent *a)
+{
+    struct losses l = { .a = a };
+
+    if (!a->asking || spool_asks (a->spool) || spool_redelivers (a->spool))
+        return;
+    a->asking = false;
+    (void)spool_each_lost_there (a->spool, name_loss, &l, NULL);
+    if (l.n == 0)
+        log_text (LOG_LEVEL_INFO, "redelivery", "the aggregator still has all "
+                  "of the captures that are not here any more");
+    else
+        agent_note (a, LOG_LEVEL_ERROR, "redelivery", "host %s: %llu capture%s "
+                    "that the aggregator had acknowledged %s not here any "
+                    "more, and it has lost them, or a part of them; the first "
+                    "is %.600s", a->host, (unsigned long long)l.n,
+                    units_s (l.n), units_are (l.n), l.first);
+}
+
+/* ---- the way there ---- */
+
+/* Captures that a former life was about to remove.  What is there again is to
+ * be found.
+ */
+static int take_back (struct agent *a, struct err *err)
+{
+    int rc;
+
+    while ((rc = release_take_back (a->spool, err)) > 0 || rc == -ESTALE) {
+        if (rc < 0)
+            agent_note (a, LOG_LEVEL_WARN, "left-out", "host %s: %.700s",
+                        a->host, err->text);
+        agent_search_again (a);
+    }
+    return rc;
+}
+
+static void go_on (void *arg)
+{
+    struct agent *a = arg;
+    struct err err = { "" };
+    int rc = take_back (a, &err);
+
+    if (rc == 0)
+        rc = spool_redeliver (a->spool, &a->redelivery, &err);
+    if (rc != 0) {
+        if (rc < 0)
+            log_text (LOG_LEVEL_ERROR, "spool-failed", "%s: it is tried again "
+                      "every second", err.text);
+        (void)loop_add_timer (a->loop, rc < 0 ? AGAIN_NS : 0, go_on, a);
+        return;
+    }
+    tell (a);
+    a->asking = a->asking || a->redelivery.gone > 0;
+    watch_again (a->watch, NULL);
+    ship_ask (a->ship);
+    agent_hand_on (a);
+    agent_check_done (a);
+}
+
+static void begin (struct agent *a)
+{
+    memset (&a->redelivery, 0, sizeof (a->redelivery));
+    (void)loop_add_timer (a->loop, 0, go_on, a);
+}
+
+void agent_on_lost (void *arg)
+{
+    struct agent *a = arg;
+    struct err err = { "" };
+
+    if (spool_begin_redelivery (a->spool, &err) < 0) {
+        // the next answer says it again
+        log_text (LOG_LEVEL_ERROR, "spool-failed", "%s", err.text);
+        return;
+    }
+    a->done_said = false;       // to this one
+    begin (a);
+}
+
+void agent_recall_redelivery (struct agent *a)
+{
+    a->asking = spool_asks (a->spool);
+    if (spool_redelivers (a->spool))
+        begin (a);
+}
+
+void agent_stop_redelivery (struct agent *a)
+{
+    if (a->loop)
+        loop_del_timer (a->loop, go_on, a);
+}

@@ -1,0 +1,419 @@
+/* node_agent/agent/agent_runs.c - what this run knows, and what other runs here
+ * say
+ *
+ * The directories that runs watch, wherever they are mounted; the processes of
+ * this one; and the questions that agents ask each other about captures.
+ */
+#include "agent/agent_owner_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "control/control.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOOK_NS (100 * NS_PER_MS)       // at processes, while there are rivals
+#define LOOK_SHARE 50                   // or 50 times what one look took (2 %)
+#define FRESH_NS (20 * NS_PER_MS)       // a look that is not done again
+#define LOST_NS (60 * NS_PER_S)         // what a killed agent's COMMAND may do
+                                        // before there is another agent
+#define IDS_MAX 64                      // of a path: its directories
+
+/* ---- directories, wherever they are mounted ---- */
+
+/* "DEV:INO" of 'path' and of what is above it. */
+static struct json *ids_of (const char *path)
+{
+    struct json *ids = json_object (), *list = json_add_array (ids, "ids");
+    char at[PATH_MAX], id[64], *slash;
+    struct stat st;
+
+    (void)snprintf (at, sizeof (at), "%s", path);
+    for (int i = 0; i < IDS_MAX; i++) {
+        if (stat (*at ? at : "/", &st) == 0) {
+            (void)snprintf (id, sizeof (id), "%llx:%llx",
+                            (unsigned long long)st.st_dev,
+                            (unsigned long long)st.st_ino);
+            json_push_text (list, id);
+        }
+        if (!(slash = strrchr (at, '/')))
+            break;
+        *slash = '\0';
+    }
+    return ids;
+}
+
+static bool has_id (const struct json *ids, const char *id)
+{
+    for (const struct json *i = json_first (json_get (ids, "ids")); i;
+         i = json_next (i)) {
+        if (strcmp (json_text (i, ""), id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char *own_id (const struct json *ids)
+{
+    return json_text (json_first (json_get (ids, "ids")), "-");
+}
+
+/* Whether another run watches a directory above that of these ids. */
+static bool watches (const struct peer *p, const struct json *ids)
+{
+    for (const struct json *d = json_first (json_get (p->run, "dirs")); d;
+         d = json_next (d)) {
+        if (has_id (ids, own_id (d)))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a directory of its and one of ours are one, or in one another. */
+static bool is_rival (const struct owners *o, const struct peer *p)
+{
+    const struct json *d = json_first (o->dirs);
+
+    if (p->fd < 0 || !p->told)
+        return p->fd >= 0;      // it may be one
+    if (strcmp (p->job, o->agent->opt->job) == 0)
+        return false;
+    for (; d; d = json_next (d)) {
+        const struct json *e = json_first (json_get (p->run, "dirs"));
+
+        if (watches (p, d))
+            return true;
+        for (; e; e = json_next (e)) {
+            if (has_id (e, own_id (d)))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool agent_has_rivals (const struct agent *a)
+{
+    const struct peer *p = a->owners ? peers_first (a->owners->peers) : NULL;
+
+    while (p && !is_rival (a->owners, p))
+        p = p->next;
+    return p != NULL;
+}
+/* ---- what is said of this run ---- */
+
+static void add_ns (struct json *j, const char *key, int64_t ns)
+{
+    char text[24];
+
+    (void)snprintf (text, sizeof (text), "%lld", (long long)ns);
+    json_add_text (j, key, text);
+}
+
+static void add_dirs (const struct owners *o, struct json *list)
+{
+    const struct json *d = json_first (o->dirs), *i;
+
+    for (; d; d = json_next (d)) {
+        struct json *ids = json_add_array (json_push_object (list), "ids");
+
+        for (i = json_first (json_get (d, "ids")); i; i = json_next (i))
+            json_push_text (ids, json_text (i, ""));
+    }
+}
+
+void owners_tell (struct owners *o)
+{
+    struct json *j;
+
+    if (!o->peers)
+        return;
+    j = json_object ();
+    json_add_text (j, "type", "run");
+    json_add_text (j, "job", o->agent->opt->job);
+    add_ns (j, "since_ns", o->since_ns);
+    add_ns (j, "idle_ns", o->idle_ns);
+    add_dirs (o, json_add_array (j, "dirs"));
+    peers_tell (o->peers, j);
+}
+/* ---- processes ---- */
+
+/* None of them lives, and none will begin. */
+static void note_idle (struct owners *o)
+{
+    bool idle = agent_all_ended (o->agent) && family_living (o->family) == 0;
+
+    if (idle == (o->idle_ns > 0))
+        return;
+    o->idle_ns = idle ? clock_wall_ns () : 0;
+    owners_tell (o);
+}
+
+void owners_look (struct owners *o, int64_t after_ns)
+{
+    int64_t now_ns = clock_wall_ns ();
+
+    if (o->looked_ns > 0 && clock_mono_ns () - o->looked_ns < FRESH_NS &&
+        o->looked_wall_ns > after_ns + FRESH_NS)
+        return;
+    family_look (o->family);
+    o->looked_ns = clock_mono_ns ();
+    o->looked_wall_ns = now_ns;
+    note_idle (o);
+}
+
+void owners_look_again (void *arg)
+{
+    struct agent *a = arg;
+    int64_t began = clock_mono_ns (), took;
+
+    if (!agent_has_rivals (a))
+        return;                 // until somebody says that it is one
+    owners_look (a->owners, 0);
+    took = (clock_mono_ns () - began) * LOOK_SHARE;
+    (void)loop_add_timer (a->loop, took > LOOK_NS ? took : LOOK_NS,
+                          owners_look_again, a);
+}
+
+bool owners_is_strangers (const struct owners *o, const struct item *n)
+{
+    return family_is_others (o->family, n->pid, n->born_ns);
+}
+
+/* What this run knows of a capture.  A pid of a namespace proves nothing: the
+ * other run may have one of that number in another.
+ */
+enum says owners_own_word (struct owners *o, const struct item *n)
+{
+    enum family_says had;
+
+    if (n->uid != geteuid () && geteuid () != 0)
+        return SAYS_NOT;
+    if (o->since_ns == 0 || n->touched_ns < o->since_ns)
+        return SAYS_NOT;
+    owners_look (o, n->born_ns);
+    had = n->pid > 0 ? family_had (o->family, n->pid, n->born_ns) : FAMILY_NO;
+    if (had == FAMILY_SURE || family_writes (o->family, n->path))
+        return SAYS_MINE;
+    if (had == FAMILY_MAYBE)
+        return SAYS_MAYBE;
+    if (owners_is_strangers (o, n))
+        return SAYS_NOT;
+    if (had == FAMILY_GROUP)
+        return SAYS_GROUP;
+    return o->idle_ns > 0 && n->born_ns > o->idle_ns ? SAYS_NOT : SAYS_UNKNOWN;
+}
+
+/* ---- captures, and what others say of them ---- */
+
+static const struct json *item_ids (struct item *n)
+{
+    if (!n->ids)
+        n->ids = ids_of (n->path);
+    return n->ids;
+}
+
+/* One that does not answer shows what it watches before its COMMANDs begin. */
+static bool may_watch (const struct owners *o, const struct peer *p,
+                       struct item *n)
+{
+    const struct json *i = json_first (json_get (item_ids (n), "ids"));
+
+    while (i && !peers_is_shown (o->peers, p, json_text (i, ""), n->found_ns))
+        i = json_next (i);
+    return i != NULL;
+}
+
+bool owners_may_own (const struct owners *o, const struct peer *p,
+                     struct item *n)
+{
+    if (p->uid != n->uid && p->uid != 0)
+        return false;
+    if (!p->told)
+        return p->fd >= 0 && may_watch (o, p, n);
+    if (strcmp (p->job, o->agent->opt->job) == 0 || p->since_ns == 0 ||
+        n->touched_ns < p->since_ns)
+        return false;
+    if (!watches (p, item_ids (n)))
+        return false;
+    if (p->idle_ns > 0)
+        return n->born_ns <= p->idle_ns;
+    return p->fd >= 0 || n->born_ns <= p->gone_ns + LOST_NS;
+}
+
+static void ask (const struct peer *p, const struct item *n, struct word *w)
+{
+    struct json *j = json_object ();
+
+    json_add_text (j, "type", "whose");
+    json_add_text (j, "path", n->path);
+    json_add_int (j, "uid", n->uid);
+    json_add_int (j, "pid", n->pid);
+    add_ns (j, "born_ns", n->born_ns);
+    add_ns (j, "touched_ns", n->touched_ns);
+    if (control_send (p->fd, j) == 0)
+        w->due_ns = n->asked_ns;
+}
+
+void owners_ask (struct owners *o, struct item *n)
+{
+    n->asked_ns = clock_mono_ns ();
+    for (struct peer *p = peers_first (o->peers); p; p = p->next) {
+        struct word *w;
+
+        if (p->fd >= 0 && p->told && owners_may_own (o, p, n) &&
+            (w = owners_word_of (n, p)) && w->due_ns == 0)
+            ask (p, n, w);
+    }
+}
+
+static enum says parse_says (const char *text)
+{
+    return strcmp (text, "mine") == 0    ? SAYS_MINE
+           : strcmp (text, "not") == 0   ? SAYS_NOT
+           : strcmp (text, "maybe") == 0 ? SAYS_MAYBE
+           : strcmp (text, "group") == 0 ? SAYS_GROUP
+                                         : SAYS_UNKNOWN;
+}
+
+/* Other users' captures are none of ours; looking for that takes time. */
+static bool may_ask (const struct peer *p)
+{
+    return p->uid == geteuid () || p->uid == 0 || geteuid () == 0;
+}
+
+/* Also one to a question that is not asked yet: who has taken a capture may be
+ * gone when somebody else finds it.
+ */
+static void take_answer (struct owners *o, const struct peer *p,
+                         const struct json *j)
+{
+    enum says says = parse_says (json_text (json_get (j, "says"), ""));
+    const char *path = json_text (json_get (j, "path"), "");
+    struct item *n = owners_find (o, path);
+    struct word *w;
+
+    if (!n && says == SAYS_MINE && may_ask (p))
+        n = owners_add (o, path);
+    if (!n || !(w = owners_word_of (n, p)))
+        return;
+    w->says = says;
+    w->due_ns = 0;
+}
+
+/* What was decided here counts: who asks may have been late. */
+static enum says word_for (struct owners *o, const struct json *j)
+{
+    const char *path = json_text (json_get (j, "path"), "");
+    const struct item *known = owners_find (o, path);
+    struct item asked = { .path = (char *)path };
+    int64_t uid = -1, pid = 0;
+
+    if (known && known->owner == WATCH_OURS)
+        return SAYS_MINE;
+    if (known && known->owner == WATCH_FOREIGN && !known->doubtful)
+        return SAYS_NOT;
+    (void)json_int (json_get (j, "uid"), &uid);
+    (void)json_int (json_get (j, "pid"), &pid);
+    asked.uid = (uid_t)uid;
+    asked.pid = (pid_t)pid;
+    asked.born_ns = strtoll (json_text (json_get (j, "born_ns"), "0"), NULL,
+                             10);
+    asked.touched_ns = strtoll (json_text (json_get (j, "touched_ns"), "0"),
+                                NULL, 10);
+    return owners_own_word (o, &asked);
+}
+
+static void say (const struct peer *p, const char *path, enum says says)
+{
+    static const char *const words[] = {
+        [SAYS_NOTHING] = "unknown", [SAYS_UNKNOWN] = "unknown",
+        [SAYS_GROUP] = "group",     [SAYS_MAYBE] = "maybe",
+        [SAYS_NOT] = "not",         [SAYS_MINE] = "mine",
+    };
+    struct json *reply = json_object ();
+
+    json_add_text (reply, "type", "answer");
+    json_add_text (reply, "path", path);
+    json_add_text (reply, "says", words[says]);
+    (void)control_send (p->fd, reply);
+}
+
+void owners_say_taken (struct owners *o, struct item *n)
+{
+    for (struct peer *p = peers_first (o->peers); p; p = p->next) {
+        if (p->fd >= 0 && owners_may_own (o, p, n))
+            say (p, n->path, SAYS_MINE);
+    }
+}
+
+static void answer (struct owners *o, const struct peer *p,
+                    const struct json *j)
+{
+    enum says says = may_ask (p) ? word_for (o, j) : SAYS_UNKNOWN;
+
+    if (p->fd >= 0)
+        say (p, json_text (json_get (j, "path"), ""), says);
+}
+
+void owners_on_packet (void *arg, struct peer *p, const struct json *j)
+{
+    const char *type = json_text (json_get (j, "type"), "");
+    struct owners *o = arg;
+
+    if (strcmp (type, "run") == 0 || strcmp (type, "agent") == 0)
+        (void)loop_add_timer (o->agent->loop, 0, owners_look_again, o->agent);
+    else if (strcmp (type, "whose") == 0)
+        answer (o, p, j);
+    else if (strcmp (type, "answer") == 0)
+        take_answer (o, p, j);
+}
+/* ---- what is watched, and what runs ---- */
+
+static bool is_known_dir (const struct owners *o, const char *dir)
+{
+    const char *at = (const char *)o->paths.data;
+    const char *end = at + o->paths.size;
+
+    for (; at < end; at += strlen (at) + 1) {
+        if (strcmp (at, dir) == 0)
+            return true;
+    }
+    return false;
+}
+
+void agent_share_dir (struct agent *a, const char *dir)
+{
+    struct owners *o = a->owners;
+    struct json *ids, *to;
+    int rc;
+
+    if (is_known_dir (o, dir))
+        return;
+    buf_put (&o->paths, dir, strlen (dir) + 1);
+    ids = ids_of (dir);
+    to = json_add_array (json_push_object (o->dirs), "ids");
+    for (const struct json *i = json_first (json_get (ids, "ids")); i;
+         i = json_next (i))
+        json_push_text (to, json_text (i, ""));
+    if (o->peers && (rc = peers_show (o->peers, own_id (ids))) < 0)
+        log_text (LOG_LEVEL_WARN, "other-runs", "cannot show them that %s is "
+                  "watched: %s", dir, strerror (-rc));
+    json_free (ids);
+}
+
+void agent_own_command (struct agent *a, int64_t wrapper, int64_t since_ns)
+{
+    struct owners *o = a->owners;
+
+    if (wrapper > 0)
+        family_add_wrapper (o->family, (pid_t)wrapper);
+    if (o->since_ns == 0 || since_ns < o->since_ns)
+        o->since_ns = since_ns;
+    o->idle_ns = 0;
+    owners_tell (o);
+    (void)loop_add_timer (a->loop, 0, owners_look_again, a);
+}

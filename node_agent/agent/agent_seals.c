@@ -1,0 +1,354 @@
+/* node_agent/agent/agent_seals.c - what the sealer has sealed, or could not
+ *
+ * What comes back from its thread goes into the spool, or is tried again.
+ */
+#include "agent/agent_private.h"
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/log.h"
+#include "model/capture.h"
+#include "spool/release_rows.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SEAL_AGAIN_NS (10 * NS_PER_S)   // after a failure, a full disk say
+
+/* ---- not sealed ---- */
+
+struct unsealed {               // a capture that is to be sealed again
+    char *path;
+    struct find_id id;
+    struct err why;
+    bool again;                 // it has been tried more than once
+    struct unsealed *next;
+};
+
+/* Where the capture is in the list, or its end. */
+static struct unsealed **unsealed_at (struct agent *a, const char *path)
+{
+    struct unsealed **at = &a->unsealed;
+
+    while (*at && strcmp ((*at)->path, path) != 0)
+        at = &(*at)->next;
+    return at;
+}
+
+static void forget_unsealed (struct unsealed **at)
+{
+    struct unsealed *u = *at;
+
+    if (!u)
+        return;
+    *at = u->next;
+    free (u->path);
+    free (u);
+}
+
+/* A disk that was full may have room now.  What is gone is not waited for. */
+static void seal_again (void *arg)
+{
+    struct agent *a = arg;
+
+    a->sealing_again = false;
+    for (struct unsealed *u = a->unsealed; u; u = u->next) {
+        u->again = true;
+        watch_again (a->watch, u->path);
+        if (access (u->path, F_OK) < 0 && errno == ENOENT)
+            watch_miss (a->watch, u->path, &u->id, clock_mono_ns ());
+    }
+    agent_check_done (a);
+}
+
+bool agent_seals_again (const struct agent *a)
+{
+    for (const struct unsealed *u = a->unsealed; u; u = u->next) {
+        if (a->opt->run_dir ? !a->flushed : !u->again)
+            return true;
+    }
+    return false;
+}
+
+/* What a summary was told cannot be taken back.  A run has an end at which it
+ * is told what is still so then; elsewhere it is what will have been so.
+ */
+static void keep_unsealed (struct agent *a, const struct sealed *s)
+{
+    struct unsealed **at = unsealed_at (a, s->what.path), *u = *at;
+    char note[MESSAGE_TEXT_MAX];
+
+    log_text (LOG_LEVEL_ERROR, "seal-failed", "%s: %s", s->what.path,
+              s->err.text);
+    if (s->rc == -ENOSPC)
+        agent_ran_out (a, &s->err);
+    agent_hold_analysis (a, s->what.path);
+    if (u) {
+        u->why = s->err;
+    } else if ((u = calloc (1, sizeof (*u))) &&
+               (u->path = strdup (s->what.path))) {
+        u->id = s->what.id;
+        u->why = s->err;
+        *at = u;
+        (void)snprintf (note, sizeof (note), "host %s: %.300s could not be "
+                        "put into the spool at first: %.300s", a->host,
+                        u->path, u->why.text);
+        if (!a->opt->run_dir)
+            (void)ship_note (a->ship, note);
+    } else {
+        free (u);
+        watch_again (a->watch, s->what.path);
+        return;
+    }
+    // one that fails every few seconds does not put off the others
+    if (!a->sealing_again)
+        (void)loop_add_timer (a->loop, SEAL_AGAIN_NS, seal_again, a);
+    a->sealing_again = true;
+}
+
+void agent_forget_unsealed (struct agent *a, const char *path)
+{
+    forget_unsealed (unsealed_at (a, path));
+}
+
+bool agent_is_unsealed (struct agent *a, const char *path)
+{
+    return *unsealed_at (a, path) != NULL;
+}
+
+const char *agent_why_unsealed (const struct agent *a, const char *dir)
+{
+    size_t n = strlen (dir);
+
+    for (const struct unsealed *u = a->unsealed; u; u = u->next) {
+        if (strncmp (u->path, dir, n) == 0 && u->path[n] == '/')
+            return u->why.text;
+    }
+    return NULL;
+}
+
+size_t agent_count_unsealed (const struct agent *a)
+{
+    size_t n = 0;
+
+    for (const struct unsealed *u = a->unsealed; u; u = u->next)
+        n++;
+    return n;
+}
+
+void agent_explain_captures (struct agent *a)
+{
+    const char *path;
+
+    for (const struct unsealed *u = a->unsealed; u; u = u->next) {
+        char note[MESSAGE_TEXT_MAX];
+
+        (void)snprintf (note, sizeof (note), "host %s: %.300s was not "
+                        "delivered: %.300s", a->host, u->path, u->why.text);
+        (void)ship_note (a->ship, note);
+    }
+    for (size_t i = 0; a->flushed && (path = watch_unsettled_path (a->watch,
+                                                                   i)); i++)
+        agent_note (a, LOG_LEVEL_WARN, "too-late", "host %s: %.300s was found, "
+                    "or written to, too late to be read: what is new of it "
+                    "stays there", a->host, path);
+}
+
+/* ---- sealed ---- */
+
+/* A capture on a shared file system is seen by the agents of all hosts: each
+ * takes those of its own ranks, and those that no rank of the world has.
+ */
+static bool is_ours (struct agent *a, int64_t rank)
+{
+    return !a->opt->run_dir || rank < 0 || rank >= a->opt->world_size ||
+           agent_has_rank (a, rank);
+}
+
+static void note_shared (struct agent *a, const char *path)
+{
+    char note[MESSAGE_TEXT_MAX], dir[PATH_MAX];
+    const char *fs = fileio_remote_fs (path);
+    char *slash;
+
+    if (!fs)
+        return;
+    (void)snprintf (dir, sizeof (dir), "%s", path);
+    if ((slash = strrchr (dir, '/')) && slash != dir)
+        *slash = '\0';
+    (void)snprintf (note, sizeof (note), "captures are written to a shared "
+                    "file system (%s, %.600s), which stalls the job: let the "
+                    "profiler write to $ROLLCALL_CAPTURE_DIR, or to another "
+                    "local directory named by --watch", fs, dir);
+    (void)ship_note (a->ship, note);
+}
+
+static void note_skipped (struct agent *a, const struct sealed *s)
+{
+    if (s->skipped == 0)
+        return;
+    counter_add (COUNTER_RAW_SKIPPED, s->skipped);
+    agent_note (a, LOG_LEVEL_WARN, "left-out", "host %s: %llu of the raw files "
+                "and directories of %.300s %s not delivered; the first is "
+                "%.300s", a->host, (unsigned long long)s->skipped, s->what.path,
+                s->skipped == 1 ? "is" : "are", s->skipped_why.text);
+}
+
+static void note_unfinished (struct agent *a, const struct sealed *s)
+{
+    if (!s->what.finished)
+        agent_note (a, LOG_LEVEL_WARN, "unfinished", "host %s: %.600s: "
+                    SEALER_UNFINISHED ", and was taken as it was", a->host,
+                    s->what.path);
+}
+
+static void log_sealed (const struct sealed *s)
+{
+    struct logline l = log_line (LOG_LEVEL_INFO, "sealed");
+
+    log_str (&l, "capture", s->what.path);
+    log_int (&l, "rank", s->rank);
+    log_str (&l, "state", s->state);
+    log_int (&l, "items", (int64_t)s->nitems);
+    log_end (&l);
+}
+
+/* Without its raw files only rows leave the node: nothing else is left of a
+ * capture of which not all of them could be read.
+ */
+static bool is_safe_to_release (const struct agent *a, const struct sealed *s)
+{
+    return a->opt->raw ||
+           strcmp (s->state, capture_state_name (CAPTURE_COMPLETE)) == 0;
+}
+
+/* Whether what the capture was is known from now on, for its release. */
+static bool add_release (struct agent *a, const struct sealed *s)
+{
+    enum release_state kept = a->opt->raw ? RELEASE_KEPT : RELEASE_KEPT_ROWS;
+    struct err err = { "" };
+
+    if (a->roots && roots_check (a->roots, s->what.path, &err) < 0)
+        log_text (LOG_LEVEL_WARN, "kept", "will not be released: %s",
+                  err.text);
+    else if (s->manifest.size == 0)
+        log_text (LOG_LEVEL_WARN, "kept", "will not be released: %s",
+                  s->kept_why.text);
+    else if (!is_safe_to_release (a, s))
+        log_text (LOG_LEVEL_INFO, "kept", "%s will not be released: it is %s, "
+                  "and its raw files stay here (no --raw)", s->what.path,
+                  s->state);
+    else if (spool_add_release (a->spool, s->what.path, kept, s->nitems,
+                                &s->manifest, clock_wall_ns (), &err) < 0)
+        log_text (LOG_LEVEL_WARN, "release", "%s will not be released: %s",
+                  s->what.path, err.text);
+    else
+        return true;
+    return false;
+}
+
+/* Of what is not to be released an older version is not, either. */
+static void note_files (struct agent *a, const struct sealed *s)
+{
+    struct err err = { "" };
+
+    if (release_concerns (&a->release, s->what.path) && !add_release (a, s) &&
+        spool_forget_release (a->spool, s->what.path, &err) < 0)
+        log_text (LOG_LEVEL_ERROR, "release", "%s: what an older version of "
+                  "it was could not be forgotten: %s", s->what.path, err.text);
+}
+
+/* A profiler's names have host, process and time in them, others have not. */
+static void note_twin (struct agent *a, const struct sealed *s)
+{
+    char other[PATH_MAX];
+
+    if (spool_find_twin (a->spool, s->id, other, NULL) > 0)
+        agent_note (a, LOG_LEVEL_WARN, "twins", "host %s: %.260s and %.260s "
+                    "have one name, %.64s, and rank: in a result only one of "
+                    "them counts; give each a name of its own", a->host, other,
+                    s->what.path, s->name);
+}
+
+static void take_sealed (struct agent *a, struct sealed *s)
+{
+    log_sealed (s);
+    forget_unsealed (unsealed_at (a, s->what.path));
+    note_skipped (a, s);
+    note_unfinished (a, s);
+    note_twin (a, s);
+    note_shared (a, s->what.path);
+    if (!agent_take_analysis (a, s))
+        note_files (a, s);
+    ship_kick (a->ship);
+}
+
+/* That it is to be analysed is noted first: the next life takes a capture that
+ * has been sealed for one that is done.
+ */
+static int enter (struct agent *a, struct sealed *s)
+{
+    const struct spool_left_out left = { s->skipped, s->skipped_why.text };
+    bool planned = agent_plan_analysis (a, s);
+    int rc = spool_seal (a->spool, s->id, s->name, s->rank, s->items,
+                         s->nitems, left, &s->err);
+
+    if (rc < 0 && planned)
+        agent_forget_analysis (a, s->what.path);
+    return rc;
+}
+
+/* It is not where it was.  Where it is now a search finds it; if it is nowhere
+ * the next scan notices that.
+ */
+static void take_moved (struct agent *a, const struct sealed *s)
+{
+    log_text (LOG_LEVEL_INFO, "moved", "%s", s->err.text);
+    spool_unsettle (a->spool, s->id);
+    forget_unsealed (unsealed_at (a, s->what.path));
+    agent_hold_analysis (a, s->what.path);
+    watch_again (a->watch, s->what.path);
+    if (access (s->what.path, F_OK) < 0 && errno == ENOENT)     // a scan may
+        watch_miss (a->watch, s->what.path, &s->what.id,        // have been
+                    a->sealed_ns);                              // before
+    a->searched = false;
+    a->moved_ns = a->sealed_ns;
+    (void)loop_add_timer (a->loop, 0, agent_search, a);
+}
+
+void agent_on_sealed (void *arg, struct sealed *s)
+{
+    struct agent *a = arg;
+
+    a->sealed_ns = clock_mono_ns ();
+    if (s->moved) {
+        take_moved (a, s);
+    } else if (s->rc == 0 && !is_ours (a, s->rank) &&
+        fileio_remote_fs (s->what.path)) {
+        spool_unsettle (a->spool, s->id);
+        forget_unsealed (unsealed_at (a, s->what.path));
+        agent_hold_analysis (a, s->what.path);
+    } else if (s->rc < 0 || (s->rc = enter (a, s)) < 0) {
+        spool_unsettle (a->spool, s->id);
+        keep_unsealed (a, s);
+    } else {
+        take_sealed (a, s);
+    }
+    if (a->waiting)
+        agent_hand_on (a);
+    if (a->opt->once && sealer_pending (a->sealer) == 0)
+        (void)loop_add_timer (a->loop, 0, agent_scan, a);
+}
+
+void agent_close_seals (struct agent *a)
+{
+    if (a->loop)
+        loop_del_timer (a->loop, seal_again, a);
+    while (a->unsealed)
+        forget_unsealed (&a->unsealed);
+}

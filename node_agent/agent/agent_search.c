@@ -1,0 +1,244 @@
+/* node_agent/agent/agent_search.c - captures are searched for, again and again
+ *
+ * Small directories by the loop, with what is known of captures; large ones by
+ * a thread.
+ */
+#include "agent/agent_private.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SCAN_NS (250 * NS_PER_MS)       // between searches, at least
+#define SCAN_MAX_NS (2 * NS_PER_S)      // and at most
+#define SCAN_SHARE 50                   // or 50 times what one took (2 %)
+#define SEEN_BATCH 256                  // captures in one transaction
+#define FAILURE_NS (60 * NS_PER_S)      // one line about failing in so long
+#define QUIET_AFTER_END_NS (500 * NS_PER_MS)    // its writer is gone by then
+
+/* Write down which captures are there, so that one that goes before it could
+ * be read is named.
+ */
+static int note_seen (struct agent *a, struct err *err)
+{
+    const char *paths[SEEN_BATCH];
+    size_t n;
+    int rc = 0;
+
+    do {
+        for (n = 0; n < SEEN_BATCH; n++) {
+            if (!(paths[n] = watch_next_seen (a->watch)))
+                break;
+        }
+        if ((rc = spool_seen (a->spool, paths, n, err)) < 0)
+            watch_see_again (a->watch);
+    } while (rc == 0 && n == SEEN_BATCH);
+    return rc;
+}
+
+int64_t agent_quiet_ns (const struct agent *a)
+{
+    if (a->opt->once)
+        return 0;
+    if (a->ended_ns > 0 && a->opt->quiet_ns > QUIET_AFTER_END_NS)
+        return QUIET_AFTER_END_NS;
+    return a->opt->quiet_ns;
+}
+
+/* Report directories that could not be searched. */
+static void report_problems (struct agent *a)
+{
+    const char *text;
+
+    while ((text = watch_next_problem (a->watch)))
+        agent_note (a, LOG_LEVEL_WARN, "watch", "host %s: %.700s", a->host,
+                    text);
+}
+
+/* Somebody would look for them in the result. */
+static void report_busy (struct agent *a)
+{
+    const char *path;
+    char newest[256];
+
+    while ((path = watch_next_busy (a->watch, agent_quiet_ns (a), clock_mono_ns (),
+                                    newest))) {
+        if (!agent_is_analysing (a, path))
+            agent_note (a, LOG_LEVEL_WARN, "busy", "host %s: %.400s has been "
+                        "written to for so long (the latest: %.255s) that what "
+                        "it is now is not read yet", a->host, path,
+                        *newest ? newest : "itself");
+    }
+}
+
+/* What goes wrong with every search is said once a minute. */
+static void log_failure (struct agent *a, const char *event,
+                         const struct err *err)
+{
+    int64_t now = clock_mono_ns ();
+
+    if (a->failure_ns > 0 && now - a->failure_ns < FAILURE_NS)
+        return;
+    a->failure_ns = now;
+    log_text (LOG_LEVEL_ERROR, event, "%s", err->text);
+}
+
+void agent_hand_on (struct agent *a)
+{
+    struct err err = { "" };
+    int rc;
+
+    a->waiting = false;
+    rc = watch_hand_on (a->watch, agent_quiet_ns (a), clock_mono_ns (),
+                        clock_wall_ns (), agent_on_settled, a, &err);
+    if (rc < 0 && rc != -EAGAIN)
+        log_failure (a, "watch-failed", &err);
+}
+
+/* Half of the deadline was not enough to walk a directory once. */
+static void note_unsearched (struct agent *a)
+{
+    const char *dir;
+
+    for (size_t i = 0; (dir = watch_large (a->watch, i)); i++) {
+        agent_note (a, LOG_LEVEL_WARN, "unsearched", "host %s: %.400s is so "
+                    "large that it was not searched to its end: captures in "
+                    "it may be missing; let the profiler write to "
+                    "$ROLLCALL_CAPTURE_DIR", a->host, dir);
+    }
+}
+
+/* Call 'fn' again, which took so long. */
+static void later (struct agent *a, int64_t took, loop_fn *fn)
+{
+    int64_t share = took * SCAN_SHARE;
+
+    (void)loop_add_timer (a->loop, share > a->scan_ns ? share : a->scan_ns, fn,
+                          a);
+}
+
+void agent_scan (void *arg)
+{
+    struct agent *a = arg;
+    struct err err = { "" };
+    int64_t began = clock_mono_ns (), took;
+    int rc;
+
+    a->waiting = false;
+    a->scan_began_ns = began;
+    agent_check_analyses (a);
+    if (a->ended_ns > 0 || a->opt->once)
+        watch_look_at_all (a->watch);
+    rc = watch_scan (a->watch, agent_quiet_ns (a), began, clock_wall_ns (),
+                     agent_on_settled, a, &err);
+    if (rc == 0 && a->ended_ns > 0 && !a->flushed &&
+        began - a->ended_ns > a->opt->deadline_ns / 2) {
+        // half of the time is left to deliver what will not settle
+        rc = watch_flush (a->watch, agent_quiet_ns (a), began, clock_wall_ns (),
+                          agent_on_settled, a, &err);
+        a->flushed = rc == 0;
+        if (a->flushed && !a->searched)
+            note_unsearched (a);
+        if (a->flushed)
+            agent_note_analyses (a);
+    }
+    if (rc < 0 && rc != -EAGAIN)
+        log_failure (a, "watch-failed", &err);
+    agent_tell_kept (a);
+    if (note_seen (a, &err) < 0)
+        log_failure (a, "ledger", &err);
+    agent_lose_gone (a);
+    agent_give_way (a);
+    report_problems (a);
+    report_busy (a);
+    agent_tell_left (a);
+    if (a->ended_ns > 0)
+        a->scans_after_end++;
+    took = clock_mono_ns () - began;
+    // while nothing happens, less and less often
+    if (a->ended_ns > 0 || a->opt->once || watch_unsettled (a->watch) > 0 ||
+        agent_has_rivals (a))
+        a->scan_ns = SCAN_NS;
+    else
+        a->scan_ns = a->scan_ns < SCAN_MAX_NS / 2 ? 2 * a->scan_ns + SCAN_NS
+                                                  : SCAN_MAX_NS;
+    later (a, took, agent_scan);
+    agent_check_done (a);
+}
+
+/* ---- large directories ---- */
+
+/* With --once nobody comes back to look into a directory again. */
+static int take_search (struct agent *a, const struct finder_result *r,
+                        int64_t now, struct err *err)
+{
+    if (a->opt->once && r->list.unread)
+        a->unsearched = true;   // it is said as any problem is
+    if (a->opt->once && r->rc < 0) {
+        log_text (LOG_LEVEL_ERROR, "unsearched", "%s", r->err.text);
+        a->unsearched = true;
+        return watch_found (a->watch, r->dir, &r->list, 0, &r->err, now, err);
+    }
+    return watch_found (a->watch, r->dir, &r->list, r->rc, &r->err, now, err);
+}
+
+void agent_on_searched (void *arg, struct finder_result *results, size_t n)
+{
+    struct agent *a = arg;
+    struct err err = { "" };
+    int64_t now = clock_mono_ns ();
+    bool ending = a->opt->once || a->ended_ns > 0;
+    bool last = ending && a->search_began_ns >= a->ended_ns &&
+                a->search_began_ns >= a->moved_ns;
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = take_search (a, &results[i], now, &err);
+    if (rc < 0)
+        log_failure (a, "watch-failed", &err);
+    a->searched = a->searched || last;
+    a->searched_ns = a->search_began_ns;
+    a->looked = true;
+    agent_scan (a);
+    if (ending && !a->searched)
+        (void)loop_add_timer (a->loop, 0, agent_search, a);     // the last
+    else
+        later (a, clock_mono_ns () - a->search_began_ns, agent_search);
+}
+
+void agent_search_again (struct agent *a)
+{
+    a->moved_ns = clock_mono_ns ();
+    a->searched = false;
+    (void)loop_add_timer (a->loop, 0, agent_search, a);
+}
+
+void agent_search (void *arg)
+{
+    struct agent *a = arg;
+    const char **dirs;
+    size_t n = 0;
+    int rc;
+
+    if (finder_is_busy (a->finder))
+        return;                 // at its end the next one is begun
+    while (watch_large (a->watch, n))
+        n++;
+    if (!(dirs = calloc (n + 1, sizeof (*dirs)))) {
+        rc = -ENOMEM;
+    } else {
+        for (size_t i = 0; i < n; i++)
+            dirs[i] = watch_large (a->watch, i);
+        a->search_began_ns = clock_mono_ns ();
+        rc = finder_start (a->finder, dirs, n);
+    }
+    free (dirs);
+    if (rc < 0) {
+        log_text (LOG_LEVEL_ERROR, "watch-failed", "cannot search: %s",
+                  strerror (-rc));
+        (void)loop_add_timer (a->loop, SCAN_NS, agent_search, a);
+    }
+}

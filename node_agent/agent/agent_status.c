@@ -1,0 +1,72 @@
+/* node_agent/agent/agent_status.c - what this agent does now, for rollcall
+ * status */
+#include "agent/agent_private.h"
+
+#include "json/status.h"
+#include "store/fileio.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* 'why': what stands in the way, or "".  A refusal comes first, since it fills
+ * the spool in the end.
+ */
+static const char *state_of (const struct agent *a,
+                             char why[2 * MESSAGE_TEXT_MAX])
+{
+    char unheard[MESSAGE_TEXT_MAX];
+    const char *connection = agent_not_connected (a, unheard);
+
+    why[0] = '\0';
+    if (a->over)
+        return "over";
+    (void)snprintf (why, 2 * MESSAGE_TEXT_MAX, "%s%s%s",
+                    a->held ? a->guard.why.text : "",
+                    a->held && *unheard ? "; " : "", unheard);
+    if (a->held && !(connection && strcmp (connection, "refused") == 0))
+        return "no-room";
+    if (connection)
+        return connection;
+    return a->ended_ns > 0 ? "delivering" : "watching";
+}
+
+void agent_write_status (void *arg)
+{
+    struct agent *a = arg;
+    const struct clock_sync *clock = ship_clock (a->ship);
+    char path[PATH_MAX], why[2 * MESSAGE_TEXT_MAX];
+    struct json *j = status_begin ("rollcall-agent", a->opt->job,
+                                   state_of (a, why));
+
+    json_add_text (j, "host", a->host);
+    json_add_text (j, "aggregator", a->opt->aggregator);
+    json_add_int (j, "unsettled", (int64_t)watch_unsettled (a->watch));
+    json_add_int (j, "sealing", (int64_t)sealer_pending (a->sealer));
+    json_add_int (j, "analysing", (int64_t)agent_open_count (a));
+    json_add_int (j, "undelivered", (int64_t)spool_undelivered (a->spool));
+    json_add_int (j, "spool_bytes", (int64_t)spool_bytes (a->spool));
+    json_add_int (j, "spool_quota", (int64_t)guard_quota_bytes (&a->guard));
+    if (clock->known) {
+        json_add_int (j, "clock_offset_ns", clock->offset_ns);
+        json_add_int (j, "clock_error_ns", clock->error_ns);
+    }
+    if (*why)
+        json_add_text (j, "why", why);
+    if (fileio_join (path, sizeof (path), a->spool_dir, "status.json"))
+        status_write (j, path, &a->status_text);
+    else
+        json_free (j);
+    (void)loop_add_timer (a->loop, STATUS_EVERY_NS, agent_write_status, a);
+}
+
+void agent_end_status (struct agent *a)
+{
+    char path[PATH_MAX];
+
+    if (a->status_text && fileio_join (path, sizeof (path), a->spool_dir,
+                                       "status.json"))
+        (void)unlink (path);
+    free (a->status_text);
+}

@@ -1,0 +1,319 @@
+/* node_agent/agent/disk_pressure.c - room on disks: waiting for it, making it
+ */
+#include "agent/agent_private.h"
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM_NS NS_PER_S                // between looks at the disks
+#define COLLECTING_NS (3 * NS_PER_S)    // a capture that changed so lately is
+                                        // still being written
+#define FULL_NS (30 * NS_PER_S)         // after a write that found no room
+#define FAILED_NS (60 * NS_PER_S)       // one line about a release in so long
+#define CONFIRMED_NS (10 * NS_PER_S)    // the aggregator's word counts so long
+#define RELEASES_MAX 4                  // in one of them: unlinking takes time
+
+struct disk {                   // a file system with captures
+    uint64_t id;                // 0: it has none
+    struct space_floor floor;
+    struct disk *next;
+    char dir[];                 // the first that was watched there
+};
+
+static void say_note (struct agent *a, const char *text)
+{
+    char note[MESSAGE_TEXT_MAX];
+
+    (void)snprintf (note, sizeof (note), "host %s: %.700s", a->host, text);
+    (void)ship_note (a->ship, note);
+}
+
+/* ---- waiting for it ---- */
+
+/* Notes cannot be taken back: they say what will stay true. */
+static void hold (struct agent *a, bool held)
+{
+    char text[MESSAGE_TEXT_MAX];
+
+    if (a->held == held)
+        return;
+    a->held = held;
+    if (!held) {
+        log_text (LOG_LEVEL_INFO, "room", "the spool takes captures again");
+        return;
+    }
+    counter_add (COUNTER_DISK_FLOORS, 1);
+    log_text (LOG_LEVEL_WARN, "no-room", "captures stay where they are: %s",
+              a->guard.why.text);
+    if (!a->room_noted) {       // with other numbers it would be another note
+        (void)snprintf (text, sizeof (text), "captures had to wait for room: "
+                        "%.600s", a->guard.why.text);
+        say_note (a, text);
+    }
+    a->room_noted = true;
+    if (a->ended_ns > 0)
+        agent_explain_ranks (a);
+}
+
+static void refuse (struct agent *a, const char *capture, bool again)
+{
+    char text[MESSAGE_TEXT_MAX];
+
+    counter_add (COUNTER_CAPTURES_REFUSED, 1);
+    (void)snprintf (text, sizeof (text), "%.300s was refused%s: %.400s",
+                    capture, again ? " when it had been analysed" : "",
+                    a->guard.why.text);
+    log_text (LOG_LEVEL_WARN, "capture-refused", "%s", text);
+    say_note (a, text);
+}
+
+/* How many captures may be under way.  A disk that is full although neither
+ * quota nor floor is reached is left alone for a while.
+ */
+static unsigned admits (struct agent *a)
+{
+    if (clock_mono_ns () < a->full_until_ns)
+        return 0;               // guard.why says it
+    return guard_admits (&a->guard, spool_bytes (a->spool));
+}
+
+void agent_ran_out (struct agent *a, const struct err *why)
+{
+    a->full_until_ns = clock_mono_ns () + FULL_NS;
+    a->guard.why = *why;
+    hold (a, true);
+}
+
+int agent_has_room (struct agent *a, const char *capture, bool again)
+{
+    unsigned most = admits (a);
+
+    hold (a, most == 0);
+    if (most == 0 && a->guard.policy == GUARD_REFUSE) {
+        refuse (a, capture, again);
+        return -EDQUOT;
+    }
+    if (most == 0)
+        counter_add (COUNTER_CAPTURES_HELD, 1);
+    return sealer_pending (a->sealer) < most;
+}
+
+/* ---- giving way ---- */
+
+void agent_give_way (struct agent *a)
+{
+    int64_t now = clock_mono_ns (), oldest = sealer_oldest_ns (a->sealer);
+    bool collecting = a->opt->hold &&
+                      watch_is_collecting (a->watch, now - COLLECTING_NS);
+    struct bulk_situation s = {
+        .job_alive = a->ended_ns == 0 && !a->opt->once,
+        .collecting = collecting,
+        .limit_ns = a->opt->backlog_limit_ns,
+        .spool_used = spool_bytes (a->spool),
+        .spool_quota = guard_quota_bytes (&a->guard),
+    };
+    struct bulk_decision d;
+
+    // raw files wait, too, as long as it is collecting
+    if (!collecting)
+        a->collecting_ns = 0;
+    else if (a->collecting_ns == 0)
+        a->collecting_ns = now;
+    if (a->collecting_ns > 0 && (oldest == 0 || a->collecting_ns < oldest))
+        oldest = a->collecting_ns;
+    s.waited_ns = oldest ? now - oldest : 0;
+    d = bulk_decide (&s);
+
+    bulk_set (a->bulk, &d);
+    ship_hold (a->ship, d.hold);
+}
+
+/* ---- making it ---- */
+
+/* A capture that stays is named.  What may pass is tried again every second,
+ * and said once a minute.
+ */
+static void log_not_released (struct agent *a, int rc, const struct err *err)
+{
+    int64_t now = clock_mono_ns ();
+
+    if (rc != -ESTALE && a->release_failed_ns > 0 &&
+        now - a->release_failed_ns < FAILED_NS)
+        return;
+    if (rc != -ESTALE)
+        a->release_failed_ns = now;
+    log_text (LOG_LEVEL_WARN, "not-released", "%s", err->text);
+}
+
+/* What a run has delivered is in its own root only, until its result is
+ * written: but the job needs room to go on.
+ */
+static bool waits_for_roll (const struct agent *a)
+{
+    return a->opt->run_dir && !a->opt->no_roll && !a->over;
+}
+
+/* It says so in every other second.  Of what an aggregator of the run's own has
+ * written into OUT it need not say it again.
+ */
+bool agent_is_confirmed (const struct agent *a)
+{
+    int64_t since_ns = a->rolled ? 0 : clock_mono_ns () - CONFIRMED_NS;
+
+    return !spool_redelivers (a->spool) && a->ship &&
+           ship_confirmed (a->ship, since_ns);
+}
+
+/* What is not its own is where it was again. */
+void agent_go_on_removing (struct agent *a)
+{
+    struct err why = { "" };
+
+    if (a->repaired || !agent_is_confirmed (a))
+        return;
+    a->repaired = true;
+    if (release_repair (a->spool, &why) == 0)
+        return;
+    log_text (LOG_LEVEL_WARN, "not-released", "%s", why.text);
+    agent_search_again (a);
+}
+
+static int release_one (struct agent *a, bool full)
+{
+    struct err err = { "" };
+    char path[PATH_MAX] = "";
+    int rc;
+
+    // what is there may be more than was delivered
+    if (!a->looked || !agent_is_confirmed (a) || (!full && waits_for_roll (a)))
+        return 0;
+    rc = release_next (a->spool, &a->release, full, clock_wall_ns (), path,
+                       &err);
+    if (rc == -ESTALE)          // there may be more than was delivered
+        a->stale_ns = clock_mono_ns ();
+    if (rc > 0)
+        log_text (LOG_LEVEL_INFO, "released", "%s", path);
+    else if (rc < 0)
+        log_not_released (a, rc, &err);
+    return rc;
+}
+
+bool agent_release_next (struct agent *a)
+{
+    int rc = release_one (a, false);
+
+    return rc > 0 || rc == -ESTALE;
+}
+
+void agent_add_disk (struct agent *a, const char *dir)
+{
+    struct disk *d = a->disks, *made;
+    struct space s = { .id = 0 };
+
+    (void)space_of (dir, &s, NULL);
+    while (d && (s.id ? d->id != s.id : strcmp (d->dir, dir) != 0))
+        d = d->next;
+    if (d || !(made = calloc (1, sizeof (*made) + strlen (dir) + 1)))
+        return;
+    made->id = s.id;
+    made->floor.limit = a->opt->disk_floor;
+    (void)strcpy (made->dir, dir);
+    made->next = a->disks;
+    a->disks = made;
+}
+
+/* Warn once each time that a file system with captures is nearly full: the
+ * job's profiler will fail there.  Whether any is.
+ */
+static bool check_disks (struct agent *a)
+{
+    bool any = false;
+
+    for (struct disk *d = a->disks; d; d = d->next) {
+        struct err why = { "" };
+        bool was = d->floor.below;
+
+        if (space_check_floor (&d->floor, d->dir, &why) == 0 && !was) {
+            log_text (LOG_LEVEL_WARN, "no-room", "%s", why.text);
+            say_note (a, why.text);
+        }
+        any = any || d->floor.below;
+    }
+    return any;
+}
+
+void agent_check_room (void *arg)
+{
+    struct agent *a = arg;
+    bool full = check_disks (a);
+
+    agent_look_at_spool (a);
+    if (a->held) {
+        hold (a, admits (a) == 0);
+        if (!a->held)
+            agent_hand_on (a);
+    }
+    agent_go_on_removing (a);
+    for (int i = 0; i < RELEASES_MAX; i++) {
+        int rc = release_one (a, full || a->held);
+
+        if (rc == 0 || (rc < 0 && rc != -ESTALE))
+            break;
+    }
+    agent_give_way (a);
+    (void)loop_add_timer (a->loop, ROOM_NS, agent_check_room, a);
+}
+
+/* ---- life ---- */
+
+static void choose_release (struct agent *a)
+{
+    (void)release_parse (a->opt->release, &a->release);
+    if (a->guard.policy == GUARD_DROP && a->release.kind == RELEASE_NEVER)
+        a->release.kind = RELEASE_WHEN_FULL;
+    a->release.rows_do = a->opt->release_rows_only && !a->opt->raw;
+    if (a->opt->run_dir) {      // other directories are their owners' affair
+        char own[PATH_MAX];
+
+        if (realpath (a->opt->run_dir, own))
+            (void)snprintf (a->release_below, sizeof (a->release_below),
+                            "%.*s/captures", PATH_MAX - 16, own);
+        else
+            a->release.kind = RELEASE_NEVER;
+        a->release.below = a->release_below;
+    } else if (a->release.kind != RELEASE_NEVER &&
+               !(a->roots = roots_create (a->opt->watch.items,
+                                          a->opt->watch.n))) {
+        log_text (LOG_LEVEL_ERROR, "release", "nothing will be released: no "
+                  "memory for the names of directories");
+        a->release.kind = RELEASE_NEVER;
+    }
+}
+
+void agent_open_room (struct agent *a)
+{
+    a->guard = (struct guard){ .spool_dir = a->spool_dir,
+                               .quota = a->opt->spool_quota,
+                               .floor = { .limit = a->opt->disk_floor } };
+    (void)guard_parse_policy (a->opt->when_full, &a->guard.policy);
+    for (size_t i = 0; i < a->opt->watch.n; i++)
+        agent_add_disk (a, a->opt->watch.items[i]);
+    choose_release (a);
+}
+
+void agent_close_room (struct agent *a)
+{
+    roots_destroy (a->roots);
+    while (a->disks) {
+        struct disk *next = a->disks->next;
+
+        free (a->disks);
+        a->disks = next;
+    }
+}

@@ -1,0 +1,26 @@
+/* node_agent/agent/exit_rule.h - when an agent has no purpose any more
+ *
+ * For one of a run, or with --once: nobody else would end it.  Time is the
+ * caller's.
+ */
+#ifndef ROLLCALL_AGENT_EXIT_RULE_H
+#define ROLLCALL_AGENT_EXIT_RULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct life {                   // monotonic times
+    int64_t now_ns, began_ns;
+    int64_t heard_ns;           // the aggregator, 0: never
+    int64_t ended_ns;           // when all COMMANDs had, 0: not yet
+    int64_t deadline_ns;        // behind that
+    bool run, once;             // of a run; with --once
+    bool served;                // by a service, which may be back soon
+    bool joined;                // a wrapper has said hello
+    bool done;                  // all is delivered, and that was said
+};
+
+/* Why it has none, or NULL. */
+const char *life_useless (const struct life *l);
+
+#endif

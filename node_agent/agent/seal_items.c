@@ -1,0 +1,259 @@
+/* node_agent/agent/seal_items.c - what is sealed of a capture: rows, raw files
+ */
+#include "agent/seal_items.h"
+
+#include "base/fault.h"
+#include "model/job_mark.h"
+#include "store/content.h"
+#include "store/fileio.h"
+#include "throttle/bulk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RAW_DEPTH_MAX 32
+
+struct spool_new *seal_add_item (struct sealed *s, enum item_kind kind,
+                                 const char *path)
+{
+    struct spool_new *p;
+
+    if ((s->nitems & (s->nitems - 1)) == 0) {   // full at powers of two
+        p = realloc (s->items, (s->nitems ? 2 * s->nitems : 1) * sizeof (*p));
+        if (!p)
+            return NULL;
+        s->items = p;
+    }
+    p = &s->items[s->nitems];
+    memset (p, 0, sizeof (*p));
+    p->kind = kind;
+    p->number = (unsigned)s->nitems;
+    content_hash_init (&p->hash);
+    if (!(p->path = strdup (path)))
+        return NULL;
+    s->nitems++;
+    return p;
+}
+
+void seal_drop_item (struct sealed *s)
+{
+    struct spool_new *p = &s->items[--s->nitems];
+
+    content_hash_fini (&p->hash);
+    free (p->path);
+}
+
+int seal_rest (struct bulk *bulk, struct err *err)
+{
+    int rc = bulk_rest (bulk);
+
+    return rc < 0 ? err_set (err, -rc, "the agent is ending") : 0;
+}
+
+bool seal_may_pass (const struct sealed *s, int rc)
+{
+    enum fileio_trouble trouble = fileio_trouble (rc);
+
+    return trouble == FILEIO_SHORTAGE ||
+           (trouble == FILEIO_DISK && !s->again);
+}
+
+static int rest_chunk (void *bulk)
+{
+    return bulk_rest (bulk);
+}
+
+int seal_hash (int fd, struct spool_new *item, struct bulk *bulk,
+               struct err *err)
+{
+    return content_hash_file (fd, item->size, &item->hash, rest_chunk, bulk,
+                              err);
+}
+
+/* ---- raw files ---- */
+
+static void link_path (const struct sealed *s, unsigned number,
+                       char out[PATH_MAX])
+{
+    size_t n = strlen (s->file) - 1;    // without the 0 of the shipment
+
+    (void)snprintf (out, PATH_MAX, "%.*s%u", (int)n, s->file, number);
+}
+
+/* A link in the spool keeps a file that its owner deletes.  Without one (it is
+ * on another file system, or belongs to somebody else) the file is read where
+ * it lies.
+ */
+static bool link_file (const struct sealed *s, int dirfd, const char *name,
+                       const struct stat *st, unsigned number)
+{
+    char path[PATH_MAX];
+    struct stat made;
+
+    link_path (s, number, path);
+    if (FAULT ("agent.seal.link") < 0)
+        return false;
+    if (linkat (dirfd, name, AT_FDCWD, path, 0) < 0 &&
+        (errno != EEXIST || unlink (path) < 0 ||    // of one left out after all
+         linkat (dirfd, name, AT_FDCWD, path, 0) < 0))
+        return false;
+    if (lstat (path, &made) == 0 && made.st_ino == st->st_ino &&
+        made.st_dev == st->st_dev)
+        return true;
+    (void)unlink (path);        // exchanged for another file meanwhile
+    return false;
+}
+
+/* Raw files on their way into the items. */
+struct raw {
+    struct sealed *s;
+    struct bulk *bulk;
+};
+
+/* Something cannot be delivered; the first reason stands for all. */
+static void leave_out (const struct raw *r, const char *path, const char *why)
+{
+    if (r->s->skipped++ == 0)
+        (void)err_set (&r->s->skipped_why, EIO, "%s: %s",
+                       *path ? path : "all of it", why);
+}
+
+/* What cannot be opened: tried another time, left out, or just removed. */
+static int pass_over (const struct raw *r, const char *path, int rc,
+                      struct err *err)
+{
+    if (seal_may_pass (r->s, rc))
+        return err_sys (err, -rc, "%s", *path ? path : r->s->what.path);
+    if (rc < 0 && rc != -ENOENT)
+        leave_out (r, path, strerror (-rc));
+    return 0;
+}
+
+/* Whether its disk cannot read a file, also not the second time. */
+static bool is_unreadable (const struct sealed *s, int rc)
+{
+    return fileio_trouble (rc) == FILEIO_DISK && !seal_may_pass (s, rc);
+}
+
+static void drop_raw (struct sealed *s, const struct spool_new *item)
+{
+    char made[PATH_MAX];
+
+    link_path (s, item->number, made);
+    if (item->own)
+        (void)unlink (made);
+    seal_drop_item (s);
+}
+
+static int hash_raw (const struct raw *r, int fd, int dirfd, const char *name,
+                     const char *path, const struct stat *st, struct err *err)
+{
+    struct spool_new *item = seal_add_item (r->s, ITEM_RAW, path);
+    int rc;
+
+    if (!item)
+        return err_set (err, ENOMEM, "no memory for raw files");
+    item->size = (uint64_t)st->st_size;
+    item->own = link_file (r->s, dirfd, name, st, item->number);
+    rc = seal_hash (fd, item, r->bulk, err);
+    if (rc == -ENODATA) {       // it shrank: it will be seen as changed
+        drop_raw (r->s, item);
+        rc = 0;
+    } else if (is_unreadable (r->s, rc)) {
+        drop_raw (r->s, item);
+        leave_out (r, path, strerror (-rc));
+        rc = 0;
+    }
+    return rc < 0 ? err_prefix (err, rc, "%s", path) : 0;
+}
+
+static int seal_file (const struct raw *r, int dirfd, const char *name,
+                      const char *path, struct err *err)
+{
+    struct stat st;
+    int fd, rc = 0;
+
+    if (r->s->nitems > SEALER_RAW_MAX) {
+        leave_out (r, path, "it has more files than are shipped");
+        return 0;
+    }
+    if ((fd = fileio_open_at (dirfd, name, NULL)) < 0)
+        return pass_over (r, path, fd, err);
+    if (fstat (fd, &st) < 0)
+        rc = pass_over (r, path, -errno, err);
+    else if ((uint64_t)st.st_size > CONTENT_SIZE_MAX)
+        leave_out (r, path, "it is larger than what can be delivered");
+    else
+        rc = hash_raw (r, fd, dirfd, name, path, &st, err);
+    (void)close (fd);
+    return rc;
+}
+
+static int seal_dir (const struct raw *r, int parent, const char *name,
+                     const char *path, unsigned depth, struct err *err);
+
+static int seal_entry (const struct raw *r, int dirfd, const char *name,
+                       const char *prefix, unsigned depth, struct err *err)
+{
+    char path[MESSAGE_PATH_MAX];
+    struct stat st;
+    int n = snprintf (path, sizeof (path), "%s%s%s", prefix,
+                      *prefix ? "/" : "", name);
+    int rc = seal_rest (r->bulk, err);
+
+    if (rc < 0)
+        return rc;
+    if (n < 0 || (size_t)n >= sizeof (path)) {
+        leave_out (r, path, strerror (ENAMETOOLONG));
+    } else if (fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+        rc = pass_over (r, path, -errno, err);
+    } else if (S_ISREG (st.st_mode)) {
+        rc = seal_file (r, dirfd, name, path, err);
+    } else if (S_ISDIR (st.st_mode) && depth == 0) {
+        leave_out (r, path, "directories are not read any deeper");
+    } else if (S_ISDIR (st.st_mode)) {
+        rc = seal_dir (r, dirfd, name, path, depth - 1, err);
+    }
+    return rc;
+}
+
+static int seal_dir (const struct raw *r, int parent, const char *name,
+                     const char *path, unsigned depth, struct err *err)
+{
+    int fd = fileio_open_dir_at (parent, name, NULL), rc = 0, listed = 0;
+    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    struct dirent *e;
+
+    if (!dir) {
+        rc = pass_over (r, path, fd < 0 ? fd : -errno, err);
+        if (fd >= 0)
+            (void)close (fd);
+        return rc;
+    }
+    while (rc == 0 && (e = fileio_next_entry (dir, &listed))) {
+        if (*path || strcmp (e->d_name, JOB_MARK_NAME) != 0)
+            rc = seal_entry (r, dirfd (dir), e->d_name, path, depth, err);
+    }
+    if (rc == 0 && listed < 0)
+        rc = pass_over (r, path, listed, err);
+    (void)closedir (dir);
+    return rc;
+}
+
+/* A capture that is one file is its own raw file. */
+int seal_raw (struct sealed *s, struct bulk *bulk, struct err *err)
+{
+    const struct raw raw = { s, bulk }, *r = &raw;
+    const char *path = s->what.path, *slash = strrchr (path, '/');
+    struct stat st;
+
+    if (lstat (path, &st) == 0 && S_ISREG (st.st_mode))
+        return seal_file (r, AT_FDCWD, path, slash ? slash + 1 : path, err);
+    return seal_dir (r, AT_FDCWD, path, "", RAW_DEPTH_MAX, err);
+}

@@ -1,0 +1,454 @@
+/* node_agent/agent/sealer.c - captures into sealed shipments, in a thread */
+#include "agent/sealer.h"
+
+#include "agent/seal_items.h"
+#include "analyse/analyser.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/thread.h"
+#include "extract/extract.h"
+#include "model/shipment.h"
+#include "spool/manifest.h"
+#include "store/fileio.h"
+#include "throttle/bulk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct node {
+    struct sealed s;
+    int64_t added_ns;
+    struct node *next;
+};
+
+struct sealer {
+    struct loop *loop;
+    struct bulk *bulk;
+    bool raw, manifests;
+    const char *host, *job;     // for the evidence, or NULL
+    const struct job_about *about;      // the same
+    void (*done) (void *arg, struct sealed *s);
+    void *arg;
+    pthread_t thread;
+    bool started;
+    pthread_mutex_t lock;       // over the lists and 'ending'
+    pthread_cond_t changed;
+    struct node *todo, *ready;
+    struct node *current;       // in the thread
+    bool ending;
+    int wake_fd;
+    size_t pending;             // the loop's own count
+};
+
+/* ---- in the thread ---- */
+
+/* Rows on their way into the shipment, with a rest between batches. */
+struct resting {
+    const struct row_sink *to;
+    struct bulk *bulk;
+};
+
+static int rest_rows (void *arg, const struct batch *b, struct err *err)
+{
+    struct resting *r = arg;
+    int rc = seal_rest (r->bulk, err);
+
+    return rc < 0 ? rc : r->to->rows (r->to->arg, b, err);
+}
+
+static int rest_forget (void *arg, enum table_id table, struct err *err)
+{
+    struct resting *r = arg;
+
+    return r->to->forget (r->to->arg, table, err);
+}
+
+/* What its writer had yet to write is missing, whatever can be read. */
+static void tell_unfinished (struct capture *c)
+{
+    if (c->state == CAPTURE_COMPLETE)
+        c->state = CAPTURE_PARTIAL;
+    capture_reason (c, "%s", SEALER_UNFINISHED);
+}
+
+/* On which host it was found, and for which job; not in which directory: the
+ * rows of a copy are the same.
+ */
+static void sign (const struct sealer *x, const char *path,
+                  struct evidence *e)
+{
+    struct passwd user, *found = NULL;
+    char text[1024];
+    struct stat st;
+
+    if (x->about)
+        e->about = *x->about;
+    else if (stat (path, &st) == 0 &&
+             getpwuid_r (st.st_uid, &user, text, sizeof (text), &found) == 0 &&
+             found)
+        (void)snprintf (e->about.user, sizeof (e->about.user), "%s",
+                        found->pw_name);
+    if (x->host)
+        (void)snprintf (e->host_key, sizeof (e->host_key), "%s", x->host);
+    if (x->job)
+        (void)snprintf (e->job, sizeof (e->job), "%s", x->job);
+}
+
+static int write_rows (struct sealer *x, struct sealed *s,
+                       struct shipment_writer *w, struct spool_new *item,
+                       struct err *err)
+{
+    struct resting resting = { shipment_sink (w), x->bulk };
+    struct row_sink sink = { rest_rows, rest_forget, &resting };
+    struct capture c;
+    int rc;
+
+    capture_init (&c);
+    rc = extract_capture (s->what.path, NULL, &sink, &c, err);
+    sign (x, s->what.path, &c.evidence);
+    if (c.rank == CAPTURE_NO_RANK && s->what.rank_hint >= 0)
+        c.rank = s->what.rank_hint;
+    if (rc == 0 && seal_may_pass (s, c.hindered))
+        rc = c.reason[0] ? err_set (err, -c.hindered, "%s", c.reason)
+                         : err_sys (err, -c.hindered, "cannot read it");
+    if (s->analysis[0])
+        analyser_tell (&c, s->analysis, s->analysis_failed);
+    if (!s->what.finished)
+        tell_unfinished (&c);
+    s->rank = c.rank;
+    (void)snprintf (s->state, sizeof (s->state), "%s",
+                    capture_state_name (c.state));
+    (void)snprintf (s->name, sizeof (s->name), "%s", c.name);
+    if (rc == 0 && (rc = FAULT ("agent.seal.write")) < 0)
+        rc = err_sys (err, -rc, "cannot write %s", s->file);
+    if (rc == 0)
+        rc = shipment_finish (w, &c, &item->size, err);
+    capture_fini (&c);
+    return rc;
+}
+
+static int seal_rows (struct sealer *x, struct sealed *s, int fd,
+                      struct err *err)
+{
+    struct shipment_writer *w = shipment_writer_create (fd);
+    struct spool_new *item = seal_add_item (s, ITEM_ROWS, "");
+    int rc;
+
+    if (!w || !item) {
+        shipment_writer_destroy (w);
+        return err_set (err, ENOMEM, "cannot begin a shipment in %s", s->file);
+    }
+    item->own = true;
+    rc = write_rows (x, s, w, item, err);
+    shipment_writer_destroy (w);
+    if (rc == 0 && (rc = FAULT ("agent.seal.fsync")) < 0)
+        rc = err_sys (err, -rc, "cannot fsync %s", s->file);
+    if (rc == 0 && fsync (fd) < 0)
+        rc = err_sys (err, errno, "cannot fsync %s", s->file);
+    return rc < 0 ? rc : seal_hash (fd, item, x->bulk, err);
+}
+
+/* What a capture has before it is read.  A writer may come back to it. */
+static void take_manifest (struct sealed *s)
+{
+    if (!s->what.finished)
+        (void)err_set (&s->kept_why, EBUSY, "%s: " SEALER_UNFINISHED,
+                       s->what.path);
+    else if (manifest_take (s->what.path, &s->manifest, NULL, &s->kept_why) < 0)
+        buf_clear (&s->manifest);
+}
+
+/* Whether its raw files are those of the manifest.  Their number does not tell:
+ * a file that comes and goes makes up for one that is left out.
+ */
+static bool is_whole (const struct sealed *s)
+{
+    size_t n = s->nitems - 1;
+    const char **paths = malloc ((n + 1) * sizeof (*paths));
+    bool whole;
+
+    for (size_t i = 0; paths && i < n; i++)
+        paths[i] = s->items[i + 1].path;
+    whole = paths && manifest_lists (s->manifest.data, s->manifest.size, paths,
+                                     n);
+    free (paths);
+    return whole;
+}
+
+/* Hold on to the capture: the number of its inode is not used again meanwhile.
+ * -1: it cannot be held.
+ */
+static int hold (const struct sealed *s, struct err *err)
+{
+    int fd = open (s->what.path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0 && (errno == ENOENT || seal_may_pass (s, -errno)))
+        return err_sys (err, errno, "cannot open %s", s->what.path);
+    return fd < 0 ? -1 : fd;
+}
+
+/* -ENOENT if it is not what is at its path any more: then neither all that was
+ * read needs to be of it, nor what was missing be missing from it.
+ */
+static int check_place (const struct sealed *s, int held, struct err *err)
+{
+    struct stat was, now;
+
+    if (held < 0)
+        return 0;
+    if (fstat (held, &was) < 0 || lstat (s->what.path, &now) < 0) {
+        if (errno != ENOENT)
+            return seal_may_pass (s, -errno)
+                       ? err_sys (err, errno, "cannot look at %s",
+                                  s->what.path) : 0;
+    } else if (was.st_dev == now.st_dev && was.st_ino == now.st_ino) {
+        return 0;
+    }
+    return err_set (err, ENOENT, "%s was moved, removed or exchanged while it "
+                    "was read", s->what.path);
+}
+
+static void seal_all (struct sealer *x, struct sealed *s, int fd)
+{
+    s->rc = seal_rows (x, s, fd, &s->err);
+    if (s->rc == 0 && x->raw)
+        s->rc = seal_raw (s, x->bulk, &s->err);
+    if (s->rc == 0 && x->raw && s->manifest.size > 0 && !is_whole (s)) {
+        buf_clear (&s->manifest);
+        (void)err_set (&s->kept_why, EIO, "%s: not all of its files are "
+                       "delivered", s->what.path);
+    }
+}
+
+/* A capture that cannot be described, or of which not every file was sealed, is
+ * never released.
+ */
+static void seal (struct sealer *x, struct sealed *s)
+{
+    int fd, held, rc;
+
+    if ((s->rc = seal_rest (x->bulk, &s->err)) < 0)
+        return;                 // not begun: it waits for the next life
+    if ((held = hold (s, &s->err)) < -1) {
+        s->rc = held;
+        s->moved = held == -ENOENT;
+        return;
+    }
+    if (x->manifests)
+        take_manifest (s);
+    fd = open (s->file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        s->rc = err_sys (&s->err, errno, "cannot create %s", s->file);
+    else
+        seal_all (x, s, fd);
+    if (s->rc != -ECANCELED && (rc = check_place (s, held, &s->err)) < 0) {
+        s->rc = rc;
+        s->moved = rc == -ENOENT;
+    }
+    if (fd >= 0)
+        (void)close (fd);
+    if (held >= 0)
+        (void)close (held);
+}
+
+static struct node *take_todo (struct sealer *x)
+{
+    struct node *n;
+
+    (void)pthread_mutex_lock (&x->lock);
+    while (!x->todo && !x->ending)
+        (void)pthread_cond_wait (&x->changed, &x->lock);
+    n = x->ending ? NULL : x->todo;
+    if (n)
+        x->todo = n->next;
+    x->current = n;
+    (void)pthread_mutex_unlock (&x->lock);
+    return n;
+}
+
+static void append (struct node **list, struct node *n)
+{
+    n->next = NULL;
+    while (*list)
+        list = &(*list)->next;
+    *list = n;
+}
+
+static void *work (void *arg)
+{
+    struct sealer *x = arg;
+    uint64_t one = 1;
+    struct node *n;
+    ssize_t written;
+
+    bulk_attach (x->bulk);
+    while ((n = take_todo (x))) {
+        seal (x, &n->s);
+        (void)pthread_mutex_lock (&x->lock);
+        x->current = NULL;
+        append (&x->ready, n);
+        (void)pthread_mutex_unlock (&x->lock);
+        written = write (x->wake_fd, &one, sizeof (one));
+        (void)written;
+    }
+    return NULL;
+}
+
+/* ---- in the loop ---- */
+
+void sealer_sign (struct sealer *x, const char *host, const char *job,
+                  const struct job_about *about)
+{
+    x->about = about;
+    x->host = host;
+    x->job = job;
+}
+
+static void node_free (struct node *n)
+{
+    free ((char *)n->s.what.path);
+    while (n->s.nitems > 0)
+        seal_drop_item (&n->s);
+    free (n->s.items);
+    buf_fini (&n->s.manifest);
+    free (n);
+}
+
+static void on_ready (void *arg)
+{
+    struct sealer *x = arg;
+    uint64_t count;
+
+    if (read (x->wake_fd, &count, sizeof (count)) < 0)
+        return;
+    for (;;) {
+        struct node *n;
+
+        (void)pthread_mutex_lock (&x->lock);
+        if ((n = x->ready))
+            x->ready = n->next;
+        (void)pthread_mutex_unlock (&x->lock);
+        if (!n)
+            return;
+        x->pending--;
+        x->done (x->arg, &n->s);
+        node_free (n);
+    }
+}
+
+int sealer_add (struct sealer *x, const struct watch_settled *what,
+                uint64_t id, const char *file, bool again,
+                const struct sealer_analysis *analysis)
+{
+    struct node *n = calloc (1, sizeof (*n));
+
+    if (!n)
+        return -ENOMEM;
+    n->s.what = *what;
+    n->s.rank = -1;
+    n->added_ns = clock_mono_ns ();
+    buf_init (&n->s.manifest, MANIFEST_MAX);
+    n->s.id = id;
+    n->s.again = again;
+    (void)snprintf (n->s.file, sizeof (n->s.file), "%s", file);
+    (void)snprintf (n->s.analysis, sizeof (n->s.analysis), "%s",
+                    analysis->why ? analysis->why : "");
+    n->s.analysis_failed = analysis->failed;
+    if (!(n->s.what.path = strdup (what->path))) {
+        free (n);
+        return -ENOMEM;
+    }
+    (void)pthread_mutex_lock (&x->lock);
+    append (&x->todo, n);
+    (void)pthread_cond_signal (&x->changed);
+    (void)pthread_mutex_unlock (&x->lock);
+    x->pending++;
+    return 0;
+}
+
+int64_t sealer_oldest_ns (struct sealer *x)
+{
+    const struct node *n;
+    int64_t oldest;
+
+    (void)pthread_mutex_lock (&x->lock);
+    n = x->current ? x->current : x->todo;
+    oldest = n ? n->added_ns : 0;
+    (void)pthread_mutex_unlock (&x->lock);
+    return oldest;
+}
+
+size_t sealer_pending (const struct sealer *x)
+{
+    return x->pending;
+}
+
+int sealer_create (struct loop *loop, struct bulk *bulk, bool raw,
+                   bool manifests,
+                   void (*done) (void *arg, struct sealed *s), void *arg,
+                   struct sealer **ret, struct err *err)
+{
+    struct sealer *x = calloc (1, sizeof (*x));
+    int rc;
+
+    if (!x)
+        return err_set (err, ENOMEM, "no memory to extract");
+    x->loop = loop;
+    x->bulk = bulk;
+    x->raw = raw;
+    x->manifests = manifests;
+    x->done = done;
+    x->arg = arg;
+    (void)pthread_mutex_init (&x->lock, NULL);
+    (void)pthread_cond_init (&x->changed, NULL);
+    x->wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+    rc = x->wake_fd < 0 ? -errno : loop_add_fd (loop, x->wake_fd, on_ready, x);
+    if (rc == 0) {
+        rc = thread_start (&x->thread, work, x);
+        x->started = rc == 0;
+    }
+    if (rc < 0) {
+        sealer_destroy (x);
+        return err_sys (err, -rc, "cannot start the extracting thread");
+    }
+    *ret = x;
+    return 0;
+}
+
+static void free_list (struct node *n)
+{
+    while (n) {
+        struct node *next = n->next;
+
+        node_free (n);
+        n = next;
+    }
+}
+
+void sealer_destroy (struct sealer *x)
+{
+    if (!x)
+        return;
+    (void)pthread_mutex_lock (&x->lock);
+    x->ending = true;
+    (void)pthread_cond_signal (&x->changed);
+    (void)pthread_mutex_unlock (&x->lock);
+    if (x->started)
+        (void)pthread_join (x->thread, NULL);
+    if (x->wake_fd >= 0) {
+        loop_del_fd (x->loop, x->wake_fd);
+        (void)close (x->wake_fd);
+    }
+    free_list (x->todo);
+    free_list (x->ready);
+    (void)pthread_cond_destroy (&x->changed);
+    (void)pthread_mutex_destroy (&x->lock);
+    free (x);
+}

@@ -1,0 +1,104 @@
+/* node_agent/analyse/capture_lock.c - one analysis of a capture at a time */
+#include "analyse/capture_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define NAME_SIZE 32            // the kernel's have 15 bytes
+
+/* Whoever took the lock; it may have ended, and what it started have it still:
+ * 0.
+ */
+static long holder_of (const struct stat *st)
+{
+    FILE *f = fopen ("/proc/locks", "re");
+    char line[256];
+    long found = 0;
+
+    while (f && found == 0 && fgets (line, sizeof (line), f)) {
+        unsigned major, minor;
+        uint64_t inode;
+        long pid;
+
+        if (sscanf (line, "%*s FLOCK %*s %*s %ld %x:%x:%" SCNu64, &pid,
+                    &major, &minor, &inode) == 4 &&
+            inode == st->st_ino && major == major (st->st_dev) &&
+            minor == minor (st->st_dev) && pid > 0)
+            found = pid;
+    }
+    if (f)
+        (void)fclose (f);
+    return found;
+}
+
+static void name_of (long pid, char name[NAME_SIZE])
+{
+    char path[64];
+    FILE *f;
+
+    (void)snprintf (path, sizeof (path), "/proc/%ld/comm", pid);
+    if (!(f = fopen (path, "re")) || !fgets (name, NAME_SIZE, f))
+        (void)snprintf (name, NAME_SIZE, "it has ended");
+    name[strcspn (name, "\n")] = '\0';
+    if (f)
+        (void)fclose (f);
+}
+
+static int is_held (int fd, struct err *err)
+{
+    char name[NAME_SIZE];
+    struct stat st;
+    long pid = fstat (fd, &st) < 0 ? 0 : holder_of (&st);
+
+    if (pid == 0)
+        return err_set (err, EWOULDBLOCK, "somebody else has locked it");
+    name_of (pid, name);
+    return err_set (err, EWOULDBLOCK, "process %ld (%s) has locked it", pid,
+                    name);
+}
+
+/* What another try will not change. */
+static bool is_its_own (int code)
+{
+    return code == EACCES || code == EPERM || code == EROFS ||
+           code == ENOENT || code == ENOTDIR || code == ELOOP;
+}
+
+static int cannot (int code, const char *what, struct err *err)
+{
+    int rc = err_sys (err, code, "%s", what);
+
+    return is_its_own (code) ? err_prefix (err, rc, "it was not analysed")
+                             : -EWOULDBLOCK;
+}
+
+static int take (int fd, struct err *err)
+{
+    if (flock (fd, LOCK_EX | LOCK_NB) < 0)
+        return errno == EWOULDBLOCK ? is_held (fd, err)
+                                    : cannot (errno, "cannot lock it", err);
+    if (faccessat (fd, ".", W_OK, AT_EACCESS) < 0)
+        return cannot (errno, "an analysis writes into the capture, which it "
+                       "must not here", err);
+    return fd;
+}
+
+int lock_capture (const char *path, struct err *err)
+{
+    int fd = open (path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc;
+
+    if (fd < 0)
+        return cannot (errno, "cannot open it", err);
+    if ((rc = take (fd, err)) < 0)
+        (void)close (fd);
+    return rc;
+}

@@ -1,0 +1,562 @@
+/* node_agent/discovery/find.c - the capture directories below a directory */
+#include "discovery/find.h"
+
+#include "base/clock.h"
+#include "identity/trace_kind.h"
+#include "store/fileio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define STAMP_DIGITS 17         // YYYYMMDDhhmmssmmm
+#define NS_DIGITS 19            // of a date in ns since 1970
+#define MS_DIGITS 13            // and in ms
+#define PID_DIGITS_MAX 10       // those below fit an int
+
+static bool ends_with (const char *s, const char *end)
+{
+    size_t n = strlen (s), m = strlen (end);
+
+    return n >= m && strcmp (s + n - m, end) == 0;
+}
+
+static bool starts_with (const char *s, const char *start)
+{
+    return strncmp (s, start, strlen (start)) == 0;
+}
+
+/* The last '_' before s[end], and digits only in between; 0 if not so. */
+static size_t digits_field (const char *s, size_t end, size_t *ndigits)
+{
+    size_t at = end;
+
+    while (at > 0 && s[at - 1] >= '0' && s[at - 1] <= '9')
+        at--;
+    *ndigits = end - at;
+    return *ndigits > 0 && at > 1 && s[at - 1] == '_' ? at - 1 : 0;
+}
+
+static int digits_value (const char *s, size_t n)
+{
+    int v = 0;
+
+    for (size_t i = 0; i < n; i++)
+        v = v * 10 + (s[i] - '0');
+    return v;
+}
+
+/* "YYYYMMDDhhmmss", then milliseconds if 'ndigits' says that they are there.
+ * torch_npu and msprof write local time, MindSpore that of UTC.
+ */
+static int64_t stamp_ns (const char *s, size_t ndigits, bool utc)
+{
+    struct tm tm = { .tm_isdst = -1 };
+    int ms = ndigits >= STAMP_DIGITS ? digits_value (s + 14, 3) : 0;
+    time_t t;
+
+    tm.tm_year = digits_value (s, 4) - 1900;
+    tm.tm_mon = digits_value (s + 4, 2) - 1;
+    tm.tm_mday = digits_value (s + 6, 2);
+    tm.tm_hour = digits_value (s + 8, 2);
+    tm.tm_min = digits_value (s + 10, 2);
+    tm.tm_sec = digits_value (s + 12, 2);
+    t = utc ? timegm (&tm) : mktime (&tm);
+    if (t < 0 || t >= INT64_MAX / NS_PER_S)     // years behind 2261: no date
+        return 0;
+    return t * NS_PER_S + ms * NS_PER_MS;
+}
+
+static size_t count_digits (const char *s)
+{
+    size_t n = 0;
+
+    while (s[n] >= '0' && s[n] <= '9')
+        n++;
+    return n;
+}
+
+/* PROF_<digits>_<digits>_<letters and digits>: a directory of msprof's. */
+static bool is_prof (const char *s)
+{
+    size_t n;
+
+    if (!starts_with (s, "PROF_"))
+        return false;
+    s += strlen ("PROF_");
+    for (int field = 0; field < 2; field++) {
+        if ((n = count_digits (s)) == 0 || s[n] != '_')
+            return false;
+        s += n + 1;
+    }
+    return *s && strspn (s, "0123456789abcdefghijklmnopqrstuvwxyz"
+                            "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen (s);
+}
+
+/* The second field, if it is a date. */
+static int64_t prof_made_ns (const char *s)
+{
+    const char *date = strchr (s + strlen ("PROF_"), '_') + 1;
+    size_t n = count_digits (date);
+
+    return n == STAMP_DIGITS || n == STAMP_DIGITS - 3
+               ? stamp_ns (date, n, false) : 0;
+}
+
+bool find_is_trace (const char *name)
+{
+    return ends_with (name, ".pt.trace.json") ||
+           ends_with (name, ".pt.trace.json.gz");
+}
+
+/* <worker>.<ns or ms since 1970>.pt.trace.json.  The worker is <host>_<pid>, or
+ * what the program says ("rank_3"), so it tells no host; a pid that is none is
+ * that of nobody who matters.
+ */
+static void parse_trace (const char *name, struct find_name *f)
+{
+    size_t end = strlen (name) - strlen (".pt.trace.json"), at, ndigits;
+    int64_t v = 0;
+
+    if (ends_with (name, ".gz"))
+        end -= strlen (".gz");
+    for (at = end; at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9';)
+        at--;
+    ndigits = end - at;
+    if (at == 0 || name[at - 1] != '.' ||
+        (ndigits != NS_DIGITS && ndigits != MS_DIGITS) ||
+        name[at] == '9')        // near 2^63 ns: no date
+        return;
+    for (size_t i = at; i < end; i++)
+        v = 10 * v + (name[i] - '0');
+    f->made_ns = ndigits == NS_DIGITS ? v : v * NS_PER_MS;
+    end = digits_field (name, at - 1, &ndigits);
+    if (end > 0 && ndigits < PID_DIGITS_MAX)
+        f->pid = digits_value (name + end + 1, ndigits);
+}
+
+struct find_name find_parse_name (const char *name)
+{
+    struct find_name f = { .framework = "" };
+    size_t end, ndigits;
+
+    if (ends_with (name, "_ascend_pt"))
+        f.framework = "ascend_pt";
+    else if (ends_with (name, "_ascend_ms"))
+        f.framework = "ascend_ms";
+    else if (is_prof (name))
+        f.framework = "msprof";
+    else if (find_is_trace (name))
+        f.framework = "kineto";
+    if (strcmp (f.framework, "kineto") == 0)
+        parse_trace (name, &f);
+    if (strcmp (f.framework, "msprof") == 0)
+        f.made_ns = prof_made_ns (name);
+    if (strncmp (f.framework, "ascend", 6) != 0)
+        return f;
+    end = digits_field (name, strlen (name) - strlen ("_ascend_pt"),
+                        &ndigits);
+    if (end == 0 || ndigits != STAMP_DIGITS)
+        return f;
+    f.made_ns = stamp_ns (name + end + 1, ndigits,
+                          strcmp (f.framework, "ascend_ms") == 0);
+    f.worker_size = digits_field (name, end, &ndigits);
+    if (f.worker_size > 0 && ndigits < PID_DIGITS_MAX)
+        f.pid = digits_value (name + f.worker_size + 1, ndigits);
+    return f;
+}
+
+static bool is_ignored (const char *name)
+{
+    return starts_with (name, "PLATFORM_") || ends_with (name, "_op_arg") ||
+           ends_with (name, "_op_args") ||
+           strcmp (name, "export_only_prof_dir") == 0 ||
+           strcmp (name, "cluster_analysis_output") == 0;
+}
+
+/* profiler_info.json, profiler_info_<digits>.json */
+static bool is_info (const char *s)
+{
+    size_t n;
+
+    if (!starts_with (s, "profiler_info"))
+        return false;
+    s += strlen ("profiler_info");
+    if (*s == '_' && (n = count_digits (s + 1)) > 0)
+        s += n + 1;
+    return strcmp (s, ".json") == 0;
+}
+
+/* What only a capture has in it.  (A PROF_ directory alone is a capture of its
+ * own, of the msprof program.)
+ */
+static bool is_evidence (const char *name, int type)
+{
+    return type == DT_DIR ? strcmp (name, "FRAMEWORK") == 0 ||
+                                strcmp (name, "ASCEND_PROFILER_OUTPUT") == 0
+                          : is_info (name);
+}
+
+/* The framework of a capture that is a directory, or "". */
+static const char *dir_framework (const char *name)
+{
+    return find_is_trace (name) ? "" : find_parse_name (name).framework;
+}
+
+/* Whether a directory below shows that the one above holds captures, and is
+ * none: not so for a PROF_ directory, which may be part of one.
+ */
+static bool is_named (const char *name)
+{
+    return strncmp (dir_framework (name), "ascend", 6) == 0;
+}
+
+static int add_problem (struct found_list *list, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
+
+static int add_problem (struct found_list *list, const char *fmt, ...)
+{
+    char **problems = realloc (list->problems,
+                               (list->nproblems + 1) * sizeof (*problems));
+    char *text = NULL;
+    va_list ap;
+    int n;
+
+    if (!problems)
+        return -ENOMEM;
+    list->problems = problems;
+    va_start (ap, fmt);
+    n = vasprintf (&text, fmt, ap);
+    va_end (ap);
+    if (n < 0)
+        return -ENOMEM;
+    list->problems[list->nproblems++] = text;
+    return 0;
+}
+
+static int cannot_read (struct found_list *list, const char *path, int errnum)
+{
+    list->unread = true;
+    return add_problem (list, "cannot read directory %s: %s", path,
+                        strerror (errnum));
+}
+
+static int identify (const char *path, int fd, struct find_id *id)
+{
+    struct statx x;
+
+    if ((fd < 0 ? statx (AT_FDCWD, path, AT_SYMLINK_NOFOLLOW,
+                         STATX_INO | STATX_BTIME, &x)
+                : statx (fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME,
+                         &x)) < 0)
+        return -errno;
+    id->dev = makedev (x.stx_dev_major, x.stx_dev_minor);
+    id->ino = x.stx_ino;
+    id->born_ns = x.stx_mask & STATX_BTIME
+                      ? x.stx_btime.tv_sec * NS_PER_S + x.stx_btime.tv_nsec
+                      : 0;
+    return 0;
+}
+
+/* 'fd' is -1 for a directory that cannot be opened: reading it will say so. */
+static int add_found (struct found_list *list, const char *path, int fd)
+{
+    struct found *items, *f;
+    struct find_id id;
+    const char *slash;
+    int rc;
+
+    if (list->n == FIND_CAPTURES_MAX)
+        return -E2BIG;
+    if ((rc = identify (path, fd, &id)) < 0)
+        return rc == -ENOENT ? 0 : rc;          // it was just removed
+    for (size_t i = 0; i < list->nearlier; i++) {   // overlapping roots
+        if (list->items[i].id.dev == id.dev && list->items[i].id.ino == id.ino)
+            return 0;
+    }
+    if (!(items = realloc (list->items, (list->n + 1) * sizeof (*items))))
+        return -ENOMEM;
+    list->items = items;
+    f = &items[list->n];
+    if (!(f->path = strdup (path)))
+        return -ENOMEM;
+    slash = strrchr (f->path, '/');
+    f->name = slash ? slash + 1 : f->path;
+    f->id = id;
+    list->n++;
+    return 0;
+}
+
+static int compare_names (const void *a, const void *b)
+{
+    return strcmp (*(char *const *)a, *(char *const *)b);
+}
+
+static void names_free (char **names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free (names[i]);
+    free (names);
+}
+
+static size_t drop_profs (char **names, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (is_prof (names[i]))
+            free (names[i]);
+        else
+            names[kept++] = names[i];
+    }
+    return kept;
+}
+
+static bool may_be_trace (const char *name, const struct found_list *list)
+{
+    return find_is_trace (name) ||
+           (!list->names_only && trace_may_be (name));
+}
+
+static int type_of (DIR *dir, const struct dirent *e)
+{
+    struct stat st;
+
+    if (e->d_type != DT_UNKNOWN)
+        return e->d_type;
+    if (fstatat (dirfd (dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return DT_UNKNOWN;
+    return (int)IFTODT (st.st_mode);
+}
+
+/* The directories in 'dir' and the files that may be traces, and whether an
+ * entry shows it to be a capture: not when captures lie in it, whatever lies
+ * beside them.  Links that are named like captures are a problem worth telling.
+ */
+static int list_dir (const char *path, DIR *dir, struct found_list *list,
+                     char ***ret, size_t *nret, bool *evidence)
+{
+    bool shown = false, parent = false;
+    char **names = NULL, **more;
+    size_t n = 0;
+    struct dirent *e;
+    int rc;
+
+    while ((e = fileio_next_entry (dir, &rc))) {
+        bool named = is_named (e->d_name);
+        int type;
+
+        if (e->d_name[0] == '.')
+            continue;
+        type = type_of (dir, e);
+        shown = shown || is_evidence (e->d_name, type);
+        parent = parent || (named && type == DT_DIR);
+        if (type == DT_LNK && (named || find_is_trace (e->d_name)) &&
+            add_problem (list, "%s/%s is a symbolic link, which is not "
+                         "followed", path, e->d_name) < 0) {
+            names_free (names, n);
+            return -ENOMEM;
+        }
+        if (type != DT_DIR && !(type == DT_REG && may_be_trace (e->d_name,
+                                                                list)))
+            continue;
+        more = realloc (names, (n + 1) * sizeof (*names));
+        if (more)
+            names = more;
+        if (!more || !(names[n] = strdup (e->d_name))) {
+            names_free (names, n);
+            return -ENOMEM;
+        }
+        n++;
+    }
+    if (n > 0)
+        qsort (names, n, sizeof (*names), compare_names);
+    if (parent)                 // what else lies there is left of something
+        n = drop_profs (names, n);
+    *evidence = *evidence || (shown && !parent);
+    *ret = names;
+    *nret = n;
+    return rc < 0 ? cannot_read (list, path, -rc) : 0;
+}
+
+/* Whether a directory is of the kernel's making: no disk, no captures, and
+ * large.
+ */
+static bool is_pseudo (int fd)
+{
+    static const long types[] = {
+        PROC_SUPER_MAGIC,    SYSFS_MAGIC,    CGROUP_SUPER_MAGIC,
+        CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,  TRACEFS_MAGIC,
+        SECURITYFS_MAGIC,    BPF_FS_MAGIC,   DEVPTS_SUPER_MAGIC,
+        PSTOREFS_MAGIC,
+    };
+    struct statfs fs;
+
+    if (fstatfs (fd, &fs) < 0)
+        return false;
+    for (size_t i = 0; i < sizeof (types) / sizeof (types[0]); i++) {
+        if ((long)fs.f_type == types[i])
+            return true;
+    }
+    return false;
+}
+
+static int visit (const char *path, int fd, dev_t above, unsigned depth,
+                  struct found_list *list);
+
+/* A file that may be a trace, if it is one; one that only looks like it is
+ * told.
+ */
+static int take_trace (struct found_list *list, int dir, const char *name,
+                       const char *path)
+{
+    const char *why;
+
+    if (trace_kind_at (dir, name, &why) != TRACE_OTHER)
+        return add_found (list, path, -1);
+    return why ? add_problem (list, "%s is not taken for a trace: %s", path,
+                              why) : 0;
+}
+
+static int visit_children (const char *path, DIR *dir, char **names, size_t n,
+                           unsigned depth, struct found_list *list)
+{
+    char child[PATH_MAX];
+    struct stat st, file;
+    int rc = fstat (dirfd (dir), &st) < 0 ? -errno : 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        int fd;
+
+        if (list->cancel && atomic_load (list->cancel))
+            return -ECANCELED;
+        if (is_ignored (names[i]))
+            continue;
+        if (!fileio_join (child, sizeof (child), path, names[i])) {
+            rc = cannot_read (list, path, ENAMETOOLONG);
+            continue;
+        }
+        if (find_is_trace (names[i])) {
+            rc = add_found (list, child, -1);
+            continue;
+        }
+        if (may_be_trace (names[i], list) &&
+            fstatat (dirfd (dir), names[i], &file, AT_SYMLINK_NOFOLLOW) == 0 &&
+            !S_ISDIR (file.st_mode)) {
+            rc = take_trace (list, dirfd (dir), names[i], child);
+            continue;
+        }
+        fd = fileio_open_dir_at (dirfd (dir), names[i], NULL);
+        if (fd < 0 && *dir_framework (names[i]))
+            rc = add_found (list, child, -1);
+        else if (fd < 0)
+            rc = cannot_read (list, child, -fd);
+        else
+            rc = visit (child, fd, st.st_dev, depth - 1, list);
+    }
+    return rc;
+}
+
+/* Takes over 'fd'; 'above' is the device of the directory above. */
+static int visit (const char *path, int fd, dev_t above, unsigned depth,
+                  struct found_list *list)
+{
+    const char *slash = strrchr (path, '/');
+    bool capture = *dir_framework (slash ? slash + 1 : path);
+    char **names = NULL;
+    struct stat st;
+    size_t n = 0;
+    DIR *dir;
+    int rc;
+
+    if (fstat (fd, &st) == 0 && st.st_dev != above && is_pseudo (fd)) {
+        (void)close (fd);
+        return 0;
+    }
+    if (!(dir = fdopendir (fd))) {
+        rc = -errno;
+        (void)close (fd);
+        return rc;
+    }
+    rc = list_dir (path, dir, list, &names, &n, &capture);
+    if (rc == 0 && capture)
+        rc = add_found (list, path, dirfd (dir));
+    else if (rc == 0 && depth == 0)
+        rc = n > 0 ? add_problem (list, "%s: directories are not searched "
+                                  "any deeper", path) : 0;
+    else if (rc == 0)
+        rc = visit_children (path, dir, names, n, depth, list);
+    names_free (names, n);
+    (void)closedir (dir);
+    return rc;
+}
+
+/* A root that is a file: a trace.  Who names a link means what it leads to. */
+static int find_file (const char *root, struct found_list *list,
+                      struct err *err)
+{
+    char path[PATH_MAX];
+    const char *why = NULL;
+    int fd, rc;
+
+    if (!realpath (root, path))
+        return err_sys (err, errno, "cannot resolve %s", root);
+    if ((fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
+        return err_sys (err, errno, "cannot open %s", root);
+    rc = find_is_trace (path) || trace_kind_of (fd, &why) != TRACE_OTHER;
+    (void)close (fd);
+    if (!rc)
+        return err_set (err, ENOTDIR, "%s is no directory, and no trace of "
+                        "torch.profiler or torch_npu%s%s", root,
+                        why ? ": " : "", why ? why : "");
+    list->nearlier = list->n;
+    rc = add_found (list, path, -1);
+    return rc < 0 ? err_sys (err, -rc, "cannot take %s", root) : 0;
+}
+
+int find_captures (const char *root, struct found_list *list, struct err *err)
+{
+    char path[PATH_MAX];
+    int fd = open (root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    int rc;
+
+    if (fd < 0 && errno == ENOTDIR && stat (root, &st) == 0 &&
+        S_ISREG (st.st_mode))
+        return find_file (root, list, err);
+    if (fd < 0)
+        return err_sys (err, errno, "cannot open directory %s", root);
+    if (!realpath (root, path)) {
+        rc = -errno;
+        (void)close (fd);
+        return err_sys (err, -rc, "cannot resolve %s", root);
+    }
+    list->nearlier = list->n;
+    rc = visit (path, fd, (dev_t)-1, FIND_DEPTH_MAX, list);
+    if (rc == -E2BIG)
+        return err_set (err, E2BIG, "more than %u captures below %s",
+                        FIND_CAPTURES_MAX, root);
+    return rc < 0 ? err_sys (err, -rc, "cannot search %s", root) : 0;
+}
+
+void find_free (struct found_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free (list->items[i].path);
+    free (list->items);
+    for (size_t i = 0; i < list->nproblems; i++)
+        free (list->problems[i]);
+    free (list->problems);
+    memset (list, 0, sizeof (*list));
+}

@@ -1,0 +1,74 @@
+/* node_agent/discovery/find.h - the captures below a directory
+ *
+ * A capture is a directory, or one file (a trace of torch.profiler).  It is
+ * recognised by its name (..._ascend_pt, ..._ascend_ms, PROF_...,
+ * ....pt.trace.json) or by what is in it (doc/formats.md, "Captures").
+ * Symbolic links below the root are not followed, captures are not searched for
+ * captures, nor are /proc, /sys and their like.
+ */
+#ifndef ROLLCALL_DISCOVERY_FIND_H
+#define ROLLCALL_DISCOVERY_FIND_H
+
+#include "base/err.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define FIND_DEPTH_MAX 16               // directories below the root
+#define FIND_CAPTURES_MAX (1u << 20)
+
+/* A directory or file, wherever it is moved.  Inodes are used again. */
+struct find_id {
+    dev_t dev;
+    ino_t ino;                          // 0: nothing is known
+    int64_t born_ns;                    // 0: its file system does not tell
+};
+
+struct found {
+    char *path;
+    const char *name;                   // its last component, within 'path'
+    struct find_id id;
+};
+
+struct found_list {
+    struct found *items;                // sorted by path
+    size_t n;
+    char **problems;                    // what was not searched, and why
+    size_t nproblems;
+    bool unread;                        // of them: a directory cannot be read
+    size_t nearlier;                    // items that earlier roots gave
+    bool names_only;                    // files are not opened to see what
+                                        // they are
+    const atomic_bool *cancel;          // ends a search early; may be NULL
+};
+
+/* Add the captures at and below 'root', which may be a file: then it is one, if
+ * its name or its content says so.  Directories that cannot be read, and links
+ * named like captures, are noted as problems, in words.  Returns 0, -ENOENT or
+ * -ENOTDIR for the root itself, -E2BIG, -ENOMEM, -ECANCELED.
+ */
+int find_captures (const char *root, struct found_list *list,
+                   struct err *err);
+void find_free (struct found_list *list);
+
+/* What the name of a directory says: "<worker>_<pid>_<17 digits>_ascend_pt",
+ * "PROF_<number>_<14 or 17 digits>_<letters>".  Names that people gave
+ * ("rank_0_ascend_pt") say only the framework.
+ */
+struct find_name {
+    const char *framework;              // "ascend_pt", "ascend_ms", "msprof",
+                                        // "kineto", or ""
+    size_t worker_size;                 // leading bytes that are the host, or 0
+    int64_t pid;                        // of the profiled process; 0: none
+    int64_t made_ns;                    // the date in the name; 0: none
+};
+
+struct find_name find_parse_name (const char *name);
+
+/* Whether a file is a capture by its name. */
+bool find_is_trace (const char *name);
+
+#endif

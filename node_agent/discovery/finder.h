@@ -1,0 +1,37 @@
+/* node_agent/discovery/finder.h - search large directories in a thread
+ *
+ * A working directory may be "/" and take seconds to be walked: the loop must
+ * go on meanwhile.  A round searches a list of directories once; what it gave
+ * is handed over in the loop, when all of it is there.
+ */
+#ifndef ROLLCALL_DISCOVERY_FINDER_H
+#define ROLLCALL_DISCOVERY_FINDER_H
+
+#include "base/loop.h"
+#include "discovery/find.h"
+
+struct finder;
+
+struct finder_result {
+    char *dir;
+    struct found_list list;
+    int rc;                     // of find_captures; 'err' says why
+    struct err err;
+};
+
+/* 'done' is called from the loop at the end of each round; the results are
+ * freed afterwards.
+ */
+typedef void finder_fn (void *arg, struct finder_result *results, size_t n);
+
+int finder_create (struct loop *loop, finder_fn *done, void *arg,
+                   struct finder **ret, struct err *err);
+void finder_destroy (struct finder *f); // ends a round early; NULL is fine
+
+/* Begin a round over a directory each.  -EBUSY while one is under way, -ENOMEM,
+ * -EAGAIN (no thread to be had): try again later.
+ */
+int finder_start (struct finder *f, const char *const *dirs, size_t n);
+bool finder_is_busy (const struct finder *f);
+
+#endif

@@ -1,0 +1,228 @@
+/* node_agent/discovery/tracked.c - what is known of one capture */
+#include "discovery/tracked.h"
+
+#include "base/clock.h"
+#include "extract/extract.h"
+#include "store/fileio.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// how often to look at what was handed on: after a 16th of the time for which
+// it has not changed, but that
+#define AGE_SHARE 16
+#define AGAIN_MAX_NS (30 * NS_PER_S)
+
+// a version that follows another within so many times the pause after that one
+// doubles the pause, up to
+#define HASTE_SHARE 4
+#define HASTE_MAX 16
+#define PAUSE_MAX_NS (3600 * NS_PER_S)
+
+// one that has changed for so many quiet periods, and that, is named
+#define BUSY_SHARE 5
+#define BUSY_NS (600 * NS_PER_S)
+
+struct tracked *tracked_new (const char *path)
+{
+    struct tracked *t = calloc (1, sizeof (*t));
+
+    if (!t || !(t->path = strdup (path))) {
+        free (t);
+        return NULL;
+    }
+    t->rank_hint = -1;
+    return t;
+}
+
+void tracked_free (struct tracked *t)
+{
+    free ((char *)t->path);
+    free (t);
+}
+
+static const char *name_of (const struct tracked *t)
+{
+    const char *slash = strrchr (t->path, '/');
+
+    return slash ? slash + 1 : t->path;
+}
+
+/* Where inodes do not tell, names do: a profiler's have host, process and time
+ * in them.
+ */
+bool tracked_are_one (const struct tracked *a, const struct tracked *b)
+{
+    bool known = a->id.ino > 0 && b->id.ino > 0;
+
+    if (known && (a->id.ino != b->id.ino || a->id.dev != b->id.dev ||
+                  a->id.born_ns != b->id.born_ns))
+        return false;
+    if (known && a->id.born_ns > 0)
+        return true;
+    return strcmp (name_of (a), name_of (b)) == 0 &&
+           (known || find_parse_name (name_of (a)).made_ns > 0);
+}
+
+/* ---- looking at it ---- */
+
+static int observe (struct tracked *t, int64_t mono_ns)
+{
+    char fingerprint[WATCH_FINGERPRINT_MAX];
+    struct extract_look look;
+    int rc = extract_measure (t->path, &look);
+
+    t->looked_mono_ns = mono_ns;
+    t->unmeasured = fileio_trouble (rc) == FILEIO_SHORTAGE;
+    if (t->unmeasured)
+        return rc;
+    (void)snprintf (fingerprint, sizeof (fingerprint),
+                    "%" PRIu64 "/%" PRIu64 "/%" PRId64 "/%d~%016" PRIx64,
+                    look.tree_files, look.tree_bytes, look.newest_ns,
+                    look.done_marker, look.tree_sum);
+    if (strcmp (t->fingerprint, fingerprint) == 0)
+        return 0;
+    memcpy (t->fingerprint, fingerprint, sizeof (fingerprint));
+    t->changed_mono_ns = mono_ns;
+    t->newest_ns = look.newest_ns;
+    t->done_marker = look.done_marker;
+    if (!t->fresh)
+        t->waits_mono_ns = mono_ns;
+    t->handed = false;
+    t->fresh = true;
+    return 0;
+}
+
+/* Whether its profiler was done with it: one that is stopped before removes
+ * what it has written.
+ */
+static bool is_collected (const char *path)
+{
+    struct extract_look look;
+    struct capture c;
+    bool collected;
+
+    capture_init (&c);
+    collected = extract_glance (path, &c, &look, NULL) == 0 &&
+                c.state != CAPTURE_COLLECTING && c.state != CAPTURE_FAILED;
+    capture_fini (&c);
+    return collected;
+}
+
+/* Those that were handed on are known well. */
+int tracked_look (struct tracked *t, int64_t mono_ns)
+{
+    int rc = observe (t, mono_ns);
+
+    if (!t->ripe && t->changed_mono_ns == mono_ns)
+        t->ripe = is_collected (t->path);
+    return rc;
+}
+
+int64_t watch_newest_ns (const char *fingerprint)
+{
+    const char *plus = strchr (fingerprint, '+');
+    int64_t ns = 0;
+    int later = 0;
+
+    if (sscanf (fingerprint, "%*[0-9]/%*[0-9]/%" SCNd64, &ns) != 1 || ns <= 0)
+        return 0;
+    if (plus && (sscanf (plus, "+%4d", &later) != 1 || later < 0))
+        later = 0;
+    return ns < INT64_MAX - later ? ns + later : ns;
+}
+
+/* ---- handing it on ---- */
+
+bool tracked_waits (const struct tracked *t)
+{
+    return !t->handed && !t->foreign;
+}
+
+bool tracked_is_ready (const struct tracked *t)
+{
+    return tracked_waits (t) && !t->unmeasured && !t->undecided;
+}
+
+bool tracked_is_due (const struct tracked *t, int64_t mono_ns)
+{
+    int64_t again_ns = (mono_ns - t->changed_mono_ns) / AGE_SHARE;
+
+    if (again_ns > AGAIN_MAX_NS)
+        again_ns = AGAIN_MAX_NS;
+    return tracked_waits (t) || mono_ns - t->looked_mono_ns >= again_ns;
+}
+
+/* How long the version that was handed on last is to be the latest one. */
+static int64_t pause_ns (const struct tracked *t, int64_t quiet_ns)
+{
+    if (quiet_ns > PAUSE_MAX_NS >> t->haste)
+        return quiet_ns > PAUSE_MAX_NS ? quiet_ns : PAUSE_MAX_NS;
+    return quiet_ns << t->haste;
+}
+
+bool tracked_has_settled (const struct tracked *t, int64_t quiet_ns,
+                          int64_t mono_ns, int64_t wall_ns)
+{
+    if (t->done_marker && (!t->marker_handed || !t->fresh))
+        return true;            // what changes later has to be waited for
+    // quiet by our own watching, or by its dates when first seen so
+    return mono_ns - t->changed_mono_ns >= quiet_ns ||
+           wall_ns - t->newest_ns >= quiet_ns;
+}
+
+bool tracked_pauses (const struct tracked *t, int64_t quiet_ns,
+                     int64_t mono_ns)
+{
+    return t->fresh && t->haste > 0 &&
+           mono_ns - t->handed_mono_ns < pause_ns (t, quiet_ns);
+}
+
+bool tracked_is_busy (const struct tracked *t, int64_t quiet_ns,
+                      int64_t mono_ns)
+{
+    int64_t waited_ns = mono_ns - t->waits_mono_ns;
+
+    return tracked_is_ready (t) && t->fresh && t->ripe &&
+           mono_ns - t->changed_mono_ns < quiet_ns &&
+           waited_ns >= BUSY_NS && waited_ns / BUSY_SHARE >= quiet_ns;
+}
+
+/* A version has been handed on. */
+static void count_version (struct tracked *t, int64_t quiet_ns,
+                           int64_t mono_ns)
+{
+    bool soon = t->nhanded > 0 &&
+                (mono_ns - t->handed_mono_ns) / HASTE_SHARE <
+                    pause_ns (t, quiet_ns);
+
+    if (!soon)
+        t->haste = 0;
+    else if (t->haste < HASTE_MAX)
+        t->haste++;
+    t->nhanded++;
+    t->handed_mono_ns = mono_ns;
+    t->marker_handed = t->marker_handed || t->done_marker;
+    t->fresh = false;
+}
+
+int tracked_hand_on (struct tracked *t, bool finished, int64_t quiet_ns,
+                     int64_t mono_ns, watch_fn *fn, void *arg,
+                     struct err *err)
+{
+    struct watch_settled s = { .path = t->path, .id = t->id,
+                               .rank_hint = t->rank_hint,
+                               .finished = finished };
+    int rc;
+
+    memcpy (s.fingerprint, t->fingerprint, sizeof (s.fingerprint));
+    t->ripe = true;
+    if ((rc = fn (arg, &s, err)) < 0)
+        return rc;
+    t->handed = true;
+    if (t->fresh)
+        count_version (t, quiet_ns, mono_ns);
+    return 0;
+}

@@ -1,0 +1,477 @@
+/* node_agent/extract/event_db/event_comm.c - the communication tables of an
+ * event database
+ *
+ * Op by op, in order of start: its tasks come from a sorter.  The links of a
+ * step are folded when its last op has been seen.
+ */
+#include "extract/event_db/event_db.h"
+#include "extract/rows/comm_tasks.h"
+
+#include "base/units.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define MB 1e6                  // bytes of a MB
+#define US 1e3                  // ns of a us
+#define ROOM_LEAST (8u << 20)   // for folds, whatever room the ops take
+
+enum { KIND_P2P, KIND_COLLECTIVE, KINDS };      // in the profiler's order
+
+static const char *const kind_names[KINDS] = { "p2p", "collective" };
+
+struct comm {
+    struct event_db *e;
+    struct comm_work *work;
+    struct comm_task *tasks;    // of the op
+    uint32_t ntasks, tasks_cap;
+    struct comm_figures figures;        // what they come to
+    struct batch times, bands, matrix;
+    struct matrix_room room;    // of the folds
+    struct matrix_fold **folds; // of each step, two; NULL: none yet
+    uint32_t *last;             // of each step: its last op
+    int64_t task[6];            // of the sorter
+    int more;                   // 1: 'task' is one
+    unsigned want;
+    char name[EVENT_NAME_MAX];  // of the op
+    char key[CAPTURE_HASH_MAX]; // of its group
+    char step[32];
+    int kind;
+    const struct event_op *op;
+};
+
+#define WANTS(c, table) ((c)->want >> (table) & 1)
+
+static bool flush (struct comm *c, struct batch *b)
+{
+    struct err err = { "" };
+
+    if (source_flush (c->e->src, b, &err))
+        return true;
+    c->e->why = err;
+    c->e->how = READING_STOPPED;
+    return false;
+}
+
+static bool flush_full (struct comm *c, struct batch *b)
+{
+    return !batch_full (b) || flush (c, b);
+}
+
+/* ---- steps ---- */
+
+static bool find_steps (struct comm *c)
+{
+    struct event_db *e = c->e;
+
+    c->folds = calloc ((size_t)e->nsteps * KINDS, sizeof (*c->folds));
+    c->last = calloc (e->nsteps, sizeof (*c->last));
+    if (!c->folds || !c->last)
+        return event_no_memory (e);
+    for (uint32_t i = 0; i < e->nops; i++) {
+        struct event_op *op = &e->ops[i];
+
+        if (!event_find_step (e, op))
+            return false;
+        if (op->step >= 0)
+            c->last[op->step] = i;
+    }
+    return true;
+}
+
+/* ---- rows of one op ---- */
+
+static void put_time (struct comm *c)
+{
+    const struct comm_figures *f = &c->figures;
+    bool known = !c->e->marks;
+    struct batch *b = &c->times;
+    uint32_t n = b->nrows++;
+
+    b->text[TIME_OP][n] = batch_string (b, c->name);
+    b->text[TIME_GROUP][n] = batch_string (b, c->key);
+    b->real[TIME_START][n] = (double)event_op_began (c->e, c->op) / US;
+    b->real[TIME_ELAPSE][n] = f->elapse;
+    b->real[TIME_TRANSIT][n] = known ? f->transit : NAN;
+    b->real[TIME_WAIT][n] = known ? f->wait : NAN;
+    b->real[TIME_SYNC][n] = known ? f->sync : NAN;
+    b->real[TIME_IDLE][n] = known ? f->idle : NAN;
+    b->text[TIME_STEP][n] = batch_string (b, c->step);
+    b->text[TIME_TYPE][n] = batch_string (b, kind_names[c->kind]);
+}
+
+/* One row; NaN in what is not known. */
+static bool put_band (struct comm *c, const char *transport,
+                      const double values[4], double mb, double count,
+                      double ms)
+{
+    struct batch *b = &c->bands;
+    uint32_t n = b->nrows++;
+
+    b->text[BW_OP][n] = batch_string (b, c->name);
+    b->text[BW_GROUP][n] = batch_string (b, c->key);
+    b->text[BW_TRANSPORT][n] = batch_string (b, transport);
+    b->real[BW_SIZE][n] = values[0];
+    b->real[BW_TIME][n] = values[1];
+    b->real[BW_BANDWIDTH][n] = values[2];
+    b->real[BW_LARGE][n] = values[3];
+    b->real[BW_PACKAGE][n] = mb;
+    b->real[BW_COUNT][n] = count;
+    b->real[BW_TOTAL][n] = ms;
+    b->text[BW_STEP][n] = batch_string (b, c->step);
+    b->text[BW_TYPE][n] = batch_string (b, kind_names[c->kind]);
+    return flush_full (c, b);
+}
+
+static bool put_bands (struct comm *c)
+{
+    static const char *const names[COMM_BUCKETS] = { "RDMA", "HCCS", "PCIE",
+                                                     "SDMA", "SIO" };
+    const struct comm_figures *f = &c->figures;
+
+    for (unsigned i = 0; i < COMM_BUCKETS; i++) {
+        const struct comm_bucket *k = &f->buckets[i];
+        const double values[4] = { k->size, k->time, k->bandwidth, k->large };
+        bool any = false;
+
+        if (values[0] + values[1] + values[2] + values[3] == 0)
+            continue;
+        for (uint32_t j = 0; j < f->nitems; j++) {
+            const struct comm_item *it = &f->items[j];
+
+            if (it->bucket != i)
+                continue;
+            any = true;
+            if (!put_band (c, names[i], values, it->size, it->count, it->time))
+                return false;
+        }
+        if (!any && !put_band (c, names[i], values, 0, 0, 0))
+            return false;
+    }
+    return true;
+}
+
+/* Whether tasks of it are known: what it moved, if not on which plane. */
+static bool is_known (const struct comm *c)
+{
+    if (!isnan (c->figures.transit))
+        return true;
+    for (uint32_t i = 0; i < c->ntasks; i++) {
+        if (c->tasks[i].plane != EVENT_NO_PLANE)
+            return true;
+    }
+    return false;
+}
+
+/* Where no task is known, the call still says what it was to move. */
+static bool put_payload (struct comm *c)
+{
+    const double values[4] = { c->op->payload / MB, NAN, NAN, NAN };
+
+    return isnan (c->op->payload) ||
+           put_band (c, NULL, values, NAN, NAN, NAN);
+}
+
+/* ---- links ---- */
+
+static bool fold (struct comm *c, const struct comm_item *l)
+{
+    struct matrix_fold **f = &c->folds[c->op->step * KINDS + c->kind];
+    char op[EVENT_NAME_MAX + CAPTURE_HASH_MAX], link[32];
+    struct matrix_record r = { .op = op, .link = link,
+                               .transport = l->transport, .size_mb = l->size,
+                               .time_ms = l->time };
+    int rc;
+
+    if (l->time > 0)
+        r.bandwidth = units_round4 (l->size / l->time);
+    if (c->e->many_links)
+        return true;
+    if (!*f && !(*f = matrix_fold_create (&c->room)))
+        return event_no_memory (c->e);
+    (void)snprintf (op, sizeof (op), "%s@%s", c->name, c->key);
+    (void)snprintf (link, sizeof (link), "%" PRIu32 "-%" PRIu32,
+                    (uint32_t)(l->key >> 32), (uint32_t)l->key);
+    rc = matrix_fold_add (*f, &r);
+    c->e->many_links = rc == -E2BIG;
+    return rc == 0 || rc == -E2BIG || event_no_memory (c->e);
+}
+
+static bool fold_links (struct comm *c)
+{
+    const struct comm_figures *f = &c->figures;
+
+    for (uint32_t i = 0; i < f->nitems; i++) {
+        if (f->items[i].bucket == COMM_BUCKETS && !fold (c, &f->items[i]))
+            return false;
+    }
+    return true;
+}
+
+static int put_link (void *arg, const struct matrix_row *r)
+{
+    struct comm *c = arg;
+    struct batch *b = &c->matrix;
+    uint32_t n = b->nrows;
+
+    if (!matrix_row_put (b, r))
+        return -EINVAL;
+    b->text[MATRIX_STEP][n] = batch_string (b, c->step);
+    b->text[MATRIX_TYPE][n] = batch_string (b, kind_names[c->kind]);
+    b->text[MATRIX_OP_NAME][n] = batch_string (b, r->op);
+    b->nrows++;
+    return flush_full (c, b) ? 0 : -ECANCELED;
+}
+
+/* The rows of a step whose ops have all been seen. */
+static bool end_step (struct comm *c, uint32_t step)
+{
+    bool good = true;
+
+    (void)event_step_name (c->e, step, c->step);
+    for (c->kind = 0; c->kind < KINDS; c->kind++) {
+        struct matrix_fold **f = &c->folds[step * KINDS + (uint32_t)c->kind];
+
+        if (*f && good && !c->e->many_links)
+            good = matrix_fold_rows (*f, put_link, c) == 0;
+        matrix_fold_destroy (*f);
+        *f = NULL;
+    }
+    return good;
+}
+
+/* ---- ops ---- */
+
+static int kind_of (const char *name)
+{
+    static const char *const p2p[] = { "hcom_send", "hcom_receive",
+                                       "hcom_batchsendrecv", "hcclsend",
+                                       "hcclrecv", "hcclbatchsendrecv" };
+
+    for (size_t i = 0; i < sizeof (p2p) / sizeof (p2p[0]); i++) {
+        if (strncasecmp (name, p2p[i], strlen (p2p[i])) == 0)
+            return KIND_P2P;
+    }
+    return KIND_COLLECTIVE;
+}
+
+/* A task as the sorter has it: see event_tasks.c. */
+static struct comm_task task_of (const int64_t *r)
+{
+    static const uint8_t kinds[] = { [TASK_OTHER] = COMM_OTHER_TASK,
+                                     [TASK_DATA] = COMM_MEMCPY,
+                                     [TASK_WAIT] = COMM_NOTIFY_WAIT };
+    static const uint8_t transports[] = {
+        [TRANSPORT_OTHER] = COMM_OTHER_TRANSPORT,
+        [TRANSPORT_SDMA] = COMM_SDMA, [TRANSPORT_RDMA] = COMM_RDMA };
+    static const uint8_t links[] = {
+        [LINK_OTHER] = COMM_OTHER_LINK, [LINK_ON_CHIP] = COMM_ON_CHIP,
+        [LINK_HCCS] = COMM_HCCS, [LINK_PCIE] = COMM_PCIE,
+        [LINK_SIO] = COMM_SIO, [LINK_HCCS_SW] = COMM_HCCS_SW };
+    unsigned kind = r[5] & 15, transport = r[5] >> 4 & 15;
+    unsigned link = r[5] >> 8 & 15;
+
+    return (struct comm_task){
+        .start = r[1], .dur = (double)(r[2] - r[1]), .size = r[3],
+        .plane = (uint32_t)r[0],
+        // EVENT_NO_RANK is COMM_RANK_NONE
+        .src = (int32_t)(r[4] >> 32), .dst = (int32_t)(uint32_t)r[4],
+        .kind = kind < sizeof (kinds) ? kinds[kind] : COMM_OTHER_TASK,
+        .transport = transport < sizeof (transports) ? transports[transport]
+                                                     : COMM_OTHER_TRANSPORT,
+        .link = link < sizeof (links) ? links[link] : COMM_OTHER_LINK,
+        .payload = (r[5] & EVENT_CODE_PAYLOAD) != 0,
+        .master = (r[5] & EVENT_CODE_MASTER) != 0,
+    };
+}
+
+static bool take_task (struct comm *c)
+{
+    struct comm_task *t;
+
+    if (c->ntasks == EVENT_OP_TASKS_MAX)
+        return event_damage (c->e, "an op has more than %u tasks",
+                             EVENT_OP_TASKS_MAX);
+    if (c->ntasks == c->tasks_cap) {
+        uint32_t cap = c->tasks_cap ? 2 * c->tasks_cap : 256;
+
+        if (!(t = realloc (c->tasks, cap * sizeof (*t))))
+            return event_no_memory (c->e);
+        c->tasks = t;
+        c->tasks_cap = cap;
+    }
+    c->tasks[c->ntasks++] = task_of (c->task);
+    return true;
+}
+
+static bool take_tasks (struct comm *c, uint32_t op)
+{
+    struct err err = { "" };
+
+    c->ntasks = 0;
+    while (c->more == 1 && c->task[0] >> 32 == op) {
+        if (!take_task (c))
+            return false;
+        c->more = sorter_next (c->e->op_tasks, c->task, &err);
+    }
+    return c->more >= 0 || event_sorter_failed (c->e, c->more, &err);
+}
+
+/* A mark of a call with one peer: what it moved, in the time it took. */
+static bool give_peer (struct comm *c)
+{
+    const struct event_op *op = c->op;
+    struct comm_item l = { .transport = NULL, .size = op->payload / MB,
+                           .time = c->figures.elapse };
+    uint32_t own = EVENT_NO_RANK;
+
+    if (op->peer < 0 || isnan (op->payload) || !WANTS (c, TABLE_MATRIX))
+        return true;
+    for (uint32_t i = 0; i < c->e->src->capture->ngroups; i++) {
+        const struct comm_group *g = &c->e->src->capture->groups[i];
+
+        for (uint32_t m = 0; m < g->nmembers && strcmp (g->name, c->key) == 0;
+             m++) {
+            if (g->members[m] == c->e->src->capture->rank)
+                own = m;
+        }
+    }
+    if (own == EVENT_NO_RANK)
+        return true;            // its own rank in the group is not known
+    l.key = op->receives ? (uint64_t)op->peer << 32 | own
+                         : (uint64_t)own << 32 | (uint32_t)op->peer;
+    return fold (c, &l);
+}
+
+/* 1, 0 if it has no name or no group, -1 when reading must end. */
+static int name_op (struct comm *c)
+{
+    struct event_db *e = c->e;
+    char group[EVENT_NAME_MAX];
+    int rc;
+
+    if (e->marks)
+        return event_mark_names (e, c->op, c->name, c->key) ? 1 : -1;
+    rc = event_find_string (e, c->op->name, c->name);
+    if (rc <= 0)
+        return rc;              // it was noted when the op was read
+    if ((rc = event_find_string (e, c->op->group, group)) == 0)
+        event_bad (e, "COMMUNICATION_OP", "an op has no group", c->op->id);
+    event_group_key (group, c->key);
+    return rc;
+}
+
+/* What its tasks come to. */
+static bool figure (struct comm *c)
+{
+    struct comm_op op = { .name = c->name, .start = c->op->start,
+                          .elapse = (double)(c->op->end - c->op->start),
+                          .masters = c->e->has_masters };
+
+    if (comm_figures (c->work, &op, c->tasks, c->ntasks, &c->figures) < 0)
+        return event_no_memory (c->e);
+    if (isnan (c->figures.transit) && is_known (c))
+        c->e->no_master++;
+    return true;
+}
+
+static bool give_op (struct comm *c, uint32_t i)
+{
+    struct event_db *e = c->e;
+    int rc = 1;
+
+    c->op = &e->ops[i];
+    if (!take_tasks (c, i))
+        return false;
+    // marks are named by their number: each is counted, wanted or not
+    if (e->marks || (c->op->step >= 0 && !c->op->again))
+        rc = name_op (c);
+    if (rc <= 0)
+        return rc == 0;
+    if (c->op->step < 0 || c->op->again ||
+        (e->marks && c->op->device < 0) ||
+        !event_step_wanted (e, (uint32_t)c->op->step, c->want))
+        return true;
+    c->kind = kind_of (c->name);
+    (void)event_step_name (e, (uint32_t)c->op->step, c->step);
+    if (!figure (c))
+        return false;
+    if (WANTS (c, TABLE_TIME))
+        put_time (c);
+    if (!flush_full (c, &c->times) ||
+        (WANTS (c, TABLE_BANDWIDTH) &&
+         !(is_known (c) ? put_bands (c) : put_payload (c))) ||
+        (WANTS (c, TABLE_MATRIX) && !fold_links (c)) || !give_peer (c))
+        return false;
+    return true;
+}
+
+static bool give_ops (struct comm *c)
+{
+    struct event_db *e = c->e;
+    struct err err = { "" };
+
+    c->more = sorter_next (e->op_tasks, c->task, &err);
+    if (c->more < 0)
+        return event_sorter_failed (e, c->more, &err);
+    for (uint32_t i = 0; i < e->nops; i++) {
+        int32_t step = e->ops[i].step;
+
+        if (!give_op (c, i) ||
+            (step >= 0 && c->last[step] == i && !end_step (c, (uint32_t)step)))
+            return false;
+    }
+    return flush (c, &c->times) && flush (c, &c->bands) &&
+           flush (c, &c->matrix);
+}
+
+/* Ops and folds have their room together. */
+static size_t room_beside (const struct event_db *e)
+{
+    size_t ops = e->nops * sizeof (*e->ops);
+
+    return ops + ROOM_LEAST < MATRIX_ROOM ? MATRIX_ROOM - ops : ROOM_LEAST;
+}
+
+bool event_give_comm (struct event_db *e, unsigned want)
+{
+    struct comm *c = calloc (1, sizeof (*c));
+    struct err err = { "" };
+    bool good;
+    int rc;
+
+    if (!c)
+        return event_no_memory (e);
+    c->e = e;
+    c->want = want;
+    c->room.left = room_beside (e);
+    if (!(c->work = comm_work_create ()))
+        good = event_no_memory (e);
+    else if ((rc = sorter_finish (e->op_tasks, &err)) < 0)
+        good = event_sorter_failed (e, rc, &err);
+    else if (batch_init (&c->times, TABLE_TIME, &err) < 0 ||
+             batch_init (&c->bands, TABLE_BANDWIDTH, &err) < 0 ||
+             batch_init (&c->matrix, TABLE_MATRIX, &err) < 0)
+        good = event_no_memory (e);
+    else
+        good = event_mark_again (e) && find_steps (c) && give_ops (c);
+    if (!good && e->how == READING_DAMAGED)     // what came before counts
+        (void)(flush (c, &c->times) && flush (c, &c->bands) &&
+               flush (c, &c->matrix));
+    for (uint32_t i = 0; c->folds && i < e->nsteps * KINDS; i++)
+        matrix_fold_destroy (c->folds[i]);
+    free (c->folds);
+    free (c->last);
+    comm_work_destroy (c->work);
+    free (c->tasks);
+    batch_fini (&c->times);
+    batch_fini (&c->bands);
+    batch_fini (&c->matrix);
+    free (c);
+    return good;
+}

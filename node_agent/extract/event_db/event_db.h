@@ -1,0 +1,325 @@
+/* node_agent/extract/event_db/event_db.h - an event database, while it is read
+ *
+ * Private to the event_*.c files and read_event_db.c.  What is kept in memory
+ * is a constant for each step (EVENT_STEPS_MAX), for each communication op
+ * (EVENT_OPS_MAX) and for each kind of operator and of API; tasks and calls go
+ * through sorters.
+ *
+ * The parts return false when reading must end: 'how' and 'why' say for what
+ * reason.  A row that cannot be is left out and counted with event_bad.
+ */
+#ifndef ROLLCALL_EXTRACT_EVENT_DB_EVENT_DB_H
+#define ROLLCALL_EXTRACT_EVENT_DB_EVENT_DB_H
+
+#include "base/keymap.h"
+#include "extract/input/db_pages.h"
+#include "extract/input/profiler_db.h"
+#include "extract/rows/intervals.h"
+#include "store/sorter.h"
+
+#define EVENT_STEPS_MAX 65536u
+#define EVENT_OPS_MAX (1u << 20)
+#define EVENT_OP_TASKS_MAX (1u << 18)   // of one op
+#define EVENT_DEVICES_MAX 64u
+#define EVENT_KINDS_MAX 65536u          // of operators, APIs, ranges
+#define EVENT_NAME_MAX 4096u            // bytes of a name, and its NUL
+
+#define EVENT_NO_PLANE UINT32_MAX       // the profiler's "not known"
+#define EVENT_NO_RANK UINT32_MAX
+#define EVENT_NO_DEVICE (-1)
+#define EVENT_DEVICES_SEVERAL (-2)
+
+/* What an id of an enumeration means, by its name in the file. */
+enum event_enum {
+    ENUM_TRANSPORT, ENUM_LINK, ENUM_RDMA, ENUM_DATA, ENUM_API, EVENT_ENUMS
+};
+
+enum { TRANSPORT_OTHER, TRANSPORT_SDMA, TRANSPORT_RDMA };
+enum { LINK_OTHER, LINK_ON_CHIP, LINK_HCCS, LINK_PCIE, LINK_SIO,
+       LINK_HCCS_SW };
+enum { RDMA_OTHER, RDMA_PAYLOAD };
+enum { API_OTHER, API_NODE, API_OP };
+enum { TASK_OTHER, TASK_DATA, TASK_WAIT };
+
+/* What a span of a step is of. */
+enum { SPAN_COMPUTE, SPAN_OP, SPAN_RECEIVE, SPAN_TASK };
+
+#define EVENT_ENUM_VALUES 64
+
+struct event_code {
+    int64_t id;
+    int code;                   // ENUM_DATA: bytes of an element, or 0
+    char name[32];
+};
+
+struct event_codes {
+    struct event_code values[EVENT_ENUM_VALUES];
+    unsigned n;
+};
+
+struct event_step {
+    int64_t id;
+    int64_t host_start, host_end;
+    int64_t start, end;         // on the device: doc/formats.md
+};
+
+/* A communication op, or a mark of one. */
+struct event_op {
+    int64_t id;
+    int64_t start, end;         // of a mark: on the device, once joined
+    int64_t began;              // first task of its masters; INT64_MAX: none
+    int64_t connection;
+    uint32_t name, group;       // ids of strings; of a mark: of 'marks'
+    double payload;             // bytes; NaN: not known
+    int32_t device;             // or EVENT_NO_DEVICE, EVENT_DEVICES_SEVERAL
+    int32_t step;               // -1: in none
+    bool receives;              // "hcom_receive..."
+    bool again;                 // its name and group were there before, on
+                                // this device
+    bool own_device;            // it says itself on which one it is
+    int32_t peer;               // of a mark: rank in its group, or -1
+};
+
+/* Sums of one kind of operator or API. */
+struct event_sum {
+    int64_t a, b, device;       // what they are of
+    uint64_t count;
+    double total, min, max;     // ns
+    int64_t first;              // the earliest start
+};
+
+struct event_sums {
+    struct keymap map;
+    struct event_sum *sums;
+    uint32_t n, cap;
+};
+
+struct event_marks;
+
+struct event_db {
+    struct source *src;
+    struct profiler_db *db;
+    enum reading how;           // READING_WHOLE until something ends it
+    struct err why;
+    struct err bad;             // what is wrong with rows that are left out
+    uint64_t bad_rows;
+    uint64_t work;              // see event_charge
+
+    sqlite3_stmt *text;         // a string by its id
+    struct event_codes enums[EVENT_ENUMS];
+    struct keymap task_types;   // ids of strings
+    uint8_t *task_kinds;
+    uint32_t ntask_kinds;
+
+    bool tasks;                 // they are read: a table that nothing else
+                                // had comes of them
+    bool has_calls, has_tasks, has_compute, has_ops, has_infos, has_masters;
+    bool has_marks;
+    bool levels;                // some task of an op is known by its plane
+    bool by_tasks;              // steps communicate as long as tasks of ops
+                                // do, not ops: doc/formats.md
+    char differ[160];           // of steps: what the other way gives, or ""
+    uint32_t ndiffer;           // steps of which the two differ
+    int64_t began;              // collecting, ns; 0: not known
+    int64_t devices[EVENT_DEVICES_MAX];
+    unsigned ndevices;
+    bool nameless;              // no schedule: one step, without a name
+    int64_t first_op;           // nameless: the program's first call, 0: none
+    struct event_step *steps;
+    uint32_t nsteps;
+    uint32_t *by_start;         // steps by host_start
+    int64_t *latest;            // the latest host_end of those up to there
+    struct event_op *ops;       // by start
+    uint32_t nops, ops_cap;
+    bool many_links;            // of a step, more than can be folded
+    uint32_t no_master;         // ops with tasks, none of which is marked
+    struct event_marks *marks;  // NULL: ops are the database's own
+
+    struct sorter *api;         // connection, step
+    struct sorter *by_connection;       // connection, start, end, device
+    struct sorter *by_task;     // task, start, end, device
+    struct sorter *infos;       // task, op and plane, bytes, ranks, codes
+    struct sorter *op_tasks;    // op and plane, start, end, bytes, ranks, codes
+    struct sorter *spans;       // device, start, end, what
+    struct event_sums operators, apis;
+    bool want_operators, want_apis;
+};
+
+/* ---- event_names.c: rows, strings, enumerations ---- */
+
+/* End reading with a sentence about the file.  Returns false. */
+bool event_damage (struct event_db *e, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
+bool event_no_memory (struct event_db *e);
+bool event_sorter_failed (struct event_db *e, int rc, const struct err *err);
+
+/* Note a row that is left out. */
+void event_bad (struct event_db *e, const char *table, const char *what,
+                int64_t number);
+
+/* Count work that grows faster than rows: false beyond all that a file of this
+ * size can be worth.
+ */
+bool event_charge (struct event_db *e, uint64_t work);
+
+/* A statement; NULL when reading must end. */
+sqlite3_stmt *event_query (struct event_db *e, const char *sql);
+
+/* On to the next row: 1, 0 behind the last one, -1 when reading must end. */
+int event_row (struct event_db *e, sqlite3_stmt *st);
+
+/* Count a row: 1, or -1 if the file cannot have so many. */
+int event_count_row (struct event_db *e);
+
+/* Whether there is such a table (0 names: any), with these columns. */
+bool event_has (struct event_db *e, const char *table,
+                const char *const *names, unsigned n, bool *have);
+
+/* Whether there is such a table with all of these, up to 8. */
+bool event_has_all (struct event_db *e, const char *table,
+                    const char *const *names, unsigned n);
+
+/* It lacks none of the columns; one that is missing is damage. */
+bool event_need (struct event_db *e, const char *table,
+                 const char *const *names, const bool *have, unsigned n);
+
+/* Whether a value is a number, or a text of digits. */
+bool event_is_number (sqlite3_value *v);
+
+/* A time in ns since 1970; false if the value cannot be one. */
+bool event_time (sqlite3_stmt *st, int column, int64_t *ret);
+
+/* The string of an id: 1, 0 without a note when there is none, which gives "",
+ * -1 when reading must end.
+ */
+int event_find_string (struct event_db *e, int64_t id,
+                       char out[EVENT_NAME_MAX]);
+
+/* The same; a note when there is none. */
+bool event_string (struct event_db *e, int64_t id, char out[EVENT_NAME_MAX]);
+
+/* A value as valid UTF-8, cut to fit. */
+void event_text (struct event_db *e, sqlite3_value *v, char *out, size_t max);
+
+bool event_load_enums (struct event_db *e);
+int event_code (const struct event_db *e, enum event_enum which, int64_t id);
+bool event_enum_has (const struct event_db *e, enum event_enum which, int code);
+const char *event_enum_name (const struct event_db *e, enum event_enum which,
+                             int64_t id);
+bool event_task_kind (struct event_db *e, int64_t id, uint8_t *ret);
+
+/* The key under which tables name a communicator. */
+void event_group_key (const char *name, char out[CAPTURE_HASH_MAX]);
+
+bool event_note_device (struct event_db *e, int64_t device);
+
+/* Add one to the sums of a kind. */
+bool event_sum_add (struct event_db *e, struct event_sums *s, int64_t a,
+                    int64_t b, int64_t device, int64_t start, int64_t end);
+void event_sums_fini (struct event_sums *s);
+
+/* ---- event_rows.c: large tables, all columns of which are integers ---- */
+
+struct event_rows;
+
+/* Rows of the columns 'names' of a table, NULL where have[i] is not.
+ * 'ordered': by the first of them.  NULL when reading must end.
+ */
+struct event_rows *event_rows_open (struct event_db *e, const char *table,
+                                    const char *const *names, const bool *have,
+                                    unsigned n, bool ordered);
+void event_rows_close (struct event_rows *r);   // r may be NULL
+
+/* As event_row; the row is good until the next call. */
+int event_rows_next (struct event_db *e, struct event_rows *r,
+                     const struct db_row **row);
+
+/* As event_time. */
+bool event_rows_time (const struct db_row *row, unsigned column, int64_t *ret);
+
+/* ---- event_steps.c ---- */
+
+bool event_load_steps (struct event_db *e);
+
+/* Steps that hold a call of the host: their connections lead to tasks. */
+bool event_load_api (struct event_db *e);
+
+/* The name that communication tables have for a step ("step13"), and the one
+ * of StepTraceTime ("13", or NULL).
+ */
+const char *event_step_name (const struct event_db *e, uint32_t step,
+                             char out[32]);
+const char *event_step_id (const struct event_db *e, uint32_t step,
+                           char out[32]);
+bool event_step_wanted (const struct event_db *e, uint32_t step,
+                        unsigned tables);
+
+/* StepTraceTime and StepExtra. */
+bool event_give_steps (struct event_db *e, bool times, bool extra);
+
+/* ---- event_ops.c ---- */
+
+bool event_load_ops (struct event_db *e);
+
+/* Put the ops in order of start, once all are there. */
+void event_order_ops (struct event_db *e);
+
+/* Of ops with one name and group on a device, iterations of a graph, the first
+ * counts.  Their devices are known, and they are in order.
+ */
+bool event_mark_again (struct event_db *e);
+
+/* When the op began: its masters' first task, where tasks say who they are. */
+int64_t event_op_began (const struct event_db *e, const struct event_op *op);
+
+/* Its step: the first one, in the file's order, that holds the op's start. */
+bool event_find_step (struct event_db *e, struct event_op *op);
+struct event_op *event_add_op (struct event_db *e);
+
+/* Indexes of all ops in some order, to be freed; NULL without memory. */
+uint32_t *event_index_ops (struct event_db *e,
+                           int (*order) (const void *, const void *, void *));
+int event_by_id (const void *pa, const void *pb, void *arg);
+int event_by_connection (const void *pa, const void *pb, void *arg);
+
+/* SQL of the columns that are there, NULL for the others. */
+void event_select (char *sql, size_t max, const char *const *names,
+                   const bool *have, unsigned n, const char *table);
+
+/* ---- event_tasks.c ---- */
+
+/* Codes of a communication task in one word, with what it is below them. */
+#define EVENT_CODE_PAYLOAD (1 << 16)
+#define EVENT_CODE_MASTER (1 << 17)
+
+bool event_load_infos (struct event_db *e);
+bool event_load_tasks (struct event_db *e);
+
+/* ---- event_join.c ---- */
+
+bool event_join_connections (struct event_db *e);
+bool event_join_tasks (struct event_db *e);
+
+/* ---- event_comm.c: the three communication tables ---- */
+
+bool event_give_comm (struct event_db *e, unsigned want);
+
+/* ---- event_mstx.c ---- */
+
+bool event_load_marks (struct event_db *e);
+void event_marks_fini (struct event_marks *m);
+
+/* Name and group key of a mark's op. */
+bool event_mark_names (struct event_db *e, const struct event_op *op,
+                       char name[EVENT_NAME_MAX], char key[CAPTURE_HASH_MAX]);
+
+/* ---- event_metadata.c and event_info.c: what is ours ---- */
+
+bool event_give_info (struct event_db *e);
+bool event_give_memory (struct event_db *e);
+bool event_give_links (struct event_db *e);
+bool event_give_ranges (struct event_db *e);
+bool event_give_operators (struct event_db *e);
+bool event_give_apis (struct event_db *e);
+
+#endif

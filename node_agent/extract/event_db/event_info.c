@@ -1,0 +1,354 @@
+/* node_agent/extract/event_db/event_info.c - what else an event database holds:
+ * sums and peaks */
+#include "extract/event_db/event_db.h"
+#include "extract/sink/capture_facts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define US 1000.0               // ns of a us
+#define MIB 1048576.0           // bytes of a MiB
+
+static bool flush (struct event_db *e, struct batch *b)
+{
+    struct err err = { "" };
+
+    if (source_flush (e->src, b, &err))
+        return true;
+    e->why = err;
+    e->how = READING_STOPPED;
+    return false;
+}
+
+static bool begin (struct event_db *e, struct batch *b, enum table_id table)
+{
+    return batch_init (b, table, NULL) == 0 || event_no_memory (e);
+}
+
+/* The last rows, and what a table that broke off gave before. */
+static bool end (struct event_db *e, struct batch *b)
+{
+    bool good = e->how == READING_WHOLE;
+
+    if (e->how != READING_STOPPED)
+        good = flush (e, b) && good;
+    batch_fini (b);
+    return good;
+}
+
+/* ---- MemoryPeak ---- */
+
+#define MEMORY_VALUES 3
+
+struct memory_table {
+    const char *table, *sql;
+    const char *columns[3 + MEMORY_VALUES];     // as 'sql' selects them
+    unsigned ncolumns;
+    const char *kinds[MEMORY_VALUES];           // of the values
+};
+
+static const struct memory_table memory_tables[] = {
+    { "NPU_MEM", "SELECT type, timestampNs, deviceId, hbm, ddr FROM NPU_MEM",
+      { "type", "timestampNs", "deviceId", "hbm", "ddr" }, 5,
+      { "hbm", "ddr", NULL } },
+    { "MEMORY_RECORD", "SELECT component, timestamp, deviceId, "
+      "totalAllocated, totalReserved, totalActive FROM MEMORY_RECORD",
+      { "component", "timestamp", "deviceId", "totalAllocated",
+        "totalReserved", "totalActive" }, 6,
+      { "allocated", "reserved", "active" } },
+};
+
+#define PEAKS_MAX 256u
+
+struct peak {
+    int64_t component, device;
+    double value[MEMORY_VALUES];                // bytes; NaN: none
+    int64_t at[MEMORY_VALUES];
+};
+
+static bool take_peak (struct event_db *e, sqlite3_stmt *st,
+                       const struct memory_table *t, struct peak *peaks,
+                       unsigned *n)
+{
+    int64_t component = sqlite3_column_int64 (st, 0);
+    int64_t device = sqlite3_column_int64 (st, 2), at;
+    unsigned i = 0;
+
+    if (!event_time (st, 1, &at)) {
+        event_bad (e, t->table, "a record has no such time", at);
+        return true;
+    }
+    while (i < *n && (peaks[i].component != component ||
+                      peaks[i].device != device))
+        i++;
+    if (i == PEAKS_MAX)
+        return event_damage (e, "%s has more than %u components", t->table,
+                             PEAKS_MAX);
+    if (i == *n)
+        peaks[(*n)++] = (struct peak){ component, device, { NAN, NAN, NAN },
+                                       { 0, 0, 0 } };
+    for (int v = 0; v < MEMORY_VALUES && t->kinds[v]; v++) {
+        double bytes = sqlite3_column_double (st, 3 + v);
+
+        if (sqlite3_column_type (st, 3 + v) != SQLITE_NULL &&
+            !(peaks[i].value[v] >= bytes)) {
+            peaks[i].value[v] = bytes;
+            peaks[i].at[v] = at;
+        }
+    }
+    return true;
+}
+
+static bool give_peaks (struct event_db *e, const struct memory_table *t,
+                        const struct peak *p)
+{
+    char component[EVENT_NAME_MAX];
+
+    if (!event_string (e, p->component, component))
+        return false;
+    for (int v = 0; v < MEMORY_VALUES && t->kinds[v]; v++)
+        extras_peak (e->src, p->device < 0 ? NAN : (double)p->device,
+                     component, strlen (component), t->kinds[v],
+                     p->value[v] / MIB, (double)p->at[v] / US);
+    return true;
+}
+
+static bool give_memory_of (struct event_db *e, const struct memory_table *t)
+{
+    struct peak peaks[PEAKS_MAX];
+    sqlite3_stmt *st;
+    unsigned n = 0;
+    int rc;
+
+    if (!event_has_all (e, t->table, t->columns, t->ncolumns))
+        return e->how == READING_WHOLE;
+    if (!(st = event_query (e, t->sql)))
+        return false;
+    while ((rc = event_row (e, st)) == 1 && take_peak (e, st, t, peaks, &n))
+        continue;
+    (void)sqlite3_finalize (st);
+    for (unsigned i = 0; i < n && rc == 0; i++) {
+        if (!give_peaks (e, t, &peaks[i]))
+            return false;
+    }
+    return rc == 0;
+}
+
+bool event_give_memory (struct event_db *e)
+{
+    return give_memory_of (e, &memory_tables[0]) &&
+           give_memory_of (e, &memory_tables[1]);
+}
+
+/* ---- LinkCounter ---- */
+
+static const struct {
+    const char *table, *column, *unit;
+} counters[] = {
+    { "HCCS", "txThroughput", "B/s" },    { "HCCS", "rxThroughput", "B/s" },
+    { "PCIE", "txPostAvg", "B/s" },       { "PCIE", "txNonpostAvg", "B/s" },
+    { "PCIE", "txCplAvg", "B/s" },        { "PCIE", "rxPostAvg", "B/s" },
+    { "PCIE", "rxNonpostAvg", "B/s" },    { "PCIE", "rxCplAvg", "B/s" },
+    { "ROCE", "bandwidth", "B/s" },       { "ROCE", "rxByteRate", "B/s" },
+    { "ROCE", "txByteRate", "B/s" },      { "ROCE", "rxErrors", "packets" },
+    { "ROCE", "txErrors", "packets" },    { "ROCE", "rxDropped", "packets" },
+    { "ROCE", "txDropped", "packets" },   { "NIC", "bandwidth", "B/s" },
+    { "NIC", "rxByteRate", "B/s" },       { "NIC", "txByteRate", "B/s" },
+    { "NIC", "rxErrors", "packets" },     { "NIC", "txErrors", "packets" },
+    { "NIC", "rxDropped", "packets" },    { "NIC", "txDropped", "packets" },
+};
+
+#define COUNTERS (sizeof (counters) / sizeof (counters[0]))
+
+static bool give_counter (struct event_db *e, struct batch *b, unsigned i)
+{
+    const char *names[] = { "deviceId", counters[i].column };
+    char sql[256];
+    sqlite3_stmt *st;
+    int rc;
+
+    if (!event_has_all (e, counters[i].table, names, 2))
+        return e->how == READING_WHOLE;
+    (void)snprintf (sql, sizeof (sql), "SELECT deviceId, count(%s), avg(%s), "
+                    "max(CAST(%s AS REAL)) FROM %s GROUP BY deviceId",
+                    names[1], names[1], names[1], counters[i].table);
+    if (!(st = event_query (e, sql)))
+        return false;
+    while ((rc = event_row (e, st)) == 1) {
+        uint32_t n = b->nrows++;
+
+        b->real[LINK_DEVICE][n] = sqlite3_column_double (st, 0);
+        b->text[LINK_TYPE][n] = batch_string (b, counters[i].table);
+        b->text[LINK_COUNTER][n] = batch_string (b, counters[i].column);
+        b->text[LINK_UNIT][n] = batch_string (b, counters[i].unit);
+        b->real[LINK_SAMPLES][n] = sqlite3_column_double (st, 1);
+        b->real[LINK_MEAN][n] = sqlite3_column_double (st, 2);
+        b->real[LINK_MAX][n] = sqlite3_column_double (st, 3);
+        if (batch_full (b) && !flush (e, b))
+            break;
+    }
+    (void)sqlite3_finalize (st);
+    return rc == 0;
+}
+
+bool event_give_links (struct event_db *e)
+{
+    struct batch b = { .nrows = 0 };
+
+    if (begin (e, &b, TABLE_LINK)) {
+        for (unsigned i = 0; i < COUNTERS && e->how == READING_WHOLE; i++)
+            (void)give_counter (e, &b, i);
+    }
+    return end (e, &b);
+}
+
+/* ---- UserRange ---- */
+
+static bool put_range (struct event_db *e, struct batch *b, const char *kind,
+                       const char *domain, const char *name,
+                       const struct event_sum *s)
+{
+    uint32_t n = b->nrows++;
+
+    b->text[RANGE_KIND][n] = batch_string (b, kind);
+    b->text[RANGE_DOMAIN][n] = batch_string (b, domain);
+    b->text[RANGE_NAME][n] = batch_string (b, name);
+    b->real[RANGE_COUNT][n] = (double)s->count;
+    b->real[RANGE_TOTAL][n] = s->total / US;
+    b->real[RANGE_MIN][n] = s->min / US;
+    b->real[RANGE_MAX][n] = s->max / US;
+    b->real[RANGE_FIRST][n] = (double)s->first / US;
+    return !batch_full (b) || flush (e, b);
+}
+
+/* Spans that a query gives as start, end, name and domain, both ids. */
+static bool sum_ranges (struct event_db *e, const char *table, const char *sql,
+                        const char *const *names, unsigned n,
+                        struct event_sums *sums)
+{
+    int64_t start, end_ns;
+    sqlite3_stmt *st;
+    int rc;
+
+    if (!event_has_all (e, table, names, n))
+        return e->how == READING_WHOLE;
+    if (!(st = event_query (e, sql)))
+        return false;
+    while ((rc = event_row (e, st)) == 1) {
+        if (!event_time (st, 0, &start) || !event_time (st, 1, &end_ns) ||
+            end_ns < start)
+            event_bad (e, table, "a range has no such times",
+                       sqlite3_column_int64 (st, 0));
+        else if (!event_sum_add (e, sums, sqlite3_column_int64 (st, 2),
+                                 sqlite3_column_int64 (st, 3), 0, start,
+                                 end_ns))
+            break;
+    }
+    (void)sqlite3_finalize (st);
+    return rc == 0;
+}
+
+static bool give_marks (struct event_db *e, struct batch *b)
+{
+    static const char *const names[] = { "startNs", "endNs", "message",
+                                         "domainId" };
+    struct event_sums sums = { .n = 0 };
+    char name[EVENT_NAME_MAX], domain[EVENT_NAME_MAX];
+    bool good;
+
+    keymap_clear (&sums.map);
+    good = sum_ranges (e, "MSTX_EVENTS", "SELECT startNs, endNs, message, "
+                       "domainId FROM MSTX_EVENTS", names, 4, &sums);
+    for (uint32_t i = 0; i < sums.n && good; i++) {
+        good = event_string (e, sums.sums[i].a, name) &&
+               event_string (e, sums.sums[i].b, domain);
+        // those of communication are ops
+        if (good && strcmp (domain, "communication") != 0)
+            good = put_range (e, b, "mstx", domain, name, &sums.sums[i]);
+    }
+    event_sums_fini (&sums);
+    return good;
+}
+
+static bool give_gc (struct event_db *e, struct batch *b)
+{
+    static const char *const names[] = { "startNs", "endNs" };
+    struct event_sums sums = { .n = 0 };
+    bool good;
+
+    keymap_clear (&sums.map);
+    good = sum_ranges (e, "GC_RECORD", "SELECT startNs, endNs, 0, 0 FROM "
+                       "GC_RECORD", names, 2, &sums);
+    if (good && sums.n > 0)
+        good = put_range (e, b, "gc", NULL, "garbage collection",
+                          &sums.sums[0]);
+    event_sums_fini (&sums);
+    return good;
+}
+
+bool event_give_ranges (struct event_db *e)
+{
+    struct batch b = { .nrows = 0 };
+
+    (void)(begin (e, &b, TABLE_RANGE) && give_marks (e, &b) &&
+           give_gc (e, &b));
+    return end (e, &b);
+}
+
+/* ---- OperatorStatistic and ApiStatistic ---- */
+
+bool event_give_operators (struct event_db *e)
+{
+    char type[EVENT_NAME_MAX], core[EVENT_NAME_MAX];
+    struct batch b = { .nrows = 0 };
+
+    if (!begin (e, &b, TABLE_OPERATOR))
+        return false;
+    for (uint32_t i = 0; i < e->operators.n; i++) {
+        const struct event_sum *s = &e->operators.sums[i];
+        uint32_t n = b.nrows;
+
+        if (!event_string (e, s->a, type) || !event_string (e, s->b, core))
+            break;
+        b.real[OPERATOR_DEVICE][n] = (double)s->device;
+        b.text[OPERATOR_TYPE][n] = batch_string (&b, type);
+        b.text[OPERATOR_CORE][n] = batch_string (&b, core);
+        b.real[OPERATOR_COUNT][n] = (double)s->count;
+        b.real[OPERATOR_TOTAL][n] = s->total / US;
+        b.real[OPERATOR_MIN][n] = s->min / US;
+        b.real[OPERATOR_MAX][n] = s->max / US;
+        b.nrows++;
+        if (batch_full (&b) && !flush (e, &b))
+            break;
+    }
+    return end (e, &b);
+}
+
+bool event_give_apis (struct event_db *e)
+{
+    char name[EVENT_NAME_MAX];
+    struct batch b = { .nrows = 0 };
+
+    if (!begin (e, &b, TABLE_API))
+        return false;
+    for (uint32_t i = 0; i < e->apis.n; i++) {
+        const struct event_sum *s = &e->apis.sums[i];
+        uint32_t n = b.nrows;
+
+        if (!event_string (e, s->b, name))
+            break;
+        b.real[API_DEVICE][n] = NAN;
+        b.text[API_LEVEL][n] = batch_string (
+            &b, event_enum_name (e, ENUM_API, s->a));
+        b.text[API_NAME][n] = batch_string (&b, name);
+        b.real[API_COUNT][n] = (double)s->count;
+        b.real[API_TOTAL][n] = s->total / US;
+        b.real[API_MIN][n] = s->min / US;
+        b.real[API_MAX][n] = s->max / US;
+        b.nrows++;
+        if (batch_full (&b) && !flush (e, &b))
+            break;
+    }
+    return end (e, &b);
+}

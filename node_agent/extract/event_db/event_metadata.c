@@ -1,0 +1,157 @@
+/* node_agent/extract/event_db/event_metadata.c - what an event database says of
+ * the capture */
+#include "extract/event_db/event_db.h"
+#include "identity/metadata_info.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define THREADS_MAX 65536u      // that are told apart
+
+/* JSON, or a text that is none, as that of a version. */
+static bool carry_metadata (struct event_db *e, const char *name, size_t size,
+                            struct scan_bytes value)
+{
+    struct scan s;
+    bool good;
+
+    if (value.left == 0 || !strchr ("{[\"", value.at[0])) {
+        extras_info (e->src, "metadata", name, size, value.at, value.left);
+        return true;
+    }
+    good = scan_init (&s, scan_read_bytes, &value) == 0 ||
+           event_no_memory (e);
+    if (good && !(metadata_value (e->src, &s, name, size) && scan_end (&s)))
+        event_bad (e, "META_DATA", s.err.text, 0);
+    scan_fini (&s);
+    return good;
+}
+
+/* Groups have tables of their own. */
+static bool give_metadata (struct event_db *e)
+{
+    static const char *const names[] = { "name", "value" };
+    char name[EXTRAS_NAME_MAX], value[EVENT_NAME_MAX];
+    sqlite3_stmt *st;
+    int rc;
+
+    if (!event_has_all (e, "META_DATA", names, 2))
+        return e->how == READING_WHOLE;
+    if (!(st = event_query (e, "SELECT name, value FROM META_DATA WHERE name "
+                               "<> 'parallel_group_info'")))
+        return false;
+    while ((rc = event_row (e, st)) == 1) {
+        sqlite3_value *v = sqlite3_column_value (st, 1);
+        const char *text = (const char *)sqlite3_value_text (v);
+        struct scan_bytes bytes = { text, (size_t)sqlite3_value_bytes (v) };
+
+        event_text (e, sqlite3_column_value (st, 0), name, sizeof (name));
+        if (text && !strchr ("{[\"", text[0])) {
+            event_text (e, v, value, sizeof (value));
+            bytes = (struct scan_bytes){ value, strlen (value) };
+        }
+        if (text && !carry_metadata (e, name, strlen (name), bytes))
+            break;
+    }
+    (void)sqlite3_finalize (st);
+    return rc == 0;
+}
+
+/* The columns of a small table that 'sql' gives with their names before them:
+ * name, value.
+ */
+static bool give_pairs (struct event_db *e, const char *table, const char *sql,
+                        const char *kind, const char *const *names)
+{
+    char name[EXTRAS_NAME_MAX], value[EVENT_NAME_MAX];
+    sqlite3_stmt *st;
+    int rc;
+
+    if (!event_has_all (e, table, names, 2))
+        return e->how == READING_WHOLE;
+    if (!(st = event_query (e, sql)))
+        return false;
+    while ((rc = event_row (e, st)) == 1) {
+        event_text (e, sqlite3_column_value (st, 0), name, sizeof (name));
+        event_text (e, sqlite3_column_value (st, 1), value, sizeof (value));
+        extras_info (e->src, kind, name, strlen (name), value,
+                     strlen (value));
+    }
+    (void)sqlite3_finalize (st);
+    return rc == 0;
+}
+
+/* A thread is its process and its number, and the first one of a process has
+ * the process' number.  How many are told apart is bounded.
+ */
+static bool count_threads (struct event_db *e, struct event_rows *rows,
+                           struct keymap *threads, unsigned *beside_main)
+{
+    const struct db_row *row;
+    uint32_t i;
+    bool is_new;
+    int rc = 1;
+
+    while (threads->n < THREADS_MAX &&
+           (rc = event_rows_next (e, rows, &row)) == 1) {
+        int64_t id = row->value[0];
+
+        if (!(row->integers & 1))
+            continue;
+        if (keymap_find (threads, id, 0, &i, &is_new) < 0)
+            return event_no_memory (e);
+        if (is_new && id >> 32 != (id & UINT32_MAX))
+            (*beside_main)++;
+    }
+    return rc >= 0;
+}
+
+static void give_number (struct event_db *e, const char *name, unsigned n)
+{
+    char value[16];
+    int size = snprintf (value, sizeof (value), "%u", n);
+
+    extras_info (e->src, "threads", name, strlen (name), value, (size_t)size);
+}
+
+static bool give_threads (struct event_db *e)
+{
+    static const char *const names[] = { "globalTid", "startNs" };
+    static const bool have[] = { true };
+    struct keymap threads = { .slots = NULL };
+    struct event_rows *rows;
+    unsigned beside_main = 0;
+    bool good;
+
+    if (!event_has_all (e, "PYTORCH_API", names, 2))
+        return e->how == READING_WHOLE;
+    if (!(rows = event_rows_open (e, "PYTORCH_API", names, have, 1, false)))
+        return false;
+    keymap_clear (&threads);
+    if ((good = count_threads (e, rows, &threads, &beside_main))) {
+        give_number (e, "profiled", threads.n);
+        give_number (e, "beside_main", beside_main);
+    }
+    event_rows_close (rows);
+    keymap_fini (&threads);
+    return good;
+}
+
+bool event_give_info (struct event_db *e)
+{
+    static const char *const host[] = { "hostUid", "hostName" };
+    static const char *const session[] = { "startTimeNs", "endTimeNs" };
+    static const char *const npu[] = { "id", "name" };
+
+    return give_metadata (e) &&
+           give_pairs (e, "HOST_INFO", "SELECT 'hostUid', hostUid FROM "
+                       "HOST_INFO UNION ALL SELECT 'hostName', hostName FROM "
+                       "HOST_INFO", "host", host) &&
+           give_pairs (e, "SESSION_TIME_INFO", "SELECT 'startTimeNs', "
+                       "startTimeNs FROM SESSION_TIME_INFO UNION ALL SELECT "
+                       "'endTimeNs', endTimeNs FROM SESSION_TIME_INFO",
+                       "session", session) &&
+           give_pairs (e, "NPU_INFO", "SELECT id, name FROM NPU_INFO", "npu",
+                       npu) &&
+           give_threads (e);
+}

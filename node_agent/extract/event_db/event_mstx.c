@@ -1,0 +1,279 @@
+/* node_agent/extract/event_db/event_mstx.c - marks of communication calls
+ *
+ * With mstx, the program marks each call of the communication library, on the
+ * host and on the device, and says which call it is.  Such a mark stands for an
+ * op whose tasks are not known.  See doc/formats.md, "Marks".
+ */
+#include "extract/event_db/event_db.h"
+
+#include "base/units.h"
+#include "json/json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define OLD_PREFIX 9            // bytes before the name in marks of old
+#define NAME_MAX_BYTES 256u     // of a call, of a group, and their NUL
+#define WORDS_MAX 8192u         // names of calls and groups
+
+/* What a message says; messages are shared by many marks. */
+struct call {
+    bool is_call;
+    bool receives;
+    uint32_t name, group;       // in 'words'
+    double payload;
+    int32_t peer;
+};
+
+struct event_marks {
+    struct keymap messages;     // ids of strings: index of 'calls'
+    struct call *calls;
+    uint32_t ncalls, calls_cap;
+    char **words;
+    uint32_t nwords;
+    struct keymap pairs;        // name and group: how many there were
+    uint32_t *counts;
+    uint32_t ncounts;
+};
+
+void event_marks_fini (struct event_marks *m)
+{
+    if (!m)
+        return;
+    keymap_fini (&m->messages);
+    keymap_fini (&m->pairs);
+    for (uint32_t i = 0; i < m->nwords; i++)
+        free (m->words[i]);
+    free (m->words);
+    free (m->calls);
+    free (m->counts);
+    free (m);
+}
+
+/* The number of a word; there are few. */
+static bool intern (struct event_db *e, const char *word, uint32_t *ret)
+{
+    struct event_marks *m = e->marks;
+    char **p;
+
+    if (!event_charge (e, m->nwords / 16))
+        return false;
+    for (*ret = 0; *ret < m->nwords; (*ret)++) {
+        if (strcmp (m->words[*ret], word) == 0)
+            return true;
+    }
+    if (m->nwords == WORDS_MAX)
+        return event_damage (e, "its marks name more than %u groups",
+                             WORDS_MAX);
+    if (!(p = realloc (m->words, (m->nwords + 1u) * sizeof (*p))))
+        return event_no_memory (e);
+    m->words = p;
+    if (!(p[m->nwords] = strdup (word)))
+        return event_no_memory (e);
+    m->nwords++;
+    return true;
+}
+
+static int element_bytes (const char *type)
+{
+    static const struct {
+        const char *name;
+        int bytes;
+    } types[] = {
+        { "int8", 1 },   { "int16", 2 },  { "int32", 4 }, { "fp16", 2 },
+        { "fp32", 4 },   { "int64", 8 },  { "uint64", 8 }, { "uint8", 1 },
+        { "uint16", 2 }, { "uint32", 4 }, { "fp64", 8 },  { "bfp16", 2 },
+    };
+
+    for (size_t i = 0; i < sizeof (types) / sizeof (types[0]); i++) {
+        if (strcmp (types[i].name, type) == 0)
+            return types[i].bytes;
+    }
+    return 0;
+}
+
+static bool understand (struct event_db *e, struct call *call,
+                        const char *name, const char *group, const char *type,
+                        const char *count, const char *peer)
+{
+    int64_t n, bytes = element_bytes (type);
+    int64_t rank;
+
+    if (strlen (name) >= NAME_MAX_BYTES || strlen (group) >= NAME_MAX_BYTES)
+        return true;            // no library's words
+    call->is_call = true;
+    call->receives = strcasecmp (name, "HcclRecv") == 0;
+    // of these the count says nothing about bytes
+    if (bytes > 0 && strcasecmp (name, "HcclAlltoAllV") != 0 &&
+        strcasecmp (name, "HcclBatchSendRecv") != 0 &&
+        units_int (count, 1, INT64_C (1) << 52, &n) == 0)
+        call->payload = (double)n * (double)bytes;
+    if (units_int (peer, 0, CAPTURE_WORLD_MAX - 1, &rank) == 0)
+        call->peer = (int32_t)rank;
+    return intern (e, name, &call->name) && intern (e, group, &call->group);
+}
+
+/* {\"opName\": \"HcclAllreduce\",...}: the backslashes are part of it. */
+static bool read_object (struct event_db *e, struct call *call, char *text)
+{
+    struct json *j;
+    size_t n = 0;
+    bool good = true;
+    const char *name, *group, *type, *count, *peer;
+
+    for (const char *p = text; *p; p++) {
+        if (*p != '\\' || p[1] != '"')
+            text[n++] = *p;
+    }
+    if (!(j = json_parse (text, n, NULL)))
+        return true;            // another mark, which is no damage
+    name = json_text (json_get (j, "opName"), NULL);
+    group = json_text (json_get (j, "groupName"), NULL);
+    type = json_text (json_get (j, "dataType"), NULL);
+    count = json_text (json_get (j, "count"), NULL);
+    peer = json_text (json_get (j, "destRank"), NULL);
+    if (!peer)
+        peer = json_text (json_get (j, "srcRank"), "");
+    if (name && group && type && count && json_get (j, "streamId"))
+        good = understand (e, call, name, group, type, count, peer);
+    json_free (j);
+    return good;
+}
+
+/* "<9 bytes>HcclAllreduce,group,fp16,count", as older programs wrote it. */
+static bool read_fields (struct event_db *e, struct call *call, char *text)
+{
+    char *fields[4], *save = NULL;
+    unsigned n = 0;
+
+    if (strlen (text) <= OLD_PREFIX)
+        return true;
+    text += OLD_PREFIX;
+    for (char *f = strtok_r (text, ",", &save); f;
+         f = strtok_r (NULL, ",", &save)) {
+        if (n == 4)
+            return true;
+        fields[n++] = f;
+    }
+    if (n != 4 || strncasecmp (fields[0], "Hccl", 4) != 0)
+        return true;
+    return understand (e, call, fields[0], fields[1], fields[2], fields[3],
+                       "");
+}
+
+static bool find_call (struct event_db *e, int64_t message,
+                       const struct call **ret)
+{
+    struct event_marks *m = e->marks;
+    char text[EVENT_NAME_MAX];
+    struct call *call;
+    uint32_t i;
+    bool is_new;
+
+    if (keymap_find (&m->messages, message, 0, &i, &is_new) < 0)
+        return event_no_memory (e);
+    if (is_new) {
+        if (i == m->calls_cap) {
+            uint32_t cap = m->calls_cap ? 2 * m->calls_cap : 64;
+
+            if (i >= EVENT_OPS_MAX)
+                return event_damage (e, "it has too many kinds of marks");
+            if (!(call = realloc (m->calls, cap * sizeof (*call))))
+                return event_no_memory (e);
+            m->calls = call;
+            m->calls_cap = cap;
+        }
+        call = &m->calls[i];
+        *call = (struct call){ .payload = NAN, .peer = -1 };
+        m->ncalls = i + 1;
+        if (!event_string (e, message, text) ||
+            !(text[0] == '{' ? read_object (e, call, text)
+                             : read_fields (e, call, text)))
+            return false;
+    }
+    *ret = &m->calls[i];
+    return true;
+}
+
+static bool take_mark (struct event_db *e, sqlite3_stmt *st)
+{
+    const struct call *call = NULL;
+    struct event_op *op;
+    int64_t start, end;
+
+    if (!find_call (e, sqlite3_column_int64 (st, 2), &call))
+        return false;
+    if (!call->is_call)
+        return true;
+    if (!event_time (st, 0, &start) || !event_time (st, 1, &end)) {
+        event_bad (e, "MSTX_EVENTS", "a mark has no such times",
+                   sqlite3_column_int64 (st, 3));
+        return true;
+    }
+    if (!(op = event_add_op (e)))
+        return false;
+    op->id = e->nops;
+    op->start = start;
+    op->end = end;
+    op->connection = sqlite3_column_int64 (st, 3);
+    op->name = call->name;
+    op->group = call->group;
+    op->payload = call->payload;
+    op->receives = call->receives;
+    op->peer = call->peer;
+    return true;
+}
+
+bool event_load_marks (struct event_db *e)
+{
+    static const char *const names[] = { "startNs", "endNs", "message",
+                                         "connectionId" };
+    bool have[4] = { false, false, false, false };
+    sqlite3_stmt *st;
+    int rc;
+
+    if (!event_has (e, "MSTX_EVENTS", names, 4, have))
+        return e->how == READING_WHOLE;
+    if (!event_need (e, "MSTX_EVENTS", names, have, 4))
+        return false;
+    e->has_marks = true;
+    if (!(e->marks = calloc (1, sizeof (*e->marks))))
+        return event_no_memory (e);
+    keymap_clear (&e->marks->messages);
+    keymap_clear (&e->marks->pairs);
+    if (!(st = event_query (e, "SELECT startNs, endNs, message, connectionId "
+                               "FROM MSTX_EVENTS")))
+        return false;
+    while ((rc = event_row (e, st)) == 1 && take_mark (e, st))
+        continue;
+    (void)sqlite3_finalize (st);
+    return rc == 0;
+}
+
+bool event_mark_names (struct event_db *e, const struct event_op *op,
+                       char name[EVENT_NAME_MAX], char key[CAPTURE_HASH_MAX])
+{
+    struct event_marks *m = e->marks;
+    uint32_t i, *p;
+    size_t n;
+    bool is_new;
+
+    if (keymap_find (&m->pairs, op->name, op->group, &i, &is_new) < 0)
+        return event_no_memory (e);
+    if (is_new) {
+        if (!(p = realloc (m->counts, (i + 1u) * sizeof (*p))))
+            return event_no_memory (e);
+        m->counts = p;
+        m->counts[i] = 0;
+        m->ncounts = i + 1;
+    }
+    event_group_key (m->words[op->group], key);
+    n = strlen (key);
+    (void)snprintf (name, EVENT_NAME_MAX, "%s__%s_%u_1", m->words[op->name],
+                    key + (n > 3 ? n - 3 : 0), m->counts[i]++);
+    return true;
+}

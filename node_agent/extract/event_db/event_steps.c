@@ -1,0 +1,496 @@
+/* node_agent/extract/event_db/event_steps.c - the steps of an event database
+ *
+ * A step is a range of the host's time; its range on the device is that of the
+ * tasks which the host's calls within it launched.  What computes and what
+ * communicates in it is a union of intervals, summed up in one pass over all
+ * spans in order of start.  See doc/formats.md, "Event databases".
+ */
+#include "extract/event_db/event_db.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define US 1000.0               // ns of a us
+#define DIFFER 0.01             // of the longer one: worth a word
+
+/* ---- the steps ---- */
+
+static int by_host_start (const void *pa, const void *pb, void *arg)
+{
+    const struct event_step *steps = arg;
+    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+
+    if (steps[a].host_start != steps[b].host_start)
+        return steps[a].host_start < steps[b].host_start ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+/* An index by which steps are found that hold a call. */
+static bool index_steps (struct event_db *e)
+{
+    e->by_start = calloc (e->nsteps + 1u, sizeof (*e->by_start));
+    e->latest = calloc (e->nsteps + 1u, sizeof (*e->latest));
+    if (!e->by_start || !e->latest)
+        return event_no_memory (e);
+    for (uint32_t i = 0; i < e->nsteps; i++)
+        e->by_start[i] = i;
+    qsort_r (e->by_start, e->nsteps, sizeof (*e->by_start), by_host_start,
+             e->steps);
+    for (uint32_t i = 0; i < e->nsteps; i++) {
+        int64_t end = e->steps[e->by_start[i]].host_end;
+
+        e->latest[i] = i > 0 && e->latest[i - 1] > end ? e->latest[i - 1]
+                                                       : end;
+    }
+    return true;
+}
+
+static bool add_step (struct event_db *e, const struct event_step *step)
+{
+    if ((e->nsteps & (e->nsteps - 1)) == 0) {   // at each power of two
+        uint32_t cap = e->nsteps ? 2 * e->nsteps : 1;
+        struct event_step *p = realloc (e->steps, cap * sizeof (*p));
+
+        if (!p)
+            return event_no_memory (e);
+        e->steps = p;
+    }
+    if (e->nsteps == EVENT_STEPS_MAX)
+        return event_damage (e, "it has more than %u steps", EVENT_STEPS_MAX);
+    e->steps[e->nsteps++] = *step;
+    return true;
+}
+
+/* Without a schedule the program's first call stands for the step's start. */
+static bool load_first_op (struct event_db *e)
+{
+    static const char *const names[] = { "startNs", "type" };
+    bool have[2] = { false, false };
+    sqlite3_stmt *st;
+    int64_t start;
+    int rc;
+
+    if (!event_has (e, "PYTORCH_API", names, 2, have) || !have[0] || !have[1])
+        return e->how == READING_WHOLE;
+    if (!(st = event_query (e, "SELECT startNs, type FROM PYTORCH_API")))
+        return false;
+    while ((rc = event_row (e, st)) == 1) {
+        if (event_code (e, ENUM_API, sqlite3_column_int64 (st, 1)) == API_OP &&
+            event_time (st, 0, &start) && start > 0 &&
+            (e->first_op == 0 || start < e->first_op))
+            e->first_op = start;
+    }
+    (void)sqlite3_finalize (st);
+    return rc == 0;
+}
+
+bool event_load_steps (struct event_db *e)
+{
+    static const char *const names[] = { "id", "startNs", "endNs" };
+    struct event_step step = { .start = INTERVALS_MAX };
+    bool have[3] = { false, false, false };
+    sqlite3_stmt *st;
+    int rc = 0;
+
+    if (event_has (e, "STEP_TIME", names, 3, have)) {
+        if (!have[0] || !have[1] || !have[2])
+            return event_damage (e, "table STEP_TIME lacks a column");
+        if (!(st = event_query (e, "SELECT id, startNs, endNs FROM "
+                                   "STEP_TIME")))
+            return false;
+        while ((rc = event_row (e, st)) == 1) {
+            step.id = sqlite3_column_int64 (st, 0);
+            if (!event_time (st, 1, &step.host_start) ||
+                !event_time (st, 2, &step.host_end) ||
+                step.host_end < step.host_start)
+                event_bad (e, "STEP_TIME", "a step has no such times",
+                           step.id);
+            else if (!add_step (e, &step))
+                break;
+        }
+        (void)sqlite3_finalize (st);
+    }
+    if (rc < 0 || e->how != READING_WHOLE)
+        return false;
+    if (e->nsteps == 0 && e->bad_rows > 0)      // there is a schedule
+        return event_damage (e, "STEP_TIME has no step with proper times");
+    e->nameless = e->nsteps == 0;
+    if (e->nameless) {
+        step = (struct event_step){ .host_start = INTERVALS_MIN,
+                                    .host_end = INTERVALS_MAX,
+                                    .start = INTERVALS_MAX };
+        if (!add_step (e, &step) || (e->tasks && !load_first_op (e)))
+            return false;
+    }
+    return index_steps (e);
+}
+
+const char *event_step_id (const struct event_db *e, uint32_t step,
+                           char out[32])
+{
+    if (e->nameless)
+        return NULL;
+    (void)snprintf (out, 32, "%" PRId64, e->steps[step].id);
+    return out;
+}
+
+const char *event_step_name (const struct event_db *e, uint32_t step,
+                             char out[32])
+{
+    if (e->nameless)
+        (void)snprintf (out, 32, "step");
+    else
+        (void)snprintf (out, 32, "step%" PRId64, e->steps[step].id);
+    return out;
+}
+
+bool event_step_wanted (const struct event_db *e, uint32_t step,
+                        unsigned tables)
+{
+    char text[32];
+    const char *id = event_step_id (e, step, text);
+
+    return source_wants (e->src, tables, id, id ? strlen (id) : 0);
+}
+
+/* ---- the host's calls in them ---- */
+
+/* Each step that holds the call: its connection, for the tasks. */
+static bool add_call (struct event_db *e, int64_t connection, int64_t start,
+                      int64_t end)
+{
+    uint32_t low = 0, high = e->nsteps;
+    uint64_t looked = 0;
+
+    while (low < high) {        // behind the last one that begins in time
+        uint32_t mid = low + (high - low) / 2;
+
+        if (e->steps[e->by_start[mid]].host_start <= start)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (; low > 0 && e->latest[low - 1] >= end; low--, looked++) {
+        const int64_t record[2] = { connection, e->by_start[low - 1] };
+        struct err err = { "" };
+        int rc;
+
+        if (e->steps[e->by_start[low - 1]].host_end < end)
+            continue;
+        if ((rc = sorter_add (e->api, record, &err)) < 0)
+            return event_sorter_failed (e, rc, &err);
+    }
+    return looked < 2 || event_charge (e, looked);
+}
+
+enum { CALL_START, CALL_END, CALL_TYPE, CALL_CONNECTION, CALL_NAME,
+       CALL_COLUMNS };
+
+static bool take_call (struct event_db *e, const struct db_row *row)
+{
+    int64_t type = row->value[CALL_TYPE], start, end;
+    int64_t connection = row->value[CALL_CONNECTION];
+
+    if (!event_rows_time (row, CALL_START, &start) ||
+        !event_rows_time (row, CALL_END, &end) || end < start) {
+        event_bad (e, "CANN_API", "a call has no such times", connection);
+        return true;
+    }
+    return (!e->tasks || event_code (e, ENUM_API, type) != API_NODE ||
+            add_call (e, connection, start, end)) &&
+           (!e->want_apis ||
+            event_sum_add (e, &e->apis, type, row->value[CALL_NAME], 0, start,
+                           end));
+}
+
+bool event_load_api (struct event_db *e)
+{
+    static const char *const names[CALL_COLUMNS] = {
+        "startNs", "endNs", "type", "connectionId", "name",
+    };
+    bool have[CALL_COLUMNS] = { false };
+    struct event_rows *rows;
+    const struct db_row *row;
+    int rc;
+
+    if (!event_has (e, "CANN_API", names, CALL_COLUMNS, have))
+        return e->how == READING_WHOLE;
+    if (!event_need (e, "CANN_API", names, have, CALL_COLUMNS) ||
+        !(rows = event_rows_open (e, "CANN_API", names, have, CALL_COLUMNS,
+                                  false)))
+        return false;
+    while ((rc = event_rows_next (e, rows, &row)) == 1 && take_call (e, row))
+        e->has_calls = true;
+    event_rows_close (rows);
+    return rc == 0;
+}
+
+/* ---- what happens in them ---- */
+
+/* Communication, and it or computing. */
+struct comm_sums {
+    struct interval_union comm, both;
+};
+
+/* One step on one device. */
+struct sums {
+    struct interval_union compute;
+    struct comm_sums ops, tasks;        // as ops tell it, as their tasks do
+    double bubble;              // ns
+};
+
+struct sweep {
+    struct event_db *e;
+    struct sums *sums;          // of each step
+    uint32_t *order;            // steps by device start
+    uint32_t next;              // in 'order': not begun yet
+    uint32_t *active;           // begun, and not known to have ended
+    uint32_t nactive;
+    struct batch times, extra;
+    bool want_times, want_extra;
+};
+
+static int by_device_start (const void *pa, const void *pb, void *arg)
+{
+    const struct event_step *steps = arg;
+    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+
+    if (steps[a].start != steps[b].start)
+        return steps[a].start < steps[b].start ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+static bool sweep_init (struct sweep *w)
+{
+    struct event_db *e = w->e;
+    struct err err;
+
+    w->sums = calloc (e->nsteps, sizeof (*w->sums));
+    w->order = calloc (e->nsteps, sizeof (*w->order));
+    w->active = calloc (e->nsteps, sizeof (*w->active));
+    if (!w->sums || !w->order || !w->active ||
+        batch_init (&w->times, TABLE_STEP, &err) < 0 ||
+        batch_init (&w->extra, TABLE_STEP_EXTRA, &err) < 0)
+        return event_no_memory (e);
+    for (uint32_t i = 0; i < e->nsteps; i++)
+        w->order[i] = i;
+    qsort_r (w->order, e->nsteps, sizeof (*w->order), by_device_start,
+             e->steps);
+    return true;
+}
+
+static void sweep_fini (struct sweep *w)
+{
+    batch_fini (&w->times);
+    batch_fini (&w->extra);
+    free (w->sums);
+    free (w->order);
+    free (w->active);
+}
+
+static void sum_up (struct sums *s, int64_t start, int64_t end, int what)
+{
+    if (what == SPAN_COMPUTE)
+        interval_union_add (&s->compute, start, end);
+    else
+        interval_union_add (what == SPAN_TASK ? &s->tasks.comm : &s->ops.comm,
+                            start, end);
+    if (what != SPAN_TASK)
+        interval_union_add (&s->ops.both, start, end);
+    if (what == SPAN_COMPUTE || what == SPAN_TASK)
+        interval_union_add (&s->tasks.both, start, end);
+    if (what == SPAN_RECEIVE)
+        s->bubble += (double)(end - start);
+}
+
+/* A span counts in each step on whose device range it begins. */
+static bool add_span (struct sweep *w, int64_t start, int64_t end, int64_t what)
+{
+    struct event_db *e = w->e;
+    uint32_t kept = 0;
+
+    while (w->next < e->nsteps && e->steps[w->order[w->next]].start <= start)
+        w->active[w->nactive++] = w->order[w->next++];
+    if (w->nactive > 1 && !event_charge (e, w->nactive))
+        return false;
+    for (uint32_t i = 0; i < w->nactive; i++) {
+        struct sums *s = &w->sums[w->active[i]];
+
+        if (e->steps[w->active[i]].end <= start)
+            continue;           // ended: spans come in order of start
+        w->active[kept++] = w->active[i];
+        sum_up (s, start, end, (int)what);
+    }
+    w->nactive = kept;
+    return true;
+}
+
+/* When the step's first task began; 0 if nothing is computed, whatever is
+ * communicated: so does the profiler.
+ */
+static int64_t first_of (const struct sums *s, const struct comm_sums *c)
+{
+    if (!s->compute.any)
+        return 0;
+    return c->comm.any && c->comm.first < s->compute.first ? c->comm.first
+                                                          : s->compute.first;
+}
+
+/* Profilers of some years take communication from ops, others from their
+ * tasks, and a database does not say which.
+ */
+static void compare_ways (struct event_db *e, uint32_t step,
+                          const struct sums *s)
+{
+    double ops = (double)interval_union_length (&s->ops.comm) / US;
+    double tasks = (double)interval_union_length (&s->tasks.comm) / US;
+    char name[32];
+
+    if (fabs (ops - tasks) <= DIFFER * fmax (ops, tasks) || !e->has_infos)
+        return;
+    if (e->ndiffer++ == 0)
+        (void)snprintf (e->differ, sizeof (e->differ), "%.3f us of %s, which "
+                        "by %s would be %.3f us", e->by_tasks ? tasks : ops,
+                        event_step_name (e, step, name),
+                        e->by_tasks ? "ops" : "tasks",
+                        e->by_tasks ? ops : tasks);
+}
+
+static void put_times (const struct event_db *e, const struct event_step *step,
+                       const struct sums *s, struct batch *b)
+{
+    double compute = (double)interval_union_length (&s->compute);
+    const struct comm_sums *c = e->by_tasks ? &s->tasks : &s->ops;
+    double comm = (double)interval_union_length (&c->comm);
+    double busy = (double)interval_union_length (&c->both);
+    double span = (double)(c->both.last - c->both.first);
+    double common = compute + comm - busy, rest = comm - common;
+    int64_t first = first_of (s, c);
+    int64_t host = e->nameless ? e->first_op : step->host_start;
+    uint32_t n = b->nrows;
+    bool known = e->has_compute || !e->marks;
+
+    b->real[STEP_COMPUTING][n] = known ? compute / US : NAN;
+    b->real[STEP_NOT_OVERLAPPED][n] = known ? rest / US : NAN;
+    b->real[STEP_OVERLAPPED][n] = known ? common / US : NAN;
+    b->real[STEP_COMMUNICATION][n] = known || e->nops > 0 ? comm / US : NAN;
+    b->real[STEP_FREE][n] = known ? (span - busy) / US : NAN;
+    b->real[STEP_STAGE][n] = known ? (span - s->bubble) / US : NAN;
+    b->real[STEP_BUBBLE][n] = known ? s->bubble / US : NAN;
+    b->real[STEP_EXCLUDE_RECEIVE][n] =
+        known ? fmax (rest - s->bubble, 0) / US : NAN;
+    b->real[STEP_PREPARING][n] =
+        !known ? NAN
+        : first == 0 || (e->nameless && host == 0)
+            ? 0
+            : (double)(first - host) / US;
+}
+
+static bool give_row (struct sweep *w, uint32_t step, int64_t device)
+{
+    struct event_db *e = w->e;
+    const struct event_step *s = &e->steps[step];
+    char text[32];
+    const char *id = event_step_id (e, step, text);
+
+    if (!event_step_wanted (e, step, 1u << TABLE_STEP))
+        return true;
+    if (w->want_times) {
+        put_times (e, s, &w->sums[step], &w->times);
+        compare_ways (e, step, &w->sums[step]);
+        w->times.text[STEP_STEP][w->times.nrows] = batch_string (&w->times, id);
+        w->times.real[STEP_DEVICE][w->times.nrows++] = (double)device;
+    }
+    if (w->want_extra && !e->nameless) {
+        uint32_t n = w->extra.nrows++;
+
+        w->extra.real[EXTRA_DEVICE][n] = (double)device;
+        w->extra.text[EXTRA_STEP][n] = batch_string (&w->extra, id);
+        w->extra.real[EXTRA_HOST_START][n] = (double)s->host_start / US;
+        w->extra.real[EXTRA_HOST_END][n] = (double)s->host_end / US;
+        w->extra.real[EXTRA_MEMORY_ONLY][n] = NAN;
+    }
+    if ((batch_full (&w->times) &&
+         !source_flush (e->src, &w->times, &e->why)) ||
+        (batch_full (&w->extra) &&
+         !source_flush (e->src, &w->extra, &e->why)))
+        e->how = READING_STOPPED;
+    return e->how == READING_WHOLE;
+}
+
+static bool give_device (struct sweep *w, int64_t device)
+{
+    for (uint32_t i = 0; i < w->e->nsteps; i++) {
+        if (!give_row (w, i, device))
+            return false;
+    }
+    memset (w->sums, 0, w->e->nsteps * sizeof (*w->sums));
+    w->next = w->nactive = 0;
+    return true;
+}
+
+/* All spans, device by device. */
+static bool sweep_all (struct sweep *w)
+{
+    struct event_db *e = w->e;
+    unsigned device = 0;
+    struct err err = { "" };
+    int64_t span[4];
+    int rc;
+
+    while ((rc = sorter_next (e->spans, span, &err)) == 1) {
+        while (device < e->ndevices && e->devices[device] < span[0]) {
+            if (!give_device (w, e->devices[device++]))
+                return false;
+        }
+        if (!add_span (w, span[1], span[2], span[3]))
+            return false;
+    }
+    if (rc < 0)
+        return event_sorter_failed (e, rc, &err);
+    while (device < e->ndevices) {
+        if (!give_device (w, e->devices[device++]))
+            return false;
+    }
+    if (!source_flush (e->src, &w->times, &e->why) ||
+        !source_flush (e->src, &w->extra, &e->why))
+        e->how = READING_STOPPED;
+    return e->how == READING_WHOLE;
+}
+
+/* Ops become spans, too; one of several devices belongs to none. */
+static bool add_ops (struct event_db *e)
+{
+    for (uint32_t i = 0; i < e->nops; i++) {
+        const struct event_op *op = &e->ops[i];
+        const int64_t span[4] = { op->device, op->start, op->end,
+                                  op->receives ? SPAN_RECEIVE : SPAN_OP };
+        struct err err = { "" };
+        int rc;
+
+        if (op->device < 0)
+            continue;
+        if ((rc = sorter_add (e->spans, span, &err)) < 0)
+            return event_sorter_failed (e, rc, &err);
+    }
+    return true;
+}
+
+bool event_give_steps (struct event_db *e, bool times, bool extra)
+{
+    struct sweep w = { .e = e, .want_times = times, .want_extra = extra };
+    struct err err = { "" };
+    bool good;
+    int rc;
+
+    if (!add_ops (e))
+        return false;
+    if ((rc = sorter_finish (e->spans, &err)) < 0)
+        return event_sorter_failed (e, rc, &err);
+    good = sweep_init (&w) && sweep_all (&w);
+    sweep_fini (&w);
+    return good;
+}

@@ -1,0 +1,93 @@
+/* node_agent/extract/input/capture_file.c - a file of a capture, read in one
+ * pass */
+#include "extract/input/capture_file.h"
+
+#include "base/units.h"
+#include "store/fileio.h"
+#include "store/inflate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+enum reading watched_open (struct watched *w, const struct source *src,
+                           int dir, const char *name, struct err *err)
+{
+    *w = (struct watched){ .dir = dir, .name = name, .src = src, .fd = -1 };
+    if (dir < 0)
+        return READING_ABSENT;
+    w->fd = fileio_open_at (dir, name, err);
+    if (w->fd == -ENOENT)
+        return READING_ABSENT;
+    source_hindered (src, w->fd);
+    if (w->fd < 0)
+        return READING_DAMAGED;
+    if (fstat (w->fd, &w->st) < 0) {
+        err_sys (err, errno, "cannot look at %s", name);
+    } else if (w->st.st_size == 0) {
+        err_set (err, EBADMSG, "%s is empty", name);
+    } else {
+        (void)posix_fadvise (w->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+        return READING_WHOLE;
+    }
+    watched_close (w);
+    return READING_DAMAGED;
+}
+
+ssize_t watched_read (void *arg, void *buf, size_t size)
+{
+    struct watched *w = arg;
+    ssize_t n = w->gz ? inflate_read (w->gz, buf, size)
+                      : scan_read_fd (&w->fd, buf, size);
+
+    if (n < 0)
+        source_hindered (w->src, (int)n);
+    return n;
+}
+
+static bool same (const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
+           a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+           a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+bool watched_changed (const struct watched *w)
+{
+    struct stat st;
+
+    return fstat (w->fd, &st) < 0 || !same (&st, &w->st) ||
+           fstatat (w->dir, w->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+           !same (&st, &w->st);
+}
+
+enum reading watched_verdict (struct watched *w, const struct scan *s,
+                              struct err *err)
+{
+    if (w->src->stopped)
+        return READING_STOPPED;
+    if (watched_changed (w)) {
+        err_set (err, EBADMSG, "%s changed while it was read", w->name);
+        return READING_DAMAGED;
+    }
+    if (s && s->failed) {
+        err_set (err, EBADMSG, "%s: %s", w->name, s->err.text);
+        return READING_DAMAGED;
+    }
+    if (s && s->bad_utf8 > 0) {
+        err_set (err, EBADMSG,
+                 "%s: byte %llu: not valid UTF-8 (%llu byte%s stored as "
+                 "U+FFFD)", w->name, (unsigned long long)s->bad_utf8_at,
+                 (unsigned long long)s->bad_utf8, units_s (s->bad_utf8));
+        return READING_DAMAGED;
+    }
+    return READING_WHOLE;
+}
+
+void watched_close (struct watched *w)
+{
+    if (w->fd >= 0)
+        (void)close (w->fd);
+    w->fd = -1;
+}

@@ -1,0 +1,325 @@
+/* node_agent/extract/input/db_pages.c - rows of integers, off a database's
+ * pages
+ *
+ * A table is a tree of pages; its leaves, from left to right, have the rows in
+ * order.  A page is copied before it is looked at, and has PADDING behind it:
+ * a number may be loaded from any place within.
+ */
+#include "extract/input/db_pages.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEPTH_MAX 20u           // SQLite's own
+#define COLUMNS_MAX 64u         // of the table
+#define PADDING 16u             // bytes; a number takes up to 9
+#define NOT_WANTED 0xff
+
+#define HEADER_BYTES 100u       // of the file
+#define LEAF 13                 // kinds of pages
+#define INNER 5
+#define CELL_BYTES 6u           // at least, with its place
+
+struct page {
+    uint8_t *bytes;
+    uint32_t cells, next;
+    uint32_t where;             // the cells' places are, 2 bytes each
+    bool leaf;
+};
+
+struct db_pages {
+    int fd;
+    uint32_t page_bytes, usable;
+    uint32_t pages, visited;
+    struct page path[DEPTH_MAX];        // from the root on
+    unsigned depth;
+    unsigned columns;           // of the table
+    unsigned least;             // that a record must have
+    uint8_t slot[COLUMNS_MAX];  // where a column goes, or NOT_WANTED
+    uint8_t key;                // slot of what is the row's number, or the same
+    uint32_t root;
+};
+
+static uint32_t be16 (const uint8_t *p)
+{
+    return (uint32_t)p[0] << 8 | p[1];
+}
+
+static uint32_t be32 (const uint8_t *p)
+{
+    return be16 (p) << 16 | be16 (p + 2);
+}
+
+/* Up to 9 bytes, of the last all 8 bits. */
+static const uint8_t *long_varint (const uint8_t *p, uint64_t *ret)
+{
+    uint64_t v = 0;
+
+    for (int i = 0; i < 8; i++, p++) {
+        v = v << 7 | (*p & 127);
+        if (*p < 128) {
+            *ret = v;
+            return p + 1;
+        }
+    }
+    *ret = v << 8 | *p;
+    return p + 1;
+}
+
+static inline const uint8_t *varint (const uint8_t *p, uint64_t *ret)
+{
+    *ret = *p;                  // nearly all have one byte
+    return *p < 128 ? p + 1 : long_varint (p, ret);
+}
+
+/* ---- which columns, and where ---- */
+
+static const char columns_sql[] =
+    "SELECT s.rootpage, x.cid, x.name, x.hidden, "
+    "x.type LIKE '%INT%' OR x.type = 'NUMERIC' COLLATE NOCASE, "
+    // such a key is the row's number, unless an index had to be made for it
+    "x.pk = 1 AND x.type = 'INTEGER' COLLATE NOCASE AND NOT EXISTS (SELECT 1 "
+    "FROM pragma_index_list(t.name) WHERE origin = 'pk') "
+    "FROM pragma_table_list(?1) t, pragma_table_xinfo(t.name) x, "
+    "sqlite_schema s WHERE t.type = 'table' AND t.schema = 'main' AND "
+    "s.type = 'table' AND s.name = t.name AND t.wr = 0";
+
+/* One row of that. */
+static bool take_column (struct db_pages *p, sqlite3_stmt *st,
+                         const char *const *names, const bool *have, unsigned n)
+{
+    unsigned id = (unsigned)sqlite3_column_int (st, 1);
+    const char *name = (const char *)sqlite3_column_text (st, 2);
+
+    if (id >= COLUMNS_MAX || !name || sqlite3_column_int (st, 3) != 0)
+        return false;           // its place in records is not its number
+    p->root = (uint32_t)sqlite3_column_int64 (st, 0);
+    p->columns = id >= p->columns ? id + 1 : p->columns;
+    for (unsigned i = 0; i < n; i++) {
+        if (!have[i] || sqlite3_stricmp (names[i], name) != 0)
+            continue;
+        if (!sqlite3_column_int (st, 4))
+            return false;       // a query would convert it
+        p->slot[id] = (uint8_t)i;
+        p->least = id >= p->least ? id + 1 : p->least;
+        if (sqlite3_column_int (st, 5))
+            p->key = (uint8_t)i;
+    }
+    return true;
+}
+
+static bool find_columns (struct db_pages *p, struct profiler_db *db,
+                          const char *table, const char *const *names,
+                          const bool *have, unsigned n)
+{
+    sqlite3_stmt *st = NULL;
+    int rc = SQLITE_ERROR;
+
+    memset (p->slot, NOT_WANTED, sizeof (p->slot));
+    p->key = NOT_WANTED;
+    if (sqlite3_prepare_v2 (db->sql, columns_sql, -1, &st, NULL) == SQLITE_OK) {
+        (void)sqlite3_bind_text (st, 1, table, -1, SQLITE_STATIC);
+        while ((rc = sqlite3_step (st)) == SQLITE_ROW) {
+            if (!take_column (p, st, names, have, n))
+                break;
+        }
+    }
+    (void)sqlite3_finalize (st);
+    return rc == SQLITE_DONE && p->columns > 0;
+}
+
+/* ---- pages ---- */
+
+static bool read_at (const struct db_pages *p, uint8_t *buf, size_t n,
+                     uint64_t at)
+{
+    return pread (p->fd, buf, n, (off_t)at) == (ssize_t)n;
+}
+
+static bool read_header (struct db_pages *p, uint64_t file_bytes)
+{
+    uint8_t h[HEADER_BYTES];
+
+    if (!read_at (p, h, sizeof (h), 0) ||
+        memcmp (h, "SQLite format 3", 16) != 0)
+        return false;
+    p->page_bytes = be16 (h + 16) == 1 ? 65536 : be16 (h + 16);
+    if (p->page_bytes < 512 || h[20] > 32)
+        return false;
+    p->usable = p->page_bytes - h[20];
+    p->pages = be32 (h + 28);
+    return (uint64_t)p->pages * p->page_bytes == file_bytes;
+}
+
+/* Step down to a page. */
+static bool enter (struct db_pages *p, uint32_t number)
+{
+    struct page *page = &p->path[p->depth];
+
+    // a tree has no page twice
+    if (p->depth == DEPTH_MAX || number < 2 || number > p->pages ||
+        ++p->visited > p->pages)
+        return false;
+    if (!page->bytes &&
+        !(page->bytes = calloc (1, p->page_bytes + PADDING)))
+        return false;
+    if (!read_at (p, page->bytes, p->page_bytes,
+                  (uint64_t)(number - 1) * p->page_bytes))
+        return false;
+    page->leaf = page->bytes[0] == LEAF;
+    page->cells = be16 (page->bytes + 3);
+    page->next = 0;
+    page->where = page->leaf ? 8 : 12;
+    p->depth++;
+    return (page->leaf || page->bytes[0] == INNER) &&
+           (page->cells > 0 || (page->leaf && p->depth == 1)) &&
+           page->cells <= (p->page_bytes - 8) / CELL_BYTES;
+}
+
+/* The next cell of a page, of which 'least' bytes are there; NULL: wrong. */
+static const uint8_t *next_cell (const struct db_pages *p, struct page *page,
+                                 uint32_t least)
+{
+    uint32_t at = be16 (page->bytes + page->where + 2 * page->next++);
+
+    return at >= page->where + 2 * page->cells && at + least <= p->usable
+               ? page->bytes + at
+               : NULL;
+}
+
+/* 1 with a leaf at the end of the path, 0 behind the last, -1. */
+static int next_leaf (struct db_pages *p)
+{
+    while (p->depth > 0) {
+        struct page *page = &p->path[p->depth - 1];
+        const uint8_t *cell = page->bytes + 8;  // the one behind all cells
+        uint64_t id;
+
+        if (page->leaf || page->next > page->cells) {
+            p->depth--;
+            continue;
+        }
+        if (page->next == page->cells)
+            page->next++;
+        else if (!(cell = next_cell (p, page, 5)) ||
+                 varint (cell + 4, &id) > page->bytes + p->usable)
+            return -1;
+        if (!enter (p, be32 (cell)))
+            return -1;
+        if (p->path[p->depth - 1].leaf)
+            return 1;
+    }
+    return 0;
+}
+
+/* ---- records ---- */
+
+static int64_t integer (const uint8_t *at, unsigned bytes)
+{
+    uint64_t v;
+
+    memcpy (&v, at, sizeof (v));
+    return (int64_t)be64toh (v) >> (64 - 8 * bytes);
+}
+
+/* The bytes [at, end): first the types of the values, then these. */
+static bool take_record (const struct db_pages *p, const uint8_t *at,
+                         const uint8_t *end, struct db_row *row)
+{
+    static const uint8_t bytes[12] = { 0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0 };
+    const uint8_t *types, *body;
+    uint64_t type, size;
+    unsigned column = 0;
+
+    types = varint (at, &size);
+    if (size > (uint64_t)(end - at))
+        return false;
+    body = at + size;
+    at = body;                  // where the types end
+    for (; types < at && column < p->columns; column++, body += size) {
+        unsigned slot = p->slot[column];
+
+        types = varint (types, &type);
+        size = type < 12 ? bytes[type] : (type - 12) / 2;
+        if (size > (uint64_t)(end - body) || type == 10 || type == 11)
+            return false;
+        if (slot == NOT_WANTED)
+            continue;
+        if (type == 7 || type > 9)
+            return false;       // not an integer
+        row->value[slot] = type == 0  ? 0
+                           : type > 7 ? (int64_t)type - 8
+                                      : integer (body, (unsigned)size);
+        row->integers |= (uint32_t)(type != 0) << slot;
+    }
+    return types == at && body == end && column >= p->least;
+}
+
+int db_pages_next (struct db_pages *p, struct db_row *row)
+{
+    struct page *page = p->depth > 0 ? &p->path[p->depth - 1] : NULL;
+    const uint8_t *cell, *end;
+    uint64_t size, id;
+    int rc = 1;
+
+    if (!page || page->next == page->cells) {
+        if (p->root > 0)
+            rc = enter (p, p->root) ? (p->path[0].leaf ? 1 : next_leaf (p))
+                                    : -1;
+        else
+            rc = next_leaf (p);
+        p->root = 0;
+        if (rc != 1)
+            return rc;
+        page = &p->path[p->depth - 1];
+        if (page->cells == 0)
+            return 0;           // the only leaf may be empty
+    }
+    end = page->bytes + p->usable;
+    if (!(cell = next_cell (p, page, 4)))
+        return -1;
+    cell = varint (varint (cell, &size), &id);
+    // a larger one goes on elsewhere
+    if (cell > end || size > p->usable - 35 ||
+        size > (uint64_t)(end - cell))
+        return -1;
+    row->integers = 0;
+    if (!take_record (p, cell, cell + size, row))
+        return -1;
+    if (p->key != NOT_WANTED) {
+        row->value[p->key] = (int64_t)id;
+        row->integers |= 1u << p->key;
+    }
+    row->numbers = row->integers;
+    return 1;
+}
+
+/* ---- the outside ---- */
+
+struct db_pages *db_pages_open (struct profiler_db *db, const char *table,
+                                const char *const *names, const bool *have,
+                                unsigned n, bool ordered)
+{
+    struct db_pages *p = calloc (1, sizeof (*p));
+
+    // a copy has pages in its log
+    if (!p || db->copy[0] || n > DB_ROW_COLUMNS)
+        goto out;
+    p->fd = db->file.fd;
+    if (find_columns (p, db, table, names, have, n) &&
+        read_header (p, (uint64_t)db->file.st.st_size) &&
+        (p->key == 0 || !ordered))
+        return p;
+out:
+    db_pages_close (p);
+    return NULL;
+}
+
+void db_pages_close (struct db_pages *p)
+{
+    for (unsigned i = 0; p && i < DEPTH_MAX; i++)
+        free (p->path[i].bytes);
+    free (p);
+}

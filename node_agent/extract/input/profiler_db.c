@@ -1,0 +1,391 @@
+/* node_agent/extract/input/profiler_db.c - databases that the profiler wrote
+ *
+ * The file is foreign: it is opened read-only and immutable, so that nothing is
+ * ever written beside it, and SQLite is told to trust nothing in its schema.
+ */
+#include "extract/input/profiler_db.h"
+
+#include "base/units.h"
+#include "base/utf8.h"
+#include "store/db.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define TEXT_MAX 65536          // bytes of one value
+
+/* Pages of a damaged database, or of one that was made to harm, can be linked
+ * so that it has rows without end.  True ones take SQLite's machine some 2
+ * steps for each byte.
+ */
+#define STEPS_OF_BYTE 8
+#define STEPS_LEAST 1000000     // for the schema
+#define STEPS_AT_ONCE 1000
+
+/* SQLite's lock bytes (its file format, "Locking"): PENDING, RESERVED and the
+ * SHARED range follow each other.
+ */
+#define LOCK_FIRST 0x40000000
+#define LOCK_BYTES 512
+
+/* Of a write-ahead log (its file format, "The WAL File Format"); the last bit
+ * of the magic number says how sums are made.
+ */
+#define LOG_MAGIC 0x377f0682u
+#define LOG_HEAD 32u
+#define LOG_HEAD_SALT 16u
+#define LOG_FRAME 24u
+#define LOG_FRAME_SALT 8u
+#define LOG_PAGE_LEAST 512
+
+/* The size of the file "<database><suffix>", -1 if there is none. */
+static off_t sibling_size (const struct profiler_db *db, const char *suffix)
+{
+    char name[NAME_MAX + 1];
+    struct stat st;
+    int n = snprintf (name, sizeof (name), "%s%s", db->file.name, suffix);
+
+    if (n < 0 || (size_t)n >= sizeof (name) ||
+        fstatat (db->file.dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return -1;
+    return st.st_size;
+}
+
+static bool is_locked (int fd)
+{
+    struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET,
+                          .l_start = LOCK_FIRST, .l_len = LOCK_BYTES };
+
+    return fcntl (fd, F_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
+}
+
+static int copy_file (int dir, const char *name, const char *to,
+                      struct err *err)
+{
+    char block[65536], path[PATH_MAX];
+    int in = fileio_open_at (dir, name, err), out, rc = 0;
+
+    if (in < 0)
+        return in == -ENOENT ? err_set (err, ENOENT, "%s vanished", name) : in;
+    out = fileio_join (path, sizeof (path), to, name)
+              ? open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
+              : -1;
+    if (out < 0) {
+        (void)close (in);
+        return err_sys (err, errno, "cannot copy %s to %s", name, to);
+    }
+    for (ssize_t n; rc == 0 && (n = read (in, block, sizeof (block))) != 0;) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        rc = n < 0 ? -errno : fileio_write_all (out, block, (size_t)n);
+    }
+    if (rc < 0)
+        (void)err_sys (err, -rc, "cannot copy %s to %s", name, to);
+    (void)close (in);
+    (void)close (out);
+    return rc;
+}
+
+/* A database with a write-ahead log is read from a private copy, where SQLite
+ * may recover it without touching the capture.
+ */
+static int make_copy (struct profiler_db *db, struct err *err)
+{
+    const char *tmp = getenv ("TMPDIR");
+    char wal[NAME_MAX + 1];
+    int rc;
+
+    (void)snprintf (db->copy, sizeof (db->copy), "%s/rollcall-XXXXXX",
+                    tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp (db->copy)) {
+        rc = err_sys (err, errno, "cannot make directory %s", db->copy);
+        db->copy[0] = '\0';
+        return rc;
+    }
+    (void)snprintf (wal, sizeof (wal), "%.200s-wal", db->file.name);
+    if ((rc = copy_file (db->file.dir, db->file.name, db->copy, err)) < 0)
+        return rc;
+    return copy_file (db->file.dir, wal, db->copy, err);
+}
+
+static int count_steps (void *arg)
+{
+    struct profiler_db *db = arg;
+
+    db->steps += STEPS_AT_ONCE;
+    return db->steps > STEPS_LEAST + db->steps_of_byte * db->size;
+}
+
+/* What SQLite met may be the disk's or the process's trouble. */
+static void note_hindered (const struct profiler_db *db)
+{
+    int code = db->sql ? sqlite3_errcode (db->sql) & 0xff : SQLITE_NOMEM;
+
+    if (code == SQLITE_NOMEM)
+        source_hindered (db->file.src, -ENOMEM);
+    else if (code == SQLITE_IOERR || code == SQLITE_CANTOPEN)
+        source_hindered (db->file.src, -sqlite3_system_errno (db->sql));
+}
+
+/* file:<path>?mode=ro&immutable=1, with what a URI cannot hold escaped. */
+static int open_uri (struct profiler_db *db, const char *path, bool immutable,
+                     struct err *err)
+{
+    char uri[3 * PATH_MAX + 64];
+    size_t used = (size_t)snprintf (uri, sizeof (uri), "file:");
+    int rc;
+
+    for (const char *p = path; *p; p++) {
+        if (strchr ("%?#", *p))
+            used += (size_t)snprintf (uri + used, 4, "%%%02X",
+                                      (unsigned char)*p);
+        else
+            uri[used++] = *p;
+    }
+    (void)snprintf (uri + used, sizeof (uri) - used, "%s",
+                    immutable ? "?mode=ro&immutable=1" : "?mode=rw");
+    rc = sqlite3_open_v2 (uri, &db->sql,
+                          (immutable ? SQLITE_OPEN_READONLY
+                                     : SQLITE_OPEN_READWRITE) |
+                              SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
+                          NULL);
+    note_hindered (db);
+    if (rc != SQLITE_OK)
+        return err_set (err, EBADMSG, "%s: cannot open: %s", db->file.name,
+                        db->sql ? sqlite3_errmsg (db->sql) : "no memory");
+    db_distrust (db->sql);
+    sqlite3_progress_handler (db->sql, STEPS_AT_ONCE, count_steps, db);
+    (void)sqlite3_limit (db->sql, SQLITE_LIMIT_LENGTH, 1 << 20);
+    (void)sqlite3_limit (db->sql, SQLITE_LIMIT_ATTACHED, 0);
+    (void)sqlite3_exec (db->sql, "PRAGMA cell_size_check=ON", NULL, NULL,
+                        NULL);
+    return 0;
+}
+
+static uint32_t big_endian (const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
+           p[3];
+}
+
+/* Frames of a write-ahead log that belong to its header, damaged or not: those
+ * that a reset left behind have another salt.  One if the header is none.
+ */
+static int64_t log_frames (const char *path)
+{
+    uint8_t head[LOG_HEAD], frame[LOG_FRAME];
+    int fd = open (path, O_RDONLY | O_CLOEXEC);
+    off_t page = 0, at = LOG_HEAD;
+    int64_t n = 0;
+
+    if (fd < 0)
+        return 1;
+    if (pread (fd, head, sizeof (head), 0) == (ssize_t)sizeof (head) &&
+        big_endian (head) >> 1 == LOG_MAGIC >> 1)
+        page = big_endian (head + 8);
+    while (page >= LOG_PAGE_LEAST &&
+           pread (fd, frame, sizeof (frame), at) == (ssize_t)sizeof (frame) &&
+           memcmp (frame + LOG_FRAME_SALT, head + LOG_HEAD_SALT, 8) == 0) {
+        at += LOG_FRAME + page;
+        n++;
+    }
+    (void)close (fd);
+    return page >= LOG_PAGE_LEAST ? n : 1;
+}
+
+/* SQLite passes over what follows the first damaged frame without a word, and
+ * gives what the database held before.
+ */
+static int check_log (struct profiler_db *db, const char *path,
+                      struct err *err)
+{
+    char log[PATH_MAX + 8];
+    int64_t frames;
+    int read = -1, moved;
+
+    (void)snprintf (log, sizeof (log), "%s-wal", path);
+    frames = log_frames (log);
+    // the log is not looked at before the first page is
+    (void)sqlite3_exec (db->sql, "PRAGMA schema_version", NULL, NULL, NULL);
+    if (sqlite3_wal_checkpoint_v2 (db->sql, NULL, SQLITE_CHECKPOINT_PASSIVE,
+                                   &read, &moved) != SQLITE_OK ||
+        read < 0 || frames <= read)
+        return 0;               // no log of it, or nothing is lost
+    return err_set (err, EBADMSG, "%s-wal is damaged, or left of an unfinished "
+                    "transaction: analyse the capture again", db->file.name);
+}
+
+static int open_here (struct profiler_db *db, struct err *err)
+{
+    const char *name = db->file.name;
+    char link[64], path[PATH_MAX];
+    ssize_t n;
+
+    db->size = (uint64_t)db->file.st.st_size;
+    if (is_locked (db->file.fd))        // a live writer has a journal too
+        return err_set (err, EBADMSG, "%s is locked by a writer: is its "
+                        "analysis still running?", name);
+    if (sibling_size (db, "-journal") > 0)
+        return err_set (err, EBADMSG, "%s-journal is left of an unfinished "
+                        "transaction: analyse the capture again", name);
+    if (sibling_size (db, "-wal") > 0) {
+        int rc = make_copy (db, err);
+
+        db->size += (uint64_t)sibling_size (db, "-wal");
+        if (rc < 0)
+            return rc;
+        if (!fileio_join (path, sizeof (path), db->copy, name))
+            return err_set (err, ENAMETOOLONG, "%s: path is too long", name);
+        rc = open_uri (db, path, false, err);
+        return rc < 0 ? rc : check_log (db, path, err);
+    }
+    (void)snprintf (link, sizeof (link), "/proc/self/fd/%d", db->file.fd);
+    if ((n = readlink (link, path, sizeof (path) - 1)) < 0)
+        return err_sys (err, errno, "cannot resolve %s", name);
+    path[n] = '\0';
+    return open_uri (db, path, true, err);
+}
+
+enum reading profiler_db_open (struct source *src, int dir, const char *name,
+                               struct profiler_db **ret, struct err *err)
+{
+    struct profiler_db *db = calloc (1, sizeof (*db));
+    enum reading how;
+    int rc;
+
+    if (!db) {
+        src->stopped = err_set (err, ENOMEM, "no memory to read %s", name);
+        return READING_STOPPED;
+    }
+    db->steps_of_byte = STEPS_OF_BYTE;
+    how = watched_open (&db->file, src, dir, name, err);
+    if (how == READING_WHOLE && (rc = open_here (db, err)) < 0) {
+        source_hindered (src, rc);
+        how = READING_DAMAGED;
+    }
+    if (how != READING_WHOLE) {
+        profiler_db_close (db);
+        return how;
+    }
+    *ret = db;
+    return READING_WHOLE;
+}
+
+void profiler_db_close (struct profiler_db *db)
+{
+    if (!db)
+        return;
+    (void)sqlite3_close (db->sql);
+    watched_close (&db->file);
+    if (db->copy[0])
+        (void)fileio_remove_tree (db->copy, NULL);
+    free (db);
+}
+
+enum reading profiler_db_endless (struct profiler_db *db, struct err *err)
+{
+    (void)err_set (err, EBADMSG, "%s: it gives more than its %llu bytes can "
+                   "hold", db->file.name, (unsigned long long)db->size);
+    return READING_DAMAGED;
+}
+
+enum reading profiler_db_damaged (struct profiler_db *db, struct err *err)
+{
+    if (sqlite3_errcode (db->sql) == SQLITE_INTERRUPT)
+        return profiler_db_endless (db, err);
+    note_hindered (db);
+    (void)err_set (err, EBADMSG, "%s: %s", db->file.name,
+                   sqlite3_errmsg (db->sql));
+    return READING_DAMAGED;
+}
+
+enum reading profiler_db_columns (struct profiler_db *db, const char *table,
+                                  const char *const *names, unsigned n,
+                                  bool *have, struct err *err)
+{
+    static const char sql[] =
+        "SELECT i.name FROM pragma_table_list(?1) t, pragma_table_info(t.name) "
+        "i WHERE t.type='table' AND t.schema='main'";
+    sqlite3_stmt *st = NULL;
+    bool any = false;
+    int rc;
+
+    if (sqlite3_prepare_v2 (db->sql, sql, -1, &st, NULL) != SQLITE_OK)
+        return profiler_db_damaged (db, err);
+    (void)sqlite3_bind_text (st, 1, table, -1, SQLITE_STATIC);
+    while ((rc = sqlite3_step (st)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text (st, 0);
+
+        any = true;
+        for (unsigned c = 0; name && c < n; c++) {
+            if (sqlite3_stricmp (name, names[c]) == 0)
+                have[c] = true;
+        }
+    }
+    (void)sqlite3_finalize (st);
+    if (rc != SQLITE_DONE)
+        return profiler_db_damaged (db, err);
+    return any ? READING_WHOLE : READING_ABSENT;
+}
+
+static bool is_ascii (const char *s, size_t n)
+{
+    unsigned char any = 0;
+
+    for (size_t i = 0; i < n; i++)
+        any |= (unsigned char)s[i];
+    return any < 128;
+}
+
+/* The value is SQLite's own, unprotected: good until the next step, and in the
+ * one thread that has this connection.
+ */
+uint32_t profiler_db_text (struct profiler_db *db, sqlite3_value *v,
+                           struct batch *b)
+{
+    const char *s = (const char *)sqlite3_value_text (v);
+    size_t n = (size_t)sqlite3_value_bytes (v);
+    uint32_t ref;
+    char *fixed;
+
+    if (!s)
+        return BATCH_NULL_TEXT;
+    db->text += n;
+    db->long_texts += n > TEXT_MAX;
+    n = utf8_cut (s, n, TEXT_MAX);
+    if (is_ascii (s, n))
+        return batch_text (b, s, n);
+    if (!(fixed = malloc (3 * n))) {
+        b->failed = true;
+        return BATCH_NULL_TEXT;
+    }
+    n = utf8_repair (s, n, fixed, &db->bad_utf8);
+    ref = batch_text (b, fixed, utf8_cut (fixed, n, TEXT_MAX));
+    free (fixed);
+    return ref;
+}
+
+enum reading profiler_db_verdict (struct profiler_db *db, const char *table,
+                                  struct err *err)
+{
+    if (db->bad_utf8 > 0) {
+        err_set (err, EBADMSG, "%s: not valid UTF-8 (%llu byte%s stored as "
+                 "U+FFFD)", db->file.name, (unsigned long long)db->bad_utf8,
+                 units_s (db->bad_utf8));
+        return READING_DAMAGED;
+    }
+    if (db->long_texts > 0) {
+        err_set (err, EBADMSG, "%s: %llu text%s of %s had more than %u bytes, "
+                 "and lost the rest", db->file.name,
+                 (unsigned long long)db->long_texts, units_s (db->long_texts),
+                 table, TEXT_MAX);
+        return READING_DAMAGED;
+    }
+    return watched_verdict (&db->file, NULL, err);
+}

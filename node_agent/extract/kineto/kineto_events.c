@@ -1,0 +1,398 @@
+/* node_agent/extract/kineto/kineto_events.c - one event of a trace, and what is
+ * kept of it
+ *
+ * Most events are host ops, of which only the time counts, and flows, of which
+ * nothing does: their arguments are passed over, not looked at.
+ */
+#include "extract/kineto/kineto.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct event {
+    char ph;
+    struct span cat, name, pid, tid, args;
+    int64_t ts, dur;            // ns
+    bool has_ts, has_dur;
+    bool odd;                   // a time that cannot be one
+};
+
+void *kineto_room (struct kineto *k, void *array, size_t *n, size_t *cap,
+                   size_t size)
+{
+    void **data = array;
+
+    if (k->src->stopped)
+        return NULL;
+    if (*n == *cap) {
+        size_t more = *cap ? *cap + *cap / 2 : 256;
+        void *p;
+
+        if (k->kept + (more - *cap) * size > KINETO_KEPT_MAX) {
+            k->full = true;
+            k->lost++;
+            return NULL;
+        }
+        if (!(p = realloc (*data, more * size))) {
+            k->src->stopped = err_set (k->err, ENOMEM, "no memory for the "
+                                       "events of a trace");
+            return NULL;
+        }
+        k->kept += (more - *cap) * size;
+        *data = p;
+        *cap = more;
+    }
+    return (char *)*data + (*n)++ * size;
+}
+
+/* ---- the object ---- */
+
+static bool take_time (struct event *e, struct span v, int64_t *ns)
+{
+    bool good = trace_us (v, ns);
+
+    e->odd = e->odd || !good;
+    return good;
+}
+
+static void take_member (struct event *e, struct span key, struct span v,
+                         char type)
+{
+    switch (key.n) {
+    case 2:
+        if (span_is (key, "ts"))
+            e->has_ts = take_time (e, v, &e->ts);
+        else if (span_is (key, "ph"))
+            e->ph = v.n == 1 ? v.s[0] : '?';
+        break;
+    case 3:
+        if (span_is (key, "dur"))
+            e->has_dur = take_time (e, v, &e->dur);
+        else if (span_is (key, "cat"))
+            e->cat = v;
+        else if (span_is (key, "tid"))
+            e->tid = v;
+        else if (span_is (key, "pid"))
+            e->pid = v;
+        break;
+    case 4:
+        if (span_is (key, "name"))
+            e->name = v;
+        else if (span_is (key, "args") && type == '{')
+            e->args = v;
+        break;
+    default:
+        break;
+    }
+}
+
+static uint32_t hash_text (struct span text)
+{
+    uint32_t h = 2166136261u;
+
+    for (size_t i = 0; i < text.n && i < 32; i++)
+        h = (h ^ (unsigned char)text.s[i]) * 16777619u;
+    return h;
+}
+
+/* ---- arguments ---- */
+
+struct gpu_args {
+    int64_t device, stream, correlation, external;
+};
+
+static void read_gpu_args (const struct event *e, struct gpu_args *a)
+{
+    struct span key, v;
+    const char *p, *end;
+    unsigned found = 0;
+    char type;
+
+    *a = (struct gpu_args){ -1, -1, -1, -1 };
+    if (e->args.n == 0)
+        return;
+    p = e->args.s + 1;
+    end = e->args.s + e->args.n;
+    while (found < 15 && trace_member (&p, end, &key, &v, &type) == 1) {
+        if (span_is (key, "External id") && trace_int (v, &a->external))
+            found |= 1;
+        else if (span_is (key, "device") && trace_int (v, &a->device))
+            found |= 2;
+        else if (span_is (key, "stream") && trace_int (v, &a->stream))
+            found |= 4;
+        else if (span_is (key, "correlation") &&
+                 trace_int (v, &a->correlation))
+            found |= 8;
+    }
+}
+
+static struct comm_record empty_record (void)
+{
+    return (struct comm_record){ .in = -1, .out = -1,
+                                 .second = -1, .seq = -1,
+                                 .group = KINETO_NONE, .splits = KINETO_NONE,
+                                 .peer = -1 };
+}
+
+static uint32_t add_record (struct kineto *k, const struct comm_record *r)
+{
+    struct comm_record *room;
+
+    if (k->nrecords == KINETO_RECORDS) {
+        k->lost++;
+        return KINETO_NONE;
+    }
+    room = kineto_room (k, &k->records, &k->nrecords, &k->records_cap,
+                        sizeof (*room));
+    if (!room)
+        return KINETO_NONE;
+    *room = *r;
+    return (uint32_t)(room - k->records);
+}
+
+/* ---- events of the device ---- */
+
+static void take_gpu (struct kineto *k, const struct event *e)
+{
+    enum gpu_kind kind = kineto_gpu_kind (e->cat, e->name);
+    struct comm_record r = empty_record ();
+    struct gpu_event g;
+    struct gpu_args a;
+
+    read_gpu_args (e, &a);
+    if (a.stream < 0 && !k->own_clock)
+        return;                 // the host waits: no work of the device
+    kineto_name_add (k, &k->kernels, e->name, (uint8_t)kind, e->ts, e->dur);
+    g = (struct gpu_event){ .start = e->ts, .dur = e->dur,
+                            .correlation = a.correlation > 0
+                                               ? (uint32_t)a.correlation : 0,
+                            .external = (uint32_t)a.external,
+                            .record = KINETO_NONE, .step = KINETO_NO_STEP,
+                            .kind = (uint8_t)kind };
+    if (k->device < 0 && a.device >= 0 && a.device < INT32_MAX)
+        k->device = a.device;
+    if (kind == GPU_COMMUNICATION) {
+        k->ncomm_kernels++;
+        g.coll = (uint8_t)kineto_coll (e->name);
+        if (e->args.n > 0 &&
+            kineto_comm_args (k, e->args.s + 1, e->args.s + e->args.n, &r))
+            g.record = add_record (k, &r);
+    }
+    kineto_keep_event (k, &g);
+}
+
+static void take_launch (struct kineto *k, const struct event *e)
+{
+    struct gpu_args a;
+
+    read_gpu_args (e, &a);
+    if (a.correlation <= 0)
+        return;
+    k->ncalls++;
+    k->nlaunches += kineto_starts_work (e->name);
+    kineto_keep_launch (k, &(struct launch){ e->ts, (uint32_t)a.correlation,
+                                             hash_text (e->tid) });
+}
+
+/* ---- events of the host ---- */
+
+/* The step of that id, a new one if need be; NULL if there is no room. */
+static struct step *find_step (struct kineto *k, struct span id)
+{
+    char text[sizeof (k->steps->id)];
+    uint32_t slot = hash_text (id) % KINETO_STEP_SLOTS;
+    struct step *s;
+
+    (void)trace_plain (id, text, sizeof (text));
+    for (; k->step_slots[slot]; slot = (slot + 1) % KINETO_STEP_SLOTS) {
+        s = &k->steps[k->step_slots[slot] - 1];
+        if (strcmp (s->id, text) == 0)
+            return s;
+    }
+    if (k->nsteps >= CAPTURE_STEPS_MAX) {
+        k->lost++;
+        return NULL;
+    }
+    s = kineto_room (k, &k->steps, &k->nsteps, &k->steps_cap, sizeof (*s));
+    if (!s)
+        return NULL;
+    *s = (struct step){ .end = INT64_MIN, .device_end = INT64_MIN };
+    memcpy (s->id, text, sizeof (text));
+    k->step_slots[slot] = (uint16_t)k->nsteps;
+    return s;
+}
+
+static const char step_name[] = "ProfilerStep#";
+
+/* A span of a step: its name is "ProfilerStep#N". */
+static void take_step (struct kineto *k, const struct event *e, bool device)
+{
+    const size_t n = sizeof (step_name) - 1;
+    struct step *s = find_step (k, (struct span){ e->name.s + n,
+                                                  e->name.n - n });
+    int64_t end = e->ts + e->dur;
+
+    if (!s)
+        return;
+    if (device) {
+        if (s->device_end == INT64_MIN || e->ts < s->device_start)
+            s->device_start = e->ts;
+        s->device_end = end > s->device_end ? end : s->device_end;
+    } else {
+        if (s->end == INT64_MIN || e->ts < s->start)
+            s->start = e->ts;
+        s->end = end > s->end ? end : s->end;
+    }
+}
+
+/* Time in which host ops ran: computing, where there is no device. */
+static void take_stretch (struct kineto *k, const struct event *e)
+{
+    struct interval *last = k->nstretches > 0
+                               ? &k->stretches[k->nstretches - 1] : NULL;
+    int64_t end = e->ts + e->dur;
+
+    if (k->many_stretches || k->ngpu > 0)
+        return;
+    if (last && e->ts >= last->start && e->ts <= last->end) {
+        last->end = end > last->end ? end : last->end;
+        return;
+    }
+    if (k->nstretches == KINETO_STRETCHES) {
+        k->nstretches = intervals_merge (k->stretches, k->nstretches);
+        if (k->nstretches > KINETO_STRETCHES / 2) {
+            k->many_stretches = true;
+            return;
+        }
+    }
+    last = kineto_room (k, &k->stretches, &k->nstretches, &k->stretches_cap,
+                        sizeof (*last));
+    if (last)
+        *last = (struct interval){ e->ts, end };
+}
+
+/* record_param_comms, c10d::..., nccl:..., gloo:...: what tells of a
+ * communication, or is one.
+ */
+static void take_record (struct kineto *k, const struct event *e,
+                         enum comm_range range)
+{
+    struct comm_record r = empty_record ();
+    struct gpu_args a;
+
+    if (e->args.n > 0)
+        (void)kineto_comm_args (k, e->args.s + 1, e->args.s + e->args.n, &r);
+    if (!r.args && span_is (e->name, "record_param_comms"))
+        r.coll = COLL_NONE;     // an old one: says nothing but its size
+    else if (!r.args)
+        r.coll = (uint8_t)kineto_coll (e->name);
+    read_gpu_args (e, &a);
+    r.external = (uint32_t)a.external;
+    r.tid = hash_text (e->tid);
+    r.start = e->ts;
+    r.end = e->ts + e->dur;
+    r.range = (uint8_t)range;
+    if (range == RANGE_CALL)
+        kineto_comm_call (&r);
+    r.op = range == RANGE_GLOO;
+    (void)add_record (k, &r);
+}
+
+static void take_host (struct kineto *k, const struct event *e, bool user)
+{
+    enum comm_range range = kineto_comm_range (e->name);
+
+    if (k->pid == 0 && (!trace_int (e->pid, &k->pid) || k->pid <= 0 ||
+                        k->pid > INT32_MAX))
+        k->pid = -1;            // a text: not looked at again
+    if (span_starts (e->name, step_name)) {
+        take_step (k, e, false);
+        return;
+    }
+    if (range != RANGE_NONE)
+        take_record (k, e, range);
+    else if (!user)
+        take_stretch (k, e);
+    if (user)
+        kineto_name_add (k, &k->ranges, e->name, 0, e->ts, e->dur);
+}
+
+static void take_device_range (struct kineto *k, const struct event *e)
+{
+    if (span_starts (e->name, step_name))
+        take_step (k, e, true);
+    else
+        kineto_name_add (k, &k->ranges, e->name, 1, e->ts, e->dur);
+}
+
+/* ---- all of them ---- */
+
+static void take_event (struct kineto *k, const struct event *e)
+{
+    bool none = k->last < k->first;
+
+    if (none || e->ts < k->first)
+        k->first = e->ts;
+    if (none || e->ts + e->dur > k->last)
+        k->last = e->ts + e->dur;
+    if (span_is (e->cat, "cpu_op") || span_is (e->cat, "Operator"))
+        take_host (k, e, false);
+    else if (kineto_is_gpu (e->cat))
+        take_gpu (k, e);
+    else if (kineto_is_call (e->cat))
+        take_launch (k, e);
+    else if (span_is (e->cat, "user_annotation"))
+        take_host (k, e, true);
+    else if (span_is (e->cat, "gpu_user_annotation"))
+        take_device_range (k, e);
+}
+
+/* Of torch without Kineto: no event has a category, and the process' name is
+ * that of what it ran on.  Ranges that the program marked look like ops, but
+ * for those that torch marks itself.
+ */
+static void take_old_event (struct kineto *k, struct event *e)
+{
+    static const char *const marks[] = {
+        step_name, "Optimizer.", "DistributedDataParallel.", "DataParallel.",
+        "enumerate(DataLoader)", "## ",
+    };
+
+    k->own_clock = true;
+    e->cat = span_is (e->pid, "CUDA functions")
+                 ? (struct span){ "kernel", 6 } : (struct span){ "cpu_op", 6 };
+    for (size_t i = 0; i < sizeof (marks) / sizeof (marks[0]); i++) {
+        if (e->cat.s[0] == 'c' && span_starts (e->name, marks[i]))
+            e->cat = (struct span){ "user_annotation", 15 };
+    }
+    take_event (k, e);
+}
+
+const char *kineto_event (struct kineto *k, const char *p, const char *end)
+{
+    struct event e = { .ph = '\0' };
+    struct span key, v;
+    bool old;
+    char type;
+    int more;
+
+    p++;                        // the brace
+    while ((more = trace_member (&p, end, &key, &v, &type)) == 1)
+        take_member (&e, key, v, type);
+    if (more < 0)
+        return NULL;
+    k->events++;
+    old = e.cat.n == 0 && (span_is (e.pid, "CPU functions") ||
+                           span_is (e.pid, "CUDA functions"));
+    if (e.ph != 'X' || (e.cat.n == 0 && !old) || span_is (e.cat, "Trace") ||
+        (!e.odd && (!e.has_ts || !e.has_dur)))
+        return p;               // without a time, or without a meaning
+    if (e.odd || e.dur < 0 || e.dur > KINETO_DUR_MAX)
+        k->absurd++;
+    else if (old)
+        take_old_event (k, &e);
+    else
+        take_event (k, &e);
+    return p;
+}

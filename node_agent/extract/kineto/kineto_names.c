@@ -1,0 +1,206 @@
+/* node_agent/extract/kineto/kineto_names.c - sums by name: kernels, and ranges
+ * that people marked
+ *
+ * A table takes KINETO_NAMES different names; what comes behind them, and what
+ * is small at the end, is summed up as "others".
+ */
+#include "extract/kineto/kineto.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define SLOTS (2 * KINETO_NAMES)        // a power of two, half full at most
+#define NAME_BYTES 512u                 // of a name; templates are long
+#define KERNELS_GIVEN 256u
+#define RANGES_GIVEN 64u
+
+void kineto_names_fini (struct named_table *t)
+{
+    free (t->slots);
+    buf_fini (&t->bytes);
+    t->slots = NULL;
+}
+
+static uint64_t hash_of (struct span name, uint8_t what)
+{
+    uint64_t h = UINT64_C (0x9e3779b97f4a7c15) + what, v;
+    size_t i = 0;
+
+    for (; i + 8 <= name.n; i += 8) {
+        memcpy (&v, name.s + i, 8);
+        h = (h ^ v) * UINT64_C (0xff51afd7ed558ccd);
+        h ^= h >> 32;
+    }
+    for (; i < name.n; i++)
+        h = (h ^ (unsigned char)name.s[i]) * UINT64_C (0x100000001b3);
+    h ^= h >> 29;
+    return h ? h : 1;
+}
+
+static void add (struct named *n, int64_t start, int64_t dur)
+{
+    if (n->count == 0 || dur < n->min)
+        n->min = dur;
+    if (n->count == 0 || dur > n->max)
+        n->max = dur;
+    if (n->count == 0 || start < n->first)
+        n->first = start;
+    n->count++;
+    // what a hostile file sums up to must not wrap
+    n->total = n->total > INT64_MAX - dur ? INT64_MAX : n->total + dur;
+}
+
+/* A new name in a free slot; names that do not fit are among the others. */
+static struct named *put (struct kineto *k, struct named_table *t,
+                          struct named *slot, struct span name, uint8_t what,
+                          uint64_t hash)
+{
+    char plain[NAME_BYTES];
+    size_t n, at = t->bytes.size;
+
+    if (t->used == KINETO_NAMES)
+        return &t->others;
+    n = trace_plain (name, plain, sizeof (plain));
+    buf_put (&t->bytes, plain, n + 1);
+    if (t->bytes.failed) {
+        k->src->stopped = err_set (k->err, ENOMEM, "no memory for names");
+        return NULL;
+    }
+    *slot = (struct named){ .what = what, .hash = hash,
+                            .at = (uint32_t)at };
+    t->used++;
+    return slot;
+}
+
+void kineto_name_add (struct kineto *k, struct named_table *t,
+                      struct span name, uint8_t what, int64_t start,
+                      int64_t dur)
+{
+    uint64_t hash = hash_of (name, what);
+    uint32_t i = (uint32_t)hash & (SLOTS - 1);
+    struct named *slot;
+
+    if (!t->slots) {
+        buf_init (&t->bytes, (size_t)KINETO_NAMES * NAME_BYTES);
+        if (!(t->slots = calloc (SLOTS, sizeof (*t->slots)))) {
+            k->src->stopped = err_set (k->err, ENOMEM, "no memory for names");
+            return;
+        }
+    }
+    while (t->slots[i].hash && t->slots[i].hash != hash)
+        i = (i + 1) & (SLOTS - 1);
+    slot = &t->slots[i];
+    if (!slot->hash && !(slot = put (k, t, slot, name, what, hash)))
+        return;
+    add (slot, start, dur);
+}
+
+/* ---- giving them out ---- */
+
+static int by_total (const void *pa, const void *pb)
+{
+    const struct named *a = pa, *b = pb;
+
+    if (a->total != b->total)
+        return a->total > b->total ? -1 : 1;
+    return a->hash < b->hash ? -1 : a->hash > b->hash;
+}
+
+/* The largest first; what is behind 'max' of them joins the others. */
+static uint32_t order (struct named_table *t, uint32_t max)
+{
+    if (!t->slots)
+        return 0;
+    for (uint32_t i = 0, used = 0; used < t->used; i++) {
+        if (t->slots[i].hash)
+            t->slots[used++] = t->slots[i];
+    }
+    qsort (t->slots, t->used, sizeof (*t->slots), by_total);
+    for (uint32_t i = max; i < t->used; i++) {
+        struct named *n = &t->slots[i], *o = &t->others;
+
+        o->min = o->count == 0 || n->min < o->min ? n->min : o->min;
+        o->max = n->max > o->max ? n->max : o->max;
+        o->first = o->count == 0 || n->first < o->first ? n->first : o->first;
+        o->count += n->count;
+        o->total = o->total > INT64_MAX - n->total ? INT64_MAX
+                                                   : o->total + n->total;
+    }
+    return t->used < max ? t->used : max;
+}
+
+static const char *name_at (const struct named_table *t, uint32_t i)
+{
+    return (const char *)t->bytes.data + t->slots[i].at;
+}
+
+static const char *const kinds[] = {
+    [GPU_COMPUTING] = "kernel",
+    [GPU_COMMUNICATION] = "communication",
+    [GPU_MEMORY] = "memory",
+    [GPU_SYNC] = "sync",
+};
+
+static void put_kernel (struct kineto *k, struct batch *b,
+                        const struct named *n, const char *name,
+                        const char *kind)
+{
+    uint32_t row = b->nrows++;
+
+    b->real[OPERATOR_DEVICE][row] = k->device < 0 ? NAN : (double)k->device;
+    b->text[OPERATOR_TYPE][row] = batch_text (b, name, strlen (name));
+    b->text[OPERATOR_CORE][row] = kind ? batch_text (b, kind, strlen (kind))
+                                       : BATCH_NULL_TEXT;
+    b->real[OPERATOR_COUNT][row] = (double)n->count;
+    b->real[OPERATOR_TOTAL][row] = (double)n->total / 1e3;
+    b->real[OPERATOR_MIN][row] = (double)n->min / 1e3;
+    b->real[OPERATOR_MAX][row] = (double)n->max / 1e3;
+}
+
+bool kineto_emit_kernels (struct kineto *k)
+{
+    struct named_table *t = &k->kernels;
+    uint32_t n = order (t, KERNELS_GIVEN);
+    struct batch b;
+    int rc = batch_init (&b, TABLE_OPERATOR, k->err);
+
+    for (uint32_t i = 0; i < n && rc == 0; i++)
+        put_kernel (k, &b, &t->slots[i], name_at (t, i),
+                    kinds[t->slots[i].what & 3]);
+    if (rc == 0 && t->others.count > 0)
+        put_kernel (k, &b, &t->others, "others", NULL);
+    return source_finish (k->src, &b, rc, k->err);
+}
+
+static void put_range (struct kineto *k, struct batch *b,
+                       const struct named *n, const char *name, uint8_t what)
+{
+    static const char host[] = "user_annotation";
+    static const char device[] = "gpu_user_annotation";
+    const char *kind = what ? device : host;
+    uint32_t row = b->nrows++;
+
+    b->text[RANGE_KIND][row] = batch_text (b, kind, strlen (kind));
+    b->text[RANGE_DOMAIN][row] = BATCH_NULL_TEXT;
+    b->text[RANGE_NAME][row] = batch_text (b, name, strlen (name));
+    b->real[RANGE_COUNT][row] = (double)n->count;
+    b->real[RANGE_TOTAL][row] = (double)n->total / 1e3;
+    b->real[RANGE_MIN][row] = (double)n->min / 1e3;
+    b->real[RANGE_MAX][row] = (double)n->max / 1e3;
+    b->real[RANGE_FIRST][row] = kineto_us (k, n->first);
+}
+
+bool kineto_emit_ranges (struct kineto *k)
+{
+    struct named_table *t = &k->ranges;
+    uint32_t n = order (t, RANGES_GIVEN);
+    struct batch b;
+    int rc = batch_init (&b, TABLE_RANGE, k->err);
+
+    for (uint32_t i = 0; i < n && rc == 0; i++)
+        put_range (k, &b, &t->slots[i], name_at (t, i), t->slots[i].what);
+    if (rc == 0 && t->others.count > 0)
+        put_range (k, &b, &t->others, "others", 0);
+    return source_finish (k->src, &b, rc, k->err);
+}

@@ -1,0 +1,273 @@
+/* node_agent/extract/kineto/kineto_op_rows.c - rows of the communication of a
+ * trace
+ *
+ * What of an op's time was waiting shows only beside the other ranks: those
+ * columns are NULL here.
+ */
+#include "extract/kineto/kineto_ops.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EVEN_MAX 1024u          // ranks that an all-to-all has links for
+
+static size_t name_op (const struct op *op, char out[128])
+{
+    const char *key = kineto_op_key (op);
+    size_t n = strlen (key);
+    int used = snprintf (out, 128, "%s_%s__%s_%" PRId64 "_%u",
+                         kineto_backend (op->range),
+                         kineto_coll_name (op->coll),
+                         n == 0 ? "unknown" : n > 3 ? key + n - 3 : key,
+                         op->number, op->again);
+
+    return (size_t)used;
+}
+
+/* Columns of the texts that all tables have of an op. */
+struct columns {
+    int op, group, step, type;
+};
+
+static void put_texts (struct batch *b, const struct columns *at,
+                       const struct ops *o, const struct op *op,
+                       const char *name, size_t n)
+{
+    const char *type = kineto_coll_p2p (op->coll) ? "p2p" : "collective";
+    const char *key = kineto_op_key (op);
+    uint32_t row = b->nrows;
+    char step[32];
+    int used = snprintf (step, sizeof (step), "step%s",
+                         o->k->steps[op->step].id);
+
+    b->text[at->op][row] = batch_text (b, name, n);
+    b->text[at->group][row] = batch_string (b, *key ? key : NULL);
+    b->text[at->step][row] = batch_text (b, step, (size_t)used);
+    b->text[at->type][row] = batch_string (b, type);
+}
+
+static bool flush_full (struct ops *o, struct batch *b)
+{
+    return !batch_full (b) || source_flush (o->k->src, b, o->k->err);
+}
+
+static bool put_time (struct ops *o, const struct op *op)
+{
+    static const struct columns texts = { TIME_OP, TIME_GROUP, TIME_STEP,
+                                          TIME_TYPE };
+    struct batch *b = &o->time;
+    uint32_t row = b->nrows;
+    char name[128];
+
+    put_texts (b, &texts, o, op, name, name_op (op, name));
+    b->real[TIME_START][row] = kineto_us (o->k, op->start);
+    b->real[TIME_ELAPSE][row] = (double)op->dur / 1e6;
+    b->real[TIME_TRANSIT][row] = NAN;
+    b->real[TIME_WAIT][row] = NAN;
+    b->real[TIME_SYNC][row] = NAN;
+    b->real[TIME_IDLE][row] = NAN;
+    b->nrows++;
+    return flush_full (o, b);
+}
+
+/* What its rank must move, and the op as a whole. */
+static double megabytes (const struct op *op, double *whole)
+{
+    struct comm_record r;
+
+    *whole = NAN;
+    if (!op->record)
+        return NAN;
+    r = *op->record;
+    r.coll = op->coll;          // an old record does not say it
+    return kineto_comm_mb (&r, op->group ? op->group->size : r.ranks, whole);
+}
+
+/* One packet: what is moved, or the op as a whole where that is not known. */
+static bool put_bandwidth (struct ops *o, const struct op *op, double mb,
+                           double whole)
+{
+    static const struct columns texts = { BW_OP, BW_GROUP, BW_STEP, BW_TYPE };
+    struct batch *b = &o->bandwidth;
+    uint32_t row = b->nrows;
+    char name[128];
+
+    put_texts (b, &texts, o, op, name, name_op (op, name));
+    b->text[BW_TRANSPORT][row] = BATCH_NULL_TEXT;
+    b->real[BW_SIZE][row] = mb;
+    b->real[BW_TIME][row] = NAN;
+    b->real[BW_BANDWIDTH][row] = NAN;
+    b->real[BW_LARGE][row] = NAN;
+    b->real[BW_PACKAGE][row] = isnan (mb) ? whole : mb;
+    b->real[BW_COUNT][row] = 1;
+    b->real[BW_TOTAL][row] = NAN;
+    b->nrows++;
+    return flush_full (o, b);
+}
+
+/* A group that is not declared, but has so many ranks. */
+static void note_share (struct kineto *k, const struct op *op)
+{
+    uint32_t ranks = op->group || !op->record ? 0 : op->record->ranks;
+    unsigned i = 0;
+
+    if (ranks == 0)
+        return;
+    while (i < KINETO_SHARES && k->shares[i].ranks != 0 &&
+           k->shares[i].ranks != ranks)
+        i++;
+    if (i == KINETO_SHARES)
+        return;
+    k->shares[i].ranks = ranks;
+    k->shares[i].ops++;
+}
+
+bool kineto_put_ops (struct ops *o)
+{
+    unsigned want = o->k->want;
+
+    for (size_t i = 0; i < o->n; i++) {
+        const struct op *op = &o->v[i];
+        double whole, mb = megabytes (op, &whole);
+
+        note_share (o->k, op);
+        o->ungrouped += !op->group;
+        o->unsized += isnan (whole) && op->coll != COLL_BARRIER;
+        o->uncounted += isnan (mb) && !isnan (whole);
+        if (want >> TABLE_TIME & 1 && !put_time (o, op))
+            return false;
+        if (want >> TABLE_BANDWIDTH & 1 && !isnan (whole) &&
+            !put_bandwidth (o, op, mb, whole))
+            return false;
+    }
+    return true;
+}
+
+/* ---- links ---- */
+
+/* The place of a rank in its group, -1: none. */
+static int64_t place (const struct kineto_group *g, int64_t rank)
+{
+    uint32_t low = 0, high = g && g->members ? g->nmembers : 0;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (g->members[middle] == rank)
+            return middle;
+        if (g->members[middle] < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return -1;
+}
+
+/* Without any, all members get the same; with too many, they are taken to. */
+static bool has_splits (const struct comm_record *r)
+{
+    return r->nsplits > 0 && r->nsplits != KINETO_CUT;
+}
+
+/* Add what an op sent to, or got from, each member.  False: not known. */
+static bool add_links (const struct kineto *k, const struct op *op,
+                       double *mb)
+{
+    const struct comm_record *r = op->record;
+    uint32_t n = op->group->nmembers;
+    double whole;
+    int64_t peer;
+
+    if (!r || r->size == 0 || r->in < 0)
+        return false;
+    if (op->coll == COLL_SEND || op->coll == COLL_RECEIVE) {
+        if (r->peer < 0 || (peer = place (op->group, r->peer)) < 0)
+            return false;
+        mb[peer] += megabytes (op, &whole);
+        return true;
+    }
+    if (op->coll != COLL_ALL_TO_ALL || n > EVEN_MAX ||
+        (r->nsplits > 0 && r->nsplits != KINETO_CUT && r->nsplits != n))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        mb[i] += (has_splits (r) ? (double)k->splits[r->splits + i]
+                                 : (double)r->in / n) * r->size / 1e6;
+    return true;
+}
+
+static bool put_link (struct ops *o, const struct op *op, int64_t src,
+                      int64_t dst, double mb)
+{
+    static const struct columns texts = { MATRIX_OP, MATRIX_GROUP, MATRIX_STEP,
+                                          MATRIX_TYPE };
+    struct batch *b = &o->matrix;
+    uint32_t row = b->nrows;
+    char name[32], rank[24];
+    int n;
+
+    n = snprintf (name, sizeof (name), "%s-total",
+                  op->coll == COLL_ALL_TO_ALL ? "alltoall"
+                                              : kineto_coll_name (op->coll));
+    put_texts (b, &texts, o, op, name, (size_t)n);
+    n = snprintf (rank, sizeof (rank), "%" PRId64, src);
+    b->text[MATRIX_SRC][row] = batch_text (b, rank, (size_t)n);
+    n = snprintf (rank, sizeof (rank), "%" PRId64, dst);
+    b->text[MATRIX_DST][row] = batch_text (b, rank, (size_t)n);
+    b->text[MATRIX_TRANSPORT][row] = BATCH_NULL_TEXT;
+    b->real[MATRIX_SIZE][row] = mb;
+    b->real[MATRIX_TIME][row] = NAN;
+    b->real[MATRIX_BANDWIDTH][row] = NAN;
+    b->text[MATRIX_OP_NAME][row] = batch_text (b, "", 0);
+    b->nrows++;
+    return flush_full (o, b);
+}
+
+/* The links of the ops v[0..n), which are of one step, group and kind. */
+static bool put_links (struct ops *o, const struct op *v, size_t n)
+{
+    const struct kineto_group *g = v->group;
+    int64_t me = place (g, o->k->src->capture->rank);
+    bool known = true, ok = true;
+    double *mb;
+
+    if (!(v->coll == COLL_SEND || v->coll == COLL_RECEIVE ||
+          v->coll == COLL_ALL_TO_ALL))
+        return true;
+    if (me < 0) {
+        o->unlinked += g ? n : 0;       // of no group: that is told
+        return true;
+    }
+    if (!(mb = calloc (g->nmembers, sizeof (*mb)))) {
+        o->k->src->stopped = err_set (o->k->err, ENOMEM, "no memory for "
+                                      "links");
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        known = add_links (o->k, &v[i], mb) && known;
+        o->even += v->coll == COLL_ALL_TO_ALL && v[i].record &&
+                   v[i].record->nsplits == KINETO_CUT;
+    }
+    o->unlinked += known ? 0 : n;
+    for (uint32_t i = 0; i < g->nmembers && known && ok; i++) {
+        if (mb[i] > 0 && i != me)
+            ok = v->coll == COLL_RECEIVE ? put_link (o, v, i, me, mb[i])
+                                         : put_link (o, v, me, i, mb[i]);
+    }
+    free (mb);
+    return ok;
+}
+
+bool kineto_put_links (struct ops *o)
+{
+    for (size_t i = 0, end; i < o->n; i = end) {
+        for (end = i + 1; end < o->n &&
+                          kineto_op_compare (&o->v[i], &o->v[end]) == 0;)
+            end++;
+        if (!put_links (o, &o->v[i], end - i))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,403 @@
+/* node_agent/extract/kineto/read_kineto.c - a trace of torch.profiler: one
+ * file, which libkineto wrote
+ *
+ * The document is an object, of which "traceEvents" is the long member, or, of
+ * torch without Kineto, the list of events alone.  An event that is malformed
+ * is passed over, and reading goes on at the next one: what the file has
+ * becomes rows, and the capture is partial.
+ */
+#include "extract/input/capture_file.h"
+#include "extract/kineto/kineto.h"
+#include "identity/trace_kind.h"
+
+#include "base/units.h"
+#include "store/inflate.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- the document ---- */
+
+static bool damaged (struct kineto *k, const char *what)
+{
+    struct trace_text *t = &k->text;
+    unsigned long long at = trace_text_offset (t, t->at);
+
+    if (t->failed == -ENODATA)
+        err_set (k->err, EBADMSG, "%s: the compressed file ends at byte %llu "
+                 "of its content", k->src->file, at);
+    else if (t->failed)
+        err_set (k->err, EBADMSG, "%s: byte %llu of its content: %s",
+                 k->src->file, at, t->failed == -EBADMSG
+                                       ? "the compressed data is damaged"
+                                       : strerror (-t->failed));
+    else
+        err_set (k->err, EBADMSG, "%s: byte %llu: %s", k->src->file, at,
+                 what);
+    return false;
+}
+
+/* On to the next event behind a malformed one: false if there is none. */
+static bool find_event (struct trace_text *t)
+{
+    if (t->at < t->end)
+        t->at++;
+    for (;;) {
+        const char *p = t->at;
+
+        while ((p = memchr (p, '{', (size_t)(t->end - p)))) {
+            const char *q = trace_space (p + 1);
+
+            if (q + 4 >= t->end)
+                break;          // what follows is not here yet
+            if (memcmp (q, "\"ph\"", 4) == 0) {
+                t->at = p;
+                return true;
+            }
+            p++;
+        }
+        t->at = p ? p : t->end;
+        if (!trace_text_more (t))
+            return false;
+    }
+}
+
+/* Pass over what is malformed. */
+static bool skip_bad (struct kineto *k)
+{
+    uint64_t at = trace_text_offset (&k->text, k->text.at);
+
+    if (!find_event (&k->text))
+        return damaged (k, "the file ends within an event");
+    if (k->bad++ == 0)
+        k->bad_at = at;
+    return true;
+}
+
+/* The event at t->at; false at the end of what can be read. */
+static bool take_event (struct kineto *k)
+{
+    struct trace_text *t = &k->text;
+
+    for (;;) {
+        const char *next = kineto_event (k, t->at, t->end);
+
+        if (k->src->stopped)
+            return false;
+        // an event may run up to the window's end only where the file ends
+        if (next && (next < t->end || t->eof)) {
+            t->at = next;
+            return true;
+        }
+        // no event is as long as a window
+        if (t->end - t->at > (ptrdiff_t)TRACE_WINDOW || !trace_text_more (t))
+            return skip_bad (k);
+    }
+}
+
+/* The events, from behind their bracket. */
+static bool read_events (struct kineto *k)
+{
+    struct trace_text *t = &k->text;
+    char c;
+
+    while ((c = trace_text_peek (t)) != ']') {
+        if (c == ',') {
+            t->at++;
+        } else if (c == '{') {
+            if (!take_event (k))
+                return false;
+        } else if (c == '\0') {
+            return damaged (k, "the file ends within the events");
+        } else if (!skip_bad (k)) {
+            return false;
+        }
+    }
+    t->at++;
+    return true;
+}
+
+/* A key and the colon behind it. */
+static bool take_key (struct kineto *k, char out[64])
+{
+    struct trace_text *t = &k->text;
+
+    if (!trace_text_key (t, out))
+        return damaged (k, "a key was expected");
+    if (trace_text_peek (t) != ':')
+        return damaged (k, "':' was expected");
+    t->at++;
+    (void)trace_text_peek (t);
+    return true;
+}
+
+static bool take_value (struct kineto *k, const char *key)
+{
+    struct trace_text *t = &k->text;
+    struct span value;
+
+    if (!trace_text_value (t, &value))
+        return damaged (k, "a value of the header is cut off or malformed");
+    if (value.s)
+        kineto_header_take (&k->header, (struct span){ key, strlen (key) },
+                            value);
+    return true;
+}
+
+/* What is behind the document, which is to be nothing. */
+static bool read_end (struct kineto *k)
+{
+    struct trace_text *t = &k->text;
+
+    if (trace_text_peek (t) != '\0')
+        return damaged (k, "there is something behind the document");
+    return t->failed == 0 || damaged (k, "");
+}
+
+/* The members of the document; false when one is damaged. */
+static bool read_members (struct kineto *k, bool *events)
+{
+    struct trace_text *t = &k->text;
+    char key[64], c;
+
+    while ((c = trace_text_peek (t)) != '}') {
+        if (c == ',') {
+            t->at++;
+            continue;
+        }
+        if (c == '\0')
+            return damaged (k, "the file ends within its header");
+        if (!take_key (k, key))
+            return false;
+        if (strcmp (key, "traceEvents") == 0 && trace_text_peek (t) == '[') {
+            *events = true;
+            t->at++;
+            if (!read_events (k))
+                return false;
+        } else if (!take_value (k, key)) {
+            return false;
+        }
+    }
+    t->at++;
+    return read_end (k);
+}
+
+/* A list of events, with nothing beside it. */
+static bool read_list (struct kineto *k)
+{
+    char c;
+
+    k->text.at++;
+    c = trace_text_peek (&k->text);
+    if (c != '{' && c != ']')
+        return damaged (k, "a list of events was expected");
+    return read_events (k) && read_end (k);
+}
+
+static bool read_document (struct kineto *k)
+{
+    bool events = false;
+    char c = trace_text_peek (&k->text);
+
+    if (c == '[')
+        return read_list (k);
+    if (c != '{')
+        return damaged (k, "an object was expected");
+    k->text.at++;
+    if (read_members (k, &events))
+        return true;
+    // a damaged header may still have events behind it
+    if (!events && !k->src->stopped && find_event (&k->text)) {
+        struct err why = *k->err;
+
+        if (read_events (k))
+            (void)read_members (k, &events);
+        *k->err = why;
+    }
+    return false;
+}
+
+/* ---- what it means ---- */
+
+static void take_header (struct kineto *k)
+{
+    struct capture *c = k->src->capture;
+    const struct kineto_header *h = &k->header;
+
+    if (h->rank >= 0)
+        c->rank = h->rank;
+    if (h->world_size > 0)
+        c->world_size = h->world_size;
+    c->evidence.ranks.trace = h->rank;
+    if (h->host[0]) {
+        (void)snprintf (c->host, sizeof (c->host), "%s", h->host);
+        (void)snprintf (c->evidence.host_name, sizeof (c->evidence.host_name),
+                        "%s", h->host);
+    }
+    if (k->pid > 0)
+        c->evidence.pid = k->pid;
+    if (k->device >= 0)
+        c->device_id = k->device;
+    k->src->own_clock = k->own_clock;
+    if (k->last >= k->first && k->first + h->base_ns > 0 && !k->own_clock) {
+        c->started_ns = k->first + h->base_ns;
+        c->ended_ns = k->last + h->base_ns;
+    }
+    if (h->why[0]) {
+        capture_reason (c, "%s", h->why);
+        k->src->damaged = true;
+    }
+}
+
+static bool emit (struct kineto *k)
+{
+    take_header (k);
+    kineto_choose_ops (k);
+    return kineto_groups (k) && kineto_assign (k) && kineto_sum_steps (k) &&
+           kineto_emit_ops (k) &&
+           (!(k->want >> TABLE_STEP & 1) || kineto_emit_steps (k)) &&
+           (!(k->want >> TABLE_STEP_EXTRA & 1) || kineto_emit_extras (k)) &&
+           (!(k->want >> TABLE_INFO & 1) || kineto_emit_info (k)) &&
+           (!(k->want >> TABLE_OPERATOR & 1) || kineto_emit_kernels (k)) &&
+           (!(k->want >> TABLE_RANGE & 1) || kineto_emit_ranges (k));
+}
+
+/* What the steps are not made of. */
+static void tell_outside (const struct kineto *k)
+{
+    const struct step *o = &k->outside;
+    int64_t both = interval_union_length (&o->both);
+
+    capture_reason (k->src->capture, "left out of the steps: %llu of %zu "
+                    "events of the device, computing %.3f us, communication "
+                    "%.3f us, memory only %.3f us (%llu of them without their "
+                    "launch in the trace)",
+                    (unsigned long long)k->noutside, k->ngpu,
+                    (double)interval_union_length (&o->computing) / 1e3,
+                    (double)interval_union_length (&o->communication) / 1e3,
+                    (double)(interval_union_length (&o->work) - both) / 1e3,
+                    (unsigned long long)k->nunlaunched);
+}
+
+static void tell_doubts (const struct kineto *k, bool whole)
+{
+    struct capture *c = k->src->capture;
+
+    if (k->absurd > 0)
+        capture_reason (c, "left out: %llu event%s of less than nothing or "
+                        "more than seven days, or with a time that is none",
+                        (unsigned long long)k->absurd, units_s (k->absurd));
+    if (k->host_only && k->nstretches + k->nrecords == 0)
+        capture_reason (c, "there is nothing to report in it: no op, and no "
+                        "work of a device");
+    else if (k->host_only)
+        capture_reason (c, "no device was recorded: computing is the time of "
+                        "host ops");
+    if (k->noutside > 0)
+        tell_outside (k);
+    if (k->own_clock)
+        capture_reason (c, "its times count from the start of its process' "
+                        "profiler: when that was is not known");
+    if (k->host_only && k->many_stretches)
+        capture_reason (c, "and there are too many host ops to tell it");
+    if (k->ngpu == 0 && !k->host_only && k->events > 0)
+        capture_reason (c, "what the device did was not %s: nothing is known "
+                        "of what the steps are made of",
+                        whole ? "recorded" : "reached");
+}
+
+/* After the whole file, or what there is of it: 'whole' says which. */
+static enum reading verdict (struct kineto *k, struct watched *file,
+                             bool whole)
+{
+    if (k->src->stopped)
+        return READING_STOPPED;
+    if (!whole)
+        return READING_DAMAGED;
+    if (k->bad > 0) {
+        err_set (k->err, EBADMSG, "%s: %llu event%s %s malformed and left "
+                 "out, the first at byte %llu", k->src->file,
+                 (unsigned long long)k->bad, units_s (k->bad),
+                 units_are (k->bad), (unsigned long long)k->bad_at);
+        return READING_DAMAGED;
+    }
+    if (k->ngpu == 0 && k->nlaunches > 0) {
+        err_set (k->err, EBADMSG, "%s: there %s %zu launch%s, and no event "
+                 "of the device", k->src->file, units_are (k->nlaunches),
+                 k->nlaunches, k->nlaunches == 1 ? "" : "es");
+        return READING_DAMAGED;
+    }
+    if (k->lost > 0) {
+        err_set (k->err, E2BIG, "%s: there is too much communication, or too "
+                 "many steps: left out are %llu record%s of them", k->src->file,
+                 (unsigned long long)k->lost, units_s (k->lost));
+        return READING_DAMAGED;
+    }
+    return watched_verdict (file, NULL, k->err);
+}
+
+static void fini (struct kineto *k)
+{
+    for (size_t i = 0; i < k->ngroups; i++)
+        free (k->groups[i].members);
+    sorter_destroy (k->events_by_call);
+    sorter_destroy (k->events_by_start);
+    free (k->comms);
+    free (k->records);
+    free (k->steps);
+    free (k->stretches);
+    free (k->groups);
+    free (k->splits);
+    kineto_names_fini (&k->kernels);
+    kineto_names_fini (&k->ranges);
+    kineto_header_fini (&k->header);
+    trace_text_fini (&k->text);
+}
+
+static enum reading read_open (struct kineto *k, struct watched *file)
+{
+    bool gz = trace_is_gzip (file->fd), whole;
+    enum reading how;
+
+    if ((gz && !(file->gz = inflate_open (file->fd))) ||
+        trace_text_init (&k->text, watched_read, file) < 0) {
+        inflate_close (file->gz);
+        k->src->stopped = err_set (k->err, ENOMEM, "no memory to read a "
+                                   "trace");
+        return READING_STOPPED;
+    }
+    whole = read_document (k);
+    // without Kineto kernels stand beside the ops: there would be some by now
+    // and calls of which none started anything say so of a device, too
+    k->host_only = (whole || k->own_clock) && k->ngpu == 0 &&
+                   k->nlaunches == 0 &&
+                   (!k->header.devices || k->ncalls > 0);
+    if (k->header.no_memory)
+        k->src->stopped = err_set (k->err, ENOMEM, "no memory for groups");
+    if (!k->src->stopped)
+        (void)emit (k);
+    how = verdict (k, file, whole);
+    if (how != READING_STOPPED)
+        tell_doubts (k, whole);
+    inflate_close (file->gz);
+    return how;
+}
+
+void read_kineto (struct source *src, unsigned want, struct verdict *v,
+                  struct err *err)
+{
+    struct err why = { "" };
+    struct kineto k = { .src = src, .err = &why, .want = want, .device = -1,
+                        .first = 1 };
+    struct watched file;
+    enum reading how = watched_open (&file, src, src->dir, src->file, &why);
+
+    kineto_header_init (&k.header);
+    if (how == READING_WHOLE)
+        how = read_open (&k, &file);
+    watched_close (&file);
+    fini (&k);
+    verdict_all (v, want, how, &why, err);
+}

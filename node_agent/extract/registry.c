@@ -1,0 +1,500 @@
+/* node_agent/extract/registry.c - the forms of captures, and their order
+ *
+ * Each table is asked of the forms that have it, in the order of this table,
+ * until one gives it whole.  What came of it is judged against what the
+ * capture's own level says that there should be.
+ */
+#include "extract/registry.h"
+#include "extract/sink/capture_facts.h"
+#include "identity/other_files.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SET(table) (1u << (table))
+#define COMM_TABLES \
+    (SET (TABLE_TIME) | SET (TABLE_BANDWIDTH) | SET (TABLE_MATRIX))
+#define PROFILER_TABLES (SET (TABLE_PROFILER_COUNT) - 1)
+
+static bool is_kineto (const struct source *src, uint64_t *size)
+{
+    return src->form == FORM_TRACE && src->trace != TRACE_TORCH_NPU &&
+           source_has (src->dir, src->file, size);
+}
+
+/* Names of event databases have a rank or a date in them. */
+static bool has_event_db (const struct source *src, uint64_t *size)
+{
+    return src->event_db[0] && source_has (src->event_dir, src->event_db, size);
+}
+
+/* In the order of doc/formats.md, "Order of preference".  The tables that are
+ * collected (EXTRAS_TABLES) are asked of all of them.
+ */
+static const struct extractor extractors[] = {
+    { "analysis.db", "analysis.db", "analysis.db", PROFILER_TABLES, NULL,
+      read_analysis_db, true },
+    { "text", "the text export", "communication.json",
+      SET (TABLE_TIME) | SET (TABLE_BANDWIDTH), communication_is_there,
+      read_communication, true },
+    { "text", "the text export", "communication_matrix.json",
+      SET (TABLE_MATRIX), matrix_is_there, read_matrix, true },
+    { "text", "the text export", "step_trace_time.csv", SET (TABLE_STEP), NULL,
+      read_step_csv, true },
+    { "communication_analyzer.db", "communication_analyzer.db",
+      "communication_analyzer.db", COMM_TABLES, analyzer_db_is_there,
+      read_analyzer_first, true },
+    { "text", "the text export", "op_statistic.csv", SET (TABLE_OPERATOR),
+      NULL, read_op_statistic, true },
+    { "text", "the text export", "api_statistic.csv", SET (TABLE_API), NULL,
+      read_api_statistic, true },
+    { "event_db", "the event database", "*_profiler*.db",
+      PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
+          SET (TABLE_MEMORY) | SET (TABLE_OPERATOR) | SET (TABLE_API) |
+          SET (TABLE_LINK) | SET (TABLE_RANGE),
+      has_event_db, read_event_db, false },
+    { "communication_analyzer.db", "communication_analyzer.db",
+      "communication_analyzer.db", COMM_TABLES, analyzer_db_is_there,
+      read_analyzer_db, true },
+    { "text", "the text export", "memory_record.csv", SET (TABLE_MEMORY), NULL,
+      read_memory_record, true },
+    { "text", "the text export", "npu_module_mem.csv", SET (TABLE_MEMORY),
+      NULL, read_module_memory, true },
+    { "text", "the text export", "hccs.csv and others", SET (TABLE_LINK),
+      link_csv_is_there, read_link_csv, true },
+    { "timeline", "a memory timeline", "a memory timeline", SET (TABLE_MEMORY),
+      memory_timeline_is_there, read_memory_timeline, false },
+    { "timeline", "the timeline", "trace_view.json",
+      PROFILER_TABLES | SET (TABLE_STEP_EXTRA), timeline_is_there,
+      read_timeline, false },
+    { "kernel_details", "kernel_details.csv", "kernel_details.csv",
+      SET (TABLE_TIME) | SET (TABLE_STEP), NULL, read_kernels, false },
+    { "kineto", "the trace", "*.pt.trace.json*",
+      PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
+          SET (TABLE_OPERATOR) | SET (TABLE_RANGE),
+      is_kineto, read_kineto, false },
+    { "mstx", "the marks in the event database", "msprof_*.db",
+      PROFILER_TABLES, has_event_db, read_marks, false },
+};
+
+#define EXTRACTORS (sizeof (extractors) / sizeof (extractors[0]))
+
+/* How it went, over all of them. */
+struct outcome {
+    struct verdict tables[TABLE_COUNT];
+    const struct extractor *by[TABLE_COUNT];        // NULL: none
+    struct verdict before[TABLE_COUNT];     // damaged, and then read elsewhere
+};
+
+void verdict_all (struct verdict *v, unsigned want, enum reading how,
+                  const struct err *why, struct err *err)
+{
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        if (want >> t & 1)
+            v[t] = (struct verdict){ how, *why };
+    }
+    if (how == READING_STOPPED)
+        *err = *why;
+}
+
+static bool is_there (const struct extractor *e, const struct source *src,
+                      uint64_t *size)
+{
+    return e->is_there ? e->is_there (src, size)
+                       : source_has (src->out, e->file, size);
+}
+
+bool extractors_know (const char *name)
+{
+    for (size_t i = 0; i < EXTRACTORS; i++) {
+        if (fnmatch (extractors[i].file, name, 0) == 0)
+            return true;
+    }
+    return strcmp (name, "analyse.done") == 0;
+}
+
+bool extractors_any (const struct source *src)
+{
+    for (size_t i = 0; i < EXTRACTORS; i++) {
+        if (extractors[i].tables & PROFILER_TABLES &&
+            is_there (&extractors[i], src, NULL))
+            return true;
+    }
+    return false;
+}
+
+uint64_t extractors_work (const struct source *src)
+{
+    unsigned left = SET (TABLE_COUNT) - 1;
+    uint64_t sum = 0, size;
+
+    for (size_t i = 0; i < EXTRACTORS; i++) {
+        const struct extractor *e = &extractors[i];
+
+        if (e->tables & left && is_there (e, src, &size)) {
+            left &= ~e->tables | EXTRAS_TABLES;
+            sum += size;
+        }
+    }
+    return sum;
+}
+
+/* ---- reading ---- */
+
+/* Of a table that is collected from many files, damage of one of them is damage
+ * of the table, whatever the others hold.
+ */
+static void add_verdict (struct source *src, struct outcome *o, unsigned t,
+                         const struct verdict *v)
+{
+    struct verdict *known = &o->tables[t];
+
+    if (v->how == READING_ABSENT)
+        return;
+    if (known->how == READING_DAMAGED) {
+        if (v->how == READING_DAMAGED &&
+            strcmp (v->why.text, known->why.text) != 0)
+            capture_reason (src->capture, "%s (%s)", v->why.text,
+                            schema_table (t)->name);
+        return;
+    }
+    *known = *v;
+}
+
+/* Take over what one extractor says of a table. */
+static void take_verdict (struct source *src, struct outcome *o, unsigned t,
+                          const struct extractor *e, const struct verdict *v)
+{
+    struct verdict *known = &o->tables[t];
+
+    if (v->how == READING_ABSENT ||
+        (v->how == READING_DAMAGED &&
+         (src->stale >> t & 1 ||
+          (known->how == READING_DAMAGED &&
+           strcmp (known->why.text, v->why.text) == 0))))
+        return;                 // it gave nothing: keep what there is
+    if (known->how == READING_DAMAGED && v->how == READING_WHOLE)
+        o->before[t] = *known;
+    *known = *v;
+    o->by[t] = e;
+}
+
+static void ask (struct source *src, const struct extractor *e, unsigned want,
+                 struct outcome *o, struct err *err)
+{
+    struct verdict v[TABLE_COUNT];
+
+    memset (v, 0, sizeof (v));
+    src->stale = 0;
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        v[t].how = READING_ABSENT;
+        if (want & ~EXTRAS_TABLES & SET (t) && src->rows[t] > 0)
+            src->stale |= SET (t);
+    }
+    e->read (src, want, v, err);
+    for (unsigned t = 0; t < TABLE_COUNT && !src->stopped; t++) {
+        if (!(want >> t & 1))
+            continue;
+        if (v[t].how == READING_WHOLE)
+            (void)source_forget (src, t, err);      // it is whole, and empty
+        if (t == TABLE_STEP && v[t].how == READING_WHOLE &&
+            isnan (src->communication_us))
+            src->communication_us = 0;
+        if (EXTRAS_TABLES & SET (t))
+            add_verdict (src, o, t, &v[t]);
+        else
+            take_verdict (src, o, t, e, &v[t]);
+    }
+}
+
+/* The tables of which the next extractor is asked. */
+static unsigned not_whole (const struct outcome *o)
+{
+    unsigned set = EXTRAS_TABLES;
+
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        if (o->tables[t].how != READING_WHOLE)
+            set |= SET (t);
+    }
+    return set;
+}
+
+/* ---- tables that are whole, but hollow ---- */
+
+/* It records no communication tables. */
+static bool is_level0 (const struct capture *c)
+{
+    return strcmp (c->level, "Level0") == 0;
+}
+
+/* Whether a table that the profiler made has no row, though the capture says
+ * that it has to have some.  Of steps that are not wanted nothing is known.
+ */
+static bool is_hollow (const struct source *src, const struct outcome *o,
+                       unsigned t, struct err *why)
+{
+    const struct extractor *by = o->by[t];
+    const char *name = schema_table (t)->name;
+
+    if (o->tables[t].how != READING_WHOLE || !by->made || src->rows[t] > 0 ||
+        src->filtered >> t & 1)
+        return false;
+    if (t == TABLE_STEP)        // it has one of each step, if all 0
+        (void)err_set (why, EBADMSG, "%s: %s has no rows", by->file, name);
+    else if (!(COMM_TABLES & SET (t)))
+        return false;
+    else if (t != TABLE_TIME)   // there need be none, if nothing was moved
+        return is_hollow (src, o, TABLE_TIME, why);
+    else if (src->communication_us > 0 && !is_level0 (src->capture))
+        (void)err_set (why, EBADMSG, "%s: %s has no rows, but the steps "
+                       "communicate for %.0f us", by->file, name,
+                       src->communication_us);
+    else if (src->rows[TABLE_BANDWIDTH] + src->rows[TABLE_MATRIX] > 0)
+        (void)err_set (why, EBADMSG, "%s: %s has no rows, but %s has",
+                       by->file, name,
+                       schema_table (src->rows[TABLE_BANDWIDTH] > 0
+                                         ? TABLE_BANDWIDTH
+                                         : TABLE_MATRIX)->name);
+    else
+        return false;
+    return true;
+}
+
+/* The hollow tables of the first form that has some; 0: there are none.  They
+ * are damaged from now on, and the forms behind '*by' may have them.
+ */
+static unsigned find_hollow (struct source *src, struct outcome *o,
+                             size_t *by)
+{
+    struct err why[TABLE_COUNT];
+    unsigned set = 0;
+
+    *by = EXTRACTORS;
+    for (unsigned t = 0; t < TABLE_PROFILER_COUNT; t++) {
+        if (!is_hollow (src, o, t, &why[t]))
+            continue;
+        set |= SET (t);
+        if ((size_t)(o->by[t] - extractors) < *by)
+            *by = (size_t)(o->by[t] - extractors);
+    }
+    for (unsigned t = 0; t < TABLE_PROFILER_COUNT; t++) {
+        if (!(set >> t & 1))
+            continue;
+        if (o->by[t] != &extractors[*by]) {
+            set &= ~SET (t);    // later
+            continue;
+        }
+        o->tables[t] = (struct verdict){ READING_DAMAGED, why[t] };
+        if (t == TABLE_STEP)
+            src->communication_us = NAN;
+    }
+    return set;
+}
+
+/* ---- judging ---- */
+
+static void name_sources (struct capture *c, const struct outcome *o)
+{
+    const char *first = "";
+    bool mixed = false;
+    size_t used = 0;
+
+    for (unsigned t = 0; t < TABLE_PROFILER_COUNT; t++) {
+        if (!o->by[t])
+            continue;
+        mixed = mixed || (*first && strcmp (first, o->by[t]->source) != 0);
+        first = *first ? first : o->by[t]->source;
+    }
+    if (!mixed) {
+        (void)snprintf (c->source, sizeof (c->source), "%s", first);
+        return;
+    }
+    for (unsigned t = 0; t < TABLE_PROFILER_COUNT &&
+                         used < sizeof (c->source); t++) {
+        if (o->by[t])
+            used += (size_t)snprintf (
+                c->source + used, sizeof (c->source) - used, "%s%s=%s",
+                used ? "," : "", schema_table (t)->name, o->by[t]->source);
+    }
+}
+
+/* Level0 records no communication tables, nor does a world of one. */
+static bool expects_communication (const struct source *src,
+                                   const struct outcome *o)
+{
+    const struct capture *c = src->capture;
+
+    if (is_level0 (c))
+        return false;           // its timeline has ops, but no tasks
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        if (COMM_TABLES & SET (t) && o->tables[t].how != READING_ABSENT)
+            return true;
+    }
+    if (c->level[0] == '\0' || c->world_size == 1)
+        return false;
+    return !(src->communication_us == 0);       // a NaN says nothing
+}
+
+/* The file of the text export that has a table. */
+static const char *text_file (unsigned table)
+{
+    for (size_t i = 0; i < EXTRACTORS; i++) {
+        if (extractors[i].tables & SET (table) &&
+            strcmp (extractors[i].source, "text") == 0)
+            return extractors[i].file;
+    }
+    return "";
+}
+
+/* The damage of a table, once for all tables that have the same. */
+static void tell_damage (struct capture *c, const struct verdict *v,
+                         unsigned table)
+{
+    char names[256] = "";
+    size_t used = 0;
+
+    for (unsigned t = 0; t < TABLE_COUNT && used < sizeof (names); t++) {
+        if (v[t].how != READING_DAMAGED ||
+            strcmp (v[t].why.text, v[table].why.text) != 0)
+            continue;
+        if (t < table)
+            return;             // told already
+        used += (size_t)snprintf (names + used, sizeof (names) - used, "%s%s",
+                                  used ? ", " : "", schema_table (t)->name);
+    }
+    capture_reason (c, "%s (%s)", v[table].why.text, names);
+}
+
+/* What was damaged in one form, and is whole in another. */
+static void tell_detours (struct capture *c, const struct outcome *o)
+{
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        bool told = o->before[t].how != READING_DAMAGED;
+
+        for (unsigned i = 0; i < t && !told; i++)
+            told = o->by[i] && strcmp (o->by[i]->what, o->by[t]->what) == 0 &&
+                   strcmp (o->before[i].why.text, o->before[t].why.text) == 0;
+        if (!told)
+            capture_reason (c, "%s; %s was read instead",
+                            o->before[t].why.text, o->by[t]->what);
+    }
+}
+
+static void tell_missing (const struct source *src, unsigned table)
+{
+    const char *name = schema_table (table)->name;
+
+    if (src->form == FORM_TRACE)
+        capture_reason (src->capture, "%s is missing: nothing in the trace "
+                        "gives it", name);
+    else if (src->form == FORM_MSPROF && table == TABLE_STEP)
+        capture_reason (src->capture, "%s is missing: neither an event "
+                        "database (msprof_*.db) nor a timeline "
+                        "(msprof_*.json) gives it", name);
+    else
+        capture_reason (src->capture, "%s is missing: neither %s nor %s has "
+                        "it", name,
+                        src->form == FORM_MSPROF ? "communication_analyzer.db"
+                                                 : "analysis.db",
+                        text_file (table));
+}
+
+/* Tables that have no steps, of which some were asked for. */
+static void tell_nameless (struct source *src)
+{
+    char names[128] = "";
+    size_t used = 0;
+
+    for (unsigned t = 0; t < TABLE_PROFILER_COUNT && used < sizeof (names);
+         t++) {
+        if (src->nameless >> t & 1 && src->rows[t] == 0)
+            used += (size_t)snprintf (names + used, sizeof (names) - used,
+                                      "%s%s", used ? ", " : "",
+                                      schema_table (t)->name);
+    }
+    if (used > 0)
+        capture_reason (src->capture, "its rows name no step, so none of them "
+                        "is of those that are wanted (%s)", names);
+}
+
+/* A timeline has its ops all the same, and what is there is not to be denied. */
+static void tell_level0 (const struct source *src)
+{
+    if (src->rows[TABLE_TIME] == 0)
+        capture_reason (src->capture, "profiled at Level0, which has no "
+                        "communication tables; Level1 has");
+    else if (src->rows[TABLE_BANDWIDTH] + src->rows[TABLE_MATRIX] == 0)
+        capture_reason (src->capture, "profiled at Level0, which has when "
+                        "communication ops were, but neither their waiting nor "
+                        "what they moved; Level1 has");
+}
+
+static void judge (struct source *src, const struct outcome *o)
+{
+    struct capture *c = src->capture;
+    bool comm = expects_communication (src, o);
+    bool good = !src->damaged, any = false;
+
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        enum reading how = o->tables[t].how;
+        bool expected = t == TABLE_STEP || (COMM_TABLES & SET (t) && comm);
+
+        any = any || (t < TABLE_PROFILER_COUNT &&
+                      (how == READING_WHOLE || src->rows[t] > 0));
+        if (how == READING_WHOLE ||
+            (how == READING_ABSENT && src->rows[t] > 0))
+            c->whole_tables |= SET (t);
+        if (how == READING_WHOLE || (how == READING_ABSENT && !expected))
+            continue;
+        good = false;
+        if (how == READING_ABSENT)
+            tell_missing (src, t);
+        else
+            tell_damage (c, o->tables, t);
+    }
+    if (good)
+        c->state = CAPTURE_COMPLETE;
+    else
+        c->state = any ? CAPTURE_PARTIAL : CAPTURE_FAILED;
+    if (good && !comm && c->world_size != 1 && is_level0 (c))
+        tell_level0 (src);
+}
+
+/* Ask for the tables of 'want', as far as they are not whole yet, from one form
+ * on.
+ */
+static void ask_all (struct source *src, size_t from, unsigned want,
+                     struct outcome *o, struct err *err)
+{
+    for (size_t i = from; i < EXTRACTORS && !src->stopped; i++) {
+        unsigned left = extractors[i].tables & want & not_whole (o);
+
+        if (left && is_there (&extractors[i], src, NULL))
+            ask (src, &extractors[i], left, o, err);
+    }
+}
+
+int extractors_run (struct source *src, struct err *err)
+{
+    unsigned want = SET (TABLE_COUNT) - 1;
+    struct outcome o;
+    size_t by;
+
+    memset (&o, 0, sizeof (o));
+    for (unsigned t = 0; t < TABLE_COUNT; t++)
+        o.tables[t].how = o.before[t].how = READING_ABSENT;
+    other_files_note (src);
+    ask_all (src, 0, want, &o, err);
+    while (!src->stopped && (want = find_hollow (src, &o, &by)))
+        ask_all (src, by + 1, want, &o, err);
+    if (src->stopped || !extras_send (src, err))
+        return src->stopped;
+    name_sources (src->capture, &o);
+    judge (src, &o);
+    tell_detours (src->capture, &o);
+    tell_nameless (src);
+    return 0;
+}

@@ -1,0 +1,431 @@
+/* node_agent/extract/rows/matrix_fold.c - link records folded into rows */
+#include "extract/rows/matrix_fold.h"
+
+#include "base/keymap.h"
+#include "base/units.h"
+
+#include <stdbool.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define KIND_MAX 256            // bytes of an op's kind
+#define SLOTS_OF_TEXT 16u       // bytes, where half of them are free
+#define SORT_OF_RECORD 16u      // what qsort takes besides
+#define KEY_BYTES 32u           // of a new kind and group, or link of them
+#define BYTES_KEPT (1u << 20)   // for the records of the next step
+#define NEARLY_ZERO 1e-15       // the producer's limit for a time of 0
+
+/* Texts are kept once each: what repeats is all but the ops' names. */
+struct record {
+    double size_mb, time_ms, bandwidth;
+    uint32_t kind, group, link, op, transport;  // texts; 0: none
+    uint32_t key_number;        // of its kind and group, by first appearance
+    uint32_t link_number;       // of its link too
+    uint32_t index;             // order of arrival
+};
+
+struct matrix_fold {
+    struct matrix_room *room;
+    size_t taken;               // of it
+    struct record *records;
+    size_t n, cap;
+    char *bytes;                // of all texts, each with its NUL
+    size_t used, bytes_cap;
+    uint32_t *slots;            // of texts, open addressing
+    uint32_t nslots, ntexts;
+    struct keymap keys, links;
+};
+
+struct matrix_fold *matrix_fold_create (struct matrix_room *room)
+{
+    struct matrix_fold *f = calloc (1, sizeof (*f));
+
+    if (!f)
+        return NULL;
+    keymap_clear (&f->keys);
+    keymap_clear (&f->links);
+    f->used = 1;                // text 0 is none
+    f->room = room;
+    return f;
+}
+
+static bool take_room (struct matrix_fold *f, size_t bytes)
+{
+    if (bytes > f->room->left)
+        return false;
+    f->room->left -= bytes;
+    f->taken += bytes;
+    return true;
+}
+
+/* Give all of it back. */
+static void give_room (struct matrix_fold *f)
+{
+    free (f->records);
+    free (f->bytes);
+    free (f->slots);
+    f->records = NULL;
+    f->bytes = NULL;
+    f->slots = NULL;
+    f->cap = f->bytes_cap = 0;
+    f->nslots = 0;
+}
+
+static void forget (struct matrix_fold *f)
+{
+    keymap_clear (&f->keys);
+    keymap_clear (&f->links);
+    if (f->taken > BYTES_KEPT)
+        give_room (f);
+    else if (f->ntexts > 0)
+        memset (f->slots, 0, f->nslots * sizeof (*f->slots));
+    f->room->left += f->taken;
+    f->taken = 0;
+    f->ntexts = 0;
+    f->used = 1;
+    f->n = 0;
+}
+
+void matrix_fold_destroy (struct matrix_fold *f)
+{
+    if (!f)
+        return;
+    keymap_fini (&f->keys);
+    keymap_fini (&f->links);
+    give_room (f);
+    f->room->left += f->taken;
+    free (f);
+}
+
+static const char *text_at (const struct matrix_fold *f, uint32_t text)
+{
+    return text ? f->bytes + text : NULL;
+}
+
+static bool same_text (const struct matrix_fold *f, uint32_t text,
+                       const char *s, size_t n)
+{
+    const char *known = f->bytes + text;
+
+    return strncmp (known, s, n) == 0 && known[n] == '\0';
+}
+
+static uint32_t slot_of (const struct matrix_fold *f, const char *s, size_t n)
+{
+    uint64_t h = UINT64_C (0xcbf29ce484222325);
+    uint32_t at;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)s[i]) * UINT64_C (0x100000001b3);
+    at = (uint32_t)(h ^ h >> 32) & (f->nslots - 1);
+    for (; f->slots[at]; at = (at + 1) & (f->nslots - 1)) {
+        if (same_text (f, f->slots[at], s, n))
+            break;
+    }
+    return at;
+}
+
+/* Twice the slots, with the same texts in them. */
+static int more_slots (struct matrix_fold *f)
+{
+    uint32_t nslots = f->nslots ? 2 * f->nslots : 256;
+    uint32_t *slots = calloc (nslots, sizeof (*slots));
+
+    if (!slots)
+        return -ENOMEM;
+    free (f->slots);
+    f->slots = slots;
+    f->nslots = nslots;
+    for (size_t at = 1; at < f->used; at += strlen (f->bytes + at) + 1) {
+        const char *s = f->bytes + at;
+
+        slots[slot_of (f, s, strlen (s))] = (uint32_t)at;
+    }
+    return 0;
+}
+
+/* The number of a text, which is new or known. */
+static int add_text (struct matrix_fold *f, const char *s, size_t n,
+                     uint32_t *ret)
+{
+    uint32_t at;
+
+    if (2 * f->ntexts >= f->nslots && more_slots (f) < 0)
+        return -ENOMEM;
+    if (f->used + n + 1 > f->bytes_cap) {
+        size_t cap = f->bytes_cap ? 2 * f->bytes_cap : 16384;
+        char *p;
+
+        while (cap < f->used + n + 1)
+            cap *= 2;
+        if (!(p = realloc (f->bytes, cap)))
+            return -ENOMEM;
+        f->bytes = p;
+        f->bytes_cap = cap;
+    }
+    at = slot_of (f, s, n);
+    if (!f->slots[at]) {
+        if (!take_room (f, n + 1 + SLOTS_OF_TEXT))
+            return -E2BIG;
+        memcpy (f->bytes + f->used, s, n);
+        f->bytes[f->used + n] = '\0';
+        f->slots[at] = (uint32_t)f->used;
+        f->used += n + 1;
+        f->ntexts++;
+    }
+    *ret = f->slots[at];
+    return 0;
+}
+
+/* The leftmost of these words in the lower-cased name; at one position the
+ * first of the list, which is why reduceScatter is a "reduce".
+ */
+void matrix_op_kind (const char *op, char *out, size_t max)
+{
+    static const char *const words[] = {
+        "send", "reduce", "invalid", "broadcast", "allreduce", "receive",
+        "allgather", "reducescatter", "scatter", "alltoall", "alltoallv",
+        "alltoallvc", "batchsendrecv",
+    };
+    const char *tail = strstr (op, "__");
+    size_t n = tail ? (size_t)(tail - op) : strlen (op);
+
+    for (const char *p = op; *p; p++) {
+        if (!strchr ("sribaSRIBA", *p))
+            continue;           // no word begins so
+        for (size_t w = 0; w < sizeof (words) / sizeof (words[0]); w++) {
+            if (strncasecmp (p, words[w], strlen (words[w])) == 0) {
+                (void)snprintf (out, max, "%s", words[w]);
+                return;
+            }
+        }
+    }
+    (void)snprintf (out, max, "%.*s", (int)n, op);
+}
+
+/* The texts of an op: those of the last record, if it is of the same op, as
+ * the links of an op come together.
+ */
+static int take_op (struct matrix_fold *f, const char *op, struct record *r)
+{
+    const char *group = strrchr (op, '@');
+    size_t n = group ? (size_t)(group - op) : strlen (op), ngroup;
+    const struct record *last = f->n > 0 ? &f->records[f->n - 1] : NULL;
+    char kind[KIND_MAX];
+    bool is_new;
+    int rc;
+
+    group = group ? group + 1 : "";
+    ngroup = strlen (group);
+    if (last && same_text (f, last->op, op, n) &&
+        same_text (f, last->group, group, ngroup)) {
+        r->kind = last->kind;
+        r->group = last->group;
+        r->op = last->op;
+        r->key_number = last->key_number;
+        return 0;
+    }
+    matrix_op_kind (op, kind, sizeof (kind));
+    if ((rc = add_text (f, kind, strlen (kind), &r->kind)) < 0 ||
+        (rc = add_text (f, group, ngroup, &r->group)) < 0 ||
+        (rc = add_text (f, op, n, &r->op)) < 0)
+        return rc;
+    rc = keymap_find (&f->keys, r->kind, r->group, &r->key_number, &is_new);
+    return rc == 0 && is_new && !take_room (f, KEY_BYTES) ? -E2BIG : rc;
+}
+
+/* The texts of a record, and its place among kinds, groups and links. */
+static int take_texts (struct matrix_fold *f, const struct matrix_record *in,
+                       struct record *r)
+{
+    bool is_new;
+    int rc;
+
+    if ((rc = take_op (f, in->op, r)) < 0 ||
+        (rc = add_text (f, in->link, strlen (in->link), &r->link)) < 0 ||
+        (in->transport && (rc = add_text (f, in->transport,
+                                          strlen (in->transport),
+                                          &r->transport)) < 0))
+        return rc;
+    rc = keymap_find (&f->links, r->key_number, r->link, &r->link_number,
+                      &is_new);
+    return rc == 0 && is_new && !take_room (f, KEY_BYTES) ? -E2BIG : rc;
+}
+
+int matrix_fold_add (struct matrix_fold *f, const struct matrix_record *in)
+{
+    struct record r = { .size_mb = in->size_mb, .time_ms = in->time_ms,
+                        .bandwidth = in->bandwidth,
+                        .index = (uint32_t)f->n };
+    int rc;
+
+    if (f->n == MATRIX_FOLD_RECORDS_MAX ||
+        !take_room (f, sizeof (r) + SORT_OF_RECORD))
+        return -E2BIG;
+    if (f->n == f->cap) {
+        size_t cap = f->cap ? 2 * f->cap : 256;
+        struct record *p = realloc (f->records, cap * sizeof (*p));
+
+        if (!p)
+            return -ENOMEM;
+        f->records = p;
+        f->cap = cap;
+    }
+    if ((rc = take_texts (f, in, &r)) < 0)
+        return rc;
+    f->records[f->n++] = r;
+    return 0;
+}
+
+/* The records of one kind and group together, in them those of one link, best
+ * bandwidth first; groups and links in order of appearance.
+ */
+static int by_place (const void *pa, const void *pb)
+{
+    const struct record *a = pa, *b = pb;
+
+    if (a->key_number != b->key_number)
+        return a->key_number < b->key_number ? -1 : 1;
+    if (a->link_number != b->link_number)
+        return a->link_number < b->link_number ? -1 : 1;
+    if (a->bandwidth > b->bandwidth || a->bandwidth < b->bandwidth)
+        return a->bandwidth > b->bandwidth ? -1 : 1;
+    return a->index < b->index ? -1 : 1;
+}
+
+struct place {
+    const char *name;
+    size_t least;               // records that there must be
+};
+
+/* In the order in which the profiler makes the keys. */
+static const struct place places[] = {
+    { "top1", 1 },   { "middle", 1 },  { "bottom1", 1 },
+    { "total", 1 },  { "bottom2", 2 }, { "bottom3", 3 },
+};
+
+#define PLACES (sizeof (places) / sizeof (places[0]))
+#define PLACE_TOTAL 3
+
+static size_t place_index (size_t place, size_t n)
+{
+    switch (place) {
+    case 0:
+        return 0;
+    case 1:
+        return n / 2;
+    case 2:
+        return n - 1;
+    default:
+        return n - place + 2;   // bottom2, bottom3
+    }
+}
+
+static struct matrix_row total_row (const struct matrix_fold *f,
+                                    const struct record *r, size_t n)
+{
+    struct matrix_row row = { .op = "",
+                              .transport = text_at (f, r[0].transport) };
+
+    for (size_t i = 0; i < n; i++) {
+        row.size_mb += r[i].size_mb;
+        row.time_ms += r[i].time_ms;
+    }
+    if (fabs (row.time_ms) >= NEARLY_ZERO)
+        row.bandwidth = units_round4 (row.size_mb / row.time_ms);
+    return row;
+}
+
+/* Who takes the rows. */
+struct taker {
+    const struct matrix_fold *f;
+    int (*row) (void *arg, const struct matrix_row *r);
+    void *arg;
+};
+
+static int link_row (const struct taker *t, const struct record *r, size_t n,
+                     size_t place)
+{
+    char kind[KIND_MAX + 16];
+    struct matrix_row out;
+
+    if (n < places[place].least)
+        return 0;
+    if (place == PLACE_TOTAL) {
+        out = total_row (t->f, r, n);
+    } else {
+        const struct record *m = &r[place_index (place, n)];
+
+        out = (struct matrix_row){ .op = text_at (t->f, m->op),
+                                   .transport = text_at (t->f, m->transport),
+                                   .size_mb = m->size_mb,
+                                   .time_ms = m->time_ms,
+                                   .bandwidth = m->bandwidth };
+    }
+    (void)snprintf (kind, sizeof (kind), "%s-%s", text_at (t->f, r->kind),
+                    places[place].name);
+    out.kind = kind;
+    out.group = text_at (t->f, r->group);
+    out.link = text_at (t->f, r->link);
+    return t->row (t->arg, &out);
+}
+
+/* All rows of one kind and group: place by place, link by link. */
+static int key_rows (const struct taker *t, const struct record *r, size_t n)
+{
+    int rc = 0;
+
+    for (size_t place = 0; place < PLACES; place++) {
+        for (size_t i = 0, end; i < n && rc == 0; i = end) {
+            for (end = i + 1; end < n; end++) {
+                if (r[end].link_number != r[i].link_number)
+                    break;
+            }
+            rc = link_row (t, r + i, end - i, place);
+        }
+    }
+    return rc;
+}
+
+int matrix_fold_rows (struct matrix_fold *f,
+                      int (*row) (void *arg, const struct matrix_row *r),
+                      void *arg)
+{
+    const struct taker t = { f, row, arg };
+    int rc = 0;
+
+    if (f->n > 1)
+        qsort (f->records, f->n, sizeof (*f->records), by_place);
+    for (size_t i = 0, end; i < f->n && rc == 0; i = end) {
+        for (end = i + 1; end < f->n; end++) {
+            if (f->records[end].key_number != f->records[i].key_number)
+                break;
+        }
+        rc = key_rows (&t, f->records + i, end - i);
+    }
+    forget (f);
+    return rc;
+}
+
+bool matrix_row_put (struct batch *b, const struct matrix_row *m)
+{
+    const char *dash = strchr (m->link, '-');
+    uint32_t n = b->nrows;
+
+    if (!dash)
+        return false;
+    b->text[MATRIX_OP][n] = batch_string (b, m->kind);
+    b->text[MATRIX_GROUP][n] = batch_string (b, m->group);
+    b->text[MATRIX_SRC][n] = batch_text (b, m->link,
+                                         (size_t)(dash - m->link));
+    b->text[MATRIX_DST][n] = batch_string (b, dash + 1);
+    b->text[MATRIX_TRANSPORT][n] = batch_string (b, m->transport);
+    b->real[MATRIX_SIZE][n] = m->size_mb;
+    b->real[MATRIX_TIME][n] = m->time_ms;
+    b->real[MATRIX_BANDWIDTH][n] = m->bandwidth;
+    return true;
+}

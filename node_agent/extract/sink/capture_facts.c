@@ -1,0 +1,326 @@
+/* node_agent/extract/sink/capture_facts.c - what several files say of one
+ * capture */
+#include "extract/sink/capture_facts.h"
+
+#include "base/utf8.h"
+#include "model/secret.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define SLOTS 4096u             // a power of two, more than all peaks
+#define KINDS_MAX 8u            // kinds that share the row of all others
+#define OTHERS "(others)"       // component of what had no room
+
+_Static_assert (EXTRAS_INFO_MAX + 1 <= BATCH_ROWS &&
+                EXTRAS_INFO_MAX * (EXTRAS_VALUE_MAX + 2 * EXTRAS_NAME_MAX) <
+                    BATCH_TEXT_MAX, "the rows of CaptureInfo fit one batch");
+_Static_assert (EXTRAS_PEAKS_MAX + KINDS_MAX < SLOTS / 2, "slots stay free");
+
+struct file {
+    char *path;
+    uint64_t bytes;
+    bool read;
+};
+
+struct extras {
+    struct batch info, peaks;   // their rows are changed in place
+    uint16_t slots[SLOTS];      // rows of 'peaks' by hash, + 1; 0: free
+    uint64_t more_info;         // that had no room
+    struct file files[EXTRAS_FILES_MAX + 1];    // sorted by path
+    size_t nfiles;
+    uint64_t more_files, more_bytes;
+    bool failed;                // no memory
+};
+
+struct extras *extras_new (void)
+{
+    struct extras *x = calloc (1, sizeof (*x));
+
+    if (x && (batch_init (&x->info, TABLE_INFO, NULL) < 0 ||
+              batch_init (&x->peaks, TABLE_MEMORY, NULL) < 0)) {
+        extras_free (x);
+        return NULL;
+    }
+    return x;
+}
+
+void extras_free (struct extras *x)
+{
+    if (!x)
+        return;
+    for (size_t i = 0; i < x->nfiles; i++)
+        free (x->files[i].path);
+    batch_fini (&x->info);
+    batch_fini (&x->peaks);
+    free (x);
+}
+
+/* ---- CaptureInfo ---- */
+
+/* The bytes of a text that are carried: all, or as many whole characters as
+ * leave room for "..." behind them.
+ */
+static size_t cut (char *out, const char *s, size_t n, size_t max)
+{
+    if (n <= max) {
+        memcpy (out, s, n);
+        return n;
+    }
+    n = utf8_cut (s, n, max - 3);
+    memcpy (out, s, n);
+    memcpy (out + n, "...", 3);
+    return n + 3;
+}
+
+static bool text_is (const struct batch *b, unsigned column, uint32_t row,
+                     const char *s, size_t n)
+{
+    size_t size;
+    const char *have = batch_text_at (b, b->text[column][row], &size);
+
+    return have && size == n && memcmp (have, s, n) == 0;
+}
+
+static void add_info (struct batch *b, const char *kind, const char *name,
+                      size_t name_size, const char *value, size_t value_size)
+{
+    uint32_t row = b->nrows;
+
+    b->text[INFO_KIND][row] = batch_text (b, kind, strlen (kind));
+    b->text[INFO_NAME][row] = batch_text (b, name, name_size);
+    b->text[INFO_VALUE][row] = value ? batch_text (b, value, value_size)
+                                     : BATCH_NULL_TEXT;
+    b->nrows++;
+}
+
+void extras_info (struct source *src, const char *kind, const char *name,
+                  size_t name_size, const char *value, size_t value_size)
+{
+    struct extras *x = src->extras;
+    char key[EXTRAS_NAME_MAX], text[EXTRAS_VALUE_MAX];
+    bool secret;
+
+    if (!x)
+        return;
+    secret = secret_name (name, name_size) ||
+             (value && secret_value (value, value_size));
+    name_size = cut (key, name, name_size, sizeof (key));
+    for (uint32_t i = 0; i < x->info.nrows; i++) {
+        if (text_is (&x->info, INFO_NAME, i, key, name_size) &&
+            text_is (&x->info, INFO_KIND, i, kind, strlen (kind)))
+            return;
+    }
+    if (x->info.nrows == EXTRAS_INFO_MAX) {
+        x->more_info++;
+        return;
+    }
+    if (value && secret && value_size > 0) {
+        value_size = strlen (EXTRAS_NOT_SHOWN);
+        memcpy (text, EXTRAS_NOT_SHOWN, value_size);
+    } else if (value) {
+        value_size = cut (text, value, value_size, sizeof (text));
+    }
+    add_info (&x->info, kind, key, name_size, value ? text : NULL, value_size);
+}
+
+static void tell_more_info (struct extras *x)
+{
+    char name[48];
+    int n = snprintf (name, sizeof (name), "(%llu more)",
+                      (unsigned long long)x->more_info);
+
+    if (x->more_info > 0)
+        add_info (&x->info, "more", name, (size_t)n, NULL, 0);
+}
+
+/* ---- MemoryPeak ---- */
+
+static uint32_t hash (uint32_t h, const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)s[i]) * 16777619u;
+    return h;
+}
+
+static bool same_device (double a, double b)
+{
+    return a == b || (isnan (a) && isnan (b));
+}
+
+/* The slot of this row, or the free one where it belongs. */
+static uint16_t *find_peak (struct extras *x, double device,
+                            const char *component, size_t n, const char *kind)
+{
+    const struct batch *b = &x->peaks;
+    uint32_t i = hash (hash (2166136261u, component, n), kind, strlen (kind));
+
+    i ^= isnan (device) ? 0 : (uint32_t)((int64_t)device * 31);
+    for (i &= SLOTS - 1; x->slots[i] != 0; i = (i + 1) & (SLOTS - 1)) {
+        uint32_t row = x->slots[i] - 1u;
+
+        if (same_device (b->real[MEMORY_DEVICE][row], device) &&
+            text_is (b, MEMORY_COMPONENT, row, component, n) &&
+            text_is (b, MEMORY_KIND, row, kind, strlen (kind)))
+            break;
+    }
+    return &x->slots[i];
+}
+
+static void put_peak (struct batch *b, uint32_t row, double peak, double at)
+{
+    b->real[MEMORY_PEAK][row] = peak;
+    b->real[MEMORY_AT][row] = at;
+}
+
+void extras_peak (struct source *src, double device, const char *component,
+                  size_t component_size, const char *kind, double peak,
+                  double at)
+{
+    struct extras *x = src->extras;
+    struct batch *b;
+    char name[EXTRAS_NAME_MAX];
+    uint16_t *slot;
+    uint32_t row;
+
+    if (!x || !(peak > 0))
+        return;
+    b = &x->peaks;
+    if (!(device >= 0 && device <= INT32_MAX))
+        device = NAN;
+    component_size = cut (name, component, component_size, sizeof (name));
+    slot = find_peak (x, device, name, component_size, kind);
+    if (*slot == 0 && b->nrows >= EXTRAS_PEAKS_MAX) {
+        device = NAN;
+        component_size = strlen (OTHERS);
+        memcpy (name, OTHERS, component_size);
+        slot = find_peak (x, device, name, component_size, kind);
+    }
+    if (*slot != 0) {
+        row = *slot - 1u;
+        if (peak > b->real[MEMORY_PEAK][row])
+            put_peak (b, row, peak, at);
+        return;
+    }
+    row = b->nrows;
+    if (row >= EXTRAS_PEAKS_MAX + KINDS_MAX)
+        return;
+    b->real[MEMORY_DEVICE][row] = device;
+    b->text[MEMORY_COMPONENT][row] = batch_text (b, name, component_size);
+    b->text[MEMORY_KIND][row] = batch_text (b, kind, strlen (kind));
+    put_peak (b, row, peak, at);
+    *slot = (uint16_t)(++b->nrows);
+}
+
+/* ---- OtherFile ---- */
+
+void extras_file (struct source *src, const char *path, uint64_t bytes)
+{
+    struct extras *x = src->extras;
+    size_t low = 0, high;
+    char *copy;
+
+    if (!x)
+        return;
+    for (high = x->nfiles; low < high;) {
+        size_t mid = (low + high) / 2;
+
+        if (strcmp (x->files[mid].path, path) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low == EXTRAS_FILES_MAX) {
+        x->more_files++;
+        x->more_bytes += bytes;
+        return;
+    }
+    if (!(copy = strdup (path))) {
+        x->failed = true;
+        return;
+    }
+    memmove (&x->files[low + 1], &x->files[low],
+             (x->nfiles - low) * sizeof (x->files[0]));
+    x->files[low] = (struct file){ .path = copy, .bytes = bytes };
+    if (++x->nfiles > EXTRAS_FILES_MAX) {       // the last one has no room
+        x->nfiles--;
+        x->more_files++;
+        x->more_bytes += x->files[x->nfiles].bytes;
+        free (x->files[x->nfiles].path);
+    }
+}
+
+void extras_each_file (const struct source *src,
+                       bool (*fn) (void *arg, const char *path, bool *read),
+                       void *arg)
+{
+    struct extras *x = src->extras;
+
+    for (size_t i = 0; x && i < x->nfiles; i++) {
+        if (!x->files[i].read && !fn (arg, x->files[i].path, &x->files[i].read))
+            return;
+    }
+}
+
+static void add_file (struct batch *b, const char *path, size_t n,
+                      uint64_t bytes)
+{
+    b->text[FILE_PATH][b->nrows] = batch_text (b, path, n);
+    b->real[FILE_BYTES][b->nrows] = (double)bytes;
+    b->nrows++;
+}
+
+static void list_files (const struct extras *x, struct batch *b)
+{
+    char fixed[3 * PATH_MAX];
+
+    for (size_t i = 0; i < x->nfiles; i++) {
+        size_t n = strnlen (x->files[i].path, PATH_MAX);
+        uint64_t bad = 0;
+
+        if (x->files[i].read)
+            continue;
+        n = utf8_repair (x->files[i].path, n, fixed, &bad);
+        add_file (b, fixed, n, x->files[i].bytes);
+    }
+    if (x->more_files > 0) {
+        int n = snprintf (fixed, sizeof (fixed), "(%llu more)",
+                          (unsigned long long)x->more_files);
+
+        add_file (b, fixed, (size_t)n, x->more_bytes);
+    }
+}
+
+static bool send_files (struct source *src, struct err *err)
+{
+    struct batch b;
+    bool ok;
+
+    if ((src->stopped = batch_init (&b, TABLE_FILE, err)) < 0)
+        return false;
+    list_files (src->extras, &b);
+    ok = source_flush (src, &b, err);
+    batch_fini (&b);
+    return ok;
+}
+
+bool extras_send (struct source *src, struct err *err)
+{
+    struct extras *x = src->extras;
+
+    if (!x)
+        return true;
+    if (x->failed) {
+        src->stopped = err_set (err, ENOMEM, "no memory for the list of "
+                                "files");
+        return false;
+    }
+    tell_more_info (x);
+    return source_flush (src, &x->info, err) &&
+           source_flush (src, &x->peaks, err) && send_files (src, err);
+}

@@ -1,0 +1,126 @@
+/* node_agent/extract/sink/source.h - an open capture, between the readers
+ *
+ * Private to this folder.  A reader takes a source, sends rows to its sink and
+ * returns how it went; extract.c decides what that means for the capture.
+ */
+#ifndef ROLLCALL_EXTRACT_SINK_SOURCE_H
+#define ROLLCALL_EXTRACT_SINK_SOURCE_H
+
+#include "extract/extract.h"
+#include "identity/trace_kind.h"
+
+#define OUTPUT_DIR "ASCEND_PROFILER_OUTPUT"
+
+enum reading {
+    READING_ABSENT,             // there is no such file or table
+    READING_WHOLE,
+    READING_DAMAGED,            // the reason is in 'err'
+    READING_STOPPED,            // the sink or memory failed: give up
+};
+
+/* What a capture is, by what it looks like. */
+enum source_form {
+    FORM_ASCEND,                // ..._ascend_pt, ..._ascend_ms: a directory
+    FORM_MSPROF,                // PROF_...: a directory of the msprof program
+    FORM_TRACE,                 // one file, of torch.profiler
+};
+
+struct extras;
+
+struct source {
+    const char *path;           // of the capture, for messages
+    enum source_form form;
+    int dir;                    // the capture's directory, or the file's
+    int out;                    // where the results are, or -1:
+    char out_name[64];          // ASCEND_PROFILER_OUTPUT,
+                                // mindstudio_profiler_output, or
+                                // device_<N>/timeline
+    bool iterations;            // in the last of these, of 2023
+    int analyze;                // FORM_MSPROF: analyze, or -1
+    const char *file;           // FORM_TRACE: the file's name; within 'path'
+    enum trace_kind trace;      // FORM_TRACE: which, by its content
+    char info_name[64];         // profiler_info*.json, "" if there is none
+    char event_db[80];          // an event database's name, or ""
+    int event_dir;              // where that is; borrowed
+    bool has_prof;              // PROF_* or FRAMEWORK; in PROF_*, raw data
+    bool has_info;              // FORM_MSPROF: an info.json.<N>
+    bool has_done;              // analyse.done
+    bool damaged;               // metadata is: the reason is noted
+    bool many_steps;            // more than can be noted
+    bool glance;                // rows come later: only what they need
+    bool own_clock;             // times of rows are of no clock: no evidence
+    struct capture *capture;
+    const struct row_sink *sink;
+    const struct steps_filter *steps;
+    struct extras *extras;      // collected by many (capture_facts.h), or NULL
+    char (*group_keys)[CAPTURE_HASH_MAX];       // that the results named, at
+    uint32_t ngroup_keys;                       // most CAPTURE_GROUPS_MAX
+    double communication_us;    // sum over StepTraceTime; NaN: not read
+    uint64_t rows[TABLE_COUNT]; // given to the sink and not forgotten
+    unsigned filtered;          // tables of which steps were not wanted
+    unsigned nameless;          // those of them with rows of no step
+    unsigned stale;             // tables of which an earlier source gave rows
+                                // and then was damaged: 1 << table_id
+    int stopped;                // the error behind READING_STOPPED
+};
+
+/* Identity: what the directory's name says, which is there even if nothing
+ * else can be read, and what the metadata files say (identity.c).
+ */
+void source_name (struct source *src);
+int source_identify (struct source *src, struct err *err);
+
+/* The second of them for FORM_MSPROF (identity_msprof.c). */
+int source_identify_msprof (struct source *src, struct err *err);
+
+/* The lowest device of FORM_MSPROF with results of 2023: its "timeline", open,
+ * with its name below the capture; or -ENOENT, or why it cannot be opened.
+ */
+int source_open_iterations (struct source *src, char name[64]);
+
+/* What profiler_metadata.json says: world size, groups, and the rank where it
+ * is not known yet.  Damage is noted in the capture's reason; negative only
+ * without memory.
+ */
+int read_metadata (struct source *src, struct err *err);
+
+/* Whether ops have their type by their names: MindSpore has another idea of
+ * what is p2p, and captures of msprof say nothing of it.
+ */
+bool source_retypes (const struct source *src);
+
+/* Note that something was not opened or read: 'rc' is why, or 0.  Only what may
+ * be over another time counts (fileio_trouble), want of descriptors or memory
+ * before a disk's trouble.
+ */
+void source_hindered (const struct source *src, int rc);
+
+/* Whether there is such a file, and its size.  'dir' may be -1. */
+bool source_has (int dir, const char *name, uint64_t *size);
+
+/* Whether rows of a step are wanted; if not, it is noted for these tables (a
+ * set of 1 << table_id).
+ */
+bool source_wants (struct source *src, unsigned tables, const char *step,
+                   size_t n);
+
+/* Give the rows to the sink, in place of what an earlier source gave of this
+ * table, and note what they say of the capture: its device, its steps, its
+ * time of communication.  A failure is noted in src->stopped.
+ */
+bool source_flush (struct source *src, struct batch *b, struct err *err);
+
+/* The end of a batch: as source_flush if batch_init returned 0, which is 'rc',
+ * and batch_fini in any case.  False if the capture is stopped, by whatever.
+ */
+bool source_finish (struct source *src, struct batch *b, int rc,
+                    struct err *err);
+
+/* Forget what an earlier source gave of this table, if that was damaged. */
+bool source_forget (struct source *src, enum table_id table, struct err *err);
+
+/* Note a step of the capture ("step13" and "13" are one). */
+bool source_note_step (struct source *src, const char *step, size_t n,
+                       struct err *err);
+
+#endif

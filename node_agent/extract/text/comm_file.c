@@ -1,0 +1,213 @@
+/* node_agent/extract/text/comm_file.c - { step: { category: { key: value } } },
+ * or { key: value } */
+#include "extract/text/comm_file.h"
+
+#include "extract/input/capture_file.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+bool comm_is_p2p (const char *name)
+{
+    static const char *const starts[] = { "hcom_send", "hcom_receive",
+                                          "hcom_batchsendrecv" };
+
+    for (size_t i = 0; i < sizeof (starts) / sizeof (starts[0]); i++) {
+        if (strncasecmp (name, starts[i], strlen (starts[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool comm_is_total (const char *key, size_t size)
+{
+    return size >= 5 && strncasecmp (key, "total", 5) == 0;
+}
+
+int comm_file_dir (const struct source *src)
+{
+    return src->form == FORM_MSPROF ? src->analyze : src->out;
+}
+
+void comm_file_retype (struct comm_file *f, bool p2p)
+{
+    static const char type_p2p[] = "p2p", type_collective[] = "collective";
+    const char *type = p2p ? type_p2p : type_collective;
+
+    if (f->rep_type.s != type)  // not as the op before
+        batch_repeat_set (&f->rep_type, type, strlen (type));
+}
+
+bool comm_file_key (struct comm_file *f, char *out, size_t max,
+                    const char *what)
+{
+    if (f->s.key_size >= max)
+        return scan_fail (&f->s, "the name of %s has %zu bytes", what,
+                          f->s.key_size);
+    memcpy (out, f->s.key, f->s.key_size);
+    out[f->s.key_size] = '\0';
+    return true;
+}
+
+/* Two hashes of the key, with eight bytes at a time: no two keys of a file are
+ * taken for one by chance.
+ */
+static void hash_key (const struct scan *s, uint32_t of, uint64_t h[2])
+{
+    uint64_t a = s->key_size + (uint64_t)of * UINT64_C (0x9e3779b97f4a7c15);
+    uint64_t b = ~a, word;
+    size_t i;
+
+    for (i = 0; i + 8 <= s->key_size; i += 8) {
+        memcpy (&word, s->key + i, 8);
+        a = (a ^ word) * UINT64_C (0xbf58476d1ce4e5b9);
+        a ^= a >> 29;
+        b = (b + word) * UINT64_C (0x94d049bb133111eb);
+        b ^= b >> 31;
+    }
+    for (word = 0; i < s->key_size; i++)
+        word = word << 8 | (unsigned char)s->key[i];
+    h[0] = (a ^ word) * UINT64_C (0xbf58476d1ce4e5b9);
+    h[1] = (b + word) * UINT64_C (0x94d049bb133111eb);
+}
+
+bool comm_file_once (struct comm_file *f, struct keymap *seen, uint32_t of)
+{
+    uint64_t h[2];
+    uint32_t number;
+    bool is_new = true;
+
+    if (seen->n >= COMM_ONCE_MAX)
+        return true;
+    hash_key (&f->s, of, h);
+    if (keymap_find (seen, (int64_t)h[0], (int64_t)h[1], &number,
+                     &is_new) < 0) {
+        f->src->stopped = err_set (f->err, ENOMEM, "no memory for keys");
+        return false;
+    }
+    return is_new || scan_fail (&f->s, "\"%.*s\" is there twice",
+                                f->s.key_size < 80 ? (int)f->s.key_size : 80,
+                                f->s.key);
+}
+
+/* A value that is read to rows.  Sums are none. */
+static bool walk_value (struct comm_file *f, const struct comm_reader *r)
+{
+    return (comm_is_total (f->s.key, f->s.key_size) ||
+            comm_file_once (f, &f->keys, 0)) && r->value (r->arg);
+}
+
+static bool walk_category (struct comm_file *f, const struct comm_reader *r)
+{
+    if (!comm_file_key (f, f->type, sizeof (f->type), "a category") ||
+        !comm_file_once (f, &f->steps, f->nsteps) ||
+        !scan_object (&f->s))
+        return false;
+    batch_repeat_set (&f->rep_type, f->type, strlen (f->type));
+    keymap_clear (&f->keys);
+    for (bool first = true; scan_member (&f->s, &first);) {
+        if (!walk_value (f, r))
+            return false;
+    }
+    return !f->s.failed && (!r->category_end || r->category_end (r->arg));
+}
+
+/* The profiler writes both categories, if empty. */
+static bool walk_step (struct comm_file *f, const struct comm_reader *r)
+{
+    bool p2p = false, collective = false;
+
+    if (!source_wants (f->src, f->tables, f->s.key, f->s.key_size))
+        return scan_skip (&f->s);
+    if (!comm_file_key (f, f->step, sizeof (f->step), "a step") ||
+        !comm_file_once (f, &f->steps, 0) ||
+        !source_note_step (f->src, f->step, strlen (f->step), f->err) ||
+        !scan_object (&f->s))
+        return false;
+    batch_repeat_set (&f->rep_step, f->step, strlen (f->step));
+    f->nsteps++;
+    for (bool first = true; scan_member (&f->s, &first);) {
+        if (!walk_category (f, r))
+            return false;
+        p2p = p2p || strcmp (f->type, "p2p") == 0;
+        collective = collective || strcmp (f->type, "collective") == 0;
+    }
+    if (!f->s.failed && !(p2p && collective))
+        return scan_fail (&f->s, "step \"%.40s\" has no \"%s\"", f->step,
+                          p2p ? "collective" : "p2p");
+    return !f->s.failed;
+}
+
+/* Its ops are of one step without a name. */
+static void walk_flat (struct comm_file *f, const struct comm_reader *r)
+{
+    size_t n = strlen (COMM_NO_STEP);
+
+    if (!source_wants (f->src, f->tables, COMM_NO_STEP, n)) {
+        (void)scan_skip (&f->s);
+        scan_end (&f->s);
+        return;
+    }
+    batch_repeat_set (&f->rep_step, COMM_NO_STEP, n);
+    if (!source_note_step (f->src, COMM_NO_STEP, n, f->err) ||
+        !scan_object (&f->s))
+        return;
+    keymap_clear (&f->keys);
+    for (bool first = true; scan_member (&f->s, &first);) {
+        if (!walk_value (f, r))
+            return;
+    }
+    if (!f->s.failed && (!r->category_end || r->category_end (r->arg)))
+        scan_end (&f->s);
+}
+
+static void walk (struct comm_file *f, const struct comm_reader *r)
+{
+    bool any = false;
+
+    if (f->flat) {
+        walk_flat (f, r);
+        return;
+    }
+    if (!scan_object (&f->s))
+        return;
+    for (bool first = true; scan_member (&f->s, &first);) {
+        if (!walk_step (f, r))
+            return;
+        any = true;
+    }
+    if (any || f->s.failed)
+        scan_end (&f->s);
+    else
+        (void)scan_fail (&f->s, "it has no step");
+}
+
+enum reading comm_file_read (struct comm_file *f, struct source *src,
+                             const char *name, const struct comm_reader *r,
+                             struct err *err)
+{
+    struct watched file;
+    enum reading how = watched_open (&file, src, comm_file_dir (src), name,
+                                     err);
+
+    if (how != READING_WHOLE)
+        return how;
+    f->flat = src->form == FORM_MSPROF;
+    f->src = src;
+    f->err = err;
+    if (scan_init (&f->s, watched_read, &file) < 0) {
+        src->stopped = err_set (err, ENOMEM, "no memory to read %s", name);
+        how = READING_STOPPED;
+    } else {
+        walk (f, r);
+        if (!src->stopped)
+            (void)r->flush (r->arg);
+        how = watched_verdict (&file, &f->s, err);
+    }
+    scan_fini (&f->s);
+    keymap_fini (&f->steps);
+    keymap_fini (&f->keys);
+    watched_close (&file);
+    return how;
+}

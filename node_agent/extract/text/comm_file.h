@@ -1,0 +1,71 @@
+/* node_agent/extract/text/comm_file.h - the shape that communication.json and
+ * communication_matrix.json share: { step: { category: { key: value } } }, or
+ * { key: value } in captures of msprof
+ *
+ * Private to this folder.  Walks the document and leaves the values to the
+ * reader of the file.
+ */
+#ifndef ROLLCALL_EXTRACT_TEXT_COMM_FILE_H
+#define ROLLCALL_EXTRACT_TEXT_COMM_FILE_H
+
+#include "base/keymap.h"
+#include "extract/sink/source.h"
+#include "json/scan.h"
+
+#define COMM_NAME_MAX 4096u     // bytes of a key; real ones have 60
+#define COMM_NO_STEP "step"     // what rows without steps are named
+#define COMM_ONCE_MAX 65536u    // keys of an object that are told from each
+                                // other: some 6 MB of memory
+
+struct comm_file {
+    struct scan s;
+    struct source *src;
+    struct err *err;
+    char step[COMM_NAME_MAX], type[64];         // where the walk is
+    struct batch_repeat rep_step, rep_type;
+    bool flat;                  // no steps and no categories
+    unsigned tables;            // that are read of it: 1 << table_id
+    struct keymap steps, keys;  // that were read; of this category
+    uint32_t nsteps;
+};
+
+/* Whether an op is "p2p" by its name, or "collective", in captures that have no
+ * categories, or other ones.
+ */
+bool comm_is_p2p (const char *name);
+
+/* Whether a key is that of the sums of others, which are no rows. */
+bool comm_is_total (const char *key, size_t size);
+
+/* Where the capture has these two files: the directory, or -1. */
+int comm_file_dir (const struct source *src);
+
+/* What the reader does; false stops the walk (the scanner has failed, or the
+ * source has stopped).
+ */
+struct comm_reader {
+    bool (*value) (void *arg);          // read it; f->s.key is its key
+    bool (*category_end) (void *arg);   // may be NULL
+    bool (*flush) (void *arg);          // give the last rows to the sink
+    void *arg;
+};
+
+/* Give rows from now on this type, whatever category they are in. */
+void comm_file_retype (struct comm_file *f, bool p2p);
+
+/* Walk the file 'name' of comm_file_dir. */
+enum reading comm_file_read (struct comm_file *f, struct source *src,
+                             const char *name, const struct comm_reader *r,
+                             struct err *err);
+
+/* Whether the current key has not been in this object before, of which 'seen'
+ * has the keys, and 'of' tells it from others in there; fails if it has: rows
+ * would count twice.
+ */
+bool comm_file_once (struct comm_file *f, struct keymap *seen, uint32_t of);
+
+/* The current key as a string; fails when it is too long.  'what' names it. */
+bool comm_file_key (struct comm_file *f, char *out, size_t max,
+                    const char *what);
+
+#endif

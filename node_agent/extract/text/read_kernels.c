@@ -1,0 +1,323 @@
+/* node_agent/extract/text/read_kernels.c - kernel_details.csv
+ *
+ * A row for each kernel and each communication op, in the order of their
+ * starts.  What they come to for each device and step is StepTraceTime, the
+ * ops are CommAnalyzerTime; see doc/formats.md, "kernel_details.csv".
+ */
+#include "extract/input/csv.h"
+#include "extract/registry.h"
+#include "extract/rows/comm_tasks.h"
+#include "extract/rows/kernel_sums.h"
+
+#include "base/units.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FILE_NAME "kernel_details.csv"
+#define NAME_MAX_BYTES 1023u    // of an op
+#define STEPS_MAX 65536u        // devices times steps
+#define STEP_SLOTS (2 * STEPS_MAX)      // a power of two
+#define STEP_ID_MAX 24u
+#define NS_MAX INT64_C (4000000000000000000)    // year 2096
+
+enum { K_STEP, K_DEVICE, K_NAME, K_CORE, K_START, K_DUR, K_COLUMNS };
+
+static const struct csv_column columns[K_COLUMNS] = {
+    [K_STEP] = { "Step Id", true },
+    [K_DEVICE] = { "Device_id", true },
+    [K_NAME] = { "Name", false },
+    [K_CORE] = { "Accelerator Core", false },
+    [K_START] = { "Start Time(us)", false },
+    [K_DUR] = { "Duration(us)", false },
+};
+
+struct step {
+    int64_t device;             // -1: there is no such column
+    char id[STEP_ID_MAX];
+    struct kernel_sums sums;
+    int64_t bubble;
+};
+
+struct reader {
+    struct source *src;
+    struct err *err;
+    struct csv csv;
+    int where[K_COLUMNS];       // field, -1: absent
+    struct step *steps;
+    uint32_t nsteps, cap, current;
+    uint32_t *slots;            // by hash, STEP_SLOTS: index + 1, or 0
+    struct batch time, step;
+    bool want_time;
+};
+
+static bool damaged (struct reader *r, const char *what, struct csv_field f)
+{
+    return csv_fail (&r->csv, what, f);
+}
+
+static bool text_is (struct csv_field t, const char *s)
+{
+    return t.n == strlen (s) && (t.n == 0 || memcmp (t.s, s, t.n) == 0);
+}
+
+/* ---- rows ---- */
+
+static bool stop (struct reader *r, int rc)
+{
+    r->src->stopped = err_set (r->err, -rc, "no memory to read " FILE_NAME);
+    return false;
+}
+
+static bool is_step (const struct step *s, int64_t device,
+                     struct csv_field id)
+{
+    return s->device == device && text_is (id, s->id);
+}
+
+/* Where a device and step are, or belong. */
+static uint32_t *slot_of (struct reader *r, int64_t device,
+                          struct csv_field id)
+{
+    uint64_t h = (uint64_t)device * UINT64_C (0x9e3779b97f4a7c15);
+    uint32_t at;
+
+    for (size_t i = 0; i < id.n; i++)
+        h = (h ^ (unsigned char)id.s[i]) * UINT64_C (0x100000001b3);
+    at = (uint32_t)(h ^ h >> 32) & (STEP_SLOTS - 1);
+    while (r->slots[at] && !is_step (&r->steps[r->slots[at] - 1], device, id))
+        at = (at + 1) & (STEP_SLOTS - 1);
+    return &r->slots[at];
+}
+
+/* The sums of a device and step; NULL: damaged, or stopped. */
+static struct step *step_of (struct reader *r, int64_t device,
+                             struct csv_field id)
+{
+    struct step *s;
+    uint32_t *slot;
+
+    // the one of the row before is the usual case
+    if (r->nsteps > 0 && is_step (&r->steps[r->current], device, id))
+        return &r->steps[r->current];
+    slot = slot_of (r, device, id);
+    if (*slot)
+        return &r->steps[r->current = *slot - 1];
+    if (r->nsteps == STEPS_MAX || id.n >= STEP_ID_MAX) {
+        (void)damaged (r, "not a step:", id);
+        return NULL;
+    }
+    if (r->nsteps == r->cap) {
+        uint32_t cap = r->cap ? 2 * r->cap : 16;
+
+        if (!(s = realloc (r->steps, cap * sizeof (*s)))) {
+            (void)stop (r, -ENOMEM);
+            return NULL;
+        }
+        r->steps = s;
+        r->cap = cap;
+    }
+    s = &r->steps[r->current = r->nsteps++];
+    *slot = r->nsteps;
+    memset (s, 0, sizeof (*s));
+    s->device = device;
+    if (id.n > 0)
+        memcpy (s->id, id.s, id.n);
+    return s;
+}
+
+static bool put_time (struct reader *r, const char *id, int64_t start,
+                      double us)
+{
+    struct batch *b = &r->time;
+    char op[NAME_MAX_BYTES + 1], step[STEP_ID_MAX + 8];
+    struct csv_field name;
+    const char *group;
+    uint32_t n = b->nrows;
+
+    if (!csv_text (&r->csv, r->where[K_NAME], NAME_MAX_BYTES, &name))
+        return false;
+    // bytes that were repaired may have become more
+    name.n = name.n < NAME_MAX_BYTES ? name.n : NAME_MAX_BYTES;
+    memcpy (op, name.s, name.n);
+    op[name.n] = '\0';
+    (void)snprintf (step, sizeof (step), "step%s", id);
+    if (!steps_wanted (r->src->steps, step, strlen (step)))
+        return true;
+    group = comm_group_of (r->src, op);
+    b->nrows++;
+    b->text[TIME_OP][n] = batch_text (b, op, name.n);
+    b->text[TIME_GROUP][n] = group ? batch_text (b, group, strlen (group))
+                                   : BATCH_NULL_TEXT;
+    b->real[TIME_START][n] = comm_us (start);
+    b->real[TIME_ELAPSE][n] = us / 1000.0;
+    b->real[TIME_TRANSIT][n] = b->real[TIME_WAIT][n] = NAN;
+    b->real[TIME_SYNC][n] = b->real[TIME_IDLE][n] = NAN;
+    b->text[TIME_STEP][n] = batch_text (b, step, strlen (step));
+    b->text[TIME_TYPE][n] = comm_op_is_p2p (op)
+                                ? batch_text (b, "p2p", 3)
+                                : batch_text (b, "collective", 10);
+    return !batch_full (b) || source_flush (r->src, b, r->err);
+}
+
+/* The device, -1 without one. */
+static bool read_device (struct reader *r, int64_t *ret)
+{
+    double device;
+
+    if (!csv_real (&r->csv, r->where[K_DEVICE], &device))
+        return false;
+    *ret = device >= 0 && device <= INT32_MAX ? (int64_t)device : -1;
+    return true;
+}
+
+/* Start and duration of a row, in ns, and the duration as it is printed. */
+static bool read_times (struct reader *r, int64_t *start, int64_t *ns,
+                        double *us)
+{
+    struct csv_field at, dur;
+
+    if (!csv_field (&r->csv, r->where[K_START], &at) ||
+        !csv_field (&r->csv, r->where[K_DUR], &dur) ||
+        !csv_real (&r->csv, r->where[K_DUR], us))
+        return false;
+    if (units_us_to_ns (at.s, at.n, start) < 0 || *start > NS_MAX)
+        return damaged (r, "not a time:", at);
+    if (!(*us >= 0) || *us > NS_MAX / 4000.0)
+        return damaged (r, "not a duration:", dur);
+    if (units_us_to_ns (dur.s, dur.n, ns) < 0)
+        *ns = (int64_t)(*us * 1000);    // an exponent
+    return true;
+}
+
+static bool is_step_id (struct csv_field t)
+{
+    for (size_t i = 0; i < t.n; i++) {
+        if (t.s[i] < '0' || t.s[i] > '9')
+            return false;
+    }
+    return true;
+}
+
+static bool read_row (struct reader *r)
+{
+    struct csv_field name, core, id, at;
+    int64_t start, ns, device;
+    struct step *s;
+    double us;
+    bool comm;
+
+    if (!csv_field (&r->csv, r->where[K_NAME], &name) ||
+        !csv_field (&r->csv, r->where[K_CORE], &core) ||
+        !csv_field (&r->csv, r->where[K_STEP], &id) ||
+        !csv_field (&r->csv, r->where[K_START], &at) ||
+        !read_times (r, &start, &ns, &us) || !read_device (r, &device))
+        return false;
+    if (!is_step_id (id))
+        return damaged (r, "not a step:", id);
+    if (!(s = step_of (r, device, id)))
+        return false;
+    comm = text_is (core, "COMMUNICATION") || text_is (core, "HCCL");
+    if (!kernel_sums_add (&s->sums, start, start + ns, comm))
+        return damaged (r, "starts before the row of its step above it:", at);
+    if (!comm)
+        return true;
+    if (name.n >= 12 && memcmp (name.s, "hcom_receive", 12) == 0 &&
+        s->bubble <= NS_MAX)
+        s->bubble += ns;
+    return !r->want_time || put_time (r, s->id, start, us);
+}
+
+/* ---- StepTraceTime ---- */
+
+static double us (int64_t ns)
+{
+    return (double)ns / 1000.0;
+}
+
+static bool put_steps (struct reader *r)
+{
+    struct batch *b = &r->step;
+
+    for (uint32_t i = 0; i < r->nsteps; i++) {
+        struct step *s = &r->steps[i];
+        struct kernel_sums *k = &s->sums;
+        int64_t alone, span;
+        uint32_t n = b->nrows;
+
+        if (!steps_wanted (r->src->steps, s->id, strlen (s->id)))
+            continue;
+        kernel_sums_end (k);
+        alone = k->communicating - k->both;
+        span = k->at - k->start;
+        b->nrows++;
+        b->real[STEP_DEVICE][n] = s->device >= 0 ? (double)s->device : NAN;
+        b->text[STEP_STEP][n] = s->id[0] ? batch_text (b, s->id,
+                                                       strlen (s->id))
+                                         : BATCH_NULL_TEXT;
+        b->real[STEP_COMPUTING][n] = us (k->computing);
+        b->real[STEP_NOT_OVERLAPPED][n] = us (alone);
+        b->real[STEP_OVERLAPPED][n] = us (k->both);
+        b->real[STEP_COMMUNICATION][n] = us (k->communicating);
+        b->real[STEP_FREE][n] = us (span - k->either);
+        b->real[STEP_STAGE][n] = us (span - s->bubble);
+        b->real[STEP_BUBBLE][n] = us (s->bubble);
+        b->real[STEP_EXCLUDE_RECEIVE][n] =
+            us (alone > s->bubble ? alone - s->bubble : 0);
+        b->real[STEP_PREPARING][n] = NAN;       // nothing of the host is here
+        if (batch_full (b) && !source_flush (r->src, b, r->err))
+            return false;
+    }
+    return source_flush (r->src, b, r->err);
+}
+
+static void read_rows (struct reader *r)
+{
+    if (csv_columns (&r->csv, columns, K_COLUMNS, r->where)) {
+        while (csv_next (&r->csv) && read_row (r))
+            ;
+    }
+    if (!r->src->stopped)
+        (void)source_flush (r->src, &r->time, r->err);
+}
+
+static enum reading read_file (struct reader *r, bool want_step)
+{
+    enum reading how = csv_open (&r->csv, r->src, r->src->out, FILE_NAME,
+                                 r->err);
+
+    if (how != READING_WHOLE)
+        return how;
+    if (!(r->slots = calloc (STEP_SLOTS, sizeof (*r->slots))) ||
+        batch_init (&r->time, TABLE_TIME, r->err) < 0 ||
+        batch_init (&r->step, TABLE_STEP, r->err) < 0)
+        (void)stop (r, -ENOMEM);
+    else
+        read_rows (r);
+    how = csv_close (&r->csv, r->err);
+    // sums over a part of the rows would be times that never were
+    if (how == READING_WHOLE && want_step && !put_steps (r))
+        how = READING_STOPPED;
+    return how;
+}
+
+void read_kernels (struct source *src, unsigned want, struct verdict *v,
+                   struct err *err)
+{
+    struct err why = { "" };
+    struct reader r = { .src = src, .err = &why };
+    enum reading how;
+
+    r.want_time = want >> TABLE_TIME & 1;
+    how = read_file (&r, want >> TABLE_STEP & 1);
+    // a world of one, or a level without communication, has no such rows
+    if (how == READING_WHOLE && src->rows[TABLE_TIME] == 0)
+        want &= ~(1u << TABLE_TIME);
+    verdict_all (v, want, how, &why, err);
+    free (r.slots);
+    free (r.steps);
+    batch_fini (&r.time);
+    batch_fini (&r.step);
+}

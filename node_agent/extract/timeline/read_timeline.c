@@ -1,0 +1,188 @@
+/* node_agent/extract/timeline/read_timeline.c - trace_view.json, and msprof's
+ * timelines
+ *
+ * One pass in the usual case.  A second one if something became known behind
+ * the events that it is about (a process' name, a step), and one more for the
+ * overlap rows if there are more than can be kept: see timeline.h.
+ */
+#include "extract/input/capture_file.h"
+#include "extract/registry.h"
+#include "extract/timeline/timeline.h"
+
+#include "base/units.h"
+#include "store/inflate.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define COMM_SET \
+    (1u << TABLE_TIME | 1u << TABLE_BANDWIDTH | 1u << TABLE_MATRIX)
+#define STEP_SET (1u << TABLE_STEP | 1u << TABLE_STEP_EXTRA)
+
+/* One file; what comes of it is in 'how' if it is not whole. */
+static enum reading read_file (struct timeline *t, const char *name,
+                               struct err *err)
+{
+    struct watched file;
+    enum reading how = watched_open (&file, t->src, timeline_dir (t->src), name,
+                                     err);
+    int rc = 0;
+
+    if (how != READING_WHOLE)
+        return how;
+    if ((trace_is_gzip (file.fd) &&
+         !(file.gz = inflate_open (file.fd))) ||
+        scan_init (&t->scan.s, watched_read, &file) < 0) {
+        rc = -ENOMEM;
+    } else {
+        trace_scan_begin (&t->scan, timeline_wanted, t);
+        while (rc == 0 && trace_scan_next (&t->scan, &t->event))
+            rc = timeline_event (t);
+    }
+    if (rc < 0)
+        t->src->stopped = err_set (err, -rc, "%s%s", t->why.text[0]
+                                   ? t->why.text : "no memory to read ",
+                                   t->why.text[0] ? "" : name);
+    how = watched_verdict (&file, &t->scan.s, err);
+    if (how == READING_WHOLE && t->limit) {
+        err_set (err, EBADMSG, "%s: byte %llu: more %s than can be kept", name,
+                 (unsigned long long)t->limit_at, t->limit);
+        how = READING_DAMAGED;
+    }
+    scan_fini (&t->scan.s);
+    inflate_close (file.gz);
+    watched_close (&file);
+    return how;
+}
+
+/* All files; the first damage is told, what can be read is. */
+static enum reading read_files (struct timeline *t,
+                                const struct timeline_files *f,
+                                struct err *err)
+{
+    enum reading how = READING_WHOLE;
+
+    for (uint32_t i = 0; i < f->n && !t->src->stopped; i++) {
+        struct err why = { "" };
+        enum reading one = read_file (t, f->names[i], &why);
+
+        if (one == READING_ABSENT) {
+            err_set (&why, EBADMSG, "%s has gone", f->names[i]);
+            one = READING_DAMAGED;
+        }
+        if (one != READING_WHOLE && how != READING_STOPPED &&
+            (how == READING_WHOLE || one == READING_STOPPED)) {
+            *err = why;
+            how = one;
+        }
+    }
+    if (how == READING_WHOLE && f->gap) {
+        err_set (err, EBADMSG, "slice %u of the timeline is missing",
+                 f->missing);
+        how = READING_DAMAGED;
+    }
+    return how;
+}
+
+static enum reading read_all (struct timeline *t,
+                              const struct timeline_files *f, struct err *err)
+{
+    enum reading how = read_files (t, f, err);
+    int rc;
+
+    if (how != READING_STOPPED && t->late) {
+        timeline_again (t);
+        how = read_files (t, f, err);
+    }
+    for (int i = 0; i < 2 && how != READING_STOPPED && (rc = timeline_seek (t));
+         i++)
+        how = rc < 0 ? READING_STOPPED : read_files (t, f, err);
+    t->seeking = false;
+    if (how == READING_STOPPED && !t->src->stopped)
+        t->src->stopped = err_set (err, ENOMEM, "no memory for kernels");
+    if (how == READING_STOPPED)
+        return how;
+    if (timeline_add_up (t) < 0) {
+        t->src->stopped = err_set (err, ENOMEM, "no memory for the steps");
+        return READING_STOPPED;
+    }
+    if (t->overflow) {
+        t->summing = true;
+        how = read_files (t, f, err);
+    }
+    return how;
+}
+
+/* Which of the tables there is anything for. */
+static unsigned present (const struct timeline *t)
+{
+    unsigned set = 0;
+
+    if (timeline_has_rows (t))
+        set |= 1u << TABLE_STEP;
+    if (t->flows.nsteps > 0)
+        set |= 1u << TABLE_STEP_EXTRA;
+    if (t->nops > 0)
+        set |= 1u << TABLE_TIME;
+    if (t->nops > 0 && t->tasks > 0)
+        set |= 1u << TABLE_BANDWIDTH | 1u << TABLE_MATRIX;
+    return set;
+}
+
+static void read_tables (struct timeline *t, unsigned want, struct verdict *v,
+                         struct err *err)
+{
+    struct timeline_files files;
+    enum reading how;
+    struct err why = { "" };
+    unsigned have;
+
+    if (timeline_list (t->src, &files) < 0) {
+        t->src->stopped = err_set (&why, ENOMEM, "no memory for file names");
+        how = READING_STOPPED;
+    } else {
+        how = read_all (t, &files, &why);
+    }
+    free (files.names);
+    have = want & present (t);
+    if (how != READING_STOPPED &&
+        ((have & STEP_SET && !timeline_step_rows (t, have, &why)) ||
+         (have & COMM_SET && !timeline_comm_rows (t, have, &why))))
+        how = READING_STOPPED;
+    if (how == READING_WHOLE && t->limit) {
+        err_set (&why, EBADMSG, "the timeline has more %s than can be kept",
+                 t->limit);
+        how = READING_DAMAGED;
+    } else if (how == READING_WHOLE && t->impossible > 0) {
+        err_set (&why, EBADMSG, "the timeline has %llu event%s with times "
+                 "that cannot be: left out",
+                 (unsigned long long)t->impossible, units_s (t->impossible));
+        how = READING_DAMAGED;
+    }
+    // what a damaged one does not have may be behind the damage
+    verdict_all (v, how == READING_WHOLE ? have : want, how, &why, err);
+}
+
+void read_timeline (struct source *src, unsigned want, struct verdict *v,
+                    struct err *err)
+{
+    const unsigned worth = COMM_SET | 1u << TABLE_STEP;
+    struct timeline *t;
+
+    // it is large: not for the host's times alone, nor to find nothing
+    if (!(want & worth) ||
+        (!(want >> TABLE_STEP & 1) && src->communication_us == 0))
+        return;
+    t = malloc (sizeof (*t));
+    if (!t || timeline_init (t, src) < 0) {
+        struct err why = { "" };
+
+        src->stopped = err_set (&why, ENOMEM, "no memory for a timeline");
+        verdict_all (v, want, READING_STOPPED, &why, err);
+    } else {
+        read_tables (t, want, v, err);
+        timeline_fini (t);
+    }
+    free (t);
+}

@@ -1,0 +1,315 @@
+/* node_agent/extract/timeline/timeline_flows.c - a step's range on the device
+ */
+#include "extract/timeline/timeline_flows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_CAP 1024u         // slots, a power of two
+#define NONE INT64_MIN
+
+struct flow {
+    uint64_t id;                // 0: the slot is free
+    int64_t launch;             // NONE: has not come
+    int64_t start, end;         // of its kernels; NONE
+    uint32_t open;              // kernels whose end is not known
+    uint16_t refs;              // first or last of so many steps
+    bool sought;
+};
+
+int flows_init (struct flows *f)
+{
+    memset (f, 0, sizeof (*f));
+    f->cap = FIRST_CAP;
+    f->slots = calloc (f->cap, sizeof (*f->slots));
+    return f->slots ? 0 : -ENOMEM;
+}
+
+void flows_fini (struct flows *f)
+{
+    free (f->slots);
+    free (f->steps);
+    memset (f, 0, sizeof (*f));
+}
+
+void flows_clear (struct flows *f)
+{
+    memset (f->slots, 0, f->cap * sizeof (*f->slots));
+    f->used = 0;
+    f->any = false;
+    for (uint32_t i = 0; i < f->nsteps; i++)
+        f->steps[i].launched = false;
+}
+
+/* ---- steps ---- */
+
+int flows_step (struct flows *f, const char *id, int64_t start, int64_t end)
+{
+    struct flow_step *s;
+    uint32_t at = f->nsteps;
+
+    for (uint32_t i = 0; i < f->nsteps; i++) {
+        if (strcmp (f->steps[i].id, id) == 0)
+            return 0;
+    }
+    if (f->nsteps == TIMELINE_STEPS_MAX)
+        return -E2BIG;
+    if (f->nsteps == f->step_cap) {
+        uint32_t cap = f->step_cap ? 2 * f->step_cap : 16;
+
+        if (!(s = realloc (f->steps, cap * sizeof (*s))))
+            return -ENOMEM;
+        f->steps = s;
+        f->step_cap = cap;
+    }
+    while (at > 0 && f->steps[at - 1].host_start > start)
+        at--;
+    memmove (f->steps + at + 1, f->steps + at,
+             (f->nsteps - at) * sizeof (*s));
+    s = &f->steps[at];
+    memset (s, 0, sizeof (*s));
+    (void)strncpy (s->id, id, sizeof (s->id) - 1);
+    s->host_start = start;
+    s->host_end = end;
+    f->nsteps++;
+    return 1;
+}
+
+/* How many steps begin at or before 'at'. */
+static uint32_t begun (const struct flows *f, int64_t at)
+{
+    uint32_t low = 0, high = f->nsteps;
+
+    while (low < high) {
+        uint32_t mid = (low + high) / 2;
+
+        if (f->steps[mid].host_start <= at)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+void flows_ranges (struct flows *f)
+{
+    for (uint32_t i = 0; i < f->nsteps; i++) {
+        struct flow_step *s = &f->steps[i];
+
+        s->start = s->launched ? s->first.at : s->host_start;
+        s->end = s->host_end;
+        if (s->launched && s->last.at > s->end)
+            s->end = s->last.at;
+    }
+}
+
+/* ---- slots ---- */
+
+static uint32_t home (const struct flows *f, uint64_t id)
+{
+    return (uint32_t)((id * UINT64_C (0x9e3779b97f4a7c15)) >> 32) &
+           (f->cap - 1);
+}
+
+/* The slot of the id, or the free one where it would be. */
+static struct flow *find (const struct flows *f, uint64_t id)
+{
+    uint32_t i = home (f, id);
+
+    while (f->slots[i].id && f->slots[i].id != id)
+        i = (i + 1) & (f->cap - 1);
+    return &f->slots[i];
+}
+
+/* Free a slot; what lies behind it moves up, so that searches find it. */
+static void drop (struct flows *f, struct flow *flow)
+{
+    uint32_t hole = (uint32_t)(flow - f->slots), i = hole;
+
+    for (;;) {
+        uint32_t from;
+
+        i = (i + 1) & (f->cap - 1);
+        if (f->slots[i].id == 0)
+            break;
+        from = home (f, f->slots[i].id);
+        if (((i - from) & (f->cap - 1)) >= ((i - hole) & (f->cap - 1))) {
+            f->slots[hole] = f->slots[i];
+            hole = i;
+        }
+    }
+    f->slots[hole].id = 0;
+    f->used--;
+}
+
+static int grow (struct flows *f)
+{
+    struct flow *old = f->slots;
+    uint32_t cap = f->cap;
+
+    f->slots = calloc (2 * (size_t)cap, sizeof (*old));
+    if (!f->slots) {
+        f->slots = old;
+        return -ENOMEM;
+    }
+    f->cap = 2 * cap;
+    for (uint32_t i = 0; i < cap; i++) {
+        if (old[i].id)
+            *find (f, old[i].id) = old[i];
+    }
+    free (old);
+    return 0;
+}
+
+static int take (struct flows *f, uint64_t id, struct flow **ret)
+{
+    struct flow *flow = find (f, id);
+
+    if (flow->id == 0) {
+        if (f->used == FLOWS_MAX)
+            return -E2BIG;
+        if (2 * (f->used + 1) > f->cap) {
+            if (grow (f) < 0)
+                return -ENOMEM;
+            flow = find (f, id);
+        }
+        *flow = (struct flow){ .id = id, .launch = NONE, .start = NONE,
+                               .end = NONE };
+        f->used++;
+    }
+    *ret = flow;
+    return 0;
+}
+
+/* ---- flows that are complete ---- */
+
+static void unref (struct flows *f, uint64_t id)
+{
+    struct flow *flow = find (f, id);
+
+    if (flow->id && --flow->refs == 0)
+        drop (f, flow);
+}
+
+/* Let a flow be an end of a step if it lies farther out; 'at' is where its
+ * kernels begin or end.  '*old' is the flow that it takes the place of.
+ */
+static bool settle (struct flow_end *end, bool have, const struct flow *flow,
+                    bool first, uint64_t *old)
+{
+    int64_t at = first ? flow->start : flow->end;
+
+    *old = 0;
+    if (have && end->id == flow->id) {
+        end->at = at;
+        return false;
+    }
+    // of two at the same time the same one, whichever comes first
+    if (have && flow->launch == end->launch ? flow->id > end->id
+        : have && first                     ? flow->launch > end->launch
+                                    : have && flow->launch < end->launch)
+        return false;
+    if (have)
+        *old = end->id;
+    *end = (struct flow_end){ flow->id, flow->launch, at };
+    return true;
+}
+
+static void complete (struct flows *f, uint64_t id)
+{
+    const struct flow flow = *find (f, id);
+    uint32_t n = begun (f, flow.launch);
+    uint16_t refs = flow.refs;
+    uint64_t old[4] = { 0 };
+    unsigned nold = 0;
+
+    f->any = true;
+    // steps follow each other: at most two touch
+    for (uint32_t i = n; i > 0 && i + 2 > n; i--) {
+        struct flow_step *s = &f->steps[i - 1];
+
+        if (flow.launch > s->host_end)
+            continue;
+        refs += settle (&s->first, s->launched, &flow, true, &old[nold]);
+        nold += old[nold] != 0;
+        refs += settle (&s->last, s->launched, &flow, false, &old[nold]);
+        nold += old[nold] != 0;
+        s->launched = true;
+    }
+    find (f, id)->refs = refs;
+    if (refs == 0)
+        drop (f, find (f, id));
+    for (unsigned i = 0; i < nold; i++)
+        unref (f, old[i]);
+}
+
+int flows_launch (struct flows *f, uint64_t id, int64_t at)
+{
+    struct flow *flow = NULL;
+    int rc = take (f, id ? id : UINT64_MAX, &flow);
+
+    if (rc < 0)
+        return rc;
+    if (flow->refs > 0)
+        return 0;               // the first of several counts
+    flow->launch = at;
+    if (flow->start != NONE)
+        complete (f, flow->id);
+    return 0;
+}
+
+int flows_kernel (struct flows *f, uint64_t id, int64_t start, int64_t end,
+                  bool known)
+{
+    struct flow *flow = NULL;
+    int rc = take (f, id ? id : UINT64_MAX, &flow);
+
+    if (rc < 0)
+        return rc;
+    flow->open += !known;
+    if (flow->start == NONE || start < flow->start)
+        flow->start = start;
+    if (flow->end == NONE || end > flow->end)
+        flow->end = end;
+    if (flow->launch != NONE)
+        complete (f, flow->id);
+    return 0;
+}
+
+void flows_extend (struct flows *f, uint64_t id, int64_t end)
+{
+    struct flow *flow = find (f, id ? id : UINT64_MAX);
+
+    if (flow->id == 0)
+        return;                 // it was forgotten: it counts for no step
+    flow->open -= flow->open > 0;
+    if (flow->end >= end)
+        return;
+    flow->end = end;
+    if (flow->launch != NONE && flow->start != NONE)
+        complete (f, flow->id);
+}
+
+uint32_t flows_seek (struct flows *f)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < f->nsteps; i++) {
+        struct flow *flow = f->steps[i].launched
+                                ? find (f, f->steps[i].last.id) : NULL;
+
+        if (!flow || flow->id == 0 || flow->open == 0)
+            continue;
+        flow->sought = true;
+        n++;
+    }
+    return n;
+}
+
+bool flows_sought (const struct flows *f, uint64_t id)
+{
+    const struct flow *flow = find (f, id ? id : UINT64_MAX);
+
+    return flow->id && flow->sought;
+}

@@ -1,0 +1,29 @@
+/* node_agent/identity/metadata_info.h - metadata as rows of CaptureInfo
+ *
+ * Private to this folder.  One naming for what comes from the metadata files
+ * and from a database's META_DATA (doc/formats.md, "Metadata as rows").
+ */
+#ifndef ROLLCALL_IDENTITY_METADATA_INFO_H
+#define ROLLCALL_IDENTITY_METADATA_INFO_H
+
+#include "extract/sink/capture_facts.h"
+#include "json/json.h"
+#include "json/scan.h"
+
+/* Read the value of the member of profiler_metadata.json that scan_member has
+ * just come to, and carry it: of ENV_VARIABLES each variable, of other objects
+ * each of their members, of anything else one text.  False: the scanner failed.
+ */
+bool metadata_member (struct source *src, struct scan *s);
+
+/* The same for a value whose key is known otherwise. */
+bool metadata_value (struct source *src, struct scan *s, const char *key,
+                     size_t key_size);
+
+/* Read a member of the object 'key' (which is short), and carry it. */
+bool metadata_sub (struct source *src, struct scan *s, const char *key);
+
+/* Carry the profiler's configuration, as profiler_info*.json has it. */
+void metadata_config (struct source *src, const struct json *info);
+
+#endif

@@ -1,0 +1,23 @@
+/* node_agent/identity/other_files.h - the files of a capture that nobody reads
+ *
+ * Private to this folder.  They are noted with extras_file() before the
+ * readers begin; a reader that takes one of them after all says so in
+ * extras_each_file().
+ */
+#ifndef ROLLCALL_IDENTITY_OTHER_FILES_H
+#define ROLLCALL_IDENTITY_OTHER_FILES_H
+
+#include "extract/sink/source.h"
+
+/* Note an entry of the capture's own directory; of a directory the sum of its
+ * files.
+ */
+void other_files_top (struct source *src, const char *name, bool directory,
+                      uint64_t bytes);
+
+/* Note the files in the directory of the results, and those beside the
+ * capture that bear its name.
+ */
+void other_files_note (struct source *src);
+
+#endif

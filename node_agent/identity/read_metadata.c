@@ -1,0 +1,399 @@
+/* node_agent/identity/read_metadata.c - profiler_metadata.json, or the same in
+ * the table META_DATA of an event database
+ *
+ * World size, communicator groups and, where nothing else tells it, the rank.
+ * Each rank lists the members of each of its groups, so that a job of n ranks
+ * has n lists of n numbers: they are scanned, not made into trees.
+ */
+#include "extract/sink/source.h"
+
+#include "base/units.h"
+#include "extract/input/profiler_db.h"
+#include "identity/metadata_info.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_NAME "profiler_metadata.json"
+#define ARGS "distributed_args"
+#define KEY_MAX 512             // bytes of a group's id or name, and its NUL
+
+struct group {
+    char id[KEY_MAX], name[KEY_MAX];
+    double rank;                // of this process in it, -1: not said
+    int32_t *members;
+    size_t nmembers, cap;
+    const char *bad;            // what is wrong with it, or NULL
+};
+
+struct metadata {
+    struct scan s;
+    struct source *src;
+    const char *name;           // of the file, for messages
+    struct err *err;            // of memory
+    struct group g;
+    int64_t rank;               // as the world's group has it, or none
+    int64_t world_of_group;     // members of the world's group, 0: none
+    bool full;                  // there was no room for a group
+};
+
+/* A value of the wrong type is as good as none. */
+static bool take_number (struct scan *s, double *ret)
+{
+    char c = scan_peek (s);
+
+    if (c != '-' && (c < '0' || c > '9'))
+        return scan_skip (s);
+    return scan_real (s, ret);
+}
+
+/* A rank, as a number or as text; -1 for anything else. */
+static bool take_rank (struct scan *s, int64_t *ret)
+{
+    double v = -1;
+    const char *text;
+    char digits[24];
+    size_t n;
+
+    *ret = -1;
+    if (scan_peek (s) == '"') {
+        if (!scan_text (s, &text, &n))
+            return false;
+        if (n < sizeof (digits)) {
+            memcpy (digits, text, n);
+            digits[n] = '\0';
+            if (units_int (digits, 0, CAPTURE_WORLD_MAX - 1, ret) < 0)
+                *ret = -1;
+        }
+        return true;
+    }
+    if (!take_number (s, &v))
+        return false;
+    if (v >= 0 && v < CAPTURE_WORLD_MAX && v == (double)(int64_t)v)
+        *ret = (int64_t)v;
+    return true;
+}
+
+static bool add_member (struct metadata *m, int32_t rank)
+{
+    struct group *g = &m->g;
+
+    if (g->nmembers == g->cap) {
+        size_t cap = g->cap ? 2 * g->cap : 64;
+        int32_t *members = realloc (g->members, cap * sizeof (*members));
+
+        if (!members) {
+            m->src->stopped = err_set (m->err, ENOMEM, "no memory for group "
+                                       "%s", g->id);
+            return false;
+        }
+        g->members = members;
+        g->cap = cap;
+    }
+    g->members[g->nmembers++] = rank;
+    return true;
+}
+
+static bool read_members (struct metadata *m)
+{
+    struct scan *s = &m->s;
+
+    m->g.nmembers = 0;
+    m->g.bad = "has no list of ranks";
+    if (scan_peek (s) != '[')
+        return scan_skip (s);
+    if (!scan_array (s))
+        return false;
+    m->g.bad = NULL;
+    for (bool first = true; scan_element (s, &first);) {
+        int64_t rank;
+
+        if (!take_rank (s, &rank))
+            return false;
+        if (rank < 0)
+            m->g.bad = "has something else than ranks in its list";
+        else if (m->g.nmembers == CAPTURE_WORLD_MAX)
+            m->g.bad = "lists too many ranks";
+        else if (!add_member (m, (int32_t)rank))
+            return false;
+    }
+    return !s->failed;
+}
+
+/* A group with something wrong is left out, and noted as damage. */
+static void bad_group (struct metadata *m, const char *what)
+{
+    capture_reason (m->src->capture, "%s: group %s %s", m->name, m->g.id,
+                    what);
+    m->src->damaged = true;
+}
+
+static void note_world (struct metadata *m)
+{
+    const struct group *g = &m->g;
+
+    if (strcmp (g->name, "default_group") != 0 &&
+        strcmp (g->name, "hccl_world_group") != 0)
+        return;
+    if (m->world_of_group == 0)
+        m->world_of_group = (int64_t)g->nmembers;
+    if (m->rank == CAPTURE_NO_RANK && g->rank >= 0 &&
+        g->rank < (double)g->nmembers && g->rank == (double)(int64_t)g->rank)
+        m->rank = g->members[(size_t)g->rank];
+    m->src->capture->evidence.ranks.group = m->rank;
+}
+
+static bool add_group (struct metadata *m)
+{
+    struct group *g = &m->g;
+    int32_t *members;
+    int rc;
+
+    if (g->bad || g->nmembers == 0 || m->full) {
+        if (g->bad && !m->full)
+            bad_group (m, g->bad);
+        return true;
+    }
+    note_world (m);
+    if (!(members = malloc (g->nmembers * sizeof (*members)))) {
+        rc = err_set (m->err, ENOMEM, "no memory for group %s", g->id);
+    } else {
+        memcpy (members, g->members, g->nmembers * sizeof (*members));
+        rc = capture_add_group (m->src->capture, g->id, g->name, members,
+                                (uint32_t)g->nmembers, m->err);
+    }
+    if (rc < 0)
+        free (members);
+    if (rc == -E2BIG) {
+        m->full = true;
+        bad_group (m, "and those behind it are too many");
+    } else if (rc < 0) {
+        m->src->stopped = rc;
+    }
+    return rc == 0 || rc == -E2BIG;
+}
+
+static const struct scan_field group_fields[] = {
+    SCAN_FIELD ("group_name"), SCAN_FIELD ("group_rank"),
+    SCAN_FIELD ("global_ranks"),
+};
+
+static bool read_group (struct metadata *m)
+{
+    struct scan *s = &m->s;
+    struct group *g = &m->g;
+    const char *long_id = NULL;
+    int next = 0, i;
+
+    (void)snprintf (g->id, sizeof (g->id), "%.*s",
+                    (int)(s->key_size < KEY_MAX ? s->key_size : KEY_MAX),
+                    s->key);
+    g->name[0] = '\0';
+    g->rank = -1;
+    g->nmembers = 0;
+    g->bad = "has no list of ranks";
+    if (s->key_size >= KEY_MAX)
+        long_id = "has too long an id";
+    if (scan_peek (s) != '{')
+        return scan_skip (s) && add_group (m);
+    if (!scan_object (s))
+        return false;
+    for (bool first = true;;) {
+        i = scan_field (s, &first, group_fields, 3, &next);
+        if (i == SCAN_DONE)
+            break;
+        if (i == SCAN_OTHER ? !scan_skip (s)
+            : i == 0        ? !scan_copy (s, g->name, sizeof (g->name))
+            : i == 1        ? !take_number (s, &g->rank)
+                            : !read_members (m))
+            return false;
+    }
+    g->bad = long_id ? long_id : g->bad;
+    return !s->failed && add_group (m);
+}
+
+static bool read_groups (struct metadata *m)
+{
+    struct scan *s = &m->s;
+
+    if (scan_peek (s) != '{')
+        return scan_skip (s);
+    if (!scan_object (s))
+        return false;
+    for (bool first = true; scan_member (s, &first);) {
+        if (!read_group (m))
+            return false;
+    }
+    return !s->failed;
+}
+
+/* The world's size, which is also a row like its neighbours. */
+static bool take_world (struct metadata *m, double *v)
+{
+    static const char name[] = ARGS ".world_size";
+    char text[32];
+    int n;
+
+    if (!take_number (&m->s, v))
+        return false;
+    n = snprintf (text, sizeof (text), "%.15g", *v);
+    if (*v != 0)
+        extras_info (m->src, "metadata", name, strlen (name), text, (size_t)n);
+    return true;
+}
+
+static bool take_arg_rank (struct metadata *m)
+{
+    static const char name[] = ARGS ".rank";
+    int64_t *rank = &m->src->capture->evidence.ranks.args;
+    char text[24];
+    int n;
+
+    if (!take_rank (&m->s, rank))
+        return false;
+    n = snprintf (text, sizeof (text), "%lld", (long long)*rank);
+    extras_info (m->src, "metadata", name, strlen (name), text, (size_t)n);
+    return true;
+}
+
+static bool read_args (struct metadata *m)
+{
+    struct scan *s = &m->s;
+    double v = 0;
+
+    if (scan_peek (s) != '{')
+        return scan_skip (s);
+    if (!scan_object (s))
+        return false;
+    for (bool first = true; scan_member (s, &first);) {
+        if (scan_key_is (s, "world_size") ? !take_world (m, &v)
+            : scan_key_is (s, "rank")     ? !take_arg_rank (m)
+                                          : !metadata_sub (m->src, s, ARGS))
+            return false;
+    }
+    if (v >= 1 && v <= CAPTURE_WORLD_MAX && v == (double)(int64_t)v)
+        m->src->capture->world_size = (int64_t)v;
+    return !s->failed;
+}
+
+static const struct scan_field top_fields[] = {
+    SCAN_FIELD (ARGS), SCAN_FIELD ("parallel_group_info"),
+};
+
+static void walk (struct metadata *m)
+{
+    struct scan *s = &m->s;
+    int next = 0, i;
+
+    if (!scan_object (s))
+        return;
+    for (bool first = true;;) {
+        i = scan_field (s, &first, top_fields, 2, &next);
+        if (i == SCAN_DONE)
+            break;
+        if (i == SCAN_OTHER ? !metadata_member (m->src, s)
+            : i == 0        ? !read_args (m)
+                            : !read_groups (m))
+            return;
+    }
+    if (!s->failed)
+        (void)scan_end (s);
+}
+
+static enum reading read_whole (struct metadata *m, struct watched *file)
+{
+    enum reading how = READING_STOPPED;
+
+    if (scan_init (&m->s, watched_read, file) < 0) {
+        m->src->stopped = err_set (m->err, ENOMEM, "no memory to read "
+                                   FILE_NAME);
+    } else {
+        walk (m);
+        how = watched_verdict (file, &m->s, m->err);
+    }
+    scan_fini (&m->s);
+    free (m->g.members);
+    return how;
+}
+
+/* ---- META_DATA ---- */
+
+/* One value: JSON, in the shape that it has in the file. */
+static bool read_value (struct metadata *m, bool groups,
+                        struct scan_bytes text)
+{
+    bool good = scan_init (&m->s, scan_read_bytes, &text) == 0;
+
+    if (!good) {
+        m->src->stopped = err_set (m->err, ENOMEM, "no memory to read %s",
+                                   m->name);
+    } else if (!(groups ? read_groups (m) : read_args (m)) ||
+               !scan_end (&m->s) || m->s.bad_utf8 > 0) {
+        good = m->src->stopped == 0;
+        capture_reason (m->src->capture, "%s: META_DATA: %s: %s", m->name,
+                        groups ? "parallel_group_info" : "distributed_args",
+                        m->s.failed ? m->s.err.text : "not valid UTF-8");
+        m->src->damaged = true;
+    }
+    scan_fini (&m->s);
+    return good;
+}
+
+/* A database that cannot be read says so when its tables are. */
+static void read_table (struct metadata *m)
+{
+    static const char sql[] =
+        "SELECT name='parallel_group_info', value FROM META_DATA WHERE name "
+        "IN ('parallel_group_info', 'distributed_args') AND "
+        "typeof(value)='text' LIMIT 2";
+    struct profiler_db *db = NULL;
+    sqlite3_stmt *st = NULL;
+
+    if (profiler_db_open (m->src, m->src->event_dir, m->src->event_db, &db,
+                          m->err) != READING_WHOLE)
+        return;
+    if (sqlite3_prepare_v2 (db->sql, sql, -1, &st, NULL) == SQLITE_OK) {
+        while (sqlite3_step (st) == SQLITE_ROW) {
+            const char *text = (const char *)sqlite3_column_text (st, 1);
+            struct scan_bytes rest = { text, 0 };
+
+            rest.left = (size_t)sqlite3_column_bytes (st, 1);
+            if (text && !read_value (m, sqlite3_column_int (st, 0), rest))
+                break;
+        }
+    }
+    (void)sqlite3_finalize (st);
+    profiler_db_close (db);
+    free (m->g.members);
+}
+
+int read_metadata (struct source *src, struct err *err)
+{
+    struct metadata m = { .src = src, .name = FILE_NAME, .err = err,
+                          .rank = CAPTURE_NO_RANK };
+    struct capture *c = src->capture;
+    struct watched file;
+    enum reading how = watched_open (&file, src, src->dir, FILE_NAME, err);
+
+    if (how == READING_WHOLE)
+        how = read_whole (&m, &file);
+    watched_close (&file);
+    if (how == READING_ABSENT && src->event_db[0]) {
+        m.name = src->event_db;
+        read_table (&m);
+        how = src->stopped ? READING_STOPPED : READING_ABSENT;
+    }
+    if (how == READING_STOPPED)
+        return src->stopped;
+    if (how == READING_DAMAGED) {
+        capture_reason (c, "%s", err->text);
+        src->damaged = true;
+    }
+    if (c->world_size == 0)
+        c->world_size = m.world_of_group;
+    if (c->rank == CAPTURE_NO_RANK)
+        c->rank = m.rank;
+    return 0;
+}

@@ -1,0 +1,42 @@
+/* node_agent/identity/trace_kind.h - what a file of JSON is, by its content
+ *
+ * torch.profiler (Kineto) and torch_npu both write one file of events under
+ * names of people's choice.
+ */
+#ifndef ROLLCALL_IDENTITY_TRACE_KIND_H
+#define ROLLCALL_IDENTITY_TRACE_KIND_H
+
+#include <stdbool.h>
+
+struct source;
+
+enum trace_kind {
+    TRACE_OTHER,                // no trace
+    TRACE_KINETO,               // of torch.profiler: an object, times are
+                                // numbers; or a list, without Kineto
+    TRACE_TORCH_NPU,            // times are texts; mostly a bare array
+};
+
+/* Look at an open file, inflated if need be, as far as its keys and its first
+ * events; it is read from its start, and then stands anywhere.  Of one that is
+ * no trace, but might have been meant as one, '*why' says why not, in static
+ * words; otherwise it is NULL.  'why' may be NULL.
+ */
+enum trace_kind trace_kind_of (int fd, const char **why);
+
+/* The same of a regular file, not through a symbolic link; TRACE_OTHER if it
+ * cannot be opened.
+ */
+enum trace_kind trace_kind_at (int dir, const char *name, const char **why);
+
+/* Whether a file's name says that it might be one: *.json, *.json.gz. */
+bool trace_may_be (const char *name);
+
+bool trace_is_gzip (int fd);            // leaves the position alone
+
+/* FORM_TRACE: rank and world size, from "distributedInfo" wherever in the file
+ * it is.
+ */
+void trace_identify (struct source *src);
+
+#endif

@@ -1,0 +1,58 @@
+/* node_agent/release/disk_quota.c - whether the agent may put more on its disk
+ */
+#include "release/disk_quota.h"
+
+#include "base/units.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#define AHEAD_MAX 16            // shipments under way while there is room
+#define AHEAD_BYTES (UINT64_C (64) << 20)       // what one may have; most are
+                                                // far below 1 MiB
+
+bool guard_parse_policy (const char *text, enum guard_policy *ret)
+{
+    static const char *const names[] = { "block", "drop-oldest-shipped",
+                                         "refuse" };
+
+    for (size_t i = 0; i < sizeof (names) / sizeof (names[0]); i++) {
+        if (strcmp (text, names[i]) == 0) {
+            *ret = (enum guard_policy)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+uint64_t guard_quota_bytes (const struct guard *g)
+{
+    struct space s;
+
+    if (space_of (g->spool_dir, &s, NULL) < 0)
+        return 0;
+    return space_limit_bytes (&g->quota, s.total_bytes, GUARD_QUOTA_DEFAULT);
+}
+
+unsigned guard_admits (struct guard *g, uint64_t used)
+{
+    uint64_t quota = guard_quota_bytes (g), ahead;
+    char have[16], most[16];
+
+    g->full = true;
+    if (space_check_floor (&g->floor, g->spool_dir, &g->why) <= 0)
+        return 0;
+    if (used >= quota) {
+        units_bytes_text (used, have);
+        units_bytes_text (quota, most);
+        (void)err_set (&g->why, ENOSPC, "%s holds %s that are not delivered "
+                       "yet, of %s (--spool-quota)", g->spool_dir, have, most);
+        return 0;
+    }
+    g->full = false;
+    ahead = (quota - used) / AHEAD_BYTES;
+    if (ahead < 1)
+        return 1;
+    return ahead < AHEAD_MAX ? (unsigned)ahead : AHEAD_MAX;
+}

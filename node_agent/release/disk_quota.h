@@ -1,0 +1,49 @@
+/* node_agent/release/disk_quota.h - whether the agent may put more on its disk
+ *
+ * The spool has a quota, and its file system a floor of free space.  When one
+ * is reached nothing more is read into the spool: the captures stay where they
+ * are, and are taken up when there is room.
+ */
+#ifndef ROLLCALL_RELEASE_DISK_QUOTA_H
+#define ROLLCALL_RELEASE_DISK_QUOTA_H
+
+#include "base/err.h"
+#include "base/space.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the spool may take if no option says otherwise (and at most a tenth of
+ * the file system): the shipments of some 300 GB of captures.
+ */
+#define GUARD_QUOTA_DEFAULT (UINT64_C (10) << 30)
+
+enum guard_policy {             // --when-full
+    GUARD_BLOCK,                // wait for room
+    GUARD_DROP,                 // release what was delivered, then wait
+    GUARD_REFUSE,               // give the capture up, and say so
+};
+
+struct guard {
+    const char *spool_dir;      // borrowed
+    struct space_limit quota;
+    enum guard_policy policy;
+    struct space_floor floor;
+    bool full;                  // what was answered last
+    struct err why;             // ... in words, when full
+};
+
+/* "block", "drop-oldest-shipped", "refuse"; false for anything else. */
+bool guard_parse_policy (const char *text, enum guard_policy *ret);
+
+/* What the quota is in bytes; 0 when it cannot be told. */
+uint64_t guard_quota_bytes (const struct guard *g);
+
+/* How many shipments may be under way, with 'used' bytes in the spool: 0 when
+ * it is full (g->why says so), 1 when it is nearly full, so that the quota is
+ * exceeded by one shipment at most.  A file system that cannot be asked is
+ * taken for full.
+ */
+unsigned guard_admits (struct guard *g, uint64_t used);
+
+#endif

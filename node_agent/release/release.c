@@ -1,0 +1,244 @@
+/* node_agent/release/release.c - captures that are safely elsewhere, removed */
+#include "release/release.h"
+
+#include "base/counter.h"
+#include "base/units.h"
+#include "spool/manifest.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+bool release_parse (const char *text, struct release_policy *ret)
+{
+    static const char after[] = "after=";
+    size_t n = sizeof (after) - 1;
+
+    if (strncmp (text, after, n) == 0 &&
+        units_duration_ns (text + n, &ret->after_ns) == 0)
+        ret->kind = RELEASE_AFTER;
+    else if (strcmp (text, "never") == 0)
+        ret->kind = RELEASE_NEVER;
+    else if (strcmp (text, "shipped") == 0)
+        ret->kind = RELEASE_SHIPPED;
+    else if (strcmp (text, "when-full") == 0)
+        ret->kind = RELEASE_WHEN_FULL;
+    else
+        return false;
+    return true;
+}
+
+bool release_concerns (const struct release_policy *p, const char *path)
+{
+    size_t n = p->below ? strlen (p->below) : 0;
+
+    return p->kind != RELEASE_NEVER &&
+           (n == 0 || (strncmp (path, p->below, n) == 0 && path[n] == '/'));
+}
+
+/* The files, and the ledger's last word on them. */
+static int remove_begun (struct spool *s, struct released *r, struct err *err)
+{
+    int rc = manifest_remove (r->path, r->manifest.data, r->manifest.size,
+                              err);
+
+    if (rc == 0) {
+        rc = spool_set_release (s, r->id, RELEASE_DONE, err);
+        counter_add (COUNTER_CAPTURES_RELEASED, 1);
+    } else if (rc == -ESTALE) {
+        (void)spool_set_release (s, r->id, RELEASE_LEFT, NULL);
+        counter_add (COUNTER_RELEASES_REFUSED, 1);
+    }
+    return rc;
+}
+
+/* What is said of a capture is not to be believed: it stays, for good. */
+static int distrust (struct spool *s, const struct released *r,
+                     struct err *err)
+{
+    int rc = spool_drop_release (s, r->id, err);
+
+    counter_add (COUNTER_RELEASES_REFUSED, 1);
+    return rc < 0 ? rc : err_set (err, ESTALE, "%s stays: %s", r->path,
+                                  r->why);
+}
+
+static bool passes (int rc)
+{
+    return fileio_trouble (rc) == FILEIO_SHORTAGE || rc == -ENOSPC ||
+           rc == -EDQUOT;
+}
+
+/* The whole capture stays: after what may pass it is tried again, else that it
+ * stays is noted, or it would be looked at for ever.
+ */
+static int keep (struct spool *s, const struct released *r, int rc)
+{
+    int noted = spool_set_release (s, r->id, passes (rc) ? r->state
+                                                         : RELEASE_CHANGED,
+                                   NULL);
+
+    if (passes (rc))
+        return rc;
+    counter_add (COUNTER_RELEASES_REFUSED, 1);
+    return noted < 0 ? noted : -ESTALE;
+}
+
+/* The ledger knows it before anything happens to the capture.  What cannot be
+ * removed then is tried again by the next life, and holds up no other.
+ */
+static int remove_kept (struct spool *s, struct released *r, struct err *err)
+{
+    int rc = spool_set_release (s, r->id, RELEASE_BEGUN, err);
+
+    if (rc < 0)
+        return rc;
+    rc = manifest_set_aside (r->path, r->manifest.data, r->manifest.size, err);
+    if (rc < 0)
+        return keep (s, r, rc);
+    rc = remove_begun (s, r, err);
+    return rc < 0 && !passes (rc) ? -ESTALE : rc;
+}
+
+/* Another one is in its place: what is left of it, set aside, goes now or is
+ * not known any more.  Nobody else may have it: not before that is known.
+ */
+static int forget (struct spool *s, const struct released *r, bool confirmed)
+{
+    const bool begun = r->state == RELEASE_BEGUN && !r->why;
+
+    if (begun && !confirmed)
+        return -EAGAIN;
+    if (begun)
+        (void)manifest_remove (r->path, r->manifest.data, r->manifest.size,
+                               NULL);
+    (void)spool_drop_release (s, r->id, NULL);
+    return RELEASE_KEPT;
+}
+
+int release_claims (struct spool *s, const char *path, bool confirmed)
+{
+    struct released r;
+    int rc;
+
+    if (spool_find_releasing (s, path, &r, NULL) <= 0)
+        return RELEASE_KEPT;
+    rc = r.why ? 0 : manifest_is_of (path, r.manifest.data, r.manifest.size,
+                                     r.sealed_ns);
+    if (rc == 0 || (rc == -ENOENT && r.state == RELEASE_LEFT))
+        rc = forget (s, &r, confirmed);
+    else
+        rc = (int)r.state;
+    buf_fini (&r.manifest);
+    return rc;
+}
+
+/* What had stayed of captures that are not there any more. */
+static int forget_left (struct spool *s, struct err *err)
+{
+    struct released r = { .id = 0 };
+    int rc;
+
+    while ((rc = spool_next_release (s, RELEASE_LEFT, r.id, 0, &r, err)) > 0) {
+        (void)release_claims (s, r.path, false);
+        buf_fini (&r.manifest);
+    }
+    return rc;
+}
+
+int release_repair (struct spool *s, struct err *err)
+{
+    struct released r = { .id = 0 };
+    int rc, first = forget_left (s, err);
+
+    while ((rc = spool_next_release (s, RELEASE_BEGUN, r.id, 0, &r, err)) > 0) {
+        rc = r.why ? distrust (s, &r, err) : remove_begun (s, &r, err);
+        if (rc < 0 && first == 0)
+            first = rc;
+        buf_fini (&r.manifest);
+    }
+    return rc < 0 ? rc : first;
+}
+
+/* Nothing of it may have been removed yet, or all. */
+static int move_back (const struct released *r, struct err *err)
+{
+    int rc = manifest_set_back (r->path, r->manifest.data, r->manifest.size,
+                                err);
+
+    return rc < 0 ? err_prefix (err, -ESTALE, "what is left of %s stays",
+                                r->path) : 0;
+}
+
+int release_take_back (struct spool *s, struct err *err)
+{
+    struct released r;
+    int rc = spool_next_release (s, RELEASE_BEGUN, 0, 0, &r, err), dropped;
+
+    if (rc <= 0)
+        return rc;
+    if (r.why) {
+        rc = distrust (s, &r, err);
+    } else {
+        rc = move_back (&r, err);
+        dropped = spool_drop_release (s, r.id, rc < 0 ? NULL : err);
+        rc = dropped < 0 ? dropped : rc < 0 ? rc : 1;
+    }
+    buf_fini (&r.manifest);
+    return rc;
+}
+
+/* The oldest that is kept so and may go, into *ret; as spool_next_release. */
+static int find_kept (struct spool *s, const struct release_policy *p,
+                      enum release_state kept, int64_t wall_ns,
+                      struct released *ret, struct err *err)
+{
+    int64_t before = p->kind == RELEASE_AFTER ? wall_ns - p->after_ns
+                                              : INT64_MAX;
+    int rc = p->kind == RELEASE_AFTER
+                 ? spool_date_releases (s, kept, wall_ns, err) : 0;
+
+    if (rc < 0)
+        return rc;
+    ret->id = 0;
+    while ((rc = spool_next_release (s, kept, ret->id, before, ret, err)) > 0 &&
+           !release_concerns (p, ret->path))
+        buf_fini (&ret->manifest);
+    return rc;
+}
+
+/* What a former life delivered without the raw files is not all that this one
+ * has to deliver, unless it says that rows will do.
+ */
+static int find_next (struct spool *s, const struct release_policy *p,
+                      int64_t wall_ns, struct released *ret, struct err *err)
+{
+    int rc = find_kept (s, p, RELEASE_KEPT, wall_ns, ret, err);
+
+    return rc == 0 && p->rows_do
+               ? find_kept (s, p, RELEASE_KEPT_ROWS, wall_ns, ret, err) : rc;
+}
+
+int release_next (struct spool *s, const struct release_policy *p, bool full,
+                  int64_t wall_ns, char path[PATH_MAX], struct err *err)
+{
+    struct released r;
+    int rc;
+
+    if (p->kind == RELEASE_NEVER || (p->kind == RELEASE_WHEN_FULL && !full))
+        return 0;
+    if ((rc = find_next (s, p, wall_ns, &r, err)) <= 0)
+        return rc;
+    (void)snprintf (path, PATH_MAX, "%s", r.path);
+    if (r.why) {
+        rc = distrust (s, &r, err);
+        buf_fini (&r.manifest);
+        return rc;
+    }
+    rc = manifest_check (r.path, r.manifest.data, r.manifest.size, err);
+    rc = rc < 0 ? keep (s, &r, rc) : remove_kept (s, &r, err);
+    buf_fini (&r.manifest);
+    return rc < 0 ? rc : 1;
+}

@@ -1,0 +1,94 @@
+/* node_agent/ship/ship_private.h - shipping, between its files
+ *
+ * ship.c              set-up, the aggregator's words, the end
+ * ship_answers.c      which GET is answered next
+ * ship_offers.c       what is on offer, until it is acknowledged
+ * ship_says.c         what is said, and said again until it came
+ */
+#ifndef ROLLCALL_SHIP_SHIP_PRIVATE_H
+#define ROLLCALL_SHIP_SHIP_PRIVATE_H
+
+#include "ship/ship.h"
+
+#include "base/buf.h"
+#include "ship/offer.h"
+#include "throttle/bucket.h"
+
+#define LARGE_MAX 16            // offered and not yet acknowledged; rows that
+#define LARGE_RAW_MAX 8         // come later find room
+#define SMALL_MAX 512           // and of small ones, which share round trips,
+#define SMALL_RAW_MAX 480       // commits and fsyncs: they are some 6 KB each
+#define OFFERS_MAX (LARGE_MAX + SMALL_MAX)
+#define OFFER_BUCKETS 256
+#define QUEUE_MAX 256           // answers that found no room in the socket
+#define HELLO_NS (100 * NS_PER_MS)      // until welcomed, at first; doubled
+
+struct get {
+    uint64_t item, offset;
+    uint32_t length;
+};
+
+struct ship {
+    struct loop *loop;
+    struct spool *spool;
+    struct net *net;
+    struct ship_events events;
+    struct message hello;
+    struct message done;
+    struct message left;        // PING
+    bool is_done, welcomed, over;
+    int64_t confirmed_ns;       // when a WELCOME said that all is there, 0: it
+                                // has not, or said that it is not
+    int64_t lost_ns;            // when it was told that it is not, 0: never
+    bool untold;                // but the spool could not note it
+    bool done_due;              // to be said in this round
+    bool in_vain;               // the spool was recounted, and is no clearer
+    bool failing;               // the spool has, since it was last tried
+    int64_t failure_ns;         // when that was logged, 0: never
+    int64_t hello_ns;           // between HELLOs
+    uint64_t random;            // state; for jitter only
+    struct clock_sync clock;
+    bool clock_told, clock_off;
+    struct offer offers[OFFERS_MAX];
+    LIST_HEAD (, offer) by_id[OFFER_BUCKETS];   // those that are used
+    size_t noffers[ITEM_RAW + 1][2];    // by kind; large ones, small ones
+    bool full;                  // the socket: it tells when there is room
+    uint64_t last[ITEM_RAW + 1];        // ids offered, by kind
+    struct message **said;      // RANKs and NOTEs, repeated
+    size_t nsaid, nnotes;
+    size_t next_said;           // those before it were said in this round
+    struct get *queue;          // GETs to be answered
+    size_t nqueue;
+    void *chunk;
+    struct buf packed;
+    struct bucket rate;
+    bool held;                  // no raw files are sent meanwhile
+    int64_t heard_ns;
+    unsigned unanswered;        // HELLOs since then, but for quick ones
+    int64_t done_ns;            // DONE was said first, 0: not yet
+    int64_t wanted_ns;          // see offers_ignored
+};
+
+// ship_says.c: from ship_repeat's first call on, until it is over
+int ship_say (struct ship *s, const struct message *m);
+void ship_say_offers (struct ship *s);  // that are due, as there is room
+void ship_repeat (void *arg);
+void ship_stop_words (struct ship *s);
+
+// ship_offers.c
+struct offer *ship_find_offer (struct ship *s, uint64_t id);
+void ship_end_offer (struct ship *s, struct offer *o);
+void ship_offer_more (void *arg);       // while there is room
+void ship_next_items (struct ship *s);  // the same; or all is delivered
+void ship_spool_failed (struct ship *s, int rc, const struct err *err);
+void ship_on_ack (struct ship *s, const struct message *m);
+void ship_commit_soon (struct ship *s); // what is acknowledged, or lost
+void ship_commit (void *arg);           // now
+void ship_stop_offers (struct ship *s); // its timers, and all offers
+
+// ship_answers.c
+void ship_on_get (struct ship *s, const struct message *m);
+void ship_answer_more (struct ship *s); // the socket has room
+void ship_stop_answers (struct ship *s);
+
+#endif

@@ -1,0 +1,432 @@
+/* node_agent/spool/check_spool.c - is a spool what it says it is? */
+#include "spool/check_spool.h"
+
+#include "spool/spool_private.h"
+
+#include "store/fileio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct check {
+    struct spool *s;
+    bool repair;
+    spool_fault_fn *fn;
+    void *arg;
+    int faults;
+};
+
+static void fault (struct check *c, const char *file, const char *what,
+                   const char *done)
+{
+    size_t n = strlen (c->s->dir);
+
+    if (strncmp (file, c->s->dir, n) == 0 && file[n] == '/')
+        file += n + 1;
+    c->faults++;
+    if (c->fn)
+        c->fn (c->arg, file, what, c->repair ? done : "");
+}
+
+/* ---- the ledger ---- */
+
+static bool integrity_is_ok (struct spool *s, char *text, size_t size)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s, "PRAGMA integrity_check(1)",
+                                             NULL);
+    bool ok = false;
+
+    (void)snprintf (text, size, "%s", sqlite3_errmsg (s->db));
+    if (st && sqlite3_step (st) == SQLITE_ROW) {
+        const char *said = (const char *)sqlite3_column_text (st, 0);
+
+        ok = said && strcmp (said, "ok") == 0;
+        (void)snprintf (text, size, "%s", said ? said : "");
+    }
+    spool_ledger_end (s, st);
+    return ok;
+}
+
+/* Damaged indexes can be made again; a damaged table cannot.  -EBADMSG. */
+static int check_integrity (struct check *c, struct err *err)
+{
+    char text[ERR_TEXT_MAX];
+
+    if (integrity_is_ok (c->s, text, sizeof (text)))
+        return 0;
+    if (c->repair && spool_recount (c->s, NULL) == 0) {
+        char now[ERR_TEXT_MAX];
+
+        if (integrity_is_ok (c->s, now, sizeof (now))) {
+            fault (c, SPOOL_LEDGER, text, "its indexes were made again");
+            return 0;
+        }
+    }
+    return err_set (err, EBADMSG, "%s", text);
+}
+
+static const char bad_capture_sql[] =
+    "SELECT id FROM capture WHERE sum IS NOT "
+    CAPTURE_SUM ("fingerprint", "key", "name", "rank", "state", "open");
+
+static const char bad_open_sql[] = SPOOL_SHORT_CAPTURES;
+
+static const char bad_said_sql[] =
+    "SELECT rowid FROM said WHERE sum IS NOT row_sum('s', rank, type, packet)";
+
+static const char bad_note_sql[] =
+    "SELECT rowid FROM note WHERE sum IS NOT row_sum('n', name, text) AND NOT "
+    NOTE_OF_LOSS;
+
+// that there is one says that something is lost: it stays
+static const char bad_loss_sql[] =
+    "SELECT rowid FROM note WHERE sum IS NOT row_sum('n', name, text) AND "
+    NOTE_OF_LOSS;
+
+static const char bad_closed_sql[] =
+    "SELECT id FROM item WHERE state NOT BETWEEN 3 AND 5 AND sum IS NOT "
+    ITEM_SUM ("state", "at", "why");
+
+static const char bad_release_sql[] =
+    "SELECT id FROM release WHERE sum IS NOT " RELEASE_SUM ("state");
+
+/* Each row of 'sql' is a fault, mended by 'mend' (with %lld). */
+static int check_rows (struct check *c, const char *sql, const char *what,
+                       const char *mend, const char *done, struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (c->s, sql, err);
+    int code, rc = 0;
+
+    if (!st)
+        return ledger_error (c->s, NULL);
+    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
+        int64_t id = sqlite3_column_int64 (st, 0);
+        char text[128];
+
+        (void)snprintf (text, sizeof (text), "row %lld: %s", (long long)id,
+                        what);
+        fault (c, SPOOL_LEDGER, text, done);
+        if (c->repair) {
+            char *mended = sqlite3_mprintf (mend, id, id, id);
+
+            rc = mended ? db_exec (c->s->db, mended, err) : -ENOMEM;
+            sqlite3_free (mended);
+        }
+    }
+    if (rc == 0 && code != SQLITE_DONE)
+        rc = ledger_error (c->s, err);
+    spool_ledger_end (c->s, st);
+    return rc;
+}
+
+/* is_there(path), for the rules below */
+static void is_there (sqlite3_context *c, int n, sqlite3_value **v)
+{
+    const char *path = (const char *)sqlite3_value_text (v[0]);
+
+    (void)n;
+    sqlite3_result_int (c, path && access (path, F_OK) == 0);
+}
+
+static int check_ledger_rows (struct check *c, struct err *err)
+{
+    static const struct {
+        const char *sql, *what, *mend, *done;
+    } rules[] = {
+        // of these the rows of items are found later, and set aside; what is
+        // lost of one that is sealed again is found by that
+        { bad_capture_sql, "a capture with a wrong checksum",
+          "DELETE FROM note WHERE CAST(substr(name, 6) AS INTEGER)=%lld AND "
+          NOTE_OF_LOSS " AND "
+          "(SELECT is_there(path) FROM capture WHERE id=%lld);"
+          "DELETE FROM capture WHERE id=%lld", "it is sealed again" },
+        { bad_closed_sql, "a delivered item with a wrong checksum",
+          "UPDATE capture SET state=10, fingerprint='', "
+          "sum=" CAPTURE_SUM ("''", "key", "name", "rank", "10", "open")
+          " WHERE id=(SELECT capture FROM item WHERE id=%lld);"
+          "DELETE FROM item WHERE id=%lld", "its capture is sealed again" },
+        { bad_open_sql, "a capture that has lost items",
+          "UPDATE capture SET state=10, fingerprint='', open=(SELECT count(*) "
+          "FROM item WHERE capture=capture.id AND state<6) "
+          "WHERE id=%lld; UPDATE capture SET sum="
+          CAPTURE_SUM ("fingerprint", "key", "name", "rank", "state", "open")
+          " WHERE id=%lld", "it is sealed again" },
+        { bad_said_sql, "what a wrapper said, with a wrong checksum",
+          "DELETE FROM said WHERE rowid=%lld", "removed" },
+        { bad_note_sql, "a note with a wrong checksum",
+          // it may have been about what is to be delivered again
+          "DELETE FROM note WHERE rowid=%lld OR name='mark'", "removed: the "
+          "aggregator is asked again for all that is here" },
+        { bad_loss_sql, "a note of what is lost, with a wrong checksum",
+          "UPDATE note SET text='" LOSS_UNKNOWN "', "
+          "sum=row_sum('n', name, '" LOSS_UNKNOWN "') WHERE rowid=%lld",
+          "it still says that something is" },
+        { bad_release_sql, "a capture to be released, with a wrong checksum",
+          "DELETE FROM release WHERE id=%lld", "the capture stays" },
+    };
+    int rc = 0;
+
+    if (sqlite3_create_function (c->s->db, "is_there", 1, SQLITE_UTF8, NULL,
+                                 is_there, NULL, NULL) != SQLITE_OK)
+        return ledger_error (c->s, err);
+    for (size_t i = 0; i < sizeof (rules) / sizeof (rules[0]) && rc == 0; i++)
+        rc = check_rows (c, rules[i].sql, rules[i].what, rules[i].mend,
+                         rules[i].done, err);
+    return rc;
+}
+
+/* ---- items and their files ---- */
+
+/* All of an item's list of chunks, which its content is the hash of. */
+static const char *check_list (struct spool *s, const struct spool_item *item)
+{
+    struct digest *d = malloc (SPOOL_SEGMENT * sizeof (*d)), id;
+    struct content_hash h;
+    uint64_t n = content_chunks (item->size);
+    const char *why = NULL;
+
+    content_hash_init (&h);
+    h.chunks = calloc (n ? n : 1, sizeof (*h.chunks));
+    for (uint64_t at = 0; d && h.chunks && at < n && !why;
+         at += SPOOL_SEGMENT) {
+        int got = spool_hashes (s, item->id, at, d, NULL);
+
+        if (got <= 0 || at + (uint64_t)got > n)
+            why = "the ledger's list of its chunks is damaged";
+        else
+            memcpy (h.chunks + at, d, (size_t)got * sizeof (*d));
+    }
+    h.n = n;
+    if (!d || !h.chunks || content_hash_end (&h, &id) < 0)
+        why = "there is no memory to check it";
+    else if (!why && memcmp (&id, &item->content, sizeof (id)) != 0)
+        why = "the ledger's list of its chunks is damaged";
+    content_hash_fini (&h);
+    free (d);
+    return why;
+}
+
+static const char *check_file (const struct spool_item *item)
+{
+    int fd = open (item->file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct digest id;
+    int rc;
+
+    if (fd < 0)
+        return "its file is missing";
+    rc = content_id_of_file (fd, item->size, &id, NULL);
+    (void)close (fd);
+    if (rc < 0)
+        return "its file cannot be read to its end";
+    return memcmp (&id, &item->content, sizeof (id)) == 0
+               ? NULL : "its file is not what was sealed";
+}
+
+static int check_item (struct check *c, const struct spool_item *item,
+                       const char *why, struct err *err)
+{
+    char name[64];
+
+    if (!why && !state_is_open (item->state))
+        return 0;               // there with a damaged index, or by no seal
+    if (!why && item->size > CONTENT_CHUNK)
+        why = check_list (c->s, item);
+    // a raw file belongs to its user, who may write to it
+    if (!why && item->kind == ITEM_ROWS)
+        why = check_file (item);
+    if (!why)
+        return 0;
+    (void)snprintf (name, sizeof (name), "item %llu",
+                    (unsigned long long)item->id);
+    fault (c, item->own ? item->file : name, why, "set aside; its capture is "
+           "sealed again");
+    return c->repair ? spool_quarantine (c->s, item, why, err) : 0;
+}
+
+static int check_items (struct check *c, struct err *err)
+{
+    static const enum item_kind kinds[] = { ITEM_ROWS, ITEM_RAW };
+    int rc = 0;
+
+    for (size_t i = 0; i < 2 && rc == 0; i++) {
+        struct spool_item item = { .id = 0 };
+        const char *why;
+
+        while ((rc = item_peek (c->s, kinds[i], item.id, &item, &why,
+                                err)) > 0) {
+            if ((rc = check_item (c, &item, why, err)) < 0)
+                break;
+        }
+    }
+    return rc;
+}
+
+/* ---- files that nobody knows ---- */
+
+/* Files of captures that were being sealed, and of items that were just
+ * delivered, are the next start's to remove.
+ */
+static const char known_sql[] =
+    "CREATE TEMP TABLE known (name TEXT PRIMARY KEY) WITHOUT ROWID;"
+    "INSERT OR IGNORE INTO known SELECT capture || '-' || number FROM item "
+    "WHERE own AND state<7;"
+    "CREATE TEMP TABLE begun AS SELECT id FROM capture WHERE state=2";
+
+static bool is_known (struct spool *s, const char *name)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT 1 FROM known WHERE name=?1 UNION ALL SELECT 1 FROM begun "
+        "WHERE ?1 GLOB id || '-*' LIMIT 1", NULL);
+    bool known;
+
+    db_bind_text (st, 1, name);
+    known = st && sqlite3_step (st) == SQLITE_ROW;
+    spool_ledger_end (s, st);
+    return known;
+}
+
+static int orphan (struct check *c, const char *file, const char *name,
+                   struct err *err)
+{
+    static const char what[] = "no row of the ledger speaks of it";
+
+    fault (c, file, what, "set aside");
+    return c->repair ? spool_set_file_aside (c->s, file, name, what, err) : 0;
+}
+
+static int check_group (struct check *c, const char *path, const char *name,
+                        struct err *err)
+{
+    DIR *dir = opendir (path);
+    struct dirent *e;
+    int rc = 0;
+
+    if (!dir && errno == ENOTDIR)
+        return orphan (c, path, name, err);
+    if (!dir)
+        return err_sys (err, errno, "cannot read %s", path);
+    while (rc == 0 && (e = readdir (dir))) {
+        char file[PATH_MAX];
+
+        if (e->d_name[0] == '.' || is_known (c->s, e->d_name) ||
+            !fileio_join (file, sizeof (file), path, e->d_name))
+            continue;
+        rc = orphan (c, file, e->d_name, err);
+    }
+    (void)closedir (dir);
+    return rc;
+}
+
+static int check_orphans (struct check *c, struct err *err)
+{
+    char path[PATH_MAX];
+    struct dirent *e;
+    DIR *dir;
+    int rc = db_exec (c->s->db, known_sql, err);
+
+    (void)snprintf (path, sizeof (path), "%s/" SPOOL_ITEMS, c->s->dir);
+    if (rc < 0)
+        return rc;
+    if (!(dir = opendir (path)))
+        return errno == ENOENT ? 0 : err_sys (err, errno, "cannot read %s",
+                                              path);
+    while (rc == 0 && (e = readdir (dir))) {
+        char group[PATH_MAX];
+
+        if (e->d_name[0] != '.' &&
+            fileio_join (group, sizeof (group), path, e->d_name))
+            rc = check_group (c, group, e->d_name, err);
+    }
+    (void)closedir (dir);
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+/* Of a table whose schema is damaged what is written does not come back. */
+static int count_again (struct check *c, struct err *err)
+{
+    int rc = spool_recount (c->s, err);
+
+    if (rc == 0)
+        rc = tally_load (c->s, err);
+    if (rc == 0 && (c->s->recounted || !tally_is_true (c->s)))
+        rc = ledger_fail (c->s, -EBADMSG, "its counts do not last", err);
+    return rc;
+}
+
+static int check_all (struct check *c, struct err *err)
+{
+    int rc = check_integrity (c, err);
+
+    if (rc == 0)
+        rc = check_ledger_rows (c, err);
+    if (rc == 0)
+        rc = check_items (c, err);
+    if (rc == 0)
+        rc = check_orphans (c, err);
+    if (rc == 0 && (c->s->recounted || !tally_is_true (c->s))) {
+        fault (c, SPOOL_LEDGER, "its counts are wrong", "counted again");
+        if (c->repair)
+            rc = count_again (c, err);
+    }
+    return rc;
+}
+
+/* A ledger that cannot be used at all: opening it sets it aside. */
+static int replace_ledger (struct check *c, const char *dir, const char *why,
+                           struct err *err)
+{
+    struct spool *s = NULL;
+    int rc = 0;
+
+    fault (c, SPOOL_LEDGER, why, "it and its files were set aside; all "
+           "captures are sealed again");
+    if (c->repair) {
+        spool_condemn (c->s, why);
+        spool_close (c->s);
+        c->s = NULL;
+        rc = spool_open (dir, &s, err);
+        spool_close (s);
+    }
+    return rc;
+}
+
+int spool_check (const char *dir, bool repair, spool_fault_fn *fn, void *arg,
+                 struct err *err)
+{
+    struct check c = { NULL, repair, fn, arg, 0 };
+    char path[PATH_MAX];
+    struct err why = { "" };
+    int rc;
+
+    if (!fileio_join (path, sizeof (path), dir, SPOOL_LEDGER) ||
+        access (path, F_OK) < 0)
+        return err_set (err, ENOENT, "there is no spool in %s (no %s)", dir,
+                        SPOOL_LEDGER);
+    if (!(c.s = spool_new_struct (dir, err)))
+        return -ENOMEM;
+    rc = spool_lock_dir (c.s, err);
+    if (rc == 0)                // a ledger of an older version may need them
+        rc = spool_make_dirs (c.s, err);
+    if (rc == 0) {
+        rc = spool_ledger_open (c.s, &why);
+        if (rc == 0)
+            rc = check_all (&c, &why);
+        // what a start asks for, by an index that may not be what it was
+        if (rc == 0 && spool_next_durable (c.s, INT64_MAX) == 0 &&
+            *c.s->damage)
+            rc = err_set (&why, EBADMSG, "%s", c.s->damage);
+        if (rc == -EBADMSG)
+            rc = replace_ledger (&c, dir, why.text, err);
+        else if (rc < 0)
+            (void)err_set (err, -rc, "%s", why.text);
+    }
+    spool_close (c.s);
+    return rc < 0 ? rc : c.faults;
+}

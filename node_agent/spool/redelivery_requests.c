@@ -1,0 +1,82 @@
+/* node_agent/spool/redelivery_requests.c - what was acknowledged and is not
+ * here any more
+ *
+ * When the aggregator says that it has lost something nobody knows what.  What
+ * is not here is offered without its bytes: an acknowledgement says that it is
+ * there, a question for them that it is lost.
+ */
+#include "spool/spool_private.h"
+
+#include <stdio.h>
+
+struct asked {
+    uint64_t capture;
+    enum item_kind kind;
+    char path[MESSAGE_PATH_MAX], capture_path[PATH_MAX];
+};
+
+bool spool_asks (const struct spool *s)
+{
+    return s->tally[ITEM_ROWS][SPOOL_ASKED].items > 0 ||
+           s->tally[ITEM_RAW][SPOOL_ASKED].items > 0;
+}
+
+/* 1 found, 0 it is not asked for. */
+static int find (struct spool *s, uint64_t id, struct asked *ret,
+                 struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT c.id, i.kind, i.path, c.path FROM item i JOIN capture c ON "
+        "c.id=i.capture WHERE i.id=?1 AND i.state=0", err);
+    int code;
+
+    if (!st)
+        return ledger_error (s, NULL);
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
+    if ((code = sqlite3_step (st)) == SQLITE_ROW) {
+        ret->capture = (uint64_t)sqlite3_column_int64 (st, 0);
+        ret->kind = (enum item_kind)sqlite3_column_int (st, 1);
+        (void)snprintf (ret->path, sizeof (ret->path), "%s",
+                        (const char *)sqlite3_column_text (st, 2));
+        (void)snprintf (ret->capture_path, sizeof (ret->capture_path), "%s",
+                        (const char *)sqlite3_column_text (st, 3));
+    }
+    spool_ledger_end (s, st);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        return ledger_error (s, err);
+    return code == SQLITE_ROW;
+}
+
+/* It may have come again meanwhile, as another version or elsewhere. */
+static int lose (struct spool *s, uint64_t id, struct err *err)
+{
+    struct asked a;
+    int rc = find (s, id, &a, err);
+
+    if (rc <= 0)
+        return rc;
+    rc = item_set (s, id, SPOOL_LOST, "it is not here, nor does the aggregator "
+                   "have it", err);
+    if (rc == 0)
+        rc = capture_lose (s, a.capture, err);
+    if (rc < 0 || capture_is_superseded (s, a.capture) ||
+        capture_is_elsewhere (s, a.capture))
+        return rc;
+    return loss_there (s, a.capture, a.capture_path, a.kind, a.path, err);
+}
+
+int spool_lost (struct spool *s, const uint64_t *ids, size_t n,
+                struct err *err)
+{
+    int rc = spool_ledger_begin (s, err);
+
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = lose (s, ids[i], err);
+    if (rc < 0) {
+        spool_ledger_rollback (s);
+        return rc;
+    }
+    return spool_ledger_commit (s, "agent.spool.redeliver.commit", err);
+}

@@ -1,0 +1,465 @@
+/* node_agent/spool/spool_captures.c - captures: seen, settled, sealed */
+#include "spool/spool_private.h"
+
+#include "base/counter.h"
+#include "base/fault.h"
+#include "store/fileio.h"
+
+#include "discovery/watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FINGERPRINT_MAX (WATCH_FINGERPRINT_MAX + 32)    // "=SUM+N" behind it
+#define SAME_DATE_NS 1000       // less than a tick; more than versions of one
+
+// a fingerprint without the sum, "~" and 16 digits: older agents knew none
+#define OLD_FORM(fingerprint) \
+    "substr(" fingerprint ", 1, instr(" fingerprint ", '~') - 1) || " \
+    "substr(" fingerprint ", instr(" fingerprint ", '~') + 17)"
+
+/* The id of a version of a capture (NULL: any) with a state from 'least' to
+ * 'most'; 0: none, or the ledger cannot tell.  SQLite takes from an index what
+ * that has of a row, so the row is looked up by its id: else a key that is
+ * damaged in the row only would count as good here, and nowhere else.
+ */
+static uint64_t find (struct spool *s, const char *path,
+                      const char *fingerprint, enum spool_state least,
+                      enum spool_state most)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT id FROM capture WHERE id IN (SELECT id FROM capture WHERE "
+        "key=row_sum(?1)) AND path=?1 AND "
+        "(?2 IS NULL OR fingerprint=?2 OR fingerprint GLOB ?2 || '=*' OR "
+        "fingerprint GLOB " OLD_FORM ("?2") " || '=*') AND "
+        "state BETWEEN ?3 AND ?4 AND "
+        CAPTURE_IS_GOOD, NULL);
+    uint64_t id = 0;
+
+    db_bind_text (st, 1, path);
+    db_bind_text (st, 2, fingerprint);
+    (void)sqlite3_bind_int (st, 3, (int)least);
+    (void)sqlite3_bind_int (st, 4, (int)most);
+    if (st && sqlite3_step (st) == SQLITE_ROW)
+        id = (uint64_t)sqlite3_column_int64 (st, 0);
+    spool_ledger_end (s, st);
+    return id;
+}
+
+bool spool_knows (struct spool *s, const char *path, const char *fingerprint)
+{
+    return find (s, path, fingerprint, SPOOL_SEALED, SPOOL_RELEASED) > 0;
+}
+
+static int insert (struct spool *s, const char *path, struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "INSERT INTO capture (path, fingerprint, key, name, rank, state, open,"
+        " sum) VALUES (?1, '', 0, '', -1, 1, 0, 0)", err);
+
+    db_bind_text (st, 1, path);
+    return ledger_run (s, st, err);
+}
+
+/* Give a capture's row its version (NULL: it stays) and state. */
+static int update (struct spool *s, uint64_t id, const char *fingerprint,
+                   enum spool_state state, struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "UPDATE capture SET fingerprint=ifnull(?2, fingerprint), "
+        "key=row_sum(path), state=?3, sum="
+        CAPTURE_SUM ("ifnull(?2, fingerprint)", "row_sum(path)", "name",
+                     "rank", "?3", "open") " WHERE id=?1", err);
+
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
+    db_bind_text (st, 2, fingerprint);
+    (void)sqlite3_bind_int (st, 3, (int)state);
+    return ledger_run (s, st, err);
+}
+
+static int see (struct spool *s, const char *path, uint64_t *id,
+                struct err *err)
+{
+    int rc = 0;
+
+    if ((*id = find (s, path, "", SPOOL_SEEN, SPOOL_SEEN)) > 0)
+        return 0;
+    rc = insert (s, path, err);
+    *id = (uint64_t)sqlite3_last_insert_rowid (s->db);
+    return rc < 0 ? rc : update (s, *id, "", SPOOL_SEEN, err);
+}
+
+int spool_seen (struct spool *s, const char *const *paths, size_t n,
+                struct err *err)
+{
+    int rc = n > 0 ? spool_ledger_begin (s, err) : 0;
+    uint64_t id;
+
+    if (rc < 0 || n == 0)
+        return rc;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (find (s, paths[i], NULL, SPOOL_SEEN, SPOOL_RELEASED) == 0)
+            rc = see (s, paths[i], &id, err);
+    }
+    if (rc < 0) {
+        spool_ledger_rollback (s);
+        return rc;
+    }
+    return spool_ledger_commit (s, "agent.spool.seen.commit", err);
+}
+
+/* In a transaction. */
+static int vanish (struct spool *s, uint64_t id, const char *path,
+                   struct err *err)
+{
+    char text[SPOOL_LOSS_MAX];
+    int rc;
+
+    (void)snprintf (text, sizeof (text), "%.600s vanished before it was read",
+                    path);
+    rc = update (s, id, "", SPOOL_VANISHED, err);
+    return rc < 0 ? rc : loss_write (s, id, text, err);
+}
+
+int spool_vanished (struct spool *s, const char *path, struct err *err)
+{
+    uint64_t id = find (s, path, "", SPOOL_SEEN, SPOOL_SEEN);
+    int rc;
+
+    if (id == 0 && find (s, path, NULL, SPOOL_SEEN, SPOOL_RELEASED) > 0)
+        return 0;
+    if ((rc = spool_ledger_begin (s, err)) < 0)
+        return rc;
+    if ((rc = see (s, path, &id, err)) == 0)
+        rc = vanish (s, id, path, err);
+    if (rc < 0) {
+        spool_ledger_rollback (s);
+        return rc;
+    }
+    rc = spool_ledger_commit (s, "agent.spool.vanished.commit", err);
+    return rc < 0 ? rc : 1;
+}
+
+int spool_moved (struct spool *s, const char *path, struct err *err)
+{
+    uint64_t id = find (s, path, "", SPOOL_SEEN, SPOOL_SEEN);
+    int rc = id > 0 ? spool_ledger_begin (s, err) : 0;
+
+    if (rc < 0 || id == 0)
+        return rc;
+    if ((rc = update (s, id, "", SPOOL_VANISHED, err)) < 0) {
+        spool_ledger_rollback (s);
+        return rc;
+    }
+    return spool_ledger_commit (s, "agent.spool.vanished.commit", err);
+}
+
+int spool_find_gone (struct spool *s,
+                     void (*fn) (void *arg, const char *capture_path),
+                     void *arg, struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT path FROM capture WHERE state<3 AND state=1 AND "
+        CAPTURE_IS_GOOD " ORDER BY id", err);
+    int code;
+
+    if (!st)
+        return ledger_error (s, NULL);
+    while ((code = sqlite3_step (st)) == SQLITE_ROW) {
+        const char *path = (const char *)sqlite3_column_text (st, 0);
+
+        if (path && access (path, F_OK) < 0 && errno == ENOENT)
+            fn (arg, path);
+    }
+    spool_ledger_end (s, st);
+    return code == SQLITE_DONE ? 0 : ledger_error (s, err);
+}
+
+int spool_settle (struct spool *s, const char *path, const char *fingerprint,
+                  uint64_t *id, struct err *err)
+{
+    int rc = spool_ledger_begin (s, err);
+
+    if (rc == 0)
+        rc = see (s, path, id, err);
+    if (rc == 0)
+        rc = update (s, *id, fingerprint, SPOOL_SETTLED, err);
+    if (rc < 0) {
+        spool_ledger_rollback (s);
+        return rc;
+    }
+    return spool_ledger_commit (s, "agent.spool.settle.commit", err);
+}
+
+void spool_unsettle (struct spool *s, uint64_t id)
+{
+    // what fails here is done at the next start
+    (void)spool_remove_files (s, id, NULL);
+    if (spool_ledger_begin (s, NULL) < 0)
+        return;
+    if (update (s, id, "", SPOOL_SEEN, NULL) < 0)
+        spool_ledger_rollback (s);
+    else
+        (void)spool_ledger_commit (s, "agent.spool.unsettle.commit", NULL);
+}
+
+/* ---- sealing ---- */
+
+static int add_segment (struct spool *s, int64_t item,
+                        const struct content_hash *h, size_t first,
+                        struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "INSERT INTO chunks VALUES (?1,?2,?3,row_sum('h',?1,?2,?3))", err);
+    size_t n = h->n - first < SPOOL_SEGMENT ? h->n - first : SPOOL_SEGMENT;
+
+    (void)sqlite3_bind_int64 (st, 1, item);
+    (void)sqlite3_bind_int64 (st, 2, (int64_t)first);
+    (void)sqlite3_bind_blob (st, 3, h->chunks + first, (int)(n * DIGEST_SIZE),
+                             SQLITE_STATIC);
+    return ledger_run (s, st, err);
+}
+
+int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
+              const struct digest *content, struct err *err)
+{
+    struct spool_tally *t = &s->tally[item->kind][SPOOL_SEALED];
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "INSERT INTO item (capture, number, kind, own, path, size, content, "
+        "state, at, why, sum) VALUES (?1,?2,?3,?4,?5,?6,?7,3,0,'',0)", err);
+    int64_t id;
+    int rc;
+
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
+    (void)sqlite3_bind_int64 (st, 2, item->number);
+    (void)sqlite3_bind_int (st, 3, (int)item->kind);
+    (void)sqlite3_bind_int (st, 4, item->own);
+    db_bind_text (st, 5, item->path ? item->path : "");
+    (void)sqlite3_bind_int64 (st, 6, (int64_t)item->size);
+    (void)sqlite3_bind_blob (st, 7, content->bytes, DIGEST_SIZE,
+                             SQLITE_STATIC);
+    if ((rc = ledger_run (s, st, err)) < 0)
+        return rc;
+    id = sqlite3_last_insert_rowid (s->db);
+    st = spool_ledger_prepare (s, "UPDATE item SET sum="
+                         ITEM_SUM ("state", "at", "why") " WHERE id=?1", err);
+    (void)sqlite3_bind_int64 (st, 1, id);
+    rc = ledger_run (s, st, err);
+    for (size_t i = 0; item->hash.n > 1 && i < item->hash.n && rc == 0;
+         i += SPOOL_SEGMENT)
+        rc = add_segment (s, id, &item->hash, i, err);
+    t->items++;
+    t->bytes += item->size;
+    return rc;
+}
+
+/* The same for copies of a capture, in whatever order their files are found: of
+ * its raw files, if there are any, since rows know their dates.
+ */
+static int sum_of (const struct spool_new *items, size_t n, uint64_t *ret)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct digest parts[2], d;
+        const char *path = items[i].path ? items[i].path : "";
+        uint64_t first;
+        int rc;
+
+        if (n > 1 && items[i].kind == ITEM_ROWS)
+            continue;
+        if ((rc = digest_of (path, strlen (path), &parts[0])) < 0 ||
+            (rc = content_hash_end (&items[i].hash, &parts[1])) < 0 ||
+            (rc = digest_of (parts, sizeof (parts), &d)) < 0)
+            return rc;
+        memcpy (&first, d.bytes, sizeof (first));
+        sum += first;
+    }
+    *ret = sum;
+    return 0;
+}
+
+/* The clock of files ticks some hundred times a second: another version may
+ * have the very same date.
+ */
+static int date_after_others (struct spool *s, uint64_t id, const char *name,
+                              int64_t rank, uint64_t sum,
+                              char fingerprint[FINGERPRINT_MAX],
+                              struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT fingerprint FROM capture WHERE id=?1 UNION ALL SELECT "
+        "fingerprint FROM capture WHERE name=?2 AND rank=?3 AND state BETWEEN "
+        "3 AND 7 AND id<>?1 AND is_one_capture(path, (SELECT path FROM "
+        "capture WHERE id=?1))", err);
+    int64_t own = 0, later = 0;
+    size_t n;
+    int code;
+
+    if (!st)
+        return ledger_error (s, NULL);
+    fingerprint[0] = '\0';
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
+    db_bind_text (st, 2, name);
+    (void)sqlite3_bind_int64 (st, 3, rank);
+    for (bool first = true; (code = sqlite3_step (st)) == SQLITE_ROW;
+         first = false) {
+        const char *text = (const char *)sqlite3_column_text (st, 0);
+        int64_t ns = text ? watch_newest_ns (text) : 0;
+
+        if (first) {
+            own = ns;
+            (void)snprintf (fingerprint, FINGERPRINT_MAX, "%.*s=%016llx",
+                            WATCH_FINGERPRINT_MAX, text ? text : "",
+                            (unsigned long long)sum);
+        } else if (ns >= own && ns - own < SAME_DATE_NS && ns - own >= later) {
+            later = ns - own + 1;
+        }
+    }
+    spool_ledger_end (s, st);
+    n = strlen (fingerprint);
+    if (own > 0 && later > 0)
+        (void)snprintf (fingerprint + n, FINGERPRINT_MAX - n, "+%d",
+                        (int)later);
+    return code == SQLITE_DONE ? 0 : ledger_error (s, err);
+}
+
+static int seal_capture (struct spool *s, uint64_t id, const char *name,
+                         int64_t rank, const struct spool_new *items,
+                         size_t n, struct err *err)
+{
+    char fingerprint[FINGERPRINT_MAX];
+    uint64_t sum = 0;
+    int rc = sum_of (items, n, &sum);
+    sqlite3_stmt *st;
+
+    if (rc < 0)
+        return err_set (err, ENOMEM, "no memory to hash");
+    if ((rc = date_after_others (s, id, name, rank, sum, fingerprint, err)) < 0)
+        return rc;
+    st = spool_ledger_prepare (s,
+        "UPDATE capture SET name=?2, rank=?3, state=3, open=?4, "
+        "fingerprint=?5, sum="
+        CAPTURE_SUM ("?5", "key", "?2", "?3", "3", "?4")
+        " WHERE id=?1 AND state=2", err);
+
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
+    db_bind_text (st, 2, name);
+    (void)sqlite3_bind_int64 (st, 3, rank);
+    (void)sqlite3_bind_int64 (st, 4, (int64_t)n);
+    db_bind_text (st, 5, fingerprint);
+    rc = ledger_run (s, st, err);
+    if (rc == 0 && sqlite3_changes (s->db) != 1)
+        rc = err_set (err, EINVAL, "capture %llu has not settled",
+                      (unsigned long long)id);
+    return rc;
+}
+
+int spool_seal (struct spool *s, uint64_t id, const char *name, int64_t rank,
+                const struct spool_new *items, size_t n,
+                struct spool_left_out left_out, struct err *err)
+{
+    char dir[PATH_MAX];
+    struct digest content;
+    int rc = FAULT ("agent.spool.seal.fsync");
+
+    spool_group_path (s, id, dir);
+    if (rc < 0)
+        rc = err_sys (err, -rc, "cannot fsync directory %s", dir);
+    else
+        rc = fileio_sync_dir (dir, err);
+    if (rc < 0 || (rc = spool_ledger_begin (s, err)) < 0)
+        return rc;
+    rc = seal_capture (s, id, name, rank, items, n, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rc = content_hash_end (&items[i].hash, &content);
+        if (rc == 0)
+            rc = item_add (s, id, &items[i], &content, err);
+    }
+    if (rc == 0)
+        rc = loss_forget (s, id, name, err);
+    if (rc == 0 && left_out.n > 0)
+        rc = loss_left_out (s, id, left_out.n, left_out.first, err);
+    if (rc < 0) {
+        spool_ledger_rollback (s);
+        return rc;
+    }
+    rc = spool_ledger_commit (s, "agent.spool.seal.commit", err);
+    if (rc == 0)
+        counter_add (COUNTER_ITEMS_SEALED, n);
+    return rc;
+}
+
+int spool_find_twin (struct spool *s, uint64_t id, char path[PATH_MAX],
+                     struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s, "SELECT (" TWIN_OF ("?1") ")",
+                                             err);
+    int code;
+
+    if (!st)
+        return ledger_error (s, NULL);
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
+    path[0] = '\0';
+    if ((code = sqlite3_step (st)) == SQLITE_ROW &&
+        sqlite3_column_type (st, 0) != SQLITE_NULL)
+        (void)snprintf (path, PATH_MAX, "%s",
+                        (const char *)sqlite3_column_text (st, 0));
+    spool_ledger_end (s, st);
+    return code == SQLITE_ROW ? *path != '\0' : ledger_error (s, err);
+}
+
+/* ---- sealing again ---- */
+
+int capture_find_short (struct spool *s, uint64_t *id, struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT id FROM capture WHERE " CAPTURE_IS_GOOD " AND id IN ("
+        SPOOL_SHORT_CAPTURES ") LIMIT 1", err);
+
+    return ledger_find (s, st, id, err);
+}
+
+int capture_forget (struct spool *s, uint64_t id, const char *why,
+                    char path[PATH_MAX], struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "SELECT path FROM capture WHERE id=?1 AND " CAPTURE_IS_GOOD, err);
+    char text[SPOOL_LOSS_MAX];
+    int rc;
+
+    path[0] = '\0';
+    if (!st)
+        return ledger_error (s, NULL);
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
+    if (sqlite3_step (st) == SQLITE_ROW)
+        (void)snprintf (path, PATH_MAX, "%s",
+                        (const char *)sqlite3_column_text (st, 0));
+    spool_ledger_end (s, st);
+    // a damaged row keeps its wrong sum, so that it is never believed again
+    if (!*path)
+        return 0;
+    if ((rc = update (s, id, NULL, SPOOL_QUARANTINED, err)) < 0 || !why)
+        return rc;
+    (void)snprintf (text, sizeof (text), "%.600s was not read again, and %s",
+                    path, why);
+    return loss_write (s, id, text, err);
+}
+
+int capture_ask (struct spool *s, uint64_t id, struct err *err)
+{
+    sqlite3_stmt *st = spool_ledger_prepare (s,
+        "UPDATE capture SET state=3, open=open+1, sum="
+        CAPTURE_SUM ("fingerprint", "key", "name", "rank", "3", "open+1")
+        " WHERE id=?1 AND " CAPTURE_IS_GOOD, err);
+
+    (void)sqlite3_bind_int64 (st, 1, (int64_t)id);
+    return ledger_run (s, st, err);
+}
+
+int capture_lose (struct spool *s, uint64_t id, struct err *err)
+{
+    return update (s, id, NULL, SPOOL_LOST, err);
+}

@@ -1,0 +1,54 @@
+/* node_agent/spool/spool_presence.c - a spool whose files are removed while it
+ * is in use
+ *
+ * The ledger is put back from what has it open: without it the next life would
+ * not know what is lost, nor what may be removed.
+ */
+#include "spool/spool_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* Who has the lock of another directory has not this one. */
+static bool has_dir (const struct spool *s)
+{
+    struct stat held, named;
+    char path[PATH_MAX];
+
+    (void)snprintf (path, sizeof (path), "%s/lock", s->dir);
+    if (fstat (s->lock, &held) < 0)
+        return true;
+    if (lstat (path, &named) < 0)
+        return errno != ENOENT && errno != ENOTDIR;
+    return held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+/* What is asked of it until the end fails in words. */
+static int give_up (struct spool *s)
+{
+    spool_ledger_close (s);
+    (void)sqlite3_open_v2 (":memory:", &s->db, SQLITE_OPEN_READWRITE, NULL);
+    return -ENODEV;
+}
+
+int spool_look (struct spool *s, char aside[PATH_MAX], struct err *err)
+{
+    char quarantine[PATH_MAX];
+    int rc;
+
+    aside[0] = '\0';
+    if (!has_dir (s))
+        return err_set (err, ENODEV, "the spool %s was removed, or another one "
+                        "is in its place", s->dir);
+    if (db_is_there (&s->there))
+        return 0;
+    (void)snprintf (quarantine, sizeof (quarantine), "%s/" SPOOL_QUARANTINE,
+                    s->dir);
+    if ((rc = db_put_back (&s->there, s->db, quarantine, 0600, aside,
+                           err)) < 0)
+        return rc;
+    spool_ledger_close (s);
+    return spool_ledger_open (s, err) < 0 ? give_up (s) : 1;
+}

@@ -1,0 +1,285 @@
+/* node_agent/spool/spool_private.h - the spool, between its files
+ *
+ * spool.c      opening, the directory, recovery
+ * spool_ledger.c     the database: schema, transactions, checksums, tallies
+ * spool_captures.c   captures: seen, settled, sealed
+ * spool_items.c      items: next, durable, gone, set aside
+ * wrapper_reports.c       what wrappers said, and notes
+ * losses.c     what will not be delivered
+ * release_rows.c   captures that may be removed one day
+ * redeliver.c  what was acknowledged, and may be lost there
+ * redelivery_requests.c      what of that is not here
+ * spool_presence.c      files that are removed while it is in use
+ * check_spool.c      spool_check
+ */
+#ifndef ROLLCALL_SPOOL_SPOOL_PRIVATE_H
+#define ROLLCALL_SPOOL_SPOOL_PRIVATE_H
+
+#include "spool/spool.h"
+
+#include "store/db.h"
+#include "store/db_presence.h"
+
+#define SPOOL_SCHEMA 1          // PRAGMA user_version
+#define SPOOL_KINDS 3           // ITEM_ROWS, ITEM_RAW, and an unused 0
+#define SPOOL_LEDGER "ledger.db"
+#define SPOOL_ITEMS "items"
+#define SPOOL_QUARANTINE "quarantine"
+#define FILES_SHIFT 10          // captures in one directory: 1024, so that
+                                // searching one takes milliseconds
+#define ADVICE_MAX 1024         // of it are in memory; then a transaction
+#define PATH_SHORT (PATH_MAX - 64)      // of a spool: its files have room
+
+struct advice {
+    uint64_t id, offset;
+    enum spool_state state;
+};
+
+struct spool {
+    char dir[PATH_SHORT];
+    int lock;                   // descriptor, locked
+    sqlite3 *db;
+    struct db_there there;      // what has its names
+    struct spool_tally tally[SPOOL_KINDS][SPOOL_STATES];
+    struct spool_tally saved[SPOOL_KINDS][SPOOL_STATES];        // in the ledger
+    bool recounted;             // write all tallies with the next commit
+    struct advice advice[ADVICE_MAX];
+    size_t nadvice;
+    uint64_t made_dir;          // items/ has it, and it is fsynced; 0: none
+    spool_again_fn *again;
+    void *again_arg;
+    char set_aside[ERR_TEXT_MAX];
+    struct ledger_mark mark;    // the latest; it is noted, unless it is due
+    bool mark_due;
+    bool marked;                // there is a note of it, be it of epoch 0
+    uint64_t redeliver;         // captures of items up to this one; 0: none
+    bool in_doubt;              // it is not known whether they are lost
+    bool in_use;                // spool_open is done with it
+    char damage[ERR_TEXT_MAX];  // that was met; "" is none
+    char host[MESSAGE_NAME_MAX];        // of spool_divide; "": as one job
+};
+
+/* ---- spool_ledger.c ---- */
+
+/* Open ledger.db in s->dir, which may be of an older version or new.  -EBADMSG
+ * when it is damaged.
+ */
+int spool_ledger_open (struct spool *s, struct err *err);
+void spool_ledger_close (struct spool *s);
+
+/* Make the tables of SPOOL_SCHEMA. */
+int ledger_create (struct spool *s, struct err *err);
+
+/* A transaction.  'point' names the fault point of the commit.  A commit that
+ * fails has been rolled back.
+ */
+int spool_ledger_begin (struct spool *s, struct err *err);
+int spool_ledger_commit (struct spool *s, const char *point, struct err *err);
+void spool_ledger_rollback (struct spool *s);
+
+/* As db_error, but -EBADMSG for what SQLite found damaged, or not as our own
+ * tables are.
+ */
+int ledger_error (struct spool *s, struct err *err);
+
+/* As ledger_error, for what SQLite does not know of: 'rc' and 'why'.  Damage is
+ * remembered for spool_damage by both, and where a statement is prepared and
+ * where it ends: so also of those whose failure nobody asks for.
+ */
+int ledger_fail (struct spool *s, int rc, const char *why, struct err *err);
+
+/* The next spool_open sets the ledger aside, whatever it looks like then. */
+void spool_condemn (struct spool *s, const char *why);
+
+/* A statement, to be ended (NULL is fine); NULL after an error.  The same one
+ * may be given out again once it has ended, and before it is first stepped:
+ * bind and step it before preparing the next.  It lives as long as the
+ * connection.
+ */
+sqlite3_stmt *spool_ledger_prepare (struct spool *s, const char *sql,
+                                    struct err *err);
+void spool_ledger_end (struct spool *s, sqlite3_stmt *st);
+
+/* As db_int. */
+int64_t ledger_int (struct spool *s, const char *sql, int64_t fallback);
+
+/* Run and end: 0 or as ledger_error.  Takes the result of preparing. */
+int ledger_run (struct spool *s, sqlite3_stmt *st, struct err *err);
+
+/* Run up to the first row, and end: 1, its number is in *id; 0: there is none;
+ * or as ledger_error.  Takes the result of preparing.
+ */
+int ledger_find (struct spool *s, sqlite3_stmt *st, uint64_t *id,
+                 struct err *err);
+
+/* Tallies: from the rows of the table; from all items; into the table. */
+int tally_load (struct spool *s, struct err *err);
+int tally_count (struct spool *s, struct err *err);
+
+/* Whether the table says what 'tally' says. */
+bool tally_is_true (struct spool *s);
+
+/* ---- spool.c ---- */
+
+int spool_lock_dir (struct spool *s, struct err *err);
+int spool_make_dirs (struct spool *s, struct err *err);
+struct spool *spool_new_struct (const char *dir, struct err *err);
+
+/* "items/GROUP" and "items/GROUP/ID-NUMBER" below the spool. */
+void spool_group_path (const struct spool *s, uint64_t id,
+                       char out[PATH_MAX]);
+void spool_file_path (const struct spool *s, uint64_t id, unsigned number,
+                      char out[PATH_MAX]);
+
+/* Put a file into quarantine (it may be absent), with its reason. */
+int spool_set_file_aside (struct spool *s, const char *file, const char *name,
+                          const char *why, struct err *err);
+
+/* The first item after 'id' that is durable and not released; 0: none. */
+uint64_t spool_next_durable (struct spool *s, uint64_t id);
+
+/* Remove every file of a capture. */
+int spool_remove_files (struct spool *s, uint64_t id, struct err *err);
+
+/* Captures of which an item that is open or asked for is not there any more, or
+ * is another's.
+ */
+#define SPOOL_SHORT_CAPTURES \
+    "SELECT c.id FROM capture c LEFT JOIN (SELECT capture AS id, count(*) AS " \
+    "n FROM item WHERE state<6 GROUP BY capture) i ON " \
+    "i.id=c.id WHERE c.open<>ifnull(i.n, 0)"
+
+/* One of those: 1, or 0 if there is none. */
+int capture_find_short (struct spool *s, uint64_t *id, struct err *err);
+
+/* Sealed again: the row of a capture is not found by spool_knows any more; to
+ * be called in a transaction.  'why' says what became of what was sealed; NULL:
+ * nothing is lost by that.  Its path goes to 'path', "" if it is damaged.
+ */
+int capture_forget (struct spool *s, uint64_t id, const char *why,
+                    char path[PATH_MAX], struct err *err);
+
+/* An item of it is asked for: one more is not delivered; it is nowhere: the
+ * capture is lost.  To be called in a transaction.
+ */
+int capture_ask (struct spool *s, uint64_t id, struct err *err);
+int capture_lose (struct spool *s, uint64_t id, struct err *err);
+
+/* ---- spool_captures.c, spool_items.c ---- */
+
+/* Members of a row, in the order of its checksum. */
+#define CAPTURE_SUM(fingerprint, key, name, rank, state, open) \
+    "row_sum('c', id, path, " fingerprint ", " key ", " name ", " rank ", " \
+    state ", " open ")"
+#define ITEM_SUM(state, at, why) \
+    "row_sum('i', id, capture, number, kind, own, path, size, content, " \
+    state ", " at ", " why ")"
+#define RELEASE_SUM_AT(sealed_ns, state) \
+    "row_sum('r', path, first_item, last_item, " sealed_ns ", manifest, " \
+    state ")"
+#define RELEASE_SUM(state) RELEASE_SUM_AT ("sealed_ns", state)
+
+/* The captures 'b' of another directory that had one of the same name and rank
+ * as the capture 'a'; and the path of one that passes for a version of it, and
+ * is no copy.
+ */
+#define OTHERS_OF(id) \
+    "capture a JOIN capture b ON b.name=a.name AND b.rank=a.rank AND " \
+    "b.path<>a.path WHERE a.id=" id
+#define SUM_OF(fingerprint) \
+    "substr(" fingerprint ", instr(" fingerprint ", '=') + 1, 16)"
+#define TWIN_OF(id) \
+    "SELECT b.path FROM " OTHERS_OF (id) " AND b.state BETWEEN 3 AND 7 AND " \
+    "is_one_capture(a.path, b.path) AND " SUM_OF ("b.fingerprint") "<>" SUM_OF ("a.fingerprint") \
+    " LIMIT 1"
+
+/* Those others that are copies, and not vanished. */
+#define COPIES_OF(id) \
+    OTHERS_OF (id) " AND b.state IN (3, 6, 10, 11) AND " \
+    "instr(a.fingerprint, '=')>0 AND " \
+    SUM_OF ("b.fingerprint") "=" SUM_OF ("a.fingerprint")
+
+#define CAPTURE_IS_GOOD \
+    "sum=" CAPTURE_SUM ("fingerprint", "key", "name", "rank", "state", "open")
+
+int item_add (struct spool *s, uint64_t capture, const struct spool_new *item,
+              const struct digest *content, struct err *err);
+
+/* The first item of a kind after 'id' that is open or asked for, and what is
+ * wrong with it, or NULL.  1 found, 0 none, negative on failure.
+ */
+int item_peek (struct spool *s, enum item_kind kind, uint64_t id,
+               struct spool_item *ret, const char **why, struct err *err);
+
+/* A delivered item is asked for, within a transaction. */
+int item_ask (struct spool *s, uint64_t id, struct err *err);
+
+/* An item's next state, within a transaction; the capture's number of open
+ * items follows.  An item that is neither open nor asked for stays as it is.
+ */
+int item_set (struct spool *s, uint64_t id, enum spool_state state,
+              const char *why, struct err *err);
+
+/* Remove the file of a durable item from the spool; that it is released is
+ * advice.  What cannot be removed stays durable.
+ */
+void item_release (struct spool *s, uint64_t id);
+
+/* What 'advice' says, within a transaction. */
+int item_advise (struct spool *s, struct err *err);
+
+/* ---- wrapper_reports.c, losses.c: all within a transaction ---- */
+
+int note_write (struct spool *s, const char *name, const char *text,
+                struct err *err);
+
+// its rows in the table 'note'; what is said of one that is damaged
+#define NOTE_OF_LOSS "(note.name>='lost ' AND note.name<'lost!')"
+#define LOSS_UNKNOWN "something is lost, and the note of it is damaged"
+
+/* All of a capture is lost, in words; so many of its raw files or directories
+ * are; one more raw file of it is.  No effect on a version behind which another
+ * one was sealed.  And nothing of it is, in any version, nor where it was when
+ * it vanished, if its name tells, nor of a forgotten copy that is not there.
+ */
+int loss_write (struct spool *s, uint64_t capture, const char *text,
+                struct err *err);
+int loss_left_out (struct spool *s, uint64_t capture, uint64_t n,
+                   const char *first, struct err *err);
+int loss_add_raw (struct spool *s, uint64_t capture, uint64_t item,
+                  const char *why, struct err *err);
+int loss_forget (struct spool *s, uint64_t capture, const char *name,
+                 struct err *err);
+
+/* The aggregator has lost what it had acknowledged: the rows, or this raw file;
+ * and is asked for it once more.
+ */
+int loss_there (struct spool *s, uint64_t capture, const char *capture_path,
+                enum item_kind kind, const char *path, struct err *err);
+int loss_unsay_there (struct spool *s, uint64_t capture, struct err *err);
+
+/* A later version of it was sealed, with all that was there then. */
+bool capture_is_superseded (struct spool *s, uint64_t capture);
+
+/* A copy of it is in another directory, which is there. */
+bool capture_is_elsewhere (struct spool *s, uint64_t capture);
+
+/* ---- redeliver.c ---- */
+
+void redeliver_load (struct spool *s);
+
+/* The mark, if it is due, within a transaction. */
+int mark_save (struct spool *s, struct err *err);
+
+static inline bool state_is_open (enum spool_state s)
+{
+    return s >= SPOOL_SEALED && s < SPOOL_DURABLE;
+}
+
+/* Whether it is to be offered. */
+static inline bool state_is_offered (enum spool_state s)
+{
+    return state_is_open (s) || s == SPOOL_ASKED;
+}
+
+#endif

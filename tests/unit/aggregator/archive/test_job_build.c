@@ -1,0 +1,196 @@
+/* tests/unit/aggregator/archive/test_job_build.c - which shipments of a job
+ * count */
+#include "aggregator/store/root_check.h"
+
+#include "archive/job_build.h"
+#include "model/shipment.h"
+
+#include <sys/mman.h>
+
+#define BYTES_MAX 65536
+
+/* A shipment without rows of a capture of rank 0, as it was brought by the
+ * agent of a host, in this order.
+ */
+struct shipped {
+    const char *host, *own_host;        // of the agent; in the capture
+    int64_t started_ns;
+    const char *level;          // makes it another content
+    const char *name;
+};
+
+static size_t pack (const struct shipped *s, uint8_t bytes[BYTES_MAX])
+{
+    struct shipment_writer *w;
+    struct capture c;
+    uint64_t size;
+    int fd = memfd_create ("shipment", MFD_CLOEXEC);
+
+    assert_true (fd >= 0);
+    capture_init (&c);
+    c.rank = 0;
+    c.state = CAPTURE_COMPLETE;
+    c.started_ns = s->started_ns;
+    (void)snprintf (c.name, sizeof (c.name), "%s", s->name);
+    (void)snprintf (c.host, sizeof (c.host), "%s", s->own_host);
+    (void)snprintf (c.level, sizeof (c.level), "%s", s->level);
+    w = shipment_writer_create (fd);
+    assert_non_null (w);
+    assert_int_equal (shipment_finish (w, &c, &size, NULL), 0);
+    assert_true (size <= BYTES_MAX);
+    assert_int_equal (pread (fd, bytes, size, 0), size);
+    shipment_writer_destroy (w);
+    capture_fini (&c);
+    (void)close (fd);
+    return size;
+}
+
+static void ship (struct root *r, const struct shipped *s)
+{
+    struct ledger_item item = { .job = "j", .kind = ITEM_ROWS,
+                                .newest_ns = 1 };
+    uint8_t bytes[BYTES_MAX];
+    size_t size = pack (s, bytes);
+    struct content_hash h;
+    int known;
+
+    content_hash_init (&h);
+    assert_int_equal (content_hash_add (&h, bytes, size), 0);
+    assert_int_equal (content_hash_end (&h, &item.content), 0);
+    content_hash_fini (&h);
+    (void)snprintf (item.host, sizeof (item.host), "%s", s->host);
+    (void)snprintf (item.capture, sizeof (item.capture), "%s", s->name);
+    known = ledger_find_content (r->l, &item.content, &item.place, NULL);
+    if (known == 0) {
+        assert_int_equal (store_append (r->s, &item, bytes, size, NULL), 0);
+        assert_int_equal (ledger_add_content (r->l, &item.content,
+                                              &item.place, NULL), 0);
+    }
+    assert_true (ledger_add_item (r->l, &item, NULL) >= 0);
+}
+
+/* What the result says of rank 0 when these were delivered. */
+static void check_rank (struct root *r, const struct shipped list[], size_t n,
+                        enum roster_state state, const char *reason)
+{
+    struct build_result result = { .rows = 0 };
+    struct job_build *b;
+    struct roster roster;
+    char out[PATH_MAX];
+
+    for (size_t i = 0; i < n; i++)
+        ship (r, &list[i]);
+    (void)snprintf (out, sizeof (out), "%s/out", r->dir);
+    assert_non_null (b = job_build_create (r->l, r->s, "j", NULL));
+    job_build_want (b, 0);
+    roster_init (&roster);
+    assert_int_equal (job_build_run (b, out, 1, &roster, &result, NULL), 0);
+    assert_int_equal (roster_at (&roster, 0)->state, state);
+    if (reason) {
+        assert_non_null (roster_at (&roster, 0)->reason);
+        assert_non_null (strstr (roster_at (&roster, 0)->reason, reason));
+    }
+    roster_fini (&roster);
+    job_build_destroy (b);
+}
+
+/* Two nodes were given one rank, and their program calls its captures alike:
+ * one of them would be a version of the other, and nobody would know.
+ */
+static void test_two_hosts (void **state)
+{
+    static const struct shipped list[] = {
+        { "alpha", "", 1000, "a", "prof" }, { "beta", "", 2000, "b", "prof" },
+    };
+
+    check_rank (*state, list, 2, ROSTER_FAILED, "came from two hosts: alpha");
+}
+
+static void test_two_hosts_by_name (void **state)
+{
+    static const struct shipped list[] = {
+        { "x", "alpha", 0, "a", "prof" }, { "x", "beta", 0, "b", "prof" },
+    };
+
+    check_rank (*state, list, 2, ROSTER_FAILED, "came from two hosts: alpha");
+}
+
+/* A host that was started again, whose agent seals the capture anew. */
+static void test_same_host (void **state)
+{
+    static const struct shipped list[] = {
+        { "alpha", "", 1000, "a", "prof" }, { "alpha", "", 2000, "b", "prof" },
+    };
+
+    check_rank (*state, list, 2, ROSTER_PRESENT, NULL);
+}
+
+/* A spool that is delivered from another host: the same content is one capture,
+ * and so is another one of a capture that began at the same time, or says
+ * itself where it was made.
+ */
+static void test_moved (void **state)
+{
+    static const struct shipped list[] = {
+        { "alpha", "", 1000, "a", "prof" }, { "beta", "", 1000, "a", "prof" },
+        { "beta", "", 1000, "b", "prof" },
+    };
+
+    check_rank (*state, list, 3, ROSTER_PRESENT, NULL);
+}
+
+static void test_moved_by_name (void **state)
+{
+    static const struct shipped list[] = {
+        { "alpha", "made", 0, "a", "prof" }, { "beta", "made", 0, "b", "prof" },
+    };
+
+    check_rank (*state, list, 2, ROSTER_PRESENT, NULL);
+}
+
+/* In a container the profiler's name of the host is the pod's.  A capture that
+ * was renamed does not have it any more, but came from no other host.
+ */
+static void test_pod (void **state)
+{
+    static const struct shipped list[] = {
+        { "node", "pod", 1000, "a", "one" }, { "node", "", 2000, "b", "two" },
+        { "node", "", 3000, "c", "prof" }, { "node", "pod", 4000, "d", "prof" },
+    };
+
+    check_rank (*state, list, 4, ROSTER_PRESENT, NULL);
+}
+
+/* Two pods, though, are two hosts, and so are the nodes of two agents. */
+static void test_two_pods (void **state)
+{
+    static const struct shipped list[] = {
+        { "node", "", 500, "x", "none" }, { "node", "pod", 1000, "a", "one" },
+        { "node", "gourd", 2000, "b", "two" },
+    };
+
+    check_rank (*state, list, 3, ROSTER_FAILED, "came from two hosts: pod "
+                                                "(one) and gourd (two)");
+}
+
+static void test_two_nodes (void **state)
+{
+    static const struct shipped list[] = {
+        { "node", "pod", 1000, "a", "one" }, { "edge", "", 2000, "b", "two" },
+    };
+
+    check_rank (*state, list, 2, ROSTER_FAILED, "came from two hosts: node "
+                                                "(one) and edge (two)");
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        ROOT_TEST (test_two_hosts), ROOT_TEST (test_two_hosts_by_name),
+        ROOT_TEST (test_same_host), ROOT_TEST (test_moved),
+        ROOT_TEST (test_moved_by_name), ROOT_TEST (test_pod),
+        ROOT_TEST (test_two_pods), ROOT_TEST (test_two_nodes),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

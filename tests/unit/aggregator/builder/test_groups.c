@@ -1,0 +1,128 @@
+/* tests/unit/aggregator/builder/test_groups.c - the groups of a whole job */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "builder/groups.h"
+#include "store/db.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static char collective[] = "5862276093215481612";       // of group_name_0
+
+/* A capture of 'rank'; with metadata it knows group_name_0 of ranks a, b. */
+static void add (struct groups *g, int64_t rank, bool metadata, int32_t a,
+                 int32_t b, const char *used)
+{
+    struct part_group u = { .name = (char *)used, .collective = true };
+    struct group_list list = { NULL, 0 };
+    struct err err = { "" };
+    struct capture c;
+
+    capture_init (&c);
+    if (metadata) {
+        int32_t *members = calloc (2, sizeof (*members));
+
+        assert_non_null (members);
+        members[0] = a;
+        members[1] = b;
+        assert_int_equal (capture_add_group (&c, "group_name_0", "tp",
+                                             members, 2, &err), 0);
+    }
+    assert_int_equal (groups_add (g, &c, rank, &u, used ? 1 : 0, &list, &err),
+                      0);
+    assert_int_equal (c.ngroups, 0);
+    assert_int_equal (list.n, metadata);
+    if (metadata)               // what its lists say is judged by afterwards
+        assert_int_equal (list.list[0]->members[1], b);
+    free (list.list);
+    capture_fini (&c);
+}
+
+/* What is written, one line a member: "id group_id type rank". */
+static void check (struct groups *g, const char *want)
+{
+    struct err err = { "" };
+    sqlite3_stmt *st = NULL;
+    sqlite3 *db = NULL;
+
+    assert_int_equal (sqlite3_open (":memory:", &db), SQLITE_OK);
+    assert_int_equal (db_exec (db, "CREATE TABLE CommGroup (id INTEGER PRIMARY"
+        " KEY, group_name TEXT, group_id TEXT, pg_name TEXT, type TEXT,"
+        " size INTEGER); CREATE TABLE CommGroupMember (comm_group INTEGER,"
+        " group_rank INTEGER, rank INTEGER)", &err), 0);
+    assert_int_equal (groups_write (g, db, &err), 0);
+    assert_int_equal (db_prepare (db, "SELECT group_concat(id || ' ' ||"
+        " ifnull(group_id, '-') || ' ' || ifnull(type, '-') || ' ' || rank,"
+        " ';') FROM CommGroup JOIN CommGroupMember ON comm_group=id", &st,
+        &err), 0);
+    assert_int_equal (sqlite3_step (st), SQLITE_ROW);
+    assert_string_equal ((const char *)sqlite3_column_text (st, 0), want);
+    (void)sqlite3_finalize (st);
+    (void)sqlite3_close (db);
+    groups_destroy (g);
+}
+
+static void test_once (void **state)
+{
+    struct groups *g = groups_create ();
+
+    (void)state;
+    add (g, 0, true, 0, 1, collective);
+    add (g, 1, true, 0, 1, NULL);
+    check (g, "1 group_name_0 collective 0;1 group_name_0 collective 1");
+}
+
+/* Every stage of a pipeline calls its group "group_name_0". */
+static void test_same_name (void **state)
+{
+    struct groups *g = groups_create ();
+
+    (void)state;
+    add (g, 2, true, 2, 3, collective);
+    add (g, 0, true, 0, 1, NULL);
+    check (g, "1 group_name_0 - 0;1 group_name_0 - 1;"
+              "2 group_name_0 collective 2;2 group_name_0 collective 3");
+}
+
+/* Rank 1's metadata is lost, but rank 0's names it: one group, or every row of
+ * rank 1 would belong to two.  Rank 7 is in no list and keeps its own.
+ */
+static void test_seen (void **state)
+{
+    struct groups *g = groups_create ();
+
+    (void)state;
+    add (g, 1, false, 0, 0, collective);
+    add (g, 7, false, 0, 0, collective);
+    add (g, 0, true, 0, 1, NULL);
+    check (g, "1 group_name_0 collective 0;1 group_name_0 collective 1;"
+              "2 - collective 7");
+}
+
+static void test_only_seen (void **state)
+{
+    struct groups *g = groups_create ();
+
+    (void)state;
+    add (g, 5, false, 0, 0, "42");
+    add (g, 3, false, 0, 0, "42");
+    add (g, 5, false, 0, 0, "42");
+    check (g, "1 - collective 3;1 - collective 5");
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_once),
+        cmocka_unit_test (test_same_name),
+        cmocka_unit_test (test_seen),
+        cmocka_unit_test (test_only_seen),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

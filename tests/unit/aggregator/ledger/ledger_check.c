@@ -1,0 +1,81 @@
+/* tests/unit/aggregator/ledger/ledger_check.c - items for a ledger and a store,
+ * and what is there of them */
+#include "aggregator/ledger/ledger_check.h"
+
+struct ledger_item item_of (const char *capture, uint8_t content)
+{
+    struct ledger_item item = { .kind = ITEM_ROWS, .rank = 4 };
+
+    (void)snprintf (item.job, sizeof (item.job), "j");
+    (void)snprintf (item.capture, sizeof (item.capture), "%s", capture);
+    (void)snprintf (item.host, sizeof (item.host), "n0");
+    memset (item.content.bytes, content, DIGEST_SIZE);
+    return item;
+}
+
+struct ledger_item true_item (const char *capture, const char *bytes)
+{
+    struct ledger_item item = item_of (capture, 0);
+
+    item.content = root_digest (bytes);
+    return item;
+}
+
+int enter (struct root *r, struct ledger_item item, const char *bytes)
+{
+    int rc;
+
+    assert_int_equal (store_append (r->s, &item, bytes, strlen (bytes), NULL),
+                      0);
+    assert_int_equal (store_sync (r->s, NULL), 0);
+    assert_int_equal (ledger_begin (r->l, NULL), 0);
+    assert_int_equal (ledger_enter_epoch (r->l, NULL), 0);
+    assert_int_equal (ledger_add_content (r->l, &item.content, &item.place,
+                                          NULL), 0);
+    rc = ledger_add_item (r->l, &item, NULL);
+    assert_true (rc >= 0);
+    assert_int_equal (store_account (r->s, r->l, NULL), 0);
+    assert_int_equal (ledger_commit (r->l, NULL), 0);
+    store_committed (r->s);
+    return rc;
+}
+
+int deliver (struct root *r, const char *capture, uint8_t content,
+             const char *bytes)
+{
+    return enter (r, item_of (capture, content), bytes);
+}
+
+static int count_item (void *arg, const struct ledger_item *item)
+{
+    struct count *c = arg;
+
+    c->n++;
+    c->superseded += item->superseded;
+    return 0;
+}
+
+struct count count_all (struct root *r)
+{
+    struct count c = { 0, 0 };
+
+    assert_int_equal (ledger_each (r->l, "j", ITEM_ROWS, count_item, &c, NULL),
+                      0);
+    return c;
+}
+
+void check_bytes (struct root *r, const struct digest *id, const char *want)
+{
+    struct ledger_place place;
+    char text[64] = "";
+    int fd;
+
+    assert_int_equal (ledger_find_content (r->l, id, &place, NULL), 1);
+    assert_int_equal (place.size, strlen (want));
+    fd = store_read (r->s, id, &place, NULL);
+    assert_true (fd >= 0);
+    assert_int_equal (fileio_pread_all (fd, text, place.size,
+                                        (off_t)place.offset), 0);
+    assert_string_equal (text, want);
+    (void)close (fd);
+}

@@ -1,0 +1,29 @@
+/* tests/unit/aggregator/ledger/ledger_check.h - items for a ledger and a store,
+ * and what is there of them */
+#ifndef ROLLCALL_TESTS_LEDGER_CHECK_H
+#define ROLLCALL_TESTS_LEDGER_CHECK_H
+
+#include "aggregator/store/root_check.h"
+
+/* Rows of rank 4 in job "j", whose hash is 'content' again and again; and
+ * with the hash that the bytes have.
+ */
+struct ledger_item item_of (const char *capture, uint8_t content);
+struct ledger_item true_item (const char *capture, const char *bytes);
+
+/* Store some bytes as an item, committed; whether it was new. */
+int enter (struct root *r, struct ledger_item item, const char *bytes);
+int deliver (struct root *r, const char *capture, uint8_t content,
+             const char *bytes);
+
+/* The rows of job "j". */
+struct count {
+    unsigned n, superseded;
+};
+
+struct count count_all (struct root *r);
+
+/* The store has this content, and it is 'want'. */
+void check_bytes (struct root *r, const struct digest *id, const char *want);
+
+#endif

@@ -1,0 +1,777 @@
+/* tests/unit/aggregator/service/test_aggregator_messages.c - what agents may
+ * say */
+#include "aggregator/service/service_check.h"
+
+#include "base/clock.h"
+#include "fsck/check_root.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool full;               // the disk, when a commit is written
+
+int __real_ledger_commit (struct ledger *l, struct err *err);
+int __wrap_ledger_commit (struct ledger *l, struct err *err);
+
+int __wrap_ledger_commit (struct ledger *l, struct err *err)
+{
+    return full ? -ENOSPC : __real_ledger_commit (l, err);
+}
+
+static bool unreadable;         // the ledger, when it is asked for a mark
+
+int __real_ledger_reaches (struct ledger *l, const struct ledger_mark *mark,
+                           struct err *err);
+int __wrap_ledger_reaches (struct ledger *l, const struct ledger_mark *mark,
+                           struct err *err);
+
+int __wrap_ledger_reaches (struct ledger *l, const struct ledger_mark *mark,
+                           struct err *err)
+{
+    return unreadable ? -EIO : __real_ledger_reaches (l, mark, err);
+}
+
+static size_t agents (const struct service *s)
+{
+    size_t n = 0;
+
+    for (const struct served *j = s->a.jobs; j; j = j->next)
+        n += j->job.nagents;
+    return n;
+}
+
+/* One connection that says hello as many would take the room of all, and the
+ * memory that there is.
+ */
+static void test_one_connection (void **state)
+{
+    struct service *s = *state;
+
+    service_hello_as (s, 1, 1, "j", 1);
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
+    service_hello_as (s, 1, 1, "j", 1); // it is said again and again
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
+    service_hello_as (s, 1, 2, "j", 1);
+    service_hello_as (s, 1, 1, "other", 1);
+    assert_int_equal (service_said (s, MESSAGE_REFUSED), 2);
+    assert_int_equal (agents (s), 1);
+    s->gone = 1;
+    service_hello_as (s, 2, 1, "j", 1); // the host's agent, restarted
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
+    assert_int_equal (agents (s), 1);
+}
+
+static void hello_with (struct service *s, unsigned peer,
+                        const struct ledger_mark *mark)
+{
+    struct message m = { .type = MESSAGE_HELLO, .mark = *mark,
+                         .clock_offset_ns = MESSAGE_NO_CLOCK,
+                         .clock_error_ns = MESSAGE_NO_CLOCK };
+
+    (void)snprintf (m.job, sizeof (m.job), "j");
+    (void)snprintf (m.host, sizeof (m.host), "host%u", peer);
+    (void)snprintf (m.host_key, sizeof (m.host_key), "key%u", peer);
+    service_hear (s, peer, &m);
+}
+
+/* Whether the WELCOME to a HELLO with this mark says that something is lost. */
+static bool is_lost (struct service *s, unsigned peer,
+                     const struct ledger_mark *mark)
+{
+    const struct message *last;
+
+    hello_with (s, peer, mark);
+    last = &s->sent[(s->nsent - 1) % SENT_MAX];
+    assert_int_equal (last->type, MESSAGE_WELCOME);
+    return last->lost;
+}
+
+/* An acknowledgement says what it was given for, and later lives, and other
+ * roots, know whether they have that.
+ */
+static void test_mark (void **state)
+{
+    struct service *s = *state;
+    struct ledger_mark mark, none = { 0, 0 };
+
+    assert_false (is_lost (s, 1, &none));
+    service_offer (s, 1, 1, "a");
+    service_chunk (s, 1, 1, "a");
+    assert_int_equal (service_commit (s), 0);
+    assert_int_equal (s->sent[(s->nsent - 1) % SENT_MAX].type, MESSAGE_ACK);
+    mark = s->sent[(s->nsent - 1) % SENT_MAX].mark;
+    assert_true (mark.epoch != 0 && mark.seq == 1);
+    assert_false (is_lost (s, 1, &mark));
+    service_close (s);
+    service_open (s);
+    // lives that acknowledge nothing do not push out the one that did
+    for (unsigned i = 0; i < 1100; i++) {
+        assert_int_equal (ledger_begin_epoch (s->a.ledger, NULL), 0);
+        assert_int_equal (transfers_note_all (s->a.transfers, NULL), 0);
+    }
+    assert_false (is_lost (s, 1, &mark));
+    mark.seq++;
+    assert_true (is_lost (s, 1, &mark));
+    mark.seq--;
+    service_close (s);
+    assert_int_equal (fileio_remove_tree (s->root, NULL), 0);
+    assert_int_equal (fileio_mkdirs (s->root, FILEIO_DIR_MODE, NULL), 0);
+    service_open (s);
+    assert_true (is_lost (s, 1, &mark));
+    assert_false (is_lost (s, 2, &none));
+}
+
+/* It says so in one breath with its HELLO, and has not read yet that what it
+ * means by that is not here: a run would end without it, and with 0.
+ */
+static void test_done_of_before (void **state)
+{
+    struct service *s = *state;
+    struct ledger_mark mark = { 7, 1 }, none = { 0, 0 };
+    const struct message done = { .type = MESSAGE_DONE };
+    const struct job_agent *agent;
+
+    assert_true (is_lost (s, 1, &mark));
+    agent = &s->a.jobs->job.agents[0];
+    service_hear (s, 1, &done);
+    assert_false (agent->done);
+    // the next HELLO is of one who knows
+    assert_false (is_lost (s, 1, &none));
+    assert_false (agent->done);
+    service_hear (s, 1, &done);
+    assert_true (agent->done);
+}
+
+/* Its agent would release what is nowhere else, or read all of it again.  And
+ * what it delivers would be acknowledged with a mark of ours: nobody could tell
+ * any more that what came before is not here.
+ */
+static void test_mark_unreadable (void **state)
+{
+    const struct ledger_mark mark = { 7, 7 }, none = { 0, 0 };
+    const struct message done = { .type = MESSAGE_DONE };
+    const struct job_agent *agent;
+    struct service *s = *state;
+
+    unreadable = true;
+    hello_with (s, 1, &mark);
+    service_offer (s, 1, 1, "a");
+    assert_int_equal (s->nsent, 0);
+    assert_int_equal (agents (s), 0);
+    assert_false (is_lost (s, 2, &none));       // there is nothing to ask for
+    unreadable = false;
+    assert_true (is_lost (s, 1, &mark));
+    // one that is known is served, but its last word does not count
+    unreadable = true;
+    (void)service_said (s, MESSAGE_WELCOME);
+    hello_with (s, 2, &mark);
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 0);
+    service_hear (s, 2, &done);
+    agent = job_agent_of_host (&s->a.jobs->job, "key2");
+    assert_false (agent->done);
+    unreadable = false;
+    assert_false (is_lost (s, 2, &none));
+    service_hear (s, 2, &done);
+    assert_true (agent->done);
+}
+
+/* It is on its way to be read, and not on offer: the run would end without it,
+ * and with 0.
+ */
+static void test_found_behind_done (void **state)
+{
+    const struct message done = { .type = MESSAGE_DONE };
+    struct message ping = { .type = MESSAGE_PING };
+    const struct job_agent *agent;
+    struct service *s = *state;
+
+    service_hello (s, 1, "j", 1);
+    agent = &s->a.jobs->job.agents[0];
+    service_hear (s, 1, &done);
+    service_hear (s, 1, &ping);
+    assert_true (agent->done);
+    ping.left_captures = 1;
+    service_hear (s, 1, &ping);
+    assert_false (agent->done);
+    service_hear (s, 1, &done);
+    assert_true (agent->done);
+}
+
+static struct job_agent *only_agent (struct service *s)
+{
+    assert_int_equal (agents (s), 1);
+    return &s->a.jobs->job.agents[0];
+}
+
+/* Anybody who may connect could say every millisecond that it is the agent of
+ * another host, which then would deliver nothing any more.
+ */
+static void test_rival (void **state)
+{
+    const struct message *last;
+    struct service *s = *state;
+    struct job_agent *agent;
+
+    service_hello_as (s, 1, 1, "j", 1);
+    agent = only_agent (s);
+    (void)service_said (s, MESSAGE_WELCOME);
+    for (int i = 0; i < 100; i++)
+        service_hello_as (s, 2, 1, "j", 1);
+    assert_int_equal (agent->peer.id[0], 1);
+    // the first one is asked whether it is there, not as often
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
+    assert_int_equal (service_said (s, MESSAGE_REFUSED), 0);
+    // seconds later both are still there: the second is told why not
+    agent->rival_ns -= 60 * NS_PER_S;
+    service_hello_as (s, 2, 1, "j", 1);
+    last = &s->sent[(s->nsent - 1) % SENT_MAX];
+    assert_int_equal (last->type, MESSAGE_REFUSED);
+    assert_non_null (strstr (last->text, "host1"));
+    assert_int_equal (agent->peer.id[0], 1);
+    // so is each of many: one without an answer says that a firewall may be in
+    // between
+    (void)service_said (s, MESSAGE_REFUSED);
+    for (unsigned i = 2; i < 10; i++)
+        service_hello_as (s, i, 1, "j", 1);
+    assert_int_equal (service_said (s, MESSAGE_REFUSED), 8);
+    // the first one has fallen silent, its connection half open
+    agent->heard_ns -= 60 * NS_PER_S;
+    (void)service_said (s, MESSAGE_WELCOME);
+    service_hello_as (s, 2, 1, "j", 1);
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
+    assert_int_equal (only_agent (s)->peer.id[0], 2);
+}
+
+/* A dead node was one of "agents: 3", for ever. */
+static void test_silent (void **state)
+{
+    struct message done = { .type = MESSAGE_DONE };
+    struct service *s = *state;
+    struct json *j = json_object ();
+    char text[MESSAGE_TEXT_MAX];
+    struct job_agent *agent;
+    int64_t now = clock_mono_ns ();
+
+    for (unsigned i = 1; i < 4; i++)
+        service_hello_as (s, i, i, "j", 3);
+    service_offer (s, 2, 7, "rank2");
+    service_hear (s, 3, &done);
+    aggregator_check_silent (&s->a, now);
+    // one that is a minute old: but we did nothing meanwhile
+    aggregator_check_silent (&s->a, now + 60 * NS_PER_S);
+    assert_int_equal (aggregator_add_silent (&s->a, j, text, sizeof (text)), 0);
+    s->a.awake_ns = now;
+    service_hello_as (s, 1, 1, "j", 3);
+    agent = job_agent_of_host (&s->a.jobs->job, "key1");
+    agent->heard_ns = now + 50 * NS_PER_S;
+    aggregator_check_silent (&s->a, now + 60 * NS_PER_S);
+    assert_false (agent->lost);
+    assert_int_equal (aggregator_add_silent (&s->a, j, text, sizeof (text)), 1);
+    assert_non_null (strstr (text, "host host2 since 20"));
+    service_hello_as (s, 2, 2, "j", 3);         // it is heard again
+    assert_int_equal (aggregator_add_silent (&s->a, j, text, sizeof (text)), 0);
+    json_free (j);
+}
+
+/* However many connections: memory has an end.  Who is known is served. */
+static void test_agents_max (void **state)
+{
+    struct service *s = *state;
+    char job[32];
+    unsigned i;
+
+    for (i = 0; i < AGGREGATOR_AGENTS_MAX; i++) {
+        (void)snprintf (job, sizeof (job), "job%u", i / 1000);
+        service_hello_as (s, i, i, job, 1);
+    }
+    assert_int_equal (agents (s), AGGREGATOR_AGENTS_MAX);
+    (void)service_said (s, MESSAGE_WELCOME);
+    service_hello_as (s, i, i, "job0", 1);
+    assert_int_equal (service_said (s, MESSAGE_REFUSED), 1);
+    s->gone = 7;
+    service_hello_as (s, i + 1, 7, "job0", 1);  // restarted
+    service_hello_as (s, 9, 9, "job0", 1);
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 2);
+    assert_int_equal (agents (s), AGGREGATOR_AGENTS_MAX);
+}
+
+/* Each start of a host or container is another host: those that are gone do not
+ * fill a job that lives on.
+ */
+static void test_agents_gone (void **state)
+{
+    struct message rank = { .type = MESSAGE_RANK, .rank = 3 };
+    struct service *s = *state;
+    struct job *j;
+    unsigned i;
+
+    for (i = 0; i < JOB_AGENTS_MAX; i++)
+        service_hello_as (s, i, i, "j", 1);
+    j = &s->a.jobs->job;
+    rank.rank = 3;
+    service_hear (s, 7, &rank);
+    rank.rank = 4;
+    service_hear (s, 9, &rank);
+    (void)service_said (s, MESSAGE_WELCOME);
+    service_hello_as (s, i, i, "j", 1);
+    assert_int_equal (service_said (s, MESSAGE_REFUSED), 1);
+    for (unsigned k = 0; k < 9; k++)
+        j->agents[k].heard_ns -= 2 * AGGREGATOR_IDLE_NS;
+    service_hello_as (s, i, i, "j", 1);
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
+    assert_int_equal (agents (s), JOB_AGENTS_MAX - 8);
+    // what others said is theirs
+    assert_int_equal (j->nranks, 1);
+    assert_int_equal (j->ranks[0].rank, 4);
+    assert_string_equal (j->agents[j->ranks[0].agent].host, "host9");
+    // one that was silent, and is there, says hello again
+    service_hello_as (s, 7, 7, "j", 1);
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
+}
+
+/* A connection is this agent, and of this job; or NULL. */
+static void check_peer (struct service *s, unsigned peer, const char *host,
+                        const char *job)
+{
+    struct net_peer from = { .size = sizeof (peer) };
+    struct job_agent *agent;
+    struct served *of;
+
+    memcpy (from.id, &peer, sizeof (peer));
+    of = aggregator_find_peer (&s->a, &from, &agent);
+    assert_true ((of != NULL) == (job != NULL));
+    if (!of)
+        return;
+    assert_string_equal (of->job.id, job);
+    assert_string_equal (agent->host, host);
+    assert_memory_equal (agent->peer.id, from.id, from.size);
+}
+
+/* Of a service that lives for months the table would have every host that ever
+ * was.  What is to be built needs what agents have said.
+ */
+static void test_gone (void **state)
+{
+    struct message done = { .type = MESSAGE_DONE };
+    struct service *s = *state;
+    int64_t now = clock_mono_ns (), minute = 60 * NS_PER_S;
+    struct served *j;
+
+    service_hello_as (s, 1, 1, "peace", 1);
+    service_hear (s, 1, &done);
+    for (unsigned i = 2; i < 4; i++)
+        service_hello_as (s, i, i, "j", 2);
+    service_hear (s, 2, &done);
+    aggregator_forget_gone (&s->a, now + 9 * minute);
+    assert_int_equal (s->a.njobs, 2);
+    aggregator_forget_gone (&s->a, now + 11 * minute);
+    assert_int_equal (s->a.njobs, 1);
+    // host2 has ended, but host3 has not: the roll has the words of both
+    assert_int_equal (agents (s), 2);
+    j = s->a.jobs;
+    j->job.agents[1].heard_ns = now + 60 * minute;
+    pace_arrived (&j->pace, now);
+    aggregator_forget_gone (&s->a, now + 61 * minute);
+    assert_int_equal (agents (s), 2);
+    j->pace = (struct pace){ .first_ns = 0 };
+    aggregator_forget_gone (&s->a, now + 61 * minute);
+    assert_int_equal (agents (s), 1);
+    assert_string_equal (only_agent (s)->host, "host3");
+    check_peer (s, 2, "", NULL);
+    check_peer (s, 3, "host3", "j");
+    aggregator_forget_gone (&s->a, now + 121 * minute);
+    assert_int_equal (s->a.njobs, 0);
+    service_hello_as (s, 3, 3, "j", 2);         // it is there after all
+    assert_int_equal (agents (s), 1);
+}
+
+/* What a connection says is taken for that of its agent, whoever comes, goes,
+ * moves in memory or is started again.
+ */
+static void test_peers (void **state)
+{
+    struct service *s = *state;
+    struct job *j;
+
+    for (unsigned i = 0; i < 9; i++)
+        service_hello (s, i, i < 6 ? "j" : "k", 1);
+    check_peer (s, 5, "host5", "j");
+    check_peer (s, 6, "host6", "k");
+    check_peer (s, 9, NULL, NULL);
+    s->gone = 4;
+    service_hello_as (s, 20, 4, "j", 1);        // restarted
+    check_peer (s, 4, NULL, NULL);
+    check_peer (s, 20, "host4", "j");
+    j = &aggregator_find_job (&s->a, "j")->job;
+    j->agents[1].heard_ns -= 2 * AGGREGATOR_IDLE_NS;
+    j = &aggregator_find_job (&s->a, "k")->job;
+    for (size_t i = 0; i < j->nagents; i++)
+        j->agents[i].heard_ns -= 2 * AGGREGATOR_IDLE_NS;
+    for (unsigned i = 100; i < 100 + JOB_AGENTS_MAX - 5; i++)
+        service_hello (s, i, "j", 1);           // the last one makes room
+    check_peer (s, 0, "host0", "j");
+    check_peer (s, 1, NULL, NULL);
+    check_peer (s, 5, "host5", "j");
+    check_peer (s, 20, "host4", "j");
+    check_peer (s, 6, NULL, NULL);
+    check_peer (s, 100, "host100", "j");
+    assert_null (aggregator_find_job (&s->a, "k"));
+}
+
+/* Who is expected is not in memory only, though the disk was full when it was
+ * said first.
+ */
+static void test_size_again (void **state)
+{
+    struct service *s = *state;
+
+    service_hello (s, 1, "j", 8);
+    full = true;
+    assert_int_equal (service_commit (s), -ENOSPC);
+    full = false;
+    assert_int_equal (ledger_world_size (s->a.ledger, "j"), 0);
+    service_hello (s, 1, "j", 8);
+    assert_true (transfers_pending (s->a.transfers));
+    assert_int_equal (service_commit (s), 0);
+    service_hello (s, 1, "j", 8);
+    assert_false (transfers_pending (s->a.transfers));
+    service_close (s);
+    service_open (s);
+    assert_int_equal (ledger_world_size (s->a.ledger, "j"), 8);
+}
+
+/* Its record in the segment is not cut off with a commit that fails later: the
+ * ledger can be made again of the records.
+ */
+static void test_size_recorded (void **state)
+{
+    struct check_report report = { .say = NULL };
+    struct service *s = *state;
+    char path[PATH_MAX];
+
+    service_hello (s, 1, "j", 8);
+    service_offer (s, 1, 1, "capture");
+    service_chunk (s, 1, 1, "capture");
+    assert_int_equal (service_commit (s), 0);
+    service_offer (s, 1, 2, "another");
+    service_chunk (s, 1, 2, "another");
+    full = true;
+    assert_int_equal (service_commit (s), -ENOSPC);
+    full = false;
+    service_close (s);
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", s->root);
+    assert_int_equal (unlink (path), 0);
+    assert_int_equal (store_check (s->root, true, &report, NULL), 0);
+    assert_int_equal (report.items, 1);
+    service_open (s);
+    assert_int_equal (ledger_world_size (s->a.ledger, "j"), 8);
+}
+
+static int see_clock (void *arg, const struct ledger_clock *c)
+{
+    *(int64_t *)arg = c->offset_ns;
+    return 0;
+}
+
+/* A thousand agents that come at once do not cost a sync of the disk each. */
+static void test_clocks (void **state)
+{
+    struct message m = { .type = MESSAGE_HELLO, .job = "j", .host = "h",
+                         .host_key = "k", .clock_offset_ns = 7 };
+    struct service *s = *state;
+    int64_t offset = 0;
+
+    service_hear (s, 1, &m);
+    assert_int_equal (ledger_each_clock (s->a.ledger, "j", see_clock, &offset,
+                                         NULL), 0);
+    assert_int_equal (offset, 0);
+    assert_int_equal (service_commit (s), 0);
+    assert_int_equal (ledger_each_clock (s->a.ledger, "j", see_clock, &offset,
+                                         NULL), 0);
+    assert_int_equal (offset, 7);
+    m.clock_offset_ns = 8;      // which is nothing new
+    service_hear (s, 1, &m);
+    assert_false (transfers_pending (s->a.transfers));
+}
+
+/* ---- shares ---- */
+
+static void hello_by (struct service *s, const char *who, unsigned peer,
+                      const char *job)
+{
+    s->who = who;
+    service_hello_as (s, peer, peer, job, 1);
+}
+
+static void all_silent (struct service *s)
+{
+    for (struct served *j = s->a.jobs; j; j = j->next) {
+        for (size_t i = 0; i < j->job.nagents; i++)
+            j->job.agents[i].heard_ns -= AGGREGATOR_IDLE_NS + NS_PER_S;
+    }
+    (void)service_said (s, MESSAGE_WELCOME);
+}
+
+/* One key that opens jobs without end leaves room for those of others. */
+static void test_share_of_jobs (void **state)
+{
+    struct service *s = *state;
+    char job[32];
+    unsigned i;
+
+    for (i = 0; i < AGGREGATOR_JOBS_MAX; i++) {
+        (void)snprintf (job, sizeof (job), "job%u", i);
+        hello_by (s, "k1", i, job);
+    }
+    assert_int_equal (s->a.njobs, AGGREGATOR_JOBS_MAX / 2);
+    (void)service_said (s, MESSAGE_WELCOME);
+    hello_by (s, "k2", i++, "mine");
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
+    hello_by (s, "k1", i++, "one more");
+    assert_int_equal (service_said (s, MESSAGE_REFUSED), 1);
+    hello_by (s, "k1", i++, "mine");    // a job that is there, it may
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
+    all_silent (s);
+    hello_by (s, "k1", i, "one more");
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
+    assert_int_equal (s->a.njobs, 1);
+}
+
+/* Nor does one fill a job that others deliver to. */
+static void test_share_of_agents (void **state)
+{
+    struct service *s = *state;
+    unsigned i;
+
+    for (i = 0; i < JOB_AGENTS_MAX / 2 + 5; i++)
+        hello_by (s, "k1", i, "default");
+    assert_int_equal (agents (s), JOB_AGENTS_MAX / 2);
+    (void)service_said (s, MESSAGE_WELCOME);
+    hello_by (s, "k2", i, "default");
+    assert_int_equal (service_said (s, MESSAGE_WELCOME), 1);
+}
+
+static void say_rank (struct service *s, const char *who, unsigned peer,
+                      int64_t rank)
+{
+    struct message m = { .type = MESSAGE_RANK, .rank = rank,
+                         .phase = RANK_ENDED };
+
+    memset (m.text, 'x', 1000);
+    s->who = who;
+    service_hear (s, peer, &m);
+}
+
+/* 137 MB of names of ranks, which stayed when the connection was gone. */
+static void test_share_of_texts (void **state)
+{
+    struct service *s = *state;
+    struct job *other, *many;
+
+    hello_by (s, "k1", 1, "many");
+    hello_by (s, "k1", 2, "more");
+    hello_by (s, "k2", 3, "other");
+    many = &aggregator_find_job (&s->a, "many")->job;
+    other = &aggregator_find_job (&s->a, "other")->job;
+    for (int64_t i = 0; i < JOB_RANKS_MAX; i++)
+        say_rank (s, "k1", 1, i);
+    assert_int_equal (many->nranks, JOB_RANKS_MAX);
+    assert_true (many->texts < AGGREGATOR_TEXTS_MAX * 3 / 4);
+    say_rank (s, "k1", 2, 0);
+    assert_int_equal (aggregator_find_job (&s->a, "more")->job.nranks, 0);
+    say_rank (s, "k2", 3, 0);
+    assert_int_equal (other->nranks, 1);
+    assert_int_equal (strlen (other->ranks[0].text), 1000);
+    // what was said again is not counted again
+    say_rank (s, "k2", 3, 0);
+    assert_int_equal (other->texts, 1000 + JOB_TEXT_COST);
+    all_silent (s);
+    hello_by (s, "k2", 3, "other");
+    aggregator_check_shares (&s->a, INT64_MAX);
+    assert_int_equal (s->a.njobs, 1);
+    assert_int_equal (other->texts, 1000 + JOB_TEXT_COST);
+}
+
+/* ---- keys ---- */
+
+/* HELLO of a host, with somebody's key: how it is answered. */
+static enum message_type hello_of (struct service *s, unsigned peer,
+                                   const char *who, const char *host)
+{
+    struct message m = { .type = MESSAGE_HELLO, .job = "j",
+                         .clock_offset_ns = MESSAGE_NO_CLOCK,
+                         .clock_error_ns = MESSAGE_NO_CLOCK };
+
+    (void)snprintf (m.host, sizeof (m.host), "%s", host);
+    (void)snprintf (m.host_key, sizeof (m.host_key), "key of %s", host);
+    s->nsent = 0;
+    s->who = who;
+    service_hear (s, peer, &m);
+    assert_int_equal (s->nsent, 1);
+    return s->sent[0].type;
+}
+
+static const char *enrol (struct service *s, const char *name)
+{
+    static char dir[PATH_MAX];
+    struct key_file k;
+
+    (void)snprintf (dir, sizeof (dir), "%s/keys", s->dir);
+    assert_int_equal (key_make (name, &k, NULL), 0);
+    assert_int_equal (keyring_enrol (dir, name, k.public_key, -1, NULL), 0);
+    return dir;
+}
+
+/* The ledger is gone, and made again of the segments. */
+static void lose_ledger (struct service *s)
+{
+    struct check_report r = { .say = NULL };
+    char path[PATH_MAX];
+    struct err err = { "" };
+
+    service_close (s);
+    (void)snprintf (path, sizeof (path), "%s/ledger.db", s->root);
+    assert_int_equal (unlink (path), 0);
+    if (store_check (s->root, true, &r, &err) < 0)
+        fail_msg ("%s", err.text);
+    service_open (s);
+}
+
+/* A key that is not said to speak for anybody speaks for the first host that it
+ * spoke for, in later lives, too, also without their ledger; until it is said.
+ */
+static void test_bound (void **state)
+{
+    struct service *s = *state;
+    const char *dir = enrol (s, "k1");
+    struct keyring *keys = keyring_open (dir);
+
+    s->a.door.keyring = keys;
+    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
+    assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
+    assert_int_equal (s->sent[0].reason, REFUSAL_KEY);
+    assert_non_null (strstr (s->sent[0].text, "key k1 speaks for host h1, the "
+                             "first one that it spoke for, and not for h2"));
+    assert_int_equal (agents (s), 1);
+    // nor may the same connection change its mind
+    assert_int_equal (hello_of (s, 1, "k1", "h2"), MESSAGE_REFUSED);
+    assert_int_equal (service_commit (s), 0);
+    service_close (s);
+    service_open (s);
+    s->a.door.keyring = keys;
+    assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
+    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
+    lose_ledger (s);
+    s->a.door.keyring = keys;
+    assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
+    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
+    assert_int_equal (keyring_bind (dir, "k1", "h2 h3", NULL), 0);
+    assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_WELCOME);
+    assert_int_equal (hello_of (s, 3, "k1", "h3"), MESSAGE_WELCOME);
+    // what it was before does not help
+    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_REFUSED);
+    s->nsent = 0;
+    service_offer (s, 1, 1, "capture");
+    assert_int_equal (s->nsent, 0);
+    service_offer (s, 2, 1, "capture");
+    assert_int_equal (service_said (s, MESSAGE_GET), 1);
+    assert_int_equal (keyring_bind (dir, "k1", KEY_ANY_HOST, NULL), 0);
+    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
+    keyring_close (keys);
+}
+
+/* A disk that is full for a moment does not make it anybody's. */
+static void test_bound_uncommitted (void **state)
+{
+    struct service *s = *state;
+    struct keyring *keys = keyring_open (enrol (s, "k1"));
+
+    s->a.door.keyring = keys;
+    assert_int_equal (hello_of (s, 1, "k1", ""), MESSAGE_REFUSED);
+    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
+    full = true;
+    assert_true (service_commit (s) < 0);
+    full = false;
+    assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
+    assert_int_equal (hello_of (s, 1, "k1", "h1"), MESSAGE_WELCOME);
+    assert_true (transfers_pending (s->a.transfers));
+    assert_int_equal (service_commit (s), 0);
+    assert_int_equal (s->a.nbound, 0);
+    lose_ledger (s);
+    s->a.door.keyring = keys;
+    assert_int_equal (hello_of (s, 2, "k1", "h2"), MESSAGE_REFUSED);
+    keyring_close (keys);
+}
+
+static void deliver (struct service *s, unsigned peer, const char *who,
+                     const char *capture)
+{
+    s->who = who;
+    service_offer (s, peer, 1, capture);
+    service_chunk (s, peer, 1, capture);
+    aggregator_commit (&s->a);
+    assert_int_equal (service_said (s, MESSAGE_ACK), 1);
+}
+
+static int count_sender (void *arg, const struct ledger_sender *from)
+{
+    assert_string_equal (from->former, "k1");
+    assert_string_equal (from->who, "k2");
+    ++*(int *)arg;
+    return 0;
+}
+
+/* Whoever replaces the rows of another's rank is named, with that one. */
+static void test_sender (void **state)
+{
+    struct service *s = *state;
+    struct keyring *keys = keyring_open (enrol (s, "k1"));
+    const struct job *j;
+    int n = 0, again = 0;
+
+    (void)enrol (s, "k2");
+    s->a.door.keyring = keys;
+    (void)hello_of (s, 1, "k1", "h1");
+    (void)hello_of (s, 2, "k2", "h2");
+    j = &aggregator_find_job (&s->a, "j")->job;
+    deliver (s, 1, "k1", "first");
+    assert_int_equal (j->nnotes, 0);
+    deliver (s, 2, "k2", "second");
+    assert_int_equal (j->nnotes, 1);
+    assert_non_null (strstr (j->notes[0], "rank 0: its rows came with key k1 "
+                             "of host h1, and then with key k2 of host h2"));
+    deliver (s, 2, "k2", "third");
+    assert_int_equal (j->nnotes, 1);
+    service_close (s);
+    service_open (s);
+    assert_int_equal (ledger_each_sender (s->a.ledger, "j", count_sender, &n,
+                                          NULL), 0);
+    assert_int_equal (n, 1);
+    lose_ledger (s);
+    assert_int_equal (ledger_each_sender (s->a.ledger, "j", count_sender,
+                                          &again, NULL), 0);
+    assert_int_equal (again, 1);
+    keyring_close (keys);
+}
+
+int main (void)
+{
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown (name, service_setup, service_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST (test_one_connection), TEST (test_rival),
+        TEST (test_silent), TEST (test_gone),
+        TEST (test_agents_max), TEST (test_agents_gone), TEST (test_peers),
+        TEST (test_size_again), TEST (test_size_recorded), TEST (test_clocks),
+        TEST (test_mark), TEST (test_done_of_before),
+        TEST (test_mark_unreadable), TEST (test_found_behind_done),
+        TEST (test_share_of_jobs), TEST (test_share_of_agents),
+        TEST (test_share_of_texts),
+        TEST (test_bound), TEST (test_bound_uncommitted), TEST (test_sender),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

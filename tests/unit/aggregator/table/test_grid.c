@@ -1,0 +1,210 @@
+/* tests/unit/aggregator/table/test_grid.c - rows and columns, and how wide they
+ * are */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "table/grid.h"
+#include "table/text_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static char *text;
+static size_t text_size;
+
+static void is (struct grid *g, FILE *f, const char *want)
+{
+    assert_int_equal (grid_finish (g), 0);
+    assert_int_equal (fflush (f), 0);
+    assert_string_equal (text, want);
+}
+
+/* Two rows of a number, a text, and what is not there. */
+static void same_rows (enum grid_format format, const char *want)
+{
+    static const char *const names[] = { "n", "name", "n" };
+    FILE *f = open_memstream (&text, &text_size);
+    struct grid *g = grid_create (f, format, 0);
+
+    assert_non_null (g);
+    grid_head (g, names, 3);
+    grid_int (g, 7);
+    grid_word (g, "a,b");
+    grid_null (g);
+    grid_real (g, 0.25);
+    grid_word (g, "");
+    grid_blob (g, "\x01", 1);
+    is (g, f, want);
+    grid_destroy (g);
+    (void)fclose (f);
+    free (text);
+}
+
+static void test_forms (void **state)
+{
+    (void)state;
+    same_rows (GRID_CSV, "n,name,n\r\n7,\"a,b\",\r\n0.25,\"\",X'01'\r\n");
+    same_rows (GRID_JSON,
+               "[\n{\"n\": 7, \"name\": \"a,b\", \"n_2\": null},\n"
+               "{\"n\": 0.25, \"name\": \"\", \"n_2\": \"X'01'\"}\n]\n");
+    same_rows (GRID_TABLE, "   n  name  n\n"
+                           "7     a,b   -\n"
+                           "0.25        X'01'\n");
+}
+
+static void test_empty (void **state)
+{
+    static const char *const names[] = { "a" };
+    static const char *const want[] = { "a\n(no rows)\n", "a\r\n", "a\r\n",
+                                        "[]\n" };
+
+    (void)state;
+    for (int format = GRID_TABLE; format <= GRID_JSON; format++) {
+        struct grid *g;
+        FILE *f = open_memstream (&text, &text_size);
+
+        g = grid_create (f, (enum grid_format)format, 0);
+        grid_head (g, names, 1);
+        is (g, f, want[format]);
+        grid_destroy (g);
+        (void)fclose (f);
+        free (text);
+    }
+}
+
+/* A text is cut at its column, a number never, and a terminal obeys nothing. */
+static void test_cut (void **state)
+{
+    static const char *const names[] = { "n", "what" };
+    FILE *f = open_memstream (&text, &text_size);
+    struct grid *g = grid_create (f, GRID_TABLE, 16);
+
+    (void)state;
+    grid_head (g, names, 2);
+    grid_int (g, 123456);
+    grid_word (g, "a long story");
+    grid_int (g, 1);
+    grid_word (g, "\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc"
+                  "\xa2");              // five wide ones: 10 columns
+    grid_int (g, 2);
+    grid_word (g, "\x1b[2J");
+    is (g, f, "     n  what\n"
+              "123456  a long \xe2\x80\xa6\n"
+              "     1  \xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe2\x80\xa6\n"
+              "     2  \\x1b[2J\n");
+    grid_destroy (g);
+    (void)fclose (f);
+    free (text);
+}
+
+/* Points are below each other, and a header gives way to its column. */
+static void test_numbers (void **state)
+{
+    static const char *const names[] = { "a_long_name", "r", "us" };
+    FILE *f = open_memstream (&text, &text_size);
+    struct grid *g = grid_create (f, GRID_TABLE, 34);
+
+    (void)state;
+    grid_head (g, names, 3);
+    grid_real (g, 10.25);
+    grid_int (g, 3);
+    grid_real (g, 1763978400006642.2);
+    grid_int (g, 7);
+    grid_null (g);
+    grid_real (g, 0.03769999999999997);
+    is (g, f, "a_long_\xe2\x80\xa6  r                     us\n"
+              "   10.25  3  1763978400006642.2\n"
+              "    7     -                 0.0377\n");
+    grid_destroy (g);
+    (void)fclose (f);
+    free (text);
+}
+
+/* Rows are printed as they come once the look-ahead is over: what is kept does
+ * not grow with them.
+ */
+static void test_look_ahead (void **state)
+{
+    static const char *const names[] = { "n" };
+    FILE *f = open_memstream (&text, &text_size);
+    struct grid *g = grid_create (f, GRID_TABLE, 0);
+
+    (void)state;
+    grid_head (g, names, 1);
+    for (int i = 1; i < GRID_LOOK_AHEAD_ROWS; i++)
+        grid_int (g, 1);
+    (void)fflush (f);
+    assert_int_equal (text_size, 0);
+    grid_int (g, 1);
+    (void)fflush (f);
+    assert_int_equal (text_size, 2 * (1 + GRID_LOOK_AHEAD_ROWS));
+    grid_int (g, 12345);                // wider than all before
+    (void)fflush (f);
+    assert_int_equal (text_size, 2 * (1 + GRID_LOOK_AHEAD_ROWS) + 6);
+    assert_int_equal (grid_finish (g), 0);
+    grid_destroy (g);
+    (void)fclose (f);
+    free (text);
+}
+
+/* A column that was empty so far has room for what tells that a text is cut. */
+static void test_empty_column (void **state)
+{
+    static const char *const names[] = { "" };
+    FILE *f = open_memstream (&text, &text_size);
+    struct grid *g = grid_create (f, GRID_TABLE, 16);
+
+    (void)state;
+    grid_head (g, names, 1);
+    for (int i = 0; i < GRID_LOOK_AHEAD_ROWS; i++)
+        grid_word (g, "");
+    grid_word (g, "a story that is longer than the line");
+    assert_int_equal (grid_finish (g), 0);
+    (void)fflush (f);
+    assert_string_equal (text + GRID_LOOK_AHEAD_ROWS + 1, "\xe2\x80\xa6\n");
+    grid_destroy (g);
+    (void)fclose (f);
+    free (text);
+}
+
+static void test_share (void **state)
+{
+    static const struct {
+        size_t wide[3], hard[3], total, least, got[3];
+    } rows[] = {
+        { { 4, 5, 6 }, { 0, 0, 0 }, 19, 2, { 4, 5, 6 } },       // it fits
+        { { 4, 30, 6 }, { 0, 0, 0 }, 24, 2, { 4, 10, 6 } },
+        { { 20, 30, 6 }, { 0, 0, 0 }, 30, 2, { 10, 10, 6 } },
+        { { 20, 30, 6 }, { 20, 0, 0 }, 34, 4, { 20, 5, 5 } },   // a number
+        { { 20, 30, 6 }, { 0, 0, 0 }, 1, 8, { 8, 8, 6 } },      // it cannot
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        size_t wide[3];
+
+        memcpy (wide, rows[i].wide, sizeof (wide));
+        columns_share (wide, rows[i].hard, 3, rows[i].total, rows[i].least);
+        for (int k = 0; k < 3; k++)
+            assert_int_equal (wide[k], rows[i].got[k]);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_forms),
+        cmocka_unit_test (test_empty),
+        cmocka_unit_test (test_cut),
+        cmocka_unit_test (test_numbers),
+        cmocka_unit_test (test_look_ahead),
+        cmocka_unit_test (test_empty_column),
+        cmocka_unit_test (test_share),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,340 @@
+/* tests/unit/common/net/test_keyring.c - who may connect, and who no longer */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "net/keyring.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char dir[64];
+static struct keyring *ring;
+
+static int setup (void **state)
+{
+    (void)state;
+    (void)snprintf (dir, sizeof (dir), "/tmp/test_keyring.XXXXXX");
+    if (!mkdtemp (dir) || chdir (dir) < 0)
+        return -1;
+    ring = keyring_open ("keys");
+    return ring ? 0 : -1;
+}
+
+static int teardown (void **state)
+{
+    (void)state;
+    keyring_close (ring);
+    return chdir ("/") == 0 ? fileio_remove_tree (dir, NULL) : -1;
+}
+
+static const char *public_of (const char *path)
+{
+    static struct key_file k;
+    struct err err = { "" };
+
+    if (key_read (path, &k, &err) < 0)
+        fail_msg ("%s", err.text);
+    return k.public_key;
+}
+
+static int allowed (const char *key, const char *as)
+{
+    char who[NET_WHO_MAX] = "";
+    struct err why = { "" };
+    int rc = keyring_allow (ring, key, who, &why);
+
+    if (rc == 0)
+        assert_string_equal (who, as);
+    else
+        assert_true (why.text[0]);
+    return rc;
+}
+
+/* From the first pair to the last; the open keyring sees each change. */
+static void test_life (void **state)
+{
+    char first[NET_KEY_SIZE], second[NET_KEY_SIZE];
+    struct keyring_entry *list;
+    struct key_file k;
+    size_t n;
+
+    (void)state;
+    assert_int_equal (keyring_new ("keys", "n1", NULL), 0);
+    assert_int_equal (keyring_new ("keys", "n1", NULL), -EEXIST);
+    memcpy (first, public_of ("keys/n1.pub"), NET_KEY_SIZE);
+    assert_int_equal (allowed (first, ""), -ENOKEY);
+    assert_int_equal (keyring_enrol ("keys", "node", first, -1, NULL), 0);
+    assert_int_equal (allowed (first, "node"), 0);
+    // the same again is harmless, another one is not taken by accident
+    assert_int_equal (keyring_enrol ("keys", "node", first, -1, NULL), 0);
+    assert_int_equal (key_make ("x", &k, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "node", k.public_key, -1, NULL),
+                      -EEXIST);
+    memcpy (second, k.public_key, NET_KEY_SIZE);
+    assert_int_equal (keyring_enrol ("keys", "node", second, 3600, NULL), 0);
+    assert_int_equal (allowed (first, "node"), 0);
+    assert_int_equal (allowed (second, "node"), 0);
+    assert_int_equal (keyring_revoke ("keys", "node", NULL), 0);
+    assert_int_equal (allowed (first, ""), -EKEYREVOKED);
+    assert_int_equal (allowed (second, ""), -EKEYREVOKED);
+    assert_int_equal (keyring_revoke ("keys", "node", NULL), -ENOENT);
+    assert_int_equal (keyring_enrol ("keys", "other", first, -1, NULL),
+                      -EKEYREVOKED);
+    assert_int_equal (keyring_list ("keys", &list, &n, NULL), 0);
+    assert_int_equal (n, 3);
+    assert_int_equal (list[0].state, KEY_OWN);
+    assert_string_equal (list[0].file.secret_key, "");
+    assert_int_equal (list[2].state, KEY_REVOKED);
+    assert_true (list[2].file.revoked > 0);
+    free (list);
+}
+
+static int speaks (const char *who, const char *host, const char *named)
+{
+    struct err why = { "" };
+    int rc = keyring_speaks (ring, who, host, &why);
+
+    if (rc < 0 && !strstr (why.text, named))
+        fail_msg ("no \"%s\" in \"%s\"", named, why.text);
+    return rc;
+}
+
+/* For whom a key speaks is kept when it is replaced, by either way. */
+static void test_hosts (void **state)
+{
+    struct key_file k;
+
+    (void)state;
+    assert_int_equal (keyring_bind ("keys", "n", "h1", NULL), -ENOENT);
+    assert_int_equal (keyring_new ("keys", "n", NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", public_of ("keys/n.pub"),
+                                     -1, NULL), 0);
+    assert_int_equal (speaks ("n", "h1", ""), 0);
+    assert_int_equal (keyring_bind ("keys", "n", "h1 h2.example", NULL), 0);
+    assert_int_equal (speaks ("n", "h1", ""), 1);
+    assert_int_equal (speaks ("n", "h2.example", ""), 1);
+    assert_int_equal (speaks ("n", "h2", "key n speaks for host h1 h2.example,"
+                              " and not for h2"), -EACCES);
+    assert_int_equal (speaks ("n", "h1 h2.example", "not for"), -EACCES);
+    assert_int_equal (speaks ("n", "", "not for"), -EACCES);
+    assert_int_equal (speaks ("m", "h3", ""), 0);
+    assert_int_equal (allowed (public_of ("keys/n.pub"), "n"), 0);
+    assert_int_equal (keyring_rotate ("keys", "n", 3600, NULL), 0);
+    assert_int_equal (speaks ("n", "h3", "h1 h2.example"), -EACCES);
+    assert_int_equal (key_make ("x", &k, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", k.public_key, 0, NULL), 0);
+    assert_int_equal (speaks ("n", "h3", "h1 h2.example"), -EACCES);
+    assert_int_equal (keyring_bind ("keys", "n", KEY_ANY_HOST, NULL), 0);
+    assert_int_equal (speaks ("n", "h3", ""), 1);
+    assert_int_equal (keyring_bind ("keys", "n", "a\"b", NULL), -EINVAL);
+    assert_int_equal (keyring_bind ("keys", "n", "", NULL), -EINVAL);
+}
+
+static void test_rotate (void **state)
+{
+    char old[NET_KEY_SIZE];
+
+    (void)state;
+    assert_int_equal (keyring_new ("keys", "n", NULL), 0);
+    memcpy (old, public_of ("keys/n.pub"), NET_KEY_SIZE);
+    assert_int_equal (keyring_enrol ("keys", "n", old, -1, NULL), 0);
+    assert_int_equal (keyring_rotate ("keys", "n", 3600, NULL), 0);
+    assert_string_not_equal (public_of ("keys/n.pub"), old);
+    assert_string_equal (public_of ("keys/n.key"), public_of ("keys/n.pub"));
+    assert_int_equal (allowed (public_of ("keys/n.pub"), "n"), 0);
+    assert_int_equal (allowed (old, "n"), 0);
+    // without any grace it is over at once
+    memcpy (old, public_of ("keys/n.pub"), NET_KEY_SIZE);
+    assert_int_equal (keyring_rotate ("keys", "n", 0, NULL), 0);
+    assert_int_equal (allowed (old, ""), -EKEYEXPIRED);
+    assert_int_equal (keyring_rotate ("keys", "absent", 0, NULL), -ENOENT);
+}
+
+/* Agents that are at work while an aggregator's key is replaced know both. */
+static void test_rotate_server (void **state)
+{
+    char keys[KEY_SERVERS_MAX][NET_KEY_SIZE], old[NET_KEY_SIZE];
+    struct key_file k;
+
+    (void)state;
+    assert_int_equal (keyring_new ("keys", "server", NULL), 0);
+    assert_int_equal (key_read_servers ("keys/server.pub", keys, NULL), 1);
+    memcpy (old, keys[0], NET_KEY_SIZE);
+    assert_int_equal (keyring_rotate ("keys", "server", 3600, NULL), 0);
+    assert_int_equal (key_read_servers ("keys/server.pub", keys, NULL), 2);
+    assert_string_equal (keys[0], public_of ("keys/server.key"));
+    assert_string_equal (keys[1], old);
+    // killed between the two files: agents know what the .pub had
+    assert_int_equal (key_make ("server", &k, NULL), 0);
+    assert_int_equal (key_write ("keys/server.key", &k, NULL), 0);
+    memcpy (old, keys[0], NET_KEY_SIZE);
+    assert_int_equal (keyring_rotate ("keys", "server", 3600, NULL), 0);
+    assert_int_equal (key_read_servers ("keys/server.pub", keys, NULL), 2);
+    assert_string_equal (keys[1], old);
+    // somebody else may have the secret
+    assert_int_equal (keyring_rotate ("keys", "server", 0, NULL), 0);
+    assert_int_equal (key_read_servers ("keys/server.pub", keys, NULL), 1);
+}
+
+/* Killed between enrolling the new key and writing the pair: the node still has
+ * the old one, and the next try must not make one that nobody knows.
+ */
+static void test_rotate_again (void **state)
+{
+    struct key_file old, next, other;
+
+    (void)state;
+    assert_int_equal (keyring_new ("keys", "n", NULL), 0);
+    assert_int_equal (key_read ("keys/n.key", &old, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", old.public_key, -1, NULL), 0);
+    assert_int_equal (key_make ("n", &next, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", next.public_key, 3600, NULL),
+                      0);
+    assert_int_equal (keyring_rotate ("keys", "n", 3600, NULL), 0);
+    assert_string_not_equal (public_of ("keys/n.pub"), old.public_key);
+    assert_int_equal (allowed (public_of ("keys/n.pub"), "n"), 0);
+    assert_int_equal (allowed (old.public_key, "n"), 0);
+    // enrolled with a key of somewhere else: nothing changes
+    assert_int_equal (key_make ("n", &other, NULL), 0);
+    assert_int_equal (keyring_revoke ("keys", "n", NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", other.public_key, -1, NULL),
+                      0);
+    (void)snprintf (next.public_key, NET_KEY_SIZE, "%s",
+                    public_of ("keys/n.pub"));
+    assert_int_equal (keyring_rotate ("keys", "n", 3600, NULL), -EEXIST);
+    assert_string_equal (public_of ("keys/n.pub"), next.public_key);
+}
+
+/* Names are never paths, whatever they are given as. */
+static void test_names (void **state)
+{
+    static const char *const bad[] = { "", ".", "..", "../x", "a/b", ".x",
+                                       "a+1", "a\nb" };
+    struct key_file k;
+
+    (void)state;
+    assert_int_equal (key_make ("x", &k, NULL), 0);
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        assert_int_equal (keyring_new ("keys", bad[i], NULL), -EINVAL);
+        assert_int_equal (keyring_enrol ("keys", bad[i], k.public_key, -1,
+                                         NULL), -EINVAL);
+        assert_int_equal (keyring_revoke ("keys", bad[i], NULL), -EINVAL);
+        assert_int_equal (keyring_rotate ("keys", bad[i], 0, NULL), -EINVAL);
+    }
+    assert_int_equal (access ("keys", F_OK), -1);
+}
+
+static void write_text (const char *path, const char *text)
+{
+    assert_int_equal (fileio_replace (path, text, strlen (text), 0644, NULL),
+                      0);
+}
+
+/* A file that cannot be understood lets nobody in: where it is in revoked/,
+ * nobody at all, since it could be anybody's.
+ */
+static void test_damaged (void **state)
+{
+    struct key_file k;
+
+    (void)state;
+    assert_int_equal (key_make ("x", &k, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", k.public_key, -1, NULL), 0);
+    write_text ("keys/enrolled/m.pub", "nonsense");
+    assert_int_equal (allowed (k.public_key, "n"), 0);
+    assert_int_equal (mkdir ("keys/revoked", 0700), 0);
+    write_text ("keys/revoked/m.pub", "nonsense");
+    assert_int_equal (allowed (k.public_key, ""), -EBADMSG);
+    assert_int_equal (unlink ("keys/revoked/m.pub"), 0);
+    assert_int_equal (allowed (k.public_key, "n"), 0);
+}
+
+/* What the service that runs as another user than root makes of it. */
+static int allowed_to (uid_t user, const char *key)
+{
+    struct keyring *k;
+    char who[NET_WHO_MAX];
+    int rc;
+
+    assert_int_equal (seteuid (user), 0);
+    k = keyring_open ("keys");
+    assert_non_null (k);
+    rc = keyring_allow (k, key, who, NULL);
+    keyring_close (k);
+    assert_int_equal (seteuid (0), 0);
+    return rc;
+}
+
+/* root enrols and revokes for a service of another user: if that could not read
+ * what was made for it, it would have to refuse everybody.
+ */
+static void test_other_user (void **state)
+{
+    const uid_t user = 65534;
+    struct key_file kept, gone;
+    mode_t mask;
+
+    (void)state;
+    if (geteuid () != 0) {
+        print_message ("SKIPPED: only root can be another user\n");
+        skip ();
+    }
+    mask = umask (077);
+    assert_int_equal (chmod (dir, 0755), 0);
+    assert_int_equal (mkdir ("keys", 0700), 0);
+    assert_int_equal (chown ("keys", user, (gid_t)-1), 0);
+    assert_int_equal (key_make ("kept", &kept, NULL), 0);
+    assert_int_equal (key_make ("gone", &gone, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "kept", kept.public_key, -1,
+                                     NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "gone", gone.public_key, -1,
+                                     NULL), 0);
+    assert_int_equal (allowed_to (user, gone.public_key), 0);
+    // as a version made it that let only root read it
+    assert_int_equal (mkdir ("keys/revoked", 0700), 0);
+    assert_int_equal (keyring_revoke ("keys", "gone", NULL), 0);
+    assert_int_equal (allowed_to (user, gone.public_key), -EKEYREVOKED);
+    assert_int_equal (allowed_to (user, kept.public_key), 0);
+    (void)umask (mask);
+}
+
+/* But the directory, which has secrets, is its owner's. */
+static void test_modes (void **state)
+{
+    struct key_file k;
+    struct stat st;
+
+    (void)state;
+    assert_int_equal (key_make ("x", &k, NULL), 0);
+    assert_int_equal (keyring_enrol ("keys", "n", k.public_key, -1, NULL), 0);
+    assert_int_equal (stat ("keys", &st), 0);
+    assert_int_equal (st.st_mode & 07777, 0700);
+    assert_int_equal (stat ("keys/enrolled", &st), 0);
+    assert_int_equal (st.st_mode & 07777, 0755);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (test_life, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_hosts, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_rotate, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_rotate_server, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_rotate_again, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_names, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_damaged, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_other_user, setup, teardown),
+        cmocka_unit_test_setup_teardown (test_modes, setup, teardown),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,109 @@
+/* tests/unit/node_agent/agent/test_exit_rule.c - when an agent ends by itself
+ *
+ * Seconds since it began.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "agent/exit_rule.h"
+#include "base/clock.h"
+
+#include <string.h>
+
+#define BEGAN (1000 * NS_PER_S)
+
+static int64_t at (int64_t seconds)
+{
+    return BEGAN + seconds * NS_PER_S;
+}
+
+/* It goes on for so many seconds, and ends then, with these words. */
+static void ends (struct life *l, int64_t seconds, const char *words)
+{
+    const char *why;
+
+    l->now_ns = at (seconds);
+    assert_null (life_useless (l));
+    l->now_ns++;
+    why = life_useless (l);
+    assert_non_null (why);
+    if (!strstr (why, words))
+        fail_msg ("no \"%s\" in: %s", words, why);
+}
+
+static const struct life of_run = { .began_ns = BEGAN, .run = true,
+                                    .deadline_ns = 120 * NS_PER_S };
+
+static void test_alone (void **state)
+{
+    struct life l = of_run;
+
+    (void)state;
+    ends (&l, 60, "no wrapper has joined");
+    l.heard_ns = at (59);
+    ends (&l, 60, "no wrapper has joined");
+    // COMMAND may run for days, whatever becomes of the aggregator
+    l.joined = true;
+    l.now_ns = at (1000000);
+    assert_null (life_useless (&l));
+}
+
+/* There was nothing to deliver, and nobody it could have been delivered to:
+ * that everything was would be a lie.
+ */
+static void test_unheard (void **state)
+{
+    struct life l = of_run;
+
+    (void)state;
+    l.joined = l.done = true;
+    l.ended_ns = at (1);
+    ends (&l, 60, "cannot be reached");
+}
+
+static void test_silent (void **state)
+{
+    struct life l = of_run;
+
+    (void)state;
+    l.joined = true;
+    l.ended_ns = at (1);
+    l.heard_ns = at (2);
+    ends (&l, 141, "what was not delivered stays");
+    l.heard_ns = at (200);
+    ends (&l, 220, "what was not delivered stays");
+    l.done = true;
+    ends (&l, 220, "all was delivered, but");
+    l.heard_ns = at (2);
+    ends (&l, 22, "all was delivered, but");
+    // it has to be started anew, and to look through its root
+    l.served = true;
+    ends (&l, 62, "all was delivered, but");
+}
+
+static void test_once (void **state)
+{
+    struct life l = { .began_ns = BEGAN, .once = true, .served = true };
+
+    (void)state;
+    ends (&l, 60, "cannot be reached");
+    l.heard_ns = at (50);
+    ends (&l, 110, "what was not delivered stays");
+    // nothing is left but captures to be removed: it may be back soon
+    l.done = true;
+    ends (&l, 110, "all was delivered, but");
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_alone), cmocka_unit_test (test_unheard),
+        cmocka_unit_test (test_silent), cmocka_unit_test (test_once),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,462 @@
+/* tests/unit/node_agent/agent/test_sealer.c - captures sealed in a thread
+ *
+ * bulk_rest is this file's own: it counts, and tells when the agent ends.
+ * fileio_pread_all, too: it fails for files of one size; and what opens files
+ * and directories: it fails for one name.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "agent/sealer.h"
+#include "base/clock.h"
+#include "store/content.h"
+#include "store/fileio.h"
+#include "throttle/bulk.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LIMIT_NS (30 * NS_PER_S)
+
+struct fixture {
+    char dir[PATH_MAX - 256], capture[PATH_MAX - 128], shipment[PATH_MAX];
+    struct loop *loop;
+    struct bulk *bulk;
+    struct sealer *sealer;
+    int rc;                     // of what was sealed last
+    size_t nitems;
+    uint64_t skipped;
+    size_t manifest;            // bytes of it
+    char raw_path[PATH_MAX];    // of the last item
+    struct err why, err;
+    bool again, moved, unfinished;
+};
+
+static atomic_uint rests, end_at;       // end_at 0: never
+
+int __wrap_bulk_rest (struct bulk *b);  // the linker's name for it
+
+int __wrap_bulk_rest (struct bulk *b)
+{
+    unsigned n = atomic_fetch_add (&rests, 1) + 1;
+
+    (void)b;
+    return end_at > 0 && n >= end_at ? -ECANCELED : 0;
+}
+
+#define BAD_SIZE 4711
+static int bad_with;            // 0: nothing is bad
+static char made_at_read[PATH_MAX];     // this file, at the first one
+static char renamed_at_read[PATH_MAX];  // from this one, if that is not ""
+
+int __real_fileio_pread_all (int fd, void *data, size_t size, off_t offset);
+int __wrap_fileio_pread_all (int fd, void *data, size_t size, off_t offset);
+
+int __wrap_fileio_pread_all (int fd, void *data, size_t size, off_t offset)
+{
+    struct stat st;
+
+    if (renamed_at_read[0])
+        assert_int_equal (rename (renamed_at_read, made_at_read), 0);
+    else if (made_at_read[0])
+        (void)fileio_replace (made_at_read, "", 0, 0600, NULL);
+    made_at_read[0] = renamed_at_read[0] = '\0';
+    if (bad_with < 0 && fstat (fd, &st) == 0 && st.st_size == BAD_SIZE)
+        return bad_with;
+    return __real_fileio_pread_all (fd, data, size, offset);
+}
+
+static const char *bad_name;    // NULL: none; fails with 'bad_with'
+
+int __real_fileio_open_at (int dirfd, const char *name, struct err *err);
+int __wrap_fileio_open_at (int dirfd, const char *name, struct err *err);
+int __real_fileio_open_dir_at (int dirfd, const char *name, struct err *err);
+int __wrap_fileio_open_dir_at (int dirfd, const char *name, struct err *err);
+
+int __wrap_fileio_open_at (int dirfd, const char *name, struct err *err)
+{
+    return bad_name && strcmp (name, bad_name) == 0
+               ? err_sys (err, -bad_with, "cannot open %s", name)
+               : __real_fileio_open_at (dirfd, name, err);
+}
+
+int __wrap_fileio_open_dir_at (int dirfd, const char *name, struct err *err)
+{
+    return bad_name && strcmp (name, bad_name) == 0
+               ? err_sys (err, -bad_with, "cannot open %s", name)
+               : __real_fileio_open_dir_at (dirfd, name, err);
+}
+
+static void on_sealed (void *arg, struct sealed *s)
+{
+    struct fixture *f = arg;
+
+    f->rc = s->rc;
+    f->moved = s->moved;
+    f->nitems = s->nitems;
+    f->skipped = s->skipped;
+    f->manifest = s->manifest.size;
+    (void)snprintf (f->raw_path, sizeof (f->raw_path), "%s",
+                    s->nitems > 0 ? s->items[s->nitems - 1].path : "");
+    f->why = s->skipped_why;
+    f->err = s->err;
+    loop_stop (f->loop, 0);
+}
+
+static int setup (void **state)
+{
+    const char *tmp = getenv ("TMPDIR");
+    struct fixture *f = calloc (1, sizeof (*f));
+    const struct bulk_decision d = { .class = BULK_NORMAL };
+
+    (void)snprintf (f->dir, sizeof (f->dir), "%s/rollcall-sealer-XXXXXX",
+                    tmp && *tmp ? tmp : "/tmp");
+    assert_non_null (mkdtemp (f->dir));
+    (void)snprintf (f->capture, sizeof (f->capture), "%s/a_ascend_pt", f->dir);
+    (void)snprintf (f->shipment, sizeof (f->shipment), "%s/1-0", f->dir);
+    assert_int_equal (fileio_mkdirs (f->capture, 0700, NULL), 0);
+    assert_non_null (f->loop = loop_create ());
+    assert_non_null (f->bulk = bulk_create (10000));
+    bulk_set (f->bulk, &d);
+    assert_int_equal (sealer_create (f->loop, f->bulk, true, false, on_sealed,
+                                     f, &f->sealer, NULL), 0);
+    rests = end_at = 0;
+    bad_with = 0;
+    bad_name = NULL;
+    *state = f;
+    return 0;
+}
+
+static int teardown (void **state)
+{
+    struct fixture *f = *state;
+
+    bulk_end (f->bulk);
+    sealer_destroy (f->sealer);
+    bulk_destroy (f->bulk);
+    loop_destroy (f->loop);
+    (void)fileio_remove_tree (f->dir, NULL);
+    free (f);
+    return 0;
+}
+
+/* A file of the capture, all of it a hole. */
+static void put (struct fixture *f, const char *name, off_t size)
+{
+    char path[PATH_MAX];
+
+    assert_true (fileio_join (path, sizeof (path), f->capture, name));
+    assert_int_equal (fileio_replace (path, "", 0, 0600, NULL), 0);
+    assert_int_equal (truncate (path, size), 0);
+}
+
+static const char *in (const struct fixture *f, const char *name)
+{
+    static char path[PATH_MAX];
+
+    assert_true (fileio_join (path, sizeof (path), f->capture, name));
+    return path;
+}
+
+static void timed_out (void *arg)
+{
+    loop_stop (arg, -ETIMEDOUT);
+}
+
+static void seal (struct fixture *f)
+{
+    struct watch_settled what = { .path = f->capture, .rank_hint = 0,
+                                  .finished = !f->unfinished };
+
+    assert_int_equal (sealer_add (f->sealer, &what, 1, f->shipment,
+                                  f->again,
+                                  &(struct sealer_analysis){ NULL, false }), 0);
+    (void)loop_add_timer (f->loop, LIMIT_NS, timed_out, f->loop);
+    assert_int_equal (loop_run (f->loop), 0);
+    loop_del_timer (f->loop, timed_out, f->loop);
+}
+
+/* A budget that is looked at between files only is none: a profiler's file may
+ * have 60 GB.
+ */
+static void test_rests_in_a_file (void **state)
+{
+    struct fixture *f = *state;
+    unsigned small;
+
+    put (f, "data", 1);
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 2);
+    small = rests;
+    rests = 0;
+    put (f, "data", 9 * (off_t)CONTENT_CHUNK);
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (rests, small + 8);
+}
+
+/* Whoever ends an agent waits for the thread: it must stop within a file, and
+ * what it has so far must not count as the capture.
+ */
+static void test_breaks_off (void **state)
+{
+    struct fixture *f = *state;
+
+    put (f, "data", (off_t)1 << 42);    // hours
+    end_at = 10;
+    seal (f);
+    assert_int_equal (f->rc, -ECANCELED);
+    assert_int_equal (rests, 10);
+}
+
+/* A file that nobody can deliver must not look as if it had never been there.
+ */
+static void test_leaves_out_aloud (void **state)
+{
+    struct fixture *f = *state;
+    char deep[PATH_MAX];
+    size_t n = (size_t)snprintf (deep, sizeof (deep), "%s", f->capture);
+
+    put (f, "data", 1);
+    for (int i = 0; i < 40; i++)
+        n += (size_t)snprintf (deep + n, sizeof (deep) - n, "/%d", i);
+    assert_int_equal (fileio_mkdirs (deep, 0700, NULL), 0);
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 2);
+    assert_int_equal (f->skipped, 1);
+    assert_non_null (strstr (f->why.text, "30/31/32: directories are not"));
+    // the whole of it
+    f->skipped = 0;
+    assert_int_equal (fileio_remove_tree (f->capture, NULL), 0);
+    assert_int_equal (mkfifo (f->capture, 0600), 0);
+    seal (f);
+    assert_int_equal (f->skipped, 1);
+    assert_non_null (strstr (f->why.text, "all of it: Not a directory"));
+}
+
+/* A capture that is one file is its own raw file; without it a release would
+ * remove what nobody has.
+ */
+static void test_one_file (void **state)
+{
+    struct fixture *f = *state;
+
+    (void)snprintf (f->capture, sizeof (f->capture), "%s/r.pt.trace.json",
+                    f->dir);
+    assert_int_equal (fileio_replace (f->capture, "{}", 2, 0600, NULL), 0);
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 2);
+    assert_int_equal (f->skipped, 0);
+    assert_string_equal (f->raw_path, "r.pt.trace.json");
+    // removed before it could be read
+    assert_int_equal (unlink (f->capture), 0);
+    seal (f);
+    assert_int_equal (f->rc, -ENOENT);
+    assert_true (f->moved);
+}
+
+/* Sealed, it would count as one that has no files. */
+static void test_moved (void **state)
+{
+    struct fixture *f = *state;
+    char other[PATH_MAX];
+
+    put (f, "data", 1);
+    (void)snprintf (other, sizeof (other), "%s/b_ascend_pt", f->dir);
+    for (int again = 0; again < 2; again++) {
+        f->again = again;
+        (void)strcpy (made_at_read, other);
+        (void)strcpy (renamed_at_read, f->capture);
+        seal (f);
+        assert_int_equal (f->rc, -ENOENT);
+        assert_true (f->moved);
+        assert_int_equal (rename (other, f->capture), 0);
+    }
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_false (f->moved);
+    assert_int_equal (f->nitems, 2);
+    // the spool's directory is another thing
+    (void)strcpy (f->shipment, "/nonexistent/1-0");
+    seal (f);
+    assert_int_equal (f->rc, -ENOENT);
+    assert_false (f->moved);
+}
+
+/* A disk that cannot read one file must not keep all others, and the rows, from
+ * being delivered; but what passes is waited for.
+ */
+static void test_unreadable (void **state)
+{
+    static const int bad[] = { -EIO, -ESTALE, -ETIMEDOUT };
+    struct fixture *f = *state;
+    char link[PATH_MAX];
+
+    put (f, "data", 1);
+    put (f, "worn", BAD_SIZE);
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        bad_with = bad[i];
+        f->again = false;
+        seal (f);
+        assert_int_equal (f->rc, bad[i]);
+        assert_non_null (strstr (f->err.text, "worn: "));
+        f->again = true;
+        seal (f);
+        assert_int_equal (f->rc, 0);
+        assert_int_equal (f->nitems, 2);
+        assert_string_equal (f->raw_path, "data");
+        assert_int_equal (f->skipped, 1);
+        assert_non_null (strstr (f->why.text, "worn: "));
+        assert_non_null (strstr (f->why.text, strerror (-bad[i])));
+    }
+    (void)snprintf (link, sizeof (link), "%s/1-2", f->dir);
+    assert_int_equal (access (link, F_OK), -1);
+    // what is not a file's own fault fails it all, again or not
+    bad_with = -ENOMEM;
+    seal (f);
+    assert_int_equal (f->rc, -ENOMEM);
+    // and it is there again
+    bad_with = 0;
+    seal (f);
+    assert_int_equal (f->nitems, 3);
+    assert_int_equal (f->skipped, 0);
+}
+
+/* Once it was sealed as it was read then, nobody would read it again: what has
+ * nothing to do with the capture must not make it a damaged one.
+ */
+static void test_waits (void **state)
+{
+    static const char *const names[] = { "ASCEND_PROFILER_OUTPUT",
+                                         "step_trace_time.csv", "analysis.db",
+                                         "profiler_info_0.json", "data",
+                                         "profiler_metadata.json" };
+    static const int waited[] = { -EIO, -ESTALE, -ETIMEDOUT };
+    static const int never[] = { -EMFILE, -ENFILE, -ENOMEM };
+    struct fixture *f = *state;
+
+    put (f, "data", 1);
+    put (f, "profiler_info_0.json", 1);
+    put (f, "profiler_metadata.json", 1);
+    assert_int_equal (fileio_mkdirs (in (f, names[0]), 0700, NULL), 0);
+    put (f, "ASCEND_PROFILER_OUTPUT/step_trace_time.csv", 1);
+    put (f, "ASCEND_PROFILER_OUTPUT/analysis.db", 1);
+    for (size_t n = 0; n < sizeof (names) / sizeof (names[0]); n++) {
+        bad_name = names[n];
+        for (int i = 0; i < 6; i++) {
+            bad_with = i < 3 ? waited[i] : never[i - 3];
+            f->again = false;
+            seal (f);
+            assert_int_equal (f->rc, bad_with);
+            assert_non_null (strstr (f->err.text, strerror (-bad_with)));
+            f->again = true;
+            seal (f);
+            assert_int_equal (f->rc, i < 3 ? 0 : bad_with);
+        }
+    }
+    // the file itself is another thing
+    bad_with = -EACCES;
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->skipped, 1);
+}
+
+/* As many files as before are not the same files: released, the one that was
+ * left out would be lost.
+ */
+static void test_one_comes_one_is_left_out (void **state)
+{
+    static const int bad[] = { -EIO, -ENODATA };
+    struct fixture *f = *state;
+    char made[PATH_MAX];
+
+    sealer_destroy (f->sealer);
+    assert_int_equal (sealer_create (f->loop, f->bulk, true, true, on_sealed,
+                                     f, &f->sealer, NULL), 0);
+    put (f, "data", 1);
+    put (f, "worn", BAD_SIZE);
+    seal (f);
+    assert_int_equal (f->nitems, 3);
+    assert_true (f->manifest > 0);
+    assert_true (fileio_join (made, sizeof (made), f->capture, "new"));
+    f->again = true;
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        bad_with = bad[i];
+        (void)strcpy (made_at_read, made);
+        seal (f);
+        assert_int_equal (f->rc, 0);
+        assert_int_equal (f->nitems, 3);
+        assert_int_equal (f->manifest, 0);
+        assert_int_equal (unlink (made), 0);
+    }
+    // nothing is left out, but it is another one
+    bad_with = 0;
+    (void)strcpy (made_at_read, made);
+    assert_true (fileio_join (renamed_at_read, sizeof (renamed_at_read),
+                              f->capture, "data"));
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 3);
+    assert_int_equal (f->manifest, 0);
+}
+
+/* Hashed for hours, and refused by the ledger, again and again. */
+static void test_too_large (void **state)
+{
+    struct fixture *f = *state;
+
+    put (f, "data", 1);
+    put (f, "core", 0);
+    if (truncate (in (f, "core"), (off_t)CONTENT_SIZE_MAX + 1) < 0)
+        skip ();                // the file system has no such files
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 2);
+    assert_int_equal (f->skipped, 1);
+    assert_non_null (strstr (f->why.text, "core: it is larger"));
+}
+
+/* Whoever was writing it may go on, into files that are removed. */
+static void test_unfinished (void **state)
+{
+    struct fixture *f = *state;
+
+    sealer_destroy (f->sealer);
+    assert_int_equal (sealer_create (f->loop, f->bulk, true, true, on_sealed,
+                                     f, &f->sealer, NULL), 0);
+    put (f, "data", 1);
+    seal (f);
+    assert_true (f->manifest > 0);
+    f->unfinished = true;
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 2);
+    assert_int_equal (f->manifest, 0);
+}
+
+int main (void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST (test_rests_in_a_file), TEST (test_breaks_off),
+        TEST (test_leaves_out_aloud), TEST (test_one_file),
+        TEST (test_moved), TEST (test_waits),
+        TEST (test_unreadable), TEST (test_one_comes_one_is_left_out),
+        TEST (test_unfinished), TEST (test_too_large),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

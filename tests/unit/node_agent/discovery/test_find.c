@@ -1,0 +1,378 @@
+/* tests/unit/node_agent/discovery/test_find.c - the captures below a directory
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "discovery/find.h"
+#include "store/fileio.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static char top[64];
+
+static int make_top (void **state)
+{
+    (void)state;
+    (void)snprintf (top, sizeof (top), "/tmp/rollcall-find-XXXXXX");
+    // a time zone of its own: names hold local times
+    return setenv ("TZ", "UTC", 1) < 0 || !mkdtemp (top) ? -1 : 0;
+}
+
+static int remove_top (void **state)
+{
+    (void)state;
+    return fileio_remove_tree (top, NULL);
+}
+
+static void make_dirs (const char *name)
+{
+    char path[512];
+
+    assert_true (fileio_join (path, sizeof (path), top, name));
+    assert_int_equal (fileio_mkdirs (path, 0700, NULL), 0);
+}
+
+static int64_t date_in (const char *zone, const char *name)
+{
+    struct find_name f;
+
+    assert_int_equal (setenv ("TZ", zone, 1), 0);
+    tzset ();
+    f = find_parse_name (name);
+    assert_int_equal (setenv ("TZ", "UTC", 1), 0);
+    tzset ();
+    return f.made_ns;
+}
+
+/* MindSpore dates its directories in UTC, the others in local time: else the
+ * newer of two captures of a rank would be taken for the older.
+ */
+static void test_dates (void **state)
+{
+    const int64_t made = INT64_C (1764246877386000000), hour = 3600000000000;
+
+    (void)state;
+    assert_int_equal (date_in ("XXX-8", "n_1_20251127123437386_ascend_ms"),
+                      made);
+    assert_int_equal (date_in ("XXX-8", "n_1_20251127123437386_ascend_pt"),
+                      made - 8 * hour);
+    assert_int_equal (date_in ("XXX-8", "PROF_000001_20251127123437386_ABC"),
+                      made - 8 * hour);
+    assert_int_equal (date_in ("UTC", "PROF_000001_20251127123437_ABC"),
+                      made - 386000000);
+    assert_int_equal (date_in ("UTC", "PROF_000001_2025_ABC"), 0);
+}
+
+static void check_name (const char *name, const char *framework,
+                        size_t worker_size, int64_t made_ns)
+{
+    struct find_name f = find_parse_name (name);
+
+    assert_string_equal (f.framework, framework);
+    assert_int_equal (f.worker_size, worker_size);
+    assert_int_equal (f.made_ns, made_ns);
+}
+
+/* A trace's name has a date, and a pid that tells whose job it is, but no host:
+ * "rank_3" would be one.
+ */
+static void test_trace_names (void **state)
+{
+    (void)state;
+    check_name ("h_77.1764246877386000001.pt.trace.json.gz", "kineto", 0,
+                INT64_C (1764246877386000001));
+    check_name ("rank3.1764246877386.pt.trace.json", "kineto", 0,
+                INT64_C (1764246877386000000));
+    check_name ("rank3.9764246877386000001.pt.trace.json", "kineto", 0, 0);
+    check_name ("rank3.9999000020440.pt.trace.json", "kineto", 0, 0);
+    check_name ("1764246877386000001.pt.trace.json", "kineto", 0, 0);
+    check_name ("r.17642468.pt.trace.json", "kineto", 0, 0);
+    check_name (".pt.trace.json", "kineto", 0, 0);
+    check_name ("a.trace.json", "", 0, 0);
+    assert_int_equal (find_parse_name ("h_77.1764246877386000001.pt.trace.json"
+                                       ".gz").pid, 77);
+    assert_int_equal (find_parse_name ("h77.1764246877386.pt.trace.json").pid,
+                      0);
+}
+
+/* Host names hold '_' and digits: the parts are found from the right. */
+static void test_names (void **state)
+{
+    const int64_t made = INT64_C (1764246877386000000);
+
+    (void)state;
+    check_name ("node0_4711_20251127123437386_ascend_pt", "ascend_pt", 5,
+                made);
+    check_name ("a_b_7_4711_20251127123437386_ascend_pt", "ascend_pt", 5,
+                made);
+    check_name ("node0_4711_20251127123437386_ascend_ms", "ascend_ms", 5,
+                made);
+    check_name ("n_1_99991127123437386_ascend_pt", "ascend_pt", 1, 0);
+    check_name ("rank_0_ascend_pt", "ascend_pt", 0, 0);
+    check_name ("_ascend_pt", "ascend_pt", 0, 0);
+    check_name ("20251127123437386_ascend_pt", "ascend_pt", 0, 0);
+    check_name ("n_1_2025112712343738_ascend_pt", "ascend_pt", 0, 0);
+    check_name ("_1_20251127123437386_ascend_pt", "ascend_pt", 0, made);
+    check_name ("ascend_pt", "", 0, 0);
+    check_name ("x_ascend_pt_op_args", "", 0, 0);
+    check_name ("", "", 0, 0);
+    check_name ("n_12.1712345.pt.trace.json", "kineto", 0, 0);
+    check_name ("rank0.pt.trace.json.gz", "kineto", 0, 0);
+    check_name ("rank0.json", "", 0, 0);
+}
+
+static const char *name_at (const struct found_list *list, size_t i)
+{
+    return i < list->n ? list->items[i].name : "(none)";
+}
+
+static void test_tree (void **state)
+{
+    struct found_list list = { .n = 0 };
+    struct err err = { "" };
+    char path[128];
+
+    (void)state;
+    make_dirs ("b_ascend_pt/ASCEND_PROFILER_OUTPUT");
+    make_dirs ("b_ascend_pt/inner_ascend_pt");      // not searched
+    make_dirs ("a/by_content/FRAMEWORK");
+    make_dirs ("a/by_prof/PROF_000001_2025_ABC");
+    make_dirs ("cluster_analysis_output/c_ascend_pt");
+    make_dirs ("PLATFORM_1/c_ascend_pt");
+    make_dirs ("d_ascend_pt_op_args");
+    make_dirs (".hidden/c_ascend_pt");
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    assert_int_equal (list.n, 3);
+    assert_string_equal (name_at (&list, 0), "by_content");
+    assert_string_equal (name_at (&list, 1), "PROF_000001_2025_ABC");
+    assert_string_equal (name_at (&list, 2), "b_ascend_pt");
+    // what another root gave is not found again, nor by another spelling
+    (void)snprintf (path, sizeof (path), "%s/a/../a/", top);
+    assert_int_equal (find_captures (path, &list, &err), 0);
+    assert_int_equal (list.n, 3);
+    assert_int_equal (list.nproblems, 0);
+    find_free (&list);
+    assert_int_equal (list.n, 0);
+}
+
+static void make_file (const char *name)
+{
+    char path[512];
+
+    assert_true (fileio_join (path, sizeof (path), top, name));
+    assert_int_equal (fileio_replace (path, "x", 1, 0600, NULL), 0);
+}
+
+/* What merely looks like a part of a capture does not hide the captures that
+ * lie beside it.
+ */
+static void test_noise (void **state)
+{
+    struct found_list list = { .n = 0 };
+    struct err err = { "" };
+
+    (void)state;
+    make_dirs ("job/a_ascend_pt");
+    make_dirs ("job/PROF_000001_20250101_ABC");     // msprof's, beside it
+    make_file ("job/profiler_info_7.json");
+    make_dirs ("other/PROF_notes");
+    make_dirs ("other/PROF_1_2_");
+    make_dirs ("other/x");
+    make_file ("other/PROF_1_2_3");
+    make_file ("other/FRAMEWORK");
+    make_file ("other/profiler_info_old.json");
+    make_dirs ("renamed");
+    make_file ("renamed/profiler_info_3.json");
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    assert_int_equal (list.n, 2);
+    assert_string_equal (name_at (&list, 0), "a_ascend_pt");
+    assert_string_equal (name_at (&list, 1), "renamed");
+    assert_int_equal (list.nproblems, 0);
+    find_free (&list);
+}
+
+static void put_file (const char *name, const char *text)
+{
+    char path[512];
+
+    assert_true (fileio_join (path, sizeof (path), top, name));
+    assert_int_equal (fileio_replace (path, text, strlen (text), 0600, NULL),
+                      0);
+}
+
+#define KINETO "{\"schemaVersion\": 1, \"traceEvents\": []}"
+#define TORCH_NPU "[{\"ph\": \"X\", \"ts\": \"17.5\", \"dur\": 1}]"
+
+/* Traces by their names or, under other names, by what is in them; nothing
+ * within a capture, whatever it is called.
+ */
+static void test_traces (void **state)
+{
+    struct found_list list = { .n = 0 };
+    struct err err = { "" };
+
+    (void)state;
+    put_file ("a.pt.trace.json", "");
+    put_file ("b.json", KINETO);
+    put_file ("c.json", TORCH_NPU);
+    put_file ("d.json", "{\"traceEvents\": 1}");
+    put_file ("e.json", "[{\"ph\": \"X\", \"ts\": 17.5, \"dur\": 1}]");
+    put_file ("f.json", "{\"name\": \"package\", \"version\": 1}");
+    put_file ("g.json", "");
+    put_file ("h.txt", KINETO);
+    put_file (".i.json", KINETO);
+    make_dirs ("j.json");
+    put_file ("j.json/k.json", KINETO);
+    make_dirs ("l_ascend_pt/ASCEND_PROFILER_OUTPUT");
+    put_file ("l_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json", TORCH_NPU);
+    put_file ("l_ascend_pt/m.json", KINETO);
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    assert_int_equal (list.n, 5);
+    assert_string_equal (name_at (&list, 0), "a.pt.trace.json");
+    assert_string_equal (name_at (&list, 1), "b.json");
+    assert_string_equal (name_at (&list, 2), "c.json");
+    assert_string_equal (name_at (&list, 3), "k.json");
+    assert_string_equal (name_at (&list, 4), "l_ascend_pt");
+    // who meant them to be taken is told why they are not
+    assert_int_equal (list.nproblems, 2);
+    assert_non_null (strstr (list.problems[0], "d.json is not taken for a "
+                             "trace: it has no traceEvents"));
+    assert_non_null (strstr (list.problems[1], "e.json is not taken"));
+    find_free (&list);
+    // large directories are not opened file by file
+    list.names_only = true;
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    assert_int_equal (list.n, 2);
+    find_free (&list);
+}
+
+static int find_one (const char *name, struct found_list *list)
+{
+    struct err err = { "" };
+    char path[512];
+
+    assert_true (fileio_join (path, sizeof (path), top, name));
+    return find_captures (path, list, &err);
+}
+
+/* What is given may be a file; the same one twice is one. */
+static void test_file_root (void **state)
+{
+    struct found_list list = { .n = 0 };
+    char path[128];
+
+    (void)state;
+    put_file ("b.json", KINETO);
+    put_file ("f.json", "{}");
+    (void)snprintf (path, sizeof (path), "%s/link", top);
+    assert_int_equal (symlink ("b.json", path), 0);
+    assert_int_equal (find_one ("b.json", &list), 0);
+    assert_int_equal (find_one ("b.json", &list), 0);
+    assert_int_equal (find_one ("link", &list), 0);
+    assert_int_equal (find_one ("f.json", &list), -ENOTDIR);
+    assert_int_equal (list.n, 1);
+    assert_string_equal (name_at (&list, 0), "b.json");
+    find_free (&list);
+}
+
+/* ---- a directory that cannot be read to its end ---- */
+
+static int readdirs_left = -1;  // before they fail; -1: they do not
+
+struct dirent *__real_readdir (DIR *dir);
+struct dirent *__wrap_readdir (DIR *dir);
+
+struct dirent *__wrap_readdir (DIR *dir)
+{
+    if (readdirs_left == 0) {
+        errno = EIO;
+        return NULL;
+    }
+    if (readdirs_left > 0)
+        readdirs_left--;
+    return __real_readdir (dir);
+}
+
+/* A faulty disk must not make ranks disappear without a word. */
+static void test_read_error (void **state)
+{
+    struct found_list list = { .n = 0 };
+    struct err err = { "" };
+
+    (void)state;
+    make_dirs ("a_ascend_pt");
+    make_dirs ("b_ascend_pt");
+    readdirs_left = 3;
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    readdirs_left = -1;
+    assert_true (list.nproblems >= 1);
+    assert_non_null (strstr (list.problems[0], "Input/output error"));
+    find_free (&list);
+}
+
+static void test_links (void **state)
+{
+    struct found_list list = { .n = 0 };
+    struct err err = { "" };
+    char path[128];
+
+    (void)state;
+    make_dirs ("real/x_ascend_pt");
+    (void)snprintf (path, sizeof (path), "%s/loop", top);
+    assert_int_equal (symlink (".", path), 0);
+    (void)snprintf (path, sizeof (path), "%s/y_ascend_pt", top);
+    assert_int_equal (symlink ("real/x_ascend_pt", path), 0);
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    assert_int_equal (list.n, 1);
+    assert_int_equal (list.nproblems, 1);
+    assert_non_null (strstr (list.problems[0], "y_ascend_pt is a symbolic"));
+    find_free (&list);
+}
+
+static void test_depth (void **state)
+{
+    struct found_list list = { .n = 0 };
+    struct err err = { "" };
+
+    (void)state;
+    make_dirs ("1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/x_ascend_pt");
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    assert_int_equal (list.n, 0);
+    assert_int_equal (list.nproblems, 1);
+    find_free (&list);
+}
+
+static void test_bad_root (void **state)
+{
+    struct found_list list = { .n = 0 };
+    struct err err = { "" };
+
+    (void)state;
+    assert_int_equal (find_captures ("/no/such/place", &list, &err), -ENOENT);
+    assert_non_null (strstr (err.text, "/no/such/place"));
+    assert_int_equal (find_captures ("/dev/null", &list, &err), -ENOTDIR);
+    find_free (&list);
+}
+
+int main (void)
+{
+#define IN_TOP(f) cmocka_unit_test_setup_teardown (f, make_top, remove_top)
+    const struct CMUnitTest tests[] = {
+        IN_TOP (test_names), IN_TOP (test_dates), IN_TOP (test_trace_names),
+        IN_TOP (test_tree),  IN_TOP (test_links),
+        IN_TOP (test_depth), IN_TOP (test_bad_root),  IN_TOP (test_noise),
+        IN_TOP (test_read_error), IN_TOP (test_traces),
+        IN_TOP (test_file_root),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

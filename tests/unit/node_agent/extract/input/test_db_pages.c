@@ -1,0 +1,268 @@
+/* tests/unit/node_agent/extract/input/test_db_pages.c - rows off pages are
+ * those of a query
+ *
+ * A value that differs would be a wrong figure; a table that is left to the
+ * query without need would be read at half the speed, and nobody would notice.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "node_agent/extract/event_db/event_check.h"
+
+#include <cmocka.h>
+
+#include "extract/input/db_pages.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAMES 3
+
+static const char *const names[NAMES] = { "a", "b", "c" };
+
+/* Numbers of every length that a record has, both signs. */
+#define NUMBERS \
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT " \
+    "3000) INSERT INTO t(a, b, c) SELECT i, CASE i % 4 WHEN 0 THEN NULL WHEN " \
+    "1 THEN 1 << i % 64 ELSE ~(1 << i % 64) END, i % 3 FROM n;"
+
+struct seen {
+    uint64_t rows;              // off the pages
+    bool opened, ended;         // without the query
+};
+
+static void same_row (sqlite3_stmt *st, const struct db_row *row)
+{
+    for (int c = 0; c < NAMES; c++) {
+        bool is_number = sqlite3_column_type (st, c) == SQLITE_INTEGER;
+
+        assert_int_equal (row->value[c], sqlite3_column_int64 (st, c));
+        assert_int_equal (row->integers >> c & 1, is_number);
+        assert_int_equal (row->numbers >> c & 1, is_number);
+    }
+}
+
+/* Read t off its pages, beside 'query'. */
+static struct seen read_pages (const char *query, bool ordered)
+{
+    static const bool have[NAMES] = { true, true, true };
+    struct seen seen = { .rows = 0 };
+    struct capture c = { .hindered = 0 };
+    struct source src = { .capture = &c };
+    struct db_row row = { .integers = 0 };
+    struct profiler_db *db = NULL;
+    struct err err = { "" };
+    struct db_pages *p;
+    sqlite3_stmt *st;
+    char dir[256];
+    int fd, rc = 0;
+
+    (void)snprintf (dir, sizeof (dir), "%.*s",
+                    (int)(strrchr (event_path (), '/') - event_path ()),
+                    event_path ());
+    fd = open (dir, O_RDONLY | O_DIRECTORY);
+    assert_true (fd >= 0);
+    assert_int_equal (profiler_db_open (&src, fd,
+                                        strrchr (event_path (), '/') + 1, &db,
+                                        &err),
+                      READING_WHOLE);
+    assert_int_equal (sqlite3_prepare_v2 (db->sql, query, -1, &st, NULL),
+                      SQLITE_OK);
+    p = db_pages_open (db, "t", names, have, NAMES, ordered);
+    seen.opened = p != NULL;
+    while (p && (rc = db_pages_next (p, &row)) == 1) {
+        assert_int_equal (sqlite3_step (st), SQLITE_ROW);
+        same_row (st, &row);
+        seen.rows++;
+    }
+    seen.ended = p && rc == 0;
+    if (seen.ended)
+        assert_int_equal (sqlite3_step (st), SQLITE_DONE);
+    (void)sqlite3_finalize (st);
+    db_pages_close (p);
+    profiler_db_close (db);
+    (void)close (fd);
+    return seen;
+}
+
+/* A table that is defined so is left to the query, or all of it is read. */
+static void check_table (const char *sql, bool ordered, bool plain)
+{
+    struct seen seen;
+
+    event_make (sql);
+    event_run (NUMBERS);
+    seen = read_pages ("SELECT a, b, c FROM t NOT INDEXED", ordered);
+    if (seen.ended != plain || (plain && seen.rows != 3000))
+        fail_msg ("%s: %u rows off the pages", sql, (unsigned)seen.rows);
+}
+
+static void test_plain (void **state)
+{
+    (void)state;
+    check_table ("CREATE TABLE t (a INTEGER, b INTEGER, c INTEGER)", false,
+                 true);
+    check_table ("CREATE TABLE t (c INT, x TEXT, b NUMERIC, a BIGINT, y)",
+                 false, true);
+    check_table ("CREATE TABLE t (b INTEGER, a INTEGER PRIMARY KEY, c INT)",
+                 true, true);
+    check_table ("CREATE TABLE t (A INTEGER, B INTEGER, C INTEGER);"
+                 "CREATE INDEX i ON t (b, a, c)", false, true);
+    check_table ("PRAGMA auto_vacuum=FULL; VACUUM; CREATE TABLE t (a INTEGER, "
+                 "b INTEGER, c INTEGER)", false, true);
+    check_table ("PRAGMA encoding='UTF-16'; CREATE TABLE t (a INTEGER, b "
+                 "INTEGER, c INTEGER)", false, true);
+}
+
+/* What an engine does beside reading is left to it. */
+static void test_not_plain (void **state)
+{
+    (void)state;
+    check_table ("CREATE TABLE t (a INTEGER, b REAL, c INTEGER)", false,
+                 false);
+    check_table ("CREATE TABLE t (a INTEGER, b TEXT, c INTEGER)", false,
+                 false);
+    check_table ("CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER, c INTEGER) "
+                 "WITHOUT ROWID", true, false);
+    check_table ("CREATE TABLE t (a INTEGER PRIMARY KEY DESC, b INTEGER, c "
+                 "INTEGER)", true, false);
+    check_table ("CREATE TABLE t (a INT PRIMARY KEY, b INTEGER, c INTEGER)",
+                 true, false);
+    check_table ("CREATE TABLE t (a INTEGER, b INTEGER, c INTEGER)", true,
+                 false);
+    check_table ("CREATE TABLE t (x AS (a + 1), a INTEGER, b INTEGER, c "
+                 "INTEGER)", false, false);
+}
+
+/* A key that is no row's number is a column like others. */
+static void test_keys (void **state)
+{
+    (void)state;
+    check_table ("CREATE TABLE t (a INTEGER PRIMARY KEY DESC, b INTEGER, c "
+                 "INTEGER)", false, true);
+    check_table ("CREATE TABLE t (a INTEGER, b INTEGER, c INTEGER, PRIMARY KEY "
+                 "(a, c))", false, true);
+}
+
+/* Up to the row before the one that is not plain, and no further. */
+static void test_hands_over (void **state)
+{
+    static const struct {
+        const char *sql;
+        uint64_t rows;
+    } odd[] = {
+        { "UPDATE t SET b = 0.5 WHERE a = 700", 699 },
+        { "UPDATE t SET c = 'text' WHERE a = 700", 699 },
+        { "UPDATE t SET b = x'00' WHERE a = 1", 0 },
+        { "UPDATE t SET x = zeroblob(2000) WHERE a = 700", 699 },
+        // the rows that were there have no such value
+        { "ALTER TABLE t RENAME COLUMN b TO y; ALTER TABLE t ADD COLUMN b "
+          "INTEGER DEFAULT 8", 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof (odd) / sizeof (odd[0]); i++) {
+        struct seen seen;
+
+        event_make ("CREATE TABLE t (a INTEGER, b INTEGER, c INTEGER, x)");
+        event_run (NUMBERS);
+        event_run (odd[i].sql);
+        seen = read_pages ("SELECT a, b, c FROM t", false);
+        if (!seen.opened || seen.ended || seen.rows != odd[i].rows)
+            fail_msg ("%s: %u rows off the pages", odd[i].sql,
+                      (unsigned)seen.rows);
+    }
+}
+
+/* Pages that were emptied and used again, and a column that came later. */
+static void test_old_tables (void **state)
+{
+    (void)state;
+    event_make ("CREATE TABLE t (a INTEGER, b INTEGER, c INTEGER)");
+    event_run (NUMBERS NUMBERS);
+    event_run ("DELETE FROM t WHERE a % 7 > 1 OR a BETWEEN 1000 AND 2000");
+    event_run ("ALTER TABLE t ADD COLUMN d INTEGER DEFAULT 8");
+    event_run (NUMBERS);
+    assert_true (read_pages ("SELECT a, b, c FROM t", false).ended);
+    event_run ("DELETE FROM t");
+    assert_true (read_pages ("SELECT a, b, c FROM t", false).ended);
+}
+
+/* Overwrite 2 bytes of a page. */
+static void write16 (uint32_t page, unsigned at, uint32_t v)
+{
+    const uint8_t bytes[2] = { (uint8_t)(v >> 8), (uint8_t)v };
+    int fd = open (event_path (), O_WRONLY);
+
+    assert_true (fd >= 0);
+    assert_int_equal (pwrite (fd, bytes, 2, (off_t)(page - 1) * 512 + at), 2);
+    assert_int_equal (close (fd), 0);
+}
+
+static uint32_t root_of_t (void)
+{
+    sqlite3_stmt *st;
+    sqlite3 *db;
+    uint32_t root;
+
+    assert_int_equal (sqlite3_open (event_path (), &db), SQLITE_OK);
+    assert_int_equal (sqlite3_prepare_v2 (db, "SELECT rootpage FROM "
+                                          "sqlite_schema WHERE name='t'", -1,
+                                          &st, NULL), SQLITE_OK);
+    assert_int_equal (sqlite3_step (st), SQLITE_ROW);
+    root = (uint32_t)sqlite3_column_int64 (st, 0);
+    (void)sqlite3_finalize (st);
+    (void)sqlite3_close (db);
+    return root;
+}
+
+/* Pages that are wrong end it: a circle, too, which has no end. */
+static void test_damaged (void **state)
+{
+    static const struct {
+        unsigned at;
+        uint32_t value;
+    } wrong[] = {
+        { 0, 0x0a00 },          // an index
+        { 3, 0 },               // no cells
+        { 3, 0xffff },
+        { 12, 4 },              // a cell within the places of cells
+        { 12, 510 },            // and behind the page
+        { 10, 0 },              // the last child: page 0, and itself
+        { 10, 0xffff },
+    };
+
+    (void)state;
+    for (size_t i = 0; i <= sizeof (wrong) / sizeof (wrong[0]); i++) {
+        uint32_t root;
+
+        event_make ("CREATE TABLE t (a INTEGER, b INTEGER, c INTEGER)");
+        event_run (NUMBERS);
+        root = root_of_t ();
+        if (i < sizeof (wrong) / sizeof (wrong[0]))
+            write16 (root, wrong[i].at, wrong[i].value);
+        else
+            write16 (root, 10, root);
+        if (read_pages ("SELECT a, b, c FROM t", false).ended)
+            fail_msg ("what is wrong (%u) was not seen", (unsigned)i);
+    }
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_plain),
+        cmocka_unit_test (test_not_plain),
+        cmocka_unit_test (test_keys),
+        cmocka_unit_test (test_hands_over),
+        cmocka_unit_test (test_old_tables),
+        cmocka_unit_test (test_damaged),
+    };
+
+    return cmocka_run_group_tests (tests, event_check_setup,
+                                   event_check_teardown);
+}

@@ -1,0 +1,221 @@
+/* tests/unit/node_agent/ship/test_offer.c - the bytes of an item, and when they
+ * are not believed */
+#include "node_agent/spool/spool_check.h"
+
+#include "base/clock.h"
+#include "ship/offer.h"
+
+#include <sys/resource.h>
+
+static uint8_t out[CONTENT_CHUNK];
+
+/* Offer what the spool has of 'kind' next. */
+static void offer_next (struct fixture *f, enum item_kind kind,
+                        struct offer *o)
+{
+    struct spool_item item;
+
+    assert_int_equal (spool_next (f->s, kind, 0, &item, NULL), 1);
+    offer_begin (o, &item);
+}
+
+static enum offer_read read_it (struct fixture *f, struct offer *o,
+                                const char *bytes)
+{
+    enum offer_read how = offer_chunk (o, f->s, 0, (uint32_t)strlen (bytes),
+                                       out);
+
+    if (how == OFFER_READ)
+        assert_memory_equal (out, bytes, strlen (bytes));
+    return how;
+}
+
+static void raw_path (struct fixture *f, char path[PATH_MAX])
+{
+    (void)snprintf (path, PATH_MAX, "%s/x", f->raw);
+}
+
+/* The aggregator compares, and asks again: then it has to be found out here
+ * that the file is to blame, or it would ask for ever.
+ */
+static void test_raw_that_changed (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+    struct offer o;
+
+    (void)spool_put (f, f->raw, "v1", "rows", "raw bytes", false);
+    offer_next (f, ITEM_RAW, &o);
+    assert_int_equal (read_it (f, &o, "raw bytes"), OFFER_READ);
+    assert_int_equal (read_it (f, &o, "raw bytes"), OFFER_READ);
+    offer_sent (&o, 0);
+    assert_int_equal (read_it (f, &o, "raw bytes"), OFFER_READ);
+    raw_path (f, path);
+    spool_flip (path, 3, 1);
+    assert_int_equal (read_it (f, &o, "raw bytes"), OFFER_CHANGED);
+    offer_end (&o);
+
+    // not sent in this life: it is the aggregator that will notice
+    offer_next (f, ITEM_RAW, &o);
+    assert_int_equal (offer_chunk (&o, f->s, 0, 9, out), OFFER_READ);
+    offer_sent (&o, 0);
+    assert_int_equal (offer_chunk (&o, f->s, 0, 9, out), OFFER_CHANGED);
+    offer_end (&o);
+}
+
+/* What the spool keeps itself nobody else may change: never sent. */
+static void test_rows_that_are_damaged (void **state)
+{
+    struct fixture *f = *state;
+    struct offer o;
+
+    (void)spool_put (f, f->raw, "v1", "rows", NULL, false);
+    offer_next (f, ITEM_ROWS, &o);
+    assert_int_equal (read_it (f, &o, "rows"), OFFER_READ);
+    spool_flip (o.item.file, 0, 4);
+    assert_int_equal (read_it (f, &o, "rows"), OFFER_DAMAGED);
+    offer_end (&o);
+}
+
+static void test_raw_that_is_gone (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+    struct offer o;
+
+    (void)spool_put (f, f->raw, "v1", "rows", "raw bytes", false);
+    offer_next (f, ITEM_RAW, &o);
+    raw_path (f, path);
+    assert_int_equal (truncate (path, 3), 0);
+    assert_int_equal (read_it (f, &o, "raw bytes"), OFFER_CHANGED);
+    offer_end (&o);
+    offer_next (f, ITEM_RAW, &o);
+    assert_int_equal (unlink (path), 0);
+    assert_int_equal (read_it (f, &o, "raw bytes"), OFFER_VANISHED);
+    offer_end (&o);
+}
+
+/* A moment in which nothing can be opened, or a disk that fails once, is no
+ * reason to give up a file for good.
+ */
+static void test_cannot_be_read_now (void **state)
+{
+    struct fixture *f = *state;
+    struct rlimit limit, none;
+    struct offer o;
+
+    (void)spool_put (f, f->raw, "v1", "rows", "raw bytes", true);
+    offer_next (f, ITEM_RAW, &o);
+    assert_int_equal (getrlimit (RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 0;
+    assert_int_equal (setrlimit (RLIMIT_NOFILE, &none), 0);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal (read_it (f, &o, "raw bytes"), OFFER_ASTRAY);
+    assert_int_equal (setrlimit (RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal (read_it (f, &o, "raw bytes"), OFFER_READ);
+    offer_end (&o);
+
+    // the beginning of this one is an I/O error, always
+    offer_next (f, ITEM_RAW, &o);
+    o.item.own = false;
+    (void)strcpy (o.item.file, "/proc/self/mem");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal (read_it (f, &o, "raw bytes"), OFFER_ASTRAY);
+    assert_int_equal (read_it (f, &o, "raw bytes"), OFFER_VANISHED);
+    offer_end (&o);
+}
+
+static void test_astray (void **state)
+{
+    struct fixture *f = *state;
+    struct offer o;
+
+    (void)spool_put (f, f->raw, "v1", "rows", "raw bytes", false);
+    offer_next (f, ITEM_RAW, &o);
+    assert_int_equal (offer_chunk (&o, f->s, 1, 1, out), OFFER_ASTRAY);
+    assert_int_equal (offer_chunk (&o, f->s, 0, 10, out), OFFER_ASTRAY);
+    assert_int_equal (offer_chunk (&o, f->s, 0, 0, out), OFFER_ASTRAY);
+    assert_int_equal (offer_chunk (&o, f->s, CONTENT_CHUNK, 1, out),
+                      OFFER_ASTRAY);
+    offer_end (&o);
+}
+
+/* Trying to pack what does not get smaller costs the job's node as much as
+ * encrypting it.
+ */
+static void test_packing_is_given_up (void **state)
+{
+    struct fixture *f = *state;
+    struct offer o;
+    unsigned tried = 0;
+
+    (void)spool_put (f, f->raw, "v1", "rows", "raw bytes", false);
+    offer_next (f, ITEM_RAW, &o);
+    for (uint64_t n = 0; n < 1024; n++) {
+        if (!offer_may_pack (&o, n * CONTENT_CHUNK))
+            continue;
+        tried++;
+        offer_packed (&o, n * CONTENT_CHUNK, false);
+    }
+    assert_in_range (tried, 32, 40);
+    offer_packed (&o, 1024ull * CONTENT_CHUNK, true);   // it does again
+    assert_true (offer_may_pack (&o, 1025ull * CONTENT_CHUNK));
+    offer_end (&o);
+    offer_next (f, ITEM_ROWS, &o);
+    assert_false (offer_may_pack (&o, 0));      // they are packed already
+    offer_end (&o);
+}
+
+#define IGNORED(n, seconds, heard) \
+    assert_int_equal (offers_ignored (offers, 3, heard, (seconds) * NS_PER_S, \
+                                      &since), n)
+
+/* Whoever waits for an aggregator with a full disk is told why, once a minute
+ * and not after each short pause.
+ */
+static void test_ignored (void **state)
+{
+    struct offer offers[3] = { { .used = true }, { .used = true },
+                               { .used = false } };
+    int64_t since = 0;
+
+    (void)state;
+    IGNORED (0, 5, true);
+    IGNORED (0, 64, true);
+    IGNORED (2, 66, true);
+    IGNORED (0, 67, true);
+    since = 100 * NS_PER_S;     // one was asked for
+    IGNORED (0, 150, true);
+    offers[0].durable = offers[1].durable = true;
+    IGNORED (0, 900, true);
+    offers[1].durable = false;  // new ones: their minute begins
+    IGNORED (0, 901, true);
+    IGNORED (1, 962, true);
+    // nobody is there: it has not asked since it came back
+    IGNORED (0, 1100, false);
+    IGNORED (0, 1101, true);
+    IGNORED (0, 1160, true);
+    IGNORED (1, 1161, true);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown (test_raw_that_changed, spool_setup,
+                                         spool_teardown),
+        cmocka_unit_test_setup_teardown (test_rows_that_are_damaged,
+                                         spool_setup, spool_teardown),
+        cmocka_unit_test_setup_teardown (test_raw_that_is_gone, spool_setup,
+                                         spool_teardown),
+        cmocka_unit_test_setup_teardown (test_cannot_be_read_now, spool_setup,
+                                         spool_teardown),
+        cmocka_unit_test (test_ignored),
+        cmocka_unit_test_setup_teardown (test_astray, spool_setup,
+                                         spool_teardown),
+        cmocka_unit_test_setup_teardown (test_packing_is_given_up,
+                                         spool_setup, spool_teardown),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

@@ -1,0 +1,287 @@
+/* tests/unit/node_agent/ship/test_ship.c - what an agent believes, and what it
+ * says
+ *
+ * Without a network, and with a clock that stands still.
+ */
+#include "node_agent/spool/spool_check.h"
+
+#include "base/clock.h"
+#include "net/net.h"
+#include "ship/ship.h"
+
+#define SAID_MAX 64
+
+static int64_t now_ns;
+static net_fn *hear;            // what the ship does with a message
+static void *hearer;
+static struct message said[SAID_MAX];
+static unsigned nsaid;
+static unsigned room;           // so many are taken
+static loop_fn *tell_room;      // who waits for more
+static void *waits_for_room;
+
+int64_t __wrap_clock_mono_ns (void);
+int64_t __wrap_clock_mono_ns (void)
+{
+    return now_ns;
+}
+
+int __wrap_net_connect (const char *endpoint,
+                        const struct net_security *security, struct net **ret,
+                        struct err *err);
+int __wrap_net_connect (const char *endpoint,
+                        const struct net_security *security, struct net **ret,
+                        struct err *err)
+{
+    (void)endpoint;
+    (void)security;
+    (void)err;
+    *ret = NULL;
+    return 0;
+}
+
+int __wrap_net_attach (struct net *n, struct loop *l, net_fn *fn, void *arg);
+int __wrap_net_attach (struct net *n, struct loop *l, net_fn *fn, void *arg)
+{
+    (void)n;
+    (void)l;
+    hear = fn;
+    hearer = arg;
+    return 0;
+}
+
+void __wrap_net_watch (struct net *n, net_problem_fn *fn, void *arg);
+void __wrap_net_watch (struct net *n, net_problem_fn *fn, void *arg)
+{
+    (void)n;
+    (void)fn;
+    (void)arg;
+}
+
+int __wrap_net_send (struct net *n, const struct net_peer *to,
+                     const struct message *m);
+int __wrap_net_send (struct net *n, const struct net_peer *to,
+                     const struct message *m)
+{
+    (void)n;
+    (void)to;
+    if (room == 0)
+        return -EAGAIN;
+    room--;
+    said[nsaid++ % SAID_MAX] = *m;
+    return 0;
+}
+
+void __wrap_net_when_room (struct net *n, loop_fn *fn, void *arg);
+void __wrap_net_when_room (struct net *n, loop_fn *fn, void *arg)
+{
+    (void)n;
+    tell_room = fn;
+    waits_for_room = arg;
+}
+
+static void ignore (void *arg)
+{
+    (void)arg;
+}
+
+struct shipping {
+    struct loop *loop;
+    struct ship *ship;
+};
+
+static struct shipping begin (struct fixture *f)
+{
+    static const struct ship_identity who = { .job = "j", .host = "h",
+                                              .host_key = "k" };
+    const struct ship_events events = { .welcome = ignore,
+                                        .delivered = ignore,
+                                        .lost = ignore };
+    struct shipping s = { .loop = loop_create () };
+
+    now_ns = 100 * NS_PER_S;
+    nsaid = 0;
+    room = UINT_MAX;
+    assert_non_null (s.loop);
+    assert_int_equal (ship_create (s.loop, f->s, "tcp://127.0.0.1:1", &who,
+                                   &events, &s.ship, NULL), 0);
+    return s;
+}
+
+static void end (struct shipping *s)
+{
+    ship_destroy (s->ship);
+    loop_destroy (s->loop);
+}
+
+/* The answer to a HELLO of that time is read now. */
+static void welcome (int64_t asked_ns)
+{
+    const struct message m = { .type = MESSAGE_WELCOME, .sent_ns = asked_ns };
+
+    hear (hearer, NULL, &m, 0, NULL);
+}
+
+static unsigned count (enum message_type type)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < nsaid && i < SAID_MAX; i++)
+        n += said[i].type == type;
+    return n;
+}
+
+/* An agent that was stopped for a minute reads what the aggregator said before
+ * its root went: captures would be removed that are nowhere else any more.
+ */
+static void test_stale_answer (void **state)
+{
+    static const struct ledger_mark mark = { 7, 1 };
+    struct fixture *f = *state;
+    struct spool_item item;
+    struct shipping s;
+    int64_t asked_ns;
+
+    (void)spool_put (f, f->raw, "v1", "rows", NULL, false);
+    assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &item, NULL), 1);
+    spool_set_mark (f->s, &mark);
+    assert_int_equal (spool_durable (f->s, &item.id, 1, NULL), 0);
+    s = begin (f);
+    asked_ns = now_ns;
+    assert_false (ship_confirmed (s.ship, 0));
+    now_ns += 60 * NS_PER_S;
+    welcome (asked_ns);
+    assert_true (ship_confirmed (s.ship, 0));
+    assert_false (ship_confirmed (s.ship, now_ns - 10 * NS_PER_S));
+    welcome (now_ns - NS_PER_S);
+    assert_true (ship_confirmed (s.ship, now_ns - 10 * NS_PER_S));
+    end (&s);
+}
+
+/* The run would end without what was found behind its last word if that stood
+ * until the next round.
+ */
+static void test_not_done (void **state)
+{
+    struct fixture *f = *state;
+    struct shipping s = begin (f);
+
+    welcome (now_ns);
+    ship_left (s.ship, 0);
+    ship_done (s.ship, "", 0);
+    assert_int_equal (count (MESSAGE_DONE), 1);
+    nsaid = 0;
+    ship_left (s.ship, 2);
+    ship_not_done (s.ship);
+    assert_int_equal (nsaid, 1);
+    assert_int_equal (said[0].type, MESSAGE_PING);
+    assert_int_equal (said[0].left_captures, 2);
+    // nor is it said by the words that follow, until it is true again
+    assert_int_equal (ship_note (s.ship, "x"), 0);
+    assert_int_equal (count (MESSAGE_DONE), 0);
+    ship_left (s.ship, 0);
+    ship_done (s.ship, "", 0);
+    assert_int_equal (count (MESSAGE_DONE), 1);
+    end (&s);
+}
+
+/* What was acknowledged and is not here any more is offered without its bytes.
+ * Wanted, it is lost; and nothing is sent of whatever has its name by now.
+ */
+static void test_asked (void **state)
+{
+    static const struct ledger_mark mark = { 7, 1 };
+    struct fixture *f = *state;
+    struct spool_redelivery r = { 0 };
+    struct message get = { .type = MESSAGE_GET, .length = 4 };
+    struct message ack = { .type = MESSAGE_ACK, .mark = mark };
+    struct message lost = { .type = MESSAGE_WELCOME, .lost = 1,
+                            .sent_ns = INT64_MAX };
+    struct spool_item item;
+    struct shipping s;
+
+    for (unsigned i = 0; i < 2; i++) {
+        (void)spool_put (f, i ? "/gone/2_pt" : "/gone/1_pt", "v1", "rows",
+                         NULL, false);
+        assert_int_equal (spool_next (f->s, ITEM_ROWS, 0, &item, NULL), 1);
+        assert_int_equal (spool_durable (f->s, &item.id, 1, NULL), 0);
+    }
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_redeliver (f->s, &r, NULL), 0);
+    s = begin (f);
+    ship_ask (s.ship);
+    nsaid = 0;
+    welcome (now_ns);
+    assert_int_equal (count (MESSAGE_OFFER), 2);
+    ship_hold (s.ship, true);
+    get.item = item.id;
+    hear (hearer, NULL, &get, 0, NULL);
+    assert_int_equal (count (MESSAGE_CHUNK), 0);
+    assert_int_equal (count (MESSAGE_GONE), 1);
+    ack.item = item.id - 1;
+    hear (hearer, NULL, &ack, 0, NULL);
+    // both are in the ledger before the next loss is
+    assert_true (spool_asks (f->s));
+    hear (hearer, NULL, &lost, 0, NULL);
+    assert_false (spool_asks (f->s));
+    end (&s);
+    assert_int_equal (spool_each_lost (f->s, NULL, NULL, NULL), 1);
+}
+
+/* A socket takes few messages at a time.  What it had no room for would be said
+ * with the next round, two seconds later: here it is as soon as there is some,
+ * and each once.
+ */
+static void test_no_room (void **state)
+{
+    struct fixture *f = *state;
+    struct shipping s;
+    uint64_t ids = 0;
+
+    for (unsigned i = 0; i < 40; i++) {
+        char path[64];
+
+        (void)snprintf (path, sizeof (path), "/capture%u", i);
+        (void)spool_put (f, path, "v1", "rows", NULL, false);
+    }
+    s = begin (f);
+    ship_ask (s.ship);
+    welcome (now_ns);
+    nsaid = 0;
+    now_ns += NS_PER_S;
+    ship_ask (s.ship);          // nothing new
+    assert_int_equal (nsaid, 0);
+    end (&s);
+
+    s = begin (f);
+    ship_ask (s.ship);
+    room = 3;
+    welcome (now_ns);           // HELLO, two OFFERs
+    for (unsigned i = 0; i < 19; i++) {
+        assert_non_null (tell_room);
+        room = 2;
+        tell_room (waits_for_room);
+    }
+    assert_int_equal (count (MESSAGE_OFFER), 40);
+    for (unsigned i = 0; i < nsaid; i++)
+        ids |= said[i].type == MESSAGE_OFFER ? UINT64_C (1) << said[i].item
+                                             : 0;
+    assert_int_equal (ids, ((UINT64_C (1) << 40) - 1) << 1);
+    room = UINT_MAX;
+    tell_room (waits_for_room);
+    assert_int_equal (count (MESSAGE_OFFER), 40);
+    end (&s);
+}
+
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST (test_stale_answer), TEST (test_not_done), TEST (test_asked),
+        TEST (test_no_room),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}

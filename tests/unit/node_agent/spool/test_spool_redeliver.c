@@ -1,0 +1,753 @@
+/* tests/unit/node_agent/spool/test_spool_redeliver.c - what the aggregator has
+ * lost */
+#include "node_agent/spool/spool_check.h"
+
+#include "base/clock.h"
+#include "release/release.h"
+#include "spool/manifest.h"
+
+#include <sys/stat.h>
+
+static const struct ledger_mark mark = { UINT64_C (1) << 63, 7 };
+
+/* Acknowledged, with this mark: so many of the open items of a kind. */
+static void acknowledge_with (struct fixture *f, const struct ledger_mark *m,
+                              enum item_kind kind, unsigned n)
+{
+    struct spool_item got;
+
+    while (n-- > 0) {
+        assert_int_equal (spool_next (f->s, kind, 0, &got, NULL), 1);
+        spool_set_mark (f->s, m);
+        assert_int_equal (spool_durable (f->s, &got.id, 1, NULL), 0);
+    }
+}
+
+static void acknowledge (struct fixture *f, enum item_kind kind, unsigned n)
+{
+    acknowledge_with (f, &mark, kind, n);
+}
+
+static bool mark_is (const struct fixture *f, uint64_t epoch, uint64_t seq)
+{
+    struct ledger_mark m = spool_mark (f->s);
+
+    return m.epoch == epoch && m.seq == seq;
+}
+
+static void redeliver (struct fixture *f, struct spool_redelivery *r)
+{
+    int rc;
+
+    memset (r, 0, sizeof (*r));
+    assert_true (spool_redelivers (f->s));
+    while ((rc = spool_redeliver (f->s, r, NULL)) == 1)
+        ;
+    assert_int_equal (rc, 0);
+    assert_false (spool_redelivers (f->s));
+}
+
+static void path_below (struct fixture *f, const char *name,
+                        char out[PATH_MAX])
+{
+    (void)snprintf (out, PATH_MAX, "%s/%s", f->dir, name);
+    assert_true (mkdir (out, 0700) == 0 || errno == EEXIST);
+}
+
+/* The mark is noted with the items that it stands for: a later one that is
+ * not has told of nothing that is lost if it is.
+ */
+static void test_mark (void **state)
+{
+    struct fixture *f = *state;
+
+    assert_true (mark_is (f, 0, 0));
+    (void)spool_put (f, f->raw, "v1", "rows", NULL, false);
+    spool_set_mark (f->s, &mark);
+    spool_reopen (f);
+    assert_true (mark_is (f, 0, 0));
+    acknowledge (f, ITEM_ROWS, 1);
+    spool_reopen (f);
+    assert_true (mark_is (f, mark.epoch, 7));
+}
+
+static unsigned losses (struct fixture *f)
+{
+    int n = spool_each_lost (f->s, NULL, NULL, NULL);
+
+    assert_true (n >= 0);
+    return (unsigned)n;
+}
+
+/* What is asked for of this kind: so many items, none of which the aggregator
+ * has.
+ */
+static void lose (struct fixture *f, enum item_kind kind, unsigned n)
+{
+    struct spool_item got;
+
+    while (n-- > 0) {
+        assert_int_equal (spool_next (f->s, kind, 0, &got, NULL), 1);
+        assert_int_equal (got.state, SPOOL_ASKED);
+        assert_false (got.own);
+        assert_int_equal (spool_lost (f->s, &got.id, 1, NULL), 0);
+    }
+}
+
+/* What was delivered is sealed again, what is on its way stays so, and only
+ * the one that is not there any more is asked for.
+ */
+static void test_again (void **state)
+{
+    struct fixture *f = *state;
+    char delivered[PATH_MAX], part[PATH_MAX], gone[PATH_MAX];
+    struct spool_redelivery r;
+
+    path_below (f, "delivered", delivered);
+    path_below (f, "part", part);
+    path_below (f, "gone", gone);
+    (void)spool_put (f, delivered, "v1", "1", NULL, false);
+    (void)spool_put (f, delivered, "v2", "2", NULL, false);
+    (void)spool_put (f, gone, "v1", "3", NULL, false);
+    (void)spool_put (f, part, "v1", "4", "raw", false);
+    acknowledge (f, ITEM_ROWS, 4);
+    (void)spool_put (f, f->raw, "v1", "5", NULL, false);
+    assert_int_equal (rmdir (gone), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_true (mark_is (f, 0, 0));
+    redeliver (f, &r);
+    assert_int_equal (r.captures, 2);
+    assert_int_equal (r.gone, 1);
+    assert_int_equal (spool_undelivered (f->s), 3);     // the raw file, and 5
+    lose (f, ITEM_ROWS, 1);
+    assert_false (spool_asks (f->s));
+    assert_int_equal (spool_each_lost_there (f->s, NULL, NULL, NULL), 1);
+    assert_false (spool_knows (f->s, delivered, "v1"));
+    assert_false (spool_knows (f->s, delivered, "v2"));
+    assert_false (spool_knows (f->s, part, "v1"));
+    assert_false (spool_knows (f->s, gone, "v1"));
+    assert_true (spool_knows (f->s, f->raw, "v1"));
+    assert_int_equal (spool_undelivered (f->s), 2);     // the raw file, and 5
+    // until they are sealed again they are lost
+    assert_int_equal (losses (f), 3);
+    (void)spool_put (f, delivered, "v2", "2", NULL, false);
+    (void)spool_put (f, part, "v1", "4", "raw", false);
+    assert_int_equal (losses (f), 1);
+    acknowledge (f, ITEM_ROWS, 3);
+    acknowledge (f, ITEM_RAW, 2);
+    assert_int_equal (spool_undelivered (f->s), 0);
+    assert_true (mark_is (f, mark.epoch, 7));
+    spool_close (f->s);
+    assert_int_equal (spool_check (f->spool, false, NULL, NULL, NULL), 0);
+    spool_reopen_new (f);
+}
+
+static void see_loss (void *arg, const char *path, bool again,
+                      const char *text)
+{
+    assert_string_equal (path, arg);
+    assert_true (again);
+    assert_non_null (strstr (text, path));
+}
+
+/* It is away while it is looked for, as on a file system that is not mounted
+ * yet: a loss in each later life, but not for good.
+ */
+static void test_away (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+    struct spool_redelivery r;
+
+    path_below (f, "away", path);
+    (void)spool_put (f, path, "v1", "1", NULL, false);
+    acknowledge (f, ITEM_ROWS, 1);
+    assert_int_equal (rmdir (path), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_int_equal (r.gone, 1);
+    lose (f, ITEM_ROWS, 1);
+    for (int life = 0; life < 2; life++) {
+        spool_reopen (f);
+        assert_int_equal (spool_each_lost (f->s, see_loss, path, NULL), 1);
+    }
+    path_below (f, "away", path);
+    assert_false (spool_knows (f->s, path, "v1"));
+    (void)spool_put (f, path, "v1", "1", NULL, false);
+    assert_int_equal (losses (f), 0);
+    assert_true (spool_knows (f->s, path, "v1"));
+}
+
+/* It comes again, but elsewhere.  Another one of its name is another one. */
+static void test_comes_elsewhere (void **state)
+{
+    struct fixture *f = *state;
+    char away[PATH_MAX], lost[PATH_MAX], path[PATH_MAX];
+    struct spool_redelivery r;
+
+    path_below (f, "away", path);
+    path_below (f, "lost", path);
+    path_below (f, "new", path);
+    path_below (f, "away/x_pt", away);
+    path_below (f, "lost/x_pt", lost);
+    (void)spool_put (f, away, "v1", "1", NULL, false);
+    (void)spool_put (f, lost, "v1", "2", NULL, false);
+    acknowledge (f, ITEM_ROWS, 2);
+    assert_int_equal (rmdir (away), 0);
+    assert_int_equal (rmdir (lost), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    lose (f, ITEM_ROWS, 2);
+    assert_int_equal (losses (f), 2);
+    path_below (f, "new/x_pt", path);
+    (void)spool_put (f, path, "v1", "1", NULL, false);
+    assert_int_equal (spool_each_lost (f->s, see_loss, lost, NULL), 1);
+}
+
+/* Delivered from three directories, one after the other, of which only the
+ * second is there; its content: so many are lost then.
+ */
+static void move_it (struct fixture *f, const char *content, unsigned lost)
+{
+    char paths[3][PATH_MAX], below[PATH_MAX];
+    struct spool_redelivery r;
+
+    for (unsigned i = 0; i < 3; i++) {
+        (void)snprintf (below, sizeof (below), "%u", i);
+        path_below (f, below, paths[i]);
+        (void)snprintf (below, sizeof (below), "%u/x_pt", i);
+        path_below (f, below, paths[i]);
+        (void)spool_put (f, paths[i], "v1", i == 1 ? content : "1", NULL,
+                         false);
+        acknowledge (f, ITEM_ROWS, 1);
+    }
+    assert_int_equal (rmdir (paths[0]), 0);
+    assert_int_equal (rmdir (paths[2]), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_int_equal (r.captures, 1);
+    assert_int_equal (r.gone, lost);
+    lose (f, ITEM_ROWS, lost);
+    assert_int_equal (losses (f), lost + 1);
+    (void)spool_put (f, paths[1], "v1", content, NULL, false);
+    assert_int_equal (losses (f), lost);
+    // should it come back
+    assert_false (spool_knows (f->s, paths[0], "v1"));
+}
+
+/* It was moved, and moved back: nothing is lost. */
+static void test_moved (void **state)
+{
+    move_it (*state, "1", 0);
+}
+
+static void test_namesakes (void **state)
+{
+    move_it (*state, "2", 2);
+}
+
+/* Killed in the middle: the next life goes on.  What has been sealed and
+ * acknowledged again by then stays so.
+ */
+static void test_next_life (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_redelivery r = { 0 };
+    char path[PATH_MAX];
+
+    for (unsigned i = 0; i < 1500; i++)         // more than at once
+        (void)spool_put (f, f->raw, i % 2 ? "v1" : "v2", "rows", NULL, false);
+    path_below (f, "last", path);
+    (void)spool_put (f, path, "v1", "rows", NULL, false);
+    acknowledge (f, ITEM_ROWS, 1501);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    assert_int_equal (spool_redeliver (f->s, &r, NULL), 1);
+    assert_true (spool_knows (f->s, path, "v1"));
+    (void)spool_put (f, f->raw, "v3", "rows", NULL, false);
+    acknowledge (f, ITEM_ROWS, 1);
+    spool_reopen (f);
+    redeliver (f, &r);
+    assert_false (spool_knows (f->s, path, "v1"));
+    assert_true (spool_knows (f->s, f->raw, "v3"));
+    spool_reopen (f);
+    assert_false (spool_redelivers (f->s));
+    assert_true (mark_is (f, mark.epoch, 7));
+}
+
+/* It would be removed before it has arrived for the second time. */
+static void test_release (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_redelivery r;
+    struct released got;
+    struct buf manifest;
+
+    buf_init (&manifest, 64);
+    buf_put (&manifest, "x", 2);
+    (void)spool_put (f, f->raw, "v1", "rows", NULL, false);
+    assert_int_equal (spool_add_release (f->s, f->raw, RELEASE_KEPT, 1,
+                                         &manifest, 1, NULL), 0);
+    buf_fini (&manifest);
+    acknowledge (f, ITEM_ROWS, 1);
+    assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, 2, &got,
+                                          NULL), 1);
+    buf_fini (&got.manifest);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_int_equal (r.captures, 1);
+    assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, 2, &got,
+                                          NULL), 0);
+}
+
+/* Acknowledged by an aggregator that had no marks: all of it is sealed again,
+ * once, and what is not there any more is asked for, also by the life that goes
+ * on with it.
+ */
+static void test_without_mark (void **state)
+{
+    static const struct ledger_mark none = { 0, 0 };
+    struct fixture *f = *state;
+    char gone[PATH_MAX];
+    struct spool_redelivery r;
+
+    assert_false (spool_lacks_mark (f->s));
+    assert_false (spool_has_delivered (f->s));
+    path_below (f, "gone", gone);
+    (void)spool_put (f, gone, "v1", "1", NULL, false);
+    (void)spool_put (f, f->raw, "v1", "2", NULL, false);
+    assert_false (spool_lacks_mark (f->s));
+    acknowledge_with (f, &none, ITEM_ROWS, 2);
+    spool_reopen (f);
+    assert_true (spool_lacks_mark (f->s));
+    assert_int_equal (rmdir (gone), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    spool_reopen (f);
+    assert_false (spool_lacks_mark (f->s));
+    redeliver (f, &r);
+    assert_true (r.in_doubt);
+    assert_int_equal (r.captures, 1);
+    assert_int_equal (r.gone, 1);
+    acknowledge (f, ITEM_ROWS, 1);
+    assert_int_equal (losses (f), 1);           // until it is sealed again
+    (void)spool_put (f, f->raw, "v1", "2", NULL, false);
+    assert_int_equal (losses (f), 0);
+    acknowledge (f, ITEM_ROWS, 1);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_false (r.in_doubt);
+}
+
+/* The same behind a redelivery: what came without a mark would never have been
+ * delivered again.
+ */
+static void test_without_mark_again (void **state)
+{
+    static const struct ledger_mark none = { 0, 0 };
+    struct fixture *f = *state;
+    struct spool_redelivery r;
+
+    (void)spool_put (f, f->raw, "v1", "1", NULL, false);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_false (spool_lacks_mark (f->s));
+    acknowledge_with (f, &none, ITEM_ROWS, 1);
+    assert_true (spool_lacks_mark (f->s));
+    spool_reopen (f);
+    assert_true (spool_lacks_mark (f->s));
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_int_equal (r.captures, 1);
+    assert_false (spool_lacks_mark (f->s));
+}
+
+/* The same if the note of the mark is damaged. */
+static void test_damaged_mark (void **state)
+{
+    struct fixture *f = *state;
+
+    (void)spool_put (f, f->raw, "v1", "1", NULL, false);
+    acknowledge (f, ITEM_ROWS, 1);
+    assert_false (spool_lacks_mark (f->s));
+    assert_int_equal (spool_keep_note (f->s, "mark", "?", NULL), 0);
+    spool_reopen (f);
+    assert_true (spool_lacks_mark (f->s));
+    (void)spool_put (f, f->raw, "v2", "2", NULL, false);
+    acknowledge (f, ITEM_ROWS, 1);
+    assert_false (spool_lacks_mark (f->s));
+}
+
+/* A life died in the middle of it, and the disk forgot that: what was called
+ * acknowledged must not be taken for confirmed by an aggregator that has not
+ * been asked for it.  fsck --repair does not make that any better.
+ */
+static void test_damaged_redelivery (void **state)
+{
+    static const struct {
+        const char *damage;
+        bool repaired;
+    } cases[] = {
+        { "UPDATE note SET text='9 0' WHERE name='redeliver'", false },
+        { "UPDATE note SET text='9 0' WHERE name='redeliver'", true },
+        { "UPDATE note SET name='redelives' WHERE name='redeliver'", false },
+    };
+    struct fixture *f = *state;
+    struct spool_redelivery r;
+
+    (void)spool_put (f, f->raw, "v1", "1", NULL, false);
+    acknowledge (f, ITEM_ROWS, 1);
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+        spool_sql (f, cases[i].damage);
+        if (cases[i].repaired)
+            assert_int_equal (spool_check (f->spool, true, NULL, NULL, NULL),
+                              1);
+        spool_reopen (f);
+        assert_false (spool_redelivers (f->s));
+        assert_true (spool_lacks_mark (f->s));
+    }
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_true (r.in_doubt);
+    assert_int_equal (r.captures, 1);
+    spool_reopen (f);
+    assert_false (spool_lacks_mark (f->s));
+}
+
+/* Set aside by a life that died of it: so many files were removed then. */
+static void begin_release (struct fixture *f, unsigned removed,
+                           char aside[PATH_MAX])
+{
+    struct released r;
+    char file[PATH_MAX];
+
+    spool_put_releasable (f, 0);
+    acknowledge (f, ITEM_ROWS, 1);
+    acknowledge (f, ITEM_RAW, 1);
+    assert_int_equal (spool_next_release (f->s, RELEASE_KEPT, 0, 9, &r, NULL),
+                      1);
+    assert_int_equal (spool_set_release (f->s, r.id, RELEASE_BEGUN, NULL), 0);
+    assert_int_equal (manifest_set_aside (f->raw, r.manifest.data,
+                                          r.manifest.size, NULL), 0);
+    manifest_aside_path (aside, f->raw, r.manifest.data, r.manifest.size);
+    buf_fini (&r.manifest);
+    assert_int_equal (access (aside, F_OK), 0);
+    assert_int_equal (access (f->raw, F_OK), -1);
+    assert_true (fileio_join (file, sizeof (file), aside, "x"));
+    if (removed > 0)
+        assert_int_equal (unlink (file), 0);
+    spool_reopen (f);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+}
+
+/* It was whole, under a name that nobody looks for: now it is the only one. */
+static void test_taken_back (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_redelivery r;
+    char aside[PATH_MAX], file[PATH_MAX];
+
+    begin_release (f, 0, aside);
+    assert_int_equal (release_take_back (f->s, NULL), 1);
+    assert_int_equal (release_take_back (f->s, NULL), 0);
+    assert_true (fileio_join (file, sizeof (file), f->raw, "x"));
+    assert_int_equal (access (file, F_OK), 0);
+    redeliver (f, &r);
+    assert_int_equal (r.captures, 1);
+    assert_int_equal (r.gone, 0);
+    assert_false (spool_knows (f->s, f->raw, "v1"));
+    // and nobody goes on with the removal
+    assert_int_equal (release_claims (f->s, f->raw, true), RELEASE_KEPT);
+    assert_int_equal (release_repair (f->s, NULL), 0);
+    assert_int_equal (access (file, F_OK), 0);
+}
+
+/* Its name may be that of another one by now: what was set aside is not, and
+ * goes when the aggregator has confirmed that it has it, or stays.
+ */
+static void set_aside_beside_another (struct fixture *f, bool confirmed)
+{
+    char aside[PATH_MAX], file[PATH_MAX], other[PATH_MAX];
+
+    begin_release (f, 0, aside);
+    assert_int_equal (mkdir (f->raw, 0700), 0);
+    assert_true (fileio_join (other, sizeof (other), f->raw, "other"));
+    assert_int_equal (fileio_replace (other, "", 0, 0600, NULL), 0);
+    assert_true (fileio_join (file, sizeof (file), aside, "x"));
+    assert_int_equal (release_claims (f->s, f->raw, false), -EAGAIN);
+    assert_int_equal (access (file, F_OK), 0);
+    if (confirmed) {
+        assert_int_equal (release_claims (f->s, f->raw, true), RELEASE_KEPT);
+        assert_int_equal (access (aside, F_OK), -1);
+    } else {
+        assert_int_equal (release_take_back (f->s, NULL), -ESTALE);
+        assert_int_equal (access (file, F_OK), 0);
+    }
+    assert_int_equal (release_claims (f->s, f->raw, false), RELEASE_KEPT);
+    assert_int_equal (access (other, F_OK), 0);
+}
+
+static void test_set_aside_and_confirmed (void **state)
+{
+    set_aside_beside_another (*state, true);
+}
+
+static void test_set_aside_and_lost (void **state)
+{
+    set_aside_beside_another (*state, false);
+}
+
+/* What is left is no capture; and it is nowhere else any more. */
+static void test_not_taken_back (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_redelivery r;
+    struct err err = { "" };
+    char aside[PATH_MAX];
+
+    begin_release (f, 1, aside);
+    assert_int_equal (release_take_back (f->s, &err), -ESTALE);
+    assert_non_null (strstr (err.text, aside));
+    assert_int_equal (release_take_back (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_int_equal (r.captures, 0);
+    assert_int_equal (r.gone, 1);
+    lose (f, ITEM_ROWS, 1);
+    lose (f, ITEM_RAW, 1);
+    assert_int_equal (losses (f), 1);
+    assert_int_equal (release_repair (f->s, NULL), 0);
+    assert_int_equal (access (aside, F_OK), 0);
+    assert_int_equal (access (f->raw, F_OK), -1);
+}
+
+/* It was removed, but for a file that came to it later: what is there by its
+ * name is not what the aggregator has lost, and is never sealed.
+ */
+static void test_only_left (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_redelivery r;
+    struct buf manifest;
+    size_t files;
+
+    (void)spool_put (f, f->raw, "v1", "1", "raw", true);
+    buf_init (&manifest, MANIFEST_MAX);
+    assert_int_equal (manifest_take (f->raw, &manifest, &files, NULL), 0);
+    assert_int_equal (spool_add_release (f->s, f->raw, RELEASE_LEFT, 2,
+                                         &manifest, clock_wall_ns (), NULL),
+                      0);
+    buf_fini (&manifest);
+    acknowledge (f, ITEM_ROWS, 1);
+    acknowledge (f, ITEM_RAW, 1);
+    assert_int_equal (access (f->raw, F_OK), 0);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_int_equal (r.captures, 0);
+    assert_int_equal (r.gone, 1);
+    lose (f, ITEM_ROWS, 1);
+    assert_int_equal (losses (f), 1);
+}
+
+/* ---- what is not here is asked for ---- */
+
+/* Two captures that are not here any more, of rows and a raw file each. */
+static void begin_asking (struct fixture *f, char paths[2][PATH_MAX])
+{
+    static const char *const names[] = { "one", "two" };
+    struct spool_redelivery r;
+    char file[PATH_MAX];
+
+    for (unsigned i = 0; i < 2; i++) {
+        path_below (f, names[i], paths[i]);
+        (void)spool_put (f, paths[i], "v1", names[i], names[i], false);
+        assert_true (fileio_join (file, sizeof (file), paths[i], "x"));
+        assert_int_equal (unlink (file), 0);
+        assert_int_equal (rmdir (paths[i]), 0);
+    }
+    acknowledge (f, ITEM_ROWS, 2);
+    acknowledge (f, ITEM_RAW, 2);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_int_equal (r.gone, 2);
+    assert_int_equal (losses (f), 0);           // not known yet
+    assert_int_equal (spool_bytes (f->s), 0);
+}
+
+static void see_text (void *arg, const char *path, bool again,
+                      const char *text)
+{
+    const char *const *want = arg;
+
+    assert_true (again);
+    assert_string_equal (path, want[0]);
+    if (!strstr (text, want[1]))
+        fail_msg ("no \"%s\" in: %s", want[1], text);
+}
+
+static void loss_is (struct fixture *f, const char *path, const char *text)
+{
+    const char *want[] = { path, text };
+
+    assert_int_equal (spool_each_lost_there (f->s, see_text, want, NULL), 1);
+    assert_int_equal (spool_each_lost (f->s, see_text, want, NULL), 1);
+}
+
+/* The aggregator has what it acknowledges: only the other one is lost, and with
+ * each answer it is known better what of it.  Whoever dies meanwhile asks on.
+ */
+static void test_asked (void **state)
+{
+    struct fixture *f = *state;
+    char paths[2][PATH_MAX];
+
+    begin_asking (f, paths);
+    assert_int_equal (spool_undelivered (f->s), 4);
+    acknowledge (f, ITEM_ROWS, 1);
+    spool_reopen (f);
+    assert_int_equal (spool_undelivered (f->s), 3);
+    lose (f, ITEM_ROWS, 1);
+    loss_is (f, paths[1], "has lost the rows of");
+    assert_true (spool_asks (f->s));
+    acknowledge (f, ITEM_RAW, 1);
+    spool_reopen (f);
+    lose (f, ITEM_RAW, 1);
+    loss_is (f, paths[1], "has lost rows and raw files of");
+    assert_false (spool_asks (f->s));
+    assert_int_equal (spool_undelivered (f->s), 0);
+    assert_true (mark_is (f, mark.epoch, 7));
+    // the one that is there is known as before
+    assert_true (spool_knows (f->s, paths[0], "v1"));
+    assert_false (spool_knows (f->s, paths[1], "v1"));
+    spool_close (f->s);
+    assert_int_equal (spool_check (f->spool, false, NULL, NULL, NULL), 0);
+    spool_reopen_new (f);
+    // and the other one when it comes
+    path_below (f, "two", paths[1]);
+    (void)spool_put (f, paths[1], "v1", "two", "two", false);
+    assert_int_equal (losses (f), 0);
+}
+
+static void test_raw_lost (void **state)
+{
+    struct fixture *f = *state;
+    char paths[2][PATH_MAX];
+
+    begin_asking (f, paths);
+    acknowledge (f, ITEM_ROWS, 2);
+    lose (f, ITEM_RAW, 1);
+    acknowledge (f, ITEM_RAW, 1);
+    loss_is (f, paths[0], "not here any more; the first is x");
+    assert_false (spool_knows (f->s, paths[0], "v1"));
+    assert_true (spool_knows (f->s, paths[1], "v1"));
+}
+
+/* The root that has them is put back: they were never lost. */
+static void test_asked_once_more (void **state)
+{
+    struct fixture *f = *state;
+    char paths[2][PATH_MAX];
+    struct spool_redelivery r;
+
+    begin_asking (f, paths);
+    lose (f, ITEM_ROWS, 2);
+    lose (f, ITEM_RAW, 1);
+    acknowledge (f, ITEM_RAW, 1);
+    assert_int_equal (losses (f), 2);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_int_equal (r.gone, 2);
+    assert_int_equal (spool_undelivered (f->s), 4);
+    assert_int_equal (losses (f), 0);
+    acknowledge (f, ITEM_ROWS, 2);
+    acknowledge (f, ITEM_RAW, 2);
+    assert_int_equal (losses (f), 0);
+    assert_true (spool_knows (f->s, paths[0], "v1"));
+    assert_true (spool_knows (f->s, paths[1], "v1"));
+}
+
+/* What is lost of it for another reason stays so, whatever the aggregator has. */
+static void test_other_loss (void **state)
+{
+    struct fixture *f = *state;
+    struct spool_redelivery r;
+    struct spool_item got;
+    char path[PATH_MAX], file[PATH_MAX];
+
+    path_below (f, "gone", path);
+    (void)spool_put (f, path, "v1", "1", "raw", false);
+    acknowledge (f, ITEM_ROWS, 1);
+    assert_int_equal (spool_next (f->s, ITEM_RAW, 0, &got, NULL), 1);
+    assert_int_equal (spool_gone (f->s, got.id, SPOOL_CHANGED, "changed",
+                                  NULL), 0);
+    assert_true (fileio_join (file, sizeof (file), path, "x"));
+    assert_int_equal (unlink (file), 0);
+    assert_int_equal (rmdir (path), 0);
+    for (unsigned round = 0; round < 2; round++) {
+        assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+        redeliver (f, &r);
+        assert_int_equal (losses (f), 1);
+        if (round == 0)
+            lose (f, ITEM_ROWS, 1);
+        else
+            acknowledge (f, ITEM_ROWS, 1);
+        assert_int_equal (losses (f), 2 - round);
+    }
+    assert_int_equal (spool_each_lost_there (f->s, NULL, NULL, NULL), 0);
+}
+
+/* It came, and was sealed, while its former self was asked for. */
+static void test_comes_while_asked (void **state)
+{
+    struct fixture *f = *state;
+    char paths[2][PATH_MAX];
+
+    begin_asking (f, paths);
+    path_below (f, "one", paths[0]);
+    (void)spool_put (f, paths[0], "v2", "new", NULL, false);
+    lose (f, ITEM_ROWS, 2);
+    loss_is (f, paths[1], "has lost the rows of");
+    acknowledge (f, ITEM_ROWS, 1);
+    lose (f, ITEM_RAW, 2);
+    loss_is (f, paths[1], "has lost rows and raw files of");
+    assert_true (spool_knows (f->s, paths[0], "v2"));
+    assert_int_equal (spool_undelivered (f->s), 0);
+}
+
+/* What it was nobody knows any more: it cannot be asked for, and is named. */
+static void test_damaged_and_gone (void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_MAX];
+    struct spool_redelivery r;
+
+    path_below (f, "gone", path);
+    (void)spool_put (f, path, "v1", "1", NULL, false);
+    acknowledge (f, ITEM_ROWS, 1);
+    assert_int_equal (rmdir (path), 0);
+    spool_sql (f, "UPDATE item SET content=zeroblob(32)");
+    spool_reopen (f);
+    assert_int_equal (spool_begin_redelivery (f->s, NULL), 0);
+    redeliver (f, &r);
+    assert_false (spool_asks (f->s));
+    assert_int_equal (losses (f), 1);
+}
+
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST (test_mark), TEST (test_again), TEST (test_away),
+        TEST (test_comes_elsewhere), TEST (test_moved), TEST (test_namesakes),
+        TEST (test_next_life), TEST (test_release), TEST (test_without_mark),
+        TEST (test_without_mark_again),
+        TEST (test_damaged_mark), TEST (test_damaged_redelivery),
+        TEST (test_taken_back), TEST (test_set_aside_and_confirmed),
+        TEST (test_set_aside_and_lost), TEST (test_not_taken_back),
+        TEST (test_only_left), TEST (test_asked), TEST (test_raw_lost),
+        TEST (test_asked_once_more), TEST (test_comes_while_asked),
+        TEST (test_damaged_and_gone), TEST (test_other_loss),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
