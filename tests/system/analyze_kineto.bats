@@ -257,6 +257,38 @@ filler ()
 computing 40.000 us"
 }
 
+# of Kineto until 2024; with them the step would end when the host goes on
+@test "waits of the host, whose stream is -1 without a sign, are no events" {
+    waits () { event cuda_sync "$1" -1 "$2" "$3" "\"stream\": $4, \"device\": 0,
+        \"correlation\": 2"; }
+    local stream
+
+    for stream in -1 4294967295; do
+        trace job/t.json "$(step_mark 5 100 100)" "$(called 110 1)" \
+            "$(on_device gemm 120 30 1)" \
+            "$(called 115 2 cudaDeviceSynchronize)" \
+            "$(waits "Stream Sync" 150 2 7)" \
+            "$(waits "Context Sync" 150 40 $stream)"
+        analyze
+        expect_status 0
+        is "step, stream $stream" "5|30|32" \
+            "$(sql "SELECT step, computing, stage FROM StepTraceTime")"
+    done
+}
+
+@test "work of MTIA of no stream: counted, and told" {
+    trace job/t.json "$(event mtia_runtime "runFunction - job" 1 100 5 \
+        '"correlation": 1')" \
+        "$(event mtia_ccp_events merge 7 110 30 '"correlation": 1')" \
+        "$(event mtia_ccp_events dma_request 7 150 5 '"size": 16')"
+    analyze
+    expect_status 0
+    is "step" "|30" "$(sql "SELECT step, computing FROM StepTraceTime")"
+    is "operators" $'dma_request|1|5\nmerge|1|30' "$(sql "SELECT op_type,
+        count, total_time FROM OperatorStatistic ORDER BY 1")"
+    reason_has 0 "left out of the steps: 1 of 2 events of the device"
+}
+
 @test "hccl:* where the device tells of no communication: ops of the host" {
     trace job/t.json "$(step_mark 5 100 100)" "$(called 110 1)" \
         "$(on_device merge 120 30 1)" \

@@ -153,6 +153,16 @@ static uint32_t add_record (struct kineto *k, const struct comm_record *r)
 
 /* ---- events of the device ---- */
 
+/* Whether it is the host that waits, for the whole device: such events are of
+ * no stream, which before 2024 was written without a sign.  Work of MTIA may
+ * be of none, too.
+ */
+static bool is_wait_of_host (struct span cat, const struct gpu_args *a)
+{
+    return (a->stream < 0 || a->stream == UINT32_MAX) &&
+           !span_starts (cat, "mtia_");
+}
+
 static void take_gpu (struct kineto *k, const struct event *e)
 {
     enum gpu_kind kind = kineto_gpu_kind (e->cat, e->name);
@@ -161,8 +171,8 @@ static void take_gpu (struct kineto *k, const struct event *e)
     struct gpu_args a;
 
     read_gpu_args (e, &a);
-    if (a.stream < 0 && !k->own_clock)
-        return;                 // the host waits: no work of the device
+    if (!k->own_clock && is_wait_of_host (e->cat, &a))
+        return;
     kineto_name_add (k, &k->kernels, e->name, (uint8_t)kind, e->ts, e->dur);
     g = (struct gpu_event){ .start = e->ts, .dur = e->dur,
                             .correlation = a.correlation > 0
