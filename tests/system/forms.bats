@@ -167,6 +167,31 @@ step10|Default/AllReduce-op7_0||collective" "$(sql "SELECT step, hccl_op_name,
         hccl_op_name='allreduce-total' ORDER BY dst_rank)")"
 }
 
+# What lies between two iterations is idle time of neither.
+@test "msprof of 2023: the same without an overlap analysis" {
+    local n kernel
+
+    dir=job/PROF_000001_20230818142704322_ABC/device_4
+    mkdir -p $dir/timeline
+    echo '{"rank_id": 2, "hostname": "node7"}' >$dir/info.json.4
+    for n in 9 10; do
+        kernel='{"name": "MatMul", "pid": 3, "tid": 2, "ts": '
+        kernel+="$((56635859653 + n * 500)), \"dur\": 30, \"ph\": \"X\", "
+        kernel+='"args": {"Task Type": "AI_CORE"}},'
+        iteration $n $((56635859652 + n * 500)) |
+            sed -e 's/Overlap Analysis/Something else/' \
+                -e "s/^{\"name\": \"Iteration/$kernel&/" \
+            >$dir/timeline/msprof_4_2_$n.json
+    done
+    analyze
+    is "steps" "9|30|20|0|50;10|30|20|0|50" "$(sql "
+        SELECT group_concat(step || '|' || computing || '|' || communication
+        || '|' || free || '|' || stage, ';') FROM
+        (SELECT * FROM StepTraceTime ORDER BY CAST(step AS INTEGER))" |
+        sed 's/\.0|/|/g')"
+    reason_has 2 "the timeline has no overlap analysis: its steps are made"
+}
+
 # What only looks like it: never exported.
 @test "msprof of 2023: a device that was never exported" {
     mkdir -p job/PROF_000001_20230818142704322_ABC/device_0/data

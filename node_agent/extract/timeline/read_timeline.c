@@ -13,8 +13,10 @@
 #include "store/inflate.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define COMM_SET \
     (1u << TABLE_TIME | 1u << TABLE_BANDWIDTH | 1u << TABLE_MATRIX)
@@ -85,7 +87,17 @@ static enum reading read_files (struct timeline *t,
     return how;
 }
 
-static enum reading read_all (struct timeline *t,
+/* Where it is, steps are better known from it than from tasks. */
+#define KERNELS "kernel_details.csv"
+
+static bool is_there (const struct source *src, const char *name)
+{
+    return src->out >= 0 && faccessat (src->out, name, F_OK,
+                                       AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* 'make': rows of steps, also where the profiler wrote none */
+static enum reading read_all (struct timeline *t, bool make,
                               const struct timeline_files *f, struct err *err)
 {
     enum reading how = read_files (t, f, err);
@@ -103,6 +115,17 @@ static enum reading read_all (struct timeline *t,
         t->src->stopped = err_set (err, ENOMEM, "no memory for kernels");
     if (how == READING_STOPPED)
         return how;
+    if (make && timeline_lacks_rows (t) && !is_there (t->src, KERNELS)) {
+        t->making = true;
+        how = read_files (t, f, err);
+        t->making = false;
+        if (how != READING_STOPPED && timeline_make_rows (t) < 0)
+            how = READING_STOPPED;
+        if (how == READING_STOPPED && !t->src->stopped)
+            t->src->stopped = err_set (err, ENOMEM, "no memory for the steps");
+        if (how == READING_STOPPED)
+            return how;
+    }
     if (timeline_add_up (t) < 0) {
         t->src->stopped = err_set (err, ENOMEM, "no memory for the steps");
         return READING_STOPPED;
@@ -142,7 +165,7 @@ static void read_tables (struct timeline *t, unsigned want, struct verdict *v,
         t->src->stopped = err_set (&why, ENOMEM, "no memory for file names");
         how = READING_STOPPED;
     } else {
-        how = read_all (t, &files, &why);
+        how = read_all (t, want >> TABLE_STEP & 1, &files, &why);
     }
     free (files.names);
     have = want & present (t);

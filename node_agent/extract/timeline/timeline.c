@@ -103,6 +103,8 @@ bool timeline_wanted (void *arg, uint64_t pid)
     struct timeline *t = arg;
     const struct timeline_process *p = process (t, pid);
 
+    if (t->making)
+        return p && p->class == PROCESS_DEVICE;
     return p && (p->class == PROCESS_COMM || !p->named) && !t->summing;
 }
 
@@ -275,12 +277,33 @@ static int device_event (struct timeline *t)
     return 0;
 }
 
+int timeline_keep_row (struct timeline *t, struct timeline_process *p,
+                       const struct overlap_row *row)
+{
+    if (t->rows == TIMELINE_ROWS_MAX) {
+        t->overflow = true;
+        return 0;
+    }
+    if (p->nrows == p->cap) {
+        uint32_t cap = p->cap ? 2 * p->cap : 256;
+        struct overlap_row *rows = realloc (p->rows, cap * sizeof (*rows));
+
+        if (!rows)
+            return -ENOMEM;
+        p->rows = rows;
+        p->cap = cap;
+    }
+    p->rows[p->nrows++] = *row;
+    t->rows++;
+    return 0;
+}
+
 static int overlap_event (struct timeline *t, struct timeline_process *p)
 {
     static const char *const names[OVERLAP_KINDS] = {
         "Computing", "Communication", "Communication(Not Overlapped)", "Free"
     };
-    struct overlap_row *rows, row;
+    struct overlap_row row;
     int64_t dur;
     int kind = 0;
 
@@ -293,21 +316,7 @@ static int overlap_event (struct timeline *t, struct timeline_process *p)
         timeline_add_row (t, p, &row);
         return 0;
     }
-    if (t->rows == TIMELINE_ROWS_MAX) {
-        t->overflow = true;
-        return 0;
-    }
-    if (p->nrows == p->cap) {
-        uint32_t cap = p->cap ? 2 * p->cap : 256;
-
-        if (!(rows = realloc (p->rows, cap * sizeof (*rows))))
-            return -ENOMEM;
-        p->rows = rows;
-        p->cap = cap;
-    }
-    p->rows[p->nrows++] = row;
-    t->rows++;
-    return 0;
+    return timeline_keep_row (t, p, &row);
 }
 
 static int add_task (struct timeline *t, struct timeline_thread *th,
@@ -395,6 +404,8 @@ int timeline_event (struct timeline *t)
         return 0;
     if (t->seeking)
         return timeline_seek_event (t, p);
+    if (t->making)
+        return timeline_make_event (t, p);
     if (e->ph == 'M')
         return metadata (t, p);
     if (e->cat == TRACE_CAT_FLOW && (e->ph == 's' || e->ph == 'f'))

@@ -139,6 +139,8 @@ struct timeline {
     bool launches;              // there were flows
     bool evicted;               // a kernel or its flow came too late to meet
     bool seeking;               // another pass: for those that matter
+    bool making;                // another pass: overlap rows are to be made
+    uint64_t untold;            // tasks of which nobody knows what they do
     const char *limit;          // what there was too much of, or NULL
     uint64_t limit_at;          // where
 };
@@ -154,6 +156,11 @@ int timeline_event (struct timeline *t);
 
 /* Whether a process' arguments are wanted (struct trace_scan). */
 bool timeline_wanted (void *arg, uint64_t pid);
+
+/* Keep a row of a process; above the limit t->overflow says so.  0 or -ENOMEM.
+ */
+int timeline_keep_row (struct timeline *t, struct timeline_process *p,
+                       const struct overlap_row *row);
 
 /* Both times of an event; false if it has none that can be. */
 bool timeline_times (const struct trace_event *e, int64_t *start,
@@ -188,6 +195,9 @@ int timeline_seek_event (struct timeline *t, const struct timeline_process *p);
  */
 int timeline_add_up (struct timeline *t);
 
+/* The first of it: timeline_step_of may be asked.  0 or -ENOMEM. */
+int timeline_ranges (struct timeline *t);
+
 /* One row to the steps in which it begins. */
 void timeline_add_row (struct timeline *t, struct timeline_process *p,
                        const struct overlap_row *r);
@@ -202,6 +212,19 @@ bool timeline_has_rows (const struct timeline *t);
 
 /* StepTraceTime and StepExtra; false when the source has stopped. */
 bool timeline_step_rows (struct timeline *t, unsigned want, struct err *err);
+
+/* ---- without overlap rows (timeline_derived.c) ---- */
+
+/* Whether a pass with 'making' is worth it: there are none. */
+bool timeline_lacks_rows (const struct timeline *t);
+
+/* A task of the device that computes, in that pass.  0 or -ENOMEM. */
+int timeline_make_event (struct timeline *t, struct timeline_process *p);
+
+/* Behind it: make them of what computes, and of ops.  0 or -ENOMEM; none where
+ * it is not known of each task what it does, which a reason says.
+ */
+int timeline_make_rows (struct timeline *t);
 
 /* ---- tasks (timeline_tasks.c) ---- */
 

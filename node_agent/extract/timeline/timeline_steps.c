@@ -18,7 +18,7 @@ static int by_start (const void *pa, const void *pb)
     return a->step < b->step ? -1 : 1;
 }
 
-static int make_ranges (struct timeline *t)
+int timeline_ranges (struct timeline *t)
 {
     uint32_t n = 0;
     struct timeline_range *r;
@@ -198,7 +198,7 @@ int timeline_add_up (struct timeline *t)
 {
     uint32_t n = sums_of (t), left = TIMELINE_SUMS_MAX;
 
-    if (make_ranges (t) < 0)
+    if (timeline_ranges (t) < 0)
         return -ENOMEM;
     for (uint32_t i = 0; i < t->nprocesses; i++) {
         struct timeline_process *p = &t->processes[i];

@@ -6,6 +6,7 @@
 #include "json/scan_number.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
 #define NS_MAX 9.0e18           // a time that an int64_t holds
 #define PLACES_MAX 18u          // behind the point, of 19 digits
@@ -194,15 +195,33 @@ static const struct scan_field arg_fields[] = {
     SCAN_FIELD ("task type"),      SCAN_FIELD ("src rank"),
     SCAN_FIELD ("dst rank"),       SCAN_FIELD ("transport type"),
     SCAN_FIELD ("size(Byte)"),     SCAN_FIELD ("link type"),
+    SCAN_FIELD ("Task Type"),
 };
 
-#define ARG_FIELDS 8
+#define ARG_FIELDS 9
 
 /* A text that is one of a few words; any other value is skipped. */
 static bool read_word (struct scan *s, const char **text, size_t *n)
 {
     *text = NULL;
     return scan_peek (s) == '"' ? scan_text (s, text, n) : scan_skip (s);
+}
+
+/* Before 2025 some devices call nearly all of their tasks "Other". */
+static enum trace_type task_type (const char *text, size_t n)
+{
+    static const char *const starts[] = { "AI_", "AIC", "AIV", "MIX_", "DSA",
+                                          "DVPP" };
+
+    if (n == 5 && strncasecmp (text, "other", n) == 0)
+        return TRACE_TYPE_UNKNOWN;
+    for (size_t i = 0; i < sizeof (starts) / sizeof (starts[0]); i++) {
+        size_t size = strlen (starts[i]);
+
+        if (n >= size && memcmp (text, starts[i], size) == 0)
+            return TRACE_TYPE_COMPUTES;
+    }
+    return TRACE_TYPE_NONE;
 }
 
 static bool read_arg (struct scan *s, int field, struct trace_event *e)
@@ -234,6 +253,11 @@ static bool read_arg (struct scan *s, int field, struct trace_event *e)
             t->transport = (uint8_t)comm_task_transport (text, n);
         else
             t->link = (uint8_t)comm_task_link (text, n);
+        return true;
+    case 8:
+        if (!read_word (s, &text, &n) || !text)
+            return !s->failed;
+        t->type = (uint8_t)task_type (text, n);
         return true;
     default:
         return scan_skip (s);
@@ -351,7 +375,7 @@ static void clear (struct trace_event *e)
     e->name_size = 0;
     e->name[0] = e->text[0] = '\0';
     e->task.known = e->task.has_kind = false;
-    e->task.kind = e->task.transport = e->task.link = 0;
+    e->task.kind = e->task.transport = e->task.link = e->task.type = 0;
     e->task.size = e->task.src = e->task.dst = -1;
 }
 

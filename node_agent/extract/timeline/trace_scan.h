@@ -30,11 +30,15 @@ struct trace_time {
     char text[TRACE_TIME_MAX];
 };
 
+/* What a task of the device does, by its "Task Type". */
+enum trace_type { TRACE_TYPE_NONE, TRACE_TYPE_COMPUTES, TRACE_TYPE_UNKNOWN };
+
 /* The arguments of a communication task; -1 is not known. */
 struct trace_task {
     bool known;                 // there is a transport: it is a task
     bool has_kind;              // or its name is its kind
     uint8_t kind, transport, link;      // the enums of comm_tasks.h
+    uint8_t type;               // enum trace_type, of a task of the device
     int64_t size, src, dst;
 };
 

@@ -446,6 +446,44 @@ static void test_msprof (void **state)
            "slice 2 of the timeline is missing (");
 }
 
+/* Of 2023: rows are made of the tasks that compute, whatever their order, and of
+ * the ops; waiting and records are neither.
+ */
+#define KERNEL(name, type, ts, dur) \
+    X ("30", "2", name, ts, dur, ",\"args\":{\"Task Type\":\"" type "\"}")
+#define NO_OVERLAP \
+    LABEL ("1", "Python", "CPU") LABEL ("20", "HCCL", "NPU") \
+    LABEL ("30", "Ascend Hardware", "NPU") \
+    THREAD ("20", "0", "Group group_name_0 Communication")
+#define MADE "the timeline has no overlap analysis"
+
+static void test_no_overlap (void **state)
+{
+    (void)state;
+    new_capture ("a_1_20251127123437386_ascend_pt");
+    put_trace (
+        "[" STEP ("7", "1000", "100") STEP ("8", "1100", "100") NO_OVERLAP
+        KERNEL ("wait", "EVENT_WAIT_SQE", "1000", "900")
+        KERNEL ("allreduceAivKernel", "AI_VECTOR_CORE", "1000", "900")
+        KERNEL ("b", "AI_CPU", "1015", "10")
+        KERNEL ("a", "AI_CORE", "1010", "10")
+        X ("30", "2", "mark", "1000", "50", "")
+        KERNEL ("c", "MIX_AIV", "1040", "5")
+        KERNEL ("d", "DSA_SQE", "1150", "4")
+        X ("20", "0", "hcom_allReduce__612_0_1", "1020", "15", "") END "]");
+    // [1010,1025) and [1040,1045) compute, [1020,1035) communicates; idle time
+    // is of the step in which it begins, as the profiler's rows of it are; a
+    // mark of that process (here without a type) is no task
+    check (TABLE_STEP, "nan 7 20 10 5 15 110 140 0 10 10\n"
+                       "nan 8 4 0 0 0 0 4 0 0 50\n", CAPTURE_PARTIAL, MADE);
+    // a device that names no types: nothing is made up
+    put_trace ("[" STEP ("7", "1000", "100") NO_OVERLAP
+               KERNEL ("a", "AI_CPU", "1010", "10")
+               KERNEL ("b", "Other", "1020", "10") END "]");
+    check (TABLE_STEP, "", CAPTURE_FAILED,
+           MADE ", and does not say of 1 task");
+}
+
 /* What torch_npu exported alone is a capture of one file, in an object too. */
 static void test_alone (void **state)
 {
@@ -569,6 +607,7 @@ int main (void)
         cmocka_unit_test (test_level0),     cmocka_unit_test (test_ops),
         cmocka_unit_test (test_planes),     cmocka_unit_test (test_many_tasks),
         cmocka_unit_test (test_ops_of_steps),
+        cmocka_unit_test (test_no_overlap),
         cmocka_unit_test (test_msprof),     cmocka_unit_test (test_alone),
         cmocka_unit_test (test_truncated),  cmocka_unit_test (test_times),
         cmocka_unit_test (test_bad),        cmocka_unit_test (test_escapes),

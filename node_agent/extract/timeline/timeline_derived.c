@@ -1,0 +1,192 @@
+/* node_agent/extract/timeline/timeline_derived.c - overlap rows where there are
+ * none
+ *
+ * Timelines of 2023 have no "Overlap Analysis".  What computes is told by the
+ * tasks' types, what communicates by the ops; rows are made of their unions, as
+ * the profiler makes them.
+ */
+#include "extract/rows/intervals.h"
+#include "extract/timeline/timeline.h"
+
+#include "base/units.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+bool timeline_lacks_rows (const struct timeline *t)
+{
+    for (uint32_t i = 0; i < t->nprocesses; i++) {
+        if (t->processes[i].class == PROCESS_OVERLAP)
+            return false;
+    }
+    return t->rows == 0 && t->flows.nsteps > 0 && !t->limit;
+}
+
+/* Ops of communication that run as kernels: these compute nothing. */
+static bool is_op (const struct trace_event *e)
+{
+    static const char *const ends[] = { "AicpuKernel", "AivKernel" };
+
+    for (size_t i = 0; i < sizeof (ends) / sizeof (ends[0]); i++) {
+        size_t n = strlen (ends[i]);
+
+        if (e->name_size >= n &&
+            memcmp (e->name + e->name_size - n, ends[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
+int timeline_make_event (struct timeline *t, struct timeline_process *p)
+{
+    const struct trace_event *e = &t->event;
+    int64_t start, dur;
+
+    if (e->ph != 'X' || p->class != PROCESS_DEVICE)
+        return 0;
+    t->untold += e->task.type == TRACE_TYPE_UNKNOWN;
+    if (e->task.type != TRACE_TYPE_COMPUTES || is_op (e) ||
+        !timeline_times (e, &start, &dur))
+        return 0;
+    return timeline_keep_row (t, p, &(struct overlap_row){
+        start, (int64_t)((uint64_t)dur << 2 | OVERLAP_COMPUTING) });
+}
+
+/* Of one device: what computes, what communicates, and both. */
+struct work {
+    struct interval *computing, *communication, *both;
+    size_t ncomputing, ncommunication, nboth;
+};
+
+static bool same_device (const struct timeline *t,
+                         const struct timeline_process *p, uint64_t pid)
+{
+    const struct timeline_process *comm = NULL;
+
+    for (uint32_t i = 0; i < t->nprocesses; i++) {
+        if (t->processes[i].pid == pid)
+            comm = &t->processes[i];
+    }
+    return comm && comm->device == p->device;
+}
+
+static int gather (const struct timeline *t, const struct timeline_process *p,
+                   struct work *w)
+{
+    size_t most = (size_t)p->nrows + t->nops + 1;
+
+    w->computing = calloc (most, sizeof (*w->computing));
+    w->communication = calloc (most, sizeof (*w->communication));
+    w->both = calloc (most, sizeof (*w->both));
+    if (!w->computing || !w->communication || !w->both)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < p->nrows; i++) {
+        int64_t start = p->rows[i].start;
+
+        w->computing[w->ncomputing++] = (struct interval){
+            start, start + (p->rows[i].dur_kind >> 2) };
+    }
+    for (uint32_t i = 0; i < t->nops; i++) {
+        const struct timeline_op *op = &t->ops[i];
+
+        if (same_device (t, p, t->threads[op->thread].pid))
+            w->communication[w->ncommunication++] = (struct interval){
+                op->start, op->start + (int64_t)op->dur };
+    }
+    w->ncomputing = intervals_merge (w->computing, w->ncomputing);
+    w->ncommunication = intervals_merge (w->communication, w->ncommunication);
+    memcpy (w->both, w->computing, w->ncomputing * sizeof (*w->both));
+    memcpy (w->both + w->ncomputing, w->communication,
+            w->ncommunication * sizeof (*w->both));
+    w->nboth = intervals_merge (w->both, w->ncomputing + w->ncommunication);
+    return 0;
+}
+
+static int keep (struct timeline *t, struct timeline_process *p, int64_t start,
+                 int64_t dur, enum overlap_kind kind)
+{
+    return timeline_keep_row (t, p, &(struct overlap_row){
+        start, (int64_t)((uint64_t)dur << 2 | kind) });
+}
+
+/* Iterations have a timeline each, which nobody has idle time between. */
+static bool is_between (const struct timeline *t, int64_t start, int64_t end)
+{
+    return t->src->iterations && t->flows.nsteps > 1 &&
+           timeline_step_of (t, start) != timeline_step_of (t, end);
+}
+
+static int make_rows (struct timeline *t, struct timeline_process *p,
+                      const struct work *w)
+{
+    const struct interval *v;
+    int rc = 0;
+
+    t->rows -= p->nrows;
+    p->nrows = 0;
+    for (size_t i = 0; i < w->ncomputing && rc == 0; i++) {
+        v = &w->computing[i];
+        rc = keep (t, p, v->start, v->end - v->start, OVERLAP_COMPUTING);
+    }
+    for (size_t i = 0; i < w->ncommunication && rc == 0; i++) {
+        int64_t dur, alone;
+
+        v = &w->communication[i];
+        dur = v->end - v->start;
+        alone = dur - intervals_common (v, 1, w->computing, w->ncomputing);
+        rc = keep (t, p, v->start, dur, OVERLAP_COMMUNICATION);
+        if (rc == 0 && alone > 0)
+            rc = keep (t, p, v->start, alone, OVERLAP_NOT_OVERLAPPED);
+    }
+    for (size_t i = 1; i < w->nboth && rc == 0; i++) {
+        v = &w->both[i - 1];
+        if (!is_between (t, v->end, v[1].start))
+            rc = keep (t, p, v->end, v[1].start - v->end, OVERLAP_FREE);
+    }
+    p->class = PROCESS_OVERLAP;
+    return rc;
+}
+
+static void tell (const struct timeline *t, bool too_many)
+{
+    struct capture *c = t->src->capture;
+
+    if (t->rows > 0)
+        capture_reason (c, "the timeline has no overlap analysis: its steps "
+                        "are made of its tasks and ops");
+    else if (t->untold > 0)
+        capture_reason (c, "the timeline has no overlap analysis, and does not "
+                        "say of %llu task%s what they do",
+                        (unsigned long long)t->untold, units_s (t->untold));
+    else if (too_many)
+        capture_reason (c, "the timeline has no overlap analysis, and too many "
+                        "tasks to make one");
+}
+
+int timeline_make_rows (struct timeline *t)
+{
+    bool given = !t->overflow && t->untold == 0, too_many;
+    int rc = timeline_ranges (t);
+
+    for (uint32_t i = 0; i < t->nprocesses && rc == 0; i++) {
+        struct timeline_process *p = &t->processes[i];
+        struct work w = { 0 };
+
+        if (p->class != PROCESS_DEVICE || p->nrows == 0 || !given)
+            continue;
+        if ((rc = gather (t, p, &w)) == 0)
+            rc = make_rows (t, p, &w);
+        free (w.computing);
+        free (w.communication);
+        free (w.both);
+    }
+    too_many = t->overflow;
+    t->overflow = false;        // all of it is lost, not only the rest
+    if (too_many || !given) {
+        for (uint32_t i = 0; i < t->nprocesses; i++)
+            t->processes[i].nrows = 0;
+        t->rows = 0;
+    }
+    tell (t, too_many);
+    return rc;
+}
