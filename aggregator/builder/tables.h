@@ -11,7 +11,7 @@
 
 #include <sqlite3.h>
 
-#define TABLES_SCHEMA_VERSION 3         // PRAGMA user_version
+#define TABLES_SCHEMA_VERSION 4         // PRAGMA user_version
 #define TABLES_WITH_FINDINGS 3          // the first one that has them
 
 int tables_create (sqlite3 *db, struct err *err);

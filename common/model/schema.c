@@ -141,6 +141,21 @@ static const struct table tables[TABLE_COUNT] = {
             { "bytes", COLUMN_REAL, "bytes" },
         },
     },
+    [TABLE_KERNEL] = {
+        "KernelDetail", 11, KERNEL_STEP, {
+            { "deviceId", COLUMN_INT, NULL },
+            { "step", COLUMN_TEXT, NULL },
+            { "name", COLUMN_TEXT, NULL },
+            { "op_type", COLUMN_TEXT, NULL },
+            { "core_type", COLUMN_TEXT, NULL },
+            { "input_shapes", COLUMN_TEXT, NULL },
+            { "count", COLUMN_REAL, NULL },
+            { "total_time", COLUMN_REAL, "us" },
+            { "min_time", COLUMN_REAL, "us" },
+            { "max_time", COLUMN_REAL, "us" },
+            { "aic_metrics", COLUMN_TEXT, NULL },
+        },
+    },
 };
 
 const struct table *schema_table (enum table_id id)

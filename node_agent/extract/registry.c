@@ -51,6 +51,8 @@ static const struct extractor extractors[] = {
       NULL, read_op_statistic, true },
     { "text", "the text export", "api_statistic.csv", SET (TABLE_API), NULL,
       read_api_statistic, true },
+    { "text", "the text export", "kernel_details.csv", SET (TABLE_KERNEL),
+      NULL, read_kernel_details, true },
     { "event_db", "the event database", "*_profiler*.db",
       PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
           SET (TABLE_MEMORY) | SET (TABLE_OPERATOR) | SET (TABLE_API) |

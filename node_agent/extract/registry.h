@@ -69,6 +69,8 @@ void read_analysis_db (struct source *src, unsigned want, struct verdict *v,
                        struct err *err);
 void read_communication (struct source *src, unsigned want, struct verdict *v,
                          struct err *err);
+void read_kernel_details (struct source *src, unsigned want,
+                          struct verdict *v, struct err *err);
 void read_kernels (struct source *src, unsigned want, struct verdict *v,
                    struct err *err);
 void read_matrix (struct source *src, unsigned want, struct verdict *v,

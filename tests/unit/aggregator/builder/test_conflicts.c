@@ -15,7 +15,12 @@
 
 #define CAPTURES 4
 #define STEPS 300
-#define STEP_TABLES 5           // the first ones; the others have no steps
+#define STEP_TABLES 6           // that have steps
+
+static bool has_steps (unsigned table)
+{
+    return schema_table (table)->step >= 0;
+}
 
 /* The rows that statements have gone through, one by one. */
 static int64_t scanned;
@@ -38,9 +43,11 @@ static sqlite3 *make_db (void)
     sqlite3 *db = NULL;
 
     assert_int_equal (sqlite3_open (":memory:", &db), SQLITE_OK);
-    for (unsigned t = 0; t < STEP_TABLES; t++) {
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
         const char *name = schema_table (t)->name;
 
+        if (!has_steps (t))
+            continue;
         assert_int_equal (db_execf (db, NULL, "CREATE TABLE %s (step TEXT, "
                                     "capture INTEGER)", name), 0);
         assert_int_equal (
@@ -50,11 +57,12 @@ static sqlite3 *make_db (void)
                       "y=0 THEN NULL ELSE %Q || y END, x FROM c, s", CAPTURES,
                       STEPS, name, t % 2 ? "" : "step"), 0);
     }
-    for (unsigned t = STEP_TABLES; t < TABLE_COUNT; t++) {
-        assert_int_equal (schema_table (t)->step, -1);
-        assert_int_equal (
-            db_execf (db, NULL, "CREATE TABLE %s AS SELECT DISTINCT capture "
-                      "FROM StepTraceTime", schema_table (t)->name), 0);
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        if (!has_steps (t))
+            assert_int_equal (
+                db_execf (db, NULL, "CREATE TABLE %s AS SELECT DISTINCT "
+                          "capture FROM StepTraceTime",
+                          schema_table (t)->name), 0);
     }
     (void)sqlite3_trace_v2 (db, SQLITE_TRACE_PROFILE, count_scans, NULL);
     scanned = 0;
@@ -66,7 +74,9 @@ static int64_t rows (sqlite3 *db, const char *where)
     char sql[256];
     int64_t n = 0;
 
-    for (unsigned t = 0; t < STEP_TABLES; t++) {
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        if (!has_steps (t))
+            continue;
         (void)snprintf (sql, sizeof (sql), "SELECT count(*) FROM %s WHERE %s",
                         schema_table (t)->name, where);
         n += db_int (db, sql, -1000000);
@@ -109,7 +119,7 @@ static void test_which (void **state)
  */
 static void test_tables (void **state)
 {
-    const uint64_t all = (1u << STEP_TABLES) - 1;
+    const uint64_t all = (1u << TABLE_COUNT) - 1;
     const struct roll_conflict list[] = {
         { 1, 0, "7", all }, { 2, 0, "7", all & ~(1u << TABLE_TIME) },
         { 1, 0, "8", all }, { 2, 0, "8", all }, { 3, 1, "7", 0 },

@@ -1,0 +1,252 @@
+/* node_agent/extract/rows/kernel_fold.c - kernels, folded by what they are */
+#include "extract/rows/kernel_fold.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOTS 131072u           // a power of two, twice the rows and more
+#define ROWS_OF_OTHERS KERNEL_ROWS_MAX
+#define METRIC_BYTES 64u        // of a name, and the same of its value
+
+_Static_assert (KERNEL_ROWS_MAX + ROWS_OF_OTHERS + 1 < SLOTS,
+                "slots stay free");
+
+static uint64_t stir (uint64_t h, int64_t word)
+{
+    h = (h ^ (uint64_t)word) * UINT64_C (0x9e3779b97f4a7c15);
+    return h ^ h >> 32;
+}
+
+static bool is_row (const struct kernel_row *r, const struct kernel_key *k,
+                    bool others)
+{
+    return r->others == others && r->key.device == k->device &&
+           r->key.step == k->step && r->key.name == k->name &&
+           r->key.type == k->type && r->key.core == k->core &&
+           r->key.shapes == k->shapes;
+}
+
+/* Where a row is, or belongs. */
+static uint32_t *slot_of (struct kernel_fold *f, const struct kernel_key *k,
+                          bool others)
+{
+    uint64_t h = stir (stir (others, k->device), k->step);
+    uint32_t at;
+
+    h = stir (stir (stir (stir (h, k->name), k->type), k->core), k->shapes);
+    at = (uint32_t)h & (SLOTS - 1);
+    while (f->slots[at] && !is_row (&f->rows[f->slots[at] - 1], k, others))
+        at = (at + 1) & (SLOTS - 1);
+    return &f->slots[at];
+}
+
+static int grow (struct kernel_fold *f)
+{
+    uint32_t cap = f->cap ? 2 * f->cap : 256;
+    struct kernel_row *rows = realloc (f->rows, cap * sizeof (*rows));
+    double *metrics;
+
+    if (!rows)
+        return -ENOMEM;
+    f->rows = rows;
+    metrics = realloc (f->metrics, cap * (f->nmetrics + 1u) *
+                                       sizeof (*metrics));
+    if (!metrics)
+        return -ENOMEM;
+    f->metrics = metrics;
+    f->cap = cap;
+    return 0;
+}
+
+/* The row of a key; one that is new only if there are fewer than 'most'. */
+static int find (struct kernel_fold *f, const struct kernel_key *k,
+                 bool others, uint32_t most, struct kernel_row **ret)
+{
+    uint32_t *slot;
+
+    *ret = NULL;
+    if (!f->slots && !(f->slots = calloc (SLOTS, sizeof (*f->slots))))
+        return -ENOMEM;
+    slot = slot_of (f, k, others);
+    if (*slot == 0 && f->nrows >= most)
+        return 0;
+    if (*slot == 0) {
+        if (f->nrows == f->cap && grow (f) < 0)
+            return -ENOMEM;
+        f->rows[f->nrows] = (struct kernel_row){
+            .key = *k, .others = others, .min = INFINITY };
+        for (unsigned i = 0; i < f->nmetrics; i++)
+            f->metrics[f->nrows * f->nmetrics + i] = 0;
+        *slot = ++f->nrows;
+    }
+    *ret = &f->rows[*slot - 1];
+    return 0;
+}
+
+static void add (struct kernel_row *r, double us)
+{
+    r->count++;
+    r->total += us;
+    r->min = fmin (r->min, us);
+    r->max = fmax (r->max, us);
+}
+
+int kernel_fold_add_other (struct kernel_fold *f, int64_t device,
+                           uint32_t step, double us)
+{
+    struct kernel_key k = { device, step, 0, 0, 0, 0 };
+    struct kernel_row *r;
+    int rc = find (f, &k, true, KERNEL_ROWS_MAX + ROWS_OF_OTHERS, &r);
+
+    if (rc == 0 && !r) {
+        k.device = KERNEL_NO_DEVICE;
+        k.step = KERNEL_NO_STEP;
+        rc = find (f, &k, true, UINT32_MAX, &r);
+    }
+    if (rc == 0)
+        add (r, us);
+    return rc;
+}
+
+int kernel_fold_add (struct kernel_fold *f, const struct kernel_key *key,
+                     double us, const double *metrics)
+{
+    struct kernel_row *r;
+    double *sums;
+    int rc = find (f, key, false, KERNEL_ROWS_MAX, &r);
+
+    if (rc < 0)
+        return rc;
+    if (!r)
+        return kernel_fold_add_other (f, key->device, key->step, us);
+    add (r, us);
+    sums = f->metrics + (size_t)(r - f->rows) * f->nmetrics;
+    for (unsigned i = 0; metrics && i < f->nmetrics; i++)
+        sums[i] += isnan (metrics[i]) ? 0 : metrics[i];
+    return 0;
+}
+
+void kernel_fold_fini (struct kernel_fold *f)
+{
+    free (f->rows);
+    free (f->metrics);
+    free (f->slots);
+    *f = (struct kernel_fold){ .nmetrics = 0 };
+}
+
+/* ---- rows ---- */
+
+/* One row, while it is put into a batch. */
+struct giving {
+    const struct kernel_fold *f;
+    const struct kernel_names *names;
+    struct batch *b;
+    bool skip[KERNEL_METRICS_MAX];      // counters that others tell
+};
+
+/* "aic_mac_time" is "aic_mac_ratio" of the core's time: most of the bytes. */
+static void skip_times (struct giving *g)
+{
+    const char *const *names = g->names->metrics;
+
+    for (unsigned i = 0; i < g->f->nmetrics; i++) {
+        size_t n = strlen (names[i]), stem = n > 5 ? n - 5 : 0;
+
+        if (stem == 0 || strcmp (names[i] + stem, "_time") != 0)
+            continue;
+        for (unsigned k = 0; k < g->f->nmetrics; k++)
+            g->skip[i] = g->skip[i] ||
+                         (strncmp (names[k], names[i], stem) == 0 &&
+                          strcmp (names[k] + stem, "_ratio") == 0);
+    }
+}
+
+static bool put_text (struct giving *g, unsigned column, int64_t number,
+                      size_t max)
+{
+    const char *s = NULL;
+    size_t n = 0;
+
+    if (number != KERNEL_NO_TEXT &&
+        !g->names->text (g->names->arg, number, max, &s, &n))
+        return false;
+    g->b->text[column][g->b->nrows] = s && n > 0 ? batch_text (g->b, s, n)
+                                                 : BATCH_NULL_TEXT;
+    return true;
+}
+
+static bool put_texts (struct giving *g, const struct kernel_row *r)
+{
+    if (!r->others)
+        return put_text (g, KERNEL_NAME, r->key.name, KERNEL_NAME_BYTES) &&
+               put_text (g, KERNEL_TYPE, r->key.type, KERNEL_NAME_BYTES) &&
+               put_text (g, KERNEL_CORE, r->key.core, KERNEL_NAME_BYTES) &&
+               put_text (g, KERNEL_SHAPES, r->key.shapes,
+                         KERNEL_SHAPES_BYTES);
+    g->b->text[KERNEL_NAME][g->b->nrows] = batch_string (g->b, KERNEL_OTHERS);
+    for (unsigned c = KERNEL_TYPE; c <= KERNEL_SHAPES; c++)
+        g->b->text[c][g->b->nrows] = BATCH_NULL_TEXT;
+    return true;
+}
+
+/* Means of what is not 0, as a JSON object; NULL if all are. */
+static uint32_t put_metrics (struct giving *g, const struct kernel_row *r)
+{
+    char text[KERNEL_METRICS_MAX * 2 * METRIC_BYTES] = "";
+    const double *sums = g->f->metrics +
+                         (size_t)(r - g->f->rows) * g->f->nmetrics;
+    size_t used = 0;
+
+    for (unsigned i = 0; i < g->f->nmetrics && !r->others; i++) {
+        if (sums[i] != 0 && isfinite (sums[i]) && !g->skip[i])
+            used += (size_t)snprintf (
+                text + used, sizeof (text) - used, "%c\"%.*s\":%.5g",
+                used ? ',' : '{', (int)METRIC_BYTES, g->names->metrics[i],
+                sums[i] / (double)r->count);
+    }
+    if (used == 0)
+        return BATCH_NULL_TEXT;
+    text[used++] = '}';
+    return batch_text (g->b, text, used);
+}
+
+static bool put_row (struct giving *g, const struct kernel_row *r)
+{
+    struct batch *b = g->b;
+    uint32_t n = b->nrows;
+    const char *step = NULL;
+    char id[32];
+
+    if (!put_texts (g, r))
+        return false;
+    if (r->key.step != KERNEL_NO_STEP)
+        step = g->names->step (g->names->arg, r->key.step, id);
+    b->real[KERNEL_DEVICE][n] = r->key.device < 0 ? NAN
+                                                  : (double)r->key.device;
+    b->text[KERNEL_STEP][n] = batch_string (b, step);
+    b->real[KERNEL_COUNT][n] = (double)r->count;
+    b->real[KERNEL_TOTAL][n] = r->total;
+    b->real[KERNEL_MIN][n] = r->min;
+    b->real[KERNEL_MAX][n] = r->max;
+    b->text[KERNEL_METRICS][n] = put_metrics (g, r);
+    b->nrows++;
+    return true;
+}
+
+bool kernel_fold_give (const struct kernel_fold *f, struct source *src,
+                       const struct kernel_names *names, struct err *err)
+{
+    struct batch b = { .nrows = 0 };
+    struct giving g = { .f = f, .names = names, .b = &b };
+    int rc = batch_init (&b, TABLE_KERNEL, err);
+    bool good = rc == 0;
+
+    skip_times (&g);
+    for (uint32_t i = 0; i < f->nrows && good; i++)
+        good = put_row (&g, &f->rows[i]) &&
+               (!batch_full (&b) || source_flush (src, &b, err));
+    return source_finish (src, &b, rc, err) && good;
+}

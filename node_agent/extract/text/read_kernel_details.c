@@ -1,0 +1,346 @@
+/* node_agent/extract/text/read_kernel_details.c - kernel_details.csv, kernel by
+ * kernel
+ *
+ * What its kernels come to for each step is in read_kernels.c; here they are
+ * folded by what they are.  See doc/formats.md, "Kernels".
+ */
+#include "extract/input/csv.h"
+#include "extract/registry.h"
+#include "extract/rows/kernel_fold.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_NAME "kernel_details.csv"
+#define TEXTS_MAX (4 * KERNEL_ROWS_MAX)         // different ones
+#define TEXT_SLOTS (2 * TEXTS_MAX)              // a power of two
+#define TEXT_BYTES_MAX (16u << 20)              // of them all
+#define STEP_ID_MAX 24u
+#define METRIC_NAME_MAX 48u
+#define US_MAX 1e15             // 31 years
+
+enum { K_STEP, K_DEVICE, K_NAME, K_TYPE, K_CORE, K_SHAPES, K_DUR, K_COLUMNS };
+
+static const struct csv_column columns[K_COLUMNS] = {
+    [K_STEP] = { "Step Id", true },
+    [K_DEVICE] = { "Device_id", true },
+    [K_NAME] = { "Name", false },
+    [K_TYPE] = { "Type", true },
+    [K_CORE] = { "Accelerator Core", false },
+    [K_SHAPES] = { "Input Shapes", true },
+    [K_DUR] = { "Duration(us)", false },
+};
+
+/* Texts, each once: a number is where its length begins in 'bytes'. */
+struct texts {
+    char *bytes;
+    uint32_t used, cap, n;
+    uint32_t *slots;            // by hash, TEXT_SLOTS: number + 1, or 0
+};
+
+struct reader {
+    struct source *src;
+    struct err *err;
+    struct csv csv;
+    int where[K_COLUMNS];
+    int metric_at[KERNEL_METRICS_MAX];
+    char metric_names[KERNEL_METRICS_MAX][METRIC_NAME_MAX];
+    struct texts texts;
+    struct kernel_fold fold;
+    char step[STEP_ID_MAX];     // of the row before
+    bool any, wanted;           // there was one, whose step was
+};
+
+/* ---- texts ---- */
+
+static const char *text_at (const struct texts *t, uint32_t number,
+                            uint32_t *n)
+{
+    memcpy (n, t->bytes + number, sizeof (*n));
+    return t->bytes + number + sizeof (*n);
+}
+
+static uint32_t *text_slot (const struct texts *t, const char *s, size_t n)
+{
+    uint64_t h = UINT64_C (0xcbf29ce484222325);
+    uint32_t at, size;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)s[i]) * UINT64_C (0x100000001b3);
+    at = (uint32_t)(h ^ h >> 32) & (TEXT_SLOTS - 1);
+    while (t->slots[at]) {
+        const char *have = text_at (t, t->slots[at] - 1, &size);
+
+        if (size == n && memcmp (have, s, n) == 0)
+            break;
+        at = (at + 1) & (TEXT_SLOTS - 1);
+    }
+    return &t->slots[at];
+}
+
+/* The number of a text; KERNEL_NO_TEXT if it is empty, or there is no room for
+ * another one, which *full says.  -ENOMEM, or 0.
+ */
+static int text_number (struct texts *t, const char *s, size_t n,
+                        int64_t *ret, bool *full)
+{
+    uint32_t size = (uint32_t)n, *slot;
+
+    *ret = KERNEL_NO_TEXT;
+    if (n == 0)
+        return 0;
+    if (!t->slots && !(t->slots = calloc (TEXT_SLOTS, sizeof (*t->slots))))
+        return -ENOMEM;
+    slot = text_slot (t, s, n);
+    if (*slot == 0) {
+        size_t need = t->used + sizeof (size) + n;
+
+        *full = *full || t->n == TEXTS_MAX || need > TEXT_BYTES_MAX;
+        if (t->n == TEXTS_MAX || need > TEXT_BYTES_MAX)
+            return 0;
+        if (need > t->cap) {
+            uint32_t cap = t->cap ? 2 * t->cap : 1u << 16;
+            char *p = realloc (t->bytes, cap);
+
+            if (!p)
+                return -ENOMEM;
+            t->bytes = p;
+            t->cap = cap;
+        }
+        memcpy (t->bytes + t->used, &size, sizeof (size));
+        memcpy (t->bytes + t->used + sizeof (size), s, n);
+        *slot = t->used + 1;
+        t->used = (uint32_t)need;
+        t->n++;
+    }
+    *ret = *slot - 1;
+    return 0;
+}
+
+/* ---- the first line ---- */
+
+static bool begins (struct csv_field f, const char *s)
+{
+    return f.n >= strlen (s) && memcmp (f.s, s, strlen (s)) == 0;
+}
+
+static bool ends (struct csv_field f, const char *s)
+{
+    size_t n = strlen (s);
+
+    return f.n >= n && memcmp (f.s + f.n - n, s, n) == 0;
+}
+
+/* Counters of the cores: which ones there are depends on what was asked for. */
+static bool is_metric (struct csv_field f)
+{
+    return begins (f, "aic_") || begins (f, "aiv_") || begins (f, "aicore_") ||
+           begins (f, "cube_") || ends (f, "_ratio") || ends (f, "_cycles") ||
+           ends (f, "_miss_rate");
+}
+
+/* Its name, without the unit in brackets. */
+static bool metric_name (struct csv_field f, char out[METRIC_NAME_MAX])
+{
+    size_t n = 0;
+
+    while (n < f.n && n < METRIC_NAME_MAX - 1 && f.s[n] != '(') {
+        char c = f.s[n];
+
+        if (c != '_' && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') &&
+            !(c >= 'A' && c <= 'Z'))
+            return false;
+        out[n++] = c;
+    }
+    out[n] = '\0';
+    return n > 0;
+}
+
+static void find_metrics (struct reader *r)
+{
+    const struct csv *c = &r->csv;
+    unsigned *n = &r->fold.nmetrics;
+
+    for (int i = 0; i < c->nfields && *n < KERNEL_METRICS_MAX; i++) {
+        if (is_metric (c->fields[i]) &&
+            metric_name (c->fields[i], r->metric_names[*n]))
+            r->metric_at[(*n)++] = i;
+    }
+}
+
+/* ---- rows ---- */
+
+static bool text_is (struct csv_field t, const char *s)
+{
+    return t.n == strlen (s) && (t.n == 0 || memcmp (t.s, s, t.n) == 0);
+}
+
+static bool no_memory (struct reader *r)
+{
+    r->src->stopped = err_set (r->err, ENOMEM, "no memory to read " FILE_NAME);
+    return false;
+}
+
+/* The number of a field's text, without quotes around it; "N/A" is NULL. */
+static bool read_text (struct reader *r, int column, size_t max,
+                       int64_t *ret, bool *full)
+{
+    struct csv_field f = { NULL, 0 };
+
+    if (r->where[column] >= 0 &&
+        !csv_text (&r->csv, r->where[column], max, &f))
+        return false;
+    if (f.n >= 2 && f.s[0] == '"' && f.s[f.n - 1] == '"') {
+        f.s++;
+        f.n -= 2;
+    }
+    if (text_is (f, "N/A"))
+        f.n = 0;
+    return text_number (&r->texts, f.s, f.n, ret, full) == 0 || no_memory (r);
+}
+
+/* The step's number, and in r->wanted whether it is wanted. */
+static bool read_step (struct reader *r, uint32_t *ret, bool *full)
+{
+    struct csv_field f;
+    int64_t number;
+
+    if (!csv_field (&r->csv, r->where[K_STEP], &f))
+        return false;
+    for (size_t i = 0; i < f.n; i++) {
+        if (f.n >= STEP_ID_MAX || f.s[i] < '0' || f.s[i] > '9')
+            return csv_fail (&r->csv, "not a step:", f);
+    }
+    if (!r->any || !text_is (f, r->step)) {
+        r->any = true;
+        memcpy (r->step, f.n ? f.s : "", f.n);
+        r->step[f.n] = '\0';
+        r->wanted = source_wants (r->src, 1u << TABLE_KERNEL, r->step, f.n);
+    }
+    *ret = KERNEL_NO_STEP;
+    if (!r->wanted)
+        return true;
+    // a step without a name has a number, too: that of its blank
+    if (text_number (&r->texts, f.n ? f.s : " ", f.n ? f.n : 1, &number,
+                     full) < 0)
+        return no_memory (r);
+    if (number != KERNEL_NO_TEXT)
+        *ret = (uint32_t)number;
+    return true;
+}
+
+static bool read_numbers (struct reader *r, int64_t *device, double *us,
+                          double metrics[KERNEL_METRICS_MAX])
+{
+    struct csv_field dur;
+    double d;
+
+    if (!csv_field (&r->csv, r->where[K_DUR], &dur) ||
+        !csv_real (&r->csv, r->where[K_DUR], us) ||
+        !csv_real (&r->csv, r->where[K_DEVICE], &d))
+        return false;
+    if (!(*us >= 0 && *us <= US_MAX))
+        return csv_fail (&r->csv, "not a duration:", dur);
+    *device = d >= 0 && d <= INT32_MAX ? (int64_t)d : KERNEL_NO_DEVICE;
+    for (unsigned i = 0; i < r->fold.nmetrics; i++) {
+        if (!csv_real (&r->csv, r->metric_at[i], &metrics[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool read_row (struct reader *r)
+{
+    double metrics[KERNEL_METRICS_MAX], us;
+    bool full = false;
+    struct csv_field core;
+    struct kernel_key k;
+
+    if (!csv_field (&r->csv, r->where[K_CORE], &core))
+        return false;
+    if (text_is (core, "COMMUNICATION") || text_is (core, "HCCL"))
+        return true;            // an op
+    if (!read_step (r, &k.step, &full))
+        return false;
+    if (!r->wanted)
+        return true;
+    if (!read_numbers (r, &k.device, &us, metrics) ||
+        !read_text (r, K_NAME, KERNEL_NAME_BYTES, &k.name, &full) ||
+        !read_text (r, K_TYPE, KERNEL_NAME_BYTES, &k.type, &full) ||
+        !read_text (r, K_CORE, KERNEL_NAME_BYTES, &k.core, &full) ||
+        !read_text (r, K_SHAPES, KERNEL_SHAPES_BYTES, &k.shapes, &full))
+        return false;
+    return (full ? kernel_fold_add_other (&r->fold, k.device, k.step, us)
+                 : kernel_fold_add (&r->fold, &k, us, metrics)) == 0 ||
+           no_memory (r);
+}
+
+/* ---- KernelDetail ---- */
+
+static bool give_text (void *arg, int64_t number, size_t max, const char **s,
+                       size_t *n)
+{
+    const struct reader *r = arg;
+    uint32_t size;
+
+    (void)max;                  // they were cut when they were read
+    *s = text_at (&r->texts, (uint32_t)number, &size);
+    *n = size;
+    return true;
+}
+
+static const char *give_step (void *arg, uint32_t step, char out[32])
+{
+    const struct reader *r = arg;
+    uint32_t n;
+    const char *s = text_at (&r->texts, step, &n);
+
+    memcpy (out, s, n);
+    out[n] = '\0';
+    return out[0] == ' ' ? NULL : out;
+}
+
+static bool give (struct reader *r)
+{
+    struct kernel_names names = { r, give_text, give_step, { NULL } };
+
+    for (unsigned i = 0; i < r->fold.nmetrics; i++)
+        names.metrics[i] = r->metric_names[i];
+    return kernel_fold_give (&r->fold, r->src, &names, r->err);
+}
+
+static enum reading read_file (struct reader *r)
+{
+    enum reading how = csv_open (&r->csv, r->src, r->src->out, FILE_NAME,
+                                 r->err);
+
+    if (how != READING_WHOLE)
+        return how;
+    if (csv_columns (&r->csv, columns, K_COLUMNS, r->where)) {
+        find_metrics (r);
+        while (csv_next (&r->csv) && read_row (r))
+            ;
+    }
+    how = csv_close (&r->csv, r->err);
+    // of a part of the rows there would be means, but no sums
+    if (how == READING_WHOLE && r->fold.nrows == 0)
+        return READING_ABSENT;
+    if (how == READING_WHOLE && !give (r))
+        return READING_STOPPED;
+    return how;
+}
+
+void read_kernel_details (struct source *src, unsigned want,
+                          struct verdict *v, struct err *err)
+{
+    struct err why = { "" };
+    struct reader r = { .src = src, .err = &why };
+    enum reading how = read_file (&r);
+
+    verdict_all (v, want, how, &why, err);
+    kernel_fold_fini (&r.fold);
+    free (r.texts.bytes);
+    free (r.texts.slots);
+}
