@@ -56,7 +56,7 @@ static const struct extractor extractors[] = {
     { "event_db", "the event database", "*_profiler*.db",
       PROFILER_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_INFO) |
           SET (TABLE_MEMORY) | SET (TABLE_OPERATOR) | SET (TABLE_API) |
-          SET (TABLE_LINK) | SET (TABLE_RANGE),
+          SET (TABLE_LINK) | SET (TABLE_RANGE) | SET (TABLE_KERNEL),
       has_event_db, read_event_db, false },
     { "communication_analyzer.db", "communication_analyzer.db",
       "communication_analyzer.db", COMM_TABLES, analyzer_db_is_there,

@@ -95,6 +95,7 @@ struct event_sums {
 };
 
 struct event_marks;
+struct event_kernels;
 
 struct event_db {
     struct source *src;
@@ -142,7 +143,8 @@ struct event_db {
     struct sorter *op_tasks;    // op and plane, start, end, bytes, ranks, codes
     struct sorter *spans;       // device, start, end, what
     struct event_sums operators, apis;
-    bool want_operators, want_apis;
+    bool want_operators, want_apis, want_kernels;
+    struct event_kernels *kernels;      // while tasks are met, if wanted
 };
 
 /* ---- event_names.c: rows, strings, enumerations ---- */
@@ -299,6 +301,19 @@ bool event_load_tasks (struct event_db *e);
 
 bool event_join_connections (struct event_db *e);
 bool event_join_tasks (struct event_db *e);
+
+/* ---- event_kernels.c ---- */
+
+/* The steps have their times on the device. */
+bool event_kernels_begin (struct event_db *e);
+
+/* A task (id, start, end, device) that computes, in order of ids, with the ids
+ * of its name, type, core and shapes of input (KERNEL_NO_TEXT: none).
+ */
+bool event_kernels_add (struct event_db *e, const int64_t *task,
+                        const int64_t names[4]);
+bool event_give_kernels (struct event_db *e);
+void event_kernels_fini (struct event_kernels *k);      // k may be NULL
 
 /* ---- event_comm.c: the three communication tables ---- */
 

@@ -5,6 +5,7 @@
  * by side.
  */
 #include "extract/event_db/event_db.h"
+#include "extract/rows/kernel_fold.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -158,6 +159,7 @@ struct by_task {
     struct event_db *e;
     struct event_rows *compute; // NULL: behind its last row
     int64_t id, op_type, core;  // of its row
+    int64_t name, shapes;       // the same, or KERNEL_NO_TEXT
     bool met;                   // its task is there
     int64_t next[5];            // of the infos
     int more;                   // 1: 'next' is one
@@ -168,7 +170,8 @@ struct by_task {
     bool holds, several;        // replayed, and decide what counts
 };
 
-enum { COMPUTE_ID, COMPUTE_OP, COMPUTE_CORE, COMPUTE_COLUMNS };
+enum { COMPUTE_ID, COMPUTE_OP, COMPUTE_CORE, COMPUTE_NAME, COMPUTE_SHAPES,
+       COMPUTE_COLUMNS };
 
 /* Rows that tell of tasks which TASK does not have. */
 static void lost_compute (struct by_task *j)
@@ -184,6 +187,12 @@ static void lost_info (struct by_task *j)
                    j->next[0]);
 }
 
+/* The id of a string, as far as there is the column and is one. */
+static int64_t string_of (const struct db_row *row, unsigned column)
+{
+    return row->integers >> column & 1 ? row->value[column] : KERNEL_NO_TEXT;
+}
+
 static bool next_compute (struct by_task *j)
 {
     const struct db_row *row;
@@ -194,6 +203,8 @@ static bool next_compute (struct by_task *j)
         j->id = row->value[COMPUTE_ID];
         j->op_type = row->value[COMPUTE_OP];
         j->core = row->value[COMPUTE_CORE];
+        j->name = string_of (row, COMPUTE_NAME);
+        j->shapes = string_of (row, COMPUTE_SHAPES);
         return true;
     }
     event_rows_close (j->compute);
@@ -232,6 +243,10 @@ static bool meet_compute (struct by_task *j, const int64_t *task)
         return true;
     j->met = true;
     if (!add_span (e, task, SPAN_COMPUTE))
+        return false;
+    if (e->want_kernels &&
+        !event_kernels_add (e, task, (const int64_t[]){ j->name, j->op_type,
+                                                        j->core, j->shapes }))
         return false;
     return !e->want_operators ||
            event_sum_add (e, &e->operators, j->op_type, j->core, task[3],
@@ -365,7 +380,7 @@ static bool join_all (struct by_task *j)
 bool event_join_tasks (struct event_db *e)
 {
     static const char *const names[COMPUTE_COLUMNS] = {
-        "globalTaskId", "opType", "taskType",
+        "globalTaskId", "opType", "taskType", "name", "inputShapes",
     };
     bool have[COMPUTE_COLUMNS] = { false }, good;
     struct by_task j = { .e = e };
@@ -376,6 +391,8 @@ bool event_join_tasks (struct event_db *e)
         return true;
     if ((rc = sorter_finish (e->by_task, &err)) < 0)
         return event_sorter_failed (e, rc, &err);
+    if (e->want_kernels && !event_kernels_begin (e))
+        return false;
     if (event_has (e, "COMPUTE_TASK_INFO", names, COMPUTE_COLUMNS, have) &&
         (!event_need (e, "COMPUTE_TASK_INFO", names, have, COMPUTE_OP) ||
          !(j.compute = event_rows_open (e, "COMPUTE_TASK_INFO", names, have,

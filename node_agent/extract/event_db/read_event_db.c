@@ -18,9 +18,9 @@
 #define COMM_TABLES \
     (SET (TABLE_TIME) | SET (TABLE_BANDWIDTH) | SET (TABLE_MATRIX))
 #define FOUR_TABLES (COMM_TABLES | SET (TABLE_STEP))
+#define KERNEL_TABLES (SET (TABLE_OPERATOR) | SET (TABLE_KERNEL))
 #define TASK_TABLES \
-    (FOUR_TABLES | SET (TABLE_STEP_EXTRA) | SET (TABLE_OPERATOR) | \
-     SET (TABLE_API))
+    (FOUR_TABLES | SET (TABLE_STEP_EXTRA) | KERNEL_TABLES | SET (TABLE_API))
 
 // of SQLite's machine, for each byte: many small queries by an id, and a sort
 // where a table lacks its primary key
@@ -145,7 +145,7 @@ static bool has_rows_of_tasks (struct event_db *e)
  */
 static bool load_sources (struct event_db *e, unsigned want)
 {
-    e->tasks = want & (FOUR_TABLES | SET (TABLE_OPERATOR));
+    e->tasks = want & (FOUR_TABLES | KERNEL_TABLES);
     if (!event_load_enums (e) || !load_session (e) || !load_devices (e) ||
         !load_way (e) || !event_load_steps (e))
         return false;
@@ -164,7 +164,7 @@ static bool load_sources (struct event_db *e, unsigned want)
     }
     e->tasks = want & SET (TABLE_STEP) ||
                (want & COMM_TABLES && (e->has_ops || e->marks)) ||
-               (want & SET (TABLE_OPERATOR) && e->has_compute);
+               (want & KERNEL_TABLES && e->has_compute);
     event_order_ops (e);
     return true;
 }
@@ -259,6 +259,8 @@ static void give_tasks (struct event_db *e, unsigned want, struct verdict *v)
     }
     if (e->want_operators && event_give_operators (e))
         given (e, v, TABLE_OPERATOR, before[TABLE_OPERATOR]);
+    if (e->want_kernels && e->how == READING_WHOLE && event_give_kernels (e))
+        given (e, v, TABLE_KERNEL, before[TABLE_KERNEL]);
     if (e->want_apis && e->how == READING_WHOLE && event_give_apis (e))
         given (e, v, TABLE_API, before[TABLE_API]);
 }
@@ -368,6 +370,7 @@ static void event_fini (struct event_db *e)
     sorter_destroy (e->spans);
     event_sums_fini (&e->operators);
     event_sums_fini (&e->apis);
+    event_kernels_fini (e->kernels);
     profiler_db_close (e->db);
 }
 
@@ -394,9 +397,11 @@ static void read_tables (struct source *src, unsigned want, bool marks,
     if (load_sources (&e, want)) {
         e.want_operators = tasks & SET (TABLE_OPERATOR) && e.has_compute &&
                            e.tasks;
+        e.want_kernels = tasks & SET (TABLE_KERNEL) && e.has_compute &&
+                         e.tasks;
         if ((e.marks != NULL) != marks) {       // another call gives them
             tasks &= ~FOUR_TABLES;
-            e.tasks = e.want_operators;
+            e.tasks = e.want_operators || e.want_kernels;
         }
         e.want_apis = tasks & SET (TABLE_API);
         if (tasks && load_tasks (&e, tasks))

@@ -49,18 +49,30 @@ static void make_analysis (unsigned tables)
     assert_int_equal (sqlite3_close (db), SQLITE_OK);
 }
 
-static void make_operators (char path[512])
+static void make_file (char path[512], const char *name, const char *text)
 {
     FILE *f;
 
-    (void)snprintf (path, 512, "%.*s/op_statistic.csv",
+    (void)snprintf (path, 512, "%.*s/%s",
                     (int)(strrchr (event_path (), '/') - event_path ()),
-                    event_path ());
+                    event_path (), name);
     f = fopen (path, "w");
     assert_non_null (f);
-    (void)fputs ("OP Type,Core Type,Count,Total Time(us),Min Time(us),"
-                 "Max Time(us)\nAdd,AI_VECTOR_CORE,2,5,2,3\n", f);
+    (void)fputs (text, f);
     assert_int_equal (fclose (f), 0);
+}
+
+static void make_operators (char path[512])
+{
+    make_file (path, "op_statistic.csv",
+               "OP Type,Core Type,Count,Total Time(us),Min Time(us),"
+               "Max Time(us)\nAdd,AI_VECTOR_CORE,2,5,2,3\n");
+}
+
+static void make_kernels (char path[512])
+{
+    make_file (path, "kernel_details.csv", "Name,Accelerator Core,"
+               "Start Time(us),Duration(us)\nadd,AIV,1,3\n");
 }
 
 static void make_events (void)
@@ -81,12 +93,13 @@ static void make_events (void)
  */
 static void test_tasks_are_not_read (void **state)
 {
-    char path[512];
+    char path[512], kernels[512];
 
     (void)state;
     make_analysis (ALL_FOUR);
     make_events ();
     make_operators (path);
+    make_kernels (kernels);
     event_run ("UPDATE TASK SET startNs='x';"
                "UPDATE COMMUNICATION_OP SET startNs='x';"
                "DROP TABLE COMMUNICATION_TASK_INFO;"
@@ -101,7 +114,9 @@ static void test_tasks_are_not_read (void **state)
     event_has_line (TABLE_INFO, "host|hostName|node9");
     event_has_line (TABLE_API, "|node|Memcpy|1|1|1|1");
     event_has_line (TABLE_OPERATOR, "|Add|AI_VECTOR_CORE|2|5|2|3");
+    event_has_line (TABLE_KERNEL, "||add||AIV||1|3|3|3|");
     assert_int_equal (unlink (path), 0);
+    assert_int_equal (unlink (kernels), 0);
 }
 
 /* Sums of operators are to be had of tasks only, but of no op's. */
@@ -116,6 +131,45 @@ static void test_operators_are_read (void **state)
     assert_string_equal (event_capture ()->reason, "");
     assert_int_equal (event_capture ()->state, CAPTURE_COMPLETE);
     event_has_line (TABLE_OPERATOR, "3|MatMul|AI_CORE|1|4|4|4");
+}
+
+/* The kernels of each step, with the means of their counters: of tasks in any
+ * order, of which only those count that begin in a step on the device, as in
+ * StepTraceTime.  Strings that are not there, and no column of shapes, are no
+ * damage of it.
+ */
+static void test_kernels (void **state)
+{
+    static const int64_t spans[][2] = {
+        { 5000, 9000 }, { 10000, 12000 }, { 21000, 24500 }, { 90000, 99000 },
+    };
+
+    (void)state;
+    make_analysis (ALL_FOUR);
+    event_make ("INSERT INTO STEP_TIME VALUES (7, 0, 20000);"
+                "INSERT INTO STEP_TIME VALUES (8, 20000, 50000);"
+                "CREATE TABLE TASK_PMU_INFO (globalTaskId INTEGER, name "
+                "INTEGER, value NUMERIC);"
+                "INSERT INTO STRING_IDS VALUES (60, 'aic_total_time'),"
+                "(61, 'aic_mac_ratio'), (62, 'a\"b'), (63, '\"4,8;8,2\"');"
+                "INSERT INTO TASK_PMU_INFO VALUES (11, 60, 3000), "
+                "(10, 61, 0.5), (10, 60, 1000.5), (10, 62, 7), (12, 60, 0)");
+    event_put_compute (10, spans, 4);
+    event_read (NULL);
+    assert_string_equal (event_capture ()->reason, "");
+    assert_string_equal (event_rows (TABLE_KERNEL),
+                         "3|7|MatMul|MatMul|AI_CORE||2|6|2|4|"
+                         "{\"aic_total_time\":2.0002,\"aic_mac_ratio\":0.25}\n"
+                         "3|8|MatMul|MatMul|AI_CORE||1|3.5|3.5|3.5|\n");
+    event_run ("ALTER TABLE COMPUTE_TASK_INFO ADD COLUMN inputShapes INTEGER;"
+               "UPDATE COMPUTE_TASK_INFO SET inputShapes=63 WHERE "
+               "globalTaskId=10");
+    event_read ("7");
+    assert_string_equal (event_rows (TABLE_KERNEL),
+                         "3|7|MatMul|MatMul|AI_CORE|4,8;8,2|1|4|4|4|"
+                         "{\"aic_total_time\":1.0005,\"aic_mac_ratio\":0.5}\n"
+                         "3|7|MatMul|MatMul|AI_CORE||1|2|2|2|"
+                         "{\"aic_total_time\":3}\n");
 }
 
 /* Where one of the four tables is missing, tasks are read for it. */
@@ -197,6 +251,7 @@ int main (void)
         cmocka_unit_test (test_tasks_are_not_read),
         cmocka_unit_test (test_operators_are_read),
         cmocka_unit_test (test_tasks_are_read),
+        cmocka_unit_test (test_kernels),
         cmocka_unit_test (test_damage),
     };
 

@@ -1,0 +1,270 @@
+/* node_agent/extract/event_db/event_kernels.c - the kernels of an event
+ * database, folded by what they are
+ *
+ * Tasks are met in order of their ids (event_join.c); here each finds its step
+ * and its counters, which are brought in the same order by a sorter.  See
+ * doc/formats.md, "Kernels".
+ */
+#include "extract/event_db/event_db.h"
+#include "extract/rows/kernel_fold.h"
+
+#include "base/utf8.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define US 1000.0               // ns of a us
+
+struct event_kernels {
+    struct kernel_fold fold;
+    uint32_t *by_start;         // steps by their start on the device
+    int64_t *latest;            // the latest end of those up to there
+    bool *wanted;               // of each step
+    struct sorter *counters;    // task, which, value
+    int64_t names[KERNEL_METRICS_MAX];          // ids of strings
+    char texts[KERNEL_METRICS_MAX][64];
+    bool is_time[KERNEL_METRICS_MAX];           // in ns
+    int64_t next[3];            // of the counters
+    int more;                   // 1: 'next' is one
+    double values[KERNEL_METRICS_MAX];          // of the task that is met
+    char text[EVENT_NAME_MAX];
+};
+
+void event_kernels_fini (struct event_kernels *k)
+{
+    if (!k)
+        return;
+    kernel_fold_fini (&k->fold);
+    sorter_destroy (k->counters);
+    free (k->by_start);
+    free (k->latest);
+    free (k->wanted);
+    free (k);
+}
+
+/* ---- counters ---- */
+
+static bool is_plain (const char *s)
+{
+    return *s && strspn (s, "abcdefghijklmnopqrstuvwxyz0123456789_"
+                            "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen (s);
+}
+
+/* Which counter a name is: those of the names that cannot be one, or that have
+ * no room, are left out (-1).  False when reading must end.
+ */
+static bool find_counter (struct event_db *e, int64_t id, int *ret)
+{
+    struct event_kernels *k = e->kernels;
+    unsigned i = 0, *n = &k->fold.nmetrics;
+    size_t size;
+
+    while (i < *n && k->names[i] != id)
+        i++;
+    if (i == *n && i < KERNEL_METRICS_MAX) {
+        if (!event_string (e, id, k->text))
+            return false;
+        k->names[i] = id;
+        size = strlen (k->text);
+        if (size >= sizeof (k->texts[i]) || !is_plain (k->text))
+            k->text[0] = '\0';
+        memcpy (k->texts[i], k->text, strlen (k->text) + 1);
+        k->is_time[i] = size > 5 && strcmp (k->text + size - 5, "_time") == 0;
+        (*n)++;
+    }
+    *ret = i < *n && k->texts[i][0] ? (int)i : -1;
+    return true;
+}
+
+static bool load_counters (struct event_db *e)
+{
+    static const char *const names[] = { "globalTaskId", "name", "value" };
+    struct err err = { "" };
+    int64_t record[3];
+    sqlite3_stmt *st;
+    double value;
+    int rc, which, added = 0;
+
+    if (!event_has_all (e, "TASK_PMU_INFO", names, 3))
+        return e->how == READING_WHOLE;
+    if (!(st = event_query (e, "SELECT globalTaskId, name, value FROM "
+                               "TASK_PMU_INFO NOT INDEXED")))
+        return false;
+    while ((rc = event_row (e, st)) == 1 && added == 0) {
+        value = sqlite3_column_double (st, 2);
+        if (value == 0 || !isfinite (value))
+            continue;
+        if (!find_counter (e, sqlite3_column_int64 (st, 1), &which))
+            break;
+        record[0] = sqlite3_column_int64 (st, 0);
+        record[1] = which;
+        memcpy (&record[2], &value, sizeof (value));
+        if (which >= 0)
+            added = sorter_add (e->kernels->counters, record, &err);
+    }
+    (void)sqlite3_finalize (st);
+    if (added < 0)
+        return event_sorter_failed (e, added, &err);
+    return rc == 0;
+}
+
+/* The counters of a task; tasks come in order of their ids. */
+static bool take_counters (struct event_db *e, int64_t task)
+{
+    struct event_kernels *k = e->kernels;
+    struct err err = { "" };
+
+    for (unsigned i = 0; i < k->fold.nmetrics; i++)
+        k->values[i] = NAN;
+    while (k->more == 1 && k->next[0] <= task) {
+        double value;
+
+        memcpy (&value, &k->next[2], sizeof (value));
+        if (k->next[0] == task)
+            k->values[k->next[1]] = k->is_time[k->next[1]] ? value / US : value;
+        k->more = sorter_next (k->counters, k->next, &err);
+    }
+    return k->more >= 0 || event_sorter_failed (e, k->more, &err);
+}
+
+/* ---- steps ---- */
+
+static int by_start (const void *pa, const void *pb, void *arg)
+{
+    const struct event_step *steps = arg;
+    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+
+    if (steps[a].start != steps[b].start)
+        return steps[a].start < steps[b].start ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+static bool index_steps (struct event_db *e)
+{
+    struct event_kernels *k = e->kernels;
+
+    k->by_start = calloc (e->nsteps + 1u, sizeof (*k->by_start));
+    k->latest = calloc (e->nsteps + 1u, sizeof (*k->latest));
+    k->wanted = calloc (e->nsteps + 1u, sizeof (*k->wanted));
+    if (!k->by_start || !k->latest || !k->wanted)
+        return event_no_memory (e);
+    for (uint32_t i = 0; i < e->nsteps; i++) {
+        k->by_start[i] = i;
+        k->wanted[i] = event_step_wanted (e, i, 1u << TABLE_KERNEL);
+    }
+    qsort_r (k->by_start, e->nsteps, sizeof (*k->by_start), by_start,
+             e->steps);
+    for (uint32_t i = 0; i < e->nsteps; i++) {
+        int64_t end = e->steps[k->by_start[i]].end;
+
+        k->latest[i] = i > 0 && k->latest[i - 1] > end ? k->latest[i - 1]
+                                                       : end;
+    }
+    return true;
+}
+
+/* The first step, by id's order in the file, in whose range on the device the
+ * task begins; KERNEL_NO_STEP if there is none.
+ */
+static bool find_step (struct event_db *e, int64_t at, uint32_t *ret)
+{
+    const struct event_kernels *k = e->kernels;
+    uint32_t low = 0, high = e->nsteps;
+    uint64_t looked = 0;
+
+    *ret = KERNEL_NO_STEP;
+    while (low < high) {        // behind the last one that begins in time
+        uint32_t mid = low + (high - low) / 2;
+
+        if (e->steps[k->by_start[mid]].start <= at)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (; low > 0 && k->latest[low - 1] > at; low--, looked++) {
+        uint32_t step = k->by_start[low - 1];
+
+        if (e->steps[step].end > at && step < *ret)
+            *ret = step;
+    }
+    return looked < 2 || event_charge (e, looked);
+}
+
+/* ---- kernels ---- */
+
+bool event_kernels_begin (struct event_db *e)
+{
+    struct event_kernels *k = calloc (1, sizeof (*k));
+    struct err err = { "" };
+    int rc;
+
+    if (!(e->kernels = k) || !(k->counters = sorter_create (3, 1)))
+        return event_no_memory (e);
+    if (!index_steps (e) || !load_counters (e))
+        return false;
+    if ((rc = sorter_finish (k->counters, &err)) < 0 ||
+        (k->more = rc = sorter_next (k->counters, k->next, &err)) < 0)
+        return event_sorter_failed (e, rc, &err);
+    return true;
+}
+
+bool event_kernels_add (struct event_db *e, const int64_t *task,
+                        const int64_t names[4])
+{
+    struct event_kernels *k = e->kernels;
+    struct kernel_key key = { task[3], 0, names[0], names[1], names[2],
+                              names[3] };
+
+    if (!find_step (e, task[1], &key.step))
+        return false;
+    if (key.step == KERNEL_NO_STEP || !k->wanted[key.step])
+        return true;            // as for StepTraceTime
+    return take_counters (e, task[0]) &&
+           (kernel_fold_add (&k->fold, &key, (double)(task[2] - task[1]) / US,
+                             k->values) == 0 ||
+            event_no_memory (e));
+}
+
+static bool give_text (void *arg, int64_t id, size_t max, const char **s,
+                       size_t *n)
+{
+    struct event_db *e = arg;
+    char *text = e->kernels->text;
+
+    // shapes of what has none have no string
+    if (event_find_string (e, id, text) < 0)
+        return false;
+    *n = strlen (text);
+    if (*n >= 2 && text[0] == '"' && text[*n - 1] == '"') {
+        text++;
+        *n -= 2;
+    }
+    if (*n == 3 && memcmp (text, "N/A", 3) == 0)
+        *n = 0;
+    *n = utf8_cut (text, *n, max);
+    *s = text;
+    return true;
+}
+
+static const char *give_step (void *arg, uint32_t step, char out[32])
+{
+    return event_step_id (arg, step, out);
+}
+
+bool event_give_kernels (struct event_db *e)
+{
+    struct event_kernels *k = e->kernels;
+    struct kernel_names names = { e, give_text, give_step, { NULL } };
+    struct err err = { "" };
+
+    for (unsigned i = 0; i < k->fold.nmetrics; i++)
+        names.metrics[i] = k->texts[i];
+    if (kernel_fold_give (&k->fold, e->src, &names, &err))
+        return true;
+    if (e->src->stopped) {
+        e->how = READING_STOPPED;
+        e->why = err;
+    }
+    return false;
+}
