@@ -489,6 +489,18 @@ void close_tables (struct tables *t);
 void write_trace_view (const struct capture *c, const char *path);
 
 // maker_kernels.c
+struct kernel_kind {
+    const char *name;
+    const char *type;
+    const char *core;
+    const char *shapes;
+};
+#define KERNEL_KINDS 3
+extern const struct kernel_kind kernel_kinds[KERNEL_KINDS];
+// Calls 'fn' for each kernel of a step, in order: which kind, when, how long.
+void each_kernel (const struct capture *c, int step,
+                  void (*fn) (void *arg, int kind, int64_t at, int64_t length),
+                  void *arg);
 void write_kernels (const struct capture *c, const char *path);
 
 // maker_events.c

@@ -107,6 +107,10 @@ struct tables *open_tables (const char *path, const struct options *opt,
             create_table (t, (enum table)i);
     }
     if (is_truth)
+        execute (t, "CREATE TABLE Kernel (rank INTEGER, step TEXT, name TEXT, "
+                    "op_type TEXT, core_type TEXT, input_shapes TEXT, us "
+                    "NUMERIC)");
+    if (is_truth)
         execute (t, "CREATE TABLE Planted (kind TEXT, rank INTEGER, peer "
                     "INTEGER, step INTEGER, effect_ms NUMERIC, effect_percent "
                     "NUMERIC)");
@@ -313,6 +317,28 @@ static void add_planted (struct tables *t, const struct capture *c,
     execute (t, sql);
 }
 
+// A step whose kernels are told.
+struct kernel_rows {
+    struct tables *t;
+    const struct capture *c;
+    int step;
+};
+
+static void add_kernel_row (void *arg, int kind, int64_t at, int64_t length)
+{
+    const struct kernel_rows *r = arg;
+    const struct kernel_kind *k = &kernel_kinds[kind];
+    char sql[SQL_ROOM];
+    (void)at;
+    snprintf (sql, sizeof sql,
+              "INSERT INTO Kernel VALUES (%d, '%d', '%s', '%s', '%s', '%s', "
+              "%.9g)",
+              r->t->opt->no_rank ? NO_RANK : r->c->id.rank,
+              r->c->steps[r->step].id, k->name, k->type, k->core, k->shapes,
+              (double)length / TICKS_PER_US);
+    execute (r->t, sql);
+}
+
 enum which { ALL_OPS, P2P_OPS, COLLECTIVE_OPS };
 
 // All ops come in the order of time.
@@ -341,6 +367,9 @@ void add_capture_rows (struct tables *t, const struct capture *c)
     }
     for (int step = 0; step < c->step_count; step++) {
         add_step_row (t, c, &c->steps[step], 0);
+        if (t->is_truth)
+            each_kernel (c, step, add_kernel_row,
+                         &(struct kernel_rows){t, c, step});
         if (!comm)
             continue;
         if (by_time) {

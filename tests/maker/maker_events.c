@@ -38,7 +38,7 @@ static const char *const inserts[INSERTS] = {
     [I_STEP] = "INSERT INTO STEP_TIME VALUES (?,?,?)",
     [I_CALL] = "INSERT INTO CANN_API VALUES (?,?,?,?,?,?)",
     [I_TASK] = "INSERT INTO TASK VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-    [I_KERNEL] = "INSERT INTO COMPUTE_TASK_INFO VALUES (?,?,?,?,?,?)",
+    [I_KERNEL] = "INSERT INTO COMPUTE_TASK_INFO VALUES (?,?,?,?,?,?,?)",
     [I_OP] = "INSERT INTO COMMUNICATION_OP VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
     [I_COMM] = ("INSERT INTO COMMUNICATION_TASK_INFO VALUES (?,?,?,?,?,?,?,"
                 "?,?,?,?,?,?,?)"),
@@ -52,6 +52,7 @@ struct events {
     const struct step_row *row; // of the step that is written
     int64_t strings;
     int64_t groups[MAX_KINDS]; // their strings
+    int64_t kinds[KERNEL_KINDS][4]; // the same: name, type, core, shapes
     int64_t connection;
     int64_t task;
     int64_t op;
@@ -185,14 +186,28 @@ static void put_task (struct events *e, int device, int stream, int64_t at,
          S_CORE, NO_MODEL, stream, e->task, NO_MODEL);
 }
 
-static void put_kernel (struct events *e, int64_t at, int64_t length)
+static void put_kinds (struct events *e)
 {
+    char text[MAX_NAME];
+    for (int i = 0; i < KERNEL_KINDS; i++) {
+        const struct kernel_kind *k = &kernel_kinds[i];
+        snprintf (text, sizeof text, "\"%s\"", k->shapes);
+        e->kinds[i][0] = put_string (e, k->name);
+        e->kinds[i][1] = put_string (e, k->type);
+        e->kinds[i][2] = put_string (e, k->core);
+        e->kinds[i][3] = put_string (e, text);
+    }
+}
+
+static void put_kernel (struct events *e, int kind, int64_t at, int64_t length)
+{
+    const int64_t *k = e->kinds[kind];
     if (length <= 0)
         return;
     for (int device = 0; device < e->c->job->opt->devices; device++) {
         put_call (e, at);
         put_task (e, device, COMPUTE_STREAM, at, length);
-        PUT (e, I_KERNEL, S_MATMUL, e->task, 20, 0, S_CORE, S_MATMUL);
+        PUT (e, I_KERNEL, k[0], e->task, 20, 0, k[2], k[1], k[3]);
     }
 }
 
@@ -303,10 +318,11 @@ static void put_step (struct events *e, int step)
         PUT (e, I_STEP, e->row->id, ns_of (e, begin),
              ns_of (e, begin + e->row->end_tick - e->row->first_tick));
     for (int i = 0; i < opt->ops; i++, op++) {
-        put_kernel (e, op->begin - op->compute, op->compute + op->overlap);
+        put_kernel (e, i % KERNEL_KINDS, op->begin - op->compute,
+                    op->compute + op->overlap);
         put_op (e, op);
     }
-    put_kernel (e, e->row->end_tick - e->row->tail, e->row->tail);
+    put_kernel (e, 0, e->row->end_tick - e->row->tail, e->row->tail);
 }
 
 void write_event_db (const struct capture *c, const char *path)
@@ -316,13 +332,15 @@ void write_event_db (const struct capture *c, const char *path)
     if (sqlite3_open (path, &e.db) != SQLITE_OK)
         fail (&e);
     execute (&e, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN;"
-                 EVENT_SCHEMA "DELETE FROM RANK_DEVICE_MAP");
+                 EVENT_SCHEMA "DELETE FROM RANK_DEVICE_MAP;"
+                 "ALTER TABLE COMPUTE_TASK_INFO ADD COLUMN inputShapes INTEGER");
     for (int i = 0; i < INSERTS; i++) {
         if (sqlite3_prepare_v2 (e.db, inserts[i], -1, &e.insert[i], NULL) !=
             SQLITE_OK)
             fail (&e);
     }
     put_identity (&e);
+    put_kinds (&e);
     for (int kind = 0; kind < c->job->kind_count; kind++)
         e.groups[kind] = put_string (
             &e, c->job->groups[c->job->group_of[kind][c->id.rank]].name);

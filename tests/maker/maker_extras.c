@@ -139,6 +139,7 @@ void write_extras (const struct capture *c, const char *dir)
                  {"api_statistic.csv", write_apis},
                  {"npu_module_mem.csv", write_modules},
                  {"memory_record.csv", write_records},
+                 {"kernel_details.csv", write_kernels},
                  {"memory_timeline.json", write_timeline},
                  {"operator_details.csv", write_details}};
     char path[MAX_PATH];
