@@ -23,7 +23,7 @@
 struct query_options {
     struct result_place place;
     const char *sql, *step;
-    int64_t rank, limit, width, timeout_ns;
+    int64_t rank, peer, limit, width, timeout_ns;
     bool csv, raw_csv, json, list, print_sql;
 };
 
@@ -33,9 +33,12 @@ static const struct option_spec options[] = {
     { "sql", 'q', OPTION_TEXT, offsetof (struct query_options, sql), "TEXT",
       NULL, NULL, 0, 0,
       "Ask this instead: one SELECT, or - for standard input. It may have the "
-      "parameters :rank and :step." },
+      "parameters :rank, :peer and :step." },
     { "rank", 0, OPTION_INT, offsetof (struct query_options, rank), "N", NULL,
       NULL, 0, CAPTURE_WORLD_MAX, "Only what is about this rank." },
+    { "peer", 0, OPTION_INT, offsetof (struct query_options, peer), "N", NULL,
+      NULL, 0, CAPTURE_WORLD_MAX,
+      "The rank that it is compared with; without it, all others." },
     { "step", 's', OPTION_TEXT, offsetof (struct query_options, step), "STEP",
       NULL, NULL, 0, 0, "Only what is about this step: 13 or step13." },
     { "limit", 'n', OPTION_INT, offsetof (struct query_options, limit), "N",
@@ -93,10 +96,11 @@ static int list (const struct query_options *opt)
     for (unsigned i = 0; g && i < query_count; i++) {
         bool rank = strstr (queries[i].sql, ":rank");
         bool step = strstr (queries[i].sql, ":step");
+        bool peer = strstr (queries[i].sql, ":peer");
 
         grid_word (g, queries[i].name);
         grid_word (g, queries[i].brief);
-        grid_word (g, rank && step ? "--rank --step" : rank ? "--rank"
+        grid_word (g, peer ? "--rank --peer --step" : rank && step ? "--rank --step" : rank ? "--rank"
                       : step ? "--step" : NULL);
     }
     if (rc == 0)
@@ -142,7 +146,7 @@ static void tell_other_jobs (sqlite3 *db)
 static int run_query (const struct query_options *opt, sqlite3 *db,
                       const char *sql, bool named)
 {
-    struct query_values v = { opt->rank, NULL, opt->limit };
+    struct query_values v = { opt->rank, opt->peer, NULL, opt->limit };
     struct finished_limit limit;
     sqlite3_stmt *st = NULL;
     struct err err = { "" };
@@ -156,6 +160,8 @@ static int run_query (const struct query_options *opt, sqlite3 *db,
     rc = query_prepare (db, sql, &v, &st, &err);
     if (rc == 0 && named)
         rc = absent_check (db, v.rank, v.step, &err);
+    if (rc == 0 && named && v.peer >= 0)
+        rc = absent_check (db, v.peer, NULL, &err);
     if (rc == 0 && !(g = new_grid (opt)))
         rc = err_set (&err, ENOMEM, "no memory for a table");
     if (rc == 0)
@@ -241,7 +247,7 @@ static int ask_named (const struct query_options *opt, const char *name,
 
 int verb_query (int argc, char **argv)
 {
-    struct query_options opt = { .rank = -1, .width = -1 };
+    struct query_options opt = { .rank = -1, .peer = -1, .width = -1 };
     int rest, status, left, wanted;
 
     if (!cli_options (&query_command, argc, argv, &opt, &rest, &status))

@@ -151,6 +151,27 @@ const struct query queries[] = {
       " round(max(max_time)/1e3,3) AS longest_ms\n"
       "FROM OperatorStatistic WHERE " THIS_RANK "\n"
       "GROUP BY 1, 2 ORDER BY sum(total_time) DESC, 1, 2" },
+    // without :peer all other ranks are one
+    { "slower", "kernels of a rank that take longer than those of another",
+      "WITH k AS (SELECT rank, name, op_type, core_type, input_shapes,\n"
+      "  sum(count) AS n, 1.0*sum(total_time) AS us FROM KernelDetail\n"
+      " WHERE rank IS NOT NULL AND name<>'(others)' AND " THIS_STEP "\n"
+      " GROUP BY 1, 2, 3, 4, 5),\n"
+      "o AS (SELECT name, op_type, core_type, input_shapes, sum(n) AS n,\n"
+      "  sum(us) AS us FROM k WHERE :peer IS NULL OR rank=:peer\n"
+      " GROUP BY 1, 2, 3, 4),\n"
+      "both AS (SELECT k.*, k.us/k.n AS mine,\n"
+      "  CASE WHEN :peer IS NULL AND o.n>k.n THEN (o.us-k.us)/(o.n-k.n)\n"
+      "   WHEN :peer IS NOT NULL AND o.n>0 THEN o.us/o.n END AS theirs\n"
+      " FROM k JOIN o ON o.name IS k.name AND o.op_type IS k.op_type\n"
+      "  AND o.core_type IS k.core_type\n"
+      "  AND o.input_shapes IS k.input_shapes WHERE " THIS_RANK ")\n"
+      "SELECT rank, name, op_type, n AS count, round(mine,3) AS mean_us,\n"
+      " round(theirs,3) AS other_us,\n"
+      " round(100*(mine/nullif(theirs,0)-1),1) AS slower_percent,\n"
+      " round(n*(mine-theirs)/1e3,3) AS slower_ms, input_shapes\n"
+      "FROM both WHERE mine>theirs\n"
+      "ORDER BY n*(mine-theirs) DESC, rank, name, input_shapes" },
     { "apis", "calls of APIs: how many, how long; most time first",
       "SELECT level, api_name, sum(count) AS count,\n"
       " count(DISTINCT rank) AS ranks,\n"

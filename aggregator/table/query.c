@@ -65,6 +65,8 @@ int query_prepare (sqlite3 *db, const char *sql, const struct query_values *v,
         rc = err_set (err, EINVAL, "one statement at a time");
     if (rc == 0 && v->rank >= 0)
         rc = bind (*ret, ":rank", v->rank, NULL, err);
+    if (rc == 0 && v->peer >= 0)
+        rc = bind (*ret, ":peer", v->peer, NULL, err);
     if (rc == 0 && v->step)
         rc = bind (*ret, ":step", 0, v->step, err);
     if (rc < 0) {

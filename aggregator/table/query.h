@@ -14,7 +14,7 @@
 struct query {
     const char *name;
     const char *brief;          // one line
-    const char *sql;            // may have :rank and :step
+    const char *sql;            // may have :rank, :peer and :step
 };
 
 /* All of them, in the order in which they are listed. */
@@ -25,6 +25,7 @@ const struct query *query_find (const char *name);      // or NULL
 
 struct query_values {
     int64_t rank;               // -1: not given
+    int64_t peer;               // the rank that it is compared with, or -1
     const char *step;           // its id ("13"), or NULL
     int64_t rows_max;           // print no more; 0: all
 };

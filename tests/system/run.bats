@@ -23,6 +23,8 @@ load run_helper
     has_rows 8
     is "ranks with memory" 8 \
         "$(sql "SELECT count(DISTINCT rank) FROM MemoryPeak")"
+    is "ranks with kernels" 8 \
+        "$(sql "SELECT count(DISTINCT rank) FROM KernelDetail")"
     is "rows" 1 "$(sql "SELECT count(*) > 1000 FROM (SELECT rank FROM
                         CommAnalyzerTime UNION ALL SELECT rank FROM
                         CommAnalyzerBandwidth UNION ALL SELECT rank FROM
