@@ -159,35 +159,113 @@ static const struct {
     { "NIC", "rxDropped", "packets" },    { "NIC", "txDropped", "packets" },
 };
 
+/* Of the host: no device, and names that no link has.  In which unit rates are
+ * is not said.
+ */
+static const struct host_counter {
+    const char *table, *column, *unit;
+} host_counters[] = {
+    { "CPU_USAGE", "usage", "%" },
+    { "HOST_MEM_USAGE", "usage", "%" },
+    { "HOST_DISK_USAGE", "usage", "%" },
+    { "HOST_DISK_USAGE", "readRate", NULL },
+    { "HOST_DISK_USAGE", "writeRate", NULL },
+    { "HOST_NETWORK_USAGE", "usage", "%" },
+    { "HOST_NETWORK_USAGE", "speed", NULL },
+};
+
+#define HOST_COUNTERS (sizeof (host_counters) / sizeof (host_counters[0]))
 #define COUNTERS (sizeof (counters) / sizeof (counters[0]))
+
+/* Device, samples, mean and largest of a row. */
+static bool put_counter (struct event_db *e, struct batch *b, sqlite3_stmt *st,
+                         const char *table, const char *column,
+                         const char *unit)
+{
+    uint32_t n = b->nrows++;
+
+    b->real[LINK_DEVICE][n] = sqlite3_column_type (st, 0) == SQLITE_NULL
+                                  ? NAN
+                                  : sqlite3_column_double (st, 0);
+    b->text[LINK_TYPE][n] = batch_string (b, table);
+    b->text[LINK_COUNTER][n] = batch_string (b, column);
+    b->text[LINK_UNIT][n] = batch_string (b, unit);
+    b->real[LINK_SAMPLES][n] = sqlite3_column_double (st, 1);
+    b->real[LINK_MEAN][n] = sqlite3_column_double (st, 2);
+    b->real[LINK_MAX][n] = sqlite3_column_double (st, 3);
+    return !batch_full (b) || flush (e, b);
+}
+
+/* What a rate comes to, from the first sample to the last one and for one more
+ * of their mean distance; of what is counted the sum.
+ */
+static void give_total (struct event_db *e, unsigned i, sqlite3_stmt *st)
+{
+    double n = sqlite3_column_double (st, 1), mean = sqlite3_column_double (st, 2);
+    double s = (sqlite3_column_double (st, 5) -
+                sqlite3_column_double (st, 4)) / 1e9;
+    bool rate = strcmp (counters[i].unit, "B/s") == 0;
+    char name[EXTRAS_NAME_MAX], value[64];
+    int size, used;
+
+    if (!(n >= 2) || !isfinite (mean) || (rate && !(s > 0)))
+        return;
+    size = snprintf (name, sizeof (name), "%s.%s.%lld", counters[i].table,
+                     counters[i].column,
+                     (long long)sqlite3_column_int64 (st, 0));
+    used = snprintf (value, sizeof (value), "%.17g %s",
+                     rate ? mean * s * n / (n - 1) : mean * n,
+                     rate ? "B" : counters[i].unit);
+    extras_info (e->src, "link_total", name, (size_t)size, value,
+                 (size_t)used);
+}
 
 static bool give_counter (struct event_db *e, struct batch *b, unsigned i)
 {
-    const char *names[] = { "deviceId", counters[i].column };
+    const char *names[] = { "deviceId", counters[i].column, "timestampNs" };
+    char sql[384];
+    sqlite3_stmt *st;
+    bool have[3] = { false };
+    int rc;
+
+    if (!event_has (e, counters[i].table, names, 3, have) || !have[0] ||
+        !have[1])
+        return e->how == READING_WHOLE;
+    (void)snprintf (sql, sizeof (sql), "SELECT deviceId, count(%s), avg(%s), "
+                    "max(CAST(%s AS REAL)), %s FROM %s GROUP BY deviceId",
+                    names[1], names[1], names[1],
+                    have[2] ? "min(CAST(timestampNs AS REAL)), "
+                              "max(CAST(timestampNs AS REAL))" : "0, 0",
+                    counters[i].table);
+    if (!(st = event_query (e, sql)))
+        return false;
+    while ((rc = event_row (e, st)) == 1) {
+        give_total (e, i, st);
+        if (!put_counter (e, b, st, counters[i].table, counters[i].column,
+                          counters[i].unit))
+            break;
+    }
+    (void)sqlite3_finalize (st);
+    return rc == 0;
+}
+
+static bool give_host_counter (struct event_db *e, struct batch *b,
+                               const struct host_counter *c)
+{
     char sql[256];
     sqlite3_stmt *st;
     int rc;
 
-    if (!event_has_all (e, counters[i].table, names, 2))
+    if (!event_has_all (e, c->table, &c->column, 1))
         return e->how == READING_WHOLE;
-    (void)snprintf (sql, sizeof (sql), "SELECT deviceId, count(%s), avg(%s), "
-                    "max(CAST(%s AS REAL)) FROM %s GROUP BY deviceId",
-                    names[1], names[1], names[1], counters[i].table);
+    (void)snprintf (sql, sizeof (sql), "SELECT NULL, count(%s), avg(%s), "
+                    "max(CAST(%s AS REAL)) FROM %s HAVING count(%s)>0",
+                    c->column, c->column, c->column, c->table, c->column);
     if (!(st = event_query (e, sql)))
         return false;
-    while ((rc = event_row (e, st)) == 1) {
-        uint32_t n = b->nrows++;
-
-        b->real[LINK_DEVICE][n] = sqlite3_column_double (st, 0);
-        b->text[LINK_TYPE][n] = batch_string (b, counters[i].table);
-        b->text[LINK_COUNTER][n] = batch_string (b, counters[i].column);
-        b->text[LINK_UNIT][n] = batch_string (b, counters[i].unit);
-        b->real[LINK_SAMPLES][n] = sqlite3_column_double (st, 1);
-        b->real[LINK_MEAN][n] = sqlite3_column_double (st, 2);
-        b->real[LINK_MAX][n] = sqlite3_column_double (st, 3);
-        if (batch_full (b) && !flush (e, b))
-            break;
-    }
+    while ((rc = event_row (e, st)) == 1 &&
+           put_counter (e, b, st, c->table, c->column, c->unit))
+        continue;
     (void)sqlite3_finalize (st);
     return rc == 0;
 }
@@ -199,6 +277,9 @@ bool event_give_links (struct event_db *e)
     if (begin (e, &b, TABLE_LINK)) {
         for (unsigned i = 0; i < COUNTERS && e->how == READING_WHOLE; i++)
             (void)give_counter (e, &b, i);
+        for (unsigned i = 0; i < HOST_COUNTERS && e->how == READING_WHOLE;
+             i++)
+            (void)give_host_counter (e, &b, &host_counters[i]);
     }
     return end (e, &b);
 }
@@ -287,12 +368,30 @@ static bool give_gc (struct event_db *e, struct batch *b)
     return good;
 }
 
+/* Calls of the operating system's library, by their names. */
+static bool give_os_calls (struct event_db *e, struct batch *b)
+{
+    static const char *const names[] = { "startNs", "endNs", "name" };
+    struct event_sums sums = { .n = 0 };
+    char name[EVENT_NAME_MAX];
+    bool good;
+
+    keymap_clear (&sums.map);
+    good = sum_ranges (e, "OSRT_API", "SELECT startNs, endNs, name, 0 FROM "
+                       "OSRT_API", names, 3, &sums);
+    for (uint32_t i = 0; i < sums.n && good; i++)
+        good = event_string (e, sums.sums[i].a, name) &&
+               put_range (e, b, "osrt", NULL, name, &sums.sums[i]);
+    event_sums_fini (&sums);
+    return good;
+}
+
 bool event_give_ranges (struct event_db *e)
 {
     struct batch b = { .nrows = 0 };
 
     (void)(begin (e, &b, TABLE_RANGE) && give_marks (e, &b) &&
-           give_gc (e, &b));
+           give_gc (e, &b) && give_os_calls (e, &b));
     return end (e, &b);
 }
 

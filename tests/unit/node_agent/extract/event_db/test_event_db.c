@@ -29,6 +29,18 @@ static void test_other_tables (void **state)
         "CREATE TABLE HCCS (deviceId INTEGER, timestampNs INTEGER, "
         "txThroughput INTEGER, rxThroughput INTEGER);"
         "INSERT INTO HCCS VALUES (3, 1, 10, 0), (3, 2, 30, 5);"
+        "CREATE TABLE ROCE (deviceId INTEGER, timestampNs INTEGER, "
+        "rxByteRate INTEGER, txErrors INTEGER);"
+        "INSERT INTO ROCE VALUES (3, 1000000000, 100, 1), "
+        "(3, 3000000000, 300, 0), (4, 1, 7, 7);"
+        "CREATE TABLE CPU_USAGE (timestampNs, cpuId, usage NUMERIC);"
+        "INSERT INTO CPU_USAGE VALUES (1, 0, 50), (1, 1, 100);"
+        "CREATE TABLE HOST_MEM_USAGE (timestampNs, usage NUMERIC);"
+        "CREATE TABLE HOST_NETWORK_USAGE (timestampNs, usage, speed);"
+        "INSERT INTO HOST_NETWORK_USAGE VALUES (1, 0.5, 2000);"
+        "CREATE TABLE OSRT_API (name INTEGER, globalTid, startNs, endNs);"
+        "INSERT INTO OSRT_API VALUES (20, 1, 1000, 4000), "
+        "(20, 1, 5000, 6000);"
         "CREATE TABLE MSTX_EVENTS (startNs INTEGER, endNs INTEGER, eventType "
         "INTEGER, message INTEGER, domainId INTEGER, connectionId INTEGER);"
         "INSERT INTO MSTX_EVENTS VALUES (1000, 2000, 2, 21, 22, 1), "
@@ -39,8 +51,18 @@ static void test_other_tables (void **state)
     event_has_line (TABLE_INFO, "host|hostName|node9");
     event_has_line (TABLE_MEMORY, "3|app|hbm|7|3");
     event_has_line (TABLE_LINK, "3|HCCS|txThroughput|B/s|2|20|30");
+    // of the host there is no device, and of a table without rows nothing
+    event_has_line (TABLE_LINK, "|CPU_USAGE|usage|%|2|75|100");
+    event_has_line (TABLE_LINK, "|HOST_NETWORK_USAGE|speed||1|2000|2000");
+    assert_null (strstr (event_rows (TABLE_LINK), "HOST_MEM_USAGE"));
+    // 200 B/s for 4 s; of one sample nobody knows for how long
+    event_has_line (TABLE_LINK, "4|ROCE|rxByteRate|B/s|1|7|7");
+    event_has_line (TABLE_INFO, "link_total|ROCE.rxByteRate.3|800 B");
+    event_has_line (TABLE_INFO, "link_total|ROCE.txErrors.3|1 packets");
+    assert_null (strstr (event_rows (TABLE_INFO), "ROCE.rxByteRate.4"));
     assert_string_equal (event_rows (TABLE_RANGE),
-                         "mstx|default|load|2|5|1|4|1\n");
+                         "mstx|default|load|2|5|1|4|1\n"
+                         "osrt||app|2|4|1|3|1\n");
     assert_int_equal (event_capture ()->world_size, 4);
     assert_int_equal (event_capture ()->ngroups, 1);
     assert_string_equal (event_capture ()->groups[0].name, KEY);
