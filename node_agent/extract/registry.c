@@ -67,6 +67,8 @@ static const struct extractor extractors[] = {
       NULL, read_module_memory, true },
     { "text", "the text export", "hccs.csv and others", SET (TABLE_LINK),
       link_csv_is_there, read_link_csv, true },
+    { "text", "the text export", "a pipeline's summary", SET (TABLE_INFO),
+      minddata_is_there, read_minddata, true },
     { "timeline", "a memory timeline", "a memory timeline", SET (TABLE_MEMORY),
       memory_timeline_is_there, read_memory_timeline, false },
     { "timeline", "the timeline", "trace_view.json",

@@ -59,6 +59,7 @@ int extractors_run (struct source *src, struct err *err);
 /* ---- the readers ---- */
 
 bool link_csv_is_there (const struct source *src, uint64_t *size);
+bool minddata_is_there (const struct source *src, uint64_t *size);
 bool memory_timeline_is_there (const struct source *src, uint64_t *size);
 bool timeline_is_there (const struct source *src, uint64_t *size);
 bool communication_is_there (const struct source *src, uint64_t *size);
@@ -87,6 +88,8 @@ void read_memory_record (struct source *src, unsigned want, struct verdict *v,
                          struct err *err);
 void read_memory_timeline (struct source *src, unsigned want,
                            struct verdict *v, struct err *err);
+void read_minddata (struct source *src, unsigned want, struct verdict *v,
+                    struct err *err);
 void read_module_memory (struct source *src, unsigned want, struct verdict *v,
                          struct err *err);
 void read_timeline (struct source *src, unsigned want, struct verdict *v,

@@ -225,7 +225,8 @@ bool metadata_member (struct source *src, struct scan *s)
 
 /* ---- profiler_info*.json ---- */
 
-static void carry_tree (struct source *src, const struct json *j)
+static void carry_tree (struct source *src, const char *kind,
+                        const struct json *j)
 {
     const char *key = json_key (j);
     const char *text = json_text (j, NULL);
@@ -234,30 +235,34 @@ static void carry_tree (struct source *src, const struct json *j)
     if (!text)
         text = printed = json_print (j, false);
     if (text)
-        extras_info (src, "config", key, strlen (key), text, strlen (text));
+        extras_info (src, kind, key, strlen (key), text, strlen (text));
     free (printed);
 }
 
-static void carry_members (struct source *src, const struct json *object)
+void metadata_members (struct source *src, const char *kind,
+                       const struct json *object)
 {
     if (!json_is_object (object))
         return;
     for (const struct json *j = json_first (object); j; j = json_next (j))
-        carry_tree (src, j);
+        carry_tree (src, kind, j);
 }
 
 void metadata_config (struct source *src, const struct json *info)
 {
-    static const char *const versions[] = { "torch_npu_version",
-                                            "cann_version" };
+    static const char *const versions[] = {
+        "torch_npu_version", "cann_version", "ms_version", "jit_level",
+    };
     const struct json *config = json_get (info, "config");
 
     if (!src->extras)
         return;
     for (size_t i = 0; i < sizeof (versions) / sizeof (versions[0]); i++) {
         if (json_get (info, versions[i]))
-            carry_tree (src, json_get (info, versions[i]));
+            carry_tree (src, "config", json_get (info, versions[i]));
     }
-    carry_members (src, json_get (config, "common_config"));
-    carry_members (src, json_get (config, "experimental_config"));
+    metadata_members (src, "config", json_get (config, "common_config"));
+    metadata_members (src, "config", json_get (config, "experimental_config"));
+    // of MindSpore
+    metadata_members (src, "config", json_get (info, "profiler_parameters"));
 }

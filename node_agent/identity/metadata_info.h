@@ -26,4 +26,8 @@ bool metadata_sub (struct source *src, struct scan *s, const char *key);
 /* Carry the profiler's configuration, as profiler_info*.json has it. */
 void metadata_config (struct source *src, const struct json *info);
 
+/* The members of an object as rows; nothing if it is none. */
+void metadata_members (struct source *src, const char *kind,
+                       const struct json *object);
+
 #endif

@@ -209,9 +209,39 @@ static void test_other_files (void **state)
     }
 }
 
+/* What MindSpore was told to profile, and of the pipeline that feeds it. */
+static void test_mindspore (void **state)
+{
+    struct capture c;
+
+    (void)state;
+    make_capture ();
+    capture_put ("profiler_info_0.json",
+                 "{\"profiler_parameters\":{\"profiler_level\":\"Level1\","
+                 "\"data_process\":true,\"api_key\":\"x\"},"
+                 "\"ms_profiler_info\":{\"rank_id\":0},"
+                 "\"ms_version\":\"2.7\"}");
+    capture_put (OUT "minddata_pipeline_summary_0.json",
+                 "{\"op_names\":[\"Batch\",\"Map\"],"
+                 "\"queue_empty_freq_pct\":[1.5,20]}");
+    check (TABLE_INFO, "config|ms_version|2.7\n"
+           "config|profiler_level|Level1\nconfig|data_process|true\n"
+           "config|api_key|(not shown)\n"
+           "minddata|op_names|[\"Batch\",\"Map\"]\n"
+           "minddata|queue_empty_freq_pct|[1.5,20]\n", CAPTURE_COMPLETE, "");
+    read_table (TABLE_FILE, &c);
+    assert_null (strstr (kept.text, "minddata"));
+    capture_fini (&c);
+    capture_put (OUT "minddata_pipeline_summary_0.json", "{\"op_names\":[");
+    check (TABLE_STEP, "|13|1|0|0|0|0|0|0|0|\n", CAPTURE_PARTIAL,
+           "minddata_pipeline_summary_0.json: ");
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_mindspore),
+        cmocka_unit_test (test_huge_info),
         cmocka_unit_test (test_info),
         cmocka_unit_test (test_huge_info),
         cmocka_unit_test (test_long_info),
