@@ -207,6 +207,9 @@ static void use_info (struct source *src, const struct json *info)
 
     copy_text (c->level, sizeof (c->level),
                json_get (experimental, "_profiler_level"));
+    src->collections = json_number (json_get (experimental,
+                                              "_gc_detect_threshold"),
+                                    &(double){ 0 });
     use_mindspore (c, info);
     identity_note_info (c, info);
     if (c->rank == CAPTURE_NO_RANK)

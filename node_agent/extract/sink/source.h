@@ -46,6 +46,7 @@ struct source {
     bool has_info;              // FORM_MSPROF: an info.json.<N>
     bool has_done;              // analyse.done
     bool damaged;               // metadata is: the reason is noted
+    bool collections;           // the profiler was told to note them
     bool many_steps;            // more than can be noted
     bool glance;                // rows come later: only what they need
     bool own_clock;             // times of rows are of no clock: no evidence

@@ -148,6 +148,8 @@ static unsigned present (const struct timeline *t)
         set |= 1u << TABLE_STEP_EXTRA;
     if (t->nops > 0)
         set |= 1u << TABLE_TIME;
+    if (t->gc.n > 0)
+        set |= 1u << TABLE_RANGE;
     if (t->nops > 0 && t->tasks > 0)
         set |= 1u << TABLE_BANDWIDTH | 1u << TABLE_MATRIX;
     return set;
@@ -171,7 +173,8 @@ static void read_tables (struct timeline *t, unsigned want, struct verdict *v,
     have = want & present (t);
     if (how != READING_STOPPED &&
         ((have & STEP_SET && !timeline_step_rows (t, have, &why)) ||
-         (have & COMM_SET && !timeline_comm_rows (t, have, &why))))
+         (have & COMM_SET && !timeline_comm_rows (t, have, &why)) ||
+         (have >> TABLE_RANGE & 1 && !timeline_gc_rows (t, &why))))
         how = READING_STOPPED;
     if (how == READING_WHOLE && t->limit) {
         err_set (&why, EBADMSG, "the timeline has more %s than can be kept",
@@ -193,9 +196,12 @@ void read_timeline (struct source *src, unsigned want, struct verdict *v,
     const unsigned worth = COMM_SET | 1u << TABLE_STEP;
     struct timeline *t;
 
+    if (!src->collections)      // there are none in it
+        want &= ~(1u << TABLE_RANGE);
     // it is large: not for the host's times alone, nor to find nothing
-    if (!(want & worth) ||
-        (!(want >> TABLE_STEP & 1) && src->communication_us == 0))
+    if (!(want >> TABLE_RANGE & 1) &&
+        (!(want & worth) ||
+         (!(want >> TABLE_STEP & 1) && src->communication_us == 0)))
         return;
     t = malloc (sizeof (*t));
     if (!t || timeline_init (t, src) < 0) {

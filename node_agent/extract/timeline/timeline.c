@@ -61,6 +61,7 @@ void timeline_again (struct timeline *t)
     t->nops = 0;
     t->names_used = 0;
     t->rows = t->tasks = t->impossible = 0;
+    t->gc.n = 0;
     sorter_destroy (t->log);
     t->log = NULL;
     t->late = t->overflow = t->launches = t->evicted = false;
@@ -395,6 +396,24 @@ static int comm_event (struct timeline *t)
     return add_op (t, th, start, exact);
 }
 
+static int gc_event (struct timeline *t)
+{
+    int64_t start, dur;
+
+    if (t->summing || !timeline_times (&t->event, &start, &dur))
+        return 0;
+    if (t->gc.n++ == 0) {
+        t->gc.total = 0;
+        t->gc.min = t->gc.max = dur;
+        t->gc.first = start;
+    }
+    t->gc.total += dur;
+    t->gc.min = dur < t->gc.min ? dur : t->gc.min;
+    t->gc.max = dur > t->gc.max ? dur : t->gc.max;
+    t->gc.first = start < t->gc.first ? start : t->gc.first;
+    return 0;
+}
+
 int timeline_event (struct timeline *t)
 {
     struct trace_event *e = &t->event;
@@ -412,6 +431,8 @@ int timeline_event (struct timeline *t)
         return t->summing ? 0 : timeline_note_flow (t);
     if (e->ph != 'X')
         return 0;
+    if (e->cat == TRACE_CAT_GC)
+        return gc_event (t);
     p->seen = true;
     switch (p->class) {
     case PROCESS_OVERLAP:

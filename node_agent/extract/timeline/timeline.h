@@ -131,6 +131,10 @@ struct timeline {
     uint64_t rows, tasks;
     struct sorter *log;         // of tasks above those that are kept, or NULL
     struct err why;             // what it said when it failed
+    struct {
+        uint64_t n;
+        int64_t total, min, max, first;         // ns
+    } gc;                       // garbage collections of Python
     int64_t host_first;         // the earliest cpu_op; INT64_MAX: none
     uint64_t impossible;        // events whose times cannot be
     bool late;                  // something became known behind its events
@@ -212,6 +216,9 @@ bool timeline_has_rows (const struct timeline *t);
 
 /* StepTraceTime and StepExtra; false when the source has stopped. */
 bool timeline_step_rows (struct timeline *t, unsigned want, struct err *err);
+
+/* UserRange of garbage collections; the same. */
+bool timeline_gc_rows (struct timeline *t, struct err *err);
 
 /* ---- without overlap rows (timeline_derived.c) ---- */
 

@@ -370,3 +370,22 @@ bool timeline_step_rows (struct timeline *t, unsigned want, struct err *err)
     batch_fini (&extra);
     return good;
 }
+
+bool timeline_gc_rows (struct timeline *t, struct err *err)
+{
+    struct batch b = { .nrows = 0 };
+    int rc = batch_init (&b, TABLE_RANGE, err);
+
+    if (rc == 0 && t->gc.n > 0) {
+        b.text[RANGE_KIND][0] = batch_string (&b, "gc");
+        b.text[RANGE_DOMAIN][0] = BATCH_NULL_TEXT;
+        b.text[RANGE_NAME][0] = batch_string (&b, "garbage collection");
+        b.real[RANGE_COUNT][0] = (double)t->gc.n;
+        b.real[RANGE_TOTAL][0] = (double)t->gc.total / 1000.0;
+        b.real[RANGE_MIN][0] = (double)t->gc.min / 1000.0;
+        b.real[RANGE_MAX][0] = (double)t->gc.max / 1000.0;
+        b.real[RANGE_FIRST][0] = (double)t->gc.first / 1000.0;
+        b.nrows = 1;
+    }
+    return source_finish (t->src, &b, rc, err);
+}

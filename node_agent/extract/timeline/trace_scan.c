@@ -311,6 +311,8 @@ static bool read_cat (struct scan *s, struct trace_event *e)
         e->cat = TRACE_CAT_CPU_OP;
     else if (strcmp (cat, "HostToDevice") == 0)
         e->cat = TRACE_CAT_FLOW;
+    else if (strcmp (cat, "GC") == 0)
+        e->cat = TRACE_CAT_GC;
     return true;
 }
 

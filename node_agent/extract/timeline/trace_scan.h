@@ -17,7 +17,8 @@
 #define TRACE_TEXT_MAX 256u     // of an argument: a process' name, a label
 #define TRACE_TIME_MAX 31u      // of a time as it is printed
 
-enum trace_cat { TRACE_CAT_OTHER, TRACE_CAT_CPU_OP, TRACE_CAT_FLOW };
+enum trace_cat { TRACE_CAT_OTHER, TRACE_CAT_CPU_OP, TRACE_CAT_FLOW,
+                 TRACE_CAT_GC };
 
 /* A time as it was written, so that only times that count are converted: plain
  * digits and how many of them are behind the point, or any other text.

@@ -597,11 +597,37 @@ static void test_escapes (void **state)
     }
 }
 
+/* A program's garbage collections, where the profiler was told to note them:
+ * then the timeline is read also if nothing else is to be had of it.
+ */
+static void test_collections (void **state)
+{
+    static const char trace[] =
+        "[" PROCESSES ("Communication", "NPU 3") STEP ("7", "1000.0", "100.0")
+        X ("5", "1", "GC", "1010.5", "2.5", ",\"cat\":\"GC\"")
+        X ("5", "1", "GC", "1005.0", "1.0", ",\"cat\":\"GC\"") END "]";
+
+    (void)state;
+    new_capture ("a_1_20251127123437386_ascend_pt");
+    capture_put ("ASCEND_PROFILER_OUTPUT/step_trace_time.csv",
+                 "Step,Computing,Communication(Not Overlapped),Overlapped,"
+                 "Communication,Free,Stage,Bubble,Communication(Not "
+                 "Overlapped and Exclude Receive)\n7,1,0,0,0,0,0,0,0\n");
+    put_trace (trace);
+    check (TABLE_RANGE, "", CAPTURE_COMPLETE, "");
+    capture_put ("profiler_info_0.json", "{\"config\":{"
+                 "\"experimental_config\":{\"_profiler_level\":\"Level1\","
+                 "\"_gc_detect_threshold\":0.5}}}");
+    check (TABLE_RANGE, "gc NULL garbage collection 2 3.5 1 2.5 1005\n",
+           CAPTURE_COMPLETE, "");
+}
+
 int main (void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_steps),
         cmocka_unit_test (test_step_without_launch),
+        cmocka_unit_test (test_collections),
         cmocka_unit_test (test_any_order),  cmocka_unit_test (test_far),
         cmocka_unit_test (test_no_flows),   cmocka_unit_test (test_devices),
         cmocka_unit_test (test_level0),     cmocka_unit_test (test_ops),
