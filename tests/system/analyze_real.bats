@@ -203,6 +203,13 @@ peaks_of ()
             "$(sums $out/op_statistic.csv "OP Type" Count "Total Time(us)")" \
             "$(sql "SELECT printf('%d %d %.3f', count(*), sum(count),
                     sum(total_time)) FROM OperatorStatistic WHERE rank=0")"
+        # there, means of three decimals were summed
+        is "kernels of $which" "1 1" "$(sql "SELECT (k.n = o.n) || ' ' ||
+            (abs(k.us - o.us) < 0.1) FROM
+            (SELECT sum(count) AS n, sum(total_time) AS us FROM KernelDetail
+                WHERE rank=0) k,
+            (SELECT sum(count) AS n, sum(total_time) AS us
+                FROM OperatorStatistic WHERE rank=0) o")"
         is "APIs of $which" \
             "$(sums $out/api_statistic.csv "API Name" Count "Time(us)")" \
             "$(sql "SELECT printf('%d %d %.3f', count(*), sum(count),
@@ -529,6 +536,13 @@ matched ()
             CommAnalyzerTime WHERE rank=$rank")"
     done
     is "sums of operators" 187 "$(sql "SELECT sum(count) FROM OperatorStatistic
+        WHERE rank=0")"
+    # no two kernels of this job run side by side
+    is "kernels" "0 187 0,1 187 0" "$(sql "SELECT group_concat(t) FROM (SELECT
+        k.rank || ' ' || sum(count) || ' ' ||
+        (abs(sum(total_time) - s.computing) > 1e-6) AS t FROM KernelDetail k
+        JOIN StepTraceTime s USING (rank, step, deviceId) GROUP BY k.rank)")"
+    is "with counters" 155 "$(sql "SELECT count(aic_metrics) FROM KernelDetail
         WHERE rank=0")"
 }
 
