@@ -225,6 +225,21 @@ bool metadata_member (struct source *src, struct scan *s)
 
 /* ---- profiler_info*.json ---- */
 
+/* Whether anything in an object or list may be a secret; the tree's depth is
+ * bounded by its parser.
+ */
+static bool hides_secret (const struct json *j)
+{
+    for (const struct json *m = json_first (j); m; m = json_next (m)) {
+        const char *key = json_key (m), *text = json_text (m, NULL);
+
+        if ((key && secret_name (key, strlen (key))) ||
+            (text && secret_value (text, strlen (text))) || hides_secret (m))
+            return true;
+    }
+    return false;
+}
+
 static void carry_tree (struct source *src, const char *kind,
                         const struct json *j)
 {
@@ -232,7 +247,9 @@ static void carry_tree (struct source *src, const char *kind,
     const char *text = json_text (j, NULL);
     char *printed = NULL;
 
-    if (!text)
+    if (!text && hides_secret (j))
+        text = EXTRAS_NOT_SHOWN;
+    else if (!text)
         text = printed = json_print (j, false);
     if (text)
         extras_info (src, kind, key, strlen (key), text, strlen (text));

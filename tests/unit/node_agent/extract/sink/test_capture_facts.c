@@ -218,7 +218,9 @@ static void test_mindspore (void **state)
     make_capture ();
     capture_put ("profiler_info_0.json",
                  "{\"profiler_parameters\":{\"profiler_level\":\"Level1\","
-                 "\"data_process\":true,\"api_key\":\"x\"},"
+                 "\"data_process\":true,\"api_key\":\"x\","
+                 "\"a\":[{\"hf_token\":\"x\"}],\"b\":{\"c\":[\"u:p@h\"]},"
+                 "\"d\":{\"e\":\"f\"}},"
                  "\"ms_profiler_info\":{\"rank_id\":0},"
                  "\"ms_version\":\"2.7\"}");
     capture_put (OUT "minddata_pipeline_summary_0.json",
@@ -226,7 +228,8 @@ static void test_mindspore (void **state)
                  "\"queue_empty_freq_pct\":[1.5,20]}");
     check (TABLE_INFO, "config|ms_version|2.7\n"
            "config|profiler_level|Level1\nconfig|data_process|true\n"
-           "config|api_key|(not shown)\n"
+           "config|api_key|(not shown)\nconfig|a|(not shown)\n"
+           "config|b|(not shown)\nconfig|d|{\"e\":\"f\"}\n"
            "minddata|op_names|[\"Batch\",\"Map\"]\n"
            "minddata|queue_empty_freq_pct|[1.5,20]\n", CAPTURE_COMPLETE, "");
     read_table (TABLE_FILE, &c);
