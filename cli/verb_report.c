@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -21,7 +22,8 @@ struct report_options {
 static const struct option_spec options[] = {
     { "output", 'o', OPTION_TEXT, offsetof (struct report_options, output),
       "FILE", NULL, NULL, 0, 0,
-      "Where to write the page, instead of " PAGE_NAME " beside the result." },
+      "Where to write the page, instead of " PAGE_NAME " beside the result; "
+      "- for standard output." },
     CLI_FOREIGN_OPTION (struct report_options, foreign),
     CLI_RESULT_OPTIONS (struct report_options),
 };
@@ -51,6 +53,30 @@ static int split (const char *path, char dir[PATH_MAX], char name[NAME_MAX + 1])
     return 0;
 }
 
+static int failed (int rc, int no_output, const struct err *err)
+{
+    if (rc == -EINTR)
+        return cli_interrupted (&report_command, "no page was written");
+    return FAIL (rc == -EBADMSG ? EX_DATAERR : no_output, "%s", err->text);
+}
+
+/* To standard output, and nothing beside it. */
+static int print (const char *db)
+{
+    struct err err = { "" };
+    char *text;
+    size_t size;
+    int rc;
+
+    cli_catch_signals ();
+    rc = page_text (db, &cli_cancelled, &text, &size, &err);
+    if (rc < 0)
+        return failed (rc, rc == -ENOMEM ? EX_OSERR : EX_IOERR, &err);
+    (void)fwrite (text, 1, size, stdout);
+    free (text);
+    return cli_flush (&report_command, 0);
+}
+
 static int make (const char *db, const struct report_options *opt)
 {
     const char *output = opt->output;
@@ -74,11 +100,8 @@ static int make (const char *db, const struct report_options *opt)
         rc = page_make (&p, db, output ? name : PAGE_NAME, &cli_cancelled,
                         kept, &err);
     publish_close (&p);
-    if (rc == -EINTR)
-        return cli_interrupted (&report_command, "no page was written");
     if (rc < 0)
-        return FAIL (rc == -EBADMSG ? EX_DATAERR : cli_output_status (rc),
-                     "%s", err.text);
+        return failed (rc, cli_output_status (rc), &err);
     (void)printf ("written       %s/%s\n", dir, output ? name : PAGE_NAME);
     if (*kept)
         (void)printf ("kept          %s, which is another tool's\n", kept);
@@ -102,5 +125,8 @@ int verb_report (int argc, char **argv)
     if (status == 0 &&
         (status = cli_open_result (&report_command, db, false, &open)) == 0)
         (void)sqlite3_close (open);
-    return status ? status : make (db, &opt);
+    if (status)
+        return status;
+    return opt.output && strcmp (opt.output, "-") == 0 ? print (db)
+                                                       : make (db, &opt);
 }

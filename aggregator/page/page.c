@@ -189,44 +189,69 @@ static int put_page (FILE *f, const char *json, size_t n)
     return rc;
 }
 
-static int save (const char *path, const char *json, size_t n,
-                 struct err *err)
+/* The page as text, to be freed. */
+static int render (const char *json, size_t n, char **text, size_t *size)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream (&text, &size);
-    int fd = -1, rc = f ? put_page (f, json, n) : -ENOMEM;
+    FILE *f = open_memstream (text, size);
+    int rc = f ? put_page (f, json, n) : -ENOMEM;
 
     if (f && ferror (f) && rc == 0)
         rc = -ENOMEM;
     if (f && fclose (f) != 0 && rc == 0)
         rc = -ENOMEM;
-    if (rc == 0)
-        fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+    return rc;
+}
+
+int page_text (const char *analysis_db, const atomic_bool *cancel,
+               char **text, size_t *size, struct err *err)
+{
+    char *json = NULL;
+    size_t n = 0;
+    int rc = collect (analysis_db, cancel, &json, &n, err);
+
+    *text = NULL;
+    *size = 0;
+    if (rc == 0 && (rc = render (json, n, text, size)) < 0)
+        rc = err_sys (err, -rc, "cannot make a page of %s", analysis_db);
+    if (rc == 0 && cancel && atomic_load (cancel))
+        rc = err_set (err, EINTR, "interrupted");
+    free (json);
+    if (rc < 0) {
+        free (*text);
+        *text = NULL;
+    }
+    return rc;
+}
+
+static int save (const char *path, const char *text, size_t size,
+                 struct err *err)
+{
+    int fd = open (path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                    FILEIO_FILE_MODE);
-    if (rc == 0 && (fd < 0 || fchmod (fd, FILEIO_FILE_MODE) < 0))
+    int rc = 0;
+
+    if (fd < 0 || fchmod (fd, FILEIO_FILE_MODE) < 0)
         rc = -errno;
     if (rc == 0 && (rc = fileio_write_all (fd, text, size)) == 0 &&
         fsync (fd) < 0)
         rc = -errno;
     if (fd >= 0 && close (fd) < 0 && rc == 0)
         rc = -errno;
-    free (text);
     return rc < 0 ? err_sys (err, -rc, "cannot write %s", path) : 0;
 }
 
 int page_write (const char *analysis_db, const char *temp_path,
                 const atomic_bool *cancel, struct err *err)
 {
-    char *json = NULL;
-    size_t n = 0;
-    int rc = collect (analysis_db, cancel, &json, &n, err);
+    char *text;
+    size_t size;
+    int rc = page_text (analysis_db, cancel, &text, &size, err);
 
     if (rc == 0)
-        rc = save (temp_path, json, n, err);
+        rc = save (temp_path, text, size, err);
     if (rc == 0 && cancel && atomic_load (cancel))
         rc = err_set (err, EINTR, "interrupted");
-    free (json);
+    free (text);
     return rc;
 }
 

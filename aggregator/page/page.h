@@ -21,6 +21,10 @@
 int page_write (const char *analysis_db, const char *temp_path,
                 const atomic_bool *cancel, struct err *err);
 
+/* The page as text, to be freed; 0, or as page_write, with *text NULL. */
+int page_text (const char *analysis_db, const atomic_bool *cancel,
+               char **text, size_t *size, struct err *err);
+
 /* Whether a file is a page that rollcall wrote: by a comment at its start. */
 bool page_is_ours (const char *path);
 

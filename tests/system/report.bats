@@ -229,6 +229,19 @@ self_contained ()
     [ -s "$PAGE" ]
 }
 
+# A pipe to a mail or a browser elsewhere: the page and nothing beside it.
+@test "report -o - is the page on standard output" {
+    make --ranks 2
+    analyze
+    report
+    "$ROLLCALL" report -o - out >piped.html
+    cmp "$PAGE" piped.html
+    [ ! -e ./- ]
+    run sh -c "'$ROLLCALL' report -o - out >/dev/full"
+    expect_status 74
+    shows "cannot write to standard output: No space left"
+}
+
 @test "interrupted: the old page stays, and nothing is left beside it" {
     make --ranks 2
     analyze
