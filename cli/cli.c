@@ -22,7 +22,7 @@ bool cli_options (const struct command_spec *c, int argc, char **argv,
     case OPTIONS_OK:
         return true;
     case OPTIONS_DONE:
-        *status = EXIT_ALL_PRESENT;
+        *status = options_done (c->name);
         return false;
     default:
         *status = cli_fail (c, EXIT_USAGE, "%s (%s --help says more)",

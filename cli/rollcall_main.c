@@ -2,10 +2,10 @@
 #include "cli.h"
 
 #include "base/log.h"
+#include "base/nearest_name.h"
 #include "base/utf8.h"
 #include "store/fileio.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,7 +42,6 @@ static const struct verb verbs[] = {
 };
 
 #define VERBS (sizeof (verbs) / sizeof (verbs[0]))
-#define VERB_MAX 15             // letters of one
 
 static void print_help (FILE *f)
 {
@@ -77,59 +76,19 @@ static int complete (const char *verb)
     return v ? v->run (2, (char *[]){ argv0, names, NULL }) : 0;
 }
 
-/* How many letters must be changed, put in or left out to make b of a. */
-static size_t distance (const char *a, const char *b)
-{
-    size_t row[VERB_MAX + 1], n = strlen (b);
-
-    for (size_t k = 0; k <= n; k++)
-        row[k] = k;
-    for (size_t i = 1; *a; a++, i++) {
-        size_t corner = row[0];
-
-        row[0] = i;
-        for (size_t k = 1; k <= n; k++) {
-            size_t least = corner + (*a != b[k - 1]);
-
-            corner = row[k];
-            if (row[k] + 1 < least)
-                least = row[k] + 1;
-            if (row[k - 1] + 1 < least)
-                least = row[k - 1] + 1;
-            row[k] = least;
-        }
-    }
-    return row[n];
-}
-
-/* The verb that may have been meant: of three letters two are right. */
-static const struct verb *nearest_verb (const char *name)
-{
-    const struct verb *best = NULL;
-    size_t least = SIZE_MAX;
-
-    for (size_t i = 0; i < VERBS; i++) {
-        size_t d = distance (name, verbs[i].name);
-
-        if (d < least && 3 * d <= strlen (verbs[i].name)) {
-            least = d;
-            best = &verbs[i];
-        }
-    }
-    return best;
-}
-
 static int no_verb (const char *name)
 {
-    const struct verb *near = nearest_verb (name);
+    struct nearest near = { .meant = name, .size = strlen (name) };
     char shown[UTF8_ESCAPED (64)], text[64];
 
+    for (size_t i = 0; i < VERBS; i++)
+        nearest_offer (&near, verbs[i].name);
     (void)snprintf (text, sizeof (text), "%s", name);
     (void)fprintf (stderr, "rollcall: there is no verb \"%s\"%s%s%s rollcall "
                    "--help lists all verbs\n",
                    utf8_escape (text, UTF8_LINES, shown),
-                   near ? ": did you mean " : "", near ? near->name : "",
-                   near ? "?" : ";");
+                   near.best ? ": did you mean " : "",
+                   near.best ? near.best : "", near.best ? "?" : ";");
     return EXIT_USAGE;
 }
 
@@ -144,7 +103,7 @@ static int help (const char *name)
     if (v)
         return v->run (2, (char *[]){ argv0, option, NULL });
     print_help (stdout);
-    return 0;
+    return options_done ("rollcall");
 }
 
 int main (int argc, char **argv)
@@ -162,7 +121,7 @@ int main (int argc, char **argv)
         return help (argv[2]);
     if (strcmp (name, "--version") == 0 || strcmp (name, "-V") == 0) {
         (void)puts ("rollcall " ROLLCALL_VERSION);
-        return 0;
+        return options_done ("rollcall");
     }
     if (strcmp (name, "__complete") == 0)
         return complete (argv[2]);

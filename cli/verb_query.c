@@ -3,6 +3,7 @@
 #include "find_result.h"
 
 #include "base/buf.h"
+#include "base/nearest_name.h"
 #include "model/capture.h"
 #include "model/steps.h"
 #include "store/db.h"
@@ -221,7 +222,15 @@ static int ask_sql (const struct query_options *opt, const char *what)
 
 static int no_query (const char *name)
 {
+    struct nearest near = { .meant = name, .size = strlen (name) };
     char names[1024] = "";
+
+    for (unsigned i = 0; i < query_count; i++)
+        nearest_offer (&near, queries[i].name);
+    if (near.best)
+        return FAIL (EXIT_USAGE, "there is no query \"%s\": did you mean %s? "
+                     "--list says what all ask, --sql takes your own", name,
+                     near.best);
 
     for (unsigned i = 0, used = 0; i < query_count && used < sizeof (names);
          i++)

@@ -105,7 +105,7 @@ int main (int argc, char **argv)
     log_setup ("rollcall-aggregator", LOG_LEVEL_INFO);
     switch (options_parse (&command, argc, argv, false, &opt, &rest, &err)) {
     case OPTIONS_DONE:
-        return 0;
+        return options_done (command.name);
     case OPTIONS_USAGE:
         (void)fprintf (stderr, "rollcall-aggregator: %s "
                        "(rollcall-aggregator --help says more)\n", err.text);

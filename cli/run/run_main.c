@@ -251,7 +251,7 @@ int main (int argc, char **argv)
     switch (options_parse (&run_command, argc, argv, true, &opt, &rest,
                            &err)) {
     case OPTIONS_DONE:
-        return 0;
+        return options_done (run_command.name);
     case OPTIONS_USAGE:
         return RUN_FAIL (EXIT_USAGE, "%s (rollcall run --help says more)",
                          err.text);

@@ -2,6 +2,7 @@
 #include "base/options.h"
 
 #include "base/clock.h"
+#include "base/nearest_name.h"
 #include "base/space.h"
 #include "base/units.h"
 
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 #define OPTIONS_MAX 64
 #define LONG_BASE 256           // values of long options in getopt
@@ -228,7 +230,9 @@ static bool is_abbreviated (const struct command_spec *c, int v,
     return name_length (arg) != strlen (name);
 }
 
-/* There is no option 'arg': with those whose names begin so, if any. */
+/* There is no option 'arg': with those whose names begin so, else with one that
+ * is spelt nearly so, if any.
+ */
 static enum options_result unknown (const struct command_spec *c,
                                     const char *arg, struct err *err)
 {
@@ -243,6 +247,14 @@ static enum options_result unknown (const struct command_spec *c,
             used + strlen (name) + 8 < sizeof (like))
             used += (size_t)snprintf (like + used, sizeof (like) - used,
                                       "%s--%s", found++ ? " or " : "", name);
+    }
+    if (found == 0) {
+        struct nearest near = { .meant = arg + 2, .size = n };
+
+        for (size_t i = 0; i < c->noptions; i++)
+            nearest_offer (&near, c->options[i].name);
+        if (near.best)
+            found = (size_t)snprintf (like, sizeof (like), "--%s", near.best);
     }
     err_set (err, EINVAL, "there is no option %.*s%s%s%s", (int)n + 2, arg,
              found ? "; did you mean " : "", like, found ? "?" : "");
@@ -299,6 +311,15 @@ enum options_result options_parse (const struct command_spec *c, int argc,
     }
     *rest = optind;
     return OPTIONS_OK;
+}
+
+int options_done (const char *name)
+{
+    if (fflush (stdout) == 0 && !ferror (stdout))
+        return EX_OK;
+    (void)fprintf (stderr, "%s: cannot write to standard output: %s\n", name,
+                   strerror (errno));
+    return EX_IOERR;
 }
 
 /* ---- back into words ---- */

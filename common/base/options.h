@@ -55,7 +55,8 @@ struct command_spec {
 
 enum options_result {
     OPTIONS_OK,
-    OPTIONS_DONE,               // --help or the like was answered: exit 0
+    OPTIONS_DONE,               // --help or the like was answered: exit with
+                                // what options_done says
     OPTIONS_USAGE,              // 'err' says what is wrong: exit 2
 };
 
@@ -63,11 +64,17 @@ enum options_result {
  * (argv[1] on).  Parsing stops at "--" and at the first argument that is not
  * an option if 'stop_early'; *rest is the index of the first operand.  Without
  * stop_early operands and options may be mixed.  A name has to be said in full:
- * a beginning of one is refused, with the names that begin so.
+ * a beginning of one is refused, with the names that begin so; of one that is
+ * none the nearest is named.
  */
 enum options_result options_parse (const struct command_spec *c, int argc,
                                    char **argv, bool stop_early, void *out,
                                    int *rest, struct err *err);
+
+/* The exit status of program 'name' when its answer is on standard output: 0, or
+ * EX_IOERR after a word to the user, if it is not (a full disk).
+ */
+int options_done (const char *name);
 
 /* The words of a command line that says what is in 'opt', which options_parse
  * has filled: to 'fn' one by one.  What is not set is left out.  0, or what

@@ -144,7 +144,7 @@ int main (int argc, char **argv)
     log_setup ("rollcall-agent", LOG_LEVEL_INFO);
     switch (options_parse (&command, argc, argv, false, &opt, &rest, &err)) {
     case OPTIONS_DONE:
-        return 0;
+        return options_done (command.name);
     case OPTIONS_USAGE:
         return usage (err.text);
     case OPTIONS_OK:

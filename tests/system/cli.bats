@@ -70,7 +70,10 @@ bad_usage ()
     bad_usage "--threads" analyze --threads 65 job
     bad_usage "there is no option --thread; did you mean --threads?" \
         analyze --thread 2 job
-    bad_usage "there is no option --jobs" analyze --jobs 2 job
+    bad_usage "there is no option --jobs; did you mean --job?" \
+        analyze --jobs 2 job
+    bad_usage "there is no option --wrold-size; did you mean --world-size?" \
+        analyze --wrold-size 4 job
     bad_usage "--world-size" analyze --world-size 0 job
     bad_usage "--world-size" analyze -n 99999999999999999999 job
     bad_usage "--world-size" analyze -n 4x job
@@ -192,6 +195,20 @@ bad_usage ()
     for option in $output; do
         "$ROLLCALL" analyze --help | grep -q -e "$option" ||
             fail "$option is not in --help"
+    done
+}
+
+# Help that a script keeps in a file must not be empty without a word.
+@test "--help and --version say it when standard output is full" {
+    local command
+
+    for command in "rollcall --help" "rollcall help query" \
+        "rollcall --version" "rollcall query --help" "rollcall-run --help" \
+        "rollcall-agent --help" "rollcall-aggregator --help"; do
+        # shellcheck disable=SC2086
+        run sh -c 'exec "$0"/"$@" >/dev/full' "$ROLLCALL_BIN" $command
+        expect_status 74
+        shows "cannot write to standard output: No space left on device"
     done
 }
 

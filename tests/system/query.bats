@@ -174,7 +174,13 @@ refused ()
     shows "rollcall analyze makes one"
     run "$ROLLCALL" query jobs out
     expect_status 2
-    shows 'no query "jobs" but missing, steps, ' "job, tables; --list"
+    shows 'no query "jobs": did you mean job? --list'
+    run "$ROLLCALL" query waists out
+    expect_status 2
+    shows 'no query "waists": did you mean waits?'
+    run "$ROLLCALL" query frobnicate out
+    expect_status 2
+    shows 'no query "frobnicate" but missing, steps, ' "job, tables; --list"
 }
 
 @test "what is no result is named" {

@@ -179,8 +179,10 @@ static void test_in_full (void **state)
         { "--nu", "there is no option --nu; did you mean --number?" },
         { "--hel", "there is no option --hel; did you mean --help?" },
         { "--help-n", "there is no option --help-n" },
-        { "--texts", "there is no option --texts" },
-        { "--texts=y", "there is no option --texts" },
+        { "--texts", "there is no option --texts; did you mean --text?" },
+        { "--texts=y", "there is no option --texts; did you mean --text?" },
+        { "--nubmer", "there is no option --nubmer; did you mean --number?" },
+        { "--frobnicate", "there is no option --frobnicate" },
         { "--yes=1", "option --yes takes no value" },
         { "-x", "there is no option -x" },
     };
