@@ -21,30 +21,31 @@
 #define STEP_ROWS(value) \
     "SELECT '', rank, " value ", step FROM StepCounted"
 
-/* What is measured: rows of a label (behind the name), a rank, the value of a
- * step, and which step; by label.
+/* What is measured: in each step, once for each rank, or in each step of a
+ * link.  Rows of a label (behind the name), a rank or link, the value of a step,
+ * and which step; by label.
  */
 static const struct {
     const char *name, *unit;
     int better;
-    bool stepless;
+    enum { OF_STEPS, OF_RANKS, OF_LINKS } of;
     const char *sql;
 } kinds[] = {
-    { "step time", "ms", -1, false,
+    { "step time", "ms", -1, OF_STEPS,
       STEP_ROWS ("(computing+communication_not_overlapped+free)/1e3") },
-    { "computing", "ms", -1, false, STEP_ROWS ("computing/1e3") },
-    { "communication not overlapped", "ms", -1, false,
+    { "computing", "ms", -1, OF_STEPS, STEP_ROWS ("computing/1e3") },
+    { "communication not overlapped", "ms", -1, OF_STEPS,
       STEP_ROWS ("communication_not_overlapped/1e3") },
-    { "communication overlapped", "ms", 0, false,
+    { "communication overlapped", "ms", 0, OF_STEPS,
       STEP_ROWS ("overlapped/1e3") },
-    { "free", "ms", -1, false, STEP_ROWS ("free/1e3") },
-    { "bubble", "ms", -1, false, STEP_ROWS ("bubble/1e3") },
-    { "ops: ", "ms", -1, false,
+    { "free", "ms", -1, OF_STEPS, STEP_ROWS ("free/1e3") },
+    { "bubble", "ms", -1, OF_STEPS, STEP_ROWS ("bubble/1e3") },
+    { "ops: ", "ms", -1, OF_STEPS,
       "SELECT CASE instr(hccl_op_name,'__') WHEN 0 THEN hccl_op_name ELSE"
       " substr(hccl_op_name,1,instr(hccl_op_name,'__')-1) END AS kind, rank,"
       " sum(elapse_time), step FROM CommAnalyzerTime"
       " GROUP BY kind, rank, step ORDER BY kind" },
-    { "bandwidth: ", "GB/s", 1, false,
+    { "bandwidth: ", "GB/s", 1, OF_STEPS,
       "SELECT transport_type, rank, 1.0*sum(mb)/sum(ms), step FROM"
       " (SELECT transport_type, rank, step, max(transit_size) AS mb,"
       "  max(transit_time) AS ms FROM CommAnalyzerBandwidth"
@@ -52,7 +53,14 @@ static const struct {
       "  AND transit_size>=" LINK_MB_MIN
       "  GROUP BY rank, step, group_name, hccl_op_name, transport_type)"
       " GROUP BY transport_type, rank, step ORDER BY transport_type" },
-    { "memory: ", "MiB", -1, true,
+    // a link of many is in no median of its rank
+    { "links: ", "GB/s", 1, OF_LINKS,
+      "SELECT transport_type, (src_rank<<31)+dst_rank AS link,"
+      " 1.0*sum(transit_size)/sum(transit_time), step FROM Link"
+      " WHERE transport_type<>'SDMA' AND transit_time>0"
+      " AND transit_size>=" LINK_MB_MIN
+      " GROUP BY transport_type, link, step ORDER BY transport_type" },
+    { "memory: ", "MiB", -1, OF_RANKS,
       "SELECT component||' '||kind AS label, rank, max(peak), '' FROM"
       " MemoryPeak GROUP BY label, rank ORDER BY label" },
 };
@@ -103,7 +111,8 @@ static struct compare_metric *metric_of (struct compare *c, int kind,
     (void)snprintf (m->name, sizeof (m->name), "%s", name);
     m->unit = kinds[kind].unit;
     m->better = kinds[kind].better;
-    m->stepless = kinds[kind].stepless;
+    m->stepless = kinds[kind].of == OF_RANKS;
+    m->links = kinds[kind].of == OF_LINKS;
     return m;
 }
 

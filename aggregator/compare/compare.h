@@ -30,7 +30,12 @@ enum compare_verdict {
     COMPARE_ONLY_A, COMPARE_ONLY_B,
 };
 
-/* What a rank measured. */
+/* A link as one number, where a metric is of links and not of ranks. */
+#define COMPARE_LINK_SRC (1LL << 31)
+#define COMPARE_SRC(link) ((link) / COMPARE_LINK_SRC)
+#define COMPARE_DST(link) ((link) % COMPARE_LINK_SRC)
+
+/* What a rank measured, or a link. */
 struct compare_rank {
     int64_t rank;
     struct spread s;
@@ -55,10 +60,12 @@ struct compare_metric {
     const char *unit;
     int better;                 // -1: less is, 1: more is, 0: neither
     bool stepless;              // measured once for each rank
+    bool links;                 // of links: "ranks" below are links
     struct compare_series runs[2];
     size_t ranks;               // that both runs have
     double a, b, difference;
     double noise;               // a difference has to be larger
+    double floor;               // as "same" it has to be this small
     enum compare_verdict verdict;
     struct compare_outlier outliers[COMPARE_RANKS_SHOWN];
     size_t noutliers;           // of all, also of those that are not shown

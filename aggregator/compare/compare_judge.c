@@ -138,7 +138,7 @@ static void judge (struct compare_metric *m, const struct pair *pairs,
     double ea = over_ranks (pairs, n, room, error_a);
     double eb = over_ranks (pairs, n, room, error_b);
     double steps = over_ranks (pairs, n, room, count);
-    double floor, factor;
+    double factor;
     struct spread d;
 
     m->ranks = n;
@@ -148,16 +148,16 @@ static void judge (struct compare_metric *m, const struct pair *pairs,
         room[i] = median_b (&pairs[i]) - median_a (&pairs[i]);
     d = spread_of (room, n);
     m->difference = d.median;
-    floor = fabs (m->a) * floor_percent / 100;
+    m->floor = fabs (m->a) * floor_percent / 100;
     m->verdict = COMPARE_UNKNOWN;
-    if (m->stepless && fabs (m->difference) <= floor)
+    if (m->stepless && fabs (m->difference) <= m->floor)
         m->verdict = COMPARE_SAME;      // however many ranks there are
     if (m->stepless ? n < SPREAD_LEAST : steps < SPREAD_LEAST)
         return;
     factor = m->stepless ? spread_factor (n, 1)
                          : spread_factor (2 * (size_t)steps, 2);
-    m->noise = fmax (floor, factor * hypot (hypot (ea, eb),
-                                            spread_error (&d)));
+    m->noise = fmax (m->floor, factor * hypot (hypot (ea, eb),
+                                               spread_error (&d)));
     m->verdict = fabs (m->difference) > m->noise ? direction (m)
                                                  : COMPARE_SAME;
     if (!m->stepless && n >= SPREAD_LEAST)
@@ -194,7 +194,7 @@ const char *compare_verdict_text (const struct compare_metric *m)
     if (m->verdict == COMPARE_CHANGED)
         return m->difference > 0 ? "more" : "less";
     if (m->verdict == COMPARE_UNKNOWN)
-        return m->ranks == 0 ? "no rank in both"
+        return m->ranks == 0 ? m->links ? "no link in both" : "no rank in both"
                : m->stepless ? "too few ranks" : "too few steps";
     return texts[m->verdict];
 }

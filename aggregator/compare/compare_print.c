@@ -46,6 +46,17 @@ static void print_percent (double part, double whole, FILE *f)
         (void)fprintf (f, " %+.1f %%", 100 * part / fabs (whole));
 }
 
+/* "rank 3", or "link 2 -> 3" */
+static void who (const struct compare_metric *m, int64_t rank, char out[64])
+{
+    if (m->links)
+        (void)snprintf (out, 64, "link %lld -> %lld",
+                        (long long)COMPARE_SRC (rank),
+                        (long long)COMPARE_DST (rank));
+    else
+        (void)snprintf (out, 64, "rank %lld", (long long)rank);
+}
+
 /* What stands in the way of an answer. */
 static void print_obstacle (const struct compare *c, FILE *f)
 {
@@ -97,9 +108,10 @@ static void print_answer (const struct compare *c, FILE *f)
     if (n > named)
         (void)fprintf (f, ", and %zu more", n - named);
     if (n == 0)
-        (void)fprintf (f, "%s%s", other_difference (c), c->steps_tell
-                       ? "nothing by more than noise"
-                       : "nothing, as far as can be told");
+        (void)fprintf (f, "%s%s", other_difference (c),
+                       !c->steps_tell     ? "it cannot be told"
+                       : c->different > 0 ? "single ranks or links only"
+                                          : "nothing by more than noise");
     (void)fputc ('\n', f);
     print_obstacle (c, f);
 }
@@ -108,6 +120,7 @@ static void print_answer (const struct compare *c, FILE *f)
 static void print_answer_ranks (const struct compare *c, FILE *f)
 {
     size_t named = 0, n = 0;
+    char name[64];
 
     for (size_t i = 0; i < c->nmetrics; i++) {
         const struct compare_metric *m = &c->metrics[i];
@@ -116,9 +129,9 @@ static void print_answer_ranks (const struct compare *c, FILE *f)
         n += m->noutliers;
         if (m->noutliers == 0 || named == NAMED)
             continue;
-        (void)fprintf (f, "%s%s of rank %lld", named++ ? ", "
-                                                       : "single ranks  ",
-                       m->name, (long long)o->rank);
+        who (m, o->rank, name);
+        (void)fprintf (f, "%s%s of %s", named++ ? ", " : "single ranks  ",
+                       m->name, name);
         print_percent (o->b - o->a, o->a, f);
     }
     if (n > named)
@@ -135,6 +148,13 @@ static void cell_or_null (struct grid *g, bool known, double v, int decimals)
         grid_null (g);
 }
 
+/* "same" would be wrong beside +27.5 %: it is not known. */
+static const char *verdict_of (const struct compare_metric *m)
+{
+    return m->verdict == COMPARE_SAME && fabs (m->difference) > m->floor
+               ? "within noise" : compare_verdict_text (m);
+}
+
 static void print_metric (const struct compare_metric *m, struct grid *g)
 {
     bool known = m->ranks > 0;
@@ -147,7 +167,7 @@ static void print_metric (const struct compare_metric *m, struct grid *g)
     cell_or_null (g, known, m->b, 3);
     cell_or_null (g, known, m->difference / whole, 1);
     cell_or_null (g, judged, m->noise / whole, 1);
-    grid_word (g, compare_verdict_text (m));
+    grid_word (g, verdict_of (m));
 }
 
 static int print_metrics (const struct compare *c, bool all, size_t width,
@@ -181,9 +201,12 @@ static int print_metrics (const struct compare *c, bool all, size_t width,
 static void print_outlier (const struct compare_metric *m,
                            const struct compare_outlier *o, struct grid *g)
 {
+    char name[64];
+
     grid_word (g, m->name);
     grid_word (g, m->unit);
-    grid_int (g, o->rank);
+    who (m, o->rank, name);
+    grid_word (g, name);
     grid_fixed (g, o->a, 3);
     grid_fixed (g, o->b, 3);
     cell_or_null (g, true, (o->b - o->a) / (fabs (o->a) / 100), 1);
@@ -192,8 +215,8 @@ static void print_outlier (const struct compare_metric *m,
 
 static int print_outliers (const struct compare *c, size_t width, FILE *f)
 {
-    static const char *const names[] = { "metric", "unit", "rank", "A", "B",
-                                         "B-A %", "all ranks %" };
+    static const char *const names[] = { "metric", "unit", "of", "A", "B",
+                                         "B-A %", "all %" };
     struct grid *g = NULL;
     int rc = 0;
 
@@ -204,8 +227,8 @@ static int print_outliers (const struct compare *c, size_t width, FILE *f)
             const struct compare_outlier *o = &m->outliers[k];
 
             if (!g) {
-                (void)fputs ("\nranks that changed otherwise than the "
-                             "others:\n", f);
+                (void)fputs ("\nranks and links that changed otherwise "
+                             "than the others:\n", f);
                 if (!(g = grid_create (f, GRID_TABLE, width)))
                     return -ENOMEM;
                 grid_head (g, names, sizeof (names) / sizeof (names[0]));
@@ -295,7 +318,7 @@ static void metric_to_json (const struct compare_metric *m, struct json *list)
     json_add_text (o, "unit", m->unit);
     json_add_text (o, "verdict", compare_verdict_text (m));
     json_add_bool (o, "larger_than_noise", compare_counts (m));
-    json_add_int (o, "ranks", (int64_t)m->ranks);
+    json_add_int (o, m->links ? "links" : "ranks", (int64_t)m->ranks);
     if (m->ranks > 0) {
         json_add_real (o, "a", m->a);
         json_add_real (o, "b", m->b);
@@ -304,11 +327,17 @@ static void metric_to_json (const struct compare_metric *m, struct json *list)
     if (m->ranks > 0 && m->verdict != COMPARE_UNKNOWN)
         json_add_real (o, "noise", m->noise);
     json_add_int (o, "outliers", (int64_t)m->noutliers);
-    ranks = json_add_array (o, "farthest_ranks");
+    ranks = json_add_array (o, m->links ? "farthest_links"
+                                        : "farthest_ranks");
     for (size_t i = 0; i < m->noutliers && i < COMPARE_RANKS_SHOWN; i++) {
         struct json *r = json_push_object (ranks);
 
-        json_add_int (r, "rank", m->outliers[i].rank);
+        int64_t rank = m->outliers[i].rank;
+
+        json_add_int (r, m->links ? "src_rank" : "rank",
+                      m->links ? COMPARE_SRC (rank) : rank);
+        if (m->links)
+            json_add_int (r, "dst_rank", COMPARE_DST (rank));
         json_add_real (r, "a", m->outliers[i].a);
         json_add_real (r, "b", m->outliers[i].b);
     }

@@ -87,7 +87,44 @@ slower ()
     a_run b 12,13
     compare a b
     expect_status 65
-    shows "too few steps" "as far as can be told"
+    shows "too few steps" "differ        it cannot be told"
+    [[ "$output" != *"nothing"* ]] || fail "nothing is told: $output"
+}
+
+# A rank has seven links: the median of its bandwidths hides one of them.
+@test "runs that differ by one slow link differ by that link" {
+    a_run a 10-17
+    cp -r a b
+    sql "UPDATE Link SET transit_time = 4 * transit_time, bandwidth =
+         bandwidth / 4 WHERE src_rank = 6 AND dst_rank = 1" \
+        b/cluster_analysis_output/analysis.db
+    compare a b
+    expect_status 1
+    shows "differ        single ranks or links only" \
+        "links: HCCS of link 6 -> 1"
+    is "the row" "links: HCCS GB/s link 6 -> 1 -75.0" \
+        "$(sed -n 's/^\(links: HCCS *GB.s\) *\(link.*\)/\1 \2/p' \
+            <<<"$output" | tr -s ' ' | cut -d ' ' -f 1-7,10)"
+    "$ROLLCALL" compare --json a b >a.json || [ $? -eq 1 ]
+    is "the link" "6 1" "$(sqlite3 -batch -separator ' ' :memory: "SELECT
+        r.value ->> 'src_rank', r.value ->> 'dst_rank' FROM
+        json_each(readfile('a.json'), '\$.metrics') m,
+        json_each(m.value, '\$.farthest_links') r
+        WHERE m.value ->> 'metric' = 'links: HCCS'")"
+}
+
+# "same" would be read as no difference at all.
+@test "what is large and within noise is not called the same" {
+    a_run a 10-17
+    cp -r a b
+    sql "UPDATE StepTraceTime SET computing = computing * 1.275" \
+        b/cluster_analysis_output/analysis.db
+    compare a b
+    expect_status 0
+    is "the row" "computing ms 27.5 within noise" "$(grep "^computing" \
+        <<<"$output" | tr -s ' ' | cut -d ' ' -f 1,2,5,7-)"
+    is "what did not change" "same" "$(sed -n 's/^free .*  //p' \
+        <<<"$output")"
 }
 
 @test "ranks that one run lacks, other worlds, other settings" {
