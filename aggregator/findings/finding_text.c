@@ -1,8 +1,9 @@
 /* aggregator/findings/finding_text.c - sentences of templates and values */
 #include "findings/finding_text.h"
 
+#include "base/units.h"
+
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 // What the columns of a rule's query are called in templates.
@@ -14,13 +15,7 @@ static const char *const names[] = { "step", "rank", "peer", "comm_group",
 
 static void put_number (struct buf *out, double v)
 {
-    double size = fabs (v);
-
-    if (v == floor (v) && size < 1e15)
-        buf_printf (out, "%.0f", v);
-    else
-        buf_printf (out, "%.*f", size >= 1000 ? 0 : size >= 10 ? 1
-                                 : size >= 0.1 ? 2 : 4, v);
+    buf_printf (out, "%.*f", units_decimals (v), v);
 }
 
 static void put_quoted (struct buf *out, const char *text)

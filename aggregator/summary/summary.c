@@ -16,11 +16,6 @@
 #define HOSTS_NAMED "4"
 #define LINKS_MAX (1u << 20)    // 40 MB; a job of 10,000 ranks has 200,000
 
-/* Transfers that tell of bandwidth: a few microseconds of latency are at most
- * a tenth of the time of so many MB, even at 50 GB/s; of 96 bytes they are all.
- */
-#define LINK_MB_MIN "1.0"
-
 /* Run a query and give each row to 'row'. */
 static int each (sqlite3 *db, const char *sql,
                  int (*row) (struct summary *s, sqlite3_stmt *st),
@@ -210,8 +205,7 @@ static int row_steps (struct summary *s, sqlite3_stmt *st)
 
 struct sample {
     double value;
-    int64_t rank, peer;
-    int kind;                   // index into transports
+    int64_t rank;
 };
 
 struct samples {
@@ -237,8 +231,6 @@ static int compare_samples (const void *pa, const void *pb)
 {
     const struct sample *a = pa, *b = pb;
 
-    if (a->kind != b->kind)
-        return a->kind - b->kind;
     if (a->value < b->value || a->value > b->value)
         return a->value < b->value ? -1 : 1;
     return (a->rank > b->rank) - (a->rank < b->rank);
@@ -280,78 +272,160 @@ static int find_slow_rank (sqlite3 *db, struct summary *s, struct err *err)
                          : rc;
 }
 
-static const char *const transports[] = { "HCCS", "PCIE", "RDMA", "SIO" };
+/* A link over one transport: MB and ms of all steps that count. */
+struct use {
+    int64_t src, dst;
+    char transport[16];
+    double mb, ms, want;        // ms that it should need
+};
 
-#define TRANSPORTS ((int)(sizeof (transports) / sizeof (transports[0])))
+struct uses {
+    struct use *list;
+    size_t n;
+};
 
-/* The link that is slowest beside the median of its own kind. */
-static void pick_link (struct samples *x, struct summary *s)
+static int add_use (struct uses *x, sqlite3_stmt *st)
 {
-    double worst = 1 - SUMMARY_LINK_PERCENT / 100.0;
+    struct use *u;
 
-    s->links_compared = x->n;
-    qsort (x->list, x->n, sizeof (*x->list), compare_samples);
+    if ((x->n & (x->n - 1)) == 0) {     // full at every power of two
+        u = realloc (x->list, (x->n ? 2 * x->n : 1) * sizeof (*u));
+        if (!u)
+            return -ENOMEM;
+        x->list = u;
+    }
+    u = &x->list[x->n++];
+    memset (u, 0, sizeof (*u));
+    u->src = sqlite3_column_int64 (st, 0);
+    u->dst = sqlite3_column_int64 (st, 1);
+    (void)snprintf (u->transport, sizeof (u->transport), "%s", text_of (st, 2));
+    u->mb = sqlite3_column_double (st, 3);
+    u->ms = sqlite3_column_double (st, 4);
+    return 0;
+}
+
+static double bandwidth (const struct use *u)
+{
+    return u->mb / u->ms;       // MB per ms is GB/s
+}
+
+static int by_bandwidth (const void *pa, const void *pb)
+{
+    const struct use *a = pa, *b = pb;
+    int order = strcmp (a->transport, b->transport);
+
+    return order ? order : (bandwidth (a) > bandwidth (b)) -
+                               (bandwidth (a) < bandwidth (b));
+}
+
+static int by_link (const void *pa, const void *pb)
+{
+    const struct use *a = pa, *b = pb;
+
+    if (a->src != b->src)
+        return a->src < b->src ? -1 : 1;
+    if (a->dst != b->dst)
+        return a->dst < b->dst ? -1 : 1;
+    return strcmp (a->transport, b->transport);
+}
+
+/* What each needs at the median bandwidth of its transport. */
+static void find_wants (struct uses *x)
+{
+    qsort (x->list, x->n, sizeof (*x->list), by_bandwidth);
     for (size_t i = 0, end; i < x->n; i = end) {
         double m;
 
-        for (end = i; end < x->n && x->list[end].kind == x->list[i].kind;)
+        for (end = i; end < x->n && strcmp (x->list[end].transport,
+                                            x->list[i].transport) == 0;)
             end++;
-        m = median (x->list + i, end - i);
-        if (m <= 0 || x->list[i].value / m >= worst)
-            continue;
-        worst = x->list[i].value / m;
-        s->slow_link.src = x->list[i].rank;
-        s->slow_link.dst = x->list[i].peer;
-        s->slow_link.gbps = x->list[i].value;
-        s->slow_link.median_gbps = m;
-        (void)snprintf (s->slow_link.transport,
-                        sizeof (s->slow_link.transport), "%s",
-                        transports[x->list[i].kind]);
+        m = (bandwidth (&x->list[(i + end - 1) / 2]) +
+             bandwidth (&x->list[(i + end) / 2])) / 2;
+        for (size_t k = i; k < end; k++)
+            x->list[k].want = x->list[k].mb / m;
     }
 }
 
+/* The link that is slowest beside what it should need. */
+static void pick_link (struct uses *x, struct summary *s)
+{
+    double worst = 1 - SUMMARY_LINK_PERCENT / 100.0;
+
+    find_wants (x);
+    qsort (x->list, x->n, sizeof (*x->list), by_link);
+    for (size_t i = 0, end; i < x->n; i = end) {
+        struct use sum = { .mb = 0 };
+        char over[sizeof (s->slow_link.transport)] = "";
+        size_t used = 0;
+
+        for (end = i; end < x->n && x->list[end].src == x->list[i].src &&
+                      x->list[end].dst == x->list[i].dst; end++) {
+            const struct use *u = &x->list[end];
+
+            sum.mb += u->mb;
+            sum.ms += u->ms;
+            sum.want += u->want;
+            if (used < sizeof (over))
+                used += (size_t)snprintf (over + used, sizeof (over) - used,
+                                          "%s%s", used ? "," : "",
+                                          u->transport);
+        }
+        s->links_compared++;
+        if (sum.want / sum.ms >= worst)
+            continue;
+        worst = sum.want / sum.ms;
+        s->slow_link.src = x->list[i].src;
+        s->slow_link.dst = x->list[i].dst;
+        s->slow_link.gbps = sum.mb / sum.ms;
+        s->slow_link.median_gbps = sum.mb / sum.want;
+        memcpy (s->slow_link.transport, over, sizeof (over));
+    }
+}
+
+/* A finding's link is the one that is named, with the finding's numbers; its
+ * median is of links of its like, which findings.md tells.
+ */
+static int row_found_link (struct summary *s, sqlite3_stmt *st)
+{
+    s->slow_link.src = sqlite3_column_int64 (st, 0);
+    s->slow_link.dst = sqlite3_column_int64 (st, 1);
+    s->slow_link.gbps = sqlite3_column_double (st, 2);
+    s->slow_link.median_gbps = sqlite3_column_double (st, 3);
+    (void)snprintf (s->slow_link.transport, sizeof (s->slow_link.transport),
+                    "%s", text_of (st, 4));
+    return 0;
+}
+
+// As the findings have it: transfers of 1 MB and more, of steps that count.
+#define USES \
+    " FROM Link l WHERE transit_size>=1 AND transit_time>0" \
+    " AND transport_type IN ('HCCS', 'PCIE', 'RDMA', 'SIO')"
+
 static int find_slow_link (sqlite3 *db, struct summary *s, struct err *err)
 {
-    // MB per ms is GB/s; a member's rank turns a group's number into ours
     static const char sql[] =
-        "SELECT x.rank, d.rank, x.transport, total(x.mb)/total(x.ms) FROM"
-        " (SELECT rank, group_name, src_rank, dst_rank,"
-        "  transport_type AS transport, sum(transit_size) AS mb,"
-        "  sum(transit_time) AS ms FROM CommAnalyzerMatrix"
-        "  WHERE src_rank<>dst_rank AND transit_time>0"
-        "  AND transit_size>=" LINK_MB_MIN
-        "  AND substr(hccl_op_name,-6)='-total' AND capture NOT IN"
-        "  (SELECT capture FROM LeftOut WHERE step IS NULL)"
-        "  GROUP BY rank, group_name, src_rank, dst_rank, transport_type) x"
-        " JOIN CommGroupMember o ON o.rank=x.rank"
-        "  AND o.group_rank=CAST(x.src_rank AS INTEGER)"
-        " JOIN CommGroup g ON g.id=o.comm_group AND g.group_name=x.group_name"
-        " JOIN CommGroupMember d ON d.comm_group=g.id"
-        "  AND d.group_rank=CAST(x.dst_rank AS INTEGER)"
-        " GROUP BY x.rank, d.rank, x.transport";
-    struct samples x = { NULL, 0 };
+        "SELECT src_rank, dst_rank, transport_type, total(transit_size),"
+        " total(transit_time)" USES " AND NOT EXISTS (SELECT 1 FROM LeftOut o"
+        "  WHERE o.rank=l.src_rank AND 'step'||o.step=l.step)"
+        " GROUP BY src_rank, dst_rank, transport_type";
+    static const char found_sql[] =
+        "SELECT rank, peer, value, baseline, (SELECT"
+        "  group_concat(DISTINCT transport_type)" USES
+        "  AND l.src_rank=f.rank AND l.dst_rank=f.peer) FROM Finding f WHERE"
+        " kind='slow_link' ORDER BY effect_ms DESC LIMIT 1";
+    struct uses x = { NULL, 0 };
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (db, sql, &st, err);
 
-    while (rc == 0 && x.n < LINKS_MAX && sqlite3_step (st) == SQLITE_ROW) {
-        struct sample v = { .value = sqlite3_column_double (st, 3),
-                            .rank = sqlite3_column_int64 (st, 0),
-                            .peer = sqlite3_column_int64 (st, 1),
-                            .kind = -1 };
-
-        for (int k = 0; k < TRANSPORTS; k++) {
-            if (strcmp (text_of (st, 2), transports[k]) == 0)
-                v.kind = k;
-        }
-        if (v.kind >= 0)
-            rc = add_sample (&x, v);
-    }
+    while (rc == 0 && x.n < LINKS_MAX && sqlite3_step (st) == SQLITE_ROW)
+        rc = add_use (&x, st);
     (void)sqlite3_finalize (st);
     if (rc == 0 && x.n > 1)
         pick_link (&x, s);
     free (x.list);
-    return rc == -ENOMEM ? err_set (err, ENOMEM, "no memory for the summary")
-                         : rc;
+    if (rc == -ENOMEM)
+        return err_set (err, ENOMEM, "no memory for the summary");
+    return rc == 0 ? each (db, found_sql, row_found_link, s, err) : rc;
 }
 
 static int read_all (sqlite3 *db, struct summary *s, struct err *err)

@@ -59,8 +59,8 @@ struct summary {
     } slow_rank;
     struct {
         int64_t src, dst;               // global ranks, -1 as above
-        char transport[32];
-        double gbps, median_gbps;       // of the same transport
+        char transport[32];             // or several: "HCCS,SIO"
+        double gbps, median_gbps;       // as the finding has it
     } slow_link;
     int64_t rows;
     int64_t bytes;                      // of the file

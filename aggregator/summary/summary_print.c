@@ -228,10 +228,13 @@ static void print_times (const struct summary *s, FILE *f)
                        "computing time)\n", SUMMARY_RANK_PERCENT);
     }
     if (s->slow_link.src >= 0)
-        (void)fprintf (f, "slowest link  %lld -> %lld over %s: %.1f GB/s, "
-                       "median %.1f GB/s\n", (long long)s->slow_link.src,
+        (void)fprintf (f, "slowest link  %lld -> %lld over %s: %.*f GB/s, "
+                       "median of its like %.*f GB/s\n",
+                       (long long)s->slow_link.src,
                        (long long)s->slow_link.dst, s->slow_link.transport,
-                       s->slow_link.gbps, s->slow_link.median_gbps);
+                       units_decimals (s->slow_link.gbps), s->slow_link.gbps,
+                       units_decimals (s->slow_link.median_gbps),
+                       s->slow_link.median_gbps);
     else if (s->links_compared > 0)
         (void)fprintf (f, "slowest link  none stands out (by %d %% of "
                        "bandwidth)\n", SUMMARY_LINK_PERCENT);

@@ -182,6 +182,15 @@ double units_round4 (double x)
     return real_in_c_locale (text, NULL);
 }
 
+int units_decimals (double x)
+{
+    double size = fabs (x);
+
+    if (size >= 1000 || !(x < trunc (x) || x > trunc (x)))
+        return 0;
+    return size >= 10 ? 1 : size >= 0.1 ? 2 : 4;
+}
+
 void units_real_text (double x, char out[UNITS_REAL_TEXT])
 {
     out[0] = '\0';

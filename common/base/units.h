@@ -31,6 +31,9 @@ int units_us_to_ns (const char *s, size_t n, int64_t *ret_ns);
 /* 'x' rounded to 4 decimals, ties to even, as Python's round (x, 4). */
 double units_round4 (double x);
 
+/* How many decimals a person reads of it; none of a whole number. */
+int units_decimals (double x);
+
 /* The shortest decimal number that reads back as 'x'; "" if it is not finite.
  */
 #define UNITS_REAL_TEXT 32      // bytes, with the NUL

@@ -312,6 +312,25 @@ json ()
     shows "slowest rank  5: " "slowest link  2 -> 3 over HCCS"
 }
 
+# Two numbers for one link made people ask which one is wrong.
+@test "summary and finding tell the same bandwidths of a link" {
+    local link
+
+    make --ranks 8 --ops 40 --slow-link 2-3
+    analyze
+    link=$(sed -n 's/^slowest link  //p' <<<"$output")
+    "$ROLLCALL" findings out >found || [ $? -eq 1 ]
+    is "the link" "$link" "$(sed -n "s/.*The link \(.* over [A-Z,]*\) moves \
+\(.*\), the median of its like is \(.* GB\/s\):.*/\1: \2, median of its like \
+\3/p" found)"
+    # an edge step that does not count, counts in neither
+    sql "DELETE FROM Finding"
+    run "$ROLLCALL" report out
+    "$ROLLCALL" analyze --json -o out job >summary.json
+    is "its transports" "HCCS,SIO" "$(sqlite3 -batch :memory: "SELECT
+        json_extract(readfile('summary.json'), '\$.slowest_link.transport')")"
+}
+
 # A few bytes take a few microseconds on any link.
 @test "short messages say nothing of a link's bandwidth" {
     make --ranks 8 --ops 40 --form db
