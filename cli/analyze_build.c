@@ -75,6 +75,23 @@ static int feed (void *arg, size_t source, const struct row_sink *sink,
     return rc;
 }
 
+#define END_OF_LINE "\033[K"     // what was longer before goes
+
+static bool shows_progress (const struct analysis *a)
+{
+    return !a->opt.quiet && isatty (STDERR_FILENO);
+}
+
+/* What is done now, in the line of the progress; "" clears it. */
+static void show_phase (const struct analysis *a, const char *phase)
+{
+    if (!shows_progress (a))
+        return;
+    (void)fprintf (stderr, "\r%s%s" END_OF_LINE, phase,
+                   *phase ? " ... " : "");
+    (void)fflush (stderr);
+}
+
 static void show_progress (void *arg, const struct build_progress *p)
 {
     const struct analysis *a = arg;
@@ -82,12 +99,14 @@ static void show_progress (void *arg, const struct build_progress *p)
     double rate = (double)p->bytes / 1e6 / (seconds > 0 ? seconds : 1);
     double left = (double)(p->bytes_all - p->bytes) / 1e6;
 
-    (void)fprintf (stderr, "\r%zu of %zu capture%s, %.0f MB/s, %.0f s left ",
-                   p->captures, p->captures_all, units_s (p->captures_all),
-                   rate,
+    if (p->phase) {
+        show_phase (a, p->phase);
+        return;
+    }
+    (void)fprintf (stderr, "\rreading: %zu of %zu capture%s, %.0f MB/s, "
+                   "%.0f s left " END_OF_LINE, p->captures, p->captures_all,
+                   units_s (p->captures_all), rate,
                    rate > 0 ? left / rate : 0);
-    if (p->captures == p->captures_all)
-        (void)fprintf (stderr, "\r\033[K");
     (void)fflush (stderr);
 }
 
@@ -97,8 +116,7 @@ static struct build_job job_of (struct analysis *a)
         .items = a->items, .nitems = a->nitems, .roster = &a->roster,
         .threads = (unsigned)a->opt.threads, .feed = feed, .feed_arg = a,
         .decide = analyze_decide, .decide_arg = a,
-        .progress = !a->opt.quiet && isatty (STDERR_FILENO) ? show_progress
-                                                            : NULL,
+        .progress = shows_progress (a) ? show_progress : NULL,
         .progress_arg = a, .cancel = &cli_cancelled, .steps = a->opt.steps,
         .derive = &a->derive.options, .job_id = a->job_name,
         .others = a->others, .assumed = &a->assumed,
@@ -111,6 +129,7 @@ int analyze_look (struct analysis *a)
     struct err err = { "" };
     int rc = build_look (&job, &err);
 
+    show_phase (a, "");
     if (rc == -EINTR)
         return cli_interrupted (&analyze_command, "no jobs were told apart");
     return rc < 0 && rc != -EAGAIN ? FAIL (EX_OSERR, "%s", err.text) : 0;
@@ -130,6 +149,7 @@ int analyze_build (struct analysis *a, struct build_result *result)
 
     rc = build_run (&job, &a->out, result, &err);
     buf_fini (&inputs);
+    show_phase (a, "");
     if (rc == -EAGAIN)
         return ANALYZE_CHOOSE;
     if (rc == -ENODATA)
@@ -146,9 +166,12 @@ int analyze_build_others (struct analysis *a,
                           const struct build_result *result)
 {
     struct err err = { "" };
-    int rc = results_make (a->wanted, &a->out, (unsigned)a->opt.threads,
-                           &cli_cancelled, &a->beside, &err);
+    int rc;
 
+    show_phase (a, "making the files beside " BUILD_DB_NAME);
+    rc = results_make (a->wanted, &a->out, (unsigned)a->opt.threads,
+                       &cli_cancelled, &a->beside, &err);
+    show_phase (a, "");
     if (rc == -EINTR)
         return cli_interrupted (&analyze_command, BUILD_DB_NAME " is written, "
                                 "not all that is made from it");

@@ -197,9 +197,11 @@ static int start_workers (struct builder *b, struct err *err)
     return rc;
 }
 
-static void report_progress (struct builder *b)
+/* 'phase': as in struct build_progress. */
+static void report_progress (struct builder *b, const char *phase)
 {
     struct build_progress p = {
+        .phase = phase,
         .captures = atomic_load (&b->captures),
         .captures_all = b->job->nitems,
         .bytes = atomic_load (&b->bytes),
@@ -221,7 +223,7 @@ static void wait_workers (struct builder *b)
 
         (void)pthread_cond_timedwait (&b->ended, &b->lock, &ts);
         (void)pthread_mutex_unlock (&b->lock);
-        report_progress (b);
+        report_progress (b, NULL);
         if (atomic_load (b->job->cancel))
             atomic_store (&b->cancel, true);
         (void)pthread_mutex_lock (&b->lock);
@@ -389,6 +391,7 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
                        "user_version=%d;BEGIN", PUBLISH_APPLICATION_ID,
                        TABLES_SCHEMA_VERSION);
 
+    report_progress (b, "telling who is there");
     if (rc == 0)
         rc = tables_create (db, err);
     if (rc == 0)
@@ -410,13 +413,17 @@ static int write_rest (struct builder *b, sqlite3 *db, struct err *err)
         rc = groups_write (b->groups, db, err);
     if (rc == 0)
         rc = tables_write_job (db, &about, job->roster, err);
+    report_progress (b, "telling who waited for whom");
     if (rc == 0)
         rc = wait_derive (db, job->items, job->nitems, temp, err);
+    report_progress (b, "making indexes");
     if (rc == 0)
         rc = tables_index (db, err);
+    report_progress (b, "summing up");
     if (rc == 0)
         rc = rollup_derive (db, job->derive ? job->derive->topology : NULL,
                             err);
+    report_progress (b, "looking for what stands out");
     if (rc == 0)
         rc = findings_derive (db, job->derive ? job->derive->findings : NULL,
                               err);
@@ -448,11 +455,13 @@ static int finish (struct builder *b, struct build_result *ret,
                         b->job->steps);
     (void)snprintf (temp, sizeof (temp), "%s", part_path (first));
     sqlite3_progress_handler (part_db (first), CANCEL_OPS, is_cancelled, b);
+    report_progress (b, "merging what the threads have read");
     if ((rc = merge_parts (b, err)) < 0 ||
         (rc = write_rest (b, part_db (first), err)) < 0)
         return rc;
     part_destroy (first);       // closed: its lock was exclusive
     b->workers[0].part = NULL;
+    report_progress (b, "checking the file");
     if ((rc = publish_check_db (temp, b->nworkers, err)) < 0)
         return rc;
     if (is_cancelled (b))
@@ -467,6 +476,7 @@ static int finish (struct builder *b, struct build_result *ret,
                         b->out->dir.path);
     if ((rc = publish_path (b->out, BUILD_DB_NAME, old, err)) < 0)
         return rc;
+    report_progress (b, "writing it to disk");
     // nobody's work of yesterday goes because of a COMMAND that did not start
     b->out->keep = ret->rows == 0 && publish_has_rows (old);
     return publish_finish (b->out, temp, BUILD_DB_NAME, publish_is_our_db,

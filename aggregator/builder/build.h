@@ -35,6 +35,7 @@ typedef int build_decide_fn (void *arg, struct roll_item *items, size_t n,
 struct build_progress {
     size_t captures, captures_all;
     uint64_t bytes, bytes_all;
+    const char *phase;          // what is done when all are read; NULL before
 };
 
 struct build_job {
@@ -47,7 +48,8 @@ struct build_job {
     void *feed_arg;
     build_decide_fn *decide;            // or NULL: all are, as planned
     void *decide_arg;
-    // called some five times a second by the calling thread; may be NULL
+    // called some five times a second by the calling thread while captures are
+    // read, and once at the start of each phase behind it; may be NULL
     void (*progress) (void *arg, const struct build_progress *p);
     void *progress_arg;
     const atomic_bool *cancel;          // becomes true: stop with -EINTR

@@ -385,6 +385,22 @@ json ()
     shows "ranks         4 of 4 present"
 }
 
+# After "0 s left" a job of 256 ranks showed nothing for ten seconds.
+@test "on a terminal each phase is told, and no line of it stays" {
+    script -qec true /dev/null >/dev/null 2>&1 ||
+        skip "there is no script(1), or no pseudo-terminal"
+    make
+    script -qec "'$ROLLCALL' analyze -o out job" /dev/null >seen
+    tr '\r' '\n' <seen >lines
+    for phase in "reading: 4 of 4 captures" merging "telling who waited" \
+        "making indexes" "summing up" "looking for what stands out" \
+        "checking the file" "making the files beside analysis.db"; do
+        grep -q "^$phase.*.\[K$" lines || fail "no $phase in: $(cat -v lines)"
+    done
+    grep -q "^.\[Kjob  " lines || fail "not cleared: $(cat -v lines)"
+    is "through a pipe" "" "$("$ROLLCALL" analyze -o out job 2>&1 >/dev/null)"
+}
+
 @test "--quiet prints nothing, whatever comes of it" {
     make --skip-ranks 2
     run "$ROLLCALL" analyze -q -o out job
