@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define SAY_NS (NS_PER_S / 2)           // what ends sooner is not worth a word
 #define RESTART_NS (3 * NS_PER_S)       // for a run to start another aggregator
 
 struct wait_options {
@@ -170,6 +171,21 @@ static int no_job (const char *job, const char *state)
                  "run --launcher; srun -w HOST under Slurm)", job, state);
 }
 
+/* Whoever waits wants to know for what: once, and only if it takes time. */
+static void say_waiting (const char *job, const char *dir, int64_t pid,
+                         int64_t start)
+{
+    static bool said;
+
+    if (said || run_has_result (dir) || wait_process (pid, start, SAY_NS))
+        return;
+    said = true;
+    (void)FAIL (0, "job %s is under way: waiting until its aggregator (process "
+                "%lld of this host) has the captures of all ranks, or gives "
+                "them up, and has made the result; rollcall status %s tells "
+                "how far it is", job, (long long)pid, dir);
+}
+
 /* Until there is a result, or an aggregator has died that nobody replaces. */
 static int wait_end (const char *state, const char *job, int64_t until,
                      char dir[PATH_MAX])
@@ -179,6 +195,8 @@ static int wait_end (const char *state, const char *job, int64_t until,
     do {
         if (!read_pid (state, job, dir, &pid, &start))
             return no_job (job, state);
+        if (until - clock_mono_ns () > SAY_NS)
+            say_waiting (job, dir, pid, start);
         if (!wait_process (pid, start, until - clock_mono_ns ()))
             return FAIL (EX_TEMPFAIL, "job %s is still under way", job);
     } while (!run_has_result (dir) && was_restarted (state, job, pid));
@@ -220,7 +238,8 @@ static int wait_for (const struct wait_options *opt, const char *job)
         return FAIL (EX_UNAVAILABLE, "the aggregator of job %s died before it "
                      "was over; captures are safe on the nodes' disks (below "
                      "%s here), its log is %s/aggregator.log", job, dir, dir);
-    return command > 0 ? command : status;
+    // 66: what COMMAND returned would say that there is a result
+    return command > 0 && status != EX_NOINPUT ? command : status;
 }
 
 int verb_wait (int argc, char **argv)

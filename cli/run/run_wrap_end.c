@@ -116,6 +116,21 @@ static int served_status (const struct wrap *w)
                ? EX_UNAVAILABLE : status;
 }
 
+/* Who was interrupted wants the prompt back; the run is still being ended. */
+static int goes_on (const struct wrap *w, int status)
+{
+    const struct run *r = w->r;
+    char state[PATH_MAX + 16];
+
+    if (w->aggregator < 0)
+        return no_result (w, status);
+    return RUN_FAIL (status, "job %s was interrupted: what it has captured is "
+                     "collected in the background (its aggregator is process "
+                     "%ld of host %s); rollcall wait %s%s there waits for the "
+                     "result, and tells it", r->job, (long)r->aggregator,
+                     r->host, r->job, run_state_option (r, state));
+}
+
 /* The launcher has ended COMMAND, and soon ends this process too. */
 static int ended_by_launcher (const struct wrap *w)
 {
@@ -127,7 +142,7 @@ static int ended_by_launcher (const struct wrap *w)
     else if (r->owns_aggregator &&
              run_print_result (&run_command, r->dir, r->job,
                                cli_format (r->opt->json), &command) == -ENOENT)
-        (void)no_result (w, status);
+        (void)goes_on (w, status);
     return status;
 }
 

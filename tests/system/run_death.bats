@@ -365,6 +365,50 @@ everything_is_killed ()             # WHEN
     ranks_are present present present present
 }
 
+# Who types Ctrl-C has a prompt again while the run is still being ended, and
+# saw no word of that.
+@test "Ctrl-C says what goes on in the background, and how to get it" {
+    printf '#!/bin/sh\necho $$ >began\nexec sleep 1000\n' >command
+    chmod +x command
+    env --default-signal "$ROLLCALL" run --text -o out -- ./command \
+        >log 2>&1 3>&- &
+    pid=$!
+    eventually test -s began
+    kill -STOP "$(processes_named rollcall-aggregator)"
+    kill -INT "$pid"
+    end_of "$pid"
+    expect_status 143
+    output=$(cat log)
+    shows "job $(job) was interrupted: what it has captured is collected in \
+the background" "(its aggregator is process $(processes_named \
+        rollcall-aggregator) of host" "rollcall wait $(job)"
+    "$ROLLCALL" wait --text --timeout 60s "$(job)" >waited 2>&1 3>&- &
+    pid=$!
+    eventually grep -q "is under way: waiting until its aggregator" waited
+    release
+    end_of "$pid"
+    output=$(cat waited)
+    shows "0 of 1 present"
+    nothing_runs
+}
+
+# The summary of another job would pass for that of this one.
+@test "wait names the run that has replaced a result" {
+    local job
+
+    for job in first second; do
+        run "$ROLLCALL" run --job "$job" -o out -- true
+        expect_status 65
+    done
+    run "$ROLLCALL" wait first
+    expect_status 66
+    shows "job first ended with" "is now that of job second" \
+        "rollcall build --root"
+    [[ "$output" != *"ranks  "* ]] || fail "another's summary: $output"
+    run "$ROLLCALL" wait --json first
+    expect_status 66
+}
+
 # As Slurm does, and a launcher that signals process groups: who dies first has
 # not failed.
 @test "a COMMAND is sent SIGTERM before the wrappers are" {
