@@ -116,7 +116,7 @@ size_t cli_width (int64_t option);
 #define CLI_WIDTH_OPTION(type) \
     { "width", 'w', OPTION_INT, offsetof (type, width), "N", NULL, NULL, 0, \
       100000, \
-      "Columns of a table; texts are cut for it. 0: as many as it needs. " \
+      "Columns of a table; texts are wrapped for it. 0: as many as it needs. " \
       "Without it: the terminal's, and 0 elsewhere." }
 
 /* The rows of the options that say so, for a struct with these two members. */

@@ -32,7 +32,7 @@ enum grid_format { GRID_TABLE, GRID_CSV, GRID_RAW_CSV, GRID_JSON };
 struct grid;
 
 /* 'f' is borrowed.  'width': the columns that a table may take, 0 for as many
- * as it needs; texts are cut for it ("..." as one character), numbers are not.
+ * as it needs; texts are wrapped for it, numbers are not.
  * NULL without memory.
  */
 struct grid *grid_create (FILE *f, enum grid_format format, size_t width);

@@ -9,22 +9,37 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define GAP 2                   // blanks between columns
-#define LEAST 8                 // columns that a cut text keeps
+#define LEAST 8                 // columns that a wrapped text keeps
+#define LETTER 2                // columns of the widest one
+#define WORD_MOST 24            // columns of a word that is not divided, if
+                                // there is room
+
+#define BOLD "\033[1m"
+#define PLAIN "\033[0m"
 
 #define NUMBER 'n'              // what a kept cell begins with
 #define TEXT 't'
+
+struct cell {
+    char *text;                 // as it is shown
+    bool number;
+};
 
 struct columns {
     FILE *f;
     size_t width;
     unsigned n, at;
     char **names;
-    size_t *wide;               // of each column
     size_t *lead, *tail;        // of its numbers: up to the point, and from it
     size_t *hard;               // both
+    size_t *wide, *body;        // of each column; and without its head
+    size_t *word;               // the longest word
     bool *texts;                // whether a column has a text
+    struct cell *row;           // the one that is being made
+    bool bold;                  // the head, on a terminal
     struct buf kept;            // cells: kind, text, NUL
     unsigned rows;              // that are kept
     bool running;               // widths are chosen
@@ -53,6 +68,46 @@ static size_t width_of (const char *s)
 
     (void)columns_fit (s, SIZE_MAX, &used);
     return used;
+}
+
+/* Of the first 'n' bytes. */
+static size_t width_of_part (const char *s, size_t n)
+{
+    size_t sum = 0;
+
+    for (size_t at = 0, size; at < n; at += size) {
+        size = utf8_size (s + at);
+        if (size == 0)
+            size = 1;
+        sum += utf8_columns (s + at, size);
+    }
+    return sum;
+}
+
+/* Of the parts between 'ends', which a part has behind it. */
+static size_t longest_word (const char *s, const char *ends)
+{
+    size_t longest = 0;
+
+    for (size_t n; *s; s += n) {
+        n = strcspn (s, ends);
+        n += s[n] == '_';
+        size_t width = width_of_part (s, n);
+
+        n += strspn (s + n, " ");
+
+        if (longest < width)
+            longest = width;
+    }
+    return longest < WORD_MOST ? longest : WORD_MOST;
+}
+
+bool columns_emphasize (FILE *f)
+{
+    const char *none = getenv ("NO_COLOR"), *term = getenv ("TERM");
+
+    return isatty (fileno (f)) && !(none && *none) && term && *term &&
+           strcmp (term, "dumb") != 0;
 }
 
 void columns_share (size_t *wide, const size_t *hard, unsigned n, size_t total,
@@ -89,6 +144,11 @@ void columns_destroy (struct columns *c)
     free (c->tail);
     free (c->hard);
     free (c->texts);
+    free (c->word);
+    free (c->body);
+    for (unsigned i = 0; c->row && i < c->n; i++)
+        free (c->row[i].text);
+    free (c->row);
     buf_fini (&c->kept);
     free (c);
 }
@@ -118,22 +178,23 @@ struct columns *columns_create (FILE *f, size_t width,
     c->tail = calloc (n, sizeof (*c->tail));
     c->hard = calloc (n, sizeof (*c->hard));
     c->texts = calloc (n, sizeof (*c->texts));
-    good = c->names && c->wide && c->lead && c->tail && c->hard && c->texts;
+    c->word = calloc (n, sizeof (*c->word));
+    c->body = calloc (n, sizeof (*c->body));
+    c->row = calloc (n, sizeof (*c->row));
+    c->bold = columns_emphasize (f);
+    good = c->names && c->wide && c->lead && c->tail && c->hard && c->texts &&
+           c->word && c->body && c->row;
     for (unsigned i = 0; i < n && good; i++) {
         good = (c->names[i] = shown (names[i])) != NULL;
-        if (good)
-            c->wide[i] = *c->names[i] ? width_of (c->names[i]) : 1;
+        if (!good)
+            break;
+        c->wide[i] = *c->names[i] ? width_of (c->names[i]) : 1;
+        c->word[i] = longest_word (c->names[i], " _");
     }
     if (good)
         return c;
     columns_destroy (c);
     return NULL;
-}
-
-static void blanks (FILE *f, size_t n)
-{
-    while (n-- > 0)
-        (void)fputc (' ', f);
 }
 
 /* How many characters a number has from its point on. */
@@ -153,83 +214,205 @@ static size_t blanks_behind (const struct columns *c, unsigned i, const char *s)
                ? c->tail[i] - tail : 0;
 }
 
-/* A text of column 'i', on the right or left.  Nothing is behind the last one.
- */
-static void print_text (const struct columns *c, unsigned i, const char *s,
-                        bool right)
-{
-    size_t used, want = c->wide[i];
-    bool cut = c->width > 0 && width_of (s) > want;
-    size_t bytes = columns_fit (s, cut ? want - 1 : SIZE_MAX, &used);
+/* One line of a row; blanks are printed with what stands behind them. */
+struct line {
+    FILE *f;
+    size_t blanks;
+};
 
-    used += cut;
-    blanks (c->f, i ? GAP : 0);
-    if (right && used < want)
-        blanks (c->f, want - used);
-    (void)fwrite (s, 1, bytes, c->f);
-    (void)fputs (cut ? "\xe2\x80\xa6" : "", c->f);      // an ellipsis
-    if (!right && used < want && i + 1 < c->n)
-        blanks (c->f, want - used);
+static void put (struct line *l, const char *s, size_t n)
+{
+    for (; n > 0 && l->blanks > 0; l->blanks--)
+        (void)fputc (' ', l->f);
+    (void)fwrite (s, 1, n, l->f);
 }
 
-static void print_number (const struct columns *c, unsigned i, const char *s)
+/* How many bytes of a text come into one line, at best whole words, or parts of
+ * a name; *skip with the blanks behind them.
+ */
+static size_t piece (const char *s, size_t want, size_t *skip)
+{
+    size_t used, n = columns_fit (s, want, &used), at = n;
+
+    while (s[n] && at > 0 && s[at] != ' ')
+        at--;
+    while (at > 0 && s[at - 1] == ' ' && s[n])
+        at--;
+    for (size_t i = n; at == 0 && s[n] && i > 1; i--) {
+        if (strchr ("_/", s[i - 1]))
+            at = i;
+    }
+    if (at > 0)
+        n = at;
+    *skip = n + strspn (s + n, " ");
+    return n;
+}
+
+/* What comes of a text into this line, on the right or left; of a late one in a
+ * narrow column 'least' columns at least.
+ */
+static const char *put_text (const struct columns *c, unsigned i,
+                             const char *s, size_t least, bool right,
+                             struct line *l)
+{
+    size_t wide = c->wide[i], n = strlen (s), skip = n, used;
+
+    if (c->width > 0 && width_of (s) > wide)
+        n = piece (s, wide < least ? least : wide, &skip);
+    used = width_of_part (s, n);
+    if (used > wide)
+        wide = used;
+    l->blanks += right ? wide - used : 0;
+    put (l, s, n);
+    l->blanks += right ? 0 : wide - used;
+    return s + skip;
+}
+
+static void put_number (const struct columns *c, unsigned i, const char *s,
+                        struct line *l)
 {
     size_t used = width_of (s), behind = blanks_behind (c, i, s);
 
-    blanks (c->f, i ? GAP : 0);
     if (used + behind < c->wide[i])
-        blanks (c->f, c->wide[i] - used - behind);
-    (void)fputs (s, c->f);
-    if (i + 1 < c->n)
-        blanks (c->f, behind);
+        l->blanks += c->wide[i] - used - behind;
+    put (l, s, strlen (s));
+    l->blanks += behind;
 }
 
-static void print_cell (const struct columns *c, unsigned i, const char *s,
-                        bool number)
+/* The row, in as many lines as its longest text needs. */
+static void print_row (const struct columns *c, const char **rest,
+                       const bool *number)
 {
-    if (number && !c->texts[i])
-        print_number (c, i, s);
-    else
-        print_text (c, i, s, false);
-}
+    bool more = true;
 
-static void end_line (const struct columns *c, unsigned i)
-{
-    if (i + 1 == c->n)
+    for (bool first = true; more; first = false) {
+        struct line l = { .f = c->f };
+
+        more = false;
+        for (unsigned i = 0; i < c->n; i++) {
+            l.blanks += i ? GAP : 0;
+            if (number[i] && first)
+                put_number (c, i, rest[i], &l);
+            else if (number[i])
+                l.blanks += c->wide[i];
+            else
+                rest[i] = put_text (c, i, rest[i], LEAST, false, &l);
+            more = more || (!number[i] && *rest[i]);
+        }
         (void)fputc ('\n', c->f);
+    }
 }
 
-/* Choose the widths, and print what was kept. */
-static void start (struct columns *c)
+static void print_head (const struct columns *c, const char **rest)
 {
-    const char *p = (const char *)c->kept.data;
-    const char *end = p + c->kept.size;
+    bool more = true;
 
-    c->running = true;
+    for (unsigned i = 0; i < c->n; i++)
+        rest[i] = c->names[i];
+    (void)fputs (c->bold ? BOLD : "", c->f);
+    while (more) {
+        struct line l = { .f = c->f };
+
+        more = false;
+        for (unsigned i = 0; i < c->n; i++) {
+            l.blanks += i ? GAP : 0;
+            rest[i] = put_text (c, i, rest[i], LETTER,
+                                !c->texts[i] && c->rows > 0, &l);
+            more = more || *rest[i];
+        }
+        (void)fputs (c->bold && !more ? PLAIN "\n" : "\n", c->f);
+    }
+}
+
+static size_t least_of (const struct columns *c, unsigned i)
+{
+    size_t least = c->body[i] > c->word[i] ? c->body[i] : c->word[i];
+
+    return least < c->wide[i] ? least : c->wide[i];
+}
+
+/* Heads give way first, then texts at words; no number ever. */
+static void choose_widths (struct columns *c)
+{
+    size_t sum = (c->n - 1) * GAP;
+
     for (unsigned i = 0; i < c->n; i++) {
         c->hard[i] = c->lead[i] + c->tail[i];
         if (!c->texts[i] && c->wide[i] < c->hard[i])
             c->wide[i] = c->hard[i];
+        if (c->word[i] < c->hard[i])
+            c->word[i] = c->hard[i];
+        sum += c->wide[i];
     }
-    if (c->width > 0)
+    for (unsigned i = 0; c->width > 0 && sum > c->width && i < c->n; i++)
+        c->wide[i] = least_of (c, i);
+    if (c->width > 0) {
+        columns_share (c->wide, c->word, c->n, c->width, LEAST);
         columns_share (c->wide, c->hard, c->n, c->width, LEAST);
-    for (unsigned i = 0; i < c->n; i++) {
-        print_text (c, i, c->names[i], !c->texts[i] && c->rows > 0);
-        end_line (c, i);
     }
-    for (unsigned i = 0; p < end; p += strlen (p) + 1, i = (i + 1) % c->n) {
-        print_cell (c, i, p + 1, *p == NUMBER);
-        end_line (c, i);
+}
+
+/* Choose the widths, and print what was kept. */
+static int start (struct columns *c)
+{
+    const char *p = (const char *)c->kept.data;
+    const char *end = p + c->kept.size;
+    const char **rest = calloc (c->n, sizeof (*rest));
+    bool *number = calloc (c->n, sizeof (*number));
+    int rc = rest && number ? 0 : -ENOMEM;
+
+    c->running = true;
+    if (rc == 0) {
+        choose_widths (c);
+        print_head (c, rest);
+    }
+    for (unsigned i = 0; rc == 0 && p < end; p += strlen (p) + 1) {
+        rest[i] = p + 1;
+        number[i] = *p == NUMBER && !c->texts[i];
+        i = (i + 1) % c->n;
+        if (i == 0)
+            print_row (c, rest, number);
     }
     buf_fini (&c->kept);
+    free (rest);
+    free (number);
+    return rc;
+}
+
+/* The row is complete: print it. */
+static int end_row (struct columns *c)
+{
+    const char **rest = calloc (c->n, sizeof (*rest));
+    bool *number = calloc (c->n, sizeof (*number));
+    int rc = rest && number ? 0 : -ENOMEM;
+
+    for (unsigned i = 0; i < c->n && rc == 0; i++) {
+        rest[i] = c->row[i].text;
+        number[i] = c->row[i].number && !c->texts[i];
+    }
+    if (rc == 0)
+        print_row (c, rest, number);
+    for (unsigned i = 0; i < c->n; i++) {
+        free (c->row[i].text);
+        c->row[i].text = NULL;
+    }
+    free (rest);
+    free (number);
+    return rc;
 }
 
 static int keep (struct columns *c, const char *text, bool number)
 {
     size_t w = width_of (text), tail = number ? tail_of (text) : 0;
 
+    size_t word = number ? 0 : longest_word (text, " ");
+
     if (c->wide[c->at] < w)
         c->wide[c->at] = w;
+    if (c->body[c->at] < w)
+        c->body[c->at] = w;
+    if (c->word[c->at] < word)
+        c->word[c->at] = word;
     if (number && c->tail[c->at] < tail)
         c->tail[c->at] = tail;
     if (number && c->lead[c->at] < w - tail)
@@ -260,25 +443,26 @@ int columns_cell (struct columns *c, const char *text, size_t n, bool number)
     if (!number)
         c->texts[c->at] = true;
     if (c->running) {
-        print_cell (c, c->at, s, number);
-        end_line (c, c->at);
+        c->row[c->at] = (struct cell){ s, number };
+        if (c->at + 1 == c->n)
+            rc = end_row (c);
     } else {
         rc = keep (c, s, number);
+        free (s);
     }
-    free (s);
     c->at = (c->at + 1) % c->n;
-    if (c->at == 0 && !c->running &&
+    if (c->at == 0 && !c->running && rc == 0 &&
         (++c->rows >= GRID_LOOK_AHEAD_ROWS ||
          c->kept.size >= GRID_LOOK_AHEAD_BYTES))
-        start (c);
+        rc = start (c);
     return rc;
 }
 
 int columns_finish (struct columns *c)
 {
-    if (!c->running)
-        start (c);
+    int rc = c->running ? 0 : start (c);
+
     if (c->rows == 0)
         (void)fputs ("(no rows)\n", c->f);
-    return 0;
+    return rc;
 }

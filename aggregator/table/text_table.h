@@ -2,7 +2,8 @@
  *
  * The first rows (grid.h says how many) are kept to see how wide the columns
  * have to be; from then on a row goes out when it is complete.  Numbers are on
- * the right, texts on the left.  No terminal obeys what is in a cell.
+ * the right, texts on the left, in several lines if need be, at best between
+ * words.  No terminal obeys what is in a cell.
  */
 #ifndef ROLLCALL_TABLE_TEXT_TABLE_H
 #define ROLLCALL_TABLE_TEXT_TABLE_H
@@ -22,6 +23,11 @@ void columns_destroy (struct columns *c);       // c may be NULL
 int columns_cell (struct columns *c, const char *text, size_t n, bool number);
 
 int columns_finish (struct columns *c);         // 0 or -ENOMEM
+
+/* Whether what is printed may be emphasized: on a terminal that can, and not with
+ * NO_COLOR in the environment.
+ */
+bool columns_emphasize (FILE *f);
 
 /* How many bytes of a text fit into 'width' columns of a terminal, and in *used
  * how many columns these take.

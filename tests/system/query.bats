@@ -146,7 +146,31 @@ refused ()
     is "lines" 4 "${#lines[@]}"
     shows "that nobody reads"
     query --width 16 --sql "SELECT 'a very long text' AS what, 123456"
-    is "the row" "a very …  123456" "${lines[1]}"
+    is "the row" "a very    123456" "${lines[1]}"
+    is "and its end" "long text" "${lines[2]} ${lines[3]}"
+}
+
+# A reason that was cut sent people to the file for its end.
+@test "on a terminal of 80 columns reasons are wrapped, heads are bold" {
+    script -qec true /dev/null >/dev/null 2>&1 ||
+        skip "there is no script(1), or no pseudo-terminal"
+    make --break truncated-json:1 --skip-ranks 2
+    analyze
+    reason=$(sql "SELECT reason FROM Roster WHERE rank = 1")
+    on_terminal ()
+    {
+        TERM=xterm "$@" script -qec "stty cols 80; '$ROLLCALL' query missing \
+out" /dev/null | tr -d '\r' >seen
+    }
+    on_terminal env -u NO_COLOR
+    is "bold lines" 1 "$(grep -c $'^\e\[1m' seen)"
+    on_terminal env NO_COLOR=1
+    is "escapes with NO_COLOR" 0 "$(grep -c $'\e' seen)"
+    is "lines that are too long" "" "$(grep '.\{81\}' seen)"
+    [[ "$(tr -d ' \n-' <seen)" == *"$(tr -d ' -' <<<"$reason")"* ]] ||
+        fail "not all of the reason: $(cat seen)"
+    is "escapes in a pipe" 0 "$("$ROLLCALL" query missing out | grep -c $'\e')"
+    [[ "$("$ROLLCALL" query missing out)" == *"$reason"* ]]
 }
 
 @test "a result is found by file, directory, job or where one is" {

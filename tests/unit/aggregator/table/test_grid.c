@@ -76,8 +76,8 @@ static void test_empty (void **state)
     }
 }
 
-/* A text is cut at its column, a number never, and a terminal obeys nothing. */
-static void test_cut (void **state)
+/* A text is wrapped in its column, a number never, and a terminal obeys nothing. */
+static void test_wrap (void **state)
 {
     static const char *const names[] = { "n", "what" };
     FILE *f = open_memstream (&text, &text_size);
@@ -93,8 +93,10 @@ static void test_cut (void **state)
     grid_int (g, 2);
     grid_word (g, "\x1b[2J");
     is (g, f, "     n  what\n"
-              "123456  a long \xe2\x80\xa6\n"
-              "     1  \xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe2\x80\xa6\n"
+              "123456  a long\n"
+              "        story\n"
+              "     1  \xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\n"
+              "        \xe6\xbc\xa2\n"
               "     2  \\x1b[2J\n");
     grid_destroy (g);
     (void)fclose (f);
@@ -116,9 +118,11 @@ static void test_numbers (void **state)
     grid_int (g, 7);
     grid_null (g);
     grid_real (g, 0.03769999999999997);
-    is (g, f, "a_long_\xe2\x80\xa6  r                     us\n"
-              "   10.25  3  1763978400006642.2\n"
-              "    7     -                 0.0377\n");
+    is (g, f, "   a_  r                     us\n"
+              "long_\n"
+              " name\n"
+              "10.25  3  1763978400006642.2\n"
+              " 7     -                 0.0377\n");
     grid_destroy (g);
     (void)fclose (f);
     free (text);
@@ -151,7 +155,7 @@ static void test_look_ahead (void **state)
     free (text);
 }
 
-/* A column that was empty so far has room for what tells that a text is cut. */
+/* A column that was empty so far has room for a few letters in each line. */
 static void test_empty_column (void **state)
 {
     static const char *const names[] = { "" };
@@ -165,7 +169,8 @@ static void test_empty_column (void **state)
     grid_word (g, "a story that is longer than the line");
     assert_int_equal (grid_finish (g), 0);
     (void)fflush (f);
-    assert_string_equal (text + GRID_LOOK_AHEAD_ROWS + 1, "\xe2\x80\xa6\n");
+    assert_string_equal (text + GRID_LOOK_AHEAD_ROWS + 1, "a story\nthat is\n"
+                         "longer\nthan the\nline\n");
     grid_destroy (g);
     (void)fclose (f);
     free (text);
@@ -199,7 +204,7 @@ int main (void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_forms),
         cmocka_unit_test (test_empty),
-        cmocka_unit_test (test_cut),
+        cmocka_unit_test (test_wrap),
         cmocka_unit_test (test_numbers),
         cmocka_unit_test (test_look_ahead),
         cmocka_unit_test (test_empty_column),
