@@ -25,6 +25,7 @@ struct verb {
 int verb_analyze (int argc, char **argv);
 int verb_archive (int argc, char **argv);
 int verb_build (int argc, char **argv);
+int verb_clean (int argc, char **argv);
 int verb_doctor (int argc, char **argv);
 int verb_compare (int argc, char **argv);
 int verb_export (int argc, char **argv);

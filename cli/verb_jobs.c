@@ -1,5 +1,6 @@
 /* cli/verb_jobs.c - rollcall jobs: what an aggregator's root has of each job */
 #include "run/run.h"
+#include "run/run_list.h"
 
 #include "archive/archive.h"
 #include "archive/root_control.h"
@@ -10,15 +11,17 @@
 #include "store/fileio.h"
 #include "store/root.h"
 #include "summary/summary.h"
+#include "table/grid.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 struct jobs_options {
-    const char *root, *job;
+    const char *root, *job, *state;
     int64_t expect;             // -1: not said
     bool json;
 };
@@ -32,6 +35,9 @@ static const struct option_spec options[] = {
       "-1", NULL, -1, CAPTURE_WORLD_MAX,
       "With --job: expect ranks 0 to N-1 from now on, whatever nodes, options "
       "and captures say; 0 takes that back. -1 changes nothing." },
+    { "state", 0, OPTION_TEXT, offsetof (struct jobs_options, state), "DIR",
+      NULL, "ROLLCALL_STATE_DIR", 0, 0,
+      "Local directory of runs, as in rollcall run." },
     { "json", 0, OPTION_FLAG, offsetof (struct jobs_options, json), NULL,
       NULL, NULL, 0, 0,
       "Print one JSON object, whose member jobs has one for each job." },
@@ -418,6 +424,89 @@ static int correct (const struct jobs_options *opt, int argc, char **argv)
     return status ? status : cli_flush (&jobs_command, 0);
 }
 
+/* ---- runs of this machine ---- */
+
+struct runs_listing {
+    struct grid *g;
+    struct json *array;         // or NULL: a table
+    size_t n;
+};
+
+static int list_run (void *arg, const struct runs_one *r)
+{
+    struct runs_listing *l = arg;
+    char ended[32], size[16];
+    struct json *o;
+
+    l->n++;
+    date (r->ended_ns, ended);
+    units_bytes_text (r->bytes, size);
+    if (l->array) {
+        o = json_push_object (l->array);
+        json_add_text (o, "job", r->job);
+        json_add_text (o, "state", runs_state_text (r));
+        json_add_text (o, "last_written", ended);
+        json_add_int (o, "bytes", (int64_t)r->bytes);
+        json_add_text (o, "dir", r->dir);
+        json_add_text (o, "roll", *r->roll ? r->roll : NULL);
+        json_add_text (o, "analysis_db", *r->db && !r->replaced ? r->db
+                                                                : NULL);
+        return 0;
+    }
+    grid_word (l->g, r->job);
+    grid_word (l->g, ended);
+    grid_word (l->g, runs_state_text (r));
+    grid_word (l->g, *r->roll ? r->roll : NULL);
+    grid_word (l->g, *r->db && !r->replaced ? r->db : NULL);
+    return 0;
+}
+
+/* Where there is no service, and none was asked for. */
+static int list_runs (const struct jobs_options *opt)
+{
+    static const char *const names[] = { "run", "last written", "state",
+                                         "ranks", "result" };
+    struct runs_listing l = { .n = 0 };
+    struct err err = { "" };
+    struct json *doc = opt->json ? json_object () : NULL;
+    char state[PATH_MAX];
+    int rc = run_state_dir (opt->state, state, &err);
+
+    if (rc == 0 && opt->json) {
+        (void)json_add_array (doc, "jobs");
+        l.array = json_add_array (doc, "runs");
+    } else if (rc == 0 && (l.g = grid_create (stdout, GRID_TABLE,
+                                              cli_width (-1)))) {
+        grid_head (l.g, names, sizeof (names) / sizeof (names[0]));
+    }
+    if (rc == 0 && !l.array && !l.g)
+        rc = err_set (&err, ENOMEM, "no memory for a table");
+    if (rc == 0)
+        rc = runs_each (state, list_run, &l, &err);
+    if (rc < 0) {
+        json_free (doc);
+        grid_destroy (l.g);
+        return FAIL (EX_NOINPUT, "%s", err.text);
+    }
+    if (l.g)
+        rc = grid_finish (l.g);
+    grid_destroy (l.g);
+    if (!opt->json)
+        (void)FAIL (0, "no aggregator that is a service has %s: these are the "
+                    "runs of this machine, below %s", opt->root, state);
+    return cli_flush (&jobs_command, opt->json ? cli_print_json (doc) : rc);
+}
+
+/* Whether only runs can be meant: no root was named, and there is none. */
+static bool has_no_service (const struct jobs_options *opt)
+{
+    char path[PATH_MAX];
+
+    return strcmp (opt->root, ROOT_DEFAULT) == 0 && !opt->job &&
+           fileio_join (path, sizeof (path), opt->root, "ledger.db") &&
+           access (path, F_OK) < 0 && errno == ENOENT;
+}
+
 int verb_jobs (int argc, char **argv)
 {
     struct jobs_options opt = { .root = NULL };
@@ -435,6 +524,8 @@ int verb_jobs (int argc, char **argv)
         return FAIL (EXIT_USAGE, "--expect: of which --job?");
     if (opt.expect >= 0)
         return expect (&opt);
+    if (has_no_service (&opt))
+        return list_runs (&opt);
     if ((status = cli_open_archive (&jobs_command, opt.root, &a)) != 0)
         return status;
     status = list_all (&opt, &a);
