@@ -26,7 +26,7 @@ struct analyze_options {
     int64_t analyse_jobs, analyse_timeout_ns, analyse_memory;
     struct cli_derive_options derive;
     const char *job;            // INDEX or PREFIX
-    bool all_jobs, list_jobs, foreign, json, text, quiet;
+    bool all_jobs, list_jobs, foreign, json, text, quiet, verbose;
 };
 
 struct analysis {

@@ -5,6 +5,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Of directories that were not searched the first one, and how many more. */
+static void tell_problems (const struct analysis *a)
+{
+    size_t unsearched = 0;
+
+    for (size_t i = 0; i < a->found.nproblems; i++) {
+        const char *text = a->found.problems[i];
+
+        if (!find_is_unsearched (text) || unsearched++ == 0 || a->opt.verbose)
+            (void)FAIL (0, "%s", text);
+    }
+    if (unsearched > 1 && !a->opt.verbose)
+        (void)FAIL (0, "not searched were %zu more: --verbose lists them",
+                    unsearched - 1);
+}
+
 int analyze_find (struct analysis *a)
 {
     struct err err = { "" };
@@ -16,8 +32,7 @@ int analyze_find (struct analysis *a)
             return FAIL (rc == -ENOENT || rc == -ENOTDIR || rc == -EACCES
                              ? EX_NOINPUT : EX_OSERR, "%s", err.text);
     }
-    for (size_t i = 0; i < a->found.nproblems; i++)
-        (void)FAIL (0, "%s", a->found.problems[i]);
+    tell_problems (a);
     if (a->found.n == 0)
         return FAIL (EX_NOINPUT, "no captures below %s: a capture is a "
                      "directory named *_ascend_pt, or one with a "

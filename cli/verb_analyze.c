@@ -53,6 +53,9 @@ static const struct option_spec options[] = {
     CLI_FORMAT_OPTIONS (struct analyze_options),
     { "quiet", 'q', OPTION_FLAG, offsetof (struct analyze_options, quiet),
       NULL, NULL, NULL, 0, 0, "No progress and no summary." },
+    { "verbose", 'v', OPTION_FLAG, offsetof (struct analyze_options, verbose),
+      NULL, NULL, NULL, 0, 0,
+      "Name each directory that was not searched, and not only the first." },
 };
 
 const struct command_spec analyze_command = {

@@ -48,14 +48,31 @@ int64_t agent_quiet_ns (const struct agent *a)
     return a->opt->quiet_ns;
 }
 
-/* Report directories that could not be searched. */
+/* Report directories that could not be searched: each in the log, but those of
+ * a home directory are one line for who reads the summary.
+ */
 static void report_problems (struct agent *a)
 {
-    const char *text;
+    const char *text, *first = NULL;
+    size_t n = 0;
 
-    while ((text = watch_next_problem (a->watch)))
+    while ((text = watch_next_problem (a->watch))) {
+        if (!find_is_unsearched (text)) {
+            agent_note (a, LOG_LEVEL_WARN, "watch", "host %s: %.700s", a->host,
+                        text);
+            continue;
+        }
+        first = first ? first : text;
+        if (n++ > 0)
+            log_text (LOG_LEVEL_WARN, "watch", "%s", text);
+    }
+    if (n == 1)
         agent_note (a, LOG_LEVEL_WARN, "watch", "host %s: %.700s", a->host,
-                    text);
+                    first);
+    else if (n > 1)
+        agent_note (a, LOG_LEVEL_WARN, "watch", "host %s: %zu directories were "
+                    "not searched for captures, as %.500s (the agent's log "
+                    "lists them)", a->host, n, first);
 }
 
 /* Somebody would look for them in the result. */

@@ -222,6 +222,18 @@ static bool is_named (const char *name)
     return strncmp (dir_framework (name), "ascend", 6) == 0;
 }
 
+// What problems with directories say before and behind the path.
+#define CANNOT_READ "cannot read directory "
+#define TOO_DEEP ": directories are not searched any deeper"
+
+bool find_is_unsearched (const char *problem)
+{
+    size_t n = strlen (problem), tail = sizeof (TOO_DEEP) - 1;
+
+    return strncmp (problem, CANNOT_READ, sizeof (CANNOT_READ) - 1) == 0 ||
+           (n > tail && strcmp (problem + n - tail, TOO_DEEP) == 0);
+}
+
 static int add_problem (struct found_list *list, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 
@@ -248,8 +260,7 @@ static int add_problem (struct found_list *list, const char *fmt, ...)
 static int cannot_read (struct found_list *list, const char *path, int errnum)
 {
     list->unread = true;
-    return add_problem (list, "cannot read directory %s: %s", path,
-                        strerror (errnum));
+    return add_problem (list, CANNOT_READ "%s: %s", path, strerror (errnum));
 }
 
 static int identify (const char *path, int fd, struct find_id *id)
@@ -493,8 +504,7 @@ static int visit (const char *path, int fd, dev_t above, unsigned depth,
     if (rc == 0 && capture)
         rc = add_found (list, path, dirfd (dir));
     else if (rc == 0 && depth == 0)
-        rc = n > 0 ? add_problem (list, "%s: directories are not searched "
-                                  "any deeper", path) : 0;
+        rc = n > 0 ? add_problem (list, "%s" TOO_DEEP, path) : 0;
     else if (rc == 0)
         rc = visit_children (path, dir, names, n, depth, list);
     names_free (names, n);

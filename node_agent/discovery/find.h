@@ -54,6 +54,11 @@ int find_captures (const char *root, struct found_list *list,
                    struct err *err);
 void find_free (struct found_list *list);
 
+/* Whether a problem is that a directory was not searched: of a home directory
+ * there are hundreds, which have nothing to do with any capture.
+ */
+bool find_is_unsearched (const char *problem);
+
 /* What the name of a directory says: "<worker>_<pid>_<17 digits>_ascend_pt",
  * "PROF_<number>_<14 or 17 digits>_<letters>".  Names that people gave
  * ("rank_0_ascend_pt") say only the framework.

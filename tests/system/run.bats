@@ -1207,3 +1207,23 @@ SCRIPT
     is "jobs there" 1 "$(ls xdg/rollcall | grep -c ^run-)"
     ROLLCALL_STATE_DIR=$TEST_DIR/xdg nothing_runs
 }
+
+# Of a home directory the summary had hundreds of lines.
+@test "what lies beside a run and is not searched is one line" {
+    local deep=1/2/3/4/5/6/7/8/9/a/b/c/d/e/f/g/h/i
+
+    for i in 1 2 3; do
+        mkdir -p "d$i/$deep"
+    done
+    run "$ROLLCALL" run --job home -o out -- ./writer
+    expect_status 0
+    is "notes" 1 "$(grep -c "not searched" <<<"$output")"
+    shows "3 directories were not searched for captures, as "
+    is "in the log" 3 "$(cat state/home/*/agent.log | grep -c "d[123]/$deep\
+\|d[123]/.*any deeper")"
+    run "$ROLLCALL" analyze -o again . state/home
+    shows "not searched were 2 more: --verbose lists them"
+    is "named" 1 "$(grep -c "any deeper" <<<"$output")"
+    run "$ROLLCALL" analyze -v -o again . state/home
+    is "named with -v" 3 "$(grep -c "any deeper" <<<"$output")"
+}
