@@ -274,6 +274,9 @@ static void run (struct agent *a)
     if (a->opt->run_dir)
         agent_look_at_told (a);
     agent_look_at_connection (a);
+    if (a->opt->once && !a->opt->run_dir)
+        log_text (LOG_LEVEL_INFO, "waiting", "until what is there is read and "
+                  "%s has acknowledged it", a->opt->aggregator);
     agent_check_room (a);
     agent_write_status (a);
     agent_search (a);

@@ -8,6 +8,7 @@
 
 #include "agent/exit_rule.h"
 #include "base/clock.h"
+#include "base/counter.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "store/fileio.h"
@@ -157,8 +158,24 @@ static void end_run (struct agent *a, bool whole, const char *text, int status)
     agent_finish (a, status);
 }
 
+/* Who called it by hand wants to know what came of it. */
+static void say_delivered (struct agent *a)
+{
+    unsigned long long items = counter_get (COUNTER_ITEMS_DURABLE);
+    unsigned long long left = spool_undelivered (a->spool);
+    char size[16];
+
+    units_bytes_text (counter_get (COUNTER_BYTES_SENT), size);
+    log_text (LOG_LEVEL_INFO, "delivered", "%llu item%s, %s, to %s; %s", items,
+              units_s (items), size, a->opt->aggregator,
+              left > 0     ? "not all is delivered"
+              : items == 0 ? "nothing was left to deliver"
+                           : "nothing is left to deliver");
+}
+
 static void end_once (struct agent *a)
 {
+    say_delivered (a);
     agent_finish (a, a->unsealed     ? EX_CANTCREAT
                      : a->unsearched ? EX_NOINPUT
                                      : EX_GIVEN_UP);

@@ -8,6 +8,8 @@ load service_helper
     make
     service
     run agent --once job
+    shows "event=waiting" "until what is there is read and tcp://" \
+        "event=delivered" "4 items, " "nothing is left to deliver"
     expect_status 0
     eventually captures_are 4
     as_analyzed
