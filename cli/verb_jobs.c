@@ -135,6 +135,7 @@ struct listing {
     const char *job;            // NULL: all
     size_t n;
     struct json *array;         // or NULL: a table
+    struct grid *g;
     struct err *err;
 };
 
@@ -228,26 +229,31 @@ static void to_json (struct listing *l, const struct ledger_job *j,
                              json_add_array (o, "clocks"), NULL);
 }
 
-static void to_line (const struct ledger_job *j, const struct ledger_summary *s,
-                     const struct built *b)
+static void to_row (struct grid *g, const struct ledger_job *j,
+                    const struct ledger_summary *s, const struct built *b)
 {
-    char id[UTF8_ESCAPED (MESSAGE_NAME_MAX)], first[32], last[32];
-    char expected[24] = "-";    // nobody has said
-    char roll[SUMMARY_ROLL_MAX] = "";
+    char first[32], last[32], roll[SUMMARY_ROLL_MAX] = "";
+    char result[SUMMARY_ROLL_MAX + 16];
     int64_t ranks = expected_ranks (s, b);
 
     date (s->first_ns, first);
     date (s->last_ns, last);
-    if (ranks > 0)
-        (void)snprintf (expected, sizeof (expected), "%lld",
-                        (long long)ranks);
     if (b->read)
         summary_roll (&b->result, roll);
-    (void)printf ("%-32s %6lld %8s %8lld %14llu %-20s %-20s %-7s %s%s%s\n",
-                  utf8_escape (j->id, UTF8_COLUMN, id), (long long)s->ranks,
-                  expected, (long long)s->captures,
-                  (unsigned long long)s->bytes, first, last, kind_of (s),
-                  b->state, *roll ? ": " : "", roll);
+    (void)snprintf (result, sizeof (result), "%s%s%s", b->state,
+                    *roll ? ": " : "", roll);
+    grid_word (g, j->id);
+    grid_int (g, s->ranks);
+    if (ranks > 0)
+        grid_int (g, ranks);
+    else
+        grid_null (g);          // nobody has said
+    grid_int (g, s->captures);
+    grid_int (g, (int64_t)s->bytes);
+    grid_word (g, first);
+    grid_word (g, last);
+    grid_word (g, kind_of (s));
+    grid_word (g, result);
 }
 
 static int list_job (void *arg, const struct ledger_job *j)
@@ -266,27 +272,34 @@ static int list_job (void *arg, const struct ledger_job *j)
     if (l->array)
         to_json (l, j, &s, &b);
     else
-        to_line (j, &s, &b);
+        to_row (l->g, j, &s, &b);
     built_fini (&b);
-    return l->job && !l->array
-               ? ledger_each_word (l->a->ledger, j->id, print_word, NULL,
-                                   l->err) : 0;
+    return 0;
 }
 
 static int list_all (const struct jobs_options *opt, struct archive *a)
 {
+    static const char *const names[] = { "job", "ranks", "expected",
+                                         "captures", "bytes", "first", "last",
+                                         "id", "result" };
     struct err err = { "" };
     struct listing l = { .a = a, .job = opt->job, .err = &err };
     struct json *doc = opt->json ? json_object () : NULL;
-    int rc;
+    int rc, failed = 0;
 
-    if (opt->json)
+    if (opt->json) {
         l.array = json_add_array (doc, "jobs");
-    else
-        (void)printf ("%-32s %6s %8s %8s %14s %-20s %-20s %-7s %s\n", "job",
-                      "ranks", "expected", "captures", "bytes", "first",
-                      "last", "id", "result");
+    } else if ((l.g = grid_create (stdout, GRID_TABLE, cli_width (-1)))) {
+        grid_head (l.g, names, sizeof (names) / sizeof (names[0]));
+    } else {
+        return FAIL (EX_OSERR, "no memory for a table");
+    }
     rc = ledger_each_job (a->ledger, ITEM_RAW, list_job, &l, &err);
+    if (rc == 0 && l.g && (!opt->job || l.n > 0))
+        failed = grid_finish (l.g);
+    grid_destroy (l.g);
+    if (rc == 0 && l.g && opt->job)     // who says how many ranks it has
+        rc = ledger_each_word (a->ledger, opt->job, print_word, NULL, &err);
     if (rc < 0) {
         json_free (doc);
         return FAIL (EX_IOERR, "%s", err.text);
@@ -296,7 +309,8 @@ static int list_all (const struct jobs_options *opt, struct archive *a)
         return FAIL (EX_NOINPUT, "%s has nothing of a job %s", opt->root,
                      opt->job);
     }
-    return cli_flush (&jobs_command, opt->json ? cli_print_json (doc) : 0);
+    return cli_flush (&jobs_command, opt->json ? cli_print_json (doc)
+                                               : failed);
 }
 
 /* Through whoever serves the root, or by ourselves: *answer is there if it is
