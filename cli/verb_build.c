@@ -171,7 +171,7 @@ static int build (const struct build_options *opt,
              ? roster_expect_world (&roster, opt->world_size, "--world-size")
              : job_build_expect (b, &words, false, &roster);
     words_fini (&words);
-    job_build_say_hosts (b, &roster);
+    job_build_say_fates (b, &roster);
     if (rc == 0)
         rc = job_build_run (b, opt->out ? opt->out : out,
                             (unsigned)opt->threads, &roster, &result, &err);

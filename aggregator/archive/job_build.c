@@ -17,9 +17,10 @@
 #define MPI_NAMED 8                     // as well
 #define JOB_BUILD_NOTE_MAX 1024         // bytes: some hosts and their keys
 
-struct rank_host {
+struct rank_fate {
     int64_t rank;
-    char *host;
+    char *host;                 // NULL: not known
+    struct command_end command;
 };
 
 struct job_build {
@@ -34,8 +35,8 @@ struct job_build {
     size_t nsenders;
     struct roll_mpi *mpi;               // by rank
     size_t nmpi;
-    struct rank_host *hosts;            // by rank, of those that were heard of
-    size_t nhosts;
+    struct rank_fate *fates;            // by rank, of those that were heard of
+    size_t nfates;
     int64_t agreed;                     // world size of all metadata, or 0
     bool foreign;                       // OUT may be another user's
     bool later;                         // its path was resolved long ago
@@ -281,36 +282,40 @@ static int add_mpi (struct job_build *b, const struct ledger_heard *h)
     return 0;
 }
 
-static int add_host (struct job_build *b, const struct ledger_heard *h)
+static int add_fate (struct job_build *b, const struct ledger_heard *h)
 {
-    struct rank_host *p = b->hosts;
+    struct rank_fate *p = b->fates;
 
-    if ((b->nhosts & (b->nhosts - 1)) == 0) {
-        p = realloc (p, (b->nhosts ? 2 * b->nhosts : 1) * sizeof (*p));
+    if ((b->nfates & (b->nfates - 1)) == 0) {
+        p = realloc (p, (b->nfates ? 2 * b->nfates : 1) * sizeof (*p));
         if (!p)
             return -ENOMEM;
-        b->hosts = p;
+        b->fates = p;
     }
-    p[b->nhosts] = (struct rank_host){ h->rank, strdup (h->host) };
-    return p[b->nhosts++].host ? 0 : -ENOMEM;
+    p += b->nfates++;
+    *p = (struct rank_fate){ h->rank, NULL, h->command };
+    return *h->host && !(p->host = strdup (h->host)) ? -ENOMEM : 0;
 }
 
 static int add_heard (void *arg, const struct ledger_heard *h)
 {
     int rc = h->mpi_size > 0 ? add_mpi (arg, h) : 0;
 
-    return rc == 0 && *h->host ? add_host (arg, h) : rc;
+    return rc == 0 && (*h->host || h->command.ns > 0) ? add_fate (arg, h) : rc;
 }
 
-void job_build_say_hosts (const struct job_build *b, struct roster *roster)
+void job_build_say_fates (const struct job_build *b, struct roster *roster)
 {
     for (size_t i = 0, k = 0; i < roster->n; i++) {     // both are by rank
         struct roster_entry *e = &roster->entries[i];
 
-        while (k < b->nhosts && b->hosts[k].rank < e->rank)
+        while (k < b->nfates && b->fates[k].rank < e->rank)
             k++;
-        if (k < b->nhosts && b->hosts[k].rank == e->rank)
-            roster_set_text (&e->host, b->hosts[k].host);
+        if (k == b->nfates || b->fates[k].rank != e->rank)
+            continue;
+        e->command = b->fates[k].command;
+        if (b->fates[k].host)
+            roster_set_text (&e->host, b->fates[k].host);
     }
 }
 
@@ -397,9 +402,9 @@ void job_build_destroy (struct job_build *b)
     raw_tree_destroy (b->raw);
     for (size_t i = 0; i < b->nsenders && i < SENDERS_NAMED; i++)
         free (b->senders[i]);
-    for (size_t i = 0; i < b->nhosts; i++)
-        free (b->hosts[i].host);
-    free (b->hosts);
+    for (size_t i = 0; i < b->nfates; i++)
+        free (b->fates[i].host);
+    free (b->fates);
     free (b->mpi);
     free (b->items);
     free (b->sources);

@@ -55,10 +55,10 @@ void job_build_obey (struct job_build *b, const atomic_bool *cancel);
 int job_build_expect (const struct job_build *b, const struct words *words,
                       bool run, struct roster *roster);
 
-/* Into a roster on which hosts the ranks in it were when their agents spoke of
- * them, also those of which nothing came.
+/* Into a roster what the agents of its ranks have said of them: on which host
+ * each was, also if nothing came of it, and how its COMMAND ended.
  */
-void job_build_say_hosts (const struct job_build *b, struct roster *roster);
+void job_build_say_fates (const struct job_build *b, struct roster *roster);
 
 /* Before job_build_run: when the job began (clock_wall_ns).  What a job that began
  * later left in OUT stays then, and this result goes beside it (build.h).

@@ -17,6 +17,10 @@
 static const char blobs_sql[] =
     "CREATE INDEX IF NOT EXISTS content_blob ON content(id) WHERE segment=0";
 
+// what is known stays where this word says nothing of it (0)
+#define NEW_IF(said, column) \
+    column "=iif(excluded." said ">0, excluded." column ", " column ")"
+
 // +?2: beside an index with a kind in its condition SQLite would look at what
 // ?2 is, and so prepare a statement again whenever it is bound
 static const char *const statements[LEDGER_STATEMENTS] = {
@@ -54,11 +58,13 @@ static const char *const statements[LEDGER_STATEMENTS] = {
     [DROP_INCOMING] = "DELETE FROM incoming WHERE content=?1",
     [SET_CLOCK] = "INSERT OR REPLACE INTO clock VALUES (?1,?2,?3,?4,?5)",
     [SET_WORD] = "INSERT OR REPLACE INTO word VALUES (?1,?2,?3,?4,?5,?6)",
-    [SET_HEARD] = "INSERT INTO heard VALUES (?1,?2,?3,?4,?5) ON CONFLICT DO "
-                  "UPDATE SET host=excluded.host, mpi_rank=iif("
-                  "excluded.mpi_size>0, excluded.mpi_rank, mpi_rank), "
-                  "mpi_size=iif(excluded.mpi_size>0, excluded.mpi_size, "
-                  "mpi_size)",
+    [SET_HEARD] = "INSERT INTO heard VALUES (?1,?2,?3,?4,?5,?6,?7,?8) "
+                  "ON CONFLICT DO UPDATE SET host=excluded.host, "
+                  NEW_IF ("mpi_size", "mpi_rank") ", "
+                  NEW_IF ("mpi_size", "mpi_size") ", "
+                  NEW_IF ("ended_ns", "ended_ns") ", "
+                  NEW_IF ("ended_ns", "signal") ", "
+                  NEW_IF ("ended_ns", "status"),
     [GET_BOUND] = "SELECT who, host, since_ns, sum FROM bound WHERE who=?1",
     [SET_BOUND] = "INSERT OR IGNORE INTO bound (who, host, since_ns, sum) "
                   "VALUES (?1,?2,?3,?4)",

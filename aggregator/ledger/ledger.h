@@ -72,6 +72,7 @@ struct ledger_heard {
     int64_t mpi_rank, mpi_size; // which of how many its process is, by MPI's
                                 // own word; size 0: it has said nothing
     char host[MESSAGE_NAME_MAX];        // of its agent; "": not known
+    struct command_end command; // how its COMMAND ended; ns 0: not known
 };
 
 #define LEDGER_WHY_MAX 256
@@ -374,7 +375,8 @@ void ledger_sender_text (const struct ledger_sender *s, char *out,
                          size_t size);
 
 /* What was heard of a job's ranks, in order.  The last word of each counts; one
- * that says nothing of MPI takes nothing back of what was said of it before.
+ * that says nothing of MPI, or of the end of COMMAND, takes nothing back of what
+ * was said of it before.
  */
 int ledger_set_heard (struct ledger *l, const char *job,
                       const struct ledger_heard *heard, struct err *err);

@@ -6,7 +6,8 @@
  */
 #include "ledger/ledger_private.h"
 
-#define HEARD "SELECT job, rank, mpi_rank, mpi_size, host FROM heard"
+#define HEARD "SELECT job, rank, mpi_rank, mpi_size, host, ended_ns, signal, " \
+              "status FROM heard"
 
 static int set (sqlite3_stmt *st, const char *job,
                 const struct ledger_heard *h, struct err *err)
@@ -16,14 +17,21 @@ static int set (sqlite3_stmt *st, const char *job,
     (void)sqlite3_bind_int64 (st, 3, h->mpi_rank);
     (void)sqlite3_bind_int64 (st, 4, h->mpi_size);
     db_bind_text (st, 5, h->host);
+    (void)sqlite3_bind_int64 (st, 6, h->command.ns);
+    (void)sqlite3_bind_int64 (st, 7, h->command.signal);
+    (void)sqlite3_bind_int64 (st, 8, h->command.status);
     return db_run (st, err);
 }
 
 static struct ledger_heard read_row (sqlite3_stmt *st)
 {
-    struct ledger_heard h = { sqlite3_column_int64 (st, 1),
-                              sqlite3_column_int64 (st, 2),
-                              sqlite3_column_int64 (st, 3), "" };
+    struct ledger_heard h = {
+        .rank = sqlite3_column_int64 (st, 1),
+        .mpi_rank = sqlite3_column_int64 (st, 2),
+        .mpi_size = sqlite3_column_int64 (st, 3),
+        .command = { sqlite3_column_int64 (st, 5), sqlite3_column_int64 (st, 6),
+                     sqlite3_column_int64 (st, 7) },
+    };
 
     ledger_copy_column (h.host, sizeof (h.host), st, 4);
     return h;

@@ -63,10 +63,13 @@ static const char schema_sql[] =
     " assumed INTEGER NOT NULL, why TEXT NOT NULL, sum INTEGER NOT NULL,"
     " PRIMARY KEY (scope, place, capture, rank, newest_ns)) WITHOUT ROWID;"
     "CREATE INDEX assignment_job ON assignment(job);"
-    // which rank, of how many, a process is for MPI, and on which host
+    // which rank, of how many, a process is for MPI, on which host, and how its
+    // COMMAND ended
     "CREATE TABLE heard (job TEXT NOT NULL, rank INTEGER NOT NULL,"
     " mpi_rank INTEGER NOT NULL, mpi_size INTEGER NOT NULL,"
-    " host TEXT NOT NULL, PRIMARY KEY (job, rank)) WITHOUT ROWID;";
+    " host TEXT NOT NULL, ended_ns INTEGER NOT NULL,"
+    " signal INTEGER NOT NULL, status INTEGER NOT NULL,"
+    " PRIMARY KEY (job, rank)) WITHOUT ROWID;";
 
 /* All of it in one transaction: a part of it is never seen. */
 static int create (struct ledger *l, struct err *err)

@@ -132,7 +132,8 @@ static int enter_clocks (struct aggregator *a, const struct served *s,
 bool aggregator_rank_is_due (const struct aggregator *a,
                              const struct job_rank *r)
 {
-    return !r->noted && (r->mpi_size > 0 || a->opt->run_dir);
+    return !r->noted && (r->mpi_size > 0 || r->command.ns > 0 ||
+                         a->opt->run_dir);
 }
 
 static int enter_ranks (struct aggregator *a, const struct served *s,
@@ -142,7 +143,8 @@ static int enter_ranks (struct aggregator *a, const struct served *s,
 
     for (size_t i = 0; i < s->job.nranks && rc == 0; i++) {
         const struct job_rank *r = &s->job.ranks[i];
-        struct ledger_heard h = { r->rank, r->mpi_rank, r->mpi_size, "" };
+        struct ledger_heard h = { r->rank, r->mpi_rank, r->mpi_size, "",
+                                  r->command };
 
         if (!aggregator_rank_is_due (a, r))
             continue;
@@ -153,7 +155,7 @@ static int enter_ranks (struct aggregator *a, const struct served *s,
     return rc;
 }
 
-/* Whether any of them have said more of MPI. */
+/* Whether any of them have said more than where they are. */
 static bool ranks_entered (const struct aggregator *a, struct served *s)
 {
     bool any = false;
@@ -163,7 +165,7 @@ static bool ranks_entered (const struct aggregator *a, struct served *s)
 
         if (!aggregator_rank_is_due (a, r))
             continue;
-        any = any || r->mpi_size > 0;
+        any = any || r->mpi_size > 0 || r->command.ns > 0;
         r->noted = true;
     }
     return any;

@@ -204,8 +204,9 @@ void aggregator_commit_soon (struct aggregator *a);
 int aggregator_commit_notes (void *arg, enum transfer_phase phase,
                              struct err *err);
 
-/* Whether the next commit has something of this rank: what MPI has said, and of
- * a run its host, which nobody else knows when its agent is killed.  (What the
+/* Whether the next commit has something of this rank: what MPI has said, how
+ * COMMAND ended, and of a run its host, which nobody else knows when its agent
+ * is killed.  (What the
  * nodes of a service call a rank is not all kept for ever.)
  */
 bool aggregator_rank_is_due (const struct aggregator *a,

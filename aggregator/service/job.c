@@ -252,6 +252,8 @@ int job_rank (struct job *j, struct job_agent *a, const struct message *m)
     r->local_rank = m->local_rank;
     r->phase = m->phase;
     r->status = m->status;
+    if (m->command.ns != r->command.ns)
+        r->noted = false;
     r->command = m->command;
     take_rank (j, a, r);
     hear_mpi (j, a, r, m);
@@ -477,7 +479,8 @@ int job_fill_roster (const struct job *j, struct roster *r)
             return -ENOMEM;
         e->local_rank = (int32_t)x->local_rank;
         roster_set_text (&e->host, j->agents[x->agent].host);
-        e->command = x->command;
+        if (x->command.ns > 0)  // else what a former life has heard stays
+            e->command = x->command;
         explain (x, &j->agents[x->agent], text, sizeof (text));
         roster_set_text (&e->reason, text);
     }

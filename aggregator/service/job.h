@@ -26,7 +26,7 @@ struct job_rank {
     struct command_end command;
     int64_t mpi_rank, mpi_size; // which its process is for MPI; size 0: MPI
                                 // has said nothing
-    bool noted;                 // that, and its host, are in the ledger
+    bool noted;                 // that, its host and end are in the ledger
     char *text;                 // what its agent says of it, or NULL
     size_t agent;               // index
 };

@@ -870,6 +870,10 @@ SCRIPT
     grep -q "event=kept .*OUT could not be written" "$(run_dir)/agent.log"
     run "$ROLLCALL" build --root "$root" -o again "$(job)"
     expect_status 0
+    # nobody is there any more who could say it
+    is "how they ended" "0 0" "$(sql "SELECT group_concat(command_status, ' ')
+        FROM Roster WHERE command_ended_ns>0" \
+        again/cluster_analysis_output/analysis.db)"
     run "$ROLLCALL" archive --root "$root" get "$(job)" 1 back
     expect_status 0
     cmp "$(run_dir)"/captures/rank1/*_ascend_pt/big back/*/big

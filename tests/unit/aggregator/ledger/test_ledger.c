@@ -420,14 +420,14 @@ static int take_heard (void *arg, const struct ledger_heard *h)
 }
 
 /* What was heard of a rank: the last word, of one job, for later lives.  An
- * agent that was started again says the host before it knows of MPI: that must
- * not take MPI's word back.
+ * agent that was started again says the host before it knows of MPI and of the
+ * end of COMMAND: that must not take back what was said of them.
  */
 static void test_heard (void **state)
 {
     static const struct ledger_heard said[] = {
-        { 3, 3, 4, "h1" }, { 1, 1, 2, "" }, { 1, 2, 4, "h0" },
-        { 3, 0, 0, "h2" },
+        { 3, 3, 4, "h1", { 5, 9, 0 } }, { 1, 1, 2, "", { 4, 0, 1 } },
+        { 1, 2, 4, "h0", { 6, 0, 3 } }, { 3, 0, 0, "h2", { 0, 0, 0 } },
     };
     struct ledger_heard all[4] = { { 0 } };
     struct root *r = *state;
@@ -444,6 +444,8 @@ static void test_heard (void **state)
     assert_true (all[3].mpi_rank == 3 && all[3].mpi_size == 4);
     assert_string_equal (all[1].host, "h0");
     assert_string_equal (all[3].host, "h2");
+    assert_true (all[1].command.ns == 6 && all[1].command.status == 3);
+    assert_true (all[3].command.ns == 5 && all[3].command.signal == 9);
 }
 
 /* A ledger that this program cannot know is not touched: it would be taken for
