@@ -399,6 +399,7 @@ struck ()
 
 # Needs the build with fault points (preset faults).  Three records are kept:
 # that it waits, that the analysis has ended, and that it is raw still.
+# bats test_tags=faults
 @test "agent: whenever it dies around an analysis, the next one ends it" {
     grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
     local fault

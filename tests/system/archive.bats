@@ -310,6 +310,7 @@ spoil_record ()
         status=none
 }
 
+# bats test_tags=faults
 @test "fsck --repair aggregator: killed anywhere, the next one repairs all" {
     local point
 

@@ -229,6 +229,7 @@ SCRIPT
 }
 
 # Needs the build with fault points (preset faults).
+# bats test_tags=faults
 @test "a run whose agent dies again and again: 69, and says so" {
     grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
     service

@@ -470,6 +470,7 @@ SCRIPT
 }
 
 # Needs the build with fault points (preset faults).
+# bats test_tags=faults
 @test "a release that broke off is no loss, and is tried at each start" {
     grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
     make --ranks 1
@@ -489,6 +490,7 @@ SCRIPT
 
 # Needs the build with fault points (preset faults).  What is left is complete,
 # too, and newer: it would count instead of the whole.
+# bats test_tags=faults
 @test "the rest of a removal is no newer version, though the ledger is lost" {
     grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
     local rows="SELECT count(*) FROM ApiStatistic WHERE rank=0" before
@@ -514,6 +516,7 @@ SCRIPT
 }
 
 # Needs the build with fault points (preset faults).
+# bats test_tags=faults
 @test "what came into a capture while it was removed is named; a new one goes" {
     grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
     local dir files
@@ -546,6 +549,7 @@ SCRIPT
 }
 
 # Needs the build with fault points (preset faults).
+# bats test_tags=faults
 @test "a release that is cut short is finished at the next start" {
     grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
     local point

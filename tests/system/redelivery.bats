@@ -316,6 +316,7 @@ put_back_older ()
 }
 
 # Needs the build with fault points (preset faults).  Nothing of it had gone.
+# bats test_tags=faults
 @test "a root is lost: a removal that had begun waits for the aggregator" {
     grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
     local point files
@@ -350,6 +351,7 @@ put_back_older ()
 
 # Needs the build with fault points (preset faults).  A search may have ended
 # when it gets its name again.
+# bats test_tags=faults
 @test "a root is lost: --once takes back what was only set aside" {
     grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
     local left

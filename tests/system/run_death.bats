@@ -209,6 +209,7 @@ launcher_says ()
 }
 
 # Needs the build with fault points (preset faults).
+# bats test_tags=faults
 @test "the agent's ledger is damaged in use: another sets it aside, goes on" {
     grep -q ROLLCALL_FAULT_ONCE "$ROLLCALL_BIN/rollcall-agent" ||
         skip "no fault points in this build"

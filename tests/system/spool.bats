@@ -270,6 +270,7 @@ damage_page ()
 }
 
 # Needs the build with fault points (preset faults).
+# bats test_tags=faults
 @test "what was seen and could not be written down is, with the next search" {
     grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
     make --ranks 1
@@ -289,6 +290,7 @@ damage_page ()
 }
 
 # Needs the build with fault points.  Silently, it would offer them for ever.
+# bats test_tags=faults
 @test "ACKs that cannot be written down: it says so, and tries again" {
     grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
     make --ranks 2

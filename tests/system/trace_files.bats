@@ -197,6 +197,7 @@ SCRIPT
 }
 
 # Needs the build with fault points (preset faults).
+# bats test_tags=faults
 @test "a release of a trace that is cut short is finished at the next start" {
     grep -q ROLLCALL_FAULT_ONCE "$AGENT" || skip "no fault points in this build"
     local point
