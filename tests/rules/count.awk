@@ -73,8 +73,12 @@ planned >= 0 && line ~ /^ok [0-9]+ / {
     }
     next
 }
+line ~ /^  SKIPPED: / {
+    skip("", substr (line, 12))
+    next
+}
 line ~ /^\[  SKIPPED \] / {
-    skip(": " substr (line, 13))
+    skip(": " substr (line, 14))
     next
 }
 /<\/testcase>/ {
