@@ -28,7 +28,8 @@ for name in some all bad short none; do
         ENVIRONMENT "BATS=%s")\n' "$name" "$work/bats"
 done >CTestTestfile.cmake
 cat >>CTestTestfile.cmake <<'FILE'
-add_test (unit "printf" "[  SKIPPED ] test_x\n")
+add_test (unit "printf" "%s\n" "[  SKIPPED ] test_x"
+    "[  SKIPPED ] 1 test(s), listed below:" "[  SKIPPED ] test_x")
 add_test (kit "printf" "  SKIPPED: no mounts\n")
 add_test (slow "sleep" "60")
 set_tests_properties (slow PROPERTIES TIMEOUT 0.2)
