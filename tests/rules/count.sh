@@ -8,7 +8,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/rollcall-count-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# a file of bats says what it is given
+# bats says what is in the file that it is given
 cat >bats <<'SCRIPT'
 #!/bin/sh
 for file; do :; done
@@ -22,7 +22,7 @@ printf '1..3\nok 1 f\nnot ok 2 g\n# why\nok 3 h\n' >bad.bats
 printf '1..2\nok 1 i\n' >short.bats
 printf '1..0\n' >none.bats
 for name in some all bad short none; do
-    printf 'add_test (%s "%s" "%s" 1 1 "%s")\n' "$name" "$bash" \
+    printf 'add_test (%s "%s" "%s" 1 1 "%s" "!x")\n' "$name" "$bash" \
         "$top/tests/system/part" "$work/$name.bats"
     printf 'set_tests_properties (%s PROPERTIES SKIP_RETURN_CODE 77
         ENVIRONMENT "BATS=%s")\n' "$name" "$work/bats"

@@ -342,6 +342,7 @@ SCRIPT
     stop_service
 }
 
+# bats test_tags=slow
 @test "agent: killed in the middle of an analysis, the next one goes on" {
     raw_job
     programs
@@ -465,6 +466,7 @@ SCRIPT
 }
 
 # Nothing to wait for: the agent ends.
+# bats test_tags=slow
 @test "agent: a capture that goes while it waits to be analysed" {
     local last
 
@@ -499,6 +501,7 @@ SCRIPT
 
 # What is to be analysed is not removed before that.
 # For ever, and without a word, is what it must not wait for.
+# bats test_tags=slow
 @test "agent: --once gives up what somebody has locked; the next start does it" {
     local dir
 

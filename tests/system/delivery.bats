@@ -422,6 +422,7 @@ raw_captures ()
     ! grep -q event=sealed agent.log
 }
 
+# bats test_tags=slow
 @test "the aggregator is killed while it takes in: nothing lost or twice" {
     local i incoming
 
@@ -447,6 +448,7 @@ raw_captures ()
                        HAVING count(*) > 1)")"
 }
 
+# bats test_tags=slow
 @test "a capture that is finished is delivered while others are written" {
     make --ranks 2
     mkdir later
@@ -735,6 +737,7 @@ all_durable ()                      # there is something, and nothing is open
 
 # Each commit is fsyncs on both sides, and each offer a round trip: for 65,536
 # files one by one, or by the eight, that took minutes.
+# bats test_tags=slow
 @test "small files share commits: so many for a batch, not for a file" {
     local dir files=3000 where
 

@@ -143,6 +143,7 @@ put_back_older ()
 }
 
 # Nothing is lost by that, and nothing is to be said.
+# bats test_tags=slow
 @test "a backup is put back that has all of it: nothing is called lost" {
     put_back_older shipped
     end_service
@@ -270,6 +271,7 @@ put_back_older ()
 }
 
 # The same as "away" for an agent that lives on.
+# bats test_tags=slow
 @test "a root is lost: an agent that watches delivers what is away then" {
     make
     service
@@ -532,6 +534,7 @@ left_here ()
 }
 
 # They are nowhere else any more.
+# bats test_tags=slow
 @test "a run's service dies while captures go: the others stay, and no 0" {
     many_go 50
     end_of "$pid"

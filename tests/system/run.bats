@@ -573,6 +573,7 @@ SCRIPT
     nothing_runs
 }
 
+# bats test_tags=slow
 @test "agent and aggregator do not answer: said with pids and captures, 69" {
     local agent aggregator
 
@@ -1063,6 +1064,7 @@ SCRIPT
 
 # The walk of a large working directory takes place beside the loop: it must
 # not keep what lies in the capture directory from being delivered.
+# bats test_tags=slow
 @test "a working directory of 60,000 directories holds up nothing" {
     mkdir large
     (cd large && mkdir -p $(seq -f d%g 300) &&

@@ -224,6 +224,7 @@ launcher_says ()
 }
 
 # Each may die three times, whatever happens to the other.
+# bats test_tags=slow
 @test "agent and aggregator are killed two and three times: others go on" {
     local who
 
