@@ -4,6 +4,7 @@
 set -euo pipefail
 
 ctest=$1 bash=$2 top=$3
+unset ROLLCALL_QUICK_TESTS
 work=$(mktemp -d "${TMPDIR:-/tmp}/rollcall-count-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"
