@@ -53,7 +53,7 @@ small_case ()
     mount -t tmpfs -o "size=$2" tmpfs "$dir" || return
     keep_alive
     full () { grep -qiE 'no space|full|too little room' service.log agent.log; }
-    await 30 full || complain "$*: nobody says that the disk is full"
+    await "$PATIENCE" full || complain "$*: nobody says that the disk is full"
     all_arrived && complain "$*: it was not full" && return 1
     mount -o "remount,size=$3" tmpfs "$dir" || return
     delivered "small $*"

@@ -55,7 +55,7 @@ damage_spool ()
 
     sealed () { [ "$(grep -c event=sealed agent.log)" -ge "$CAPTURES" ]; }
     start_agent
-    await 30 sealed || complain "nothing was sealed" || return
+    await "$PATIENCE" sealed || complain "nothing was sealed" || return
     stop_agent KILL
     shipment=$(find state -type f -path '*/items/*' | sort | head -n 1)
     "$KIT/flip_byte" "$shipment" 200

@@ -172,7 +172,7 @@ make_spool ()
     oracle || return
     sealed () { [ "$(grep -c event=sealed agent.log)" -ge "$CAPTURES" ]; }
     start_agent
-    await 30 sealed || complain "nothing was sealed: $(cat agent.log)" || return
+    await "$PATIENCE" sealed || complain "nothing was sealed: $(cat agent.log)" || return
     stop_agent "$1"
     mv state template
 }
@@ -189,7 +189,7 @@ make_store ()
     mv "${all[2]}" kept/
     start_service
     start_agent
-    await 30 captures_arrived 2 || complain "nothing was delivered" || return
+    await "$PATIENCE" captures_arrived 2 || complain "nothing was delivered" || return
     stop_agent
     stop_service "$1"
     mv root template

@@ -27,7 +27,7 @@ record ()
     mkdir disk disk/root disk/state
     start_service "${noted[@]}"
     start_agent "${noted[@]}"
-    await 30 captures_arrived 3 || complain "nothing is delivered" || return
+    await "$PATIENCE" captures_arrived 3 || complain "nothing is delivered" || return
     mv later/* job/                 # so that segments and ledgers grow
     await 60 all_arrived || complain "not everything is delivered" || return
     stop_agent

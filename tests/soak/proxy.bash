@@ -85,14 +85,14 @@ one_case ()
     keep_alive
     case $what in
     partition)
-        await 30 sent_bytes 3000000 || complain "nothing was sent"
+        await "$PATIENCE" sent_bytes 3000000 || complain "nothing was sent"
         tell_proxy stall
         sleep "$2"                  # what the partition is
         tell_proxy go
         ;;
     half)
         one_break () { [ "$(breaks)" -ge 1 ]; }
-        await 30 one_break || complain "nothing broke"
+        await "$PATIENCE" one_break || complain "nothing broke"
         # without healing, ZeroMQ's heartbeats have to find out
         [ -z "${2-}" ] || { sleep "$2"; tell_proxy go; }
         ;;
