@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "ship/offer.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 
 static uint8_t out[CONTENT_CHUNK];
@@ -126,6 +127,37 @@ static void test_cannot_be_read_now (void **state)
     offer_end (&o);
 }
 
+/* What this process opens next. */
+static int next_fd (void)
+{
+    int fd = open ("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    assert_true (fd >= 0);
+    (void)close (fd);
+    return fd;
+}
+
+/* An agent delivers thousands of items: an item that is over has no descriptor
+ * any more, or after a thousand nothing can be opened.
+ */
+static void test_closes (void **state)
+{
+    struct fixture *f = *state;
+    struct offer o;
+    int free_fd;
+
+    (void)spool_put (f, f->raw, "v1", "rows", "raw bytes", false);
+    free_fd = next_fd ();
+    for (int kind = 0; kind < 2; kind++) {
+        offer_next (f, kind ? ITEM_RAW : ITEM_ROWS, &o);
+        assert_int_equal (read_it (f, &o, kind ? "raw bytes" : "rows"),
+                          OFFER_READ);
+        assert_true (next_fd () != free_fd);
+        offer_end (&o);
+        assert_int_equal (next_fd (), free_fd);
+    }
+}
+
 static void test_astray (void **state)
 {
     struct fixture *f = *state;
@@ -211,6 +243,8 @@ int main (void)
         cmocka_unit_test_setup_teardown (test_cannot_be_read_now, spool_setup,
                                          spool_teardown),
         cmocka_unit_test (test_ignored),
+        cmocka_unit_test_setup_teardown (test_closes, spool_setup,
+                                         spool_teardown),
         cmocka_unit_test_setup_teardown (test_astray, spool_setup,
                                          spool_teardown),
         cmocka_unit_test_setup_teardown (test_packing_is_given_up,

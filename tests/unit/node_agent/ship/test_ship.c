@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "net/net.h"
-#include "ship/ship.h"
+#include "ship/ship_private.h"
 
 #define SAID_MAX 64
 
@@ -19,6 +19,7 @@ static unsigned nsaid;
 static unsigned room;           // so many are taken
 static loop_fn *tell_room;      // who waits for more
 static void *waits_for_room;
+static int64_t repeat_ns;       // until all is said again
 
 int64_t __wrap_clock_mono_ns (void);
 int64_t __wrap_clock_mono_ns (void)
@@ -78,6 +79,18 @@ void __wrap_net_when_room (struct net *n, loop_fn *fn, void *arg)
     (void)n;
     tell_room = fn;
     waits_for_room = arg;
+}
+
+int __real_loop_add_timer (struct loop *l, int64_t after_ns, loop_fn *fn,
+                           void *arg);
+int __wrap_loop_add_timer (struct loop *l, int64_t after_ns, loop_fn *fn,
+                           void *arg);
+int __wrap_loop_add_timer (struct loop *l, int64_t after_ns, loop_fn *fn,
+                           void *arg)
+{
+    if (fn == ship_repeat)
+        repeat_ns = after_ns;
+    return __real_loop_add_timer (l, after_ns, fn, arg);
 }
 
 static void ignore (void *arg)
@@ -273,6 +286,62 @@ static void test_no_room (void **state)
     end (&s);
 }
 
+/* Nothing but the ACK of an item itself says that it is on the aggregator's
+ * disk: one that was taken for another's would end an item that nobody has, and
+ * its capture might be removed.
+ */
+static void test_unknown_ack (void **state)
+{
+    struct fixture *f = *state;
+    struct message ack = { .type = MESSAGE_ACK };
+    struct shipping s;
+    uint64_t id = 0;
+
+    for (unsigned i = 0; i < 2; i++)
+        id = spool_put (f, i ? "/b" : "/a", "v1", "rows", NULL, false);
+    s = begin (f);
+    ship_ask (s.ship);
+    welcome (now_ns);
+    assert_int_equal (count (MESSAGE_OFFER), 2);
+    assert_int_equal (spool_undelivered (f->s), 2);
+    // no item's; and one that is offered in the same bucket
+    for (unsigned i = 0; i < 2; i++) {
+        ack.item = i ? id + OFFER_BUCKETS : 4711;
+        hear (hearer, NULL, &ack, 0, NULL);
+        ship_commit (s.ship);
+        assert_int_equal (spool_undelivered (f->s), 2);
+    }
+    ack.item = id;
+    hear (hearer, NULL, &ack, 0, NULL);
+    ship_commit (s.ship);
+    assert_int_equal (spool_undelivered (f->s), 1);
+    end (&s);
+}
+
+/* A thousand agents whose aggregator is away would say HELLO ten times a second
+ * each: only the first pauses are short.
+ */
+static void test_hello_slows_down (void **state)
+{
+    struct fixture *f = *state;
+    struct shipping s = begin (f);
+    unsigned rounds = 0;
+
+    for (int64_t from = now_ns; now_ns < from + 60 * NS_PER_S; rounds++) {
+        now_ns += repeat_ns;
+        ship_repeat (s.ship);
+    }
+    assert_int_equal (count (MESSAGE_HELLO), rounds + 1);
+    // 0.1, 0.2, 0.4, 0.8 and 1.6 s, then 2 s, each a quarter more or less
+    assert_in_range (rounds, 24, 46);
+    assert_in_range (repeat_ns, 3 * NS_PER_S / 2, 5 * NS_PER_S / 2);
+    welcome (now_ns);
+    now_ns += repeat_ns;
+    ship_repeat (s.ship);
+    assert_in_range (repeat_ns, 3 * NS_PER_S / 2, 5 * NS_PER_S / 2);
+    end (&s);
+}
+
 #define TEST(name) \
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
 
@@ -280,7 +349,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         TEST (test_stale_answer), TEST (test_not_done), TEST (test_asked),
-        TEST (test_no_room),
+        TEST (test_no_room), TEST (test_unknown_ack),
+        TEST (test_hello_slows_down),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);
