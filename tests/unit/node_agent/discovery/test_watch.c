@@ -42,6 +42,55 @@ static void test_marker (void **state)
     assert_int_equal (f->settled, 1);
 }
 
+/* What is written behind the marker has none of its own: taken at once, half of
+ * it would be delivered as the whole.
+ */
+static void test_marker_then_more (void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
+    put (f, "a_ascend_pt/profiler_info_0.json", "{}");
+    put (f, "a_ascend_pt/ASCEND_PROFILER_OUTPUT/analyse.done", "");
+    assert_int_equal (scan_at (f, 1, 0), 0);
+    assert_int_equal (f->settled, 1);
+    // much later, when versions are not held back for their number
+    put (f, "a_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json", "[");
+    assert_int_equal (scan_at (f, 1000, 0), 0);
+    assert_int_equal (f->settled, 1);
+    put (f, "a_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json", "[{}");
+    assert_int_equal (scan_at (f, 1059, 0), 0);
+    assert_int_equal (scan_at (f, 1118, 0), 0);
+    assert_int_equal (f->settled, 1);
+    assert_int_equal (scan_at (f, 1119, 0), 0);
+    assert_int_equal (f->settled, 2);
+}
+
+/* Directories whose names begin alike are two: what is another run's would be
+ * counted, and waited for, as this one's.
+ */
+static void test_names_that_begin_alike (void **state)
+{
+    struct fixture *f = *state;
+    char dir[PATH_MAX], own[PATH_MAX];
+
+    put (f, "job1/a_ascend_pt/profiler_info_0.json", "{}");
+    put (f, "job1/own/c_ascend_pt/profiler_info_0.json", "{}");
+    put (f, "job12/b_ascend_pt/profiler_info_1.json", "{}");
+    (void)snprintf (dir, sizeof (dir), "%s/job1", f->dir);
+    (void)snprintf (own, sizeof (own), "%s/job1/own", f->dir);
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
+    assert_int_equal (scan_at (f, 1, 0), 0);
+    assert_int_equal (watch_count_below (f->w, f->dir), 3);
+    assert_int_equal (watch_count_below (f->w, dir), 2);
+    watch_destroy (f->w);
+    assert_non_null (f->w = watch_create ());
+    assert_int_equal (watch_exclude (f->w, dir, own, NULL), 0);
+    assert_int_equal (watch_add (f->w, f->dir, false, 0, -1, NULL), 0);
+    assert_int_equal (scan_at (f, 1, 0), 0);
+    assert_int_equal (watch_count_below (f->w, f->dir), 2);
+}
+
 /* The marker stays beside a log that goes on growing: a version for each line
  * would fill the aggregator's disk.
  */
@@ -529,6 +578,8 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         WATCH_TEST (test_quiet), WATCH_TEST (test_marker),
+        WATCH_TEST (test_marker_then_more),
+        WATCH_TEST (test_names_that_begin_alike),
         WATCH_TEST (test_grows), WATCH_TEST (test_busy), WATCH_TEST (test_old),
         WATCH_TEST (test_changed), WATCH_TEST (test_put_back),
         WATCH_TEST (test_look_seldom), WATCH_TEST (test_since),
