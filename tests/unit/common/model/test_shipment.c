@@ -283,6 +283,52 @@ static void test_damage (void **state)
     (void)close (fd);
 }
 
+/* A part whose checksum holds may still be somebody's who means harm: a text
+ * that ends one byte behind its bytes would take in what was there before.
+ */
+static void test_text_ends_outside (void **state)
+{
+    struct seen got;
+    struct row_sink sink = sink_of (&got);
+
+    (void)state;
+    for (uint32_t outside = 0; outside < 2; outside++) {
+        int fd = memory_file ();
+        struct shipment_writer *w = shipment_writer_create (fd);
+        const struct row_sink *to = shipment_sink (w);
+        struct capture c;
+        struct err err = { "" };
+        struct batch b;
+        uint64_t size;
+        int rc;
+
+        assert_int_equal (batch_init (&b, TABLE_FILE, NULL), 0);
+        // zeros from the first part lie where the second one ends
+        b.text[FILE_PATH][0] = batch_text (&b, "\0\0\0\0\0\0\0\0\0\0", 10);
+        b.real[FILE_BYTES][0] = 1;
+        b.nrows = 1;
+        assert_int_equal (batch_flush (&b, to, NULL), 0);
+        b.text[FILE_PATH][0] = batch_text (&b, "path", 4);
+        b.real[FILE_BYTES][0] = 1;
+        b.nrows = 1;
+        b.bytes_used = b.text[FILE_PATH][0] + 5 - outside;
+        assert_int_equal (to->rows (to->arg, &b, NULL), 0);
+        batch_fini (&b);
+        fill_capture (&c);
+        assert_int_equal (shipment_finish (w, &c, &size, NULL), 0);
+        capture_fini (&c);
+        shipment_writer_destroy (w);
+        capture_init (&c);
+        rc = shipment_replay (fd, 0, size, &sink, &c, &err);
+        assert_int_equal (rc, outside ? -EBADMSG : 0);
+        if (outside)
+            assert_non_null (strstr (err.text, "a text lies outside"));
+        assert_int_equal (got.rows[TABLE_FILE], outside ? 3 : 2);
+        capture_fini (&c);
+        (void)close (fd);
+    }
+}
+
 /* A part of more bytes than any has is damage, not a lack of memory: one such
  * shipment must not keep the others from being read.
  */
@@ -311,6 +357,7 @@ int main (void)
         cmocka_unit_test (test_round_trip), cmocka_unit_test (test_offset),
         cmocka_unit_test (test_forget),     cmocka_unit_test (test_sink_fails),
         cmocka_unit_test (test_damage),     cmocka_unit_test (test_large_part),
+        cmocka_unit_test (test_text_ends_outside),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

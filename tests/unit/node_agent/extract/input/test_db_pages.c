@@ -220,6 +220,51 @@ static uint32_t root_of_t (void)
     return root;
 }
 
+/* Put bytes before the place in the database where 'mark' is. */
+static void write_before (const char *mark, const uint8_t *bytes, size_t n)
+{
+    static uint8_t all[1 << 20];
+    int fd = open (event_path (), O_RDWR);
+    ssize_t size;
+    uint8_t *at;
+
+    assert_true (fd >= 0);
+    size = read (fd, all, sizeof (all));
+    assert_true (size > 0 && (size_t)size < sizeof (all));
+    at = memmem (all, (size_t)size, mark, strlen (mark));
+    assert_non_null (at);
+    assert_int_equal (pwrite (fd, bytes, n, at - all - 7), (ssize_t)n);
+    assert_int_equal (close (fd), 0);
+}
+
+/* Three values that are together as long as all of memory: where they end is
+ * again within the record, and what is read there is none of it.
+ */
+static void test_values_outside (void **state)
+{
+    static const uint8_t record[26] = {
+        23,                     // bytes of the types: this, and
+        255, 255, 255, 255, 255, 255, 255, 255, 255,    // 2^63 - 7 bytes
+        255, 255, 255, 255, 255, 255, 255, 255, 255,    // the same
+        40,                     // 14 more
+        1, 1, 1, 7, 7, 7,       // three numbers of a byte
+    };
+    struct seen seen;
+
+    (void)state;
+    for (int bad = 0; bad < 2; bad++) {
+        event_make ("CREATE TABLE t (x, y, z, a INTEGER, b INTEGER, c INTEGER)"
+                    "; INSERT INTO t VALUES ('mark-of-sixteen-', NULL, NULL, "
+                    "5, 5, 5)");
+        if (bad)
+            write_before ("mark-of-sixteen-", record, sizeof (record));
+        seen = read_pages ("SELECT a, b, c FROM t", false);
+        assert_true (seen.opened);
+        assert_int_equal (seen.ended, !bad);
+        assert_int_equal (seen.rows, !bad);
+    }
+}
+
 /* Pages that are wrong end it: a circle, too, which has no end. */
 static void test_damaged (void **state)
 {
@@ -260,6 +305,7 @@ int main (void)
         cmocka_unit_test (test_keys),
         cmocka_unit_test (test_hands_over),
         cmocka_unit_test (test_old_tables),
+        cmocka_unit_test (test_values_outside),
         cmocka_unit_test (test_damaged),
     };
 
