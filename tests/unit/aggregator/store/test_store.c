@@ -17,6 +17,19 @@ int __wrap_fileio_sync_dir (const char *path, struct err *err)
                                           : __real_fileio_sync_dir (path, err);
 }
 
+static int data_syncs;          // of files
+static int data_error;          // 0: none
+
+int __real_fdatasync (int fd);
+int __wrap_fdatasync (int fd);
+
+int __wrap_fdatasync (int fd)
+{
+    data_syncs++;
+    errno = data_error;
+    return data_error ? -1 : __real_fdatasync (fd);
+}
+
 static off_t segment_size (struct root *r)
 {
     char path[PATH_MAX];
@@ -238,6 +251,39 @@ static void test_distrusted_name (void **state)
     check_bytes (r, &a.content, "first");
 }
 
+/* The ledger's row says that the bytes are there, and the agent removes its own
+ * after that: they are on the disk before.
+ */
+static void test_synced_before_its_row (void **state)
+{
+    struct root *r = *state;
+    struct ledger_item a = true_item ("a", "first"), b = a;
+    struct digest large = { { 7 } };
+
+    fill_segment (r);           // one that is full is written to no more
+    data_syncs = 0;
+    assert_int_equal (store_append (r->s, &a, "first", 5, NULL), 0);
+    assert_int_equal (data_syncs, 1);
+    assert_int_equal (store_sync (r->s, NULL), 0);
+    assert_int_equal (data_syncs, 2);
+    assert_int_equal (store_sync (r->s, NULL), 0);      // nothing is new
+    assert_int_equal (data_syncs, 2);
+    assert_int_equal (store_append (r->s, &b, "first", 5, NULL), 0);
+    data_error = EIO;
+    assert_int_equal (store_sync (r->s, NULL), -EIO);
+    data_error = 0;
+    store_revert (r->s);
+    // larger content, in a file of its own
+    assert_int_equal (store_incoming_write (r->s, &large, "de", 2, 0, NULL),
+                      0);
+    data_syncs = 0;
+    assert_int_equal (store_incoming_sync (r->s, &large, NULL), 0);
+    assert_int_equal (data_syncs, 1);
+    data_error = EIO;
+    assert_int_equal (store_incoming_sync (r->s, &large, NULL), -EIO);
+    data_error = 0;
+}
+
 /* An fsync that failed while a segment was filled dooms what was in it, though
  * one that is tried again would succeed and the next record finds room.
  */
@@ -392,6 +438,7 @@ int main (void)
         ROOT_TEST (test_older_ledger), ROOT_TEST (test_describe_full),
         ROOT_TEST (test_no_next_segment), ROOT_TEST (test_distrusted),
         ROOT_TEST (test_distrusted_name),
+        ROOT_TEST (test_synced_before_its_row),
         ROOT_TEST (test_doomed),
         ROOT_TEST (test_short_segment), ROOT_TEST (test_ledger_gone),
         ROOT_TEST (test_ledger_gone_later),

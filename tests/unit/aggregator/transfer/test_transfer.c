@@ -46,7 +46,12 @@ static void test_damaged (void **state)
     assert_int_equal (answer (f, &first, 1, &d, CODEC_LZ4, 1), -EBADMSG);
     assert_int_equal (f->nsent, 2);
     assert_int_equal (f->sent[1].offset, 0);
-    assert_int_equal (answer_all (f, 1, 1, &d, CODEC_LZ4), 2);
+    // so is one that has more bytes than were asked for
+    first.length++;
+    assert_int_equal (answer (f, &first, 1, &d, CODEC_PLAIN, 0), -EBADMSG);
+    assert_int_equal (f->nsent, 3);
+    assert_int_equal (f->sent[2].offset, 0);
+    assert_int_equal (answer_all (f, 2, 1, &d, CODEC_LZ4), 2);
     // plain bytes are found out at the end, and all of it thrown away
     check_whole (f, "j c1, ", &d);
     free (d.bytes);

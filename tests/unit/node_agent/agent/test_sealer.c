@@ -2,7 +2,7 @@
  *
  * bulk_rest is this file's own: it counts, and tells when the agent ends.
  * fileio_pread_all, too: it fails for files of one size; and what opens files
- * and directories: it fails for one name.
+ * and directories: it fails for one name.  fsync tells what it was called for.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,6 +97,28 @@ int __wrap_fileio_open_dir_at (int dirfd, const char *name, struct err *err)
                : __real_fileio_open_dir_at (dirfd, name, err);
 }
 
+static ino_t synced;            // last; 0: nothing was
+static off_t synced_size;       // as it was then
+static int sync_error;          // 0: none
+
+int __real_fsync (int fd);
+int __wrap_fsync (int fd);
+
+int __wrap_fsync (int fd)
+{
+    struct stat st;
+
+    if (sync_error) {
+        errno = sync_error;
+        return -1;
+    }
+    if (fstat (fd, &st) == 0) {
+        synced = st.st_ino;
+        synced_size = st.st_size;
+    }
+    return __real_fsync (fd);
+}
+
 static void on_sealed (void *arg, struct sealed *s)
 {
     struct fixture *f = arg;
@@ -131,8 +153,9 @@ static int setup (void **state)
     assert_int_equal (sealer_create (f->loop, f->bulk, true, false, on_sealed,
                                      f, &f->sealer, NULL), 0);
     rests = end_at = 0;
-    bad_with = 0;
+    bad_with = sync_error = 0;
     bad_name = NULL;
+    synced = 0;
     *state = f;
     return 0;
 }
@@ -204,6 +227,27 @@ static void test_rests_in_a_file (void **state)
     seal (f);
     assert_int_equal (f->rc, 0);
     assert_int_equal (rests, small + 8);
+}
+
+/* The spool's row says that the shipment is there; with the power lost before
+ * its bytes are on the disk, that row would be of an empty file.
+ */
+static void test_synced_before_its_row (void **state)
+{
+    struct fixture *f = *state;
+    struct stat st;
+
+    put (f, "data", 1);
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (stat (f->shipment, &st), 0);
+    assert_int_equal (synced, st.st_ino);
+    assert_int_equal (synced_size, st.st_size);
+    sync_error = EIO;
+    seal (f);
+    assert_int_equal (f->rc, -EIO);
+    sync_error = 0;
+    assert_non_null (strstr (f->err.text, "cannot fsync"));
 }
 
 /* Whoever ends an agent waits for the thread: it must stop within a file, and
@@ -452,6 +496,7 @@ int main (void)
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_rests_in_a_file), TEST (test_breaks_off),
+        TEST (test_synced_before_its_row),
         TEST (test_leaves_out_aloud), TEST (test_one_file),
         TEST (test_moved), TEST (test_waits),
         TEST (test_unreadable), TEST (test_one_comes_one_is_left_out),
