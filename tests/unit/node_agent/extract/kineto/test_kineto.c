@@ -54,8 +54,24 @@ static void test_step (void **state)
     trace_seen_fini (&seen);
 }
 
+/* Times of ranges are in us, as those of all tables from a profiler. */
+static void test_ranges (void **state)
+{
+    (void)state;
+    read_text (TRACE_HEAD (RANK1) DEVICE_STEP ",\n"
+               EVENT ("user_annotation", "load", "1", "101.000", "3.250", "")
+               ",\n"
+               EVENT ("user_annotation", "load", "1", "110.000", "1.500", "")
+               TRACE_TAIL);
+    // kind, domain, name, how many, total, min, max, first
+    trace_has (&seen, "UserRange|user_annotation|NULL|load|2|4.75|1.5|3.25"
+               "|1711964646000101\n");
+    trace_seen_fini (&seen);
+}
+
 /* A kernel that runs in the next step belongs to the one that launched it; its
- * call between two steps counts for the first.
+ * call between two steps counts for the first, one that begins with a step for
+ * that.
  */
 static void test_launched (void **state)
 {
@@ -63,7 +79,7 @@ static void test_launched (void **state)
         STEP ("3", "100", "50") "," STEP ("4", "151", "49") ","
         LAUNCH ("149", "1") "," KERNEL ("a", "160", "2", "1") ","
         LAUNCH ("150.5", "2") "," KERNEL ("b", "170", "4", "2") ","
-        LAUNCH ("152", "3") "," KERNEL ("c", "180", "8", "3") ","
+        LAUNCH ("151", "3") "," KERNEL ("c", "180", "8", "3") ","
         LAUNCH ("250", "4") "," KERNEL ("d", "260", "16", "4") TRACE_TAIL;
 
     (void)state;
@@ -530,6 +546,7 @@ int main (void)
         cmocka_unit_test (test_step),
         cmocka_unit_test (test_launched),
         cmocka_unit_test (test_device_span),
+        cmocka_unit_test (test_ranges),
         cmocka_unit_test (test_no_steps),
         cmocka_unit_test (test_epoch),
         cmocka_unit_test (test_2021),
