@@ -52,7 +52,7 @@ static void test_parse (void **state)
 static void test_limit (void **state)
 {
     struct space_limit unset = { 0 }, part = { true, 0, 50000 },
-                       none = { true, 0, 0 };
+                       none = { true, 0, 0 }, all = { true, 0, 1000000 };
 
     (void)state;
     assert_int_equal (space_limit_bytes (&unset, 1000 * GB, GB), GB);
@@ -60,6 +60,9 @@ static void test_limit (void **state)
     assert_int_equal (space_limit_bytes (&unset, 5 * GB, GB), GB / 2);
     assert_int_equal (space_limit_bytes (&part, 1000 * GB, GB), 50 * GB);
     assert_int_equal (space_limit_bytes (&none, 1000 * GB, GB), 0);
+    // file systems of 20 TB and of 10 EB: a share that wrapped would be none
+    assert_true (space_limit_bytes (&all, 20000 * GB, GB) == 20000 * GB);
+    assert_true (space_limit_bytes (&part, 10 * GB * GB, GB) == GB * GB / 2);
 }
 
 /* A disk at its floor must not be begun and left with each file. */

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -109,11 +110,29 @@ static void test_unchanged (void **state)
     end (&p);
 }
 
+/* A process chooses its name: it could look like the fields behind it, and a
+ * daemon seem to be another one.
+ */
+static void test_start_time (void **state)
+{
+    int64_t began = status_start_time (getpid ());
+    char name[16];
+
+    (void)state;
+    assert_true (began > 0);
+    assert_int_equal (prctl (PR_GET_NAME, name), 0);
+    assert_int_equal (prctl (PR_SET_NAME, "a) R 1 (b"), 0);
+    assert_int_equal (status_start_time (getpid ()), began);
+    assert_int_equal (prctl (PR_SET_NAME, name), 0);
+    assert_int_equal (status_start_time (0x7fffffff), 0);       // nobody
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_no_room),
         cmocka_unit_test (test_unchanged),
+        cmocka_unit_test (test_start_time),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -243,12 +243,33 @@ static void test_repeat (void **state)
     batch_fini (&b);
 }
 
+/* Texts that begin alike share a slot now and then: none must come out as the
+ * longer one that is there.
+ */
+static void test_text_beginnings (void **state)
+{
+    struct batch b;
+
+    (void)state;
+    assert_int_equal (batch_init (&b, TABLE_INFO, NULL), 0);
+    for (unsigned i = 0; i < 1000; i++) {
+        char text[32];
+        int n = snprintf (text, sizeof (text), "op-%u-name", i * 7919);
+
+        check_text (&b, batch_text (&b, text, (size_t)n), text, (size_t)n);
+        for (int k = 1; k < n; k++)
+            check_text (&b, batch_text (&b, text, (size_t)k), text, (size_t)k);
+    }
+    batch_fini (&b);
+}
+
 int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_columns),
         cmocka_unit_test (test_text),
         cmocka_unit_test (test_text_many),
+        cmocka_unit_test (test_text_beginnings),
         cmocka_unit_test (test_full_rows),
         cmocka_unit_test (test_full_text),
         cmocka_unit_test (test_text_overflow),

@@ -67,6 +67,27 @@ static int parse (struct evidence *e, const char *text, struct err *err)
     return rc;
 }
 
+/* A step goes from its first event to its last one, in whatever order they
+ * come: jobs are told apart by whether their steps overlap.
+ */
+static void test_widen (void **state)
+{
+    struct evidence e;
+    struct evidence_span *s;
+
+    (void)state;
+    evidence_init (&e);
+    s = evidence_span_at (&e, "10", 2);
+    evidence_widen (s, 50, 60);
+    assert_true (s->start_ns == 50 && s->end_ns == 60);
+    evidence_widen (s, 70, 80);
+    assert_true (s->start_ns == 50 && s->end_ns == 80);
+    evidence_widen (s, 40, 45);
+    assert_true (s->start_ns == 40 && s->end_ns == 80);
+    assert_ptr_equal (evidence_span_at (&e, "10", 2), s);
+    evidence_fini (&e);
+}
+
 /* What the node saw is what the aggregator judges by. */
 static void test_round_trip (void **state)
 {
@@ -179,7 +200,7 @@ static void test_same_sample (void **state)
 int main (void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test (test_round_trip),
+        cmocka_unit_test (test_round_trip), cmocka_unit_test (test_widen),
         cmocka_unit_test (test_refused),
         cmocka_unit_test (test_limits),
         cmocka_unit_test (test_same_sample),

@@ -249,8 +249,8 @@ static void test_old_form (void **state)
     assert_false (spool_knows (f->s, "/new", "5/100/7000/0~1123456789abcdef"));
 }
 
-/* Killed while a capture was being sealed: its files go, and it is only seen;
- * it is sealed again.
+/* Killed while a capture was being sealed: its files go, and no other's; it is
+ * only seen, and is sealed again.
  */
 static void test_half_sealed (void **state)
 {
@@ -258,13 +258,15 @@ static void test_half_sealed (void **state)
     char path[PATH_MAX];
     uint64_t id;
 
+    (void)spool_put (f, "/other", "v1", "other", NULL, false);
     assert_int_equal (spool_settle (f->s, f->raw, "v1", &id, NULL), 0);
     for (unsigned i = 0; i < 3; i++) {
         spool_path_of (f, id, i, path);
         assert_int_equal (fileio_replace (path, "x", 1, 0600, NULL), 0);
     }
     spool_reopen (f);
-    assert_int_equal (spool_files (f, "items"), 0);
+    assert_int_equal (spool_files (f, "items"), 1);
+    assert_true (spool_knows (f->s, "/other", "v1"));
     assert_false (spool_knows (f->s, f->raw, "v1"));
     assert_int_equal (spool_put (f, f->raw, "v1", "1", NULL, false), id);
     assert_true (spool_knows (f->s, f->raw, "v1"));

@@ -77,7 +77,8 @@ static void test_step_ranges (void **state)
                 "INSERT INTO CANN_API VALUES (10100, 10200, 50, 1, 1, 1);"
                 "INSERT INTO CANN_API VALUES (11000, 12000, 50, 1, 2, 1);"
                 "INSERT INTO CANN_API VALUES (19000, 21000, 50, 1, 99, 1);"
-                "INSERT INTO CANN_API VALUES (21000, 22000, 50, 1, 3, 1);"
+                // it begins with step 8
+                "INSERT INTO CANN_API VALUES (20000, 21000, 50, 1, 3, 1);"
                 "INSERT INTO CANN_API VALUES (21000, 22000, 52, 1, 4, 1);");
     event_put_compute (1, spans, 3);
     add_comm (1, "hcom_allReduce__1_1_1", 25000, 26000);

@@ -33,7 +33,8 @@ static void test_info (void **state)
                  "\"EMPTY_KEY\":\"\"},\"distributed_args\":{\"world_size\":1,"
                  "\"sequence_parallel\":false},\"user\":{"
                  "\"list\":[1,\"a\\\"b\",{}],"
-                 "\"deep\":{\"password\":\"hunter2\",\"n\":null}},"
+                 "\"deep\":{\"password\":\"hunter2\",\"n\":null,"
+                 "\"words\":[\"--with\",\"hf_abcdefghijklmnop\"]}},"
                  "\"parallel_group_info\":{}}");
     check (TABLE_INFO,
            "config|torch_npu_version|2.7\nconfig|schedule|{\"wait\":1}\n"
@@ -45,7 +46,8 @@ static void test_info (void **state)
            "metadata|distributed_args.world_size|1\n"
            "metadata|distributed_args.sequence_parallel|false\n"
            "metadata|user.list|[1,\"a\\\"b\",{}]\n"
-           "metadata|user.deep|{\"password\":\"(not shown)\",\"n\":null}\n",
+           "metadata|user.deep|{\"password\":\"(not shown)\",\"n\":null,"
+           "\"words\":[\"--with\",\"(not shown)\"]}\n",
            CAPTURE_COMPLETE, "");
 }
 
