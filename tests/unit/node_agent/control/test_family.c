@@ -32,7 +32,10 @@ static pid_t begin (const char *shell, char *const env[])
 
     assert_int_equal (pipe (pipes), 0);
     if ((pid = fork ()) == 0) {
+        // a test that fails ends at once, and nothing is left of it
+        (void)prctl (PR_SET_PDEATHSIG, SIGKILL);
         (void)dup2 (pipes[1], STDOUT_FILENO);
+        (void)dup2 (pipes[1], STDERR_FILENO);
         (void)execve ("/bin/sh", argv, env);
         _exit (127);
     }
@@ -106,6 +109,7 @@ static void test_tree (void **state)
     if ((wrapper = fork ()) == 0) {
         (void)prctl (PR_SET_CHILD_SUBREAPER, 1);
         (void)dup2 (pipes[1], STDOUT_FILENO);
+        (void)dup2 (pipes[1], STDERR_FILENO);
         (void)close (pipes[1]);
         (void)execl ("/bin/sh", "sh", "-c", shell, (char *)NULL);
         _exit (127);
