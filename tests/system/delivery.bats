@@ -719,8 +719,9 @@ raw_captures ()
         wait "$service" || status=$?
         is "status of the service" 74 $status
         grep -q "event=root-gone" service.log || fail "$(cat service.log)"
+        eventually says agent.log event=sealed
         ends_with 75            # it has them yet
-        rm -rf away service.log
+        rm -rf away service.log agent.log
     done
 }
 
@@ -748,7 +749,7 @@ all_durable ()                      # there is something, and nothing is open
     seq $files | split -l 1 -a 3 - "$dir/small/"
     service
     watching --raw --quiet-period 0.1s job
-    LIMIT=120 eventually all_durable
+    eventually all_durable
     [ "$(durable)" -gt $files ]
     for where in spool root; do
         [ "$(counted commits $where)" -le $((files / 16)) ] ||
