@@ -7,30 +7,41 @@
 #include <sqlite3.h>
 #include <stddef.h>
 
-/* 'sql' gives a row for each finding of the kind, the largest first: step,
- * rank, peer, comm_group, effect_ms, effect_percent, value, baseline, a, b, c
- * and d, which may be left out; :NAME in it is a threshold.  In the templates
- * {rank}, {peer}, {step}, {effect}, {percent}, {value}, {baseline}, {a}, {b},
- * {c} and {d} stand for them.
+/* A text of sql/NAME.sql, without its comments; made by cmake/embed_sql.cmake.
+ *
+ * That of a rule gives a row for each finding of the kind, the largest first:
+ * step, rank, peer, comm_group, effect_ms, effect_percent, value, baseline, a,
+ * b, c and d, which may be left out; :NAME in it is a threshold.  Behind it is
+ * the query that users are told to ask next, which any SQLite runs.  The others
+ * make small temporary tables f_*, which rules read beside those of the result
+ * ("prepare_..."), find out afterwards whose fault it was ("explain"), and
+ * remove the tables ("forget").
+ */
+struct finding_sql {
+    const char *name;
+    const char *text;
+    const char *query;          // NULL: it is no rule's
+};
+
+/* By name; there is one, or the program is wrong. */
+const struct finding_sql *finding_sql_of (const char *name);
+
+extern const struct finding_sql finding_sql[];
+extern const size_t finding_sql_count;
+
+/* In the templates {rank}, {peer}, {step}, {effect}, {percent}, {value},
+ * {baseline}, {a}, {b}, {c} and {d} stand for columns.
  */
 struct finding_rule {
-    const char *kind;
+    const char *kind;           // also the name of its SQL
     const char *severity;       // NULL: by effect_percent
     const char *unit;           // of value and baseline
-    const char *sql;
-    const char *text, *hint, *query;
+    const char *text, *hint;
     const char *rule;           // the formula's source, in a word
 };
 
 extern const struct finding_rule finding_rules[];
 extern const size_t finding_rule_count;
-
-/* What the queries read, beside the tables: temporary tables f_*.  A text of
- * statements each; NULL ends them.
- */
-extern const char *const finding_prepare[];
-extern const char finding_explain[];    // afterwards: whose fault was it?
-extern const char finding_forget[];     // at the end
 
 /* Fill f_packet and f_retry, which are of CommAnalyzerBandwidth's rows. */
 struct findings_options;

@@ -65,6 +65,23 @@ static void bind (sqlite3_stmt *st, const struct findings_options *opt)
     }
 }
 
+// in this order: some read what others have made
+static const char *const prepared[] = {
+    "prepare_steps", "prepare_hosts",   "prepare_ranks", "prepare_links",
+    "prepare_waits", "prepare_bubbles", "prepare_trend", "prepare_clocks",
+};
+
+#define PREPARED (sizeof (prepared) / sizeof (prepared[0]))
+
+const struct finding_sql *finding_sql_of (const char *name)
+{
+    size_t i = 0;
+
+    while (i + 1 < finding_sql_count && strcmp (finding_sql[i].name, name) != 0)
+        i++;
+    return &finding_sql[i];
+}
+
 /* All statements of a text, one after the other. */
 static int prepare_tables (sqlite3 *db, const char *sql,
                            const struct findings_options *opt,
@@ -126,7 +143,8 @@ static int write_row (struct finder *f, const struct finding_rule *rule,
     db_bind_text (f->insert, 11, rule->unit);
     if ((rc = put_text (f, 12, rule->text, st, false, err)) < 0 ||
         (rc = put_text (f, 13, rule->hint, st, false, err)) < 0 ||
-        (rc = put_text (f, 14, rule->query, st, true, err)) < 0)
+        (rc = put_text (f, 14, finding_sql_of (rule->kind)->query,
+                        st, true, err)) < 0)
         return rc;
     db_bind_text (f->insert, 15, rule->rule);
     return db_run (f->insert, err);
@@ -136,7 +154,8 @@ static int apply (struct finder *f, const struct finding_rule *rule,
                   struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int code, n = 0, rc = db_prepare (f->db, rule->sql, &st, err);
+    int code, n = 0, rc = db_prepare (f->db, finding_sql_of (rule->kind)->text,
+                                 &st, err);
 
     if (rc == 0)
         bind (st, f->opt);
@@ -209,16 +228,17 @@ int findings_derive (sqlite3 *db, const struct findings_options *opt,
         rc = db_exec (db, hide_sql, err);
     findings_defaults (&defaults);
     buf_init (&f.text, TEXT_MAX);
-    for (size_t i = 0; finding_prepare[i] && rc == 0; i++)
-        rc = prepare_tables (db, finding_prepare[i], f.opt, err);
+    for (size_t i = 0; i < PREPARED && rc == 0; i++)
+        rc = prepare_tables (db, finding_sql_of (prepared[i])->text, f.opt,
+                             err);
     if (rc == 0)
         rc = finding_packets (db, f.opt, err);
     if (rc == 0)
         rc = apply_all (&f, err);
     if (rc == 0)
-        rc = db_exec (db, finding_explain, err);
+        rc = db_exec (db, finding_sql_of ("explain")->text, err);
     if (rc == 0)
-        rc = db_exec (db, finding_forget, err);
+        rc = db_exec (db, finding_sql_of ("forget")->text, err);
     if (rc == 0 && hidden)
         rc = db_exec (db, show_sql, err);
     buf_fini (&f.text);

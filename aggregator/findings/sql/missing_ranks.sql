@@ -1,0 +1,37 @@
+SELECT
+    NULL AS step,
+    min(rank) AS rank,
+    NULL AS peer,
+    NULL AS comm_group,
+    NULL AS effect_ms,
+    NULL AS effect_percent,
+    count(*) AS value,
+    (SELECT count(*) FROM Roster WHERE expected) AS baseline,
+    (
+        SELECT group_concat(rank, ', ')
+        FROM (
+            SELECT rank
+            FROM Roster
+            WHERE expected AND state<>'present'
+            ORDER BY rank
+            LIMIT 16))|| CASE WHEN count(*)>16 THEN ' and more' ELSE '' END AS a,
+    (
+        SELECT CASE WHEN count(*)>0 THEN ' '||count(*)||' of '||(
+            SELECT count(*)
+            FROM CommGroup)||' groups have such a member: nobody is told to be late in ops that it lacks, who waited for it may look late elsewhere, and the links it sends over are unknown.'
+            ELSE '' END
+        FROM (
+            SELECT DISTINCT m.comm_group
+            FROM CommGroupMember m
+            JOIN Roster r ON r.rank=m.rank
+            WHERE r.expected AND r.state<>'present')) AS b,
+    NULL AS c
+FROM Roster
+WHERE expected AND state<>'present'
+HAVING count(*)>0
+
+-- query
+SELECT rank, host, state, reason
+FROM Roster
+WHERE expected AND state<>'present'
+ORDER BY rank
