@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A job of torch from its first step to its findings: README's example, one of
-# whose four ranks sleeps 30 ms a step
+# A job of torch from its first step to its findings: the example of doc/usage.md,
+# one of whose four ranks sleeps 30 ms a step
 #
 # Debian's torch has no Kineto, and writes neither ranks nor dates: what is
 # known of them is known by the run.
