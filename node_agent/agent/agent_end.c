@@ -265,7 +265,7 @@ void agent_check_done (struct agent *a)
 /* Why this process has no purpose any more, or NULL. */
 static const char *useless (const struct agent *a, int64_t now)
 {
-    const struct life l = {
+    const struct exit_facts l = {
         .now_ns = now, .began_ns = a->began_ns,
         .heard_ns = ship_heard_ns (a->ship), .ended_ns = a->ended_ns,
         .deadline_ns = a->opt->deadline_ns, .run = a->opt->run_dir,
@@ -274,7 +274,7 @@ static const char *useless (const struct agent *a, int64_t now)
         .done = a->done_said || a->ending,
     };
 
-    return life_useless (&l);
+    return exit_reason (&l);
 }
 
 /* ---- what the aggregator says ---- */

@@ -12,23 +12,23 @@
 /* One that never heard of the aggregator does not know whether all is
  * delivered: there may have been nothing to deliver.
  */
-const char *life_useless (const struct life *l)
+const char *exit_reason (const struct exit_facts *f)
 {
-    bool heard = l->heard_ns > 0, waiting = l->ended_ns > 0 || l->once;
-    int64_t silent = l->now_ns - (heard ? l->heard_ns : l->began_ns);
+    bool heard = f->heard_ns > 0, waiting = f->ended_ns > 0 || f->once;
+    int64_t silent = f->now_ns - (heard ? f->heard_ns : f->began_ns);
 
-    if (l->run && !l->joined && l->now_ns - l->began_ns > ALONE_LIMIT_NS)
+    if (f->run && !f->joined && f->now_ns - f->began_ns > ALONE_LIMIT_NS)
         return "no wrapper has joined";
     if (waiting && !heard && silent > UNHEARD_LIMIT_NS)
         return "the aggregator cannot be reached";
-    if (l->done && heard &&
-        silent > (l->served ? UNHEARD_LIMIT_NS : SILENT_LIMIT_NS))
+    if (f->done && heard &&
+        silent > (f->served ? UNHEARD_LIMIT_NS : SILENT_LIMIT_NS))
         return "all was delivered, but the aggregator is gone: whether it "
                "still has it is not known, and what is still here stays";
-    if (l->once && silent > UNHEARD_LIMIT_NS)
+    if (f->once && silent > UNHEARD_LIMIT_NS)
         return "the aggregator is gone; what was not delivered stays on disk";
-    if (l->ended_ns > 0 && silent > SILENT_LIMIT_NS &&
-        l->now_ns - l->ended_ns > l->deadline_ns + SILENT_LIMIT_NS)
+    if (f->ended_ns > 0 && silent > SILENT_LIMIT_NS &&
+        f->now_ns - f->ended_ns > f->deadline_ns + SILENT_LIMIT_NS)
         return "the aggregator is gone; what was not delivered stays on disk";
     return NULL;
 }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct life {                   // monotonic times
+struct exit_facts {             // monotonic times
     int64_t now_ns, began_ns;
     int64_t heard_ns;           // the aggregator, 0: never
     int64_t ended_ns;           // when all COMMANDs had, 0: not yet
@@ -21,6 +21,6 @@ struct life {                   // monotonic times
 };
 
 /* Why it has none, or NULL. */
-const char *life_useless (const struct life *l);
+const char *exit_reason (const struct exit_facts *f);
 
 #endif

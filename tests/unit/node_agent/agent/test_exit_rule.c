@@ -22,25 +22,25 @@ static int64_t at (int64_t seconds)
 }
 
 /* It goes on for so many seconds, and ends then, with these words. */
-static void ends (struct life *l, int64_t seconds, const char *words)
+static void ends (struct exit_facts *l, int64_t seconds, const char *words)
 {
     const char *why;
 
     l->now_ns = at (seconds);
-    assert_null (life_useless (l));
+    assert_null (exit_reason (l));
     l->now_ns++;
-    why = life_useless (l);
+    why = exit_reason (l);
     assert_non_null (why);
     if (!strstr (why, words))
         fail_msg ("no \"%s\" in: %s", words, why);
 }
 
-static const struct life of_run = { .began_ns = BEGAN, .run = true,
-                                    .deadline_ns = 120 * NS_PER_S };
+static const struct exit_facts of_run = { .began_ns = BEGAN, .run = true,
+                                          .deadline_ns = 120 * NS_PER_S };
 
 static void test_alone (void **state)
 {
-    struct life l = of_run;
+    struct exit_facts l = of_run;
 
     (void)state;
     ends (&l, 60, "no wrapper has joined");
@@ -49,7 +49,7 @@ static void test_alone (void **state)
     // COMMAND may run for days, whatever becomes of the aggregator
     l.joined = true;
     l.now_ns = at (1000000);
-    assert_null (life_useless (&l));
+    assert_null (exit_reason (&l));
 }
 
 /* There was nothing to deliver, and nobody it could have been delivered to:
@@ -57,7 +57,7 @@ static void test_alone (void **state)
  */
 static void test_unheard (void **state)
 {
-    struct life l = of_run;
+    struct exit_facts l = of_run;
 
     (void)state;
     l.joined = l.done = true;
@@ -67,7 +67,7 @@ static void test_unheard (void **state)
 
 static void test_silent (void **state)
 {
-    struct life l = of_run;
+    struct exit_facts l = of_run;
 
     (void)state;
     l.joined = true;
@@ -87,7 +87,7 @@ static void test_silent (void **state)
 
 static void test_once (void **state)
 {
-    struct life l = { .began_ns = BEGAN, .once = true, .served = true };
+    struct exit_facts l = { .began_ns = BEGAN, .once = true, .served = true };
 
     (void)state;
     ends (&l, 60, "cannot be reached");
