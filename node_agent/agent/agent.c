@@ -79,7 +79,7 @@ static void on_signal (void *arg, int signo)
     struct agent *a = arg;
 
     log_text (LOG_LEVEL_INFO, "signal", "ending by signal %d", signo);
-    agent_finish (a, EX_TEMPFAIL);
+    agent_finish (a, EX_TEMPFAIL, "signal");
 }
 
 /* ---- the ledger is damaged ---- */
@@ -93,9 +93,7 @@ static bool is_damaged (void *arg)
 
 static void end_damaged (void *arg)
 {
-    struct agent *a = arg;
-
-    loop_stop (a->loop, 0);     // say_damaged has the status
+    agent_stop (arg, EX_IOERR, "ledger-damaged");
 }
 
 /* Whoever met it, and whatever the end was going to be.  The next start is a
@@ -119,8 +117,7 @@ static void end_without (struct agent *a, const struct err *why)
     log_text (LOG_LEVEL_ERROR, "spool-gone", "%s, while it was in use: the "
               "next start reads again what is here, and nothing counts twice",
               why->text);
-    a->status = EX_IOERR;
-    loop_stop (a->loop, 0);
+    agent_stop (a, EX_IOERR, "spool-gone");
 }
 
 void agent_look_at_spool (struct agent *a)
@@ -218,7 +215,7 @@ static int start (struct agent *a, struct err *err)
         return err_set (err, ENOMEM, "cannot watch for signals");
     if ((rc = open_spool (a, err)) < 0)
         return rc;
-    if (agent_is_over (a)) {          // asked with the lock: nobody else is at it
+    if (agent_was_over (a)) {   // asked with the lock: nobody else is at it
         a->complete = spool_undelivered (a->spool) == 0 &&
                       !agent_has_losses (a);
         return err_set (err, EBUSY, "the run is over");
@@ -233,6 +230,7 @@ static int start (struct agent *a, struct err *err)
     if ((rc = agent_recall_captures (a, err)) < 0)
         return rc;
     agent_recall_redelivery (a);
+    (void)agent_take (a, LIFE_OPENED, NULL);
     if ((rc = agent_recall_wrappers (a, err)) == 0 && a->opt->run_dir)
         agent_read_told (a);
     return rc;
@@ -285,26 +283,27 @@ static void run (struct agent *a)
         return;
     log_text (LOG_LEVEL_ERROR, "ending", "cannot wait for anything: %s",
               strerror (-rc));
-    a->status = EX_OSERR;
+    agent_stop (a, EX_OSERR, "loop-failed");
 }
 
 int agent_run (const struct agent_options *opt)
 {
     struct agent a = { .opt = opt, .listener = -1,
-                       .world_size = opt->world_size,
-                       .began_ns = clock_mono_ns () };
+                       .world_size = opt->world_size };
     struct err err = { "" };
     int rc;
 
+    agent_begin_life (&a);
     rc = open_keys (&a, &err);
     if (rc == 0)
         rc = start (&a, &err);
 
     if (rc == -EBUSY && opt->run_dir) {
-        a.status = 0;           // another one was faster: it serves the host
+        agent_stop (&a, 0, "another agent serves this host");
     } else if (rc < 0) {
         log_text (LOG_LEVEL_ERROR, "start-failed", "%s", err.text);
-        a.status = rc == -ENOKEY ? EX_CONFIG : EX_CANTCREAT;
+        agent_stop (&a, rc == -ENOKEY ? EX_CONFIG : EX_CANTCREAT,
+                    "start-failed");
     } else {
         run (&a);
     }

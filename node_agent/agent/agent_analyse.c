@@ -447,7 +447,7 @@ static void forget_gone (struct agent *a)
 void agent_check_analyses (struct agent *a)
 {
     forget_gone (a);
-    analyser_set_idle (a->analyser, a->ended_ns == 0 && !a->opt->once);
+    analyser_set_idle (a->analyser, !agent_is_draining (a));
     if (analyser_is_short (a->analyser) && !a->memory_noted)
         log_text (LOG_LEVEL_WARN, "analyse", "until more memory is free, %zu "
                   "capture%s cannot be analysed",

@@ -231,11 +231,9 @@ static int exclude_other_runs (struct agent *a, struct err *err)
 static bool is_of_result (const struct agent *a, const char *path)
 {
     size_t n = strlen (a->out);
-    bool late = a->ended_ns > 0 &&
-                clock_mono_ns () - a->ended_ns > a->opt->deadline_ns;
 
     return n > 0 && a->opt->raw && !a->opt->no_roll &&
-           (a->was_done || late) && strncmp (path, a->out, n) == 0 &&
+           (a->was_done || agent_is_past_deadline (a, 1)) && strncmp (path, a->out, n) == 0 &&
            path[n] == '/';
 }
 

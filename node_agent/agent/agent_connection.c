@@ -52,7 +52,7 @@ static void say (struct agent *a)
 
     if (!event && c->missed)
         agent_on_connected (a);
-    if (!event || !*why || a->over)
+    if (!event || !*why || life_is_over (&a->life))
         return;
     refused = strcmp (event, "refused") == 0;
     said_ns = &c->said_ns[refused];

@@ -23,11 +23,29 @@
 #define SETTLING_NS (5 * NS_PER_S)      // for what is found late, to settle,
 #define SETTLING_SHARE 4                // or a quarter of the deadline
 
-static void finish (struct agent *a, int status)
+bool agent_take (struct agent *a, enum life_event event, const char *why)
 {
-    a->status = status;
-    loop_stop (a->loop, 0);
+    return life_take (&a->life, event, why);
 }
+
+bool agent_is_draining (const struct agent *a)
+{
+    return a->ended_ns > 0 || a->opt->once;
+}
+
+bool agent_is_past_deadline (const struct agent *a, int part)
+{
+    return a->ended_ns > 0 &&
+           clock_mono_ns () - a->ended_ns > a->opt->deadline_ns / part;
+}
+
+/* By hand, and not in a run. */
+static bool is_once (const struct agent *a)
+{
+    return a->opt->once && !a->opt->run_dir;
+}
+
+/* ---- whether anything is left ---- */
 
 /* What was changed or moved while it was sealed is seen by a later scan.  At
  * half of the deadline there is no time left to wait for what goes on changing.
@@ -66,14 +84,34 @@ static int status_unless_all (struct agent *a, int status)
     return all ? 0 : status;
 }
 
+void agent_stop (struct agent *a, int status, const char *why)
+{
+    if (agent_take (a, LIFE_STOP, why))
+        a->status = status;
+}
+
 /* A service misses an agent that goes without a word. */
-void agent_finish (struct agent *a, int status)
+static int take_leave (struct agent *a, int status)
 {
     status = status_unless_all (a, status);
     if (status == 0 && !a->opt->run_dir)
         ship_done (a->ship, "", 0);
-    finish (a, status);
+    return status;
 }
+
+void agent_finish (struct agent *a, int status, const char *why)
+{
+    agent_stop (a, take_leave (a, status), why);
+}
+
+/* All that could be released is. */
+static void end (struct agent *a, int status)
+{
+    a->status = take_leave (a, status);
+    (void)agent_take (a, LIFE_RELEASED, NULL);
+}
+
+/* ---- DONE, and that it is not so ---- */
 
 static void tell_left (struct agent *a, size_t captures)
 {
@@ -82,25 +120,52 @@ static void tell_left (struct agent *a, size_t captures)
 }
 
 /* The last word of a host of a run: that all is delivered, or what never will
- * be.  Said again if what is found later makes it another one.
+ * be.  'text' is for the aggregator, "" in the first case.
  */
+static const char *last_word (struct agent *a, char *text, size_t size)
+{
+    agent_sum_up (a, text, size);
+    return *text ? text : "all of it is delivered";
+}
+
+static bool has_new_word (struct agent *a)
+{
+    char text[MESSAGE_TEXT_MAX];
+
+    return a->opt->run_dir &&
+           strcmp (last_word (a, text, sizeof (text)), a->last_word) != 0;
+}
+
 static void say_done (struct agent *a)
 {
     char text[MESSAGE_TEXT_MAX];
 
-    agent_sum_up (a, text, sizeof (text));
-    if (a->done_said && strcmp (text, a->done_text) == 0)
-        return;
+    (void)snprintf (a->last_word, sizeof (a->last_word), "%s",
+                    last_word (a, text, sizeof (text)));
     agent_explain_ranks (a);
     agent_explain_captures (a);
     agent_explain_losses (a);
-    (void)snprintf (a->done_text, sizeof (a->done_text), "%s", text);
     agent_set_done (a, true);
-    log_text (LOG_LEVEL_INFO, "done", "%s", *text ? text
-                                                  : "all of it is delivered");
-    a->done_said = true;
+    log_text (LOG_LEVEL_INFO, "done", "%s", a->last_word);
     tell_left (a, 0);
     ship_done (a->ship, text, agent_count_doubtful (a));
+}
+
+static size_t count_left (const struct agent *a)
+{
+    return sealer_pending (a->sealer) + watch_unsettled (a->watch);
+}
+
+static void take_back (struct agent *a)
+{
+    size_t left = count_left (a);
+
+    log_text (LOG_LEVEL_INFO, "found-more", "%zu more capture%s %s to be read: "
+              "this host is not done, as it had said", left, units_s (left),
+              left == 1 ? "is" : "are");
+    *a->last_word = '\0';
+    tell_left (a, left);
+    ship_not_done (a->ship);
 }
 
 /* The aggregator may be about to end the run.  One that could not be sealed and
@@ -108,22 +173,18 @@ static void say_done (struct agent *a)
  */
 void agent_tell_left (struct agent *a)
 {
-    size_t pending = sealer_pending (a->sealer);
-    size_t left = pending + watch_unsettled (a->watch);
-    bool more = a->done_said && !a->over && left > 0 &&
-                (pending > agent_count_unsealed (a) || !all_settled (a));
+    size_t left = count_left (a);
+    bool more = left > 0 &&
+                (sealer_pending (a->sealer) > agent_count_unsealed (a) ||
+                 !all_settled (a));
 
-    if (more) {
-        log_text (LOG_LEVEL_INFO, "found-more", "%zu more capture%s %s to be "
-                  "read: this host is not done, as it had said", left,
-                  units_s (left), left == 1 ? "is" : "are");
-        a->done_said = false;
-    }
+    if (more && agent_take (a, LIFE_FOUND_MORE, NULL))
+        return;                 // take_back has told it
     // what stays unread then has been named
-    tell_left (a, a->done_said ? 0 : left);
-    if (more)
-        ship_not_done (a->ship);
+    tell_left (a, *a->last_word ? 0 : left);
 }
+
+/* ---- how it ends ---- */
 
 /* When an agent dies every wrapper starts another.  One that comes so late that
  * the run is over by then must not wait for wrappers: it is told by a file.
@@ -141,7 +202,7 @@ static void mark_over (const struct agent *a)
         (void)fileio_replace (path, "", 0, FILEIO_FILE_MODE, NULL);
 }
 
-bool agent_is_over (const struct agent *a)
+bool agent_was_over (const struct agent *a)
 {
     char path[PATH_MAX];
 
@@ -151,11 +212,10 @@ bool agent_is_over (const struct agent *a)
 /* When its wrappers have ended whoever started them may kill what is left. */
 static void end_run (struct agent *a, bool whole, const char *text, int status)
 {
-    a->over = true;
     mark_over (a);
     a->complete = whole && status_unless_all (a, 1) == 0;
     agent_tell_wrappers (a, "roll", text, whole);
-    agent_finish (a, status);
+    end (a, status);
 }
 
 /* Who called it by hand wants to know what came of it. */
@@ -176,16 +236,16 @@ static void say_delivered (struct agent *a)
 static void end_once (struct agent *a)
 {
     say_delivered (a);
-    agent_finish (a, a->unsealed     ? EX_CANTCREAT
-                     : a->unsearched ? EX_NOINPUT
-                                     : EX_GIVEN_UP);
+    end (a, a->unsealed     ? EX_CANTCREAT
+            : a->unsearched ? EX_NOINPUT
+                            : EX_GIVEN_UP);
 }
 
 /* What a run with a service has to tell at its end, or "". */
 static void sum_up_run (struct agent *a, char *text, size_t size)
 {
     unsigned long long items = spool_undelivered (a->spool);
-    size_t captures = sealer_pending (a->sealer) + watch_unsettled (a->watch);
+    size_t captures = count_left (a);
     char lost[MESSAGE_TEXT_MAX];
 
     agent_sum_up (a, lost, sizeof (lost));
@@ -215,33 +275,34 @@ static void sum_up_run (struct agent *a, char *text, size_t size)
 
 static void end_served (struct agent *a)
 {
+    bool late = a->life.state == LIFE_LATE;
     char text[MESSAGE_TEXT_MAX];
 
     sum_up_run (a, text, sizeof (text));
     if (*text)
-        log_text (LOG_LEVEL_WARN, a->late_end ? "deadline" : "ending", "%s",
-                  text);
-    end_run (a, !*text, text, a->late_end ? EX_UNAVAILABLE : EX_TEMPFAIL);
+        log_text (LOG_LEVEL_WARN, late ? "deadline" : "ending", "%s", text);
+    end_run (a, !*text, text, late ? EX_UNAVAILABLE : EX_TEMPFAIL);
 }
 
 /* No aggregator ends this by a ROLL: an end of its own.  Captures first, one in
  * each turn of the loop: the aggregator has to be heard meanwhile.  While it is
- * not none goes; check_life gives it up.  If it says that it has lost anything
- * this is not the end: agent_check_done comes again.
+ * not none goes; agent_check_life gives it up.
  */
-static void end_by_itself (void *arg)
+static void release_and_end (void *arg)
 {
     struct agent *a = arg;
+    bool late = a->life.state == LIFE_LATE;
 
-    a->ending = !a->over && (nothing_left (a) || a->late_end);
-    if (!a->ending)
+    if (a->life.state != LIFE_ENDING && !late)
         return;
-    if (agent_release_next (a))
-        (void)loop_add_timer (a->loop, 0, end_by_itself, a);
-    else if (!agent_is_confirmed (a) && !a->late_end)
-        (void)loop_add_timer (a->loop, NS_PER_S / 4, end_by_itself, a);
-    else if (a->scan_began_ns <= a->stale_ns && !a->late_end)
-        a->ending = false;      // the next scan tells what is new there
+    if (!late && !nothing_left (a))
+        (void)agent_take (a, LIFE_NOT_YET, NULL);
+    else if (agent_release_next (a))
+        (void)loop_add_timer (a->loop, 0, release_and_end, a);
+    else if (!late && !agent_is_confirmed (a))
+        (void)loop_add_timer (a->loop, NS_PER_S / 4, release_and_end, a);
+    else if (!late && a->scan_began_ns <= a->stale_ns)
+        (void)agent_take (a, LIFE_NOT_YET, "the next scan tells what is new");
     else if (a->opt->run_dir)
         end_served (a);
     else
@@ -250,28 +311,20 @@ static void end_by_itself (void *arg)
 
 void agent_check_done (struct agent *a)
 {
-    if (a->over || !a->ship || !nothing_left (a))
-        return;
-    if (a->opt->once && !a->opt->run_dir) {
-        agent_explain_losses (a);
-        if (!a->ending)
-            end_by_itself (a);
-    } else if (a->opt->run_dir && agent_all_ended (a) &&
-               a->scans_after_end > 1) {
-        say_done (a);
-    }
+    if (a->ship && nothing_left (a))
+        (void)agent_take (a, LIFE_NOTHING_LEFT, NULL);
 }
 
 /* Why this process has no purpose any more, or NULL. */
 static const char *useless (const struct agent *a, int64_t now)
 {
     const struct exit_facts l = {
-        .now_ns = now, .began_ns = a->began_ns,
+        .now_ns = now, .began_ns = a->life.began_ns,
         .heard_ns = ship_heard_ns (a->ship), .ended_ns = a->ended_ns,
         .deadline_ns = a->opt->deadline_ns, .run = a->opt->run_dir,
         .once = a->opt->once, .joined = a->ranks,
         .served = a->opt->once || a->opt->no_roll,
-        .done = a->done_said || a->ending,
+        .done = *a->last_word || a->life.state == LIFE_ENDING,
     };
 
     return exit_reason (&l);
@@ -284,10 +337,25 @@ static void end_rolled (void *arg)
 {
     struct agent *a = arg;
 
+    if (a->life.state != LIFE_ROLLED)
+        return;
     if (!*a->roll_text && agent_release_next (a))
         (void)loop_add_timer (a->loop, 0, end_rolled, a);
     else
         end_run (a, a->roll_whole, a->roll_text, EX_TEMPFAIL);
+}
+
+static void take_roll (struct agent *a)
+{
+    if (*a->roll_text && a->release.kind != RELEASE_NEVER)
+        log_text (LOG_LEVEL_WARN, "kept", "captures stay here: %s",
+                  a->roll_text);
+    if (a->opt->run_dir) {
+        mark_over (a);
+        end_rolled (a);
+    } else if (a->opt->once) {  // of a run's own: it goes now
+        agent_finish (a, EX_TEMPFAIL, "roll");
+    }
 }
 
 /* An aggregator of a run's own has said it; 'text': why OUT has not all of it,
@@ -297,20 +365,19 @@ void agent_on_roll (void *arg, bool complete, const char *text)
 {
     struct agent *a = arg;
 
-    if (a->over)
-        return;
-    a->over = a->rolled = true;
+    if (life_is_over (&a->life))
+        return;                 // it is said again and again
     a->roll_whole = complete;
     (void)snprintf (a->roll_text, sizeof (a->roll_text), "%s", text);
-    if (*text && a->release.kind != RELEASE_NEVER)
-        log_text (LOG_LEVEL_WARN, "kept", "captures stay here: %s", text);
-    if (!a->opt->run_dir) {
-        if (a->opt->once)       // of a run's own: it goes now
-            agent_finish (a, EX_TEMPFAIL);
-        return;
-    }
-    mark_over (a);
-    end_rolled (a);
+    (void)agent_take (a, LIFE_ROLL, NULL);
+}
+
+/* Whether all wrappers of this host have come, as far as that is known. */
+static bool all_joined (const struct agent *a)
+{
+    return (a->opt->local_size > 0 &&
+            agent_count_ranks (a) >= a->opt->local_size) ||
+           clock_mono_ns () - a->ended_ns > STRAGGLER_NS;
 }
 
 /* A service says no ROLL: that it has heard the last word of this host is the
@@ -319,13 +386,7 @@ void agent_on_roll (void *arg, bool complete, const char *text)
  */
 void agent_on_said (void *arg)
 {
-    struct agent *a = arg;
-
-    if (a->opt->no_roll && a->done_said && !a->over && !a->ending &&
-        ((a->opt->local_size > 0 &&
-          agent_count_ranks (a) >= a->opt->local_size) ||
-         clock_mono_ns () - a->ended_ns > STRAGGLER_NS))
-        end_by_itself (a);
+    (void)agent_take (arg, LIFE_WORD_HEARD, NULL);
 }
 
 /* ---- what time says ---- */
@@ -337,21 +398,17 @@ void agent_check_life (void *arg)
     const char *why = useless (a, now);
     char text[MESSAGE_TEXT_MAX];
 
-    if (a->over)                // end_rolled goes on
+    if (life_is_over (&a->life))        // end_rolled goes on
         return;
     agent_check_rejoined (a, now);
-    if (a->opt->no_roll && a->ended_ns > 0 &&
-        now - a->ended_ns > a->opt->deadline_ns) {
-        a->late_end = true;
-        if (!a->ending)
-            end_by_itself (a);
+    if (a->opt->no_roll && agent_is_past_deadline (a, 1) &&
+        agent_take (a, LIFE_DEADLINE, NULL))
         return;
-    }
     if (why) {
         agent_explain_end (a, why, text);
         log_text (LOG_LEVEL_WARN, "ending", "%s", text);
         agent_tell_wrappers (a, "roll", text, false);
-        agent_finish (a, EX_UNAVAILABLE);
+        agent_finish (a, EX_UNAVAILABLE, why);
         return;
     }
     (void)loop_add_timer (a->loop, NS_PER_S, agent_check_life, a);
@@ -361,5 +418,84 @@ void agent_give_up (struct agent *a, int status, const char *why)
 {
     log_text (LOG_LEVEL_ERROR, "refused", "%s", why);
     agent_tell_wrappers (a, "roll", why, false);
-    finish (a, status);
+    agent_stop (a, status, "refused");
+}
+
+/* ---- the guards and actions of its life ---- */
+
+static bool holds (void *arg, enum life_guard guard)
+{
+    struct agent *a = arg;
+
+    switch (guard) {
+    case LIFE_IF_ONCE:
+        return is_once (a);
+    case LIFE_IF_SEARCHED:
+        return a->opt->run_dir && agent_all_ended (a) &&
+               a->scans_after_end > 1;
+    case LIFE_IF_SAID:
+        return *a->last_word != '\0';
+    case LIFE_IF_NEW_WORD:
+        return has_new_word (a);
+    case LIFE_IF_ALL_JOINED:
+        return a->opt->no_roll && all_joined (a);
+    default:
+        return true;
+    }
+}
+
+static void search_all (struct agent *a)
+{
+    a->ended_ns = clock_mono_ns ();
+    a->scans_after_end = 0;
+    agent_scan (a);
+    agent_search (a);
+}
+
+static void forget_done (struct agent *a)
+{
+    *a->last_word = '\0';
+}
+
+static void reopen (struct agent *a)
+{
+    a->ended_ns = 0;
+    a->searched = a->flushed = false;
+    forget_done (a);
+}
+
+static void begin_release (struct agent *a)
+{
+    if (is_once (a))
+        agent_explain_losses (a);
+    release_and_end (a);
+}
+
+static void stop_loop (struct agent *a)
+{
+    if (a->loop)
+        loop_stop (a->loop, 0);
+}
+
+static void act (void *arg, enum life_action action)
+{
+    static void (*const actions[LIFE_ACTIONS]) (struct agent *) = {
+        [LIFE_SEARCH_ALL] = search_all,   [LIFE_REOPEN] = reopen,
+        [LIFE_SAY_DONE] = say_done,       [LIFE_TAKE_BACK] = take_back,
+        [LIFE_FORGET_DONE] = forget_done, [LIFE_RELEASE] = begin_release,
+        [LIFE_TAKE_ROLL] = take_roll,     [LIFE_STOP_LOOP] = stop_loop,
+    };
+
+    actions[action] (arg);
+}
+
+/* With --once somebody reads the log who wants to know what came of it only. */
+void agent_begin_life (struct agent *a)
+{
+    static const struct life_ops ops = { holds, act };
+
+    a->life = (struct life){
+        .began_ns = clock_mono_ns (), .ops = &ops, .arg = a,
+        .level = is_once (a) ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO,
+    };
 }

@@ -145,10 +145,7 @@ static struct opinion hear_all (struct owners *o, struct item *n)
 /* The end cannot wait any more. */
 static bool is_late (const struct owners *o)
 {
-    const struct agent *a = o->agent;
-
-    return a->ended_ns > 0 &&
-           clock_mono_ns () - a->ended_ns > a->opt->deadline_ns / 2;
+    return agent_is_past_deadline (o->agent, 2);
 }
 
 static bool is_settled (struct owners *o, const struct item *n)

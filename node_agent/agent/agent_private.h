@@ -4,6 +4,8 @@
  * agent_analyse.c     captures that were never analysed
  * agent_captures.c    captures that have settled go to the sealer
  * agent_connection.c  whether the aggregator is there, and why not
+ * agent_end.c         when it is over, and how: guards and actions of its life
+ * agent_life.[ch]     the life of an agent: a table of states and events
  * agent_losses.c      what will not be delivered
  * agent_owner.c       whose a capture in a shared directory is
  * agent_redeliver.c   the aggregator has lost what it acknowledged
@@ -20,6 +22,7 @@
 
 #include "agent/agent.h"
 
+#include "agent/agent_life.h"
 #include "agent/sealer.h"
 #include "analyse/analyser.h"
 #include "base/log.h"
@@ -60,6 +63,7 @@ struct connection {
  */
 struct agent {
     const struct agent_options *opt;
+    struct life life;
     struct loop *loop;
     struct watch *watch;
     struct finder *finder;
@@ -108,7 +112,7 @@ struct agent {
     bool held;                  // for want of room; guard.why says it
     bool ledger_gone;           // and it could not be put back; that was said
     bool room_noted, waiting;   // said once; settled captures wait
-    int64_t began_ns, ended_ns;         // all COMMANDs had; 0: not yet
+    int64_t ended_ns;           // when all COMMANDs had; 0: not yet
     unsigned scans_after_end;
     int64_t search_began_ns;    // of the large directories, the latest one
     int64_t searched_ns;        // when the latest began that has ended
@@ -124,18 +128,14 @@ struct agent {
                                 // later: so often that was met
     bool looked;                // a search has ended: what is there is known
     bool repaired;              // removals of former lives were gone on with
-    bool done_said;             // DONE: the aggregator knows that it has all
-    char done_text[MESSAGE_TEXT_MAX];   // or what it will not get
+    char last_word[MESSAGE_TEXT_MAX];   // that DONE said; "": none, or it was
+                                // taken back
     bool flushed;               // what had not settled was taken as it was
     bool unsearched;            // a directory could not be (--once)
     struct unsealed *unsealed;  // captures that could not be sealed
     bool sealing_again;         // a timer is set for them
     bool was_done;              // that was said, in this life or another
-    bool ending;                // nothing is left but captures that go now
-    bool late_end;              // the deadline has passed: what is left stays
-    bool over;                  // the job is
-    bool rolled;                // an aggregator of a run's own has said so
-    bool roll_whole;            // what else it said
+    bool roll_whole;            // what ROLL said
     char roll_text[MESSAGE_TEXT_MAX];
     bool complete;              // every rank is present, nothing is left here
     int status;                 // to exit with
@@ -254,6 +254,20 @@ void agent_on_problem (void *arg, enum net_problem what, const char *text);
 
 /* ---- agent_end.c ---- */
 
+/* Begin to live: see agent_life.h.  An event, and why it came, or NULL. */
+void agent_begin_life (struct agent *a);
+bool agent_take (struct agent *a, enum life_event event, const char *why);
+
+/* Whether nothing more will be written: all COMMANDs have ended, or there are
+ * none (--once).
+ */
+bool agent_is_draining (const struct agent *a);
+
+/* Whether a part of the deadline (1: all, 2: half of it) has passed since all
+ * COMMANDs ended.
+ */
+bool agent_is_past_deadline (const struct agent *a, int part);
+
 /* Something was delivered or searched: if that was the last there is,
  * end (--once), or tell the aggregator (a run).
  */
@@ -264,14 +278,17 @@ void agent_check_done (struct agent *a);
  */
 void agent_tell_left (struct agent *a);
 
-/* End: with 0 if nothing is open or lost, else with this status. */
-void agent_finish (struct agent *a, int status);
+/* End: with 0 if nothing is open or lost, else with this status; or with this
+ * one in any case.
+ */
+void agent_finish (struct agent *a, int status, const char *why);
+void agent_stop (struct agent *a, int status, const char *why);
 
 /* The aggregator does not want this agent: the end. */
 void agent_give_up (struct agent *a, int status, const char *why);
 
 /* Whether the run has ended on this host, says a former life. */
-bool agent_is_over (const struct agent *a);
+bool agent_was_over (const struct agent *a);
 
 /* The deadline, and an aggregator that is silent: now, and again by a timer. */
 void agent_check_life (void *arg);

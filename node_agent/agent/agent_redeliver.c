@@ -157,7 +157,7 @@ void agent_on_lost (void *arg)
         log_text (LOG_LEVEL_ERROR, "spool-failed", "%s", err.text);
         return;
     }
-    a->done_said = false;       // to this one
+    (void)agent_take (a, LIFE_LOST, NULL);
     begin (a);
 }
 

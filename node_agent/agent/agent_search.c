@@ -147,12 +147,11 @@ void agent_scan (void *arg)
     a->waiting = false;
     a->scan_began_ns = began;
     agent_check_analyses (a);
-    if (a->ended_ns > 0 || a->opt->once)
+    if (agent_is_draining (a))
         watch_look_at_all (a->watch);
     rc = watch_scan (a->watch, agent_quiet_ns (a), began, clock_wall_ns (),
                      agent_on_settled, a, &err);
-    if (rc == 0 && a->ended_ns > 0 && !a->flushed &&
-        began - a->ended_ns > a->opt->deadline_ns / 2) {
+    if (rc == 0 && !a->flushed && agent_is_past_deadline (a, 2)) {
         // half of the time is left to deliver what will not settle
         rc = watch_flush (a->watch, agent_quiet_ns (a), began, clock_wall_ns (),
                           agent_on_settled, a, &err);
@@ -176,7 +175,7 @@ void agent_scan (void *arg)
         a->scans_after_end++;
     took = clock_mono_ns () - began;
     // while nothing happens, less and less often
-    if (a->ended_ns > 0 || a->opt->once || watch_unsettled (a->watch) > 0 ||
+    if (agent_is_draining (a) || watch_unsettled (a->watch) > 0 ||
         agent_has_rivals (a))
         a->scan_ns = SCAN_NS;
     else
@@ -207,8 +206,8 @@ void agent_on_searched (void *arg, struct finder_result *results, size_t n)
     struct agent *a = arg;
     struct err err = { "" };
     int64_t now = clock_mono_ns ();
-    bool ending = a->opt->once || a->ended_ns > 0;
-    bool last = ending && a->search_began_ns >= a->ended_ns &&
+    bool draining = agent_is_draining (a);
+    bool last = draining && a->search_began_ns >= a->ended_ns &&
                 a->search_began_ns >= a->moved_ns;
     int rc = 0;
 
@@ -220,7 +219,7 @@ void agent_on_searched (void *arg, struct finder_result *results, size_t n)
     a->searched_ns = a->search_began_ns;
     a->looked = true;
     agent_scan (a);
-    if (ending && !a->searched)
+    if (draining && !a->searched)
         (void)loop_add_timer (a->loop, 0, agent_search, a);     // the last
     else
         later (a, clock_mono_ns () - a->search_began_ns, agent_search);

@@ -20,7 +20,7 @@ static const char *state_of (const struct agent *a,
     const char *connection = agent_not_connected (a, unheard);
 
     why[0] = '\0';
-    if (a->over)
+    if (life_is_over (&a->life))
         return "over";
     (void)snprintf (why, 2 * MESSAGE_TEXT_MAX, "%s%s%s",
                     a->held ? a->guard.why.text : "",

@@ -112,7 +112,7 @@ void agent_give_way (struct agent *a)
     bool collecting = a->opt->hold &&
                       watch_is_collecting (a->watch, now - COLLECTING_NS);
     struct bulk_situation s = {
-        .job_alive = a->ended_ns == 0 && !a->opt->once,
+        .job_alive = !agent_is_draining (a),
         .collecting = collecting,
         .limit_ns = a->opt->backlog_limit_ns,
         .spool_used = spool_bytes (a->spool),
@@ -156,7 +156,8 @@ static void log_not_released (struct agent *a, int rc, const struct err *err)
  */
 static bool waits_for_roll (const struct agent *a)
 {
-    return a->opt->run_dir && !a->opt->no_roll && !a->over;
+    return a->opt->run_dir && !a->opt->no_roll &&
+           a->life.state != LIFE_ROLLED;
 }
 
 /* It says so in every other second.  Of what an aggregator of the run's own has
@@ -164,7 +165,8 @@ static bool waits_for_roll (const struct agent *a)
  */
 bool agent_is_confirmed (const struct agent *a)
 {
-    int64_t since_ns = a->rolled ? 0 : clock_mono_ns () - CONFIRMED_NS;
+    int64_t since_ns = a->life.state == LIFE_ROLLED
+                           ? 0 : clock_mono_ns () - CONFIRMED_NS;
 
     return !spool_redelivers (a->spool) && a->ship &&
            ship_confirmed (a->ship, since_ns);

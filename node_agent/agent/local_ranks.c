@@ -196,12 +196,8 @@ static void rank_ended (struct agent *a, struct local_rank *r, int64_t status,
         c->end = r->end;
         end_rank (a, c, status, text);
     }
-    if (agent_all_ended (a) && a->ended_ns == 0) {
-        a->ended_ns = clock_mono_ns ();
-        a->scans_after_end = 0;
-        agent_scan (a);
-        agent_search (a);
-    }
+    if (agent_all_ended (a) && a->ended_ns == 0)
+        (void)agent_take (a, LIFE_COMMANDS_ENDED, NULL);
 }
 
 /* COMMAND is gone; what it started may not be. */
@@ -239,7 +235,7 @@ static void wrapper_died (struct agent *a, struct local_rank *r)
 void agent_check_rejoined (struct agent *a, int64_t now)
 {
     for (struct local_rank *r = a->ranks; r; r = r->next) {
-        if (!r->ended && !r->joined && now - a->began_ns > REJOIN_LIMIT_NS)
+        if (!r->ended && !r->joined && now - a->life.began_ns > REJOIN_LIMIT_NS)
             wrapper_died (a, r);
     }
 }
@@ -297,8 +293,7 @@ static struct local_rank *add_rank (struct agent *a, int64_t rank)
 /* Others may have ended before it came. */
 static void say_running (struct agent *a, const struct local_rank *r)
 {
-    a->ended_ns = 0;
-    a->searched = a->flushed = a->done_said = false;
+    (void)agent_take (a, LIFE_COMMAND_RUNS, NULL);
     if (!r->launches)
         (void)ship_rank (a->ship, r->rank, r->local_rank, RANK_RUNNING, 0, "",
                          NULL);
