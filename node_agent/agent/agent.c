@@ -107,7 +107,7 @@ static void say_damaged (struct agent *a)
         return;
     log_text (LOG_LEVEL_ERROR, "ledger-damaged", "%s: it is set aside at the "
               "next start", why);
-    a->status = EX_IOERR;
+    a->end.status = EX_IOERR;
 }
 
 /* ---- its files are removed ---- */
@@ -158,7 +158,7 @@ static int open_spool (struct agent *a, struct err *err)
     if ((n = spool_open (dir, &a->spool, err)) < 0)
         return n;
     if (a->opt->divided)
-        spool_divide (a->spool, a->host_id);
+        spool_divide (a->spool, a->self.host_id);
     if (loop_add_source (a->loop, is_damaged, end_damaged, a) < 0)
         return err_set (err, ENOMEM, "no memory for the spool");
     return 0;
@@ -182,10 +182,10 @@ static int open_keys (struct agent *a, struct err *err)
     const struct agent_options *opt = a->opt;
     int rc = 0;
 
-    a->security.insecure = opt->insecure;
+    a->self.security.insecure = opt->insecure;
     if (!opt->insecure && opt->key) {
         key_forbid_cores ();
-        rc = key_client (opt->key, opt->server_key, &a->security, err);
+        rc = key_client (opt->key, opt->server_key, &a->self.security, err);
         forget_key (opt);
     }
     if (opt->insecure)
@@ -200,15 +200,15 @@ static int start (struct agent *a, struct err *err)
                                         agent_on_refused, agent_on_problem,
                                         on_delivered, on_clock, agent_on_said,
                                         agent_on_lost, a };
-    struct ship_identity who = { a->opt->job, a->host, a->key,
+    struct ship_identity who = { a->opt->job, a->self.host, a->self.key,
                                  a->opt->world_size,
                                  a->opt->key || a->opt->insecure
-                                     ? &a->security : NULL };
+                                     ? &a->self.security : NULL };
     int rc;
 
-    host_name (a->host, sizeof (a->host));
-    host_key (a->key);
-    host_id (a->host_id);
+    host_name (a->self.host, sizeof (a->self.host));
+    host_key (a->self.key);
+    host_id (a->self.host_id);
     (void)setpriority (PRIO_PROCESS, 0, NICE);
     if (!(a->loop = loop_create ()) ||
         loop_add_signals (a->loop, on_signal, a) < 0)
@@ -216,7 +216,7 @@ static int start (struct agent *a, struct err *err)
     if ((rc = open_spool (a, err)) < 0)
         return rc;
     if (agent_was_over (a)) {   // asked with the lock: nobody else is at it
-        a->complete = spool_undelivered (a->spool) == 0 &&
+        a->end.complete = spool_undelivered (a->spool) == 0 &&
                       !agent_has_losses (a);
         return err_set (err, EBUSY, "the run is over");
     }
@@ -253,14 +253,14 @@ static void stop (struct agent *a)
     ship_destroy (a->ship);
     agent_close_wrappers (a);
     agent_close_room (a);
-    free (a->told);
+    free (a->reports.all);
     spool_close (a->spool);
-    if (a->complete && a->opt->run_dir) {
+    if (a->end.complete && a->opt->run_dir) {
         agent_remove_told (a);
         remove_spool (a);
     }
     loop_destroy (a->loop);
-    explicit_bzero (&a->security, sizeof (a->security));
+    explicit_bzero (&a->self.security, sizeof (a->self.security));
 }
 
 static void run (struct agent *a)
@@ -288,8 +288,10 @@ static void run (struct agent *a)
 
 int agent_run (const struct agent_options *opt)
 {
-    struct agent a = { .opt = opt, .listener = -1,
-                       .world_size = opt->world_size };
+    struct agent a = {
+        .opt = opt,
+        .local = { .listener = -1, .world_size = opt->world_size },
+    };
     struct err err = { "" };
     int rc;
 
@@ -309,5 +311,5 @@ int agent_run (const struct agent_options *opt)
     }
     say_damaged (&a);
     stop (&a);
-    return a.status;
+    return a.end.status;
 }

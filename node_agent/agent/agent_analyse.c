@@ -62,7 +62,7 @@ static int by_path (const void *a, const void *b)
 static struct analysis *find (const struct agent *a, const char *path)
 {
     struct analysis key = { .path = (char *)path };
-    struct analysis **n = tfind (&key, &a->analyses_by_path, by_path);
+    struct analysis **n = tfind (&key, &a->analyses.by_path, by_path);
 
     return n ? *n : NULL;
 }
@@ -73,7 +73,7 @@ static void record_path (const struct agent *a, const char *path,
 {
     char *dot;
 
-    analyser_log (a->analyser, path, out, PATH_MAX - 1);
+    analyser_log (a->analyses.analyser, path, out, PATH_MAX - 1);
     if ((dot = strrchr (out, '.')))
         (void)snprintf (dot, 6, ".json");
 }
@@ -97,7 +97,7 @@ static void keep (const struct agent *a, const struct analysis *n)
     if ((rc = FAULT ("agent.analysis.keep")) < 0)
         (void)err_sys (&err, -rc, "cannot write %s", path);
     else
-        rc = fileio_mkdirs (a->analyses_dir, FILEIO_DIR_MODE, &err);
+        rc = fileio_mkdirs (a->analyses.dir, FILEIO_DIR_MODE, &err);
     if (rc == 0 && text)
         rc = fileio_replace (path, text, strlen (text), FILEIO_FILE_MODE,
                              &err);
@@ -109,7 +109,7 @@ static void keep (const struct agent *a, const struct analysis *n)
 
 static void drop (struct agent *a, struct analysis *n)
 {
-    struct analysis **at = &a->analyses;
+    struct analysis **at = &a->analyses.first;
     char path[PATH_MAX];
 
     while (*at != n)
@@ -117,7 +117,7 @@ static void drop (struct agent *a, struct analysis *n)
     *at = n->next;
     record_path (a, n->path, path);
     (void)unlink (path);
-    (void)tdelete (n, &a->analyses_by_path, by_path);
+    (void)tdelete (n, &a->analyses.by_path, by_path);
     free (n->path);
     free (n);
 }
@@ -127,14 +127,14 @@ static struct analysis *add (struct agent *a, const char *path)
     struct analysis *n = calloc (1, sizeof (*n));
 
     if (!n || !(n->path = strdup (path)) ||
-        !tsearch (n, &a->analyses_by_path, by_path)) {
+        !tsearch (n, &a->analyses.by_path, by_path)) {
         if (n)
             free (n->path);
         free (n);
         return NULL;
     }
-    n->next = a->analyses;
-    a->analyses = n;
+    n->next = a->analyses.first;
+    a->analyses.first = n;
     return n;
 }
 
@@ -179,7 +179,7 @@ static void load (struct agent *a, int dir, const char *name)
 
 static void load_all (struct agent *a)
 {
-    int fd = open (a->analyses_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+    int fd = open (a->analyses.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
     DIR *dir = fd < 0 ? NULL : fdopendir (fd);
     bool waiting = false;
     struct dirent *e;
@@ -194,13 +194,13 @@ static void load_all (struct agent *a)
     }
     if (dir)
         (void)closedir (dir);
-    for (const struct analysis *n = a->analyses; n; n = n->next)
+    for (const struct analysis *n = a->analyses.first; n; n = n->next)
         waiting = waiting || n->stage == STAGE_WAITING;
     if (waiting)                // what that life had started may still run
-        (void)orphans_kill (PROCESS_ANALYSER, a->analyses_dir);
-    for (const struct analysis *n = a->analyses; n; n = n->next) {
+        (void)orphans_kill (PROCESS_ANALYSER, a->analyses.dir);
+    for (const struct analysis *n = a->analyses.first; n; n = n->next) {
         if (n->stage == STAGE_WAITING)
-            (void)analyser_add (a->analyser, n->path);
+            (void)analyser_add (a->analyses.analyser, n->path);
     }
 }
 
@@ -216,7 +216,7 @@ static void on_found (void *arg, bool torch_npu)
 {
     struct agent *a = arg;
 
-    a->no_analysis = !torch_npu;
+    a->analyses.unavailable = !torch_npu;
     if (torch_npu)
         log_text (LOG_LEVEL_INFO, "analyse", "python3 has torch_npu: captures "
                   "that were never analysed are analysed by it");
@@ -236,9 +236,9 @@ static void on_analysed (void *arg, const char *path, enum analysed how,
         return;
     if (how == ANALYSED_LATER)
         agent_note (a, LOG_LEVEL_WARN, "analyse", "host %s: %.300s stays raw "
-                    "until the next start: %.300s", a->host, path, why);
+                    "until the next start: %.300s", a->self.host, path, why);
     if (how == ANALYSED_LATER ||
-        (how == ANALYSED_NOT && !release_concerns (&a->release, path))) {
+        (how == ANALYSED_NOT && !release_concerns (&a->release.policy, path))) {
         drop (a, n);
         agent_check_done (a);
         return;
@@ -259,7 +259,7 @@ static void on_analysed (void *arg, const char *path, enum analysed how,
 
 bool agent_is_analysing (const struct agent *a, const char *path)
 {
-    return analyser_is_running (a->analyser, path);
+    return analyser_is_running (a->analyses.analyser, path);
 }
 
 int agent_recall_analysis (struct agent *a, struct watch_settled *s,
@@ -276,7 +276,7 @@ int agent_recall_analysis (struct agent *a, struct watch_settled *s,
         return 0;
     if (n->stage == STAGE_ENDED) {
         n->held = false;
-        if (n->ended_ns > 0 && n->ended_ns >= a->scan_began_ns)
+        if (n->ended_ns > 0 && n->ended_ns >= a->search.scan_began_ns)
             return -EAGAIN;     // its fingerprint is from before the end
         memcpy (n->fingerprint, s->fingerprint, sizeof (n->fingerprint));
         // the same files, but more is known of them
@@ -297,7 +297,7 @@ static bool can_analyse (const struct agent *a, const char *name)
 
     if (a->opt->analyse_with)
         return strcmp (a->opt->analyse_with, ANALYSER_NONE) != 0;
-    return !a->no_analysis && strcmp (framework, "ascend_ms") != 0 &&
+    return !a->analyses.unavailable && strcmp (framework, "ascend_ms") != 0 &&
            strcmp (framework, "msprof") != 0;
 }
 
@@ -315,7 +315,7 @@ static struct analysis *plan (struct agent *a, const char *path,
 
 static bool begin (struct agent *a, struct analysis *n)
 {
-    if (analyser_add (a->analyser, n->path) == 0)
+    if (analyser_add (a->analyses.analyser, n->path) == 0)
         return true;
     drop (a, n);
     return false;
@@ -356,8 +356,9 @@ bool agent_take_analysis (struct agent *a, const struct sealed *s)
     if (n->stage == STAGE_WAITING) {
         if (raw)
             return begin (a, n);
-        analyser_drop (a->analyser, n->path);   // somebody has analysed it
-        if (!analyser_is_running (a->analyser, n->path))
+        // somebody has analysed it
+        analyser_drop (a->analyses.analyser, n->path);
+        if (!analyser_is_running (a->analyses.analyser, n->path))
             drop (a, n);
     } else {
         close_analysis (a, n, raw || n->failed);
@@ -409,7 +410,7 @@ size_t agent_open_count (const struct agent *a)
 {
     size_t open = 0;
 
-    for (const struct analysis *n = a->analyses; n; n = n->next)
+    for (const struct analysis *n = a->analyses.first; n; n = n->next)
         open += n->stage != STAGE_KNOWN && !n->held;
     return open;
 }
@@ -422,7 +423,7 @@ void agent_note_analyses (struct agent *a)
         agent_note (a, LOG_LEVEL_WARN, "analyse", "host %s: when half of the "
                     "deadline had passed %zu capture%s had still to be "
                     "analysed; what was not ready at its end is raw: give a "
-                    "longer --deadline", a->host, n, units_s (n));
+                    "longer --deadline", a->self.host, n, units_s (n));
 }
 
 /* What is gone is neither analysed nor remembered. */
@@ -431,15 +432,15 @@ static void forget_gone (struct agent *a)
     struct analysis *n, *next;
     int64_t now = clock_mono_ns ();
 
-    if (now < a->forget_gone_ns)
+    if (now < a->analyses.forget_gone_ns)
         return;
-    a->forget_gone_ns = now + FORGET_NS;
-    for (n = a->analyses; n; n = next) {
+    a->analyses.forget_gone_ns = now + FORGET_NS;
+    for (n = a->analyses.first; n; n = next) {
         next = n->next;
         if (access (n->path, F_OK) == 0 || errno != ENOENT ||
-            analyser_is_running (a->analyser, n->path))
+            analyser_is_running (a->analyses.analyser, n->path))
             continue;
-        analyser_drop (a->analyser, n->path);
+        analyser_drop (a->analyses.analyser, n->path);
         drop (a, n);
     }
 }
@@ -447,13 +448,13 @@ static void forget_gone (struct agent *a)
 void agent_check_analyses (struct agent *a)
 {
     forget_gone (a);
-    analyser_set_idle (a->analyser, !agent_is_draining (a));
-    if (analyser_is_short (a->analyser) && !a->memory_noted)
+    analyser_set_idle (a->analyses.analyser, !agent_is_draining (a));
+    if (analyser_is_short (a->analyses.analyser) && !a->analyses.memory_noted)
         log_text (LOG_LEVEL_WARN, "analyse", "until more memory is free, %zu "
                   "capture%s cannot be analysed",
-                  analyser_pending (a->analyser),
-                  units_s (analyser_pending (a->analyser)));
-    a->memory_noted = analyser_is_short (a->analyser);
+                  analyser_pending (a->analyses.analyser),
+                  units_s (analyser_pending (a->analyses.analyser)));
+    a->analyses.memory_noted = analyser_is_short (a->analyses.analyser);
 }
 
 /* ---- life ---- */
@@ -464,18 +465,18 @@ int agent_open_analyses (struct agent *a, struct err *err)
     struct analyser_options o = {
         .command = opt->analyse_with, .jobs = opt->analyse_jobs,
         .timeout_ns = opt->analyse_timeout_ns, .memory = opt->analyse_memory,
-        .idle = !opt->once, .log_dir = a->analyses_dir, .found = on_found,
+        .idle = !opt->once, .log_dir = a->analyses.dir, .found = on_found,
         .put_off = on_put_off, .once = opt->once,
     };
     int n = opt->run_dir
-                ? snprintf (a->analyses_dir, sizeof (a->analyses_dir),
+                ? snprintf (a->analyses.dir, sizeof (a->analyses.dir),
                             "%s/analyses", opt->run_dir)
-                : snprintf (a->analyses_dir, sizeof (a->analyses_dir),
+                : snprintf (a->analyses.dir, sizeof (a->analyses.dir),
                             "%s/analyses-%s", opt->state, opt->job);
 
-    if (n < 0 || (size_t)n >= sizeof (a->analyses_dir))
+    if (n < 0 || (size_t)n >= sizeof (a->analyses.dir))
         return err_set (err, ENAMETOOLONG, "path is too long: %s", opt->state);
-    if (!(a->analyser = analyser_create (a->loop, &o, on_analysed, a)))
+    if (!(a->analyses.analyser = analyser_create (a->loop, &o, on_analysed, a)))
         return err_set (err, ENOMEM, "no memory to analyse");
     load_all (a);
     return 0;
@@ -483,13 +484,13 @@ int agent_open_analyses (struct agent *a, struct err *err)
 
 void agent_close_analyses (struct agent *a)
 {
-    analyser_destroy (a->analyser);
-    a->analyser = NULL;
-    while (a->analyses) {
-        struct analysis *n = a->analyses;
+    analyser_destroy (a->analyses.analyser);
+    a->analyses.analyser = NULL;
+    while (a->analyses.first) {
+        struct analysis *n = a->analyses.first;
 
-        a->analyses = n->next;
-        (void)tdelete (n, &a->analyses_by_path, by_path);
+        a->analyses.first = n->next;
+        (void)tdelete (n, &a->analyses.by_path, by_path);
         free (n->path);
         free (n);
     }

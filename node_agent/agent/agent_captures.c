@@ -36,10 +36,10 @@ static void note_left (struct agent *a, const char *path, int state)
         return;
     }
     counter_add (COUNTER_RAW_SKIPPED, 1);
-    a->late++;
+    a->seals.late++;
     agent_note (a, LOG_LEVEL_WARN, "left-out", "host %s: %.600s was delivered "
                 "and removed, but for what came later, which is not "
-                "delivered: move it, or remove it", a->host, path);
+                "delivered: move it, or remove it", a->self.host, path);
 }
 
 /* It was sealed in a former life of this agent, which may have died before it
@@ -48,22 +48,25 @@ static void note_left (struct agent *a, const char *path, int state)
 static void take_known (struct agent *a, const char *path)
 {
     if (agent_resume_analysis (a, path) ||
-        !release_concerns (&a->release, path) ||
+        !release_concerns (&a->release.policy, path) ||
         spool_has_release (a->spool, path))
         return;
-    if (a->kept++ == 0)
-        (void)snprintf (a->kept_first, sizeof (a->kept_first), "%s", path);
+    if (a->seals.kept++ == 0)
+        (void)snprintf (a->seals.kept_first, sizeof (a->seals.kept_first),
+                        "%s", path);
 }
 
 void agent_tell_kept (struct agent *a)
 {
-    if (a->kept > 0)
+    size_t n = a->seals.kept;
+
+    if (n > 0)
         log_text (LOG_LEVEL_WARN, "kept", "%zu capture%s will not be released: "
                   "an earlier agent delivered %s, and did not note which files "
-                  "%s then had; the first is %s", a->kept, units_s (a->kept),
-                  a->kept == 1 ? "it" : "them",
-                  a->kept == 1 ? "it" : "they", a->kept_first);
-    a->kept = 0;
+                  "%s then had; the first is %s", n, units_s (n),
+                  n == 1 ? "it" : "them", n == 1 ? "it" : "they",
+                  a->seals.kept_first);
+    a->seals.kept = 0;
 }
 
 static int settle (struct agent *a, const struct watch_settled *settled,
@@ -88,7 +91,7 @@ static int settle (struct agent *a, const struct watch_settled *settled,
     }
     claim = release_claims (a->spool, s->path, agent_is_confirmed (a));
     if (claim == -EAGAIN) {
-        a->waiting = true;
+        a->search.waiting = true;
         return -EINPROGRESS;
     }
     if (claim != RELEASE_KEPT) {
@@ -99,7 +102,7 @@ static int settle (struct agent *a, const struct watch_settled *settled,
     if ((rc = agent_has_room (a, s->path, analysis.why != NULL)) == -EDQUOT)
         agent_hold_analysis (a, s->path);
     if (rc <= 0) {
-        a->waiting = rc == 0;
+        a->search.waiting = rc == 0;
         return rc == 0 ? -EAGAIN : 0;
     }
     if ((rc = spool_settle (a->spool, s->path, s->fingerprint, &id, err)) < 0)
@@ -123,7 +126,7 @@ int agent_on_settled (void *arg, const struct watch_settled *s,
     if (rc != -ENOSPC)
         return rc;
     agent_ran_out (a, err);
-    a->waiting = true;
+    a->search.waiting = true;
     return -EAGAIN;
 }
 
@@ -136,7 +139,7 @@ static void on_again (void *arg, const char *path, const char *why)
     log_text (LOG_LEVEL_WARN, "quarantined", "%s", why);
     if (*path && access (path, F_OK) < 0)
         agent_note (a, LOG_LEVEL_ERROR, "lost", "host %s: %.600s was not read "
-                    "again, and what was kept of it is damaged", a->host,
+                    "again, and what was kept of it is damaged", a->self.host,
                     path);
     watch_again (a->watch, *path ? path : NULL);
 }
@@ -156,7 +159,7 @@ static void take_gone (struct agent *a, const struct watch_gone *gone)
 
     if (rc > 0)
         agent_note (a, LOG_LEVEL_WARN, "vanished", "host %s: %.600s vanished "
-                    "before it was read", a->host, gone->path);
+                    "before it was read", a->self.host, gone->path);
     else if (rc < 0)            // the next start will find it
         log_text (LOG_LEVEL_ERROR, "ledger", "%s", err.text);
     agent_forget_unsealed (a, gone->path);
@@ -165,16 +168,18 @@ static void take_gone (struct agent *a, const struct watch_gone *gone)
 /* At half of the deadline there is no time left to look for them. */
 void agent_lose_gone (struct agent *a)
 {
-    int64_t searched_ns = a->flushed ? INT64_MAX : a->searched_ns, missing_ns;
+    int64_t searched_ns = a->search.flushed ? INT64_MAX
+                                            : a->search.searched_ns;
+    int64_t missing_ns;
     struct watch_gone gone;
 
     while (watch_next_gone (a->watch, searched_ns, &gone)) {
         take_gone (a, &gone);
         free (gone.path);
     }
-    if ((missing_ns = watch_missing_ns (a->watch)) > a->moved_ns) {
-        a->moved_ns = missing_ns;
-        a->searched = false;
+    if ((missing_ns = watch_missing_ns (a->watch)) > a->search.moved_ns) {
+        a->search.moved_ns = missing_ns;
+        a->search.complete = false;
         (void)loop_add_timer (a->loop, 0, agent_search, a);
     }
 }
@@ -183,9 +188,9 @@ void agent_set_done (struct agent *a, bool done)
 {
     struct err err = { "" };
 
-    if (a->was_done == done)
+    if (a->end.was_done == done)
         return;
-    a->was_done = done;
+    a->end.was_done = done;
     if (spool_keep_note (a->spool, DONE, done ? "1" : "0", &err) < 0)
         log_text (LOG_LEVEL_ERROR, "keep-failed", "%s", err.text);
 }
@@ -195,7 +200,7 @@ int agent_recall_captures (struct agent *a, struct err *err)
     const char *why = spool_set_aside (a->spool);
     char done[8];
 
-    a->was_done = spool_note (a->spool, DONE, done, sizeof (done)) &&
+    a->end.was_done = spool_note (a->spool, DONE, done, sizeof (done)) &&
                   strcmp (done, "1") == 0;
     if (why)
         agent_note (a, LOG_LEVEL_ERROR, "ledger-damaged", "%s", why);
@@ -230,11 +235,11 @@ static int exclude_other_runs (struct agent *a, struct err *err)
  */
 static bool is_of_result (const struct agent *a, const char *path)
 {
-    size_t n = strlen (a->out);
+    size_t n = strlen (a->local.out);
 
     return n > 0 && a->opt->raw && !a->opt->no_roll &&
-           (a->was_done || agent_is_past_deadline (a, 1)) && strncmp (path, a->out, n) == 0 &&
-           path[n] == '/';
+           (a->end.was_done || agent_is_past_deadline (a, 1)) &&
+           strncmp (path, a->local.out, n) == 0 && path[n] == '/';
 }
 
 /* Of those in a shared directory, for watch_ask. */
@@ -281,14 +286,15 @@ int agent_open_captures (struct agent *a, struct err *err)
     if (!(a->bulk = bulk_create (budget.ppm)))
         return err_set (err, ENOMEM, "no memory to extract");
     rc = sealer_create (a->loop, a->bulk, a->opt->raw,
-                        a->release.kind != RELEASE_NEVER, agent_on_sealed, a,
-                        &a->sealer, err);
+                        a->release.policy.kind != RELEASE_NEVER,
+                        agent_on_sealed, a, &a->sealer, err);
     if (rc < 0)
         return rc;
     if (a->opt->run_dir)
-        (void)about_take (a->opt->run_dir, &a->about);
-    sealer_sign (a->sealer, a->host_id, a->opt->divided ? NULL : a->opt->job,
-                 a->opt->run_dir ? &a->about : NULL);
+        (void)about_take (a->opt->run_dir, &a->self.about);
+    sealer_sign (a->sealer, a->self.host_id,
+                 a->opt->divided ? NULL : a->opt->job,
+                 a->opt->run_dir ? &a->self.about : NULL);
     return agent_open_analyses (a, err);
 }
 

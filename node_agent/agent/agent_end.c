@@ -30,13 +30,13 @@ bool agent_take (struct agent *a, enum life_event event, const char *why)
 
 bool agent_is_draining (const struct agent *a)
 {
-    return a->ended_ns > 0 || a->opt->once;
+    return a->end.commands_ns > 0 || a->opt->once;
 }
 
 bool agent_is_past_deadline (const struct agent *a, int part)
 {
-    return a->ended_ns > 0 &&
-           clock_mono_ns () - a->ended_ns > a->opt->deadline_ns / part;
+    return a->end.commands_ns > 0 &&
+           clock_mono_ns () - a->end.commands_ns > a->opt->deadline_ns / part;
 }
 
 /* By hand, and not in a run. */
@@ -56,9 +56,10 @@ static bool all_settled (const struct agent *a)
 
     if (settling_ns > SETTLING_NS)
         settling_ns = SETTLING_NS;
-    return a->flushed
+    return a->search.flushed
                ? !watch_awaits (a->watch, clock_mono_ns () - settling_ns)
-               : a->searched && a->scan_began_ns > a->sealed_ns &&
+               : a->search.complete &&
+                     a->search.scan_began_ns > a->seals.latest_ns &&
                      watch_unsettled (a->watch) == 0;
 }
 
@@ -73,9 +74,9 @@ static bool nothing_left (struct agent *a)
 /* The status of an end at which nothing of this may be open or lost. */
 static int status_unless_all (struct agent *a, int status)
 {
-    bool all = sealer_pending (a->sealer) == 0 && !a->unsealed &&
+    bool all = sealer_pending (a->sealer) == 0 && !a->seals.unsealed &&
                agent_open_count (a) == 0 &&
-               (a->searched || !a->opt->once) && !a->unsearched &&
+               (a->search.complete || !a->opt->once) && !a->search.unread &&
                watch_unsettled (a->watch) == 0 &&
                spool_undelivered (a->spool) == 0 &&
                !spool_redelivers (a->spool) && !agent_has_losses (a) &&
@@ -87,7 +88,7 @@ static int status_unless_all (struct agent *a, int status)
 void agent_stop (struct agent *a, int status, const char *why)
 {
     if (agent_take (a, LIFE_STOP, why))
-        a->status = status;
+        a->end.status = status;
 }
 
 /* A service misses an agent that goes without a word. */
@@ -107,7 +108,7 @@ void agent_finish (struct agent *a, int status, const char *why)
 /* All that could be released is. */
 static void end (struct agent *a, int status)
 {
-    a->status = take_leave (a, status);
+    a->end.status = take_leave (a, status);
     (void)agent_take (a, LIFE_RELEASED, NULL);
 }
 
@@ -133,20 +134,20 @@ static bool has_new_word (struct agent *a)
     char text[MESSAGE_TEXT_MAX];
 
     return a->opt->run_dir &&
-           strcmp (last_word (a, text, sizeof (text)), a->last_word) != 0;
+           strcmp (last_word (a, text, sizeof (text)), a->end.last_word) != 0;
 }
 
 static void say_done (struct agent *a)
 {
     char text[MESSAGE_TEXT_MAX];
 
-    (void)snprintf (a->last_word, sizeof (a->last_word), "%s",
+    (void)snprintf (a->end.last_word, sizeof (a->end.last_word), "%s",
                     last_word (a, text, sizeof (text)));
     agent_explain_ranks (a);
     agent_explain_captures (a);
     agent_explain_losses (a);
     agent_set_done (a, true);
-    log_text (LOG_LEVEL_INFO, "done", "%s", a->last_word);
+    log_text (LOG_LEVEL_INFO, "done", "%s", a->end.last_word);
     tell_left (a, 0);
     ship_done (a->ship, text, agent_count_doubtful (a));
 }
@@ -163,7 +164,7 @@ static void take_back (struct agent *a)
     log_text (LOG_LEVEL_INFO, "found-more", "%zu more capture%s %s to be read: "
               "this host is not done, as it had said", left, units_s (left),
               left == 1 ? "is" : "are");
-    *a->last_word = '\0';
+    *a->end.last_word = '\0';
     tell_left (a, left);
     ship_not_done (a->ship);
 }
@@ -181,7 +182,7 @@ void agent_tell_left (struct agent *a)
     if (more && agent_take (a, LIFE_FOUND_MORE, NULL))
         return;                 // take_back has told it
     // what stays unread then has been named
-    tell_left (a, *a->last_word ? 0 : left);
+    tell_left (a, *a->end.last_word ? 0 : left);
 }
 
 /* ---- how it ends ---- */
@@ -213,7 +214,7 @@ bool agent_was_over (const struct agent *a)
 static void end_run (struct agent *a, bool whole, const char *text, int status)
 {
     mark_over (a);
-    a->complete = whole && status_unless_all (a, 1) == 0;
+    a->end.complete = whole && status_unless_all (a, 1) == 0;
     agent_tell_wrappers (a, "roll", text, whole);
     end (a, status);
 }
@@ -236,8 +237,8 @@ static void say_delivered (struct agent *a)
 static void end_once (struct agent *a)
 {
     say_delivered (a);
-    end (a, a->unsealed     ? EX_CANTCREAT
-            : a->unsearched ? EX_NOINPUT
+    end (a, a->seals.unsealed     ? EX_CANTCREAT
+            : a->search.unread ? EX_NOINPUT
                             : EX_GIVEN_UP);
 }
 
@@ -252,7 +253,7 @@ static void sum_up_run (struct agent *a, char *text, size_t size)
     if (!nothing_left (a))
         (void)snprintf (text, size, "host %s: when the deadline passed, %llu "
                         "item%s of the spool %s not delivered, and %zu "
-                        "capture%s %s not read%s%s%.600s", a->host, items,
+                        "capture%s %s not read%s%s%.600s", a->self.host, items,
                         units_s (items), items == 1 ? "was" : "were", captures,
                         units_s (captures), captures == 1 ? "was" : "were",
                         spool_redelivers (a->spool)
@@ -261,14 +262,14 @@ static void sum_up_run (struct agent *a, char *text, size_t size)
                         *lost ? "; " : "", lost);
     else if (*lost)
         (void)snprintf (text, size, "%s", lost);
-    else if (!a->searched)
+    else if (!a->search.complete)
         (void)snprintf (text, size, "host %s: the deadline passed before its "
-                        "directories were searched to the end", a->host);
+                        "directories were searched to the end", a->self.host);
     else if (!agent_is_confirmed (a))
         (void)snprintf (text, size, "host %s: all was delivered, but the "
                         "aggregator was silent when the deadline passed: it is "
                         "not known whether it has all of it, and no capture is "
-                        "removed here", a->host);
+                        "removed here", a->self.host);
     else
         *text = '\0';
 }
@@ -301,7 +302,7 @@ static void release_and_end (void *arg)
         (void)loop_add_timer (a->loop, 0, release_and_end, a);
     else if (!late && !agent_is_confirmed (a))
         (void)loop_add_timer (a->loop, NS_PER_S / 4, release_and_end, a);
-    else if (!late && a->scan_began_ns <= a->stale_ns)
+    else if (!late && a->search.scan_began_ns <= a->release.stale_ns)
         (void)agent_take (a, LIFE_NOT_YET, "the next scan tells what is new");
     else if (a->opt->run_dir)
         end_served (a);
@@ -320,11 +321,11 @@ static const char *useless (const struct agent *a, int64_t now)
 {
     const struct exit_facts l = {
         .now_ns = now, .began_ns = a->life.began_ns,
-        .heard_ns = ship_heard_ns (a->ship), .ended_ns = a->ended_ns,
+        .heard_ns = ship_heard_ns (a->ship), .ended_ns = a->end.commands_ns,
         .deadline_ns = a->opt->deadline_ns, .run = a->opt->run_dir,
-        .once = a->opt->once, .joined = a->ranks,
+        .once = a->opt->once, .joined = a->local.ranks,
         .served = a->opt->once || a->opt->no_roll,
-        .done = *a->last_word || a->life.state == LIFE_ENDING,
+        .done = *a->end.last_word || a->life.state == LIFE_ENDING,
     };
 
     return exit_reason (&l);
@@ -339,17 +340,17 @@ static void end_rolled (void *arg)
 
     if (a->life.state != LIFE_ROLLED)
         return;
-    if (!*a->roll_text && agent_release_next (a))
+    if (!*a->end.roll_text && agent_release_next (a))
         (void)loop_add_timer (a->loop, 0, end_rolled, a);
     else
-        end_run (a, a->roll_whole, a->roll_text, EX_TEMPFAIL);
+        end_run (a, a->end.roll_whole, a->end.roll_text, EX_TEMPFAIL);
 }
 
 static void take_roll (struct agent *a)
 {
-    if (*a->roll_text && a->release.kind != RELEASE_NEVER)
+    if (*a->end.roll_text && a->release.policy.kind != RELEASE_NEVER)
         log_text (LOG_LEVEL_WARN, "kept", "captures stay here: %s",
-                  a->roll_text);
+                  a->end.roll_text);
     if (a->opt->run_dir) {
         mark_over (a);
         end_rolled (a);
@@ -367,8 +368,8 @@ void agent_on_roll (void *arg, bool complete, const char *text)
 
     if (life_is_over (&a->life))
         return;                 // it is said again and again
-    a->roll_whole = complete;
-    (void)snprintf (a->roll_text, sizeof (a->roll_text), "%s", text);
+    a->end.roll_whole = complete;
+    (void)snprintf (a->end.roll_text, sizeof (a->end.roll_text), "%s", text);
     (void)agent_take (a, LIFE_ROLL, NULL);
 }
 
@@ -377,7 +378,7 @@ static bool all_joined (const struct agent *a)
 {
     return (a->opt->local_size > 0 &&
             agent_count_ranks (a) >= a->opt->local_size) ||
-           clock_mono_ns () - a->ended_ns > STRAGGLER_NS;
+           clock_mono_ns () - a->end.commands_ns > STRAGGLER_NS;
 }
 
 /* A service says no ROLL: that it has heard the last word of this host is the
@@ -432,9 +433,9 @@ static bool holds (void *arg, enum life_guard guard)
         return is_once (a);
     case LIFE_IF_SEARCHED:
         return a->opt->run_dir && agent_all_ended (a) &&
-               a->scans_after_end > 1;
+               a->search.scans_after_end > 1;
     case LIFE_IF_SAID:
-        return *a->last_word != '\0';
+        return *a->end.last_word != '\0';
     case LIFE_IF_NEW_WORD:
         return has_new_word (a);
     case LIFE_IF_ALL_JOINED:
@@ -446,21 +447,21 @@ static bool holds (void *arg, enum life_guard guard)
 
 static void search_all (struct agent *a)
 {
-    a->ended_ns = clock_mono_ns ();
-    a->scans_after_end = 0;
+    a->end.commands_ns = clock_mono_ns ();
+    a->search.scans_after_end = 0;
     agent_scan (a);
     agent_search (a);
 }
 
 static void forget_done (struct agent *a)
 {
-    *a->last_word = '\0';
+    *a->end.last_word = '\0';
 }
 
 static void reopen (struct agent *a)
 {
-    a->ended_ns = 0;
-    a->searched = a->flushed = false;
+    a->end.commands_ns = 0;
+    a->search.complete = a->search.flushed = false;
     forget_done (a);
 }
 

@@ -15,7 +15,7 @@
 
 static void say_lost (struct agent *a, const char *text)
 {
-    agent_note (a, LOG_LEVEL_WARN, "lost", "host %s: %s", a->host, text);
+    agent_note (a, LOG_LEVEL_WARN, "lost", "host %s: %s", a->self.host, text);
 }
 
 /* A capture that was damaged in the spool, or lost by the aggregator, and is
@@ -54,7 +54,7 @@ void agent_explain_losses (struct agent *a)
 bool agent_has_losses (struct agent *a)
 {
     return spool_each_lost (a->spool, NULL, NULL, NULL) != 0 ||
-           counter_get (COUNTER_CAPTURES_REFUSED) > 0 || a->late > 0 ||
+           counter_get (COUNTER_CAPTURES_REFUSED) > 0 || a->seals.late > 0 ||
            agent_count_doubtful (a) > 0;
 }
 
@@ -75,10 +75,10 @@ void agent_sum_up (struct agent *a, char *text, size_t size)
     add_count (&counts, "refused", counter_get (COUNTER_CAPTURES_REFUSED));
     add_count (&counts, "lost, or raw files of them",
                lost > 0 ? (uint64_t)lost : 0);
-    add_count (&counts, "removed, but for what came later", a->late);
+    add_count (&counts, "removed, but for what came later", a->seals.late);
     add_count (&counts, "of this job or of another one",
                agent_count_doubtful (a));
-    if (a->flushed)             // nobody waits for these
+    if (a->search.flushed)      // nobody waits for these
         add_count (&counts, "found, or written to, too late to be read",
                    watch_unsettled (a->watch));
     if (lost < 0)
@@ -87,7 +87,7 @@ void agent_sum_up (struct agent *a, char *text, size_t size)
     if (counts.size > 0)
         (void)snprintf (text, size, "host %s: captures that are not delivered:"
                         "%.200s; agent.log and the notes name them (the spool "
-                        "is %.400s)", a->host, buf_text (&counts),
+                        "is %.400s)", a->self.host, buf_text (&counts),
                         a->spool_dir);
     buf_fini (&counts);
 }

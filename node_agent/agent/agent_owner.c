@@ -187,7 +187,7 @@ static void say_doubt (struct owners *o, const char *path, const char *job)
     agent_note (a, LOG_LEVEL_WARN, "doubt", "host %s: %.500s is taken by "
                 "nobody: this job and job %.320s run in one directory, and "
                 "which of them wrote it is not known; let profilers write to "
-                "$ROLLCALL_CAPTURE_DIR", a->host, path, job);
+                "$ROLLCALL_CAPTURE_DIR", a->self.host, path, job);
 }
 
 static enum watch_owner decided (struct owners *o, struct item *n,

@@ -58,12 +58,116 @@ struct connection {
     int64_t closed_ns;          // since when connections end in the handshake
 };
 
+/* Who this agent is. */
+struct self {
+    struct net_security security;
+    char host[HOST_NAME_MAX_BYTES], key[HOST_KEY_SIZE], host_id[HOST_KEY_SIZE];
+    struct job_about about;     // of a run
+};
+
+/* The ranks of this host, and their wrappers. */
+struct local {
+    int listener;               // for wrappers; -1: none
+    struct client *clients;
+    struct local_rank *ranks;   // those that a wrapper has said hello for, and
+                                // that its COMMAND has started
+    int64_t world_size;         // 0: unknown
+    char out[PATH_MAX];         // where a run's result has raw files, or ""
+};
+
+/* What MPI has said of ranks, each once. */
+struct reports {
+    struct told *all;
+    size_t n;
+    int64_t read_ns;            // when those files were read (wall clock)
+};
+
+/* Captures that were never analysed. */
+struct analyses {
+    struct analyser *analyser;
+    struct analysis *first;     // to come, or over
+    void *by_path;              // the same, for tsearch(3)
+    char dir[PATH_MAX];         // their logs
+    bool unavailable;           // torch_npu is not there
+    bool memory_noted;          // that they wait for it was logged
+    int64_t forget_gone_ns;     // when to look for those that are gone
+};
+
+/* Looking for captures: scans of what is known and of small directories,
+ * searches of large ones.
+ */
+struct search {
+    int64_t interval_ns;        // between scans
+    int64_t scan_began_ns;      // the latest one
+    unsigned scans_after_end;   // of COMMANDs
+    int64_t began_ns;           // the latest search
+    int64_t searched_ns;        // when the latest began that has ended
+    int64_t moved_ns;           // when a capture was not where it had been
+    int64_t failure_ns;         // when one was logged, 0: never
+    bool looked;                // a search has ended: what is there is known
+    bool complete;              // one that began after moved_ns, and after the
+                                // end of COMMANDs, has ended
+    bool flushed;               // what had not settled was taken as it was
+    bool unread;                // a directory could not be searched (--once)
+    bool waiting;               // settled captures wait
+};
+
+/* What the sealer gives back, and does not get. */
+struct seals {
+    int64_t latest_ns;          // when it gave back the last one
+    struct unsealed *unsealed;  // captures that could not be sealed
+    bool again;                 // a timer is set for them
+    uint64_t late;              // captures that were removed but for what came
+                                // later: so often that was met
+    size_t kept;                // captures of a former life without a release
+    char kept_first[PATH_MAX];  // to be told of
+};
+
+/* Room on disks. */
+struct room {
+    struct guard guard;
+    struct disk *disks;
+    bool held;                  // for want of room; guard.why says it
+    bool noted;                 // that is in the summary
+    int64_t collecting_ns;      // since when without a break; 0: it is not
+    int64_t full_until_ns;      // a write found no room: wait so long
+};
+
+/* Captures that are delivered, and may go. */
+struct release {
+    struct release_policy policy;
+    char below[PATH_MAX];       // what 'policy' borrows
+    struct roots *roots;        // of what is watched, but in a run
+    int64_t stale_ns;           // when one was to go that stays: it may have
+                                // changed
+    int64_t failed_ns;          // when a failure was logged, 0: never
+    bool repaired;              // removals of former lives were gone on with
+};
+
+/* What the aggregator has lost comes again. */
+struct redelivery {
+    struct spool_redelivery spool;      // that is under way
+    bool asking;                // what is lost is to be told when the answers
+                                // have come
+};
+
+/* How it ends; when is said by its life. */
+struct end {
+    int64_t commands_ns;        // when all COMMANDs had ended; 0: not yet
+    char last_word[MESSAGE_TEXT_MAX];   // that DONE said; "": none, or it was
+                                // taken back
+    bool was_done;              // that was said, in this life or another
+    bool roll_whole;            // what ROLL said
+    char roll_text[MESSAGE_TEXT_MAX];
+    bool complete;              // every rank is present, nothing is left here
+    int status;                 // to exit with
+};
+
 /* What the files share.  It begins as zeros, apart from the options, the
- * listener (-1) and the time.
+ * listener (-1) and its life.
  */
 struct agent {
     const struct agent_options *opt;
-    struct life life;
     struct loop *loop;
     struct watch *watch;
     struct finder *finder;
@@ -71,74 +175,22 @@ struct agent {
     struct bulk *bulk;
     struct sealer *sealer;
     struct ship *ship;
-    struct analyser *analyser;
-    struct analysis *analyses;  // to come, or over
-    void *analyses_by_path;     // the same, for tsearch(3)
-    char analyses_dir[PATH_MAX];        // their logs
-    bool no_analysis;           // torch_npu is not there
-    bool memory_noted;          // that they wait for it was logged
-    int64_t forget_gone_ns;     // when to look for those that are gone
-    struct net_security security;
-    struct connection connection;
-    char host[HOST_NAME_MAX_BYTES], key[HOST_KEY_SIZE];
-    struct job_about about;     // of a run
-    char host_id[HOST_KEY_SIZE];
-    int listener;               // for wrappers; -1: none
-    struct client *clients;
     struct owners *owners;      // NULL: not of a run
-    struct local_rank *ranks;   // those that a wrapper has said hello for, and
-                                // that its COMMAND has started
-    struct told *told;          // what MPI has said of them, each once
-    size_t ntold;
-    int64_t told_ns;            // when those files were read (wall clock)
-    int64_t world_size;         // 0: unknown
-    struct guard guard;
-    struct release_policy release;
-    char release_below[PATH_MAX];       // what 'release' borrows
-    struct roots *roots;        // of what is watched, but in a run
-    char out[PATH_MAX];         // where a run's result has raw files, or ""
+    struct life life;
+    struct self self;
+    struct connection connection;
+    struct local local;
+    struct reports reports;
+    struct search search;
+    struct analyses analyses;
+    struct seals seals;
+    struct room room;
+    struct release release;
+    struct redelivery redelivery;
+    struct end end;
     char spool_dir[PATH_MAX];
-    struct disk *disks;
-    char *status_text;          // that was written last
-    int64_t scan_ns;            // between searches
-    int64_t scan_began_ns;      // the latest one
-    int64_t sealed_ns;          // when the sealer gave back the last one
-    int64_t stale_ns;           // when one was to go that stays: it may have
-                                // changed
-    int64_t collecting_ns;      // since when without a break; 0: it is not
-    int64_t full_until_ns;      // a write found no room: wait so long
-    int64_t failure_ns;         // when one was logged, 0: never
-    int64_t release_failed_ns;  // as well, of releases
-    bool held;                  // for want of room; guard.why says it
     bool ledger_gone;           // and it could not be put back; that was said
-    bool room_noted, waiting;   // said once; settled captures wait
-    int64_t ended_ns;           // when all COMMANDs had; 0: not yet
-    unsigned scans_after_end;
-    int64_t search_began_ns;    // of the large directories, the latest one
-    int64_t searched_ns;        // when the latest began that has ended
-    int64_t moved_ns;           // when a capture was not where it had been
-    bool searched;              // one that began after both, and after the end
-                                // of COMMANDs, has ended
-    size_t kept;                // captures of a former life without a release
-    char kept_first[PATH_MAX];  // to be told of
-    struct spool_redelivery redelivery; // that is under way
-    bool asking;                // what is lost is to be told when the answers
-                                // have come
-    uint64_t late;              // captures that were removed but for what came
-                                // later: so often that was met
-    bool looked;                // a search has ended: what is there is known
-    bool repaired;              // removals of former lives were gone on with
-    char last_word[MESSAGE_TEXT_MAX];   // that DONE said; "": none, or it was
-                                // taken back
-    bool flushed;               // what had not settled was taken as it was
-    bool unsearched;            // a directory could not be (--once)
-    struct unsealed *unsealed;  // captures that could not be sealed
-    bool sealing_again;         // a timer is set for them
-    bool was_done;              // that was said, in this life or another
-    bool roll_whole;            // what ROLL said
-    char roll_text[MESSAGE_TEXT_MAX];
-    bool complete;              // every rank is present, nothing is left here
-    int status;                 // to exit with
+    char *status_text;          // of rollcall status, that was written last
 };
 
 /* ---- agent.c ---- */

@@ -27,20 +27,22 @@ static bool is_known (struct agent *a, const struct told *t)
 {
     struct told *more;
 
-    for (size_t i = 0; i < a->ntold; i++) {
-        if (a->told[i].from == t->from && a->told[i].rank == t->rank &&
-            a->told[i].size == t->size)
+    for (size_t i = 0; i < a->reports.n; i++) {
+        const struct told *known = &a->reports.all[i];
+
+        if (known->from == t->from && known->rank == t->rank &&
+            known->size == t->size)
             return true;
     }
     // a power of two is full
-    if ((a->ntold & (a->ntold - 1)) == 0) {
-        more = realloc (a->told, (a->ntold ? 2 * a->ntold : 1) *
+    if ((a->reports.n & (a->reports.n - 1)) == 0) {
+        more = realloc (a->reports.all, (a->reports.n ? 2 * a->reports.n : 1) *
                                      sizeof (*more));
         if (!more)
             return true;
-        a->told = more;
+        a->reports.all = more;
     }
-    a->told[a->ntold++] = *t;
+    a->reports.all[a->reports.n++] = *t;
     return false;
 }
 
@@ -61,12 +63,12 @@ static void take_size (struct agent *a, const struct told *t)
 {
     struct logline l = log_line (LOG_LEVEL_INFO, "launches");
 
-    if (t->size <= a->world_size)
+    if (t->size <= a->local.world_size)
         return;
     log_int (&l, "rank", t->parent);
     log_int (&l, "size", t->size);
     log_end (&l);
-    a->world_size = t->size;
+    a->local.world_size = t->size;
     ship_world (a->ship, t->size);
 }
 
@@ -79,7 +81,7 @@ static void take_said (void *arg, const struct told *t)
     if (agent_rank_began (a, t))
         take_size (a, t);
     else
-        a->told_ns = 0;         // it has to wait for its wrapper
+        a->reports.read_ns = 0; // it has to wait for its wrapper
 }
 
 static void take_mpi (void *arg, const struct told *t)
@@ -90,13 +92,13 @@ static void take_mpi (void *arg, const struct told *t)
         return;
     log_mpi (a, t);
     if (!agent_rank_by_mpi (a, t))
-        a->told_ns = 0;
+        a->reports.read_ns = 0;
 }
 
 /* MPI's words are about ranks that were said. */
 void agent_read_told (struct agent *a)
 {
-    a->told_ns = clock_wall_ns ();
+    a->reports.read_ns = clock_wall_ns ();
     told_read (a->opt->run_dir, take_said, a);
     told_read (a->opt->run_dir, take_mpi, a);
 }
@@ -109,7 +111,7 @@ static bool has_changed (const struct agent *a)
 
     return path_of_told (a, path) && stat (path, &st) == 0 &&
            st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec >
-               a->told_ns - LOOK_NS;
+               a->reports.read_ns - LOOK_NS;
 }
 
 void agent_look_at_told (void *arg)

@@ -34,7 +34,7 @@ static void tell_doubt (const struct spool_redelivery *r)
 
 static void tell (struct agent *a)
 {
-    const struct spool_redelivery *r = &a->redelivery;
+    const struct spool_redelivery *r = &a->redelivery.spool;
 
     if (r->in_doubt)
         tell_doubt (r);
@@ -43,7 +43,7 @@ static void tell (struct agent *a)
                     "does not have all that it had acknowledged: its root is "
                     "another one, or an older one, or was repaired, or files "
                     "in it were removed.  %llu capture%s that %s here %s "
-                    "delivered again", a->host,
+                    "delivered again", a->self.host,
                     (unsigned long long)r->captures, units_s (r->captures),
                     units_are (r->captures), units_are (r->captures));
     if (r->gone > 0)
@@ -78,16 +78,18 @@ static void name_loss (void *arg, const char *path, bool again,
     watch_if_back (l->a->watch, path);
     if (l->n++ == 0)
         (void)snprintf (l->first, sizeof (l->first), "%s", path);
-    agent_note (l->a, LOG_LEVEL_ERROR, "lost", "host %s: %s", l->a->host, text);
+    agent_note (l->a, LOG_LEVEL_ERROR, "lost", "host %s: %s",
+                l->a->self.host, text);
 }
 
 void agent_tell_lost (struct agent *a)
 {
     struct losses l = { .a = a };
 
-    if (!a->asking || spool_asks (a->spool) || spool_redelivers (a->spool))
+    if (!a->redelivery.asking || spool_asks (a->spool) ||
+        spool_redelivers (a->spool))
         return;
-    a->asking = false;
+    a->redelivery.asking = false;
     (void)spool_each_lost_there (a->spool, name_loss, &l, NULL);
     if (l.n == 0)
         log_text (LOG_LEVEL_INFO, "redelivery", "the aggregator still has all "
@@ -96,7 +98,7 @@ void agent_tell_lost (struct agent *a)
         agent_note (a, LOG_LEVEL_ERROR, "redelivery", "host %s: %llu capture%s "
                     "that the aggregator had acknowledged %s not here any "
                     "more, and it has lost them, or a part of them; the first "
-                    "is %.600s", a->host, (unsigned long long)l.n,
+                    "is %.600s", a->self.host, (unsigned long long)l.n,
                     units_s (l.n), units_are (l.n), l.first);
 }
 
@@ -112,7 +114,7 @@ static int take_back (struct agent *a, struct err *err)
     while ((rc = release_take_back (a->spool, err)) > 0 || rc == -ESTALE) {
         if (rc < 0)
             agent_note (a, LOG_LEVEL_WARN, "left-out", "host %s: %.700s",
-                        a->host, err->text);
+                        a->self.host, err->text);
         agent_search_again (a);
     }
     return rc;
@@ -125,7 +127,7 @@ static void go_on (void *arg)
     int rc = take_back (a, &err);
 
     if (rc == 0)
-        rc = spool_redeliver (a->spool, &a->redelivery, &err);
+        rc = spool_redeliver (a->spool, &a->redelivery.spool, &err);
     if (rc != 0) {
         if (rc < 0)
             log_text (LOG_LEVEL_ERROR, "spool-failed", "%s: it is tried again "
@@ -134,7 +136,7 @@ static void go_on (void *arg)
         return;
     }
     tell (a);
-    a->asking = a->asking || a->redelivery.gone > 0;
+    a->redelivery.asking = a->redelivery.asking || a->redelivery.spool.gone > 0;
     watch_again (a->watch, NULL);
     ship_ask (a->ship);
     agent_hand_on (a);
@@ -143,7 +145,7 @@ static void go_on (void *arg)
 
 static void begin (struct agent *a)
 {
-    memset (&a->redelivery, 0, sizeof (a->redelivery));
+    memset (&a->redelivery.spool, 0, sizeof (a->redelivery.spool));
     (void)loop_add_timer (a->loop, 0, go_on, a);
 }
 
@@ -163,7 +165,7 @@ void agent_on_lost (void *arg)
 
 void agent_recall_redelivery (struct agent *a)
 {
-    a->asking = spool_asks (a->spool);
+    a->redelivery.asking = spool_asks (a->spool);
     if (spool_redelivers (a->spool))
         begin (a);
 }

@@ -33,7 +33,7 @@ struct unsealed {               // a capture that is to be sealed again
 /* Where the capture is in the list, or its end. */
 static struct unsealed **unsealed_at (struct agent *a, const char *path)
 {
-    struct unsealed **at = &a->unsealed;
+    struct unsealed **at = &a->seals.unsealed;
 
     while (*at && strcmp ((*at)->path, path) != 0)
         at = &(*at)->next;
@@ -56,8 +56,8 @@ static void seal_again (void *arg)
 {
     struct agent *a = arg;
 
-    a->sealing_again = false;
-    for (struct unsealed *u = a->unsealed; u; u = u->next) {
+    a->seals.again = false;
+    for (struct unsealed *u = a->seals.unsealed; u; u = u->next) {
         u->again = true;
         watch_again (a->watch, u->path);
         if (access (u->path, F_OK) < 0 && errno == ENOENT)
@@ -68,8 +68,8 @@ static void seal_again (void *arg)
 
 bool agent_seals_again (const struct agent *a)
 {
-    for (const struct unsealed *u = a->unsealed; u; u = u->next) {
-        if (a->opt->run_dir ? !a->flushed : !u->again)
+    for (const struct unsealed *u = a->seals.unsealed; u; u = u->next) {
+        if (a->opt->run_dir ? !a->search.flushed : !u->again)
             return true;
     }
     return false;
@@ -96,7 +96,7 @@ static void keep_unsealed (struct agent *a, const struct sealed *s)
         u->why = s->err;
         *at = u;
         (void)snprintf (note, sizeof (note), "host %s: %.300s could not be "
-                        "put into the spool at first: %.300s", a->host,
+                        "put into the spool at first: %.300s", a->self.host,
                         u->path, u->why.text);
         if (!a->opt->run_dir)
             (void)ship_note (a->ship, note);
@@ -106,9 +106,9 @@ static void keep_unsealed (struct agent *a, const struct sealed *s)
         return;
     }
     // one that fails every few seconds does not put off the others
-    if (!a->sealing_again)
+    if (!a->seals.again)
         (void)loop_add_timer (a->loop, SEAL_AGAIN_NS, seal_again, a);
-    a->sealing_again = true;
+    a->seals.again = true;
 }
 
 void agent_forget_unsealed (struct agent *a, const char *path)
@@ -125,7 +125,7 @@ const char *agent_why_unsealed (const struct agent *a, const char *dir)
 {
     size_t n = strlen (dir);
 
-    for (const struct unsealed *u = a->unsealed; u; u = u->next) {
+    for (const struct unsealed *u = a->seals.unsealed; u; u = u->next) {
         if (strncmp (u->path, dir, n) == 0 && u->path[n] == '/')
             return u->why.text;
     }
@@ -136,7 +136,7 @@ size_t agent_count_unsealed (const struct agent *a)
 {
     size_t n = 0;
 
-    for (const struct unsealed *u = a->unsealed; u; u = u->next)
+    for (const struct unsealed *u = a->seals.unsealed; u; u = u->next)
         n++;
     return n;
 }
@@ -145,18 +145,20 @@ void agent_explain_captures (struct agent *a)
 {
     const char *path;
 
-    for (const struct unsealed *u = a->unsealed; u; u = u->next) {
+    for (const struct unsealed *u = a->seals.unsealed; u; u = u->next) {
         char note[MESSAGE_TEXT_MAX];
 
         (void)snprintf (note, sizeof (note), "host %s: %.300s was not "
-                        "delivered: %.300s", a->host, u->path, u->why.text);
+                        "delivered: %.300s", a->self.host, u->path,
+                        u->why.text);
         (void)ship_note (a->ship, note);
     }
-    for (size_t i = 0; a->flushed && (path = watch_unsettled_path (a->watch,
-                                                                   i)); i++)
+    if (!a->search.flushed)
+        return;
+    for (size_t i = 0; (path = watch_unsettled_path (a->watch, i)); i++)
         agent_note (a, LOG_LEVEL_WARN, "too-late", "host %s: %.300s was found, "
                     "or written to, too late to be read: what is new of it "
-                    "stays there", a->host, path);
+                    "stays there", a->self.host, path);
 }
 
 /* ---- sealed ---- */
@@ -195,15 +197,16 @@ static void note_skipped (struct agent *a, const struct sealed *s)
     counter_add (COUNTER_RAW_SKIPPED, s->skipped);
     agent_note (a, LOG_LEVEL_WARN, "left-out", "host %s: %llu of the raw files "
                 "and directories of %.300s %s not delivered; the first is "
-                "%.300s", a->host, (unsigned long long)s->skipped, s->what.path,
-                s->skipped == 1 ? "is" : "are", s->skipped_why.text);
+                "%.300s", a->self.host, (unsigned long long)s->skipped,
+                s->what.path, s->skipped == 1 ? "is" : "are",
+                s->skipped_why.text);
 }
 
 static void note_unfinished (struct agent *a, const struct sealed *s)
 {
     if (!s->what.finished)
         agent_note (a, LOG_LEVEL_WARN, "unfinished", "host %s: %.600s: "
-                    SEALER_UNFINISHED ", and was taken as it was", a->host,
+                    SEALER_UNFINISHED ", and was taken as it was", a->self.host,
                     s->what.path);
 }
 
@@ -233,7 +236,8 @@ static bool add_release (struct agent *a, const struct sealed *s)
     enum release_state kept = a->opt->raw ? RELEASE_KEPT : RELEASE_KEPT_ROWS;
     struct err err = { "" };
 
-    if (a->roots && roots_check (a->roots, s->what.path, &err) < 0)
+    if (a->release.roots &&
+        roots_check (a->release.roots, s->what.path, &err) < 0)
         log_text (LOG_LEVEL_WARN, "kept", "will not be released: %s",
                   err.text);
     else if (s->manifest.size == 0)
@@ -257,7 +261,8 @@ static void note_files (struct agent *a, const struct sealed *s)
 {
     struct err err = { "" };
 
-    if (release_concerns (&a->release, s->what.path) && !add_release (a, s) &&
+    if (release_concerns (&a->release.policy, s->what.path) &&
+        !add_release (a, s) &&
         spool_forget_release (a->spool, s->what.path, &err) < 0)
         log_text (LOG_LEVEL_ERROR, "release", "%s: what an older version of "
                   "it was could not be forgotten: %s", s->what.path, err.text);
@@ -271,8 +276,8 @@ static void note_twin (struct agent *a, const struct sealed *s)
     if (spool_find_twin (a->spool, s->id, other, NULL) > 0)
         agent_note (a, LOG_LEVEL_WARN, "twins", "host %s: %.260s and %.260s "
                     "have one name, %.64s, and rank: in a result only one of "
-                    "them counts; give each a name of its own", a->host, other,
-                    s->what.path, s->name);
+                    "them counts; give each a name of its own", a->self.host,
+                    other, s->what.path, s->name);
 }
 
 static void take_sealed (struct agent *a, struct sealed *s)
@@ -315,9 +320,9 @@ static void take_moved (struct agent *a, const struct sealed *s)
     watch_again (a->watch, s->what.path);
     if (access (s->what.path, F_OK) < 0 && errno == ENOENT)     // a scan may
         watch_miss (a->watch, s->what.path, &s->what.id,        // have been
-                    a->sealed_ns);                              // before
-    a->searched = false;
-    a->moved_ns = a->sealed_ns;
+                    a->seals.latest_ns);                              // before
+    a->search.complete = false;
+    a->search.moved_ns = a->seals.latest_ns;
     (void)loop_add_timer (a->loop, 0, agent_search, a);
 }
 
@@ -325,7 +330,7 @@ void agent_on_sealed (void *arg, struct sealed *s)
 {
     struct agent *a = arg;
 
-    a->sealed_ns = clock_mono_ns ();
+    a->seals.latest_ns = clock_mono_ns ();
     if (s->moved) {
         take_moved (a, s);
     } else if (s->rc == 0 && !is_ours (a, s->rank) &&
@@ -339,7 +344,7 @@ void agent_on_sealed (void *arg, struct sealed *s)
     } else {
         take_sealed (a, s);
     }
-    if (a->waiting)
+    if (a->search.waiting)
         agent_hand_on (a);
     if (a->opt->once && sealer_pending (a->sealer) == 0)
         (void)loop_add_timer (a->loop, 0, agent_scan, a);
@@ -349,6 +354,6 @@ void agent_close_seals (struct agent *a)
 {
     if (a->loop)
         loop_del_timer (a->loop, seal_again, a);
-    while (a->unsealed)
-        forget_unsealed (&a->unsealed);
+    while (a->seals.unsealed)
+        forget_unsealed (&a->seals.unsealed);
 }

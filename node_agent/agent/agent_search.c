@@ -43,7 +43,7 @@ int64_t agent_quiet_ns (const struct agent *a)
 {
     if (a->opt->once)
         return 0;
-    if (a->ended_ns > 0 && a->opt->quiet_ns > QUIET_AFTER_END_NS)
+    if (a->end.commands_ns > 0 && a->opt->quiet_ns > QUIET_AFTER_END_NS)
         return QUIET_AFTER_END_NS;
     return a->opt->quiet_ns;
 }
@@ -58,8 +58,8 @@ static void report_problems (struct agent *a)
 
     while ((text = watch_next_problem (a->watch))) {
         if (!find_is_unsearched (text)) {
-            agent_note (a, LOG_LEVEL_WARN, "watch", "host %s: %.700s", a->host,
-                        text);
+            agent_note (a, LOG_LEVEL_WARN, "watch", "host %s: %.700s",
+                        a->self.host, text);
             continue;
         }
         first = first ? first : text;
@@ -67,12 +67,12 @@ static void report_problems (struct agent *a)
             log_text (LOG_LEVEL_WARN, "watch", "%s", text);
     }
     if (n == 1)
-        agent_note (a, LOG_LEVEL_WARN, "watch", "host %s: %.700s", a->host,
+        agent_note (a, LOG_LEVEL_WARN, "watch", "host %s: %.700s", a->self.host,
                     first);
     else if (n > 1)
         agent_note (a, LOG_LEVEL_WARN, "watch", "host %s: %zu directories were "
                     "not searched for captures, as %.500s (the agent's log "
-                    "lists them)", a->host, n, first);
+                    "lists them)", a->self.host, n, first);
 }
 
 /* Somebody would look for them in the result. */
@@ -81,12 +81,12 @@ static void report_busy (struct agent *a)
     const char *path;
     char newest[256];
 
-    while ((path = watch_next_busy (a->watch, agent_quiet_ns (a), clock_mono_ns (),
-                                    newest))) {
+    while ((path = watch_next_busy (a->watch, agent_quiet_ns (a),
+                                    clock_mono_ns (), newest))) {
         if (!agent_is_analysing (a, path))
             agent_note (a, LOG_LEVEL_WARN, "busy", "host %s: %.400s has been "
                         "written to for so long (the latest: %.255s) that what "
-                        "it is now is not read yet", a->host, path,
+                        "it is now is not read yet", a->self.host, path,
                         *newest ? newest : "itself");
     }
 }
@@ -97,9 +97,9 @@ static void log_failure (struct agent *a, const char *event,
 {
     int64_t now = clock_mono_ns ();
 
-    if (a->failure_ns > 0 && now - a->failure_ns < FAILURE_NS)
+    if (a->search.failure_ns > 0 && now - a->search.failure_ns < FAILURE_NS)
         return;
-    a->failure_ns = now;
+    a->search.failure_ns = now;
     log_text (LOG_LEVEL_ERROR, event, "%s", err->text);
 }
 
@@ -108,7 +108,7 @@ void agent_hand_on (struct agent *a)
     struct err err = { "" };
     int rc;
 
-    a->waiting = false;
+    a->search.waiting = false;
     rc = watch_hand_on (a->watch, agent_quiet_ns (a), clock_mono_ns (),
                         clock_wall_ns (), agent_on_settled, a, &err);
     if (rc < 0 && rc != -EAGAIN)
@@ -124,17 +124,46 @@ static void note_unsearched (struct agent *a)
         agent_note (a, LOG_LEVEL_WARN, "unsearched", "host %s: %.400s is so "
                     "large that it was not searched to its end: captures in "
                     "it may be missing; let the profiler write to "
-                    "$ROLLCALL_CAPTURE_DIR", a->host, dir);
+                    "$ROLLCALL_CAPTURE_DIR", a->self.host, dir);
     }
 }
 
 /* Call 'fn' again, which took so long. */
 static void later (struct agent *a, int64_t took, loop_fn *fn)
 {
-    int64_t share = took * SCAN_SHARE;
+    int64_t delay_ns = took * SCAN_SHARE;
 
-    (void)loop_add_timer (a->loop, share > a->scan_ns ? share : a->scan_ns, fn,
-                          a);
+    if (delay_ns < a->search.interval_ns)
+        delay_ns = a->search.interval_ns;
+    (void)loop_add_timer (a->loop, delay_ns, fn, a);
+}
+
+/* Half of the time is left to deliver what will not settle. */
+static int flush (struct agent *a, int64_t now, struct err *err)
+{
+    int rc = watch_flush (a->watch, agent_quiet_ns (a), now, clock_wall_ns (),
+                          agent_on_settled, a, err);
+
+    a->search.flushed = rc == 0;
+    if (rc != 0)
+        return rc;
+    if (!a->search.complete)
+        note_unsearched (a);
+    agent_note_analyses (a);
+    return 0;
+}
+
+/* While nothing happens, less and less often. */
+static void choose_interval (struct agent *a)
+{
+    int64_t *interval_ns = &a->search.interval_ns;
+
+    if (agent_is_draining (a) || watch_unsettled (a->watch) > 0 ||
+        agent_has_rivals (a))
+        *interval_ns = SCAN_NS;
+    else
+        *interval_ns = *interval_ns < SCAN_MAX_NS / 2
+                           ? 2 * *interval_ns + SCAN_NS : SCAN_MAX_NS;
 }
 
 void agent_scan (void *arg)
@@ -144,23 +173,15 @@ void agent_scan (void *arg)
     int64_t began = clock_mono_ns (), took;
     int rc;
 
-    a->waiting = false;
-    a->scan_began_ns = began;
+    a->search.waiting = false;
+    a->search.scan_began_ns = began;
     agent_check_analyses (a);
     if (agent_is_draining (a))
         watch_look_at_all (a->watch);
     rc = watch_scan (a->watch, agent_quiet_ns (a), began, clock_wall_ns (),
                      agent_on_settled, a, &err);
-    if (rc == 0 && !a->flushed && agent_is_past_deadline (a, 2)) {
-        // half of the time is left to deliver what will not settle
-        rc = watch_flush (a->watch, agent_quiet_ns (a), began, clock_wall_ns (),
-                          agent_on_settled, a, &err);
-        a->flushed = rc == 0;
-        if (a->flushed && !a->searched)
-            note_unsearched (a);
-        if (a->flushed)
-            agent_note_analyses (a);
-    }
+    if (rc == 0 && !a->search.flushed && agent_is_past_deadline (a, 2))
+        rc = flush (a, began, &err);
     if (rc < 0 && rc != -EAGAIN)
         log_failure (a, "watch-failed", &err);
     agent_tell_kept (a);
@@ -171,16 +192,10 @@ void agent_scan (void *arg)
     report_problems (a);
     report_busy (a);
     agent_tell_left (a);
-    if (a->ended_ns > 0)
-        a->scans_after_end++;
+    if (a->end.commands_ns > 0)
+        a->search.scans_after_end++;
     took = clock_mono_ns () - began;
-    // while nothing happens, less and less often
-    if (agent_is_draining (a) || watch_unsettled (a->watch) > 0 ||
-        agent_has_rivals (a))
-        a->scan_ns = SCAN_NS;
-    else
-        a->scan_ns = a->scan_ns < SCAN_MAX_NS / 2 ? 2 * a->scan_ns + SCAN_NS
-                                                  : SCAN_MAX_NS;
+    choose_interval (a);
     later (a, took, agent_scan);
     agent_check_done (a);
 }
@@ -192,10 +207,10 @@ static int take_search (struct agent *a, const struct finder_result *r,
                         int64_t now, struct err *err)
 {
     if (a->opt->once && r->list.unread)
-        a->unsearched = true;   // it is said as any problem is
+        a->search.unread = true;   // it is said as any problem is
     if (a->opt->once && r->rc < 0) {
         log_text (LOG_LEVEL_ERROR, "unsearched", "%s", r->err.text);
-        a->unsearched = true;
+        a->search.unread = true;
         return watch_found (a->watch, r->dir, &r->list, 0, &r->err, now, err);
     }
     return watch_found (a->watch, r->dir, &r->list, r->rc, &r->err, now, err);
@@ -207,28 +222,28 @@ void agent_on_searched (void *arg, struct finder_result *results, size_t n)
     struct err err = { "" };
     int64_t now = clock_mono_ns ();
     bool draining = agent_is_draining (a);
-    bool last = draining && a->search_began_ns >= a->ended_ns &&
-                a->search_began_ns >= a->moved_ns;
+    bool last = draining && a->search.began_ns >= a->end.commands_ns &&
+                a->search.began_ns >= a->search.moved_ns;
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = take_search (a, &results[i], now, &err);
     if (rc < 0)
         log_failure (a, "watch-failed", &err);
-    a->searched = a->searched || last;
-    a->searched_ns = a->search_began_ns;
-    a->looked = true;
+    a->search.complete = a->search.complete || last;
+    a->search.searched_ns = a->search.began_ns;
+    a->search.looked = true;
     agent_scan (a);
-    if (draining && !a->searched)
+    if (draining && !a->search.complete)
         (void)loop_add_timer (a->loop, 0, agent_search, a);     // the last
     else
-        later (a, clock_mono_ns () - a->search_began_ns, agent_search);
+        later (a, clock_mono_ns () - a->search.began_ns, agent_search);
 }
 
 void agent_search_again (struct agent *a)
 {
-    a->moved_ns = clock_mono_ns ();
-    a->searched = false;
+    a->search.moved_ns = clock_mono_ns ();
+    a->search.complete = false;
     (void)loop_add_timer (a->loop, 0, agent_search, a);
 }
 
@@ -248,7 +263,7 @@ void agent_search (void *arg)
     } else {
         for (size_t i = 0; i < n; i++)
             dirs[i] = watch_large (a->watch, i);
-        a->search_began_ns = clock_mono_ns ();
+        a->search.began_ns = clock_mono_ns ();
         rc = finder_start (a->finder, dirs, n);
     }
     free (dirs);

@@ -23,13 +23,13 @@ static const char *state_of (const struct agent *a,
     if (life_is_over (&a->life))
         return "over";
     (void)snprintf (why, 2 * MESSAGE_TEXT_MAX, "%s%s%s",
-                    a->held ? a->guard.why.text : "",
-                    a->held && *unheard ? "; " : "", unheard);
-    if (a->held && !(connection && strcmp (connection, "refused") == 0))
+                    a->room.held ? a->room.guard.why.text : "",
+                    a->room.held && *unheard ? "; " : "", unheard);
+    if (a->room.held && !(connection && strcmp (connection, "refused") == 0))
         return "no-room";
     if (connection)
         return connection;
-    return a->ended_ns > 0 ? "delivering" : "watching";
+    return a->end.commands_ns > 0 ? "delivering" : "watching";
 }
 
 void agent_write_status (void *arg)
@@ -40,14 +40,15 @@ void agent_write_status (void *arg)
     struct json *j = status_begin ("rollcall-agent", a->opt->job,
                                    state_of (a, why));
 
-    json_add_text (j, "host", a->host);
+    json_add_text (j, "host", a->self.host);
     json_add_text (j, "aggregator", a->opt->aggregator);
     json_add_int (j, "unsettled", (int64_t)watch_unsettled (a->watch));
     json_add_int (j, "sealing", (int64_t)sealer_pending (a->sealer));
     json_add_int (j, "analysing", (int64_t)agent_open_count (a));
     json_add_int (j, "undelivered", (int64_t)spool_undelivered (a->spool));
     json_add_int (j, "spool_bytes", (int64_t)spool_bytes (a->spool));
-    json_add_int (j, "spool_quota", (int64_t)guard_quota_bytes (&a->guard));
+    json_add_int (j, "spool_quota", 
+                  (int64_t)guard_quota_bytes (&a->room.guard));
     if (clock->known) {
         json_add_int (j, "clock_offset_ns", clock->offset_ns);
         json_add_int (j, "clock_error_ns", clock->error_ns);

@@ -30,7 +30,7 @@ static void say_note (struct agent *a, const char *text)
 {
     char note[MESSAGE_TEXT_MAX];
 
-    (void)snprintf (note, sizeof (note), "host %s: %.700s", a->host, text);
+    (void)snprintf (note, sizeof (note), "host %s: %.700s", a->self.host, text);
     (void)ship_note (a->ship, note);
 }
 
@@ -41,23 +41,23 @@ static void hold (struct agent *a, bool held)
 {
     char text[MESSAGE_TEXT_MAX];
 
-    if (a->held == held)
+    if (a->room.held == held)
         return;
-    a->held = held;
+    a->room.held = held;
     if (!held) {
         log_text (LOG_LEVEL_INFO, "room", "the spool takes captures again");
         return;
     }
     counter_add (COUNTER_DISK_FLOORS, 1);
     log_text (LOG_LEVEL_WARN, "no-room", "captures stay where they are: %s",
-              a->guard.why.text);
-    if (!a->room_noted) {       // with other numbers it would be another note
+              a->room.guard.why.text);
+    if (!a->room.noted) {       // with other numbers it would be another note
         (void)snprintf (text, sizeof (text), "captures had to wait for room: "
-                        "%.600s", a->guard.why.text);
+                        "%.600s", a->room.guard.why.text);
         say_note (a, text);
     }
-    a->room_noted = true;
-    if (a->ended_ns > 0)
+    a->room.noted = true;
+    if (a->end.commands_ns > 0)
         agent_explain_ranks (a);
 }
 
@@ -68,7 +68,7 @@ static void refuse (struct agent *a, const char *capture, bool again)
     counter_add (COUNTER_CAPTURES_REFUSED, 1);
     (void)snprintf (text, sizeof (text), "%.300s was refused%s: %.400s",
                     capture, again ? " when it had been analysed" : "",
-                    a->guard.why.text);
+                    a->room.guard.why.text);
     log_text (LOG_LEVEL_WARN, "capture-refused", "%s", text);
     say_note (a, text);
 }
@@ -78,15 +78,15 @@ static void refuse (struct agent *a, const char *capture, bool again)
  */
 static unsigned admits (struct agent *a)
 {
-    if (clock_mono_ns () < a->full_until_ns)
+    if (clock_mono_ns () < a->room.full_until_ns)
         return 0;               // guard.why says it
-    return guard_admits (&a->guard, spool_bytes (a->spool));
+    return guard_admits (&a->room.guard, spool_bytes (a->spool));
 }
 
 void agent_ran_out (struct agent *a, const struct err *why)
 {
-    a->full_until_ns = clock_mono_ns () + FULL_NS;
-    a->guard.why = *why;
+    a->room.full_until_ns = clock_mono_ns () + FULL_NS;
+    a->room.guard.why = *why;
     hold (a, true);
 }
 
@@ -95,7 +95,7 @@ int agent_has_room (struct agent *a, const char *capture, bool again)
     unsigned most = admits (a);
 
     hold (a, most == 0);
-    if (most == 0 && a->guard.policy == GUARD_REFUSE) {
+    if (most == 0 && a->room.guard.policy == GUARD_REFUSE) {
         refuse (a, capture, again);
         return -EDQUOT;
     }
@@ -116,17 +116,18 @@ void agent_give_way (struct agent *a)
         .collecting = collecting,
         .limit_ns = a->opt->backlog_limit_ns,
         .spool_used = spool_bytes (a->spool),
-        .spool_quota = guard_quota_bytes (&a->guard),
+        .spool_quota = guard_quota_bytes (&a->room.guard),
     };
     struct bulk_decision d;
 
     // raw files wait, too, as long as it is collecting
     if (!collecting)
-        a->collecting_ns = 0;
-    else if (a->collecting_ns == 0)
-        a->collecting_ns = now;
-    if (a->collecting_ns > 0 && (oldest == 0 || a->collecting_ns < oldest))
-        oldest = a->collecting_ns;
+        a->room.collecting_ns = 0;
+    else if (a->room.collecting_ns == 0)
+        a->room.collecting_ns = now;
+    if (a->room.collecting_ns > 0 &&
+        (oldest == 0 || a->room.collecting_ns < oldest))
+        oldest = a->room.collecting_ns;
     s.waited_ns = oldest ? now - oldest : 0;
     d = bulk_decide (&s);
 
@@ -143,11 +144,11 @@ static void log_not_released (struct agent *a, int rc, const struct err *err)
 {
     int64_t now = clock_mono_ns ();
 
-    if (rc != -ESTALE && a->release_failed_ns > 0 &&
-        now - a->release_failed_ns < FAILED_NS)
+    if (rc != -ESTALE && a->release.failed_ns > 0 &&
+        now - a->release.failed_ns < FAILED_NS)
         return;
     if (rc != -ESTALE)
-        a->release_failed_ns = now;
+        a->release.failed_ns = now;
     log_text (LOG_LEVEL_WARN, "not-released", "%s", err->text);
 }
 
@@ -177,9 +178,9 @@ void agent_go_on_removing (struct agent *a)
 {
     struct err why = { "" };
 
-    if (a->repaired || !agent_is_confirmed (a))
+    if (a->release.repaired || !agent_is_confirmed (a))
         return;
-    a->repaired = true;
+    a->release.repaired = true;
     if (release_repair (a->spool, &why) == 0)
         return;
     log_text (LOG_LEVEL_WARN, "not-released", "%s", why.text);
@@ -193,12 +194,13 @@ static int release_one (struct agent *a, bool full)
     int rc;
 
     // what is there may be more than was delivered
-    if (!a->looked || !agent_is_confirmed (a) || (!full && waits_for_roll (a)))
+    if (!a->search.looked || !agent_is_confirmed (a) ||
+        (!full && waits_for_roll (a)))
         return 0;
-    rc = release_next (a->spool, &a->release, full, clock_wall_ns (), path,
-                       &err);
+    rc = release_next (a->spool, &a->release.policy, full, clock_wall_ns (),
+                       path, &err);
     if (rc == -ESTALE)          // there may be more than was delivered
-        a->stale_ns = clock_mono_ns ();
+        a->release.stale_ns = clock_mono_ns ();
     if (rc > 0)
         log_text (LOG_LEVEL_INFO, "released", "%s", path);
     else if (rc < 0)
@@ -215,7 +217,7 @@ bool agent_release_next (struct agent *a)
 
 void agent_add_disk (struct agent *a, const char *dir)
 {
-    struct disk *d = a->disks, *made;
+    struct disk *d = a->room.disks, *made;
     struct space s = { .id = 0 };
 
     (void)space_of (dir, &s, NULL);
@@ -226,8 +228,8 @@ void agent_add_disk (struct agent *a, const char *dir)
     made->id = s.id;
     made->floor.limit = a->opt->disk_floor;
     (void)strcpy (made->dir, dir);
-    made->next = a->disks;
-    a->disks = made;
+    made->next = a->room.disks;
+    a->room.disks = made;
 }
 
 /* Warn once each time that a file system with captures is nearly full: the
@@ -237,7 +239,7 @@ static bool check_disks (struct agent *a)
 {
     bool any = false;
 
-    for (struct disk *d = a->disks; d; d = d->next) {
+    for (struct disk *d = a->room.disks; d; d = d->next) {
         struct err why = { "" };
         bool was = d->floor.below;
 
@@ -256,14 +258,14 @@ void agent_check_room (void *arg)
     bool full = check_disks (a);
 
     agent_look_at_spool (a);
-    if (a->held) {
+    if (a->room.held) {
         hold (a, admits (a) == 0);
-        if (!a->held)
+        if (!a->room.held)
             agent_hand_on (a);
     }
     agent_go_on_removing (a);
     for (int i = 0; i < RELEASES_MAX; i++) {
-        int rc = release_one (a, full || a->held);
+        int rc = release_one (a, full || a->room.held);
 
         if (rc == 0 || (rc < 0 && rc != -ESTALE))
             break;
@@ -276,34 +278,35 @@ void agent_check_room (void *arg)
 
 static void choose_release (struct agent *a)
 {
-    (void)release_parse (a->opt->release, &a->release);
-    if (a->guard.policy == GUARD_DROP && a->release.kind == RELEASE_NEVER)
-        a->release.kind = RELEASE_WHEN_FULL;
-    a->release.rows_do = a->opt->release_rows_only && !a->opt->raw;
+    (void)release_parse (a->opt->release, &a->release.policy);
+    if (a->room.guard.policy == GUARD_DROP &&
+        a->release.policy.kind == RELEASE_NEVER)
+        a->release.policy.kind = RELEASE_WHEN_FULL;
+    a->release.policy.rows_do = a->opt->release_rows_only && !a->opt->raw;
     if (a->opt->run_dir) {      // other directories are their owners' affair
         char own[PATH_MAX];
 
         if (realpath (a->opt->run_dir, own))
-            (void)snprintf (a->release_below, sizeof (a->release_below),
+            (void)snprintf (a->release.below, sizeof (a->release.below),
                             "%.*s/captures", PATH_MAX - 16, own);
         else
-            a->release.kind = RELEASE_NEVER;
-        a->release.below = a->release_below;
-    } else if (a->release.kind != RELEASE_NEVER &&
-               !(a->roots = roots_create (a->opt->watch.items,
+            a->release.policy.kind = RELEASE_NEVER;
+        a->release.policy.below = a->release.below;
+    } else if (a->release.policy.kind != RELEASE_NEVER &&
+               !(a->release.roots = roots_create (a->opt->watch.items,
                                           a->opt->watch.n))) {
         log_text (LOG_LEVEL_ERROR, "release", "nothing will be released: no "
                   "memory for the names of directories");
-        a->release.kind = RELEASE_NEVER;
+        a->release.policy.kind = RELEASE_NEVER;
     }
 }
 
 void agent_open_room (struct agent *a)
 {
-    a->guard = (struct guard){ .spool_dir = a->spool_dir,
+    a->room.guard = (struct guard){ .spool_dir = a->spool_dir,
                                .quota = a->opt->spool_quota,
                                .floor = { .limit = a->opt->disk_floor } };
-    (void)guard_parse_policy (a->opt->when_full, &a->guard.policy);
+    (void)guard_parse_policy (a->opt->when_full, &a->room.guard.policy);
     for (size_t i = 0; i < a->opt->watch.n; i++)
         agent_add_disk (a, a->opt->watch.items[i]);
     choose_release (a);
@@ -311,11 +314,11 @@ void agent_open_room (struct agent *a)
 
 void agent_close_room (struct agent *a)
 {
-    roots_destroy (a->roots);
-    while (a->disks) {
-        struct disk *next = a->disks->next;
+    roots_destroy (a->release.roots);
+    while (a->room.disks) {
+        struct disk *next = a->room.disks->next;
 
-        free (a->disks);
-        a->disks = next;
+        free (a->room.disks);
+        a->room.disks = next;
     }
 }

@@ -55,7 +55,7 @@ struct local_rank {             // a rank of this host, also after its wrapper
 
 static struct local_rank *rank_of (struct agent *a, int64_t rank)
 {
-    struct local_rank *r = a->ranks;
+    struct local_rank *r = a->local.ranks;
 
     while (r && r->rank != rank)
         r = r->next;
@@ -71,18 +71,18 @@ bool agent_has_rank (struct agent *a, int64_t rank)
 
 bool agent_all_ended (const struct agent *a)
 {
-    for (const struct local_rank *r = a->ranks; r; r = r->next) {
+    for (const struct local_rank *r = a->local.ranks; r; r = r->next) {
         if (!r->ended)
             return false;
     }
-    return a->ranks != NULL;
+    return a->local.ranks != NULL;
 }
 
 int64_t agent_count_ranks (const struct agent *a)
 {
     int64_t n = 0;
 
-    for (const struct local_rank *r = a->ranks; r; r = r->next)
+    for (const struct local_rank *r = a->local.ranks; r; r = r->next)
         n++;
     return n;
 }
@@ -149,11 +149,11 @@ static void explain_rank (struct agent *a, struct local_rank *r)
         (void)snprintf (text, sizeof (text), "%.500s%sits capture was not "
                         "delivered: %.400s", r->text, r->text[0] ? "; " : "",
                         loss.text);
-    else if (a->held && r->capture_dir &&
+    else if (a->room.held && r->capture_dir &&
              watch_count_below (a->watch, r->capture_dir) > 0)
         (void)snprintf (text, sizeof (text), "%.500s%sits capture waits on "
                         "its node for room: %.400s", r->text,
-                        r->text[0] ? "; " : "", a->guard.why.text);
+                        r->text[0] ? "; " : "", a->room.guard.why.text);
     else if (agent_explain_doubt (a, doubt, sizeof (doubt)))
         (void)snprintf (text, sizeof (text), "%.200s%s%.820s", r->text,
                         r->text[0] ? "; " : "", doubt);
@@ -165,7 +165,7 @@ static void explain_rank (struct agent *a, struct local_rank *r)
 
 void agent_explain_ranks (struct agent *a)
 {
-    for (struct local_rank *r = a->ranks; r; r = r->next)
+    for (struct local_rank *r = a->local.ranks; r; r = r->next)
         explain_rank (a, r);
 }
 
@@ -190,13 +190,13 @@ static void rank_ended (struct agent *a, struct local_rank *r, int64_t status,
         return;
     agent_read_told (a);
     end_rank (a, r, status, text);
-    for (struct local_rank *c = a->ranks; c; c = c->next) {
+    for (struct local_rank *c = a->local.ranks; c; c = c->next) {
         if (c->parent != r->rank)
             continue;
         c->end = r->end;
         end_rank (a, c, status, text);
     }
-    if (agent_all_ended (a) && a->ended_ns == 0)
+    if (agent_all_ended (a) && a->end.commands_ns == 0)
         (void)agent_take (a, LIFE_COMMANDS_ENDED, NULL);
 }
 
@@ -218,7 +218,7 @@ static void wrapper_died (struct agent *a, struct local_rank *r)
     log_text (LOG_LEVEL_WARN, "wrapper-died", "that of rank %lld",
               (long long)r->rank);
     kill_orphans (r);
-    for (const struct local_rank *c = a->ranks; c; c = c->next) {
+    for (const struct local_rank *c = a->local.ranks; c; c = c->next) {
         if (c->parent == r->rank)
             kill_orphans (c);
     }
@@ -234,7 +234,7 @@ static void wrapper_died (struct agent *a, struct local_rank *r)
  */
 void agent_check_rejoined (struct agent *a, int64_t now)
 {
-    for (struct local_rank *r = a->ranks; r; r = r->next) {
+    for (struct local_rank *r = a->local.ranks; r; r = r->next) {
         if (!r->ended && !r->joined && now - a->life.began_ns > REJOIN_LIMIT_NS)
             wrapper_died (a, r);
     }
@@ -253,8 +253,9 @@ static void watch_dirs (struct agent *a, struct local_rank *r,
     struct buf dirs;
 
     buf_init (&dirs, 4096);
-    if (!out || !fileio_join (a->out, sizeof (a->out), out, "captures"))
-        a->out[0] = '\0';
+    if (!out ||
+        !fileio_join (a->local.out, sizeof (a->local.out), out, "captures"))
+        a->local.out[0] = '\0';
     if (own) {
         agent_add_disk (a, own);
         (void)watch_add (a->watch, own, false, 0, r->rank, NULL);
@@ -285,8 +286,8 @@ static struct local_rank *add_rank (struct agent *a, int64_t rank)
         return NULL;
     r->rank = rank;
     r->parent = -1;
-    r->next = a->ranks;
-    a->ranks = r;
+    r->next = a->local.ranks;
+    a->local.ranks = r;
     return r;
 }
 
@@ -326,7 +327,7 @@ static bool take_directories (struct agent *a, struct local_rank *r,
 static void mark (const struct agent *a, const struct local_rank *r,
                   int64_t world_size)
 {
-    if (r->capture_dir && world_size >= a->world_size)
+    if (r->capture_dir && world_size >= a->local.world_size)
         (void)job_mark_write (r->capture_dir, a->opt->job, r->rank,
                               world_size, NULL);
 }
@@ -403,7 +404,7 @@ bool agent_rank_by_mpi (struct agent *a, const struct told *t)
     if (!rank_of (a, t->parent))
         return false;
     // a world of its own, which may be that of a program that helps one rank
-    if (!r || r->launches || t->size < a->world_size ||
+    if (!r || r->launches || t->size < a->local.world_size ||
         (r->rank != t->parent && r->parent != t->parent) ||
         !counts_more (r, t))
         return true;
@@ -533,7 +534,7 @@ static void recall (void *arg, int64_t rank, const char *packet)
 static void drop_client (struct client *c)
 {
     struct agent *a = c->agent;
-    struct client **at = &a->clients;
+    struct client **at = &a->local.clients;
     struct local_rank *r = rank_of (a, c->rank);
 
     while (*at != c)
@@ -565,19 +566,19 @@ static void listen_again (void *arg)
 {
     struct agent *a = arg;
 
-    (void)loop_add_fd (a->loop, a->listener, on_connection, a);
+    (void)loop_add_fd (a->loop, a->local.listener, on_connection, a);
 }
 
 static void on_connection (void *arg)
 {
     struct agent *a = arg;
-    int fd = control_accept (a->listener);
+    int fd = control_accept (a->local.listener);
     struct client *c = fd < 0 ? NULL : calloc (1, sizeof (*c));
 
     if (fd < 0 && fd != -EAGAIN) {      // it stays readable: no turning round
         log_text (LOG_LEVEL_WARN, "accept-failed", "a wrapper waits: %s",
                   strerror (-fd));
-        loop_del_fd (a->loop, a->listener);
+        loop_del_fd (a->loop, a->local.listener);
         (void)loop_add_timer (a->loop, NS_PER_S, listen_again, a);
     }
 
@@ -588,14 +589,14 @@ static void on_connection (void *arg)
         return;
     }
     *c = (struct client){ .agent = a, .fd = fd, .rank = -1,
-                          .next = a->clients };
-    a->clients = c;
+                          .next = a->local.clients };
+    a->local.clients = c;
 }
 
 void agent_tell_wrappers (struct agent *a, const char *type, const char *text,
                           bool complete)
 {
-    for (struct client *c = a->clients; c; c = c->next) {
+    for (struct client *c = a->local.clients; c; c = c->next) {
         struct json *j = json_object ();
 
         json_add_text (j, "type", type);
@@ -611,9 +612,9 @@ int agent_open_wrappers (struct agent *a, struct err *err)
 {
     if (!a->opt->run_dir)
         return 0;
-    if ((a->listener = control_listen (a->opt->run_dir, err)) < 0)
-        return a->listener;
-    if (loop_add_fd (a->loop, a->listener, on_connection, a) < 0)
+    if ((a->local.listener = control_listen (a->opt->run_dir, err)) < 0)
+        return a->local.listener;
+    if (loop_add_fd (a->loop, a->local.listener, on_connection, a) < 0)
         return err_set (err, ENOMEM, "no memory to listen");
     return 0;
 }
@@ -633,19 +634,19 @@ static void free_rank (struct local_rank *r)
 
 void agent_close_wrappers (struct agent *a)
 {
-    while (a->clients) {
-        a->clients->ended = true;       // it lives: we are the ones who go
-        drop_client (a->clients);
+    while (a->local.clients) {
+        a->local.clients->ended = true; // it lives: we are the ones who go
+        drop_client (a->local.clients);
     }
-    while (a->ranks) {
-        struct local_rank *next = a->ranks->next;
+    while (a->local.ranks) {
+        struct local_rank *next = a->local.ranks->next;
 
         // until now it may have been writing captures
-        if (a->ranks->ended)
-            kill_orphans (a->ranks);
-        free_rank (a->ranks);
-        a->ranks = next;
+        if (a->local.ranks->ended)
+            kill_orphans (a->local.ranks);
+        free_rank (a->local.ranks);
+        a->local.ranks = next;
     }
-    if (a->listener >= 0)
-        control_unlisten (a->opt->run_dir, a->listener);
+    if (a->local.listener >= 0)
+        control_unlisten (a->opt->run_dir, a->local.listener);
 }
