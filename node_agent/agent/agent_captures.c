@@ -69,6 +69,19 @@ void agent_tell_kept (struct agent *a)
     a->seals.kept = 0;
 }
 
+/* Not yet, or never. */
+static int find_no_room (struct agent *a, const char *path, int rc)
+{
+    a->search.waiting = rc == 0;
+    (void)capture_object_take (&a->captures, path, rc == 0 ? OBJECT_NO_ROOM
+                                                      : OBJECT_NEVER_ROOM,
+                               NULL);
+    if (rc == 0)
+        return -EAGAIN;
+    agent_hold_analysis (a, path);
+    return 0;
+}
+
 static int settle (struct agent *a, const struct watch_settled *settled,
                    struct err *err)
 {
@@ -99,20 +112,20 @@ static int settle (struct agent *a, const struct watch_settled *settled,
         note_left (a, s->path, claim);
         return 0;
     }
-    if ((rc = agent_has_room (a, s->path, analysis.why != NULL)) == -EDQUOT)
-        agent_hold_analysis (a, s->path);
-    if (rc <= 0) {
-        a->search.waiting = rc == 0;
-        return rc == 0 ? -EAGAIN : 0;
-    }
+    if ((rc = agent_has_room (a, s->path, analysis.why != NULL)) <= 0)
+        return find_no_room (a, s->path, rc);
     if ((rc = spool_settle (a->spool, s->path, s->fingerprint, &id, err)) < 0)
         return rc;
     if ((rc = spool_file (a->spool, id, 0, file, err)) == 0 &&
-        sealer_add (a->sealer, s, id, file, agent_is_unsealed (a, s->path),
+        sealer_add (a->sealer, s, id, file,
+                    capture_object_has_failed (&a->captures, s->path),
                     &analysis) < 0)
         rc = err_set (err, ENOMEM, "no memory for %s", s->path);
     if (rc < 0)
         spool_unsettle (a->spool, id);
+    else
+        (void)capture_object_take (&a->captures, s->path, OBJECT_HANDED_ON,
+                                   NULL);
     return rc;
 }
 
@@ -162,7 +175,7 @@ static void take_gone (struct agent *a, const struct watch_gone *gone)
                     "before it was read", a->self.host, gone->path);
     else if (rc < 0)            // the next start will find it
         log_text (LOG_LEVEL_ERROR, "ledger", "%s", err.text);
-    agent_forget_unsealed (a, gone->path);
+    (void)capture_object_take (&a->captures, gone->path, OBJECT_GONE, NULL);
 }
 
 /* At half of the deadline there is no time left to look for them. */

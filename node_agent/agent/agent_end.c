@@ -74,7 +74,7 @@ static bool nothing_left (struct agent *a)
 /* The status of an end at which nothing of this may be open or lost. */
 static int status_unless_all (struct agent *a, int status)
 {
-    bool all = sealer_pending (a->sealer) == 0 && !a->seals.unsealed &&
+    bool all = sealer_pending (a->sealer) == 0 && a->captures.failed == 0 &&
                agent_open_count (a) == 0 &&
                (a->search.complete || !a->opt->once) && !a->search.unread &&
                watch_unsettled (a->watch) == 0 &&
@@ -176,7 +176,7 @@ void agent_tell_left (struct agent *a)
 {
     size_t left = count_left (a);
     bool more = left > 0 &&
-                (sealer_pending (a->sealer) > agent_count_unsealed (a) ||
+                (sealer_pending (a->sealer) > a->captures.failed ||
                  !all_settled (a));
 
     if (more && agent_take (a, LIFE_FOUND_MORE, NULL))
@@ -237,7 +237,7 @@ static void say_delivered (struct agent *a)
 static void end_once (struct agent *a)
 {
     say_delivered (a);
-    end (a, a->seals.unsealed     ? EX_CANTCREAT
+    end (a, a->captures.failed > 0 ? EX_CANTCREAT
             : a->search.unread ? EX_NOINPUT
                             : EX_GIVEN_UP);
 }
@@ -495,8 +495,9 @@ void agent_begin_life (struct agent *a)
 {
     static const struct life_ops ops = { holds, act };
 
+    a->captures.level = is_once (a) ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
     a->life = (struct life){
         .began_ns = clock_mono_ns (), .ops = &ops, .arg = a,
-        .level = is_once (a) ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO,
+        .level = a->captures.level,
     };
 }

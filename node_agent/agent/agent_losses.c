@@ -71,7 +71,7 @@ void agent_sum_up (struct agent *a, char *text, size_t size)
     struct buf counts;
 
     buf_init (&counts, MESSAGE_TEXT_MAX);
-    add_count (&counts, "not put into the spool", agent_count_unsealed (a));
+    add_count (&counts, "not put into the spool", a->captures.failed);
     add_count (&counts, "refused", counter_get (COUNTER_CAPTURES_REFUSED));
     add_count (&counts, "lost, or raw files of them",
                lost > 0 ? (uint64_t)lost : 0);

@@ -3,6 +3,7 @@
  * agent.c             set-up, the loop, the aggregator's words, the end
  * agent_analyse.c     captures that were never analysed
  * agent_captures.c    captures that have settled go to the sealer
+ * capture_object.[ch] captures between found and sealed: a table of states
  * agent_connection.c  whether the aggregator is there, and why not
  * agent_end.c         when it is over, and how: guards and actions of its life
  * agent_life.[ch]     the life of an agent: a table of states and events
@@ -23,6 +24,7 @@
 #include "agent/agent.h"
 
 #include "agent/agent_life.h"
+#include "agent/capture_object.h"
 #include "agent/sealer.h"
 #include "analyse/analyser.h"
 #include "base/log.h"
@@ -46,7 +48,6 @@ struct disk;                    // where captures are written
 struct local_rank;              // a rank of this host
 struct owners;                  // what is known of processes and other runs
 struct told;                    // what a COMMAND says of itself
-struct unsealed;                // a capture that is to be sealed again
 
 /* What keeps the aggregator from being heard. */
 struct connection {
@@ -115,8 +116,7 @@ struct search {
 /* What the sealer gives back, and does not get. */
 struct seals {
     int64_t latest_ns;          // when it gave back the last one
-    struct unsealed *unsealed;  // captures that could not be sealed
-    bool again;                 // a timer is set for them
+    bool again;                 // a timer is set for those that failed
     uint64_t late;              // captures that were removed but for what came
                                 // later: so often that was met
     size_t kept;                // captures of a former life without a release
@@ -183,6 +183,7 @@ struct agent {
     struct reports reports;
     struct search search;
     struct analyses analyses;
+    struct capture_objects captures;
     struct seals seals;
     struct room room;
     struct release release;
@@ -450,10 +451,7 @@ bool agent_seals_again (const struct agent *a);
  * 'dir' could not, or NULL.
  */
 void agent_explain_captures (struct agent *a);
-bool agent_is_unsealed (struct agent *a, const char *path);
-void agent_forget_unsealed (struct agent *a, const char *path);
 const char *agent_why_unsealed (const struct agent *a, const char *dir);
-size_t agent_count_unsealed (const struct agent *a);
 
 /* ---- agent_runs.c ---- */
 

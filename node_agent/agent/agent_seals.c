@@ -22,42 +22,14 @@
 
 /* ---- not sealed ---- */
 
-struct unsealed {               // a capture that is to be sealed again
-    char *path;
-    struct find_id id;
-    struct err why;
-    bool again;                 // it has been tried more than once
-    struct unsealed *next;
-};
-
-/* Where the capture is in the list, or its end. */
-static struct unsealed **unsealed_at (struct agent *a, const char *path)
-{
-    struct unsealed **at = &a->seals.unsealed;
-
-    while (*at && strcmp ((*at)->path, path) != 0)
-        at = &(*at)->next;
-    return at;
-}
-
-static void forget_unsealed (struct unsealed **at)
-{
-    struct unsealed *u = *at;
-
-    if (!u)
-        return;
-    *at = u->next;
-    free (u->path);
-    free (u);
-}
-
 /* A disk that was full may have room now.  What is gone is not waited for. */
 static void seal_again (void *arg)
 {
     struct agent *a = arg;
 
     a->seals.again = false;
-    for (struct unsealed *u = a->seals.unsealed; u; u = u->next) {
+    for (struct capture_object *u = NULL;
+         (u = capture_object_next_failed (&a->captures, u));) {
         u->again = true;
         watch_again (a->watch, u->path);
         if (access (u->path, F_OK) < 0 && errno == ENOENT)
@@ -68,7 +40,8 @@ static void seal_again (void *arg)
 
 bool agent_seals_again (const struct agent *a)
 {
-    for (const struct unsealed *u = a->seals.unsealed; u; u = u->next) {
+    for (const struct capture_object *u = NULL;
+         (u = capture_object_next_failed (&a->captures, u));) {
         if (a->opt->run_dir ? !a->search.flushed : !u->again)
             return true;
     }
@@ -80,30 +53,26 @@ bool agent_seals_again (const struct agent *a)
  */
 static void keep_unsealed (struct agent *a, const struct sealed *s)
 {
-    struct unsealed **at = unsealed_at (a, s->what.path), *u = *at;
+    const struct capture_object *u;
     char note[MESSAGE_TEXT_MAX];
+    bool first;
 
     log_text (LOG_LEVEL_ERROR, "seal-failed", "%s: %s", s->what.path,
               s->err.text);
     if (s->rc == -ENOSPC)
         agent_ran_out (a, &s->err);
     agent_hold_analysis (a, s->what.path);
-    if (u) {
-        u->why = s->err;
-    } else if ((u = calloc (1, sizeof (*u))) &&
-               (u->path = strdup (s->what.path))) {
-        u->id = s->what.id;
-        u->why = s->err;
-        *at = u;
+    u = capture_object_fail (&a->captures, s->what.path, &s->what.id, &s->err,
+                             &first);
+    if (!u) {
+        watch_again (a->watch, s->what.path);
+        return;
+    }
+    if (first && !a->opt->run_dir) {
         (void)snprintf (note, sizeof (note), "host %s: %.300s could not be "
                         "put into the spool at first: %.300s", a->self.host,
                         u->path, u->why.text);
-        if (!a->opt->run_dir)
-            (void)ship_note (a->ship, note);
-    } else {
-        free (u);
-        watch_again (a->watch, s->what.path);
-        return;
+        (void)ship_note (a->ship, note);
     }
     // one that fails every few seconds does not put off the others
     if (!a->seals.again)
@@ -111,41 +80,24 @@ static void keep_unsealed (struct agent *a, const struct sealed *s)
     a->seals.again = true;
 }
 
-void agent_forget_unsealed (struct agent *a, const char *path)
-{
-    forget_unsealed (unsealed_at (a, path));
-}
-
-bool agent_is_unsealed (struct agent *a, const char *path)
-{
-    return *unsealed_at (a, path) != NULL;
-}
-
 const char *agent_why_unsealed (const struct agent *a, const char *dir)
 {
     size_t n = strlen (dir);
 
-    for (const struct unsealed *u = a->seals.unsealed; u; u = u->next) {
+    for (const struct capture_object *u = NULL;
+         (u = capture_object_next_failed (&a->captures, u));) {
         if (strncmp (u->path, dir, n) == 0 && u->path[n] == '/')
             return u->why.text;
     }
     return NULL;
 }
 
-size_t agent_count_unsealed (const struct agent *a)
-{
-    size_t n = 0;
-
-    for (const struct unsealed *u = a->seals.unsealed; u; u = u->next)
-        n++;
-    return n;
-}
-
 void agent_explain_captures (struct agent *a)
 {
     const char *path;
 
-    for (const struct unsealed *u = a->seals.unsealed; u; u = u->next) {
+    for (const struct capture_object *u = NULL;
+         (u = capture_object_next_failed (&a->captures, u));) {
         char note[MESSAGE_TEXT_MAX];
 
         (void)snprintf (note, sizeof (note), "host %s: %.300s was not "
@@ -283,7 +235,8 @@ static void note_twin (struct agent *a, const struct sealed *s)
 static void take_sealed (struct agent *a, struct sealed *s)
 {
     log_sealed (s);
-    forget_unsealed (unsealed_at (a, s->what.path));
+    (void)capture_object_take (&a->captures, s->what.path, OBJECT_IS_SEALED,
+                               NULL);
     note_skipped (a, s);
     note_unfinished (a, s);
     note_twin (a, s);
@@ -315,7 +268,8 @@ static void take_moved (struct agent *a, const struct sealed *s)
 {
     log_text (LOG_LEVEL_INFO, "moved", "%s", s->err.text);
     spool_unsettle (a->spool, s->id);
-    forget_unsealed (unsealed_at (a, s->what.path));
+    (void)capture_object_take (&a->captures, s->what.path, OBJECT_NOT_THERE,
+                               NULL);
     agent_hold_analysis (a, s->what.path);
     watch_again (a->watch, s->what.path);
     if (access (s->what.path, F_OK) < 0 && errno == ENOENT)     // a scan may
@@ -336,7 +290,8 @@ void agent_on_sealed (void *arg, struct sealed *s)
     } else if (s->rc == 0 && !is_ours (a, s->rank) &&
         fileio_remote_fs (s->what.path)) {
         spool_unsettle (a->spool, s->id);
-        forget_unsealed (unsealed_at (a, s->what.path));
+        (void)capture_object_take (&a->captures, s->what.path, OBJECT_NOT_OURS,
+                                   NULL);
         agent_hold_analysis (a, s->what.path);
     } else if (s->rc < 0 || (s->rc = enter (a, s)) < 0) {
         spool_unsettle (a->spool, s->id);
@@ -354,6 +309,5 @@ void agent_close_seals (struct agent *a)
 {
     if (a->loop)
         loop_del_timer (a->loop, seal_again, a);
-    while (a->seals.unsealed)
-        forget_unsealed (&a->seals.unsealed);
+    capture_object_forget_all (&a->captures);
 }
