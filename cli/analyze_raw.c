@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/units.h"
-#include "discovery/find.h"
+#include "identity/capture_name.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -90,7 +90,7 @@ static int run (struct analyses *a, const struct analyser_options *opt)
 
 bool analyze_raw_wants (const struct analyser_options *opt, const char *name)
 {
-    const char *framework = find_parse_name (name).framework;
+    const char *framework = capture_name_parse (name).framework;
 
     if (opt->command)
         return strcmp (opt->command, ANALYSER_NONE) != 0;

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "control/orphans.h"
 #include "extract/extract.h"
+#include "identity/capture_name.h"
 #include "json/json.h"
 #include "model/capture.h"
 #include "store/fileio.h"
@@ -293,7 +294,7 @@ int agent_recall_analysis (struct agent *a, struct watch_settled *s,
 /* torch_npu's own analysis is for its own captures. */
 static bool can_analyse (const struct agent *a, const char *name)
 {
-    const char *framework = find_parse_name (name).framework;
+    const char *framework = capture_name_parse (name).framework;
 
     if (a->opt->analyse_with)
         return strcmp (a->opt->analyse_with, ANALYSER_NONE) != 0;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "extract/extract.h"
+#include "identity/capture_name.h"
 #include "model/job_mark.h"
 #include "store/fileio.h"
 
@@ -68,7 +69,7 @@ struct item *owners_add (struct owners *o, const char *path)
         return NULL;
     }
     n->uid = x.stx_uid;
-    n->pid = (pid_t)find_parse_name (slash ? slash + 1 : path).pid;
+    n->pid = (pid_t)capture_name_parse (slash ? slash + 1 : path).pid;
     n->touched_ns = x.stx_ctime.tv_sec * NS_PER_S + x.stx_ctime.tv_nsec;
     n->born_ns = x.stx_mask & STATX_BTIME
                      ? x.stx_btime.tv_sec * NS_PER_S + x.stx_btime.tv_nsec

@@ -2,6 +2,7 @@
 #include "discovery/find.h"
 
 #include "base/clock.h"
+#include "identity/capture_name.h"
 #include "identity/trace_kind.h"
 #include "store/fileio.h"
 
@@ -20,11 +21,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define STAMP_DIGITS 17         // YYYYMMDDhhmmssmmm
-#define NS_DIGITS 19            // of a date in ns since 1970
-#define MS_DIGITS 13            // and in ms
-#define PID_DIGITS_MAX 10       // those below fit an int
-
 static bool ends_with (const char *s, const char *end)
 {
     size_t n = strlen (s), m = strlen (end);
@@ -35,146 +31,6 @@ static bool ends_with (const char *s, const char *end)
 static bool starts_with (const char *s, const char *start)
 {
     return strncmp (s, start, strlen (start)) == 0;
-}
-
-/* The last '_' before s[end], and digits only in between; 0 if not so. */
-static size_t digits_field (const char *s, size_t end, size_t *ndigits)
-{
-    size_t at = end;
-
-    while (at > 0 && s[at - 1] >= '0' && s[at - 1] <= '9')
-        at--;
-    *ndigits = end - at;
-    return *ndigits > 0 && at > 1 && s[at - 1] == '_' ? at - 1 : 0;
-}
-
-static int digits_value (const char *s, size_t n)
-{
-    int v = 0;
-
-    for (size_t i = 0; i < n; i++)
-        v = v * 10 + (s[i] - '0');
-    return v;
-}
-
-/* "YYYYMMDDhhmmss", then milliseconds if 'ndigits' says that they are there.
- * torch_npu and msprof write local time, MindSpore that of UTC.
- */
-static int64_t stamp_ns (const char *s, size_t ndigits, bool utc)
-{
-    struct tm tm = { .tm_isdst = -1 };
-    int ms = ndigits >= STAMP_DIGITS ? digits_value (s + 14, 3) : 0;
-    time_t t;
-
-    tm.tm_year = digits_value (s, 4) - 1900;
-    tm.tm_mon = digits_value (s + 4, 2) - 1;
-    tm.tm_mday = digits_value (s + 6, 2);
-    tm.tm_hour = digits_value (s + 8, 2);
-    tm.tm_min = digits_value (s + 10, 2);
-    tm.tm_sec = digits_value (s + 12, 2);
-    t = utc ? timegm (&tm) : mktime (&tm);
-    if (t < 0 || t >= INT64_MAX / NS_PER_S)     // years behind 2261: no date
-        return 0;
-    return t * NS_PER_S + ms * NS_PER_MS;
-}
-
-static size_t count_digits (const char *s)
-{
-    size_t n = 0;
-
-    while (s[n] >= '0' && s[n] <= '9')
-        n++;
-    return n;
-}
-
-/* PROF_<digits>_<digits>_<letters and digits>: a directory of msprof's. */
-static bool is_prof (const char *s)
-{
-    size_t n;
-
-    if (!starts_with (s, "PROF_"))
-        return false;
-    s += strlen ("PROF_");
-    for (int field = 0; field < 2; field++) {
-        if ((n = count_digits (s)) == 0 || s[n] != '_')
-            return false;
-        s += n + 1;
-    }
-    return *s && strspn (s, "0123456789abcdefghijklmnopqrstuvwxyz"
-                            "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen (s);
-}
-
-/* The second field, if it is a date. */
-static int64_t prof_made_ns (const char *s)
-{
-    const char *date = strchr (s + strlen ("PROF_"), '_') + 1;
-    size_t n = count_digits (date);
-
-    return n == STAMP_DIGITS || n == STAMP_DIGITS - 3
-               ? stamp_ns (date, n, false) : 0;
-}
-
-bool find_is_trace (const char *name)
-{
-    return ends_with (name, ".pt.trace.json") ||
-           ends_with (name, ".pt.trace.json.gz");
-}
-
-/* <worker>.<ns or ms since 1970>.pt.trace.json.  The worker is <host>_<pid>, or
- * what the program says ("rank_3"), so it tells no host; a pid that is none is
- * that of nobody who matters.
- */
-static void parse_trace (const char *name, struct find_name *f)
-{
-    size_t end = strlen (name) - strlen (".pt.trace.json"), at, ndigits;
-    int64_t v = 0;
-
-    if (ends_with (name, ".gz"))
-        end -= strlen (".gz");
-    for (at = end; at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9';)
-        at--;
-    ndigits = end - at;
-    if (at == 0 || name[at - 1] != '.' ||
-        (ndigits != NS_DIGITS && ndigits != MS_DIGITS) ||
-        name[at] == '9')        // near 2^63 ns: no date
-        return;
-    for (size_t i = at; i < end; i++)
-        v = 10 * v + (name[i] - '0');
-    f->made_ns = ndigits == NS_DIGITS ? v : v * NS_PER_MS;
-    end = digits_field (name, at - 1, &ndigits);
-    if (end > 0 && ndigits < PID_DIGITS_MAX)
-        f->pid = digits_value (name + end + 1, ndigits);
-}
-
-struct find_name find_parse_name (const char *name)
-{
-    struct find_name f = { .framework = "" };
-    size_t end, ndigits;
-
-    if (ends_with (name, "_ascend_pt"))
-        f.framework = "ascend_pt";
-    else if (ends_with (name, "_ascend_ms"))
-        f.framework = "ascend_ms";
-    else if (is_prof (name))
-        f.framework = "msprof";
-    else if (find_is_trace (name))
-        f.framework = "kineto";
-    if (strcmp (f.framework, "kineto") == 0)
-        parse_trace (name, &f);
-    if (strcmp (f.framework, "msprof") == 0)
-        f.made_ns = prof_made_ns (name);
-    if (strncmp (f.framework, "ascend", 6) != 0)
-        return f;
-    end = digits_field (name, strlen (name) - strlen ("_ascend_pt"),
-                        &ndigits);
-    if (end == 0 || ndigits != STAMP_DIGITS)
-        return f;
-    f.made_ns = stamp_ns (name + end + 1, ndigits,
-                          strcmp (f.framework, "ascend_ms") == 0);
-    f.worker_size = digits_field (name, end, &ndigits);
-    if (f.worker_size > 0 && ndigits < PID_DIGITS_MAX)
-        f.pid = digits_value (name + f.worker_size + 1, ndigits);
-    return f;
 }
 
 static bool is_ignored (const char *name)
@@ -193,7 +49,7 @@ static bool is_info (const char *s)
     if (!starts_with (s, "profiler_info"))
         return false;
     s += strlen ("profiler_info");
-    if (*s == '_' && (n = count_digits (s + 1)) > 0)
+    if (*s == '_' && (n = strspn (s + 1, "0123456789")) > 0)
         s += n + 1;
     return strcmp (s, ".json") == 0;
 }
@@ -211,7 +67,7 @@ static bool is_evidence (const char *name, int type)
 /* The framework of a capture that is a directory, or "". */
 static const char *dir_framework (const char *name)
 {
-    return find_is_trace (name) ? "" : find_parse_name (name).framework;
+    return capture_name_is_trace (name) ? "" : capture_name_parse (name).framework;
 }
 
 /* Whether a directory below shows that the one above holds captures, and is
@@ -326,7 +182,7 @@ static size_t drop_profs (char **names, size_t n)
     size_t kept = 0;
 
     for (size_t i = 0; i < n; i++) {
-        if (is_prof (names[i]))
+        if (strcmp (dir_framework (names[i]), "msprof") == 0)
             free (names[i]);
         else
             names[kept++] = names[i];
@@ -336,7 +192,7 @@ static size_t drop_profs (char **names, size_t n)
 
 static bool may_be_trace (const char *name, const struct found_list *list)
 {
-    return find_is_trace (name) ||
+    return capture_name_is_trace (name) ||
            (!list->names_only && trace_may_be (name));
 }
 
@@ -373,7 +229,7 @@ static int list_dir (const char *path, DIR *dir, struct found_list *list,
         type = type_of (dir, e);
         shown = shown || is_evidence (e->d_name, type);
         parent = parent || (named && type == DT_DIR);
-        if (type == DT_LNK && (named || find_is_trace (e->d_name)) &&
+        if (type == DT_LNK && (named || capture_name_is_trace (e->d_name)) &&
             add_problem (list, "%s/%s is a symbolic link, which is not "
                          "followed", path, e->d_name) < 0) {
             names_free (names, n);
@@ -458,7 +314,7 @@ static int visit_children (const char *path, DIR *dir, char **names, size_t n,
             rc = cannot_read (list, path, ENAMETOOLONG);
             continue;
         }
-        if (find_is_trace (names[i])) {
+        if (capture_name_is_trace (names[i])) {
             rc = add_found (list, child, -1);
             continue;
         }
@@ -524,7 +380,7 @@ static int find_file (const char *root, struct found_list *list,
         return err_sys (err, errno, "cannot resolve %s", root);
     if ((fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
         return err_sys (err, errno, "cannot open %s", root);
-    rc = find_is_trace (path) || trace_kind_of (fd, &why) != TRACE_OTHER;
+    rc = capture_name_is_trace (path) || trace_kind_of (fd, &why) != TRACE_OTHER;
     (void)close (fd);
     if (!rc)
         return err_set (err, ENOTDIR, "%s is no directory, and no trace of "

@@ -59,21 +59,4 @@ void find_free (struct found_list *list);
  */
 bool find_is_unsearched (const char *problem);
 
-/* What the name of a directory says: "<worker>_<pid>_<17 digits>_ascend_pt",
- * "PROF_<number>_<14 or 17 digits>_<letters>".  Names that people gave
- * ("rank_0_ascend_pt") say only the framework.
- */
-struct find_name {
-    const char *framework;              // "ascend_pt", "ascend_ms", "msprof",
-                                        // "kineto", or ""
-    size_t worker_size;                 // leading bytes that are the host, or 0
-    int64_t pid;                        // of the profiled process; 0: none
-    int64_t made_ns;                    // the date in the name; 0: none
-};
-
-struct find_name find_parse_name (const char *name);
-
-/* Whether a file is a capture by its name. */
-bool find_is_trace (const char *name);
-
 #endif

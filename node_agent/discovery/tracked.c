@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "extract/extract.h"
+#include "identity/capture_name.h"
 #include "store/fileio.h"
 
 #include <inttypes.h>
@@ -63,7 +64,7 @@ bool tracked_are_one (const struct tracked *a, const struct tracked *b)
     if (known && a->id.born_ns > 0)
         return true;
     return strcmp (name_of (a), name_of (b)) == 0 &&
-           (known || find_parse_name (name_of (a)).made_ns > 0);
+           (known || capture_name_parse (name_of (a)).made_ns > 0);
 }
 
 /* ---- looking at it ---- */

@@ -1,10 +1,10 @@
 /* node_agent/extract/extract.c - a capture: opened, looked at, read */
 #include "extract/registry.h"
 #include "extract/sink/capture_facts.h"
+#include "identity/capture_name.h"
 #include "identity/other_files.h"
 
 #include "base/utf8.h"
-#include "discovery/find.h"
 #include "model/job_mark.h"
 #include "store/fileio.h"
 
@@ -117,7 +117,7 @@ static int source_open (struct source *src)
                                     O_NOFOLLOW);
     if (src->dir < 0)
         return cannot_open (src);
-    if (strcmp (find_parse_name (name).framework, "msprof") != 0)
+    if (strcmp (capture_name_parse (name).framework, "msprof") != 0)
         return open_results (src, OUTPUT_DIR);
     src->form = FORM_MSPROF;
     src->analyze = fileio_open_dir_at (src->dir, "analyze", NULL);

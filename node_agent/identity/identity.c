@@ -6,13 +6,13 @@
  */
 #include "extract/input/profiler_db.h"
 #include "extract/registry.h"
+#include "identity/capture_name.h"
 #include "identity/identity.h"
 #include "identity/info_file.h"
 #include "identity/metadata_info.h"
 
 #include "base/units.h"
 #include "base/utf8.h"
-#include "discovery/find.h"
 #include "json/json.h"
 #include "store/fileio.h"
 
@@ -283,10 +283,10 @@ void source_name (struct source *src)
 {
     struct capture *c = src->capture;
     const char *slash = strrchr (src->path, '/');
-    struct find_name name;
+    struct capture_name name;
 
     set_name (c, slash ? slash + 1 : src->path);
-    name = find_parse_name (c->name);
+    name = capture_name_parse (c->name);
     (void)snprintf (c->framework, sizeof (c->framework), "%s",
                     *name.framework ? name.framework : "ascend_pt");
     (void)snprintf (c->host, sizeof (c->host), "%.*s", (int)name.worker_size,

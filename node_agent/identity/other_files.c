@@ -2,9 +2,9 @@
  */
 #include "identity/other_files.h"
 
-#include "discovery/find.h"
 #include "extract/registry.h"
 #include "extract/sink/capture_facts.h"
+#include "identity/capture_name.h"
 #include "store/fileio.h"
 
 #include <ctype.h>
@@ -173,7 +173,7 @@ static void note_beside (struct source *src)
         const char *name = e->d_name;
 
         if (strncmp (name, src->file, stem) == 0 &&
-            !isalnum ((unsigned char)name[stem]) && !find_is_trace (name) &&
+            !isalnum ((unsigned char)name[stem]) && !capture_name_is_trace (name) &&
             strcmp (name, src->file) != 0 &&
             fstatat (src->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG (st.st_mode))

@@ -7,7 +7,7 @@
  */
 #include "spool/spool_private.h"
 
-#include "discovery/find.h"
+#include "identity/capture_name.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +119,7 @@ static int forget_moved (struct spool *s, uint64_t capture, const char *name,
 
     (void)sqlite3_bind_int64 (st, 1, (int64_t)capture);
     if ((rc = ledger_run (s, st, err)) < 0 ||
-        find_parse_name (name).made_ns == 0)
+        capture_name_parse (name).made_ns == 0)
         return rc;
     st = spool_ledger_prepare (s,
         "DELETE FROM note WHERE name IN (SELECT note.name FROM note JOIN "

@@ -7,8 +7,8 @@
 #include "base/options.h"
 #include "base/space.h"
 #include "base/units.h"
-#include "discovery/find.h"
 #include "fuzz_dir.h"
+#include "identity/capture_name.h"
 #include "json/json.h"
 #include "model/steps.h"
 #include "net/net.h"
@@ -61,7 +61,7 @@ static void values (const char *text, size_t size)
     struct space_limit limit;
     struct release_policy release;
     enum guard_policy policy;
-    struct find_name name = find_parse_name (text);
+    struct capture_name name = capture_name_parse (text);
 
     numbers (text, size);
     if (steps_parse (text, &steps, NULL) == 0) {
