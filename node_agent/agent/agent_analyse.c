@@ -31,7 +31,7 @@
 #define RECORD_MAX 65536                // bytes of a file
 #define FORGET_NS (2 * NS_PER_S)        // between looks for what is gone
 // of one, with a suffix behind it
-#define FINGERPRINT_KEPT (WATCH_FINGERPRINT_BARE + 4)
+#define FINGERPRINT_KEPT (FINGERPRINT_BARE + 4)
 
 enum stage {
     STAGE_WAITING,              // in the analyser
@@ -44,8 +44,8 @@ struct analysis {
     enum stage stage;
     bool failed;
     bool held;                  // STAGE_ENDED, but cannot be sealed now
-    char fingerprint[WATCH_FINGERPRINT_MAX];    // of STAGE_KNOWN
-    char sealed_as[WATCH_FINGERPRINT_MAX];
+    char fingerprint[FINGERPRINT_MAX];    // of STAGE_KNOWN
+    char sealed_as[FINGERPRINT_MAX];
     char why[ANALYSER_WHY_MAX];
     int64_t ended_ns;           // monotonic
     struct analysis *next;

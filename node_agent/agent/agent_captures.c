@@ -95,7 +95,7 @@ static int settle (struct agent *a, const struct watch_settled *settled,
         return 0;
     if (a->opt->raw)            // more than what was sealed without it
         (void)snprintf (s->fingerprint, sizeof (s->fingerprint), "%.*s/raw",
-                        WATCH_FINGERPRINT_BARE, settled->fingerprint);
+                        FINGERPRINT_BARE, settled->fingerprint);
     if ((rc = agent_recall_analysis (a, s, &analysis)) < 0)
         return rc;
     if (spool_knows (a->spool, s->path, s->fingerprint)) {

@@ -6,8 +6,6 @@
 #include "identity/capture_name.h"
 #include "store/fileio.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +69,7 @@ bool tracked_are_one (const struct tracked *a, const struct tracked *b)
 
 static int observe (struct tracked *t, int64_t mono_ns)
 {
-    char fingerprint[WATCH_FINGERPRINT_MAX];
+    char fingerprint[FINGERPRINT_MAX];
     struct extract_look look;
     int rc = extract_measure (t->path, &look);
 
@@ -79,10 +77,8 @@ static int observe (struct tracked *t, int64_t mono_ns)
     t->unmeasured = fileio_trouble (rc) == FILEIO_SHORTAGE;
     if (t->unmeasured)
         return rc;
-    (void)snprintf (fingerprint, sizeof (fingerprint),
-                    "%" PRIu64 "/%" PRIu64 "/%" PRId64 "/%d~%016" PRIx64,
-                    look.tree_files, look.tree_bytes, look.newest_ns,
-                    look.done_marker, look.tree_sum);
+    fingerprint_write (fingerprint, look.tree_files, look.tree_bytes,
+                       look.newest_ns, look.done_marker, look.tree_sum);
     if (strcmp (t->fingerprint, fingerprint) == 0)
         return 0;
     memcpy (t->fingerprint, fingerprint, sizeof (fingerprint));
@@ -120,19 +116,6 @@ int tracked_look (struct tracked *t, int64_t mono_ns)
     if (!t->ripe && t->changed_mono_ns == mono_ns)
         t->ripe = is_collected (t->path);
     return rc;
-}
-
-int64_t watch_newest_ns (const char *fingerprint)
-{
-    const char *plus = strchr (fingerprint, '+');
-    int64_t ns = 0;
-    int later = 0;
-
-    if (sscanf (fingerprint, "%*[0-9]/%*[0-9]/%" SCNd64, &ns) != 1 || ns <= 0)
-        return 0;
-    if (plus && (sscanf (plus, "+%4d", &later) != 1 || later < 0))
-        later = 0;
-    return ns < INT64_MAX - later ? ns + later : ns;
 }
 
 /* ---- handing it on ---- */

@@ -11,7 +11,7 @@ struct tracked {
     const char *path;           // malloced
     struct find_id id;          // of what is there
     int64_t rank_hint;
-    char fingerprint[WATCH_FINGERPRINT_MAX];
+    char fingerprint[FINGERPRINT_MAX];
     int64_t changed_mono_ns;    // when the fingerprint was first seen
     int64_t looked_mono_ns;     // when it was looked at last
     int64_t newest_ns;          // latest mtime in it

@@ -13,20 +13,13 @@
 #define ROLLCALL_DISCOVERY_WATCH_H
 
 #include "discovery/find.h"
+#include "identity/fingerprint.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define WATCH_FINGERPRINT_MAX 96        // bytes; the longest has 87, with what
-#define WATCH_FINGERPRINT_BARE 81       // is put behind it
-
 struct watch;
-
-/* From a fingerprint: when the newest file of that version was written (ns
- * since 1970), 0 if it does not say.  "+N" at its end is so much later.
- */
-int64_t watch_newest_ns (const char *fingerprint);
 
 /* A capture that is settled (or was given up waiting for). */
 struct watch_settled {
@@ -34,7 +27,7 @@ struct watch_settled {
     struct find_id id;
     int64_t rank_hint;          // of the directory it was found in, or -1
     bool finished;              // false: taken as it is, see watch_flush
-    char fingerprint[WATCH_FINGERPRINT_MAX];    // of this version of it
+    char fingerprint[FINGERPRINT_MAX];    // of this version of it
 };
 
 /* Called for each; a failure (negative) is returned by the scan, and ends it;

@@ -173,8 +173,8 @@ static void note_beside (struct source *src)
         const char *name = e->d_name;
 
         if (strncmp (name, src->file, stem) == 0 &&
-            !isalnum ((unsigned char)name[stem]) && !capture_name_is_trace (name) &&
-            strcmp (name, src->file) != 0 &&
+            !isalnum ((unsigned char)name[stem]) &&
+            !capture_name_is_trace (name) && strcmp (name, src->file) != 0 &&
             fstatat (src->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG (st.st_mode))
             extras_file (src, name, (uint64_t)st.st_size);

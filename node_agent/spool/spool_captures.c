@@ -3,16 +3,15 @@
 
 #include "base/counter.h"
 #include "base/fault.h"
+#include "identity/fingerprint.h"
 #include "store/fileio.h"
-
-#include "discovery/watch.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define FINGERPRINT_MAX (WATCH_FINGERPRINT_MAX + 32)    // "=SUM+N" behind it
+#define SPOOL_FINGERPRINT_MAX (FINGERPRINT_MAX + 32)    // "=SUM+N" behind it
 #define SAME_DATE_NS 1000       // less than a tick; more than versions of one
 
 // a fingerprint without the sum, "~" and 16 digits: older agents knew none
@@ -286,7 +285,7 @@ static int sum_of (const struct spool_new *items, size_t n, uint64_t *ret)
  */
 static int date_after_others (struct spool *s, uint64_t id, const char *name,
                               int64_t rank, uint64_t sum,
-                              char fingerprint[FINGERPRINT_MAX],
+                              char fingerprint[SPOOL_FINGERPRINT_MAX],
                               struct err *err)
 {
     sqlite3_stmt *st = spool_ledger_prepare (s,
@@ -307,12 +306,12 @@ static int date_after_others (struct spool *s, uint64_t id, const char *name,
     for (bool first = true; (code = sqlite3_step (st)) == SQLITE_ROW;
          first = false) {
         const char *text = (const char *)sqlite3_column_text (st, 0);
-        int64_t ns = text ? watch_newest_ns (text) : 0;
+        int64_t ns = text ? fingerprint_newest_ns (text) : 0;
 
         if (first) {
             own = ns;
-            (void)snprintf (fingerprint, FINGERPRINT_MAX, "%.*s=%016llx",
-                            WATCH_FINGERPRINT_MAX, text ? text : "",
+            (void)snprintf (fingerprint, SPOOL_FINGERPRINT_MAX, "%.*s=%016llx",
+                            FINGERPRINT_MAX, text ? text : "",
                             (unsigned long long)sum);
         } else if (ns >= own && ns - own < SAME_DATE_NS && ns - own >= later) {
             later = ns - own + 1;
@@ -321,7 +320,7 @@ static int date_after_others (struct spool *s, uint64_t id, const char *name,
     spool_ledger_end (s, st);
     n = strlen (fingerprint);
     if (own > 0 && later > 0)
-        (void)snprintf (fingerprint + n, FINGERPRINT_MAX - n, "+%d",
+        (void)snprintf (fingerprint + n, SPOOL_FINGERPRINT_MAX - n, "+%d",
                         (int)later);
     return code == SQLITE_DONE ? 0 : ledger_error (s, err);
 }
@@ -330,7 +329,7 @@ static int seal_capture (struct spool *s, uint64_t id, const char *name,
                          int64_t rank, const struct spool_new *items,
                          size_t n, struct err *err)
 {
-    char fingerprint[FINGERPRINT_MAX];
+    char fingerprint[SPOOL_FINGERPRINT_MAX];
     uint64_t sum = 0;
     int rc = sum_of (items, n, &sum);
     sqlite3_stmt *st;

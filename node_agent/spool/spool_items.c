@@ -3,7 +3,7 @@
 
 #include "base/counter.h"
 #include "base/fault.h"
-#include "discovery/watch.h"
+#include "identity/fingerprint.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ static const char *take_row (struct spool *s, sqlite3_stmt *st,
     if (*s->host)
         spool_place (s->host, below ? below : "", ret->place);
     ret->rank = sqlite3_column_int64 (st, 11);
-    ret->newest_ns = version ? watch_newest_ns (version) : 0;
+    ret->newest_ns = version ? fingerprint_newest_ns (version) : 0;
     if (ret->own)
         spool_file_path (s, ret->capture_id,
                          (unsigned)sqlite3_column_int (st, 2), ret->file);

@@ -229,7 +229,7 @@ static void test_put_back (void **state)
     assert_int_equal (chmod (path, 0644), 0);
     assert_int_equal (scan_at (f, 2000, WALL), 0);
     assert_int_equal (f->settled, 3);
-    assert_int_equal (watch_newest_ns (f->fingerprint) > 0, 1);
+    assert_int_equal (fingerprint_newest_ns (f->fingerprint) > 0, 1);
     (void)snprintf (link_path, sizeof (link_path), "%s/link", f->dir);
     assert_int_equal (link (path, link_path), 0);
     assert_int_equal (scan_at (f, 3000, WALL), 0);

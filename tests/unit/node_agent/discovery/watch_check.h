@@ -32,7 +32,7 @@ struct fixture {
     char dir[PATH_MAX - 256];
     struct watch *w;
     unsigned settled, unfinished;
-    char last[PATH_MAX], fingerprint[WATCH_FINGERPRINT_MAX];
+    char last[PATH_MAX], fingerprint[FINGERPRINT_MAX];
     int64_t hint;
     int rc;                     // what the callback returns
 };
