@@ -20,11 +20,12 @@ struct inflate {
     unsigned char input[INPUT_SIZE];
 };
 
-bool inflate_is_gzip (const void *head, size_t size)
+bool inflate_is_gzip (int fd)
 {
-    const unsigned char *p = head;
+    unsigned char head[2];
 
-    return size >= 2 && p[0] == 0x1f && p[1] == 0x8b;
+    return pread (fd, head, sizeof (head), 0) == (ssize_t)sizeof (head) &&
+           head[0] == 0x1f && head[1] == 0x8b;
 }
 
 struct inflate *inflate_open (int fd)

@@ -12,8 +12,8 @@
 
 struct inflate;
 
-/* Whether a file that begins so is gzip: two bytes are enough. */
-bool inflate_is_gzip (const void *head, size_t size);
+/* Whether the file begins as gzip does; its position stays. */
+bool inflate_is_gzip (int fd);
 
 /* 'fd' is borrowed, and read from where it stands.  NULL without memory. */
 struct inflate *inflate_open (int fd);

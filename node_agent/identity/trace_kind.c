@@ -24,14 +24,6 @@ bool trace_may_be (const char *name)
     return span_ends (s, ".json") || span_ends (s, ".json.gz");
 }
 
-bool trace_is_gzip (int fd)
-{
-    char head[2];
-
-    return pread (fd, head, sizeof (head), 0) == (ssize_t)sizeof (head) &&
-           inflate_is_gzip (head, sizeof (head));
-}
-
 /* ---- what it is ---- */
 
 /* "ts": "123": a time in quotes, in the first event that has one. */
@@ -161,7 +153,7 @@ enum trace_kind trace_kind_of (int fd, const char **why)
     why = why ? why : &ignored;
     *why = NULL;
     if (lseek (fd, 0, SEEK_SET) < 0 ||
-        (trace_is_gzip (fd) && !(z = inflate_open (fd))))
+        (inflate_is_gzip (fd) && !(z = inflate_open (fd))))
         return TRACE_OTHER;
     if (trace_text_init (&t, z ? inflate_read : scan_read_fd,
                          z ? (void *)z : (void *)&fd) == 0) {
@@ -228,7 +220,7 @@ static void search_from (int fd, off_t offset, struct kineto_header *h)
 {
     struct trace_text t = { .buf = NULL };
     struct inflate *z = NULL;
-    bool gz = trace_is_gzip (fd);
+    bool gz = inflate_is_gzip (fd);
 
     if (lseek (fd, gz ? 0 : offset, SEEK_SET) < 0 ||
         (gz && !(z = inflate_open (fd))))
@@ -248,7 +240,7 @@ static bool in_head (int fd, struct kineto_header *h)
 {
     struct trace_text t = { .buf = NULL };
     struct inflate *z = NULL;
-    bool gz = trace_is_gzip (fd), found = false;
+    bool gz = inflate_is_gzip (fd), found = false;
 
     if (lseek (fd, 0, SEEK_SET) < 0 || (gz && !(z = inflate_open (fd))))
         return false;

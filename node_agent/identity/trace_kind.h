@@ -32,8 +32,6 @@ enum trace_kind trace_kind_at (int dir, const char *name, const char **why);
 /* Whether a file's name says that it might be one: *.json, *.json.gz. */
 bool trace_may_be (const char *name);
 
-bool trace_is_gzip (int fd);            // leaves the position alone
-
 /* FORM_TRACE: rank and world size, from "distributedInfo" wherever in the file
  * it is.
  */

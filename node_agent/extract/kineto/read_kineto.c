@@ -8,7 +8,6 @@
  */
 #include "extract/input/capture_file.h"
 #include "extract/kineto/kineto.h"
-#include "identity/trace_kind.h"
 
 #include "base/units.h"
 #include "store/inflate.h"
@@ -358,7 +357,7 @@ static void fini (struct kineto *k)
 
 static enum reading read_open (struct kineto *k, struct watched *file)
 {
-    bool gz = trace_is_gzip (file->fd), whole;
+    bool gz = inflate_is_gzip (file->fd), whole;
     enum reading how;
 
     if ((gz && !(file->gz = inflate_open (file->fd))) ||

@@ -239,11 +239,11 @@ static bool may_be (const char *path)
 static bool begins_so (int fd)
 {
     char head[256];
-    ssize_t n = pread (fd, head, 2, 0);
     struct inflate *z;
     size_t brackets = 0;
+    ssize_t n;
 
-    if (n == 2 && inflate_is_gzip (head, 2)) {
+    if (inflate_is_gzip (fd)) {
         z = inflate_open (fd);
         n = z ? inflate_read (z, head, sizeof (head)) : -ENOMEM;
         inflate_close (z);
@@ -280,12 +280,10 @@ static enum reading read_open (struct timeline *t, struct watched *file,
                                struct err *err)
 {
     enum reading how;
-    char head[2];
 
     t->file = file;
     t->left = CONTENT_MAX;
-    if (pread (file->fd, head, 2, 0) == 2 && inflate_is_gzip (head, 2) &&
-        !(file->gz = inflate_open (file->fd)))
+    if (inflate_is_gzip (file->fd) && !(file->gz = inflate_open (file->fd)))
         return no_memory (t->src, err);
     if (scan_init (&t->s, read_content, t) < 0) {
         how = no_memory (t->src, err);

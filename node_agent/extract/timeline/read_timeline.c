@@ -33,7 +33,7 @@ static enum reading read_file (struct timeline *t, const char *name,
 
     if (how != READING_WHOLE)
         return how;
-    if ((trace_is_gzip (file.fd) &&
+    if ((inflate_is_gzip (file.fd) &&
          !(file.gz = inflate_open (file.fd))) ||
         scan_init (&t->scan.s, watched_read, &file) < 0) {
         rc = -ENOMEM;

@@ -96,12 +96,27 @@ static void test_damaged (void **state)
     assert_int_equal (read_all ("plain text", 10, 16, out), -EBADMSG);
 }
 
+/* Asked of a file that stands at its end, where it has to stay. */
+static bool begins_as_gzip (const void *bytes, size_t size)
+{
+    FILE *f = tmpfile ();
+    bool gzip;
+
+    assert_non_null (f);
+    assert_int_equal (fwrite (bytes, 1, size, f), size);
+    assert_int_equal (fflush (f), 0);
+    gzip = inflate_is_gzip (fileno (f));
+    assert_int_equal (lseek (fileno (f), 0, SEEK_CUR), size);
+    (void)fclose (f);
+    return gzip;
+}
+
 static void test_head (void **state)
 {
     (void)state;
-    assert_true (inflate_is_gzip (hello, 2));
-    assert_false (inflate_is_gzip (hello, 1));
-    assert_false (inflate_is_gzip ("{}", 2));
+    assert_true (begins_as_gzip (hello, 2));
+    assert_false (begins_as_gzip (hello, 1));
+    assert_false (begins_as_gzip ("{}", 2));
 }
 
 int main (void)
