@@ -5,7 +5,12 @@
  * capture's own level says that there should be.
  */
 #include "extract/registry.h"
+#include "extract/event_db/read_event_db.h"
+#include "extract/kineto/read_kineto.h"
+#include "extract/profiler_db/read_profiler_db.h"
 #include "extract/sink/capture_facts.h"
+#include "extract/text/read_text.h"
+#include "extract/timeline/read_timeline.h"
 #include "identity/other_files.h"
 
 #include <errno.h>
@@ -29,6 +34,14 @@ static bool is_kineto (const struct source *src, uint64_t *size)
 static bool has_event_db (const struct source *src, uint64_t *size)
 {
     return src->event_db[0] && source_has (src->event_dir, src->event_db, size);
+}
+
+/* Steps of an event database are preferred: of them this one tells nothing. */
+static void read_analyzer_first (struct source *src, unsigned want,
+                                 struct verdict *v, struct err *err)
+{
+    if (!event_db_has_steps (src))
+        read_analyzer_db (src, want, v, err);
 }
 
 /* In the order of doc/formats.md, "Order of preference".  The tables that are
@@ -93,17 +106,6 @@ struct outcome {
     const struct extractor *by[TABLE_COUNT];        // NULL: none
     struct verdict before[TABLE_COUNT];     // damaged, and then read elsewhere
 };
-
-void verdict_all (struct verdict *v, unsigned want, enum reading how,
-                  const struct err *why, struct err *err)
-{
-    for (unsigned t = 0; t < TABLE_COUNT; t++) {
-        if (want >> t & 1)
-            v[t] = (struct verdict){ how, *why };
-    }
-    if (how == READING_STOPPED)
-        *err = *why;
-}
 
 static bool is_there (const struct extractor *e, const struct source *src,
                       uint64_t *size)

@@ -4,10 +4,10 @@
  * hold what happened, task by task; the tables are computed from it as the
  * profiler's own analysis does.  See doc/formats.md, "Event databases".
  */
+#include "extract/event_db/read_event_db.h"
 #include "extract/event_db/event_db.h"
 
 #include "base/units.h"
-#include "extract/registry.h"
 #include "extract/sink/capture_facts.h"
 
 #include <errno.h>

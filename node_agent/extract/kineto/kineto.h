@@ -16,8 +16,8 @@
 
 #include "extract/input/trace_text.h"
 #include "extract/kineto/kineto_kinds.h"
-#include "extract/registry.h"
 #include "extract/rows/intervals.h"
+#include "extract/sink/source.h"
 
 #include "base/buf.h"
 #include "store/sorter.h"

@@ -6,6 +6,7 @@
  * is passed over, and reading goes on at the next one: what the file has
  * becomes rows, and the capture is partial.
  */
+#include "extract/kineto/read_kineto.h"
 #include "extract/input/capture_file.h"
 #include "extract/kineto/kineto.h"
 

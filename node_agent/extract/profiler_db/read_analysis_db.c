@@ -4,7 +4,7 @@
  * "analysis.db of a capture".
  */
 #include "extract/profiler_db/db_table.h"
-#include "extract/registry.h"
+#include "extract/profiler_db/read_profiler_db.h"
 
 #define FILE_NAME "analysis.db"
 

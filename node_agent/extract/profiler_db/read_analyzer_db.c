@@ -5,9 +5,9 @@
  * link.  See doc/formats.md, "communication_analyzer.db".
  */
 #include "extract/profiler_db/db_table.h"
-#include "extract/registry.h"
+#include "extract/profiler_db/read_profiler_db.h"
+#include "extract/rows/comm_tasks.h"
 #include "extract/rows/matrix_fold.h"
-#include "extract/text/comm_file.h"
 
 #include <errno.h>
 #include <math.h>
@@ -50,10 +50,10 @@ static enum reading keep_op (void *arg, struct batch *b, struct err *err)
     const char *op = text_at (b, TIME_OP);
     bool time = b->table == TABLE_TIME;
 
-    if (comm_is_total (op, strlen (op)))
+    if (comm_op_is_total (op, strlen (op)))
         return READING_WHOLE;
     b->text[time ? TIME_TYPE : BW_TYPE][b->nrows] =
-        batch_string (b, comm_is_p2p (op) ? "p2p" : "collective");
+        batch_string (b, comm_op_is_p2p (op) ? "p2p" : "collective");
     b->text[time ? TIME_STEP : BW_STEP][b->nrows] =
         batch_string (b, COMM_NO_STEP);
     b->nrows++;
@@ -83,7 +83,7 @@ static enum reading fold_row (struct reader *r, const struct batch *b,
     size_t n;
     int rc;
 
-    if (comm_is_total (op, strlen (op)))
+    if (comm_op_is_total (op, strlen (op)))
         return READING_WHOLE;
     if (isnan (rec.size_mb) || isnan (rec.time_ms) || isnan (rec.bandwidth))
         return damaged (r, op, "lacks a size, time or bandwidth", err);
@@ -93,7 +93,7 @@ static enum reading fold_row (struct reader *r, const struct batch *b,
         snprintf (link, sizeof (link), "%s-%s", text_at (b, MATRIX_SRC),
                   text_at (b, MATRIX_DST)) >= (int)sizeof (link))
         return damaged (r, op, "has a name that is too long", err);
-    rc = matrix_fold_add (r->folds[comm_is_p2p (op) ? 0 : 1], &rec);
+    rc = matrix_fold_add (r->folds[comm_op_is_p2p (op) ? 0 : 1], &rec);
     if (rc == -E2BIG)
         return damaged (r, op, "is one of too many links", err);
     if (rc == 0)
@@ -178,14 +178,7 @@ static enum reading read_table (struct reader *r, enum table_id table,
 
 bool analyzer_db_is_there (const struct source *src, uint64_t *size)
 {
-    return source_has (comm_file_dir (src), FILE_NAME, size);
-}
-
-void read_analyzer_first (struct source *src, unsigned want, struct verdict *v,
-                          struct err *err)
-{
-    if (!event_db_has_steps (src))
-        read_analyzer_db (src, want, v, err);
+    return source_has (source_comm_dir (src), FILE_NAME, size);
 }
 
 void read_analyzer_db (struct source *src, unsigned want, struct verdict *v,
@@ -193,7 +186,7 @@ void read_analyzer_db (struct source *src, unsigned want, struct verdict *v,
 {
     struct reader r = { .src = src, .room = { MATRIX_ROOM } };
     struct err why = { "" };
-    enum reading how = profiler_db_open (src, comm_file_dir (src), FILE_NAME,
+    enum reading how = profiler_db_open (src, source_comm_dir (src), FILE_NAME,
                                          &r.db, &why);
 
     r.folds[0] = matrix_fold_create (&r.room);

@@ -69,6 +69,11 @@ bool comm_op_is_p2p (const char *name)
             strncasecmp (name + 5, "batchsendrecv", 13) == 0);
 }
 
+bool comm_op_is_total (const char *key, size_t size)
+{
+    return size >= 5 && strncasecmp (key, "total", 5) == 0;
+}
+
 struct comm_work *comm_work_create (void)
 {
     return calloc (1, sizeof (struct comm_work));

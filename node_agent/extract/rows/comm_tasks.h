@@ -17,6 +17,9 @@
 #include "extract/rows/matrix_fold.h"
 #include "extract/sink/source.h"
 
+#define COMM_NAME_MAX 4096u     // bytes of a key; real ones have 60
+#define COMM_NO_STEP "step"     // what rows without steps are named
+
 #define COMM_RANK_NONE (-1)     // no rank, or an invalid source: no link
 #define COMM_RANK_SELF (-2)     // 0xffffffff as destination: the source
 
@@ -110,6 +113,9 @@ int comm_figures (struct comm_work *w, const struct comm_op *op,
 
 /* "hcom_send...", "hcom_receive...", "hcom_batchsendrecv...", in any case. */
 bool comm_op_is_p2p (const char *name);
+
+/* Whether a key is that of the sums of others, which are no rows. */
+bool comm_op_is_total (const char *key, size_t size);
 
 #define COMM_TAG_DIGITS 3u      // of the group's key, in an op's name
 

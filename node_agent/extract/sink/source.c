@@ -10,10 +10,26 @@
 #include <string.h>
 #include <sys/stat.h>
 
+void verdict_all (struct verdict *v, unsigned want, enum reading how,
+                  const struct err *why, struct err *err)
+{
+    for (unsigned t = 0; t < TABLE_COUNT; t++) {
+        if (want >> t & 1)
+            v[t] = (struct verdict){ how, *why };
+    }
+    if (how == READING_STOPPED)
+        *err = *why;
+}
+
 bool source_retypes (const struct source *src)
 {
     return src->form == FORM_MSPROF ||
            strcmp (src->capture->framework, "ascend_ms") == 0;
+}
+
+int source_comm_dir (const struct source *src)
+{
+    return src->form == FORM_MSPROF ? src->analyze : src->out;
 }
 
 void source_hindered (const struct source *src, int rc)

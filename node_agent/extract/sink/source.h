@@ -18,6 +18,18 @@ enum reading {
     READING_STOPPED,            // the sink or memory failed: give up
 };
 
+/* How it went with one table. */
+struct verdict {
+    enum reading how;
+    struct err why;             // of READING_DAMAGED
+};
+
+/* The same for all tables of 'want' (a set of 1 << table_id); 'err' gets the
+ * reason of READING_STOPPED.
+ */
+void verdict_all (struct verdict *v, unsigned want, enum reading how,
+                  const struct err *why, struct err *err);
+
 /* What a capture is, by what it looks like. */
 enum source_form {
     FORM_ASCEND,                // ..._ascend_pt, ..._ascend_ms: a directory
@@ -89,6 +101,11 @@ int read_metadata (struct source *src, struct err *err);
  * what is p2p, and captures of msprof say nothing of it.
  */
 bool source_retypes (const struct source *src);
+
+/* Where the capture has what its profiler sums up of communication: the
+ * directory, or -1.
+ */
+int source_comm_dir (const struct source *src);
 
 /* Note that something was not opened or read: 'rc' is why, or 0.  Only what may
  * be over another time counts (fileio_trouble), want of descriptors or memory

@@ -3,32 +3,10 @@
 #include "extract/text/comm_file.h"
 
 #include "extract/input/capture_file.h"
+#include "extract/rows/comm_tasks.h"
 
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
-
-bool comm_is_p2p (const char *name)
-{
-    static const char *const starts[] = { "hcom_send", "hcom_receive",
-                                          "hcom_batchsendrecv" };
-
-    for (size_t i = 0; i < sizeof (starts) / sizeof (starts[0]); i++) {
-        if (strncasecmp (name, starts[i], strlen (starts[i])) == 0)
-            return true;
-    }
-    return false;
-}
-
-bool comm_is_total (const char *key, size_t size)
-{
-    return size >= 5 && strncasecmp (key, "total", 5) == 0;
-}
-
-int comm_file_dir (const struct source *src)
-{
-    return src->form == FORM_MSPROF ? src->analyze : src->out;
-}
 
 void comm_file_retype (struct comm_file *f, bool p2p)
 {
@@ -94,7 +72,7 @@ bool comm_file_once (struct comm_file *f, struct keymap *seen, uint32_t of)
 /* A value that is read to rows.  Sums are none. */
 static bool walk_value (struct comm_file *f, const struct comm_reader *r)
 {
-    return (comm_is_total (f->s.key, f->s.key_size) ||
+    return (comm_op_is_total (f->s.key, f->s.key_size) ||
             comm_file_once (f, &f->keys, 0)) && r->value (r->arg);
 }
 
@@ -188,7 +166,7 @@ enum reading comm_file_read (struct comm_file *f, struct source *src,
                              struct err *err)
 {
     struct watched file;
-    enum reading how = watched_open (&file, src, comm_file_dir (src), name,
+    enum reading how = watched_open (&file, src, source_comm_dir (src), name,
                                      err);
 
     if (how != READING_WHOLE)

@@ -9,11 +9,9 @@
 #define ROLLCALL_EXTRACT_TEXT_COMM_FILE_H
 
 #include "base/keymap.h"
-#include "extract/sink/source.h"
+#include "extract/rows/comm_tasks.h"
 #include "json/scan.h"
 
-#define COMM_NAME_MAX 4096u     // bytes of a key; real ones have 60
-#define COMM_NO_STEP "step"     // what rows without steps are named
 #define COMM_ONCE_MAX 65536u    // keys of an object that are told from each
                                 // other: some 6 MB of memory
 
@@ -29,17 +27,6 @@ struct comm_file {
     uint32_t nsteps;
 };
 
-/* Whether an op is "p2p" by its name, or "collective", in captures that have no
- * categories, or other ones.
- */
-bool comm_is_p2p (const char *name);
-
-/* Whether a key is that of the sums of others, which are no rows. */
-bool comm_is_total (const char *key, size_t size);
-
-/* Where the capture has these two files: the directory, or -1. */
-int comm_file_dir (const struct source *src);
-
 /* What the reader does; false stops the walk (the scanner has failed, or the
  * source has stopped).
  */
@@ -53,7 +40,7 @@ struct comm_reader {
 /* Give rows from now on this type, whatever category they are in. */
 void comm_file_retype (struct comm_file *f, bool p2p);
 
-/* Walk the file 'name' of comm_file_dir. */
+/* Walk the file 'name' of source_comm_dir. */
 enum reading comm_file_read (struct comm_file *f, struct source *src,
                              const char *name, const struct comm_reader *r,
                              struct err *err);

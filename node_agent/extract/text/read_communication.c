@@ -4,8 +4,8 @@
  * doc/formats.md, "communication.json", for the fields and the mapping to
  * rows.
  */
-#include "extract/registry.h"
 #include "extract/text/comm_file.h"
+#include "extract/text/read_text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -269,7 +269,7 @@ static bool set_op (struct reader *r)
                           r->op);
     *at = '\0';
     if (r->retype)
-        comm_file_retype (&r->f, comm_is_p2p (r->op));
+        comm_file_retype (&r->f, comm_op_is_p2p (r->op));
     batch_repeat_set (&r->rep_op, r->op, (size_t)(at - r->op));
     batch_repeat_set (&r->rep_group, at + 1, strlen (at + 1));
     return true;
@@ -281,7 +281,7 @@ static bool read_op (struct reader *r)
     bool have[2] = { false, false };
     int next = 0;
 
-    if (comm_is_total (r->f.s.key, r->f.s.key_size))
+    if (comm_op_is_total (r->f.s.key, r->f.s.key_size))
         return scan_skip (s);   // sums of the other ops
     if (!set_op (r) || !scan_object (s))
         return false;
@@ -353,7 +353,7 @@ static enum reading read_file (struct source *src, unsigned want,
 
 bool communication_is_there (const struct source *src, uint64_t *size)
 {
-    return source_has (comm_file_dir (src), FILE_NAME, size);
+    return source_has (source_comm_dir (src), FILE_NAME, size);
 }
 
 void read_communication (struct source *src, unsigned want, struct verdict *v,

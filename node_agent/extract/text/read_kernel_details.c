@@ -5,8 +5,8 @@
  * folded by what they are.  See doc/formats.md, "Kernels".
  */
 #include "extract/input/csv.h"
-#include "extract/registry.h"
 #include "extract/rows/kernel_fold.h"
+#include "extract/text/read_text.h"
 
 #include <errno.h>
 #include <math.h>

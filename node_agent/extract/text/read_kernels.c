@@ -5,9 +5,9 @@
  * ops are CommAnalyzerTime; see doc/formats.md, "kernel_details.csv".
  */
 #include "extract/input/csv.h"
-#include "extract/registry.h"
 #include "extract/rows/comm_tasks.h"
 #include "extract/rows/kernel_sums.h"
+#include "extract/text/read_text.h"
 
 #include "base/units.h"
 

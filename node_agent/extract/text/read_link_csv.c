@@ -4,8 +4,8 @@
  * which both are made here.  See doc/formats.md, "Link counters".
  */
 #include "extract/input/csv.h"
-#include "extract/registry.h"
 #include "extract/sink/capture_facts.h"
+#include "extract/text/read_text.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -6,10 +6,10 @@
  * op; their links are folded first.  See doc/formats.md,
  * "communication_matrix.json".
  */
-#include "extract/registry.h"
 #include "extract/rows/comm_tasks.h"
 #include "extract/rows/matrix_fold.h"
 #include "extract/text/comm_file.h"
+#include "extract/text/read_text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -133,7 +133,7 @@ static bool fold_link (struct reader *r, const struct matrix_row *m)
         .size_mb = m->size_mb, .time_ms = m->time_ms,
         .bandwidth = m->bandwidth,
     };
-    bool p2p = r->retype && comm_is_p2p (r->key);
+    bool p2p = r->retype && comm_op_is_p2p (r->key);
     int rc = matrix_fold_add (p2p ? r->fold_p2p : r->fold, &rec);
 
     if (rc == -E2BIG)
@@ -170,7 +170,7 @@ static void retype_row (struct reader *r, const struct matrix_row *m)
     bool total = strcmp (dash, "-total") == 0;
 
     if (!total || *m->op) {
-        r->p2p = comm_is_p2p (*m->op ? m->op : m->kind);
+        r->p2p = comm_op_is_p2p (*m->op ? m->op : m->kind);
         (void)snprintf (r->kind, sizeof (r->kind), "%.*s@%s", (int)n, m->kind,
                         m->group);
     } else if (strncmp (r->kind, m->kind, n) != 0 || r->kind[n] != '@' ||
@@ -178,7 +178,7 @@ static void retype_row (struct reader *r, const struct matrix_row *m)
         r->p2p = strncmp (m->kind, "send-", 5) == 0 ||
                  strncmp (m->kind, "receive-", 8) == 0 ||
                  strncmp (m->kind, "batchsendrecv-", 14) == 0 ||
-                 comm_is_p2p (m->kind);
+                 comm_op_is_p2p (m->kind);
     }
     comm_file_retype (&r->f, r->p2p);
 }
@@ -195,7 +195,7 @@ static bool read_links (void *arg)
     if (!comm_file_key (&r->f, r->key, sizeof (r->key), "a key"))
         return false;
     at = strrchr (r->key, '@');
-    if (comm_is_total (r->key, strlen (r->key)))
+    if (comm_op_is_total (r->key, strlen (r->key)))
         return scan_skip (s);   // 2023: sums of the other keys
     if (!at)
         return scan_fail (s, "key \"%.80s\" has no group behind an '@'",
@@ -273,7 +273,7 @@ static enum reading read_file (struct source *src, struct err *err)
 
 bool matrix_is_there (const struct source *src, uint64_t *size)
 {
-    return source_has (comm_file_dir (src), FILE_NAME, size);
+    return source_has (source_comm_dir (src), FILE_NAME, size);
 }
 
 void read_matrix (struct source *src, unsigned want, struct verdict *v,

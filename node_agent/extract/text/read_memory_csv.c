@@ -5,8 +5,8 @@
  * doc/formats.md, "Memory".
  */
 #include "extract/input/csv.h"
-#include "extract/registry.h"
 #include "extract/sink/capture_facts.h"
+#include "extract/text/read_text.h"
 
 #include "base/units.h"
 

@@ -5,8 +5,8 @@
  * See doc/formats.md, "Memory timelines".
  */
 #include "extract/input/capture_file.h"
-#include "extract/registry.h"
 #include "extract/sink/capture_facts.h"
+#include "extract/text/read_text.h"
 
 #include "store/inflate.h"
 

@@ -5,7 +5,7 @@
  * API and device.  See doc/formats.md, "Statistics".
  */
 #include "extract/input/csv.h"
-#include "extract/registry.h"
+#include "extract/text/read_text.h"
 
 #include "base/units.h"
 

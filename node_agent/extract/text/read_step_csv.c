@@ -4,7 +4,7 @@
  * some; see doc/formats.md, "step_trace_time.csv".
  */
 #include "extract/input/csv.h"
-#include "extract/registry.h"
+#include "extract/text/read_text.h"
 
 #include "base/units.h"
 

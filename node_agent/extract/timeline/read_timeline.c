@@ -5,8 +5,8 @@
  * the events that it is about (a process' name, a step), and one more for the
  * overlap rows if there are more than can be kept: see timeline.h.
  */
+#include "extract/timeline/read_timeline.h"
 #include "extract/input/capture_file.h"
-#include "extract/registry.h"
 #include "extract/timeline/timeline.h"
 
 #include "base/units.h"

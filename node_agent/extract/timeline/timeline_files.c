@@ -6,7 +6,7 @@
  * 2023 it wrote msprof_<device>_<model>_<iteration>.json, and all count; what
  * hccl_... has beside it is in there, too.
  */
-#include "extract/registry.h"
+#include "extract/timeline/read_timeline.h"
 #include "extract/timeline/timeline.h"
 
 #include "base/units.h"

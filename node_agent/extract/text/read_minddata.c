@@ -1,11 +1,11 @@
-/* node_agent/identity/read_minddata.c - minddata_pipeline_summary_<N>.json
+/* node_agent/extract/text/read_minddata.c - minddata_pipeline_summary_<N>.json
  *
  * What MindSpore says of the pipeline that feeds the training: lists with a
  * value of each of its ops, and what it advises.  See doc/formats.md, "Metadata
  * as rows".
  */
-#include "extract/registry.h"
 #include "extract/sink/capture_facts.h"
+#include "extract/text/read_text.h"
 #include "identity/info_file.h"
 #include "identity/metadata_info.h"
 

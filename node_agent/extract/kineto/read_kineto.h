@@ -1,0 +1,14 @@
+/* node_agent/extract/kineto/read_kineto.h - rows of traces of torch.profiler
+ *
+ * kineto.h is between the files of this folder.
+ */
+#ifndef ROLLCALL_EXTRACT_KINETO_READ_KINETO_H
+#define ROLLCALL_EXTRACT_KINETO_READ_KINETO_H
+
+#include "extract/sink/source.h"
+
+/* The readers: see struct extractor (extract/registry.h). */
+void read_kineto (struct source *src, unsigned want, struct verdict *v,
+                  struct err *err);
+
+#endif
