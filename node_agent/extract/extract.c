@@ -1,7 +1,9 @@
 /* node_agent/extract/extract.c - a capture: opened, looked at, read */
+#include "extract/extract.h"
 #include "extract/registry.h"
 #include "extract/sink/capture_facts.h"
 #include "identity/capture_name.h"
+#include "identity/identity.h"
 #include "identity/other_files.h"
 
 #include "base/utf8.h"
@@ -275,7 +277,7 @@ static int look_at (struct source *src, struct extract_look *look,
     rc = source_open (src);
     if (src->dir >= 0) {
         struct err why = { "" };
-        int found = source_identify (src, &why);
+        int found = source_identify (src, extractors_any, &why);
 
         source_hindered (src, found);
         if (found == -ENOMEM)

@@ -114,7 +114,7 @@ static bool is_there (const struct extractor *e, const struct source *src,
                        : source_has (src->out, e->file, size);
 }
 
-bool extractors_know (const char *name)
+static bool extractors_know (const char *name)
 {
     for (size_t i = 0; i < EXTRACTORS; i++) {
         if (fnmatch (extractors[i].file, name, 0) == 0)
@@ -493,7 +493,7 @@ int extractors_run (struct source *src, struct err *err)
     memset (&o, 0, sizeof (o));
     for (unsigned t = 0; t < TABLE_COUNT; t++)
         o.tables[t].how = o.before[t].how = READING_ABSENT;
-    other_files_note (src);
+    other_files_note (src, extractors_know);
     ask_all (src, 0, want, &o, err);
     while (!src->stopped && (want = find_hollow (src, &o, &by)))
         ask_all (src, by + 1, want, &o, err);

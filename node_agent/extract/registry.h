@@ -35,9 +35,6 @@ struct extractor {
 /* Whether there is a file that some extractor would read. */
 bool extractors_any (const struct source *src);
 
-/* Whether some extractor reads files of this name. */
-bool extractors_know (const char *name);
-
 /* Bytes of the files that will be read, about. */
 uint64_t extractors_work (const struct source *src);
 

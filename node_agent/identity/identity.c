@@ -5,11 +5,11 @@
  * doc/formats.md, "Rank of a capture".
  */
 #include "extract/input/profiler_db.h"
-#include "extract/registry.h"
 #include "identity/capture_name.h"
 #include "identity/identity.h"
 #include "identity/info_file.h"
 #include "identity/metadata_info.h"
+#include "identity/trace_kind.h"
 
 #include "base/units.h"
 #include "base/utf8.h"
@@ -311,7 +311,9 @@ static void identify_trace (struct source *src)
         trace_identify (src);
 }
 
-int source_identify (struct source *src, struct err *err)
+int source_identify (struct source *src,
+                     bool (*readable) (const struct source *src),
+                     struct err *err)
 {
     struct capture *c = src->capture;
     struct json *j;
@@ -336,7 +338,7 @@ int source_identify (struct source *src, struct err *err)
         json_free (j);
     }
     // a thousand captures list a thousand ranks each: once is enough
-    if (src->glance && c->rank != CAPTURE_NO_RANK && extractors_any (src))
+    if (src->glance && c->rank != CAPTURE_NO_RANK && readable (src))
         return 0;
     return read_metadata (src, err);
 }

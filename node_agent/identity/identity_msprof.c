@@ -4,7 +4,6 @@
  * each device that was used, with a file info.json.<N> in it, and that of the
  * lowest device counts.  See doc/formats.md, "Captures of msprof".
  */
-#include "extract/registry.h"
 #include "identity/identity.h"
 #include "identity/info_file.h"
 

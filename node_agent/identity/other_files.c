@@ -2,7 +2,6 @@
  */
 #include "identity/other_files.h"
 
-#include "extract/registry.h"
 #include "extract/sink/capture_facts.h"
 #include "identity/capture_name.h"
 #include "store/fileio.h"
@@ -49,15 +48,16 @@ void other_files_top (struct source *src, const char *name, bool directory,
 struct walk {
     struct source *src;
     char path[PATH_MAX];        // of the directory, ends in a slash
+    bool (*known) (const char *name);   // whether somebody reads such a file
     bool sum;                   // do not note them, only add them up
     uint64_t bytes;
 };
 
 static void walk_dir (struct walk *w, int fd, unsigned depth);
 
-static bool is_read (const struct source *src, const char *name)
+static bool is_read (const struct walk *w, const char *name)
 {
-    return extractors_know (name) || strcmp (name, src->event_db) == 0;
+    return w->known (name) || strcmp (name, w->src->event_db) == 0;
 }
 
 static void walk_entry (struct walk *w, int dirfd, const char *name,
@@ -73,7 +73,7 @@ static void walk_entry (struct walk *w, int dirfd, const char *name,
     memcpy (w->path + n, name, size + 1);
     if (S_ISREG (st.st_mode)) {
         w->bytes += (uint64_t)st.st_size;
-        if (!w->sum && (depth < DEPTH_MAX || !is_read (w->src, name)))
+        if (!w->sum && (depth < DEPTH_MAX || !is_read (w, name)))
             extras_file (w->src, w->path, (uint64_t)st.st_size);
     } else if (S_ISDIR (st.st_mode) && depth > 0) {
         fd = fileio_open_dir_at (dirfd, name, NULL);
@@ -101,9 +101,10 @@ static void walk_dir (struct walk *w, int fd, unsigned depth)
     (void)closedir (dir);
 }
 
-static void note_results (struct source *src, int dir, const char *name)
+static void note_results (struct source *src, int dir, const char *name,
+                          bool (*known) (const char *name))
 {
-    struct walk w = { .src = src };
+    struct walk w = { .src = src, .known = known };
     int fd = fileio_open_dir_at (dir, ".", NULL);
 
     source_hindered (src, fd);
@@ -182,15 +183,15 @@ static void note_beside (struct source *src)
     (void)closedir (dir);
 }
 
-void other_files_note (struct source *src)
+void other_files_note (struct source *src, bool (*known) (const char *name))
 {
     if (src->form == FORM_TRACE) {
         note_beside (src);
         return;
     }
     if (src->out >= 0)
-        note_results (src, src->out, src->out_name);
+        note_results (src, src->out, src->out_name, known);
     if (src->analyze >= 0)
-        note_results (src, src->analyze, "analyze");
+        note_results (src, src->analyze, "analyze", known);
     note_op_args (src);
 }

@@ -15,9 +15,9 @@
 void other_files_top (struct source *src, const char *name, bool directory,
                       uint64_t bytes);
 
-/* Note the files in the directory of the results, and those beside the
- * capture that bear its name.
+/* Note the files in the directory of the results, but for those with names that
+ * are known, and those beside the capture that bear its name.
  */
-void other_files_note (struct source *src);
+void other_files_note (struct source *src, bool (*known) (const char *name));
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "extract/input/profiler_db.h"
+#include "identity/identity.h"
 #include "identity/metadata_info.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* node_agent/identity/trace_kind.c - what a file of JSON is, by its content */
 #include "identity/trace_kind.h"
 
-#include "extract/kineto/kineto.h"
+#include "extract/input/kineto_header.h"
 
 #include "store/fileio.h"
 #include "store/inflate.h"

@@ -6,16 +6,7 @@
 #ifndef ROLLCALL_IDENTITY_TRACE_KIND_H
 #define ROLLCALL_IDENTITY_TRACE_KIND_H
 
-#include <stdbool.h>
-
-struct source;
-
-enum trace_kind {
-    TRACE_OTHER,                // no trace
-    TRACE_KINETO,               // of torch.profiler: an object, times are
-                                // numbers; or a list, without Kineto
-    TRACE_TORCH_NPU,            // times are texts; mostly a bare array
-};
+#include "extract/sink/source.h"
 
 /* Look at an open file, inflated if need be, as far as its keys and its first
  * events; it is read from its start, and then stands anywhere.  Of one that is

@@ -3,7 +3,7 @@
  *
  * Before them or behind them, in any order.
  */
-#include "extract/kineto/kineto.h"
+#include "extract/input/kineto_header.h"
 
 #include "base/units.h"
 #include "json/json.h"

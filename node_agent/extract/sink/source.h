@@ -6,8 +6,14 @@
 #ifndef ROLLCALL_EXTRACT_SINK_SOURCE_H
 #define ROLLCALL_EXTRACT_SINK_SOURCE_H
 
-#include "extract/extract.h"
-#include "identity/trace_kind.h"
+#include "base/err.h"
+#include "model/batch.h"
+#include "model/capture.h"
+#include "model/steps.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define OUTPUT_DIR "ASCEND_PROFILER_OUTPUT"
 
@@ -35,6 +41,14 @@ enum source_form {
     FORM_ASCEND,                // ..._ascend_pt, ..._ascend_ms: a directory
     FORM_MSPROF,                // PROF_...: a directory of the msprof program
     FORM_TRACE,                 // one file, of torch.profiler
+};
+
+/* What a file of JSON is. */
+enum trace_kind {
+    TRACE_OTHER,                // no trace
+    TRACE_KINETO,               // of torch.profiler: an object, times are
+                                // numbers; or a list, without Kineto
+    TRACE_TORCH_NPU,            // times are texts; mostly a bare array
 };
 
 struct extras;
@@ -76,26 +90,6 @@ struct source {
                                 // and then was damaged: 1 << table_id
     int stopped;                // the error behind READING_STOPPED
 };
-
-/* Identity: what the directory's name says, which is there even if nothing
- * else can be read, and what the metadata files say (identity.c).
- */
-void source_name (struct source *src);
-int source_identify (struct source *src, struct err *err);
-
-/* The second of them for FORM_MSPROF (identity_msprof.c). */
-int source_identify_msprof (struct source *src, struct err *err);
-
-/* The lowest device of FORM_MSPROF with results of 2023: its "timeline", open,
- * with its name below the capture; or -ENOENT, or why it cannot be opened.
- */
-int source_open_iterations (struct source *src, char name[64]);
-
-/* What profiler_metadata.json says: world size, groups, and the rank where it
- * is not known yet.  Damage is noted in the capture's reason; negative only
- * without memory.
- */
-int read_metadata (struct source *src, struct err *err);
 
 /* Whether ops have their type by their names: MindSpore has another idea of
  * what is p2p, and captures of msprof say nothing of it.
