@@ -2,7 +2,6 @@
 #include "builder/tables.h"
 
 #include "base/clock.h"
-#include "findings/findings.h"
 #include "store/db.h"
 
 #include <errno.h>

@@ -7,12 +7,10 @@
 #define ROLLCALL_BUILDER_TABLES_H
 
 #include "builder/groups.h"
+#include "columns/result_schema.h"
 #include "select/capture_select.h"
 
 #include <sqlite3.h>
-
-#define TABLES_SCHEMA_VERSION 4         // PRAGMA user_version
-#define TABLES_WITH_FINDINGS 3          // the first one that has them
 
 int tables_create (sqlite3 *db, struct err *err);
 int tables_write_captures (sqlite3 *db, const struct roll_item *items,

@@ -3,7 +3,7 @@
 #include "findings/finding_list.h"
 
 #include "base/buf.h"
-#include "builder/tables.h"
+#include "columns/result_schema.h"
 #include "store/db.h"
 #include "store/fileio.h"
 #include "table/finished.h"

@@ -11,13 +11,6 @@
 #include <sqlite3.h>
 #include <stddef.h>
 
-// Of table Finding.
-#define FINDING_COLUMNS \
-    "(id INTEGER PRIMARY KEY, kind TEXT, severity TEXT, step TEXT," \
-    " rank INTEGER, peer INTEGER, comm_group INTEGER, effect_ms NUMERIC," \
-    " effect_percent NUMERIC, value NUMERIC, unit TEXT, baseline NUMERIC," \
-    " text TEXT, hint TEXT, query TEXT, rule TEXT)"
-
 #define FINDINGS_OF_KIND_MAX 100        // rows; Job tells how many more
 
 /* How large a thing must be to be told. */

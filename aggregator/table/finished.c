@@ -2,9 +2,7 @@
 #include "table/finished.h"
 
 #include "base/clock.h"
-#include "builder/build.h"
-#include "builder/tables.h"
-#include "findings/findings.h"
+#include "columns/result_schema.h"
 #include "publish/publish.h"
 #include "store/db.h"
 #include "store/fileio.h"
@@ -25,7 +23,7 @@
 int finished_find (const char *path, char ret[PATH_MAX], struct err *err)
 {
     static const char *const names[] = {
-        PUBLISH_OUTPUT_DIR "/" BUILD_DB_NAME, BUILD_DB_NAME,
+        PUBLISH_OUTPUT_DIR "/" PUBLISH_DB_NAME, PUBLISH_DB_NAME,
     };
     struct stat st;
 
@@ -43,7 +41,7 @@ int finished_find (const char *path, char ret[PATH_MAX], struct err *err)
             return err_sys (err, errno, "cannot look for %s", ret);
     }
     return err_set (err, ENOENT, "there is no " PUBLISH_OUTPUT_DIR "/"
-                    BUILD_DB_NAME " in %s: rollcall analyze makes one", path);
+                    PUBLISH_DB_NAME " in %s: rollcall analyze makes one", path);
 }
 
 /* So that a mistake is told as one: SQLite says "unable to open". */

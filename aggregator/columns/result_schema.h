@@ -1,0 +1,17 @@
+/* aggregator/columns/result_schema.h - what writers and readers of a result
+ * share: doc/format-analysis-db.md
+ */
+#ifndef ROLLCALL_COLUMNS_RESULT_SCHEMA_H
+#define ROLLCALL_COLUMNS_RESULT_SCHEMA_H
+
+#define TABLES_SCHEMA_VERSION 4         // PRAGMA user_version
+#define TABLES_WITH_FINDINGS 3          // the first one that has them
+
+// Of table Finding.
+#define FINDING_COLUMNS \
+    "(id INTEGER PRIMARY KEY, kind TEXT, severity TEXT, step TEXT," \
+    " rank INTEGER, peer INTEGER, comm_group INTEGER, effect_ms NUMERIC," \
+    " effect_percent NUMERIC, value NUMERIC, unit TEXT, baseline NUMERIC," \
+    " text TEXT, hint TEXT, query TEXT, rule TEXT)"
+
+#endif
