@@ -1,5 +1,6 @@
 /* cli/verb_doctor.c - rollcall doctor: what is wrong with this machine */
-#include "check.h"
+#include "check/check.h"
+#include "cli.h"
 #include "run/run.h"
 
 #include "base/utf8.h"

@@ -1,4 +1,5 @@
 /* cli/verb_jobs.c - rollcall jobs: what an aggregator's root has of each job */
+#include "cli.h"
 #include "run/run.h"
 #include "run/run_list.h"
 

@@ -4,6 +4,7 @@
  * files are looked for below the directory of runs and where services keep
  * theirs, or where one is told.
  */
+#include "cli.h"
 #include "run/run.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 /* cli/verb_wait.c - rollcall wait: pick up a run whose launcher died */
+#include "cli.h"
 #include "run/run.h"
 
 #include "base/clock.h"

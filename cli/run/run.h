@@ -18,7 +18,7 @@
 #ifndef ROLLCALL_RUN_RUN_H
 #define ROLLCALL_RUN_RUN_H
 
-#include "cli.h"
+#include "shared/command.h"
 
 #include "base/buf.h"
 #include "json/json.h"

@@ -1,6 +1,6 @@
 /* cli/run/run_disk.c - what is not well with the directories that captures may
  * go to, said once a node: to fail when the profiler writes is too late */
-#include "check.h"
+#include "check/check.h"
 #include "run/run.h"
 
 #include "base/space.h"

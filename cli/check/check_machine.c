@@ -1,5 +1,5 @@
-/* cli/check_machine.c - limits, versions and what the kernel allows */
-#include "check.h"
+/* cli/check/check_machine.c - limits, versions and what the kernel allows */
+#include "check/check.h"
 
 #include "base/clock.h"
 #include "base/pack.h"

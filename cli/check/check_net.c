@@ -1,5 +1,5 @@
-/* cli/check_net.c - keys, and an aggregator that is to be reached */
-#include "check.h"
+/* cli/check/check_net.c - keys, and an aggregator that is to be reached */
+#include "check/check.h"
 
 #include "base/clock.h"
 #include "net/keyring.h"

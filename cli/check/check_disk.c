@@ -1,5 +1,5 @@
-/* cli/check_disk.c - whether captures can be written somewhere */
-#include "check.h"
+/* cli/check/check_disk.c - whether captures can be written somewhere */
+#include "check/check.h"
 
 #include "base/space.h"
 #include "base/units.h"

@@ -1,5 +1,5 @@
-/* cli/cli.c - what the verbs share */
-#include "cli.h"
+/* cli/shared/command.c - what verbs and rollcall run have in common */
+#include "shared/command.h"
 
 #include "base/utf8.h"
 

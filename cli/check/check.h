@@ -1,11 +1,11 @@
-/* cli/check.h - what may be wrong with a machine, before a job finds out
+/* cli/check/check.h - what may be wrong with a machine, before a job finds out
  *
  * Each check looks at one thing and says in one line how it is, and what to do
  * if it is not well.  rollcall doctor prints all of them, rollcall run those
  * of its capture directory that are not well.
  */
-#ifndef ROLLCALL_CLI_CHECK_H
-#define ROLLCALL_CLI_CHECK_H
+#ifndef ROLLCALL_CHECK_CHECK_H
+#define ROLLCALL_CHECK_CHECK_H
 
 #include "net/net.h"
 

@@ -1,0 +1,94 @@
+/* cli/shared/command.h - what rollcall's verbs and rollcall run have in common:
+ * options, errors, signals, and how results are printed
+ */
+#ifndef ROLLCALL_SHARED_COMMAND_H
+#define ROLLCALL_SHARED_COMMAND_H
+
+#include "base/err.h"
+#include "base/options.h"
+#include "json/json.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sysexits.h>
+
+/* Exit status (rollcall(1)): sysexits for failures, and these. */
+#define EXIT_ALL_PRESENT 0      // every expected rank is present
+#define EXIT_NOT_ALL 1          // results, but some rank is not present
+#define EXIT_USAGE 2
+
+/* Parse with the table; false when the verb is to end with *status. */
+bool cli_options (const struct command_spec *c, int argc, char **argv,
+                  void *out, int *rest, int *status);
+
+/* "rollcall VERB: sentence" on standard error; returns 'status'. */
+int cli_fail (const struct command_spec *c, int status, const char *fmt, ...)
+    __attribute__ ((format (printf, 3, 4)));
+
+/* Whether one of the first 'n' is "", which is said then: as an unset variable
+ * would be.
+ */
+bool cli_empty_dir (const struct command_spec *c, int n, char *const *dirs);
+
+/* The exit status that stands for a negative errno of an output that could not
+ * be made; EX_NOPERM for -EPERM, which is another user's.
+ */
+int cli_output_status (int rc);
+
+/* After printing, which gave 'rc': 0, or EX_IOERR when what was printed is lost
+ * (a full disk, a closed pipe).
+ */
+int cli_flush (const struct command_spec *c, int rc);
+
+/* For a verb that writes into a directory that its user names. */
+#define CLI_FOREIGN_OPTION(type, member) \
+    { "foreign-output", 0, OPTION_FLAG, offsetof (type, member), NULL, NULL, \
+      NULL, 0, 0, \
+      "As root, write into a directory of another user, who can read and " \
+      "replace what is there. Without it that is refused." }
+
+/* Whether it can be the name of a job. */
+bool cli_valid_job (const char *name);
+
+/* Print a document and free it; 0, -ENOMEM, or what stdout said. */
+int cli_print_json (struct json *j);
+
+/* Whether a signal is ignored, as nohup(1) has it: it is to stay so. */
+bool cli_is_ignored (int sig);
+
+/* For verbs that have something to clean up: from now on SIGINT, SIGTERM and
+ * SIGHUP set cli_cancelled, and a second one kills at once.
+ */
+extern atomic_bool cli_cancelled;
+void cli_catch_signals (void);
+
+/* "interrupted, " and what that means for what was written, on standard error;
+ * returns the status of a verb that was: 128 and the signal.
+ */
+int cli_interrupted (const struct command_spec *c, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
+
+/* How results are printed. */
+enum cli_format { CLI_TEXT, CLI_JSON };
+enum cli_format cli_format (bool json);
+
+/* How wide a table may be: what --width says, the terminal's columns, 0 (as
+ * wide as it needs) elsewhere.  An option that was not given is -1.
+ */
+size_t cli_width (int64_t option);
+
+#define CLI_WIDTH_OPTION(type) \
+    { "width", 'w', OPTION_INT, offsetof (type, width), "N", NULL, NULL, 0, \
+      100000, \
+      "Columns of a table; texts are wrapped for it. 0: as many as it needs. " \
+      "Without it: the terminal's, and 0 elsewhere." }
+
+/* The rows of the options that say so, for a struct with these two members. */
+#define CLI_FORMAT_OPTIONS(type) \
+    { "json", 0, OPTION_FLAG, offsetof (type, json), NULL, NULL, NULL, 0, 0, \
+      "Print the summary as one JSON object." }, \
+    { "text", 0, OPTION_FLAG, offsetof (type, text), NULL, NULL, NULL, 0, 0, \
+      "Print the summary as text, which it is without --json." }
+
+#endif
