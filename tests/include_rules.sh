@@ -2,22 +2,11 @@
 # tests/include_rules.sh [SOURCE_DIR] - who may include whom
 #
 # Names every #include of the sources that breaks the rule of
-# doc/architecture.md, which is in the two tables below.  Tests may include
-# anything.
+# doc/architecture.md: the table of the folders is in rules/folders.sh, that of
+# the libraries below.  Tests may include anything.
 set -euo pipefail
+folders=$("$(dirname "$0")/rules/folders.sh")
 cd "${1:-$(dirname "$0")/..}"
-
-# A module, its folder, and the modules whose headers it may include.
-modules='
-base        common/base   base
-store       common/store  base store
-json        common/json   base store json
-model       common/model  base store json model
-net         common/net    base store json model net
-node_agent  node_agent    base store json model net node_agent
-aggregator  aggregator    base store json model net aggregator
-cli         cli           base store json model net node_agent aggregator cli
-'
 
 # A library's header (what it begins with), and where it may be included.
 doors='
@@ -31,28 +20,26 @@ sqlite3.h     common/store/db. node_agent/extract/ node_agent/identity/ node_age
 '
 
 {
+    printf 'folder %s\n' "${folders//$'\n'/$'\nfolder '}"
     find common node_agent aggregator cli -name '*.h' -printf 'header %p\n'
     grep -rnE '^[[:space:]]*#[[:space:]]*include' --include='*.[ch]' \
         common node_agent aggregator cli | sed 's/^/include /'
-} | awk -v modules="$modules" -v doors="$doors" '
+} | awk -v doors="$doors" '
     function begins (text, start) { return index (text, start) == 1 }
 
     function wrong (why) { print where ": " why; bad++ }
 
-    function module_of (path,    i) {
-        for (i = 1; i <= nmodules; i++)
-            if (begins(path, folder[i] "/"))
-                return module[i]
-        return "none"
+    function folder_of (path) {
+        sub (/\/[^\/]*$/, "", path)
+        return path
     }
 
     # the paths of a header of ours: beside the file or below a root
     function resolve (file, name,    i, own, paths) {
-        own = file
-        sub (/[^\/]*$/, "", own)
-        paths = (own name) in headers ? " " own name : ""
+        own = folder_of(file)
+        paths = (own "/" name) in headers ? " " own "/" name : ""
         for (i = 1; i <= nroots; i++)
-            if (roots[i] "/" != own && (roots[i] "/" name) in headers)
+            if (roots[i] != own && (roots[i] "/" name) in headers)
                 paths = paths " " roots[i] "/" name
         return substr (paths, 2)
     }
@@ -72,21 +59,13 @@ sqlite3.h     common/store/db. node_agent/extract/ node_agent/identity/ node_age
 
     BEGIN {
         nroots = split ("common node_agent aggregator cli", roots, " ")
-        n = split (modules, line, "\n")
-        for (i = 1; i <= n; i++) {
-            if (split (line[i], part, " ") < 3)
-                continue
-            module[++nmodules] = part[1]
-            folder[nmodules] = part[2]
-            for (k = 3; k in part; k++)
-                allowed[part[1], part[k]] = 1
-        }
         n = split (doors, line, "\n")
         for (i = 1; i <= n; i++)
             if (gsub (/ +/, " ", line[i]))
                 door[++ndoors] = line[i]
     }
 
+    $1 == "folder" { allowed[$2, $3] = 1; next }
     $1 == "header" { headers[$2] = 1; next }
 
     {
@@ -101,9 +80,11 @@ sqlite3.h     common/store/db. node_agent/extract/ node_agent/identity/ node_age
             check_door(file, name)
         } else if (split (resolve(file, name), paths, " ") != 1) {
             wrong("\"" name "\" is not one file, but: " resolve(file, name))
-        } else if (!((module_of(file), module_of(paths[1])) in allowed)) {
-            wrong(module_of(file) " may not include " module_of(paths[1]) \
-                  " (\"" name "\")")
+        } else {
+            from = folder_of(file)
+            to = folder_of(paths[1])
+            if (from != to && !((from, to) in allowed))
+                wrong(from " may not include " to " (\"" name "\")")
         }
     }
 

@@ -9,7 +9,6 @@
 #include "base/counter.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "extract/sink/capture_facts.h"
 #include "model/capture.h"
 #include "spool/release_rows.h"
 #include "store/fileio.h"

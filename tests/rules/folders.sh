@@ -1,0 +1,116 @@
+#!/bin/bash
+# tests/rules/folders.sh - who may know whom: the table of the folders
+#
+# Prints "FOLDER OTHER" for each folder and each other one of which it may
+# include headers and call functions; doc/architecture.md draws them.  A row may
+# name only folders of rows above it: so there is no circle.
+set -euo pipefail
+
+# A folder, and those that it may know.  base, store, json, model and net are
+# those of common/, "all" is the first four of them; any other word without a
+# slash is beside the folder of the row.  A row goes on in lines that begin with
+# a blank.
+table='
+common/base
+common/store        base
+common/json         base store
+common/model        base store json
+common/net          base store json model
+
+node_agent/extract/sink         all
+node_agent/extract/rows         all sink
+node_agent/extract/input        all sink rows
+node_agent/identity             all node_agent/extract/sink
+    node_agent/extract/rows node_agent/extract/input
+node_agent/extract/text         all sink rows input node_agent/identity
+node_agent/extract/event_db     all sink rows input node_agent/identity
+node_agent/extract/profiler_db  all sink rows input node_agent/identity
+node_agent/extract/timeline     all sink rows input node_agent/identity
+node_agent/extract/kineto       all sink rows input node_agent/identity
+node_agent/extract              all node_agent/extract/sink identity
+    node_agent/extract/text node_agent/extract/event_db
+    node_agent/extract/profiler_db node_agent/extract/timeline
+    node_agent/extract/kineto
+node_agent/discovery            all identity extract
+node_agent/control              all
+node_agent/world                all
+node_agent/throttle             all
+node_agent/spool                all net identity
+node_agent/release              all spool
+node_agent/ship                 all net spool throttle
+node_agent/analyse              all control
+node_agent/agent                all net identity extract discovery control
+    world throttle spool release ship analyse
+
+aggregator/jobs                 all
+aggregator/select               all
+aggregator/publish              all
+aggregator/columns              all select
+aggregator/waits                all select columns
+aggregator/cluster_db           all columns publish
+aggregator/table                all columns publish
+aggregator/page                 all publish table
+aggregator/findings             all columns table
+aggregator/compare              all columns table
+aggregator/export               all table
+aggregator/builder              all select publish columns waits cluster_db
+    page findings
+aggregator/summary              all jobs select table builder
+aggregator/ledger               all net
+aggregator/store                all net ledger
+aggregator/fsck                 all ledger aggregator/store
+aggregator/transfer             all net ledger aggregator/store
+aggregator/archive              all net jobs select publish builder ledger
+    aggregator/store
+aggregator/service              all net publish builder ledger transfer
+    archive aggregator/store
+
+cli/shared                      all
+cli/check                       all net shared node_agent/throttle
+    node_agent/ship
+cli/run                         all net shared check node_agent/control
+    node_agent/world node_agent/release node_agent/analyse
+    aggregator/publish aggregator/builder aggregator/summary
+cli                             all net cli/shared cli/check cli/run
+    node_agent/identity node_agent/extract node_agent/discovery
+    node_agent/control node_agent/throttle node_agent/spool node_agent/ship
+    node_agent/analyse aggregator/jobs aggregator/select aggregator/publish
+    aggregator/table aggregator/page aggregator/findings aggregator/compare
+    aggregator/export aggregator/builder aggregator/summary aggregator/ledger
+    aggregator/store aggregator/fsck aggregator/archive
+'
+
+awk '
+    BEGIN {
+        split ("base store json model net", words, " ")
+        for (i in words)
+            common["common/" words[i]] = 1
+    }
+
+    # what a word of a row means
+    function path_of (word, row) {
+        if (("common/" word) in common)
+            return "common/" word
+        if (word ~ /\//)
+            return word
+        sub (/[^\/]*$/, "", row)
+        return row word
+    }
+
+    /^[a-z]/ { row = $1; known[row] = ++nrows; $1 = "" }
+
+    NF {
+        sub (/(^| )all( |$)/, " base store json model ")
+        n = split ($0, words, " ")
+        for (i = 1; i <= n; i++) {
+            other = path_of(words[i], row)
+            print row, other
+            if (!(other in known) || known[other] == nrows) {
+                print row " may not know " other ", which has no row above " \
+                      "its own" > "/dev/stderr"
+                bad = 1
+            }
+        }
+    }
+
+    END { exit bad + !nrows }' <<< "$table"
