@@ -1,4 +1,8 @@
-/* cli/cli.h - the verbs */
+/* cli/cli.h - the verbs
+ *
+ * This folder: rollcall's front door and its verbs: verb_VERB.c, with what
+ * is behind one of them (analyze_*.c) or several (cli_*.c, find_result.c).
+ */
 #ifndef ROLLCALL_CLI_CLI_H
 #define ROLLCALL_CLI_CLI_H
 

@@ -2,6 +2,9 @@
  *
  * To be read beside the aggregator that serves it: nothing is locked, and
  * nothing is written.
+ *
+ * This folder: what a root holds, read beside its service: divided into
+ * jobs, built into results, changed by hand.
  */
 #ifndef ROLLCALL_ARCHIVE_ARCHIVE_H
 #define ROLLCALL_ARCHIVE_ARCHIVE_H

@@ -4,6 +4,9 @@
  * captures; the first one's file becomes the result and takes the others' rows
  * in, which SQLite copies as they are because the tables are the same to the
  * letter.  Then indexes, a check, fsync, rename.
+ *
+ * This folder: shipments into analysis.db, and which results there are to
+ * be.
  */
 #include "builder/build.h"
 

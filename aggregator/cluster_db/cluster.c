@@ -1,5 +1,7 @@
 /* aggregator/cluster_db/cluster.c - cluster_analysis.db out of a finished
  * analysis.db
+ *
+ * This folder: cluster_analysis.db, table by table.
  */
 #include "cluster_db/cluster.h"
 

@@ -4,6 +4,8 @@
  * steps is taken in both runs, and of the ranks' differences the median.  That
  * is larger than noise if it is larger than 'noise', for which rollcall-compare
  * (1) has the formula.
+ *
+ * This folder: two results, and in what they differ.
  */
 #ifndef ROLLCALL_COMPARE_COMPARE_H
 #define ROLLCALL_COMPARE_COMPARE_H

@@ -1,4 +1,7 @@
-/* aggregator/export/dump.c - a result as files of CSV, one for each table */
+/* aggregator/export/dump.c - a result as files of CSV, one for each table
+ *
+ * This folder: a result as CSV files or as a trace.
+ */
 #include "export/dump.h"
 
 #include "export/outfile.h"

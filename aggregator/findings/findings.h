@@ -2,6 +2,9 @@
  *
  * doc/findings.md tells each kind, its formula, threshold and source; the table
  * of them is finding_rules.c.
+ *
+ * This folder: the rules of findings, the small tables that they read, and
+ * the list of what they found.
  */
 #ifndef ROLLCALL_FINDINGS_FINDINGS_H
 #define ROLLCALL_FINDINGS_FINDINGS_H

@@ -1,4 +1,6 @@
 /* aggregator/fsck/check_blobs.c - files nobody refers to, and setting aside
+ *
+ * This folder: a root checked and repaired.
  */
 #include "fsck/check_private.h"
 

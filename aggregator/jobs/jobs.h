@@ -3,6 +3,8 @@
  * Captures that lie together need not be of one job: yesterday's stay where
  * they were.  The rules, their order and their sources are in doc/jobs.md.
  * `rollcall analyze` and the service divide by the same ones.
+ *
+ * This folder: the rules that divide captures into jobs.
  */
 #ifndef ROLLCALL_JOBS_JOBS_H
 #define ROLLCALL_JOBS_JOBS_H

@@ -4,6 +4,9 @@
  * of were fsynced, and an acknowledgement is sent only after its commit.  Rows
  * carry a checksum of ours, which is verified whenever they are read: -EBADMSG
  * says that a row is damaged, and rollcall fsck makes the ledger again.
+ *
+ * This folder: the aggregator's ledger: contents, items, senders,
+ * assignments, claims of how many ranks there are.
  */
 #ifndef ROLLCALL_LEDGER_LEDGER_H
 #define ROLLCALL_LEDGER_LEDGER_H

@@ -2,6 +2,8 @@
  *
  * Made of a finished analysis.db and nothing else.  Whatever the size of the
  * job, the page has summaries of a fixed size; doc/report.md tells them.
+ *
+ * This folder: report.html; what is the same in each page is in assets/.
  */
 #ifndef ROLLCALL_PAGE_PAGE_H
 #define ROLLCALL_PAGE_PAGE_H

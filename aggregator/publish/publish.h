@@ -3,6 +3,9 @@
  * A result is built under a temporary name, checked, fsynced and renamed to
  * its final name.  What another tool wrote under that name is kept; so is a
  * result with rows, of which one without any would take the place.
+ *
+ * This folder: a result on its way to its name: built aside, checked,
+ * fsynced, renamed; and what lies there already.
  */
 #ifndef ROLLCALL_PUBLISH_PUBLISH_H
 #define ROLLCALL_PUBLISH_PUBLISH_H

@@ -1,4 +1,7 @@
 /* aggregator/select/capture_select.c - which captures count, and for which rank
+ *
+ * This folder: which captures count, for which rank, on which host, in which
+ * steps.
  */
 #include "select/capture_select.h"
 

@@ -1,5 +1,9 @@
 /* aggregator/service/access.c - who may connect, and what is said of those who
- * may not */
+ * may not
+ *
+ * This folder: the aggregator's life: what agents and verbs say to it,
+ * commits, builds in a thread, the end of a run.
+ */
 #include "service/access.h"
 
 #include "base/clock.h"

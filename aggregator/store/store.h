@@ -4,6 +4,9 @@
  * covers many; larger content becomes a file of its own, named by its hash.
  * A record in a segment says of each item what it is.  Nothing here counts
  * until the ledger has its row.
+ *
+ * This folder: the bytes that were delivered: segments and blobs, and who
+ * has the root.
  */
 #ifndef ROLLCALL_STORE_STORE_H
 #define ROLLCALL_STORE_STORE_H

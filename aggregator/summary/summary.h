@@ -2,6 +2,8 @@
  *
  * Who is there and who is not, the steps, where their time went, the slowest
  * rank and link, and where the files are: taken from a finished analysis.db.
+ *
+ * This folder: the summary of a result, and the list of jobs.
  */
 #ifndef ROLLCALL_SUMMARY_SUMMARY_H
 #define ROLLCALL_SUMMARY_SUMMARY_H

@@ -1,4 +1,8 @@
-/* aggregator/table/absent.c - ranks and steps that a result does not have */
+/* aggregator/table/absent.c - ranks and steps that a result does not have
+ *
+ * This folder: a finished result, opened; questions to it, and tables for
+ * people.
+ */
 #include "table/absent.h"
 
 #include "store/db.h"

@@ -4,6 +4,8 @@
  * come, from all agents together, granted in turn.  What several agents offer
  * is asked of one of them.  Complete items wait for the next group commit;
  * only then are they acknowledged.
+ *
+ * This folder: items on their way in, and the credit for them.
  */
 #ifndef ROLLCALL_TRANSFER_TRANSFER_H
 #define ROLLCALL_TRANSFER_TRANSFER_H

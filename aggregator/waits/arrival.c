@@ -1,4 +1,7 @@
-/* aggregator/waits/arrival.c - who came last to one collective op */
+/* aggregator/waits/arrival.c - who came last to one collective op
+ *
+ * This folder: who waited for whom, in each op.
+ */
 #include "waits/arrival.h"
 
 #include "columns/texts.h"

@@ -3,6 +3,8 @@
  * Each check looks at one thing and says in one line how it is, and what to do
  * if it is not well.  rollcall doctor prints all of them, rollcall run those
  * of its capture directory that are not well.
+ *
+ * This folder: what rollcall doctor looks at: disk, machine, network.
  */
 #ifndef ROLLCALL_CHECK_CHECK_H
 #define ROLLCALL_CHECK_CHECK_H

@@ -14,6 +14,9 @@
  * run_launch.c    in front of a launcher (--launcher)
  * run_finish.c    a run whose daemons died with its launcher
  * run_result.c    what came of it (also for rollcall wait)
+ *
+ * This folder: the wrapper, the launch and the daemons of a run (rollcall
+ * run).
  */
 #ifndef ROLLCALL_RUN_RUN_H
 #define ROLLCALL_RUN_RUN_H

@@ -1,4 +1,8 @@
-/* cli/shared/command.c - what verbs and rollcall run have in common */
+/* cli/shared/command.c - what verbs and rollcall run have in common
+ *
+ * This folder: options, errors, signals and printing, for verbs and for
+ * rollcall run.
+ */
 #include "shared/command.h"
 
 #include "base/utf8.h"

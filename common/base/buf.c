@@ -1,4 +1,9 @@
-/* common/base/buf.c - bytes that grow, up to a stated maximum */
+/* common/base/buf.c - bytes that grow, up to a stated maximum
+ *
+ * This folder: what every program needs: bytes, numbers and texts, errors,
+ * log, options, event loop, maps, threads, counters, fault points, LZ4 and
+ * digests.
+ */
 #include "base/buf.h"
 
 #include <stdarg.h>

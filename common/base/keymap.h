@@ -1,7 +1,7 @@
 /* common/base/keymap.h - small numbers for pairs of numbers
  *
- * Private to this folder.  A hash table that is emptied in no time, for what
- * is counted once for each op, and for each kind of thing in a capture.
+ * A hash table that is emptied in no time, for what is counted once for each
+ * op, and for each kind of thing in a capture.
  */
 #ifndef ROLLCALL_BASE_KEYMAP_H
 #define ROLLCALL_BASE_KEYMAP_H

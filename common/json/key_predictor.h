@@ -1,9 +1,9 @@
 /* common/json/key_predictor.h - members of objects that are written alike
  *
- * Private to this folder.  The objects of a large file come from one program,
- * which writes the same keys in the same order with the same blanks.  What
- * stood between two values the last time is compared with what is there now;
- * only where it differs a key is read and looked up.
+ * The objects of a large file come from one program, which writes the same keys
+ * in the same order with the same blanks.  What stood between two values the
+ * last time is compared with what is there now; only where it differs a key is
+ * read and looked up.
  *
  *     scan_object (s);
  *     scan_habit_begin (&h);

@@ -1,4 +1,8 @@
-/* common/model/about.c - what a launch knows of its job beside ranks */
+/* common/model/about.c - what a launch knows of its job beside ranks
+ *
+ * This folder: the nouns that cross borders: tables and batches of rows,
+ * captures and their evidence, roster, shipment, steps.
+ */
 #include "model/about.h"
 
 #include "base/utf8.h"

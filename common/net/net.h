@@ -3,6 +3,8 @@
  * An aggregator listens, an agent connects.  Sockets never block: a message
  * that has no room now is refused with -EAGAIN, and only our own
  * acknowledgements count as delivery.
+ *
+ * This folder: messages over ZeroMQ, their keys, and who may connect.
  */
 #ifndef ROLLCALL_NET_NET_H
 #define ROLLCALL_NET_NET_H

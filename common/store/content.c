@@ -1,4 +1,8 @@
-/* common/store/content.c - the name of a piece of content */
+/* common/store/content.c - the name of a piece of content
+ *
+ * This folder: files and databases that survive a crash: replaced whole,
+ * held directories, gzip, sorted records, SQLite's errors in words.
+ */
 #include "store/content.h"
 
 #include "store/fileio.h"

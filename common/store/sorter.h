@@ -1,10 +1,10 @@
 /* common/store/sorter.h - records in order, however many there are
  *
- * Private to this folder.  Takes records of a few 64-bit words and hands them
- * out in the order of their first words; equal ones keep their order.  What
- * exceeds SORTER_MEMORY goes to an unnamed file in $TMPDIR as sorted runs,
- * which are merged when the records are taken.  Input that is in order, or
- * nearly so, as a profiler's tables are, costs no sorting and few runs.
+ * Takes records of a few 64-bit words and hands them out in the order of their
+ * first words; equal ones keep their order.  What exceeds SORTER_MEMORY goes to
+ * an unnamed file in $TMPDIR as sorted runs, which are merged when the records
+ * are taken.  Input that is in order, or nearly so, as a profiler's tables are,
+ * costs no sorting and few runs.
  *
  * A database's own ORDER BY would do the same in the same bounds, at several
  * times the cost for each row.

@@ -1,4 +1,7 @@
 /* node_agent/agent/agent.h - the process that watches and ships, one per node
+ *
+ * This folder: the agent's life: captures found, settled, analysed, sealed,
+ * released; what wrappers say; and when it is over.
  */
 #ifndef ROLLCALL_AGENT_AGENT_H
 #define ROLLCALL_AGENT_AGENT_H

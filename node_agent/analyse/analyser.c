@@ -1,4 +1,8 @@
-/* node_agent/analyse/analyser.c - captures that were never analysed, queued */
+/* node_agent/analyse/analyser.c - captures that were never analysed, queued
+ *
+ * This folder: the profiler's own analysis of captures that never had it,
+ * run within limits.
+ */
 #include "analyse/analyser.h"
 
 #include "analyse/capture_lock.h"

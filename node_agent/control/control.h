@@ -8,6 +8,9 @@
  *   agent:   welcome, noted (the end is kept on disk), stop (text),
  *            roll (complete, text)
  * When either side dies the other reads the end of the connection.
+ *
+ * This folder: what goes on between processes of one host: the socket for
+ * wrappers, which processes are of the run, agents of other runs, orphans.
  */
 #ifndef ROLLCALL_CONTROL_CONTROL_H
 #define ROLLCALL_CONTROL_CONTROL_H

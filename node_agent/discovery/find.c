@@ -1,4 +1,7 @@
-/* node_agent/discovery/find.c - the capture directories below a directory */
+/* node_agent/discovery/find.c - the capture directories below a directory
+ *
+ * This folder: captures found below directories, and seen to be finished.
+ */
 #include "discovery/find.h"
 
 #include "base/clock.h"

@@ -4,6 +4,9 @@
  * order of doc/formats.md ("Order of preference"), and gives the rows to a
  * sink.  Damage in the capture is not an error here: it becomes the capture's
  * state and reason, and the other captures go on.
+ *
+ * This folder: a capture's files into rows: the order of preference of the
+ * kinds of sources, each in a folder of its own.
  */
 #ifndef ROLLCALL_EXTRACT_EXTRACT_H
 #define ROLLCALL_EXTRACT_EXTRACT_H

@@ -3,6 +3,9 @@
  * What its name, its metadata files and its databases show of its rank,
  * process, host and window.  Facts are noted as evidence (model/evidence.h),
  * whatever is believed of them.
+ *
+ * This folder: whose a capture is and which version of it, by its name, its
+ * metadata and its other files.
  */
 #ifndef ROLLCALL_IDENTITY_IDENTITY_H
 #define ROLLCALL_IDENTITY_IDENTITY_H

@@ -1,6 +1,6 @@
 /* node_agent/identity/info_file.h - small files that say whose a capture is
  *
- * Private to this folder: profiler_info*.json, info.json.<N>.
+ * profiler_info*.json, info.json.<N>.
  */
 #ifndef ROLLCALL_IDENTITY_INFO_FILE_H
 #define ROLLCALL_IDENTITY_INFO_FILE_H

@@ -1,7 +1,7 @@
 /* node_agent/identity/metadata_info.h - metadata as rows of CaptureInfo
  *
- * Private to this folder.  One naming for what comes from the metadata files
- * and from a database's META_DATA (doc/formats.md, "Metadata as rows").
+ * One naming for what comes from the metadata files and from a database's
+ * META_DATA (doc/formats.md, "Metadata as rows").
  */
 #ifndef ROLLCALL_IDENTITY_METADATA_INFO_H
 #define ROLLCALL_IDENTITY_METADATA_INFO_H

@@ -4,6 +4,9 @@
  * the one that was delivered (spool/manifest.h).  The ledger knows first, then
  * it is set aside, under a name that is no capture's, then the files go; a
  * removal that a crash has cut short is gone on with in the next life.
+ *
+ * This folder: captures that are safely elsewhere removed; quota and floor
+ * of a disk.
  */
 #ifndef ROLLCALL_RELEASE_RELEASE_H
 #define ROLLCALL_RELEASE_RELEASE_H

@@ -6,6 +6,8 @@
  * their bytes.  Whatever may have
  * been lost on the way (ZeroMQ drops messages when connections break) is said
  * again every few seconds: the other side takes repetitions.
+ *
+ * This folder: offers, answers and chunks to the aggregator, and its clock.
  */
 #ifndef ROLLCALL_SHIP_SHIP_H
 #define ROLLCALL_SHIP_SHIP_H

@@ -10,6 +10,9 @@
  * any.  Unless said otherwise functions return 0 or a negative errno, and then
  * nothing has changed: -ENOSPC and -EIO of the disk, -EBADMSG when the ledger
  * is damaged: see spool_damage.
+ *
+ * This folder: the durable queue: its ledger and files, which files a
+ * capture had, what was lost, what is asked for again.
  */
 #ifndef ROLLCALL_SPOOL_SPOOL_H
 #define ROLLCALL_SPOOL_SPOOL_H

@@ -1,4 +1,7 @@
-/* node_agent/throttle/bucket.c - so much in a second, and not more at a time */
+/* node_agent/throttle/bucket.c - so much in a second, and not more at a time
+ *
+ * This folder: what an agent may take: bytes in a second, CPU, priority.
+ */
 #include "throttle/bucket.h"
 
 #include "base/clock.h"

@@ -3,6 +3,9 @@
  * From the launcher's variables (Open MPI, MPICH, Slurm, torchrun) and, where
  * that is allowed, over MPI.  A wrapper whose COMMAND may call MPI_Init must not touch
  * MPI itself: then the variables are all there is.
+ *
+ * This folder: ranks and hosts, from the launcher's variables or MPI, and
+ * what is loaded into COMMAND.
  */
 #ifndef ROLLCALL_WORLD_WORLD_H
 #define ROLLCALL_WORLD_WORLD_H

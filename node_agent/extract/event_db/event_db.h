@@ -7,6 +7,8 @@
  *
  * The parts return false when reading must end: 'how' and 'why' say for what
  * reason.  A row that cannot be is left out and counted with event_bad.
+ *
+ * This folder: event databases, out of which tables are computed.
  */
 #ifndef ROLLCALL_EXTRACT_EVENT_DB_EVENT_DB_H
 #define ROLLCALL_EXTRACT_EVENT_DB_EVENT_DB_H

@@ -1,5 +1,9 @@
 /* node_agent/extract/input/capture_file.c - a file of a capture, read in one
- * pass */
+ * pass
+ *
+ * This folder: files of a capture, opened and read: CSV, databases, the JSON
+ * of traces.
+ */
 #include "extract/input/capture_file.h"
 
 #include "base/units.h"

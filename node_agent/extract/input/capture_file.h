@@ -1,8 +1,8 @@
 /* node_agent/extract/input/capture_file.h - a file of a capture, read in one
  * pass
  *
- * Private to this folder.  Notices when the file changed while it was read:
- * then what was read is not to be trusted.
+ * Notices when the file changed while it was read: then what was read is not to
+ * be trusted.
  */
 #ifndef ROLLCALL_EXTRACT_INPUT_CAPTURE_FILE_H
 #define ROLLCALL_EXTRACT_INPUT_CAPTURE_FILE_H

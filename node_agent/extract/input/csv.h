@@ -1,8 +1,8 @@
 /* node_agent/extract/input/csv.h - a CSV file of a capture, record by record
  *
- * Private to this folder.  Memory is one buffer, whatever the file's size.
- * Records end with LF or CRLF; a byte order mark is allowed; fields may be
- * quoted, and then hold commas, line ends and doubled quotes.
+ * Memory is one buffer, whatever the file's size. Records end with LF or CRLF;
+ * a byte order mark is allowed; fields may be quoted, and then hold commas,
+ * line ends and doubled quotes.
  *
  *     if ((how = csv_open (&c, src, dir, "x.csv", err)) != READING_WHOLE)
  *         return how;

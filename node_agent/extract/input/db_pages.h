@@ -1,10 +1,10 @@
 /* node_agent/extract/input/db_pages.h - rows of integers, off a database's
  * pages
  *
- * Private to this folder.  Large tables of the profiler are integers, and are
- * read once, in their own order: a query takes some ten times as long for that
- * as there is to do.  So the pages of an ordinary table are decoded here, as
- * SQLite's document "Database File Format" has them, sections 1.6 and 2.1.
+ * Large tables of the profiler are integers, and are read once, in their own
+ * order: a query takes some ten times as long for that as there is to do.  So
+ * the pages of an ordinary table are decoded here, as SQLite's document
+ * "Database File Format" has them, sections 1.6 and 2.1.
  *
  * Only what is plain is taken: whatever else comes (a value that is no integer,
  * a record that does not fit its page, anything that is wrong) ends it, and a

@@ -1,9 +1,9 @@
 /* node_agent/extract/input/profiler_db.h - a database that the profiler wrote,
  * open
  *
- * Private to this folder.  The file is foreign: opened read-only and immutable,
- * so that nothing is ever written beside it; triggers and views of it are never
- * run; and what a query may cost is bounded by the file's size.
+ * The file is foreign: opened read-only and immutable, so that nothing is ever
+ * written beside it; triggers and views of it are never run; and what a query
+ * may cost is bounded by the file's size.
  *
  * Select columns by name: viewers add some, and old profilers lack some.
  */

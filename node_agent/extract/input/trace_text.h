@@ -1,9 +1,9 @@
 /* node_agent/extract/input/trace_text.h - the JSON of a trace, read leniently
  *
- * Private to this folder.  Old traces hold names with quotes and backslashes
- * that nobody escaped, crashed jobs leave traces cut off anywhere, and neither
- * may cost a whole capture.  So this is no validator: it finds where values
- * begin and end, in a window of the file that holds one event at least.
+ * Old traces hold names with quotes and backslashes that nobody escaped,
+ * crashed jobs leave traces cut off anywhere, and neither may cost a whole
+ * capture.  So this is no validator: it finds where values begin and end, in a
+ * window of the file that holds one event at least.
  *
  * All functions below take a place in the window and return the place behind
  * what they passed over, or NULL: malformed, or not all of it is in the window.

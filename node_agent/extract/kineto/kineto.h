@@ -10,6 +10,8 @@
  * record of a communication, at most KINETO_RECORDS; some 100 for each op of
  * it; 16 for each stretch of host ops, at most KINETO_STRETCHES; names once, at
  * most KINETO_NAMES.  In all at most KINETO_KEPT_MAX.
+ *
+ * This folder: traces of torch.profiler, out of which tables are computed.
  */
 #ifndef ROLLCALL_EXTRACT_KINETO_KINETO_H
 #define ROLLCALL_EXTRACT_KINETO_KINETO_H

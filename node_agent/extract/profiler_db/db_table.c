@@ -1,4 +1,6 @@
 /* node_agent/extract/profiler_db/db_table.c - rows of the profiler's own tables
+ *
+ * This folder: databases that have tables ready in them.
  */
 #include "extract/profiler_db/db_table.h"
 

@@ -1,5 +1,8 @@
 /* node_agent/extract/rows/comm_tables.c - rows of the communication tables,
- * from what the tasks of ops come to */
+ * from what the tasks of ops come to
+ *
+ * This folder: rows that several kinds of sources make in one way.
+ */
 #include "extract/rows/comm_tasks.h"
 
 #include "base/units.h"

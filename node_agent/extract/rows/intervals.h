@@ -1,10 +1,9 @@
 /* node_agent/extract/rows/intervals.h - half-open intervals of time, in integer
  * ns
  *
- * Private to this folder.  An interval is [start, end); one whose end is not
- * behind its start is empty, and still counts for where a union begins.  All
- * times must lie within INTERVALS_MIN and INTERVALS_MAX, so that no length
- * can overflow.
+ * An interval is [start, end); one whose end is not behind its start is empty,
+ * and still counts for where a union begins.  All times must lie within
+ * INTERVALS_MIN and INTERVALS_MAX, so that no length can overflow.
  */
 #ifndef ROLLCALL_EXTRACT_ROWS_INTERVALS_H
 #define ROLLCALL_EXTRACT_ROWS_INTERVALS_H

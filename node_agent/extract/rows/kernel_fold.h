@@ -1,9 +1,9 @@
 /* node_agent/extract/rows/kernel_fold.h - kernels, folded by what they are
  *
- * Private to this folder.  Of each device and step: how often a kernel of one
- * name, type, core and shapes of input ran, for how long, and what its counters
- * say.  Of KERNEL_ROWS_MAX different ones; what is beyond them is one row for
- * each device and step, and beyond twice as many rows one row in all.
+ * Of each device and step: how often a kernel of one name, type, core and
+ * shapes of input ran, for how long, and what its counters say.  Of
+ * KERNEL_ROWS_MAX different ones; what is beyond them is one row for each
+ * device and step, and beyond twice as many rows one row in all.
  */
 #ifndef ROLLCALL_EXTRACT_ROWS_KERNEL_FOLD_H
 #define ROLLCALL_EXTRACT_ROWS_KERNEL_FOLD_H

@@ -1,9 +1,8 @@
 /* node_agent/extract/rows/kernel_sums.h - how long a device computes,
  * communicates and does neither
  *
- * Private to this folder.  For intervals that come in the order of their
- * starts: nothing is kept of them but where the open ones end, so that there
- * may be any number.
+ * For intervals that come in the order of their starts: nothing is kept of them
+ * but where the open ones end, so that there may be any number.
  */
 #ifndef ROLLCALL_EXTRACT_ROWS_KERNEL_SUMS_H
 #define ROLLCALL_EXTRACT_ROWS_KERNEL_SUMS_H

@@ -1,5 +1,9 @@
 /* node_agent/extract/sink/capture_facts.c - what several files say of one
- * capture */
+ * capture
+ *
+ * This folder: an open capture, and what goes out of it: rows, facts,
+ * evidence, and how reading went.
+ */
 #include "extract/sink/capture_facts.h"
 
 #include "base/utf8.h"

@@ -1,9 +1,9 @@
 /* node_agent/extract/sink/capture_facts.h - what several files say of one
  * capture
  *
- * Private to this folder.  CaptureInfo, MemoryPeak and OtherFile have many
- * sources, and one does not replace another: they are collected here, bounded
- * and each thing once, and are sent when all files have been read.
+ * CaptureInfo, MemoryPeak and OtherFile have many sources, and one does not
+ * replace another: they are collected here, bounded and each thing once, and
+ * are sent when all files have been read.
  */
 #ifndef ROLLCALL_EXTRACT_SINK_CAPTURE_FACTS_H
 #define ROLLCALL_EXTRACT_SINK_CAPTURE_FACTS_H

@@ -1,7 +1,7 @@
 /* node_agent/extract/sink/source.h - an open capture, between the readers
  *
- * Private to this folder.  A reader takes a source, sends rows to its sink and
- * returns how it went; extract.c decides what that means for the capture.
+ * A reader takes a source, sends rows to its sink and returns how it went;
+ * extract.c decides what that means for the capture.
  */
 #ifndef ROLLCALL_EXTRACT_SINK_SOURCE_H
 #define ROLLCALL_EXTRACT_SINK_SOURCE_H

@@ -1,5 +1,8 @@
 /* node_agent/extract/text/comm_file.c - { step: { category: { key: value } } },
- * or { key: value } */
+ * or { key: value }
+ *
+ * This folder: CSV and JSON files that have tables ready in them.
+ */
 #include "extract/text/comm_file.h"
 
 #include "extract/input/capture_file.h"

@@ -14,6 +14,9 @@
  *     ops, tasks   of communication: 32 and 40 bytes, at most
  *                  TIMELINE_OPS_MAX, TIMELINE_TASKS_MAX; of the tasks those
  *                  above TIMELINE_TASKS_KEPT in a file (sorter.h)
+ *
+ * This folder: timelines of torch_npu, MindSpore and msprof, out of which
+ * tables are computed.
  */
 #ifndef ROLLCALL_EXTRACT_TIMELINE_TIMELINE_H
 #define ROLLCALL_EXTRACT_TIMELINE_TIMELINE_H
