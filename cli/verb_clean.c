@@ -27,8 +27,8 @@ static const struct option_spec options[] = {
       "Only of runs that were last written to so long ago." },
     { "incomplete", 0, OPTION_FLAG,
       offsetof (struct clean_options, incomplete), NULL, NULL, NULL, 0, 0,
-      "Also of runs of which not all ranks are in a result: what is only "
-      "there is lost then." },
+      "Also of runs of which not all ranks are in a result, or whose result is "
+      "gone: what is only there is lost then." },
     { "state", 0, OPTION_TEXT, offsetof (struct clean_options, state), "DIR",
       NULL, "ROLLCALL_STATE_DIR", 0, 0,
       "Local directory of runs, as in rollcall run." },
@@ -70,7 +70,8 @@ static const char *why_kept (const struct cleaning *c,
 {
     if (r->state == RUNS_UNDER_WAY)
         return "it is under way";
-    if (clock_wall_ns () - r->ended_ns < c->opt->older_ns)
+    if (c->opt->older_ns > 0 &&         // a file may be of the future
+        clock_wall_ns () - r->ended_ns < c->opt->older_ns)
         return "--older";
     if (r->state != RUNS_OVER && !c->opt->incomplete)
         return "it may have the only copy (--incomplete)";

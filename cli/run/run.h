@@ -36,6 +36,8 @@
 
 #define RUN_AGGREGATOR "aggregator.json"        // its pid
 #define RUN_OVER "agent.over"           // made when its agent says so
+#define RUN_CALL "run.json"             // how it was called
+#define RUN_LOCK "finish.lock"          // of who finishes or removes it
 #define RUN_RESTARTS_MAX 3              // of each daemon that was killed
 #define RUN_JOINED "joined"             // made when the first agent says hello
 
@@ -343,5 +345,15 @@ bool run_find_aggregator (const char *state, const char *job,
 /* Wait for a process that is not our child; -ESRCH when it is gone already. */
 int run_open_process (pid_t pid, int64_t start_time);
 int64_t run_start_time (pid_t pid);     // in clock ticks since boot, 0: gone
+
+/* Whether the process of which RUN_AGGREGATOR tells lives; also if that cannot
+ * be told.
+ */
+bool run_aggregator_lives (const struct json *aggregator);
+
+/* Who finishes a run, or removes its directory, holds RUN_LOCK in it: flock(2)
+ * by 'how', until the descriptor is closed; -1: it is not to be had.
+ */
+int run_lock (const char *dir, int how);
 
 #endif

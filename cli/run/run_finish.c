@@ -12,7 +12,6 @@
 #include "store/fileio.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +19,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RUN_CALL "run.json"
-#define FINISH_LOCK "finish.lock"
 #define WORDS_MAX 512
 
 /* ---- what is kept ---- */
@@ -79,17 +76,10 @@ static int recall_options (const struct json *call, char *words[WORDS_MAX],
 static bool aggregator_lives (const char *dir)
 {
     struct json *j = run_read_object (dir, RUN_AGGREGATOR);
-    int64_t pid = 0, start = 0;
-    int fd = -1;
+    bool lives = run_aggregator_lives (j);
 
-    (void)json_int (json_get (j, "pid"), &pid);
-    (void)json_int (json_get (j, "start_time"), &start);
-    if (pid > 0)
-        fd = run_open_process ((pid_t)pid, start);
     json_free (j);
-    if (fd >= 0)
-        (void)close (fd);
-    return fd >= 0;
+    return lives;
 }
 
 static bool is_below (const char *dir, const char *name)
@@ -165,21 +155,6 @@ static int start_again (struct run *r, const struct json *call,
     return rc < 0 ? rc : run_start_agent (r, err);
 }
 
-/* Only one process does so, and the others find the daemons of that one. */
-static int open_lock (const char *dir)
-{
-    char path[PATH_MAX];
-    int fd = fileio_join (path, sizeof (path), dir, FINISH_LOCK)
-                 ? open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)
-                 : -1;
-
-    if (fd >= 0 && flock (fd, LOCK_EX) == 0)
-        return fd;
-    if (fd >= 0)
-        (void)close (fd);
-    return -1;
-}
-
 int run_finish (struct run *r, const char *dir)
 {
     struct json *call = run_read_object (dir, RUN_CALL);
@@ -190,7 +165,9 @@ int run_finish (struct run *r, const char *dir)
 
     if (!call)
         return RUN_FAIL (EX_NOINPUT, "there is no %s in %s", RUN_CALL, dir);
-    if (strlen (dir) >= sizeof (r->dir) || (lock = open_lock (dir)) < 0) {
+    // only one process does so, and the others find the daemons of that one
+    if (strlen (dir) >= sizeof (r->dir) ||
+        (lock = run_lock (dir, LOCK_EX)) < 0) {
         json_free (call);
         return RUN_FAIL (EX_CANTCREAT, "cannot lock %s", dir);
     }

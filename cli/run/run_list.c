@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,24 +25,29 @@ static bool has (const char *dir, const char *name)
            access (path, F_OK) == 0;
 }
 
-/* Its aggregator, or its agent. */
-static bool lives (const char *dir, const struct json *aggregator)
+/* A directory that somebody else made is none, even if it is below 'state': what
+ * is in it is not ours to list, nor to remove.
+ */
+static bool is_run (const char *dir)
 {
-    int64_t pid = 0, start = 0;
-    int fd = -1;
-
-    (void)json_int (json_get (aggregator, "pid"), &pid);
-    (void)json_int (json_get (aggregator, "start_time"), &start);
-    if (pid > 0)
-        fd = run_open_process ((pid_t)pid, start);
-    if (fd < 0)
-        fd = control_connect (dir, NULL);
-    if (fd >= 0)
-        (void)close (fd);
-    return fd >= 0;
+    return has (dir, RUN_CALL) || has (dir, RUN_AGGREGATOR) ||
+           has (dir, "agent.log") || has (dir, RUN_OVER);
 }
 
-/* Its spool and root are removed when all is in the result. */
+/* Its aggregator, or its agent: one of which nobody can tell may live. */
+static bool lives (const char *dir, const struct json *aggregator)
+{
+    int fd = run_aggregator_lives (aggregator) ? -EBUSY
+                                               : control_connect (dir, NULL);
+
+    if (fd >= 0)
+        (void)close (fd);
+    return fd != -ENOENT && fd != -ECONNREFUSED;
+}
+
+/* By what is on this host.  Its spool and root are removed when all is in the
+ * result.
+ */
 static enum runs_state state_of (const char *dir)
 {
     struct json *j = run_read_object (dir, RUN_AGGREGATOR);
@@ -50,7 +56,7 @@ static enum runs_state state_of (const char *dir)
 
     if (lives (dir, j))
         state = RUNS_UNDER_WAY;
-    else if (!j)
+    else if (!has (dir, RUN_AGGREGATOR))
         state = left || !has (dir, RUN_OVER) ? RUNS_PART : RUNS_OVER;
     else if (left || !run_has_result (dir))
         state = RUNS_LEFT;
@@ -58,17 +64,25 @@ static enum runs_state state_of (const char *dir)
     return state;
 }
 
+/* A result that is gone, or another run's by now, leaves the captures as all
+ * that there is.
+ */
 static void look_at_result (struct runs_one *r)
 {
     struct summary s;
 
-    if (run_result_db (r->dir, r->db) < 0 ||
-        summary_read_back (r->db, &s, NULL) < 0)
-        return;
-    r->replaced = s.job_id[0] && strcmp (s.job_id, r->job) != 0;
-    if (!r->replaced)
-        summary_roll (&s, r->roll);
-    summary_fini (&s);
+    if (run_result_db (r->dir, r->db) == 0) {
+        r->gone = summary_read_back (r->db, &s, NULL) < 0;
+        if (!r->gone) {
+            r->replaced = s.job_id[0] && strcmp (s.job_id, r->job) != 0;
+            if (!r->replaced)
+                summary_roll (&s, r->roll);
+            summary_fini (&s);
+        }
+    }
+    if (r->state == RUNS_OVER && has (r->dir, RUN_AGGREGATOR) &&
+        (!*r->db || r->gone || r->replaced))
+        r->state = RUNS_LEFT;
 }
 
 static void add_size (struct runs_one *r, const FTSENT *e)
@@ -100,9 +114,17 @@ static void look_at_size (struct runs_one *r)
 int runs_remove (const struct runs_one *r, struct err *err)
 {
     const char *slash = strrchr (r->dir, '/');
+    int lock = run_lock (r->dir, LOCK_EX | LOCK_NB), rc;
     char job[PATH_MAX];
-    int rc = fileio_remove_tree (r->dir, err);
 
+    if (lock < 0)
+        return err_set (err, EBUSY, "job %s is being finished, or %s cannot be "
+                        "locked", r->job, r->dir);
+    if (state_of (r->dir) == RUNS_UNDER_WAY)    // it has been finished since
+        rc = err_set (err, EBUSY, "job %s is under way", r->job);
+    else
+        rc = fileio_remove_tree (r->dir, err);
+    (void)close (lock);
     if (rc < 0)
         return rc;
     (void)snprintf (job, sizeof (job), "%.*s", (int)(slash - r->dir), r->dir);
@@ -134,12 +156,12 @@ static int each_host (const char *path, const char *job,
 
     for (int i = 0; i < n; i++) {
         if (rc == 0 && fileio_join (r->dir, PATH_MAX, path, list[i]->d_name) &&
-            is_directory (r->dir)) {
+            is_directory (r->dir) && is_run (r->dir)) {
             (void)snprintf (r->job, sizeof (r->job), "%s", job);
             r->db[0] = r->roll[0] = '\0';
             r->bytes = 0;
             r->ended_ns = 0;
-            r->replaced = false;
+            r->replaced = r->gone = false;
             r->state = state_of (r->dir);
             look_at_result (r);
             look_at_size (r);
@@ -179,10 +201,13 @@ const char *runs_state_text (const struct runs_one *r)
     case RUNS_UNDER_WAY:
         return "under way";
     case RUNS_LEFT:
-        return *r->db ? "over, not whole" : "ended without a result";
+        return r->replaced ? "over, result replaced"
+               : r->gone   ? "over, result gone"
+               : *r->db    ? "over, not whole"
+                           : "ended without a result";
     case RUNS_PART:
         return "not all delivered, aggregator elsewhere";
     default:
-        return r->replaced ? "over, result replaced" : "over";
+        return "over";
     }
 }

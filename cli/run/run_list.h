@@ -12,8 +12,8 @@
 enum runs_state {
     RUNS_UNDER_WAY,             // a daemon of it lives
     RUNS_OVER,                  // all that it had here was delivered
-    RUNS_LEFT,                  // it ended without a result, or some rank is
-                                // not in it: what came is kept
+    RUNS_LEFT,                  // it ended without a result, some rank is not
+                                // in it, or it is gone: what came is kept
     RUNS_PART,                  // the same of a run whose aggregator was on
                                 // another host, as far as this one knows
 };
@@ -25,6 +25,7 @@ struct runs_one {
     int64_t ended_ns;           // when it was last written to, wall clock
     char db[PATH_MAX];          // its result, or ""
     bool replaced;              // 'db' is another job's by now
+    bool gone;                  // 'db' cannot be read any more
     char roll[SUMMARY_ROLL_MAX];    // of the result: "4 of 4 present", or ""
     uint64_t bytes;             // of the files in 'dir'
 };
@@ -38,7 +39,9 @@ int runs_each (const char *state,
 
 const char *runs_state_text (const struct runs_one *r);
 
-/* Remove the directory of a run, and that of its job if it is empty then. */
+/* Remove the directory of a run, and that of its job if it is empty then.
+ * -EBUSY: it is being finished, or under way by now; else -errno.
+ */
 int runs_remove (const struct runs_one *r, struct err *err);
 
 #endif

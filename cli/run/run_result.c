@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,6 +37,35 @@ int run_open_process (pid_t pid, int64_t start_time)
         return -ESRCH;
     }
     return fd;
+}
+
+bool run_aggregator_lives (const struct json *aggregator)
+{
+    int64_t pid = 0, start = 0;
+    int fd;
+
+    (void)json_int (json_get (aggregator, "pid"), &pid);
+    (void)json_int (json_get (aggregator, "start_time"), &start);
+    if (pid <= 0)
+        return false;
+    if ((fd = run_open_process ((pid_t)pid, start)) >= 0)
+        (void)close (fd);
+    // the number is nobody's, or a thread's by now; else it cannot be told
+    return fd != -ESRCH && fd != -EINVAL && fd != -ENOENT;
+}
+
+int run_lock (const char *dir, int how)
+{
+    char path[PATH_MAX];
+    int fd = fileio_join (path, sizeof (path), dir, RUN_LOCK)
+                 ? open (path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)
+                 : -1;
+
+    if (fd >= 0 && flock (fd, how) == 0)
+        return fd;
+    if (fd >= 0)
+        (void)close (fd);
+    return -1;
 }
 
 bool run_has_result (const char *dir)

@@ -77,3 +77,43 @@ has_ended ()
     touch go
     end_of "$pid"
 }
+
+# The only copy of what a run measured may be its captures.
+@test "clean keeps a run whose result is gone, or another run's by now" {
+    a_run first ./writer
+    "$ROLLCALL" run --job second -o first.out -- ./writer >log 2>&1
+    a_run third ./writer
+    rm -r third.out
+    eventually has_ended second
+    run "$ROLLCALL" clean --apply
+    expect_status 0
+    shows "over, result replaced" "over, result gone" "1 run, "
+    [ -d state/first ]
+    [ -d state/third ]
+    [ ! -e state/second ]
+}
+
+# Below --state may be what somebody keeps there.
+@test "clean removes nothing that is no run's" {
+    mkdir -p -m 700 home/papers/thesis
+    echo precious >home/papers/thesis/text
+    run "$ROLLCALL" clean --state home --apply --incomplete
+    expect_status 0
+    shows "(no rows)" "0 runs, 0 B"
+    is "text" precious "$(cat home/papers/thesis/text)"
+}
+
+# rollcall wait starts a run again, under a lock; what it needs must not go.
+@test "clean leaves a run alone that is being finished" {
+    a_run bad true
+    exec 5>>"$(echo state/bad/*)/finish.lock"
+    flock 5
+    run "$ROLLCALL" clean --apply --incomplete bad
+    expect_status 74
+    shows "is being finished"
+    [ -d "$(echo state/bad/*)/root" ]
+    exec 5>&-
+    run "$ROLLCALL" clean --apply --incomplete bad
+    expect_status 0
+    [ ! -e state/bad ]
+}
