@@ -224,14 +224,20 @@ static void say_delivered (struct agent *a)
 {
     unsigned long long items = counter_get (COUNTER_ITEMS_DURABLE);
     unsigned long long left = spool_undelivered (a->spool);
-    char size[16];
+    size_t unsealed = a->captures.failed;
+    char size[16], unread[64] = "";
 
     units_bytes_text (counter_get (COUNTER_BYTES_SENT), size);
+    if (unsealed > 0)
+        (void)snprintf (unread, sizeof (unread), "%zu capture%s could not be "
+                        "read", unsealed, units_s (unsealed));
     log_text (LOG_LEVEL_INFO, "delivered", "%llu item%s, %s, to %s; %s", items,
               units_s (items), size, a->opt->aggregator,
-              left > 0     ? "not all is delivered"
-              : items == 0 ? "nothing was left to deliver"
-                           : "nothing is left to deliver");
+              left > 0           ? "not all is delivered"
+              : *unread          ? unread
+              : a->search.unread ? "not all was searched"
+              : items == 0       ? "nothing was left to deliver"
+                                 : "nothing is left to deliver");
 }
 
 static void end_once (struct agent *a)

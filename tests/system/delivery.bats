@@ -14,6 +14,10 @@ load service_helper
     eventually captures_are 4
     as_analyzed
     truth_and_more
+    # a word that all is well, beside an error, would be believed
+    run agent --once nowhere
+    expect_status 66
+    shows "0 items, " "not all was searched"
     stop_service
 }
 
