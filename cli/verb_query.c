@@ -101,8 +101,11 @@ static int list (const struct query_options *opt)
 
         grid_word (g, queries[i].name);
         grid_word (g, queries[i].brief);
-        grid_word (g, peer ? "--rank --peer --step" : rank && step ? "--rank --step" : rank ? "--rank"
-                      : step ? "--step" : NULL);
+        grid_word (g, peer           ? "--rank --peer --step"
+                      : rank && step ? "--rank --step"
+                      : rank         ? "--rank"
+                      : step         ? "--step"
+                                     : NULL);
     }
     if (rc == 0)
         rc = grid_finish (g);

@@ -134,7 +134,7 @@ bool ledger_valid_bound (const struct ledger_bound *b);
 
 /* Open or make a ledger, to write; one of an older version becomes one of ours.
  * The caller has the root's lock.  Everything in it is verified: -EBADMSG.
- * -ENOTSUP: it was written by a newer program.
+ * -ENOTSUP: it is of another version.
  */
 int ledger_open (const char *path, struct ledger **ret, struct err *err);
 
