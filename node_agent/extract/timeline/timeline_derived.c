@@ -120,6 +120,7 @@ static int make_rows (struct timeline *t, struct timeline_process *p,
                       const struct work *w)
 {
     const struct interval *v;
+    size_t at = 0;              // what computes before an op is over by then
     int rc = 0;
 
     t->rows -= p->nrows;
@@ -133,7 +134,10 @@ static int make_rows (struct timeline *t, struct timeline_process *p,
 
         v = &w->communication[i];
         dur = v->end - v->start;
-        alone = dur - intervals_common (v, 1, w->computing, w->ncomputing);
+        while (at < w->ncomputing && w->computing[at].end <= v->start)
+            at++;
+        alone = dur - intervals_common (v, 1, w->computing + at,
+                                        w->ncomputing - at);
         rc = keep (t, p, v->start, dur, OVERLAP_COMMUNICATION);
         if (rc == 0 && alone > 0)
             rc = keep (t, p, v->start, alone, OVERLAP_NOT_OVERLAPPED);

@@ -476,6 +476,17 @@ static void test_no_overlap (void **state)
     // mark of that process (here without a type) is no task
     check (TABLE_STEP, "nan 7 20 10 5 15 110 140 0 10 10\n"
                        "nan 8 4 0 0 0 0 4 0 0 50\n", CAPTURE_PARTIAL, MADE);
+    // one task beside three ops, and one beside none: of each op's time only what
+    // is not its task's is not overlapped
+    put_trace ("[" STEP ("7", "1000", "100") NO_OVERLAP
+               KERNEL ("a", "AI_CORE", "1010", "30")
+               KERNEL ("b", "AI_CORE", "1060", "5")
+               X ("20", "0", "hcom_allReduce__612_0_1", "1000", "15", "")
+               X ("20", "0", "hcom_allReduce__612_1_1", "1020", "5", "")
+               X ("20", "0", "hcom_allReduce__612_2_1", "1035", "15", "") END
+               "]");
+    check (TABLE_STEP, "nan 7 35 20 15 35 10 65 0 20 0\n", CAPTURE_PARTIAL,
+           MADE);
     // a device that names no types: nothing is made up
     put_trace ("[" STEP ("7", "1000", "100") NO_OVERLAP
                KERNEL ("a", "AI_CPU", "1010", "10")
