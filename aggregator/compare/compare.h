@@ -115,6 +115,7 @@ bool compare_counts (const struct compare_metric *m);
 /* From two series; also when they are empty. */
 void compare_judge (struct compare_metric *m, double floor_percent);
 
+/* In tables and in JSON; of COMPARE_SAME "within noise" above the floor. */
 const char *compare_verdict_text (const struct compare_metric *m);
 
 /* Without 'all' peaks of memory that are the same are only counted. 0, or what

@@ -193,6 +193,9 @@ const char *compare_verdict_text (const struct compare_metric *m)
 
     if (m->verdict == COMPARE_CHANGED)
         return m->difference > 0 ? "more" : "less";
+    // "same" would be wrong beside +27.5 %: it is not known
+    if (m->verdict == COMPARE_SAME && fabs (m->difference) > m->floor)
+        return "within noise";
     if (m->verdict == COMPARE_UNKNOWN)
         return m->ranks == 0 ? m->links ? "no link in both" : "no rank in both"
                : m->stepless ? "too few ranks" : "too few steps";

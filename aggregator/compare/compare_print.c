@@ -148,13 +148,6 @@ static void cell_or_null (struct grid *g, bool known, double v, int decimals)
         grid_null (g);
 }
 
-/* "same" would be wrong beside +27.5 %: it is not known. */
-static const char *verdict_of (const struct compare_metric *m)
-{
-    return m->verdict == COMPARE_SAME && fabs (m->difference) > m->floor
-               ? "within noise" : compare_verdict_text (m);
-}
-
 static void print_metric (const struct compare_metric *m, struct grid *g)
 {
     bool known = m->ranks > 0;
@@ -167,7 +160,7 @@ static void print_metric (const struct compare_metric *m, struct grid *g)
     cell_or_null (g, known, m->b, 3);
     cell_or_null (g, known, m->difference / whole, 1);
     cell_or_null (g, judged, m->noise / whole, 1);
-    grid_word (g, verdict_of (m));
+    grid_word (g, compare_verdict_text (m));
 }
 
 static int print_metrics (const struct compare *c, bool all, size_t width,
