@@ -196,8 +196,8 @@ static bool put_counter (struct event_db *e, struct batch *b, sqlite3_stmt *st,
     return !batch_full (b) || flush (e, b);
 }
 
-/* What a rate comes to, from the first sample to the last one and for one more
- * of their mean distance; of what is counted the sum.
+/* What a rate comes to, of all ports, from the first sample to the last one and
+ * for one more of their mean distance; of what is counted the sum.
  */
 static void give_total (struct event_db *e, unsigned i, sqlite3_stmt *st)
 {
@@ -205,16 +205,17 @@ static void give_total (struct event_db *e, unsigned i, sqlite3_stmt *st)
     double s = (sqlite3_column_double (st, 5) -
                 sqlite3_column_double (st, 4)) / 1e9;
     bool rate = strcmp (counters[i].unit, "B/s") == 0;
+    double ports = fmax (sqlite3_column_double (st, 6), 1);
     char name[EXTRAS_NAME_MAX], value[64];
     int size, used;
 
-    if (!(n >= 2) || !isfinite (mean) || (rate && !(s > 0)))
+    if (!(n >= 2 * ports) || !isfinite (mean) || (rate && !(s > 0)))
         return;
     size = snprintf (name, sizeof (name), "%s.%s.%lld", counters[i].table,
                      counters[i].column,
                      (long long)sqlite3_column_int64 (st, 0));
     used = snprintf (value, sizeof (value), "%.17g %s",
-                     rate ? mean * s * n / (n - 1) : mean * n,
+                     rate ? mean * s * n / (n / ports - 1) : mean * n,
                      rate ? "B" : counters[i].unit);
     extras_info (e->src, "link_total", name, (size_t)size, value,
                  (size_t)used);
@@ -222,20 +223,22 @@ static void give_total (struct event_db *e, unsigned i, sqlite3_stmt *st)
 
 static bool give_counter (struct event_db *e, struct batch *b, unsigned i)
 {
-    const char *names[] = { "deviceId", counters[i].column, "timestampNs" };
+    const char *names[] = { "deviceId", counters[i].column, "timestampNs",
+                            "funcId" };
     char sql[384];
     sqlite3_stmt *st;
-    bool have[3] = { false };
+    bool have[4] = { false };
     int rc;
 
-    if (!event_has (e, counters[i].table, names, 3, have) || !have[0] ||
+    if (!event_has (e, counters[i].table, names, 4, have) || !have[0] ||
         !have[1])
         return e->how == READING_WHOLE;
     (void)snprintf (sql, sizeof (sql), "SELECT deviceId, count(%s), avg(%s), "
-                    "max(CAST(%s AS REAL)), %s FROM %s GROUP BY deviceId",
+                    "max(CAST(%s AS REAL)), %s, %s FROM %s GROUP BY deviceId",
                     names[1], names[1], names[1],
                     have[2] ? "min(CAST(timestampNs AS REAL)), "
                               "max(CAST(timestampNs AS REAL))" : "0, 0",
+                    have[3] ? "count(DISTINCT funcId)" : "1",
                     counters[i].table);
     if (!(st = event_query (e, sql)))
         return false;

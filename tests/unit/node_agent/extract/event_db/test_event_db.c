@@ -33,6 +33,11 @@ static void test_other_tables (void **state)
         "rxByteRate INTEGER, txErrors INTEGER);"
         "INSERT INTO ROCE VALUES (3, 1000000000, 100, 1), "
         "(3, 3000000000, 300, 0), (4, 1, 7, 7);"
+        "CREATE TABLE NIC (deviceId INTEGER, timestampNs INTEGER, "
+        "txByteRate INTEGER, funcId INTEGER);"
+        "INSERT INTO NIC VALUES (3, 1000000000, 100, 0), "
+        "(3, 1000000000, 300, 1), (3, 3000000000, 100, 0), "
+        "(3, 3000000000, 300, 1);"
         "CREATE TABLE CPU_USAGE (timestampNs, cpuId, usage NUMERIC);"
         "INSERT INTO CPU_USAGE VALUES (1, 0, 50), (1, 1, 100);"
         "CREATE TABLE HOST_MEM_USAGE (timestampNs, usage NUMERIC);"
@@ -60,6 +65,8 @@ static void test_other_tables (void **state)
     event_has_line (TABLE_INFO, "link_total|ROCE.rxByteRate.3|800 B");
     event_has_line (TABLE_INFO, "link_total|ROCE.txErrors.3|1 packets");
     assert_null (strstr (event_rows (TABLE_INFO), "ROCE.rxByteRate.4"));
+    // both ports at once, 400 B/s for 4 s, and not one after the other
+    event_has_line (TABLE_INFO, "link_total|NIC.txByteRate.3|1600 B");
     assert_string_equal (event_rows (TABLE_RANGE),
                          "mstx|default|load|2|5|1|4|1\n"
                          "osrt||app|2|4|1|3|1\n");
