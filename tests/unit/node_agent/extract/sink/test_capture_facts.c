@@ -246,7 +246,6 @@ int main (void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test (test_mindspore),
-        cmocka_unit_test (test_huge_info),
         cmocka_unit_test (test_info),
         cmocka_unit_test (test_huge_info),
         cmocka_unit_test (test_long_info),
