@@ -2,6 +2,7 @@
 #include "store/fileio.h"
 
 #include "base/utf8.h"
+#include "store/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -327,8 +328,9 @@ static int remove_below (int dirfd, unsigned depth)
             rc = -errno;
         else if (depth == 0)
             rc = -ELOOP;
-        else if ((fd = fileio_open_dir_at (dirfd, e->d_name, NULL)) < 0)
-            rc = fd;
+        else if ((fd = tree_openat (dirfd, e->d_name, O_RDONLY | O_DIRECTORY,
+                                    0, true)) < 0)
+            rc = fd;            // -EXDEV: what is mounted there is not ours
         else if ((rc = remove_below (fd, depth - 1)) == 0 &&
                  unlinkat (dirfd, e->d_name, AT_REMOVEDIR) < 0)
             rc = -errno;

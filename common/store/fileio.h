@@ -73,7 +73,7 @@ int fileio_replace (const char *path, const void *data, size_t size,
                     mode_t mode, struct err *err);
 
 /* Remove a directory and all below it; symbolic links are removed, not
- * followed.  Missing is fine.
+ * followed, and what is mounted there stays (-EXDEV).  Missing is fine.
  */
 int fileio_remove_tree (const char *path, struct err *err);
 

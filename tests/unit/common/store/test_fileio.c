@@ -17,11 +17,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- what the wrapped calls do ---- */
@@ -585,6 +588,42 @@ static void test_remove_tree_refuses (void **state)
     assert_file ("real/file", "kept");
 }
 
+/* In mount and user namespaces of its own.  What is wrong, 0, or SKIPPED. */
+#define SKIPPED 77
+
+static int remove_above_mount (void)
+{
+    int flags = geteuid () == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER;
+
+    if (unshare (flags) < 0 ||
+        mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount ("mounted", "above/dir", NULL, MS_BIND, NULL) < 0)
+        return SKIPPED;
+    if (fileio_remove_tree ("above", NULL) != -EXDEV)
+        return 1;
+    return exists ("mounted/file") ? 0 : 2;
+}
+
+/* Whoever mounts a disk below a directory that goes keeps what is on it. */
+static void test_remove_tree_mount (void **state)
+{
+    int status = -1;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal (mkdir ("above", 0700), 0);
+    assert_int_equal (mkdir ("above/dir", 0700), 0);
+    assert_int_equal (mkdir ("mounted", 0700), 0);
+    put_file ("mounted/file", "kept");
+    if ((pid = fork ()) == 0)
+        _exit (remove_above_mount ());
+    assert_int_equal (waitpid (pid, &status, 0), pid);
+    assert_true (WIFEXITED (status));
+    if (WEXITSTATUS (status) == SKIPPED)
+        skip ();
+    assert_int_equal (WEXITSTATUS (status), 0);
+}
+
 /* Nested so deep that each level's descriptor would add up: refused. */
 static void test_remove_tree_deep (void **state)
 {
@@ -656,6 +695,7 @@ int main (void)
         TEST (test_replace_stale),
         TEST (test_remove_tree),
         TEST (test_remove_tree_refuses),
+        TEST (test_remove_tree_mount),
         TEST (test_remove_tree_deep),
         TEST (test_no_leak),
         TEST (test_join),
