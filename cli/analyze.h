@@ -13,6 +13,7 @@
 #include "cli.h"
 #include "cli_derive.h"
 
+#include "analyse/analyser.h"
 #include "builder/build.h"
 #include "builder/results.h"
 #include "discovery/find.h"
@@ -21,9 +22,9 @@
 #include "summary/job_list.h"
 
 struct analyze_options {
-    const char *out, *steps, *only, *analyse_with;
+    const char *out, *steps, *only;
     int64_t threads, world_size;
-    int64_t analyse_jobs, analyse_timeout_ns, analyse_memory;
+    struct analyser_settings analyse;
     struct cli_derive_options derive;
     const char *job;            // INDEX or PREFIX
     bool all_jobs, list_jobs, foreign, json, text, quiet, verbose;

@@ -109,10 +109,7 @@ static int analyse_raw (struct analysis *a)
 {
     char logs[PATH_MAX + 16];
     struct analyser_options opt = {
-        .command = a->opt.analyse_with, .jobs = a->opt.analyse_jobs,
-        .timeout_ns = a->opt.analyse_timeout_ns,
-        .memory = a->opt.analyse_memory, .log_dir = logs,
-        .log_in = &a->out.dir,
+        .set = a->opt.analyse, .log_dir = logs, .log_in = &a->out.dir,
     };
     struct err err = { "" };
     int rc;
@@ -121,10 +118,12 @@ static int analyse_raw (struct analysis *a)
     if (!(a->raw = calloc (a->found.n, sizeof (*a->raw))))
         return FAIL (EX_OSERR, "no memory for %zu captures", a->found.n);
     for (size_t i = 0; i < a->found.n; i++) {
-        if (a->items[i].capture.state == CAPTURE_RAW &&
-            analyze_raw_wants (&opt, a->found.items[i].name))
+        const struct capture *c = &a->items[i].capture;
+        enum own_analysis own = own_analysis_of (c->framework);
+
+        if (c->state == CAPTURE_RAW && analyze_raw_wants (&opt, own))
             a->raw[a->nraw++] = (struct raw_capture){
-                .path = a->found.items[i].path, .index = i,
+                .path = a->found.items[i].path, .own = own, .index = i,
                 .how = ANALYSED_NOT };
     }
     if (a->nraw == 0)

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/units.h"
-#include "identity/capture_name.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -42,16 +41,19 @@ static void on_analysed (void *arg, const char *path, enum analysed how,
         loop_stop (a->loop, 0);
 }
 
-static void on_found (void *arg, bool torch_npu)
+static void on_found (void *arg, enum own_analysis own, bool there)
 {
     const struct analyses *a = arg;
     char text[256];
+    size_t n = 0;
 
+    for (size_t i = 0; i < a->n; i++)
+        n += a->captures[i].own == own;
     (void)snprintf (text, sizeof (text), "analysing %zu capture%s that %s never "
-                    "analysed, with torch_npu; the logs are in %.100s", a->n,
-                    units_s (a->n), a->n == 1 ? "was" : "were",
-                    a->opt->log_dir);
-    if (torch_npu)
+                    "analysed, with %s; the logs are in %.100s", n,
+                    units_s (n), n == 1 ? "was" : "were",
+                    own_analysis_module (own), a->opt->log_dir);
+    if (there)
         a->tell (text);
 }
 
@@ -80,7 +82,7 @@ static int run (struct analyses *a, const struct analyser_options *opt)
     int rc = x ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < a->n && rc == 0; i++)
-        rc = analyser_add (x, a->captures[i].path);
+        rc = analyser_add (x, a->captures[i].path, a->captures[i].own);
     look (a);
     if (rc == 0)
         rc = loop_run (a->loop);
@@ -88,14 +90,12 @@ static int run (struct analyses *a, const struct analyser_options *opt)
     return rc;
 }
 
-bool analyze_raw_wants (const struct analyser_options *opt, const char *name)
+bool analyze_raw_wants (const struct analyser_options *opt,
+                        enum own_analysis own)
 {
-    const char *framework = capture_name_parse (name).framework;
-
-    if (opt->command)
-        return strcmp (opt->command, ANALYSER_NONE) != 0;
-    return strcmp (framework, "ascend_ms") != 0 &&
-           strcmp (framework, "msprof") != 0;
+    if (opt->set.command)
+        return strcmp (opt->set.command, ANALYSER_NONE) != 0;
+    return own != OWN_NONE;
 }
 
 int analyze_raw (struct raw_capture *captures, size_t n,
@@ -116,7 +116,7 @@ int analyze_raw (struct raw_capture *captures, size_t n,
     (void)snprintf (text, sizeof (text), "analysing %zu capture%s that never "
                     "%s; logs are in %.100s", n, units_s (n),
                     n == 1 ? "was" : "were", opt.log_dir);
-    if (opt.command)
+    if (opt.set.command)
         tell (text);
     rc = run (&a, &opt);
     loop_destroy (a.loop);

@@ -10,13 +10,15 @@
 
 struct raw_capture {
     const char *path;           // borrowed
+    enum own_analysis own;      // whose captures it is one of
     size_t index;               // the caller's
     enum analysed how;          // what came of it ...
     char why[ANALYSER_WHY_MAX]; // ... as a sentence
 };
 
-/* Whether a capture of this name can be analysed by what the options say. */
-bool analyze_raw_wants (const struct analyser_options *opt, const char *name);
+/* Whether a capture of this profiler can be analysed by what the options say. */
+bool analyze_raw_wants (const struct analyser_options *opt,
+                        enum own_analysis own);
 
 /* Analyse them all.  'tell' gets a sentence when there is something to say.
  * 0, -EINTR when 'cancel' has become true, or what went wrong; that an analysis

@@ -207,8 +207,8 @@ static int check_options (struct analysis *a)
     if (a->opt.list_jobs && (a->opt.job || a->opt.all_jobs || a->opt.out))
         return FAIL (EXIT_USAGE, "--list-jobs builds nothing: leave out --%s",
                      a->opt.job ? "job" : a->opt.out ? "out" : "all-jobs");
-    if (a->opt.analyse_with && analyser_check_command (a->opt.analyse_with))
-        return FAIL (EXIT_USAGE, "--analyse-with: name a program, or none");
+    if (analyser_check (&a->opt.analyse, &err) < 0)
+        return FAIL (EXIT_USAGE, "%s", err.text);
     if (results_parse (a->opt.only, &a->wanted, &err) < 0)
         return FAIL (EXIT_USAGE, "--only: %s", err.text);
     return cli_derive_read (&analyze_command, &a->opt.derive, &a->derive);

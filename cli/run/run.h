@@ -23,6 +23,7 @@
 
 #include "shared/command.h"
 
+#include "analyse/analyser.h"
 #include "base/buf.h"
 #include "json/json.h"
 #include "store/tree.h"
@@ -55,8 +56,7 @@ struct run_options {
     int64_t max_rate;           // of each agent, bytes a second
     const char *release;        // of captures in the run's own directories
     const char *only;           // what results there should be
-    const char *analyse_with;   // of each agent, see node_agent/agent/agent.h
-    int64_t analyse_jobs, analyse_timeout_ns, analyse_memory;
+    struct analyser_settings analyse;   // of each agent
     bool raw, insecure, foreign, json, text;
     bool launched;              // by the front end of --launcher
     const char *finish;         // STATE/JOB/HOST, of rollcall wait

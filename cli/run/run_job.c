@@ -330,11 +330,42 @@ int run_start_aggregator (struct run *r, struct err *err)
     return 0;
 }
 
+/* Numbers of the options of analyses, as words. */
+struct analyse_words {
+    char jobs[32], timeout[32], memory[32];
+};
+
+/* Behind 'n' words in 'argv'; how many there are then. */
+static int add_analyse (const struct analyser_settings *set,
+                        struct analyse_words *w, char **argv, int n)
+{
+    const char *pairs[][2] = {
+        { "--analyse-with", set->command },
+        { "--analyse-jobs", w->jobs },
+        { "--analyse-timeout", w->timeout },
+        { "--analyse-memory", w->memory },
+    };
+
+    (void)snprintf (w->jobs, sizeof (w->jobs), "%lld", (long long)set->jobs);
+    (void)snprintf (w->timeout, sizeof (w->timeout), "%lldms",
+                    (long long)(set->timeout_ns / NS_PER_MS));
+    (void)snprintf (w->memory, sizeof (w->memory), "%lld",
+                    (long long)set->memory);
+    for (size_t i = 0; i < sizeof (pairs) / sizeof (pairs[0]); i++) {
+        if (!pairs[i][1])
+            continue;
+        argv[n++] = (char *)pairs[i][0];
+        argv[n++] = (char *)pairs[i][1];
+    }
+    return n;
+}
+
 int run_start_agent (struct run *r, struct err *err)
 {
     char program[PATH_MAX], deadline[32], quiet[32], world[32], rate[32];
-    char key[PATH_MAX], local[32], jobs[32], timeout[32], memory[32];
-    char *argv[48];
+    char key[PATH_MAX], local[32];
+    struct analyse_words analyse;
+    char *argv[64];
     int n = 0, rc = run_program ("rollcall-agent", program, err);
     pid_t pid;
 
@@ -367,22 +398,7 @@ int run_start_agent (struct run *r, struct err *err)
     argv[n++] = (char *)"block";
     argv[n++] = (char *)"--max-rate";
     argv[n++] = rate;
-    (void)snprintf (jobs, sizeof (jobs), "%lld",
-                    (long long)r->opt->analyse_jobs);
-    (void)snprintf (timeout, sizeof (timeout), "%lldms",
-                    (long long)(r->opt->analyse_timeout_ns / NS_PER_MS));
-    (void)snprintf (memory, sizeof (memory), "%lld",
-                    (long long)r->opt->analyse_memory);
-    if (r->opt->analyse_with) {
-        argv[n++] = (char *)"--analyse-with";
-        argv[n++] = (char *)r->opt->analyse_with;
-    }
-    argv[n++] = (char *)"--analyse-jobs";
-    argv[n++] = jobs;
-    argv[n++] = (char *)"--analyse-timeout";
-    argv[n++] = timeout;
-    argv[n++] = (char *)"--analyse-memory";
-    argv[n++] = memory;
+    n = add_analyse (&r->opt->analyse, &analyse, argv, n);
     argv[n++] = (char *)"--release";
     argv[n++] = (char *)(r->opt->release ? r->opt->release
                          : r->opt->raw   ? "shipped" : "never");

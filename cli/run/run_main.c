@@ -206,6 +206,7 @@ static bool is_job_id (const char *job)
 
 static int check_options (const struct run_options *opt)
 {
+    const char *command = opt->analyse.command;
     struct err err = { "" };
     unsigned wanted;
 
@@ -225,11 +226,10 @@ static int check_options (const struct run_options *opt)
         return RUN_FAIL (EXIT_USAGE, "--release %s needs --raw: captures are "
                          "removed only when their raw files were delivered "
                          "too", opt->release);
-    if (opt->analyse_with && analyser_check_command (opt->analyse_with))
-        return RUN_FAIL (EXIT_USAGE, "--analyse-with: name a program, or "
-                         "none");
-    if (opt->analyse_with && opt->analyse_with[0] != '/' &&
-        memchr (opt->analyse_with, '/', strcspn (opt->analyse_with, " ")))
+    if (analyser_check (&opt->analyse, &err) < 0)
+        return RUN_FAIL (EXIT_USAGE, "%s", err.text);
+    if (command && command[0] != '/' &&
+        memchr (command, '/', strcspn (command, " ")))
         return RUN_FAIL (EXIT_USAGE, "--analyse-with: it is run in another "
                          "directory: give the program's full path");
     if (opt->aggregator && !opt->job)

@@ -6,6 +6,7 @@
 #ifndef ROLLCALL_AGENT_AGENT_H
 #define ROLLCALL_AGENT_AGENT_H
 
+#include "analyse/analyser.h"
 #include "base/options.h"
 #include "base/space.h"
 
@@ -29,11 +30,7 @@ struct agent_options {
     bool hold;                  // wait while a capture is collected
     bool release_rows_only;     // also without raw
     int64_t quiet_ns;           // unchanged for so long is finished
-    const char *analyse_with;   // program for captures that were not; NULL:
-                                // torch_npu's, if it is there; or "none"
-    int64_t analyse_jobs;       // at once
-    int64_t analyse_timeout_ns; // of one
-    int64_t analyse_memory;     // bytes of each process; 0: half of all
+    struct analyser_settings analyse;   // captures that never were
     // of one run (rollcall run)
     const char *run_dir;        // control socket and spool are here
     int64_t world_size;

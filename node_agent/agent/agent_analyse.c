@@ -41,6 +41,7 @@ enum stage {
 
 struct analysis {
     char *path;
+    enum own_analysis own;
     enum stage stage;
     bool failed;
     bool held;                  // STAGE_ENDED, but cannot be sealed now
@@ -87,6 +88,8 @@ static void keep (const struct agent *a, const struct analysis *n)
     int rc;
 
     json_add_text (j, "path", n->path);
+    if (n->own != OWN_NONE)
+        json_add_text (j, "profiler", own_analysis_module (n->own));
     json_add_int (j, "stage", n->stage);
     json_add_bool (j, "failed", n->failed);
     json_add_text (j, "fingerprint", n->fingerprint);
@@ -123,7 +126,8 @@ static void drop (struct agent *a, struct analysis *n)
     free (n);
 }
 
-static struct analysis *add (struct agent *a, const char *path)
+static struct analysis *add (struct agent *a, const char *path,
+                             enum own_analysis own)
 {
     struct analysis *n = calloc (1, sizeof (*n));
 
@@ -134,6 +138,7 @@ static struct analysis *add (struct agent *a, const char *path)
         free (n);
         return NULL;
     }
+    n->own = own;
     n->next = a->analyses.first;
     a->analyses.first = n;
     return n;
@@ -142,6 +147,16 @@ static struct analysis *add (struct agent *a, const char *path)
 static void copy (char *out, size_t max, const struct json *j)
 {
     (void)snprintf (out, max, "%s", json_text (j, ""));
+}
+
+static enum own_analysis own_of (const struct json *profiler)
+{
+    enum own_analysis own = 0;
+
+    while (own != OWN_NONE && strcmp (json_text (profiler, ""),
+                                      own_analysis_module (own)) != 0)
+        own++;
+    return own;
 }
 
 /* What a former life has left; a file that is not as it should be is removed:
@@ -162,7 +177,7 @@ static void load (struct agent *a, int dir, const char *name)
     path = json_text (json_get (j, "path"), "");
     if (*path == '/' && json_int (json_get (j, "stage"), &stage) &&
         stage >= STAGE_WAITING && stage <= STAGE_KNOWN && !find (a, path))
-        n = add (a, path);
+        n = add (a, path, own_of (json_get (j, "profiler")));
     if (n) {
         n->stage = (enum stage)stage;
         n->failed = json_is_true (json_get (j, "failed"));
@@ -201,7 +216,7 @@ static void load_all (struct agent *a)
         (void)orphans_kill (PROCESS_ANALYSER, a->analyses.dir);
     for (const struct analysis *n = a->analyses.first; n; n = n->next) {
         if (n->stage == STAGE_WAITING)
-            (void)analyser_add (a->analyses.analyser, n->path);
+            (void)analyser_add (a->analyses.analyser, n->path, n->own);
     }
 }
 
@@ -213,18 +228,19 @@ static void on_put_off (void *arg, const char *path, const char *why)
     log_text (LOG_LEVEL_WARN, "analyse", "%s waits: %s", path, why);
 }
 
-static void on_found (void *arg, bool torch_npu)
+static void on_found (void *arg, enum own_analysis own, bool there)
 {
+    const char *module = own_analysis_module (own);
     struct agent *a = arg;
 
-    a->analyses.unavailable = !torch_npu;
-    if (torch_npu)
-        log_text (LOG_LEVEL_INFO, "analyse", "python3 has torch_npu: captures "
-                  "that were never analysed are analysed by it");
+    a->analyses.unavailable[own] = !there;
+    if (there)
+        log_text (LOG_LEVEL_INFO, "analyse", "python3 has %s: its captures "
+                  "that were never analysed are analysed by it", module);
     else
-        log_text (LOG_LEVEL_INFO, "analyse", "python3 has no torch_npu: "
-                  "captures that were never analysed stay so, unless "
-                  "--analyse-with names a program for them");
+        log_text (LOG_LEVEL_INFO, "analyse", "python3 has no %s: its captures "
+                  "that were never analysed stay so, unless --analyse-with "
+                  "names a program for them", module);
 }
 
 static void on_analysed (void *arg, const char *path, enum analysed how,
@@ -291,24 +307,23 @@ int agent_recall_analysis (struct agent *a, struct watch_settled *s,
     return 0;
 }
 
-/* torch_npu's own analysis is for its own captures. */
-static bool can_analyse (const struct agent *a, const char *name)
+/* A profiler's own analysis is for its own captures. */
+static bool can_analyse (const struct agent *a, enum own_analysis own)
 {
-    const char *framework = capture_name_parse (name).framework;
+    const char *command = a->opt->analyse.command;
 
-    if (a->opt->analyse_with)
-        return strcmp (a->opt->analyse_with, ANALYSER_NONE) != 0;
-    return !a->analyses.unavailable && strcmp (framework, "ascend_ms") != 0 &&
-           strcmp (framework, "msprof") != 0;
+    if (command)
+        return strcmp (command, ANALYSER_NONE) != 0;
+    return own != OWN_NONE && !a->analyses.unavailable[own];
 }
 
 /* Note that the capture is to be analysed; NULL: it is not. */
 static struct analysis *plan (struct agent *a, const char *path,
-                              const char *name)
+                              enum own_analysis own)
 {
     struct analysis *n;
 
-    if (!can_analyse (a, name) || !(n = add (a, path)))
+    if (!can_analyse (a, own) || !(n = add (a, path, own)))
         return NULL;
     keep (a, n);
     return n;
@@ -316,7 +331,7 @@ static struct analysis *plan (struct agent *a, const char *path,
 
 static bool begin (struct agent *a, struct analysis *n)
 {
-    if (analyser_add (a->analyses.analyser, n->path) == 0)
+    if (analyser_add (a->analyses.analyser, n->path, n->own) == 0)
         return true;
     drop (a, n);
     return false;
@@ -325,7 +340,7 @@ static bool begin (struct agent *a, struct analysis *n)
 bool agent_plan_analysis (struct agent *a, const struct sealed *s)
 {
     return strcmp (s->state, capture_state_name (CAPTURE_RAW)) == 0 &&
-           !find (a, s->what.path) && plan (a, s->what.path, s->name);
+           !find (a, s->what.path) && plan (a, s->what.path, s->own);
 }
 
 void agent_forget_analysis (struct agent *a, const char *path)
@@ -367,8 +382,8 @@ bool agent_take_analysis (struct agent *a, const struct sealed *s)
     return false;
 }
 
-/* Whether it is there without results. */
-static bool is_raw (const char *path)
+/* Whether it is there without results, and whose it is. */
+static bool is_raw (const char *path, enum own_analysis *own)
 {
     struct extract_look look;
     struct capture c;
@@ -377,6 +392,7 @@ static bool is_raw (const char *path)
     capture_init (&c);
     raw = extract_glance (path, &c, &look, NULL) == 0 &&
           c.state == CAPTURE_RAW;
+    *own = own_analysis_of (c.framework);
     capture_fini (&c);
     return raw;
 }
@@ -384,12 +400,10 @@ static bool is_raw (const char *path)
 bool agent_resume_analysis (struct agent *a, const char *path)
 {
     struct analysis *n = find (a, path);
-    const char *slash = strrchr (path, '/');
-    const char *name = slash ? slash + 1 : path;
+    enum own_analysis own;
 
     if (!n) {
-        n = can_analyse (a, name) && is_raw (path) ? plan (a, path, name)
-                                                   : NULL;
+        n = is_raw (path, &own) ? plan (a, path, own) : NULL;
         return n && begin (a, n);
     }
     if (n->stage == STAGE_WAITING)
@@ -464,10 +478,8 @@ int agent_open_analyses (struct agent *a, struct err *err)
 {
     const struct agent_options *opt = a->opt;
     struct analyser_options o = {
-        .command = opt->analyse_with, .jobs = opt->analyse_jobs,
-        .timeout_ns = opt->analyse_timeout_ns, .memory = opt->analyse_memory,
-        .idle = !opt->once, .log_dir = a->analyses.dir, .found = on_found,
-        .put_off = on_put_off, .once = opt->once,
+        .set = opt->analyse, .idle = !opt->once, .log_dir = a->analyses.dir,
+        .found = on_found, .put_off = on_put_off, .once = opt->once,
     };
     int n = opt->run_dir
                 ? snprintf (a->analyses.dir, sizeof (a->analyses.dir),

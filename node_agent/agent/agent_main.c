@@ -163,8 +163,8 @@ int main (int argc, char **argv)
                       "and is not . or ..");
     if (!opt.key != !opt.server_key && !opt.insecure)
         return usage ("--key and --server-key belong together");
-    if (opt.analyse_with && analyser_check_command (opt.analyse_with))
-        return usage ("--analyse-with: name a program, or none");
+    if (analyser_check (&opt.analyse, &err) < 0)
+        return usage (err.text);
     if (opt.watch.n == 0 && !opt.run_dir)
         return usage ("which directory is to be watched?");
     if (!guard_parse_policy (opt.when_full, &(enum guard_policy){ 0 }))

@@ -89,7 +89,7 @@ struct analyses {
     struct analysis *first;     // to come, or over
     void *by_path;              // the same, for tsearch(3)
     char dir[PATH_MAX];         // their logs
-    bool unavailable;           // torch_npu is not there
+    bool unavailable[OWN_ANALYSES];     // looked for, and not there
     bool memory_noted;          // that they wait for it was logged
     int64_t forget_gone_ns;     // when to look for those that are gone
 };

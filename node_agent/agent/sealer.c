@@ -123,6 +123,7 @@ static int write_rows (struct sealer *x, struct sealed *s,
     if (!s->what.finished)
         tell_unfinished (&c);
     s->rank = c.rank;
+    s->own = own_analysis_of (c.framework);
     (void)snprintf (s->state, sizeof (s->state), "%s",
                     capture_state_name (c.state));
     (void)snprintf (s->name, sizeof (s->name), "%s", c.name);

@@ -12,6 +12,7 @@
 #ifndef ROLLCALL_AGENT_SEALER_H
 #define ROLLCALL_AGENT_SEALER_H
 
+#include "analyse/own_analysis.h"
 #include "base/buf.h"
 #include "base/loop.h"
 #include "discovery/watch.h"
@@ -50,6 +51,7 @@ struct sealed {
     uint64_t skipped;                   // raw files and directories left out
     struct err skipped_why;             // the first of them
     int64_t rank;                       // -1: none
+    enum own_analysis own;              // whose captures it is one of
     char state[16];                     // of the capture
     int rc;                             // negative: 'err' says why
     bool moved;                         // -ENOENT: it, not a part of it

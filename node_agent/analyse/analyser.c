@@ -23,11 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PROBE "python3 -c 'import torch_npu'"
 #define PROBE_NS (30 * NS_PER_S)
-#define TORCH_NPU \
-    "python3 -c 'import sys; from torch_npu.profiler.profiler import " \
-    "analyse; analyse(profiler_path=sys.argv[1])'"
 #define AGAIN_NS (5 * NS_PER_S)         // memory, or another analyser
 #define PATIENCE_NS (60 * NS_PER_S)
 #define NEED_BYTES (UINT64_C (2) << 30) // assumed for one, unless its limit
@@ -37,6 +33,7 @@
 
 struct job {
     struct analyser *x;
+    enum own_analysis own;
     char *path;                 // NULL: the probe
     struct process *process;    // NULL: it waits
     int lock;
@@ -46,16 +43,22 @@ struct job {
     struct job *next;
 };
 
+/* What analyses the captures of one profiler. */
+struct program {
+    bool known;
+    const char *command;        // NULL: not known, or there is none
+    char *own;                  // words for its own analysis
+    struct job probe;
+};
+
 struct analyser {
     struct loop *loop;
     struct analyser_options opt;
-    const char *command;        // NULL: not known, or there is none
-    bool known;
+    struct program programs[OWN_ANALYSES + 1];  // the last: of OWN_NONE
     uint64_t memory;            // of each process
     analysed_fn *done;
     void *arg;
     struct job *jobs;           // in order of arrival
-    struct job probe;
     bool short_of_memory;
 };
 
@@ -79,7 +82,7 @@ static size_t room (struct analyser *x)
 
     for (const struct job *j = x->jobs; j; j = j->next)
         running += j->process != NULL;
-    n = analyser_room ((size_t)x->opt.jobs, running, need,
+    n = analyser_room ((size_t)x->opt.set.jobs, running, need,
                        memory_available (""));
     x->short_of_memory = n == 0 && running == 0;
     return n;
@@ -113,7 +116,7 @@ static void explain (const struct job *j, int status, char *why)
     why[0] = '\0';
     if (j->timed_out)
         append (why, "its analysis was killed after %g s (--analyse-timeout)",
-                (double)x->opt.timeout_ns / (double)NS_PER_S);
+                (double)x->opt.set.timeout_ns / (double)NS_PER_S);
     else if (status == -1)
         append (why, "its analysis cannot be killed");
     else if (WIFSIGNALED (status))
@@ -265,7 +268,8 @@ static int begin (struct job *j, struct err *err)
     const struct analyser *x = j->x;
     char log[PATH_MAX];
     struct process_spec spec = {
-        .command = x->command, .argument = j->path, .log = log,
+        .command = x->programs[j->own].command, .argument = j->path,
+        .log = log,
         .memory = x->memory, .idle = x->opt.idle,
     };
 
@@ -273,7 +277,7 @@ static int begin (struct job *j, struct err *err)
         return j->lock;
     analyser_log (x, j->path, log, sizeof (log));
     spec.lock = j->lock;
-    return start (j, &spec, x->opt.timeout_ns, on_ended, err) < 0
+    return start (j, &spec, x->opt.set.timeout_ns, on_ended, err) < 0
                ? -EWOULDBLOCK : 0;
 }
 
@@ -282,7 +286,8 @@ static int64_t patience_ns (const struct analyser *x)
 {
     if (!x->opt.once)
         return INT64_MAX;
-    return x->opt.timeout_ns < PATIENCE_NS ? x->opt.timeout_ns : PATIENCE_NS;
+    return x->opt.set.timeout_ns < PATIENCE_NS ? x->opt.set.timeout_ns
+                                               : PATIENCE_NS;
 }
 
 static int64_t again_ns (const struct analyser *x)
@@ -307,11 +312,22 @@ static void put_off (struct job *j, int64_t now, const char *why)
         end_job (j, ANALYSED_LATER, why);
 }
 
+/* One that waits although it is known what is to be done with it. */
 static struct job *next_waiting (struct analyser *x, int64_t now)
 {
     struct job *j = x->jobs;
 
-    while (j && (j->process || j->not_before_ns > now))
+    while (j && (j->process || j->not_before_ns > now ||
+                 !x->programs[j->own].known))
+        j = j->next;
+    return j;
+}
+
+static struct job *next_without (struct analyser *x)
+{
+    struct job *j = x->jobs;
+
+    while (j && (!x->programs[j->own].known || x->programs[j->own].command))
         j = j->next;
     return j;
 }
@@ -323,9 +339,9 @@ static void kick (void *arg)
     int64_t now = clock_mono_ns ();
     struct job *j;
 
-    while (x->known && !x->command && x->jobs)
-        end_job (x->jobs, ANALYSED_NOT, "");
-    while (x->known && (j = next_waiting (x, now)) && room (x) > 0) {
+    while ((j = next_without (x)))
+        end_job (j, ANALYSED_NOT, "");
+    while ((j = next_waiting (x, now)) && room (x) > 0) {
         struct err err = { "" };
         int rc = begin (j, &err);
 
@@ -334,20 +350,20 @@ static void kick (void *arg)
         else if (rc < 0)
             end_job (j, ANALYSED_BADLY, err.text);
     }
-    for (j = x->jobs; j && j->process; j = j->next)
-        ;
-    if (j && x->known)
+    if (next_waiting (x, INT64_MAX))
         (void)loop_add_timer (x->loop, again_ns (x), kick, x);
 }
 
 /* ---- which program ---- */
 
-static void take_command (struct analyser *x, const char *command)
+static void take_own (struct analyser *x, enum own_analysis own, bool there)
 {
-    x->known = true;
-    x->command = command;
+    struct program *p = &x->programs[own];
+
+    p->known = true;
+    p->command = there ? p->own : NULL;
     if (x->opt.found)
-        x->opt.found (x->arg, command != NULL);
+        x->opt.found (x->arg, own, there);
     kick (x);
 }
 
@@ -358,21 +374,23 @@ static void on_probed (void *arg)
 
     free (j->process);
     j->process = NULL;
-    take_command (j->x, status == 0 && !j->timed_out ? TORCH_NPU : NULL);
+    take_own (j->x, j->own, status == 0 && !j->timed_out);
 }
 
 /* Look for the profiler's own analysis, in the background. */
-static void probe (struct analyser *x)
+static void probe (struct analyser *x, enum own_analysis own)
 {
+    struct program *p = &x->programs[own];
     char log[PATH_MAX];
-    struct process_spec spec = { .command = PROBE, .log = log,
-                                 .idle = x->opt.idle, .lock = -1 };
+    struct process_spec spec = { .log = log, .idle = x->opt.idle, .lock = -1 };
 
-    if (x->known || x->probe.process)
+    if (p->known || p->probe.process)
         return;
-    (void)snprintf (log, sizeof (log), "%s/torch_npu.log", x->opt.log_dir);
-    if (start (&x->probe, &spec, PROBE_NS, on_probed, NULL) < 0)
-        take_command (x, NULL);
+    spec.command = own_analysis_probe (own);
+    (void)snprintf (log, sizeof (log), "%s/%s.log", x->opt.log_dir,
+                    own_analysis_module (own));
+    if (start (&p->probe, &spec, PROBE_NS, on_probed, NULL) < 0)
+        take_own (x, own, false);
 }
 
 /* ---- for the caller ---- */
@@ -412,11 +430,14 @@ void analyser_keep (struct capture *c, const struct capture *before)
     }
 }
 
-const char *analyser_check_command (const char *command)
+int analyser_check (const struct analyser_settings *set, struct err *err)
 {
-    if (command[strspn (command, " \t\n")] == '\0')
-        return "name a program, or none";
-    return NULL;
+    const char *command = set->command;
+
+    if (command && command[strspn (command, " \t\n")] == '\0')
+        return err_set (err, EINVAL, "--analyse-with: name a program, or "
+                        "none");
+    return own_analysis_check (&set->own, err);
 }
 
 void analyser_log (const struct analyser *x, const char *path, char *out,
@@ -441,7 +462,7 @@ static struct job *find (const struct analyser *x, const char *path)
     return j;
 }
 
-int analyser_add (struct analyser *x, const char *path)
+int analyser_add (struct analyser *x, const char *path, enum own_analysis own)
 {
     struct job **at = &x->jobs, *j;
 
@@ -452,12 +473,12 @@ int analyser_add (struct analyser *x, const char *path)
         return -ENOMEM;
     }
     j->x = x;
+    j->own = own;
     j->lock = -1;
     while (*at)
         at = &(*at)->next;
     *at = j;
-    if (!x->known)
-        probe (x);
+    probe (x, own);
     // not here: whoever adds must not be told before that is done
     return loop_add_timer (x->loop, 0, kick, x);
 }
@@ -495,6 +516,26 @@ void analyser_set_idle (struct analyser *x, bool idle)
     x->opt.idle = idle;
 }
 
+/* False: no memory. */
+static bool prepare (struct analyser *x, const struct analyser_settings *set)
+{
+    const char *command = set->command;
+
+    if (command && strcmp (command, ANALYSER_NONE) == 0)
+        command = NULL;
+    for (enum own_analysis own = 0; own <= OWN_NONE; own++) {
+        struct program *p = &x->programs[own];
+
+        p->probe = (struct job){ .x = x, .own = own, .lock = -1 };
+        p->known = own == OWN_NONE || set->command;
+        p->command = command;
+        if (own != OWN_NONE &&
+            !(p->own = own_analysis_command (own, &set->own)))
+            return false;
+    }
+    return true;
+}
+
 struct analyser *analyser_create (struct loop *loop,
                                   const struct analyser_options *opt,
                                   analysed_fn *done, void *arg)
@@ -507,14 +548,12 @@ struct analyser *analyser_create (struct loop *loop,
     x->opt = *opt;
     x->done = done;
     x->arg = arg;
-    x->probe.x = x;
-    x->probe.lock = -1;
-    x->known = opt->command != NULL;
-    x->command = opt->command;
-    if (x->command && strcmp (x->command, ANALYSER_NONE) == 0)
-        x->command = NULL;
-    x->memory = opt->memory > 0 ? (uint64_t)opt->memory
-                                : memory_total ("") / 2;
+    x->memory = opt->set.memory > 0 ? (uint64_t)opt->set.memory
+                                    : memory_total ("") / 2;
+    if (!prepare (x, &opt->set)) {
+        analyser_destroy (x);
+        return NULL;
+    }
     return x;
 }
 
@@ -535,8 +574,13 @@ void analyser_destroy (struct analyser *x)
             (void)close_process (j, KILL_MS);
         free_job (j);
     }
-    if (x->probe.process)
-        (void)close_process (&x->probe, KILL_MS);
-    free (x->probe.process);
+    for (size_t i = 0; i <= OWN_NONE; i++) {
+        struct program *p = &x->programs[i];
+
+        if (p->probe.process)
+            (void)close_process (&p->probe, KILL_MS);
+        free (p->probe.process);
+        free (p->own);
+    }
     free (x);
 }

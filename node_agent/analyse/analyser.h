@@ -8,6 +8,7 @@
 #ifndef ROLLCALL_ANALYSE_ANALYSER_H
 #define ROLLCALL_ANALYSE_ANALYSER_H
 
+#include "analyse/own_analysis.h"
 #include "base/err.h"
 #include "base/loop.h"
 #include "base/options.h"
@@ -22,19 +23,27 @@
 #define ANALYSER_JOBS_MAX 64
 #define ANALYSER_WHY_MAX 400            // bytes of a reason
 
-struct analyser_options {
-    const char *command;        // --analyse-with; NULL: torch_npu's, if it is
-                                // there, which is found out when it is needed
+/* What the user says of it: ANALYSER_OPTIONS. */
+struct analyser_settings {
+    const char *command;        // --analyse-with; NULL: the profiler's own, if
+                                // it is there, which is found out when it is
+                                // needed
     int64_t jobs;               // at once, at most
     int64_t timeout_ns;         // of one
     int64_t memory;             // bytes, of each process; 0: half of all
+    struct own_settings own;    // of the profilers' own
+};
+
+struct analyser_options {
+    struct analyser_settings set;
     bool idle;                  // run them in the idle class
     bool once;                  // give one up that cannot be begun, after 60 s
                                 // or timeout_ns: nobody waits for ever
     const char *log_dir;        // made when it is needed ...
     const struct tree *log_in;  // ... in this tree, by its last name, where no
                                 // link is followed; NULL: by path
-    void (*found) (void *arg, bool torch_npu);  // told of it; may be NULL
+    // told of each that was looked for; may be NULL
+    void (*found) (void *arg, enum own_analysis own, bool there);
     // once for each that cannot be begun now: another analysis has locked it,
     // or there is no room for a log or a process; may be NULL
     void (*put_off) (void *arg, const char *path, const char *why);
@@ -62,10 +71,10 @@ struct analyser *analyser_create (struct loop *loop,
 /* Kills what is under way; nothing more is called. */
 void analyser_destroy (struct analyser *x);     // x may be NULL
 
-/* Queue a capture; one that is queued or under way already is not queued
- * again.  0 or -ENOMEM.
+/* Queue a capture, of the profiler that 'own' belongs to; one that is queued or
+ * under way already is not queued again.  0 or -ENOMEM.
  */
-int analyser_add (struct analyser *x, const char *path);
+int analyser_add (struct analyser *x, const char *path, enum own_analysis own);
 
 /* Take it out of the queue, if it has not been begun. */
 void analyser_drop (struct analyser *x, const char *path);
@@ -103,27 +112,30 @@ void analyser_tell (struct capture *c, const char *why, bool failed);
  */
 void analyser_keep (struct capture *c, const struct capture *before);
 
-/* The rows of the options that say how, for a struct with these members. */
+/* The rows of the options that say how, for a struct whose member 'analyse' is
+ * a struct analyser_settings.
+ */
 #define ANALYSER_OPTIONS(type) \
-    { "analyse-with", 0, OPTION_TEXT, offsetof (type, analyse_with), \
+    { "analyse-with", 0, OPTION_TEXT, offsetof (type, analyse.command), \
       "COMMAND", NULL, "ROLLCALL_ANALYSE_WITH", 0, 0, \
       "Analyse captures that never were with COMMAND, words for a shell, and " \
       "the capture's directory behind them. none: do not. Without it: with " \
-      "torch_npu's own analysis if python3 can import torch_npu." }, \
-    { "analyse-jobs", 0, OPTION_INT, offsetof (type, analyse_jobs), "N", "1", \
+      "the analysis of torch_npu or MindSpore, whose captures they are, if " \
+      "python3 can import that." }, \
+    { "analyse-jobs", 0, OPTION_INT, offsetof (type, analyse.jobs), "N", "1", \
       "ROLLCALL_ANALYSE_JOBS", 1, ANALYSER_JOBS_MAX, \
       "How many captures are analysed at once, at most; fewer while there is " \
       "not enough free memory." }, \
     { "analyse-timeout", 0, OPTION_DURATION, \
-      offsetof (type, analyse_timeout_ns), "TIME", "1h", \
+      offsetof (type, analyse.timeout_ns), "TIME", "1h", \
       "ROLLCALL_ANALYSE_TIMEOUT", 0, 0, \
       "An analysis that takes longer is killed." }, \
-    { "analyse-memory", 0, OPTION_BYTES, offsetof (type, analyse_memory), \
+    { "analyse-memory", 0, OPTION_BYTES, offsetof (type, analyse.memory), \
       "SIZE", "0", "ROLLCALL_ANALYSE_MEMORY", 0, 0, \
       "How much address space each process of an analysis may have, as " \
       "20GB; 0 is half of the machine's memory." }
 
-/* What --analyse-with must not be, as a sentence; NULL: it is fine. */
-const char *analyser_check_command (const char *command);
+/* 0, or -EINVAL with what is wrong with the settings, and how they are to be. */
+int analyser_check (const struct analyser_settings *set, struct err *err);
 
 #endif

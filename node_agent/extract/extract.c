@@ -259,7 +259,9 @@ static void judge_progress (struct source *src)
     } else if (src->info_name[0]) {
         c->state = CAPTURE_RAW;
         capture_reason (c, "never analysed: there is no " OUTPUT_DIR "; run "
-                        "torch_npu.profiler.profiler.analyse on its node");
+                        "%s.profiler.profiler.analyse on its node",
+                        strcmp (c->framework, "ascend_ms") == 0
+                            ? "mindspore" : "torch_npu");
     } else {
         c->state = CAPTURE_COLLECTING;
         capture_reason (c, "not finished: there is no profiler_info*.json");

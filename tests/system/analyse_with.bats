@@ -10,7 +10,7 @@ raw_job ()
 
     make --ranks 2 "$@"
     mkdir -p prepared
-    for capture in job/*_ascend_pt; do
+    for capture in job/*_ascend_??; do
         mv "$capture/ASCEND_PROFILER_OUTPUT" "prepared/${capture#job/}"
     done
     export PREPARED=$TEST_DIR/prepared
@@ -260,7 +260,7 @@ python ()
 echo "\$2" >>"\$TEST_DIR/asked"
 case \$2 in
 "import torch_npu") exit $1 ;;
-*torch_npu.profiler.profiler*) exec "\$TEST_DIR/good" "\$3" ;;
+*"from torch_npu.profiler.profiler import analyse"*) exec "\$TEST_DIR/good" "\$3" ;;
 esac
 exit 9
 SCRIPT
@@ -294,6 +294,104 @@ SCRIPT
     run "$ROLLCALL" analyze -o out2 job2
     expect_status 0
     [ ! -e asked ]                  # nothing was raw
+}
+
+# modules: torch_npu and mindspore, for the python3 that is here, each with the
+# arguments of its own analyse; they analyse as good does, and note how they
+# were called
+modules ()
+{
+    local module
+
+    command -v python3 >/dev/null || skip "needs python3"
+    for module in torch_npu mindspore; do
+        mkdir -p py/$module/profiler
+        touch py/$module/__init__.py py/$module/profiler/__init__.py
+    done
+    cat >py/torch_npu/profiler/profiler.py <<'PYTHON'
+import os, subprocess
+def analyse(profiler_path, max_process_number=3, export_type=None):
+    with open(os.environ["TEST_DIR"] + "/called", "a") as f:
+        print("torch_npu", max_process_number, export_type, file=f)
+    subprocess.run([os.environ["TEST_DIR"] + "/good", profiler_path])
+PYTHON
+    cat >py/mindspore/profiler/profiler.py <<'PYTHON'
+import functools, os, subprocess
+def quietly(f):
+    return functools.wraps(f)(lambda *args, **named: f(*args, **named))
+@quietly
+def analyse(profiler_path, max_process_number=3, pretty=False,
+            step_list=None, data_simplification=True):
+    with open(os.environ["TEST_DIR"] + "/called", "a") as f:
+        print("mindspore", max_process_number, step_list, file=f)
+    subprocess.run([os.environ["TEST_DIR"] + "/good", profiler_path])
+PYTHON
+    export PYTHONPATH=$PWD/py PYTHONDONTWRITEBYTECODE=1
+}
+
+calls_are ()                        # CALL: of the two ranks
+{
+    is "calls" "$1"$'\n'"$1" "$(cat called)"
+    rm called
+}
+
+@test "MindSpore's raw captures: by its own analysis, also if renamed" {
+    local capture n=0
+
+    raw_job --form mindspore
+    programs
+    modules
+    analyze
+    expect_status 0
+    shows "with mindspore" "2 of 2 present"
+    truth_holds
+    calls_are "mindspore 3 None"
+    for capture in job/*_ascend_ms; do
+        mv "$capture/ASCEND_PROFILER_OUTPUT" "prepared/one_$n"
+        mv "$capture" "job/one_$((n++))"
+    done
+    analyze
+    expect_status 0
+    calls_are "mindspore 3 None"
+}
+
+@test "MindSpore is not here: its captures stay raw, and its analyse is named" {
+    raw_job --form mindspore
+    programs
+    python 0                        # which has torch_npu
+    analyze
+    expect_status 65
+    shows "run mindspore.profiler.profiler.analyse"
+    is "asked" "import mindspore.profiler.profiler" "$(cat asked)"
+}
+
+@test "captures of both profilers: each by its own" {
+    raw_job --form mindspore
+    programs
+    modules
+    mv job ms
+    raw_job
+    rm -r job/*_20012_* ms/*_20003_*        # rank 1 is MindSpore's
+    mv ms/* job/
+    analyze
+    shows "capture that was never analysed, with torch_npu" \
+        "never analysed, with mindspore"
+    is "calls" "mindspore torch_npu" "$(cut -d ' ' -f 1 called | sort -u |
+                                        paste -s -d ' ')"
+}
+
+@test "agent: MindSpore's raw captures are analysed by MindSpore" {
+    raw_job --form mindspore
+    programs
+    modules
+    service
+    run agent --once job
+    expect_status 0
+    shows "python3 has mindspore"
+    eventually captures_are 2
+    truth_holds
+    calls_are "mindspore 3 None"
+    stop_service
 }
 
 @test "agent: raw captures are delivered, analysed, and delivered again" {

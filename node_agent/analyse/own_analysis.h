@@ -1,0 +1,45 @@
+/* node_agent/analyse/own_analysis.h - the offline analyses of the profilers
+ *
+ * torch_npu and MindSpore each have one, a function of Python with the name
+ * "analyse", and each only for its own captures.
+ */
+#ifndef ROLLCALL_ANALYSE_OWN_ANALYSIS_H
+#define ROLLCALL_ANALYSE_OWN_ANALYSIS_H
+
+#include "base/err.h"
+
+#include <stdint.h>
+
+enum own_analysis {
+    OWN_TORCH_NPU,
+    OWN_MINDSPORE,
+    OWN_ANALYSES,
+    OWN_NONE = OWN_ANALYSES,    // nobody's here: that of msprof, for one
+};
+
+/* What it is told; what one of them does not know is left out for that. */
+struct own_settings {
+    int64_t processes;          // max_process_number; 0: its own choice
+    const char *export;         // export_type, "text", "db" or "text,db"; NULL
+    const char *steps;          // step_list, as "3,5-7"; NULL: all
+};
+
+/* Of a capture whose framework is "ascend_pt", "ascend_ms", and so on. */
+enum own_analysis own_analysis_of (const char *framework);
+
+/* The module of Python: "torch_npu", "mindspore". */
+const char *own_analysis_module (enum own_analysis own);
+
+/* 0, or -EINVAL: what the user said cannot be told to any. */
+int own_analysis_check (const struct own_settings *s, struct err *err);
+
+/* Words for a shell: end with 0 if it is there ... */
+const char *own_analysis_probe (enum own_analysis own);
+
+/* ... and analyse the capture whose path comes behind them.  The caller's to
+ * free; NULL: no memory, or the settings are wrong.
+ */
+char *own_analysis_command (enum own_analysis own,
+                            const struct own_settings *s);
+
+#endif
