@@ -332,7 +332,7 @@ int run_start_aggregator (struct run *r, struct err *err)
 
 /* Numbers of the options of analyses, as words. */
 struct analyse_words {
-    char jobs[32], timeout[32], memory[32];
+    char jobs[32], timeout[32], memory[32], processes[32];
 };
 
 /* Behind 'n' words in 'argv'; how many there are then. */
@@ -341,9 +341,12 @@ static int add_analyse (const struct analyser_settings *set,
 {
     const char *pairs[][2] = {
         { "--analyse-with", set->command },
+        { "--analyse-export", set->own.export },
+        { "--analyse-steps", set->own.steps },
         { "--analyse-jobs", w->jobs },
         { "--analyse-timeout", w->timeout },
         { "--analyse-memory", w->memory },
+        { "--analyse-processes", w->processes },
     };
 
     (void)snprintf (w->jobs, sizeof (w->jobs), "%lld", (long long)set->jobs);
@@ -351,6 +354,8 @@ static int add_analyse (const struct analyser_settings *set,
                     (long long)(set->timeout_ns / NS_PER_MS));
     (void)snprintf (w->memory, sizeof (w->memory), "%lld",
                     (long long)set->memory);
+    (void)snprintf (w->processes, sizeof (w->processes), "%lld",
+                    (long long)set->own.processes);
     for (size_t i = 0; i < sizeof (pairs) / sizeof (pairs[0]); i++) {
         if (!pairs[i][1])
             continue;

@@ -19,6 +19,9 @@ _rollcall_value ()
     --analyse-with)
         _rollcall_offer -c -W none
         ;;
+    --analyse-export)
+        _rollcall_offer -W "text db text,db"
+        ;;
     --release)
         _rollcall_offer -W "never shipped after= when-full"
         ;;

@@ -21,6 +21,7 @@
 
 #define ANALYSER_NONE "none"            // a command: analyse nothing
 #define ANALYSER_JOBS_MAX 64
+#define ANALYSER_PROCESSES_MAX 1024     // more than a node has processors
 #define ANALYSER_WHY_MAX 400            // bytes of a reason
 
 /* What the user says of it: ANALYSER_OPTIONS. */
@@ -122,6 +123,21 @@ void analyser_keep (struct capture *c, const struct capture *before);
       "the capture's directory behind them. none: do not. Without it: with " \
       "the analysis of torch_npu or MindSpore, whose captures they are, if " \
       "python3 can import that." }, \
+    { "analyse-processes", 0, OPTION_INT, \
+      offsetof (type, analyse.own.processes), "N", "0", \
+      "ROLLCALL_ANALYSE_PROCESSES", 0, ANALYSER_PROCESSES_MAX, \
+      "How many processes the analysis of torch_npu or MindSpore may use for " \
+      "a capture (its max_process_number); 0 leaves it to that. This and the " \
+      "next two are not for COMMAND." }, \
+    { "analyse-export", 0, OPTION_TEXT, \
+      offsetof (type, analyse.own.export), "FORM", NULL, \
+      "ROLLCALL_ANALYSE_EXPORT", 0, 0, \
+      "What torch_npu's analysis writes (its export_type): text, db or " \
+      "text,db. Without it: what the capture's profiler was told." }, \
+    { "analyse-steps", 0, OPTION_TEXT, offsetof (type, analyse.own.steps), \
+      "LIST", NULL, "ROLLCALL_ANALYSE_STEPS", 0, 0, \
+      "The steps that MindSpore's analysis looks at (its step_list), as in " \
+      "10,12-15; it wants them to be consecutive. Without it: all." }, \
     { "analyse-jobs", 0, OPTION_INT, offsetof (type, analyse.jobs), "N", "1", \
       "ROLLCALL_ANALYSE_JOBS", 1, ANALYSER_JOBS_MAX, \
       "How many captures are analysed at once, at most; fewer while there is " \

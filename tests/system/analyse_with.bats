@@ -380,18 +380,69 @@ calls_are ()                        # CALL: of the two ranks
                                         paste -s -d ' ')"
 }
 
-@test "agent: MindSpore's raw captures are analysed by MindSpore" {
+@test "what is told to the profilers' own analyses, and what is left out" {
+    local form
+
+    modules
+    for form in mindspore both; do
+        rm -rf prepared
+        raw_job --form $form
+        programs
+        analyze --analyse-processes 5 --analyse-export db,text \
+            --analyse-steps 3,5-7
+        expect_status 0
+        if [ $form = mindspore ]; then
+            calls_are "mindspore 5 [3, 5, 6, 7]"
+            grep -q "^export_type is left out" \
+                out/cluster_analysis_output/analyses/*.log
+        else
+            calls_are "torch_npu 5 ['db', 'text']"
+            grep -q "^step_list is left out" \
+                out/cluster_analysis_output/analyses/*.log
+        fi
+    done
+    analyze --analyse-export xml
+    expect_status 2
+    shows "text,db"
+    analyze --analyse-steps 3-
+    expect_status 2
+    shows "--analyse-steps: \"3-\""
+    analyze --analyse-steps 0-1000000000000
+    expect_status 2
+    shows "more than"
+}
+
+@test "agent: MindSpore's raw captures, and what its analysis is told" {
     raw_job --form mindspore
     programs
     modules
     service
-    run agent --once job
+    run agent --once --analyse-processes 2 --analyse-steps 1 job
     expect_status 0
     shows "python3 has mindspore"
     eventually captures_are 2
     truth_holds
-    calls_are "mindspore 3 None"
+    calls_are "mindspore 2 [1]"
     stop_service
+}
+
+@test "run: what the analysis is told reaches the agent" {
+    programs
+    modules
+    program raw_writer <<'SCRIPT'
+./writer &&
+    for capture in "$ROLLCALL_CAPTURE_DIR"/*_ascend_pt; do
+        mkdir -p "$TEST_DIR/prepared"
+        mv "$capture/ASCEND_PROFILER_OUTPUT" "$TEST_DIR/prepared/${capture##*/}"
+    done
+SCRIPT
+    export PREPARED=$TEST_DIR/prepared
+    run "$ROLLCALL" run --text -o out --analyse-processes 4 \
+        --analyse-export text --analyse-steps 2 -- ./raw_writer
+    expect_status 0
+    shows "1 of 1 present"
+    is "calls" "torch_npu 4 ['text']" "$(cat called)"
+    nothing_runs
 }
 
 @test "agent: raw captures are delivered, analysed, and delivered again" {
