@@ -2,6 +2,7 @@
 #include "archive/raw_tree.h"
 
 #include "base/fault.h"
+#include "model/beside.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -24,6 +25,7 @@ struct raw_file {
     char *capture;              // its name; behind its NUL:
     char *path;                 // below DIR
     size_t top;                 // so much of it is the capture's own place
+    bool beside;                // ... or that of what is beside the capture
 };
 
 /* ---- collecting ---- */
@@ -39,6 +41,7 @@ static bool is_rank_dir (const char *name)
 /* Where a raw file goes, below DIR, in the directory of its capture. */
 static int place_file (struct raw_file *f, const struct ledger_item *item)
 {
+    size_t beside = beside_size (item->capture, item->path);
     char between[32] = "";
 
     if (!item->shared_name && !is_rank_dir (item->capture))
@@ -49,12 +52,15 @@ static int place_file (struct raw_file *f, const struct ledger_item *item)
         (void)snprintf (between, sizeof (between), "rank%lld/",
                         (long long)item->rank);
     memcpy (f->dir, item->dir, sizeof (f->dir));
-    if (asprintf (&f->capture, "%s%c%s%s%s%s/%s", item->capture, '\0', f->dir,
-                  *f->dir ? "/" : "", between, item->capture, item->path) < 0)
+    f->beside = beside > 0;
+    if (asprintf (&f->capture, "%s%c%s%s%s%s%s%s", item->capture, '\0',
+                  f->dir, *f->dir ? "/" : "", between,
+                  f->beside ? "" : item->capture, f->beside ? "" : "/",
+                  item->path) < 0)
         return -ENOMEM;
     f->path = f->capture + strlen (f->capture) + 1;
     f->top = strlen (f->dir) + (*f->dir ? 1 : 0) + strlen (between) +
-             strlen (f->capture);
+             (f->beside ? beside : strlen (f->capture));
     return 0;
 }
 
@@ -140,7 +146,8 @@ static void place_capture (struct raw_file *f, size_t n)
     bool is_one = f->capture[0] != '.';
 
     for (size_t i = 0; i < n && is_one; i++)
-        is_one = strcmp (f[i].path + f[i].top + 1, f[i].capture) == 0;
+        is_one = !f[i].beside &&
+                 strcmp (f[i].path + f[i].top + 1, f[i].capture) == 0;
     for (size_t i = 0; i < n && is_one; i++)
         f[i].path[f[i].top] = '\0';
 }
@@ -283,7 +290,7 @@ static int make_room (struct put *p, const struct raw_file *f,
     slash = strrchr (top, '/');
     *slash = '\0';
     name = slash + 1;
-    if (f->path[f->top] == '\0')
+    if (f->path[f->top] == '\0' || f->beside)
         return 0;
     at = tree_openat (p->dir->fd, top, O_RDONLY | O_DIRECTORY, 0, true);
     if (at < 0)                 // nothing is in the way there, or it is told

@@ -42,7 +42,8 @@ void raw_tree_choose (struct raw_tree *t, raw_version_fn *version, void *arg);
 /* Put the files into DIR, beneath which no symbolic link is followed: into
  * DIR/<capture>/... (a capture that is one file of that
  * name in all of its versions: into DIR/<capture>; should it turn out to have
- * more, the file moves to DIR/<capture>/<capture>), durably; may run in a
+ * more, the file moves to DIR/<capture>/<capture>; what was beside a capture is
+ * beside it there, too: model/beside.h), durably; may run in a
  * thread of its own.  Each appears whole, or stays as it is if it is there
  * already with this content.  What is not as it was delivered, or is here no
  * more, is counted as missing.  -EINTR when 'cancel' becomes true; else what

@@ -3,6 +3,7 @@
 #include "agent/seal_items.h"
 
 #include "base/fault.h"
+#include "model/beside.h"
 #include "model/job_mark.h"
 #include "store/content.h"
 #include "store/fileio.h"
@@ -113,6 +114,7 @@ static bool link_file (const struct sealed *s, int dirfd, const char *name,
 /* Raw files on their way into the items. */
 struct raw {
     struct sealed *s;
+    const char *name;           // of the capture
     struct bulk *bulk;
 };
 
@@ -215,6 +217,10 @@ static int seal_entry (const struct raw *r, int dirfd, const char *name,
         rc = pass_over (r, path, -errno, err);
     } else if (S_ISREG (st.st_mode)) {
         rc = seal_file (r, dirfd, name, path, err);
+    } else if (S_ISDIR (st.st_mode) && !*prefix &&
+               beside_begins (r->name, name)) {
+        leave_out (r, path, "its name is that of what a profiler leaves "
+                   "beside the capture");
     } else if (S_ISDIR (st.st_mode) && depth == 0) {
         leave_out (r, path, "directories are not read any deeper");
     } else if (S_ISDIR (st.st_mode)) {
@@ -246,14 +252,39 @@ static int seal_dir (const struct raw *r, int parent, const char *name,
     return rc;
 }
 
+static bool is_kind (const char *path, mode_t kind)
+{
+    struct stat st;
+
+    return lstat (path, &st) == 0 && (st.st_mode & S_IFMT) == kind;
+}
+
+/* Directories beside the capture, under their names. */
+static int seal_beside (const struct raw *r, struct err *err)
+{
+    char path[PATH_MAX];
+    int rc = 0;
+
+    for (size_t i = 0; i < BESIDE_MAX && rc == 0; i++) {
+        int n = snprintf (path, sizeof (path), "%s%s", r->s->what.path,
+                          beside_ends[i]);
+
+        if (n > 0 && (size_t)n < sizeof (path) && is_kind (path, S_IFDIR))
+            rc = seal_dir (r, AT_FDCWD, path, strrchr (path, '/') + 1,
+                           RAW_DEPTH_MAX - 1, err);
+    }
+    return rc;
+}
+
 /* A capture that is one file is its own raw file. */
 int seal_raw (struct sealed *s, struct bulk *bulk, struct err *err)
 {
-    const struct raw raw = { s, bulk }, *r = &raw;
     const char *path = s->what.path, *slash = strrchr (path, '/');
-    struct stat st;
+    const struct raw raw = { s, slash ? slash + 1 : path, bulk }, *r = &raw;
+    int rc;
 
-    if (lstat (path, &st) == 0 && S_ISREG (st.st_mode))
-        return seal_file (r, AT_FDCWD, path, slash ? slash + 1 : path, err);
-    return seal_dir (r, AT_FDCWD, path, "", RAW_DEPTH_MAX, err);
+    if (is_kind (path, S_IFREG))
+        return seal_file (r, AT_FDCWD, path, r->name, err);
+    rc = seal_dir (r, AT_FDCWD, path, "", RAW_DEPTH_MAX, err);
+    return rc < 0 || !slash ? rc : seal_beside (r, err);
 }

@@ -24,7 +24,8 @@ int seal_hash (int fd, struct spool_new *item, struct bulk *bulk,
  */
 bool seal_may_pass (const struct sealed *s, int rc);
 
-/* Add the raw files of the capture.  Those that are left out are counted, with
+/* Add the raw files of the capture, and of what is beside it (model/beside.h).
+ * Those that are left out are counted, with
  * the reason.
  */
 int seal_raw (struct sealed *s, struct bulk *bulk, struct err *err);

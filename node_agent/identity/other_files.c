@@ -4,6 +4,7 @@
 
 #include "extract/sink/capture_facts.h"
 #include "identity/capture_name.h"
+#include "model/beside.h"
 #include "store/fileio.h"
 
 #include <ctype.h>
@@ -116,14 +117,13 @@ static void note_results (struct source *src, int dir, const char *name,
 /* Arguments of operators are dumped into a directory beside the capture. */
 static void note_op_args (struct source *src)
 {
-    static const char *const ends[] = { "_op_arg", "_op_args" };
     const char *slash = strrchr (src->path, '/');
 
-    for (size_t i = 0; i < sizeof (ends) / sizeof (ends[0]); i++) {
+    for (size_t i = 0; i < BESIDE_MAX; i++) {
         struct walk w = { .src = src, .sum = true };
         char name[PATH_MAX];
         int fd, n = snprintf (name, sizeof (name), "../%s%s",
-                              slash ? slash + 1 : src->path, ends[i]);
+                              slash ? slash + 1 : src->path, beside_ends[i]);
 
         if (n < 0 || (size_t)n + 2 > sizeof (name))
             continue;

@@ -3,12 +3,13 @@
  * Text, each part with a NUL behind it: "DEV INO" of the capture, then for
  * each file its path and "SIZE MTIME INO".  Files come in the order of a walk
  * in which the names of each directory are sorted, so that two walks can be
- * compared side by side.
+ * compared side by side; those beside the capture (model/beside.h) come last.
  */
 #include "spool/manifest.h"
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "model/beside.h"
 #include "model/job_mark.h"
 #include "store/fileio.h"
 #include "store/tree.h"
@@ -33,6 +34,7 @@ struct walk {
     int (*leave) (struct walk *w, int parent, const char *name,
                   const struct stat *st,
                   struct err *err);     // a directory; may be NULL
+    const char *as;             // the capture's name while it has another
     struct buf *out;            // of a manifest that is written
     bool to_remove;             // directories that cannot be written end it
     bool one_mount;             // and so do other mounts
@@ -198,6 +200,29 @@ static int take_one (struct walk *w, int fd, const char *name, struct err *err)
     return take_file (w, fd, name, name, &st, err);
 }
 
+static bool is_dir (int dirfd, const char *name)
+{
+    struct stat st;
+
+    return fstatat (dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISDIR (st.st_mode);
+}
+
+/* What is beside the capture, whose 'name' is that of the profiler. */
+static int walk_beside (struct walk *w, int parent, const char *name,
+                        struct err *err)
+{
+    char path[PATH_MAX];
+    int rc = 0;
+
+    for (size_t i = 0; i < BESIDE_MAX && rc == 0; i++) {
+        (void)snprintf (path, sizeof (path), "%s%s", name, beside_ends[i]);
+        if (is_dir (parent, path))
+            rc = walk_entry (w, parent, path, "", DEPTH_MAX, err);
+    }
+    return rc;
+}
+
 /* The directory that holds the capture, and the capture's name in it. */
 static int open_parent (const char *path, const char **name, struct err *err)
 {
@@ -242,7 +267,8 @@ static int take_in (struct walk *w, int parent, const char *name,
                  : walk_dir (w, fd, "", DEPTH_MAX, err);
     }
     (void)close (fd);
-    return rc;
+    return rc < 0 || one ? rc
+                         : walk_beside (w, parent, w->as ? w->as : name, err);
 }
 
 static int take_all (const char *path, struct walk *w, struct err *err)
@@ -288,12 +314,13 @@ static int compare (const struct buf *now, const char *path,
     return err_set (err, ESTALE, "%s has changed since it was read", path);
 }
 
-int manifest_check (const char *path, const void *manifest, size_t size,
-                    struct err *err)
+/* 'as': as in struct walk. */
+static int check_as (const char *path, const char *as, const void *manifest,
+                     size_t size, struct err *err)
 {
     struct buf now;
     struct walk w = { .file = take_file, .out = &now, .to_remove = true,
-                      .one_mount = true };
+                      .one_mount = true, .as = as };
     int rc;
 
     buf_init (&now, MANIFEST_MAX);
@@ -306,6 +333,12 @@ int manifest_check (const char *path, const void *manifest, size_t size,
         rc = check_parent (path, err);
     buf_fini (&now);
     return rc;
+}
+
+int manifest_check (const char *path, const void *manifest, size_t size,
+                    struct err *err)
+{
+    return check_as (path, NULL, manifest, size, err);
 }
 
 /* ---- reading it ---- */
@@ -556,7 +589,7 @@ static int set_back (int parent, const char *path, const char *name,
     if (!is_there (parent, aside))
         return 0;
     manifest_aside_path (there, path, manifest, size);
-    rc = manifest_check (there, manifest, size, err);
+    rc = check_as (there, name, manifest, size, err);
     if (rc == -ESTALE)
         return err_set (err, ESTALE, "%s is not all of it", there);
     if (rc == 0)
@@ -602,6 +635,17 @@ static int remove_below (struct walk *w, int parent, const char *name,
                : remove_dir (w, parent, name, &st, err);
 }
 
+/* Behind the capture, which may have gone in a former life. */
+static int remove_beside (struct walk *w, int parent, const char *name,
+                          const void *manifest, struct err *err)
+{
+    if (w->left)
+        return 0;               // it stays with the capture
+    if (w->at == (const char *)manifest)
+        (void)next_text (&w->at, w->end);
+    return walk_beside (w, parent, name, err);
+}
+
 /* What is not its own is not to be hidden, unless its place is taken. */
 static int give_back (int parent, const char *name, const char *aside,
                       struct err *err)
@@ -632,6 +676,8 @@ int manifest_remove (const char *path, const void *manifest, size_t size,
     if (rc == 0)
         rc = remove_below (&w, parent, is_there (parent, aside) ? aside : name,
                            err);
+    if (rc == 0)
+        rc = remove_beside (&w, parent, name, manifest, err);
     if (rc == 0)
         rc = w.left ? give_back (parent, name, aside, err)
                     : sync_parent (parent, err);

@@ -2,7 +2,8 @@
  *
  * One record for each file: path within the capture, size, date and inode.
  * With it a capture is removed file by file, and only if each is still the one
- * that was delivered.  Symbolic links are never followed, also not in the path
+ * that was delivered.  What a profiler left beside it (model/beside.h) belongs
+ * to it.  Symbolic links are never followed, also not in the path
  * of a capture, which is absolute as realpath(3) has it, and nothing is removed
  * on another mount than the capture's parent directory.
  */

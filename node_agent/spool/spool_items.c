@@ -4,6 +4,7 @@
 #include "base/counter.h"
 #include "base/fault.h"
 #include "identity/fingerprint.h"
+#include "model/beside.h"
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -31,6 +32,19 @@ static void copy_column (char *out, size_t max, sqlite3_stmt *st, int column)
     (void)snprintf (out, max, "%s", text ? text : "");
 }
 
+/* Where a raw file lies that is not in the spool: in the capture, or beside it. */
+static void place_original (struct spool_item *item, const char *capture)
+{
+    const char *slash = strrchr (capture, '/');
+    char dir[PATH_MAX];
+
+    (void)snprintf (dir, sizeof (dir), "%s", capture);
+    if (slash && beside_size (slash + 1, item->path) > 0)
+        dir[slash - capture] = '\0';
+    if (!fileio_join (item->file, sizeof (item->file), dir, item->path))
+        item->file[0] = '\0';   // its path is too long: it cannot be opened
+}
+
 /* Fill in from a row of next_sql; NULL, or why it is not to be believed. */
 static const char *take_row (struct spool *s, sqlite3_stmt *st,
                              struct spool_item *ret)
@@ -56,9 +70,8 @@ static const char *take_row (struct spool *s, sqlite3_stmt *st,
     if (ret->own)
         spool_file_path (s, ret->capture_id,
                          (unsigned)sqlite3_column_int (st, 2), ret->file);
-    else if (!fileio_join (ret->file, sizeof (ret->file), below ? below : "",
-                           ret->path))
-        ret->file[0] = '\0';    // its path is too long: it cannot be opened
+    else
+        place_original (ret, below ? below : "");
     if (!sqlite3_column_int (st, 12) || ret->size > CONTENT_SIZE_MAX)
         return "its row in the ledger is damaged";
     if (!sqlite3_column_int (st, 13))

@@ -378,6 +378,30 @@ SCRIPT
     nothing_runs
 }
 
+# What the tuner of operators reads is beside the capture, not in it.
+@test "--raw: arguments of operators beside a capture come and go with it" {
+    local args
+
+    run mpirun_run 2 --raw -- sh -c './writer
+        cd $ROLLCALL_CAPTURE_DIR && set -- *_ascend_pt &&
+        mkdir -p $1_op_args/thread &&
+        echo "arguments of $RANK" >$1_op_args/thread/0.json'
+    expect_status 0
+    for args in out/captures/*_ascend_pt; do
+        [ -d "${args}_op_args" ] || fail "nothing is beside $args"
+    done
+    is "arguments" $'arguments of 0\narguments of 1' \
+        "$(sort out/captures/*_ascend_pt_op_args/thread/0.json)"
+    [ ! -e "$(run_dir)/captures" ] ||
+        is "left" "" "$(find "$(run_dir)/captures" -name '*_op_args*')"
+    run "$ROLLCALL" analyze --text -o again out/captures
+    expect_status 0
+    is "files beside" 2 "$(sqlite3 \
+        again/cluster_analysis_output/analysis.db \
+        "SELECT count(*) FROM OtherFile WHERE path LIKE '../%_op_args/'")"
+    nothing_runs
+}
+
 @test "--raw: captures of two ranks that have one name are both there" {
     make --ranks 2 --layout renamed
     run mpirun_run 2 --raw -- sh -c \

@@ -126,6 +126,26 @@ static void test_own_names (void **state)
     check_file (f, "b/sub/y", "b1y");
 }
 
+/* What was beside a capture is beside it again, and takes no other's place. */
+static void test_beside (void **state)
+{
+    struct fixture *f = *state;
+
+    deliver (f, 0, "a", "x", "a0");
+    deliver (f, 0, "a", "a_op_args/t/x", "arguments");
+    deliver (f, 0, "a", "sub/a_op_args/x", "its own");
+    deliver (f, 0, "a", "b_op_args/x", "another name");
+    deliver (f, 0, "a", "a_op_args", "a file");
+    deliver (f, 1, "rank3", "rank3_op_arg/x", "of 1");
+    build (f, 6);
+    check_file (f, "a/x", "a0");
+    check_file (f, "a_op_args/t/x", "arguments");
+    check_file (f, "a/sub/a_op_args/x", "its own");
+    check_file (f, "a/b_op_args/x", "another name");
+    check_file (f, "a/a_op_args", "a file");
+    check_file (f, "rank1/rank3_op_arg/x", "of 1");
+}
+
 /* A name that several have: each is below its rank, whoever came first. */
 static void test_shared_name (void **state)
 {
@@ -457,7 +477,8 @@ int main (void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST (test_own_names), TEST (test_shared_name), TEST (test_rank_names),
+        TEST (test_own_names), TEST (test_beside), TEST (test_shared_name),
+        TEST (test_rank_names),
         TEST (test_one_file), TEST (test_own_name_inside),
         TEST (test_own_name_of_version), TEST (test_one_becomes_many),
         TEST (test_again), TEST (test_version),

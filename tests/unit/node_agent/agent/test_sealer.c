@@ -457,6 +457,39 @@ static void test_one_comes_one_is_left_out (void **state)
     assert_int_equal (f->manifest, 0);
 }
 
+/* What is beside the capture is delivered with it; what has its name and is in
+ * the capture could not be told from that, and is not.
+ */
+static void test_beside (void **state)
+{
+    struct fixture *f = *state;
+    const char *name = strrchr (f->capture, '/') + 1;
+    char path[PATH_MAX], file[PATH_MAX], want[PATH_MAX];
+
+    sealer_destroy (f->sealer);
+    assert_int_equal (sealer_create (f->loop, f->bulk, true, true, on_sealed,
+                                     f, &f->sealer, NULL), 0);
+    put (f, "data", 1);
+    (void)snprintf (path, sizeof (path), "%s_op_args", f->capture);
+    assert_int_equal (fileio_mkdirs (path, 0700, NULL), 0);
+    assert_true (fileio_join (file, sizeof (file), path, "x"));
+    assert_int_equal (fileio_replace (file, "1", 1, 0600, NULL), 0);
+    seal (f);
+    assert_int_equal (f->rc, 0);
+    assert_int_equal (f->nitems, 3);
+    assert_true (f->manifest > 0);
+    (void)snprintf (want, sizeof (want), "%s_op_args/x", name);
+    assert_string_equal (f->raw_path, want);
+    (void)snprintf (file, sizeof (file), "%s/%s_op_args", f->capture, name);
+    assert_int_equal (fileio_mkdirs (file, 0700, NULL), 0);
+    (void)snprintf (want, sizeof (want), "%s_op_args/y", name);
+    put (f, want, 1);
+    seal (f);
+    assert_int_equal (f->nitems, 3);
+    assert_int_equal (f->manifest, 0);
+    assert_int_equal (fileio_remove_tree (path, NULL), 0);
+}
+
 /* Hashed for hours, and refused by the ledger, again and again. */
 static void test_too_large (void **state)
 {
@@ -500,7 +533,7 @@ int main (void)
         TEST (test_leaves_out_aloud), TEST (test_one_file),
         TEST (test_moved), TEST (test_waits),
         TEST (test_unreadable), TEST (test_one_comes_one_is_left_out),
-        TEST (test_unfinished), TEST (test_too_large),
+        TEST (test_unfinished), TEST (test_too_large), TEST (test_beside),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

@@ -174,6 +174,51 @@ static int remove_it (const struct buf *b)
     return manifest_remove (in_dir ("c"), b->data, b->size, NULL);
 }
 
+/* What the profiler left beside the capture goes with it, and is looked at as
+ * what is in it; nothing else of a like name is touched.
+ */
+static void test_beside (void **state)
+{
+    const char *all[] = { "a", "sub/b", "z", "c_op_args/t/x" };
+    char aside[PATH_MAX];
+    struct buf b;
+    size_t files = 0;
+
+    (void)state;
+    assert_int_equal (mkdir (in_dir ("c_op_args"), 0700), 0);
+    assert_int_equal (mkdir (in_dir ("c_op_args/t"), 0700), 0);
+    assert_int_equal (mkdir (in_dir ("c_op_args2"), 0700), 0);
+    put ("c_op_args/t/x", "4444");
+    put ("c_op_args2/y", "another's");
+    assert_int_equal (symlink ("outside", in_dir ("c_op_arg")), 0);
+    buf_init (&b, MANIFEST_MAX);
+    assert_int_equal (manifest_take (in_dir ("c"), &b, &files, NULL), 0);
+    assert_int_equal (files, 4);
+    assert_true (manifest_lists (b.data, b.size, all, 4));
+    // what comes into it was not delivered
+    put ("c_op_args/new", "5");
+    assert_int_equal (check (&b), -ESTALE);
+    assert_int_equal (unlink (in_dir ("c_op_args/new")), 0);
+    assert_int_equal (check (&b), 0);
+    // it is found by the capture's name while that has another
+    assert_int_equal (manifest_set_aside (in_dir ("c"), b.data, b.size, NULL),
+                      0);
+    assert_int_equal (manifest_set_back (in_dir ("c"), b.data, b.size, NULL),
+                      0);
+    assert_int_equal (check (&b), 0);
+    // the agent dies when the capture has gone, and it has not
+    assert_int_equal (rename (in_dir ("c_op_args"), in_dir ("kept")), 0);
+    assert_int_equal (remove_it (&b), 0);
+    assert_int_equal (rename (in_dir ("kept"), in_dir ("c_op_args")), 0);
+    assert_int_equal (remove_it (&b), 0);
+    assert_int_equal (access (in_dir ("c_op_args"), F_OK), -1);
+    assert_int_equal (access (in_dir ("c_op_args2/y"), F_OK), 0);
+    assert_int_equal (access (in_dir ("outside"), F_OK), 0);
+    manifest_aside_path (aside, in_dir ("c"), b.data, b.size);
+    assert_int_equal (access (aside, F_OK), -1);
+    buf_fini (&b);
+}
+
 static void test_remove (void **state)
 {
     struct buf b = take ();
@@ -506,6 +551,7 @@ int main (void)
         cmocka_unit_test (test_words),
         cmocka_unit_test (test_concerns),
         ON_CAPTURE (test_lists),
+        ON_CAPTURE (test_beside),
         ON_CAPTURE (test_remove),
         ON_CAPTURE (test_remove_rest),
         ON_CAPTURE (test_set_aside),

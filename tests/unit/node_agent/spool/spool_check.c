@@ -86,6 +86,24 @@ static void hash_it (struct spool_new *item, const char *path)
     (void)close (fd);
 }
 
+void spool_seal_raw (struct fixture *f, uint64_t id, char *path)
+{
+    char empty[] = "", shipment[PATH_MAX];
+    struct spool_new items[2] = {
+        { .kind = ITEM_ROWS, .number = 0, .own = true, .path = empty },
+        { .kind = ITEM_RAW, .number = 1, .path = path },
+    };
+
+    spool_path_of (f, id, 0, shipment);
+    assert_int_equal (fileio_replace (shipment, "1", 1, 0600, NULL), 0);
+    hash_it (&items[0], shipment);
+    content_hash_init (&items[1].hash);
+    assert_int_equal (spool_seal (f->s, id, "a_pt", 2, items, 2,
+                                  (struct spool_left_out){ 0 }, NULL), 0);
+    content_hash_fini (&items[0].hash);
+    content_hash_fini (&items[1].hash);
+}
+
 uint64_t spool_put (struct fixture *f, const char *path, const char *version,
                     const char *rows, const char *raw, bool link_it)
 {

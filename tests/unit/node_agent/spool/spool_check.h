@@ -35,6 +35,9 @@ int spool_teardown (void **state);
 void spool_reopen (struct fixture *f);
 void spool_reopen_new (struct fixture *f);      // after spool_close
 
+/* Seal some rows and an empty raw file that is not linked. */
+void spool_seal_raw (struct fixture *f, uint64_t id, char *path);
+
 /* One capture ("PATH", version) of rank 2: its shipment of these bytes, and if
  * 'raw' is not NULL a raw file "x" with those, linked if 'link'.  Its id.
  */

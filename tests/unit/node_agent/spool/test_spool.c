@@ -95,6 +95,33 @@ static void test_linked (void **state)
     assert_int_equal (access (raw.file, F_OK), 0);
 }
 
+/* What is not linked is read where it lies, also what is beside the capture: no
+ * path goes through "..".
+ */
+static void test_beside (void **state)
+{
+    static const char *const paths[] = { "capture_op_args/x", "x_op_args/x",
+                                         "capture_op_args" };
+    static const char *const below[] = { "", "/capture", "/capture" };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof (paths) / sizeof (paths[0]); i++) {
+        char version[8], path[64], file[PATH_MAX];
+        struct spool_item raw;
+        uint64_t id;
+
+        (void)snprintf (version, sizeof (version), "v%zu", i);
+        (void)snprintf (path, sizeof (path), "%s", paths[i]);
+        (void)snprintf (file, sizeof (file), "%s%s/%s", f->dir, below[i],
+                        paths[i]);
+        assert_int_equal (spool_settle (f->s, f->raw, version, &id, NULL), 0);
+        spool_seal_raw (f, id, path);
+        next_is (f, ITEM_RAW, 0, &raw);
+        assert_string_equal (raw.file, file);
+        assert_int_equal (spool_durable (f->s, &raw.id, 1, NULL), 0);
+    }
+}
+
 /* The states that people see, and what is no state of an item any more. */
 static void test_states (void **state)
 {
@@ -589,6 +616,7 @@ int main (void)
     cmocka_unit_test_setup_teardown (name, spool_setup, spool_teardown)
     const struct CMUnitTest tests[] = {
         TEST (test_survives), TEST (test_durable), TEST (test_linked),
+        TEST (test_beside),
         TEST (test_states), TEST (test_advice), TEST (test_twins),
         TEST (test_places),
         TEST (test_moved), TEST (test_old_form), TEST (test_half_sealed),
