@@ -192,6 +192,75 @@ step10|Default/AllReduce-op7_0||collective" "$(sql "SELECT step, hccl_op_name,
     reason_has 2 "the timeline has no overlap analysis: its steps are made"
 }
 
+# msprof_now: the made captures of job/ as the msprof of CANN 8.5 leaves them:
+# --export gives the timeline, which knows no steps, beside tables that are not
+# read; --analyze a file of communication, without steps and categories
+msprof_now ()
+{
+    local capture rank=0 dir out
+
+    "$CAPTURE_MAKER" --quiet --ranks 2 --steps 1 --ops 8 --age 2026 \
+        --form text text
+    make --ranks 2 --steps 1 --age 2026 --form timeline
+    for capture in job/*_ascend_pt; do
+        dir=job/PROF_00000${rank}_20261124100000000_ABC
+        out=$dir/mindstudio_profiler_output
+        mkdir -p "$dir/host" "$dir/device_$rank" "$out" "$dir/analyze"
+        echo "{\"rank_id\": $rank, \"hostUid\": \"7\"}" \
+            >"$dir/device_$rank/info.json.$rank"
+        python3 - "$capture/ASCEND_PROFILER_OUTPUT/trace_view.json" \
+            "text/${capture#job/}/ASCEND_PROFILER_OUTPUT" \
+            "$out/msprof_20261124100001.json" "$dir/analyze" <<'PYTHON'
+import json, sys
+timeline, text, out, analyze = sys.argv[1:]
+events = [e for e in json.load(open(timeline))
+          if not e["name"].startswith("ProfilerStep")]
+json.dump(events, open(out, "w"))
+flat = {"Total HCCL Operators": {}}
+for step in json.load(open(text + "/communication.json")).values():
+    for ops in step.values():
+        flat.update(ops)
+json.dump(flat, open(analyze + "/communication.json", "w"))
+PYTHON
+        echo "Device_id,Op Name" >"$out/op_summary_20261124100001.csv"
+        rm -r "$capture"
+        rank=$((rank + 1))
+    done
+}
+
+# sums TABLE COLUMNS [DATABASE]: without steps and groups
+sums ()
+{
+    sql "SELECT $2 FROM $1 GROUP BY rank, $3 ORDER BY rank, $3" "${4:-$DB}"
+}
+
+@test "msprof of CANN 8.5: what --export wrote, alone and beside --analyze" {
+    local steps ops bytes how
+
+    command -v python3 >/dev/null || skip "needs python3"
+    steps="rank, round(sum(computing), 1), round(sum(communication), 1),
+           round(sum(overlapped), 1)"
+    ops="rank, hccl_op_name, group_name, round(sum(elapse_time), 3)"
+    bytes="rank, transport_type, round(sum(transit_size * count), 1)"
+    msprof_now
+    for how in both timeline; do
+        [ $how = both ] || rm -r job/PROF_*/analyze
+        analyze
+        expect_status 0
+        shows "2 of 2 present"
+        is "captures" "msprof complete" "$(sql "SELECT DISTINCT framework ||
+            ' ' || state FROM Capture")"
+        is "$how: steps" "$(sums StepTraceTime "$steps" step truth.db)" \
+            "$(sums StepTraceTime "$steps" step)"
+        is "$how: ops" \
+            "$(sums CommAnalyzerTime "$ops" hccl_op_name truth.db)" \
+            "$(sums CommAnalyzerTime "$ops" hccl_op_name)"
+        is "$how: bytes" \
+            "$(sums CommAnalyzerBandwidth "$bytes" transport_type truth.db)" \
+            "$(sums CommAnalyzerBandwidth "$bytes" transport_type)"
+    done
+}
+
 # What only looks like it: never exported.
 @test "msprof of 2023: a device that was never exported" {
     mkdir -p job/PROF_000001_20230818142704322_ABC/device_0/data
