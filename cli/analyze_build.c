@@ -131,7 +131,8 @@ int analyze_look (struct analysis *a)
 
     show_phase (a, "");
     if (rc == -EINTR)
-        return cli_interrupted (&analyze_command, "no jobs were told apart");
+        return cli_interrupted (&analyze_command, "the captures could not be "
+                                "divided into jobs");
     return rc < 0 && rc != -EAGAIN ? FAIL (EX_OSERR, "%s", err.text) : 0;
 }
 
@@ -176,7 +177,7 @@ int analyze_build_others (struct analysis *a,
         return cli_interrupted (&analyze_command, BUILD_DB_NAME " is written, "
                                 "not all that is made from it");
     if (rc < 0)
-        return FAIL (cli_output_status (rc), "%s was written, but not all that "
-                     "is made from it: %s", result->path, err.text);
+        return FAIL (cli_output_status (rc), "%s was written, but not all "
+                     "files that are made from it: %s", result->path, err.text);
     return 0;
 }

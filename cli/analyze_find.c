@@ -17,7 +17,7 @@ static void tell_problems (const struct analysis *a)
             (void)FAIL (0, "%s", text);
     }
     if (unsearched > 1 && !a->opt.verbose)
-        (void)FAIL (0, "not searched were %zu more: --verbose lists them",
+        (void)FAIL (0, "%zu more were not searched: --verbose lists them",
                     unsearched - 1);
 }
 

@@ -25,7 +25,7 @@ static const struct option_spec options[] = {
       NULL, NULL, 0, 0, "Print one JSON object." },
     { "superseded", 0, OPTION_FLAG,
       offsetof (struct archive_options, superseded), NULL, NULL, NULL, 0, 0,
-      "get: what was superseded, instead of what counts." },
+      "get: write superseded versions instead of those that count." },
     CLI_FOREIGN_OPTION (struct archive_options, foreign),
 };
 
@@ -324,11 +324,11 @@ static bool is_understood (int argc, char **argv)
     int most = gets ? 4 : 2;
 
     if (!gets && strcmp (what, "ls") != 0 && strcmp (what, "verify") != 0)
-        (void)FAIL (0, "%s%s%s ls, get, verify (%s --help says more)",
-                    *what ? "there is no archive " : "what is to be done",
-                    what, *what ? ":" : "?", archive_command.name);
+        (void)FAIL (0, "%s%s: use ls, get or verify (%s --help says more)",
+                    *what ? "unknown command archive " : "name a command",
+                    what, archive_command.name);
     else if (argc > most)
-        (void)FAIL (0, "\"%s\" is too much", argv[most]);
+        (void)FAIL (0, "unexpected argument \"%s\"", argv[most]);
     else if (gets && argc == most && !*argv[3])
         (void)FAIL (0, "get: DIR is empty");
     else if (gets && argc < most)

@@ -21,14 +21,14 @@ struct clean_options {
 static const struct option_spec options[] = {
     { "apply", 0, OPTION_FLAG, offsetof (struct clean_options, apply), NULL,
       NULL, NULL, 0, 0,
-      "Remove it. Without this it is shown what would be removed." },
+      "Remove it. Without this option only show what would be removed." },
     { "older", 0, OPTION_DURATION, offsetof (struct clean_options, older_ns),
       "TIME", "0", NULL, 0, 0,
-      "Only of runs that were last written to so long ago." },
+      "Only runs that were last written to at least so long ago." },
     { "incomplete", 0, OPTION_FLAG,
       offsetof (struct clean_options, incomplete), NULL, NULL, NULL, 0, 0,
-      "Also of runs of which not all ranks are in a result, or whose result is "
-      "gone: what is only there is lost then." },
+      "Also runs of which not all ranks are in a result, or whose result is "
+      "gone: what is nowhere else is lost then." },
     { "state", 0, OPTION_TEXT, offsetof (struct clean_options, state), "DIR",
       NULL, "ROLLCALL_STATE_DIR", 0, 0,
       "Local directory of runs, as in rollcall run." },

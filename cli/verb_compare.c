@@ -20,8 +20,8 @@ struct compare_options {
 static const struct option_spec options[] = {
     { "floor", 'f', OPTION_INT, offsetof (struct compare_options, floor),
       "PERCENT", "1", NULL, 0, 1000,
-      "What differs by less does not count, however little noise there is: "
-      "two runs differ by more than the steps of one." },
+      "Ignore smaller differences, however little noise there is: two runs "
+      "differ by more than the steps of one." },
     { "all", 0, OPTION_FLAG, offsetof (struct compare_options, all), NULL,
       NULL, NULL, 0, 0, "Show also peaks of memory that are the same." },
     { "json", 0, OPTION_FLAG, offsetof (struct compare_options, json), NULL,
@@ -32,8 +32,8 @@ static const struct option_spec options[] = {
 
 const struct command_spec compare_command = {
     "rollcall compare", "[OPTION]... A B",
-    "Compare two runs of a job, rank by rank, and tell in what they differ by "
-    "more than noise. A and B are results: DIR, FILE or JOB.",
+    "Compare two runs of a job, rank by rank, and tell what differs by more "
+    "than noise. A and B are results: DIR, FILE or JOB.",
     options, sizeof (options) / sizeof (options[0]),
 };
 
@@ -64,7 +64,7 @@ int verb_compare (int argc, char **argv)
     if (!cli_options (&compare_command, argc, argv, &opt, &rest, &status))
         return status;
     if (argc - rest != 2)
-        return FAIL (EXIT_USAGE, "which two? (usage: %s %s)",
+        return FAIL (EXIT_USAGE, "name two results (usage: %s %s)",
                      compare_command.name, compare_command.usage);
     opt.place.asked = "...";
     if ((status = cli_find_result (&compare_command, argv[rest], &opt.place,

@@ -30,7 +30,7 @@ static const struct option_spec options[] = {
       "opens. Compressed if FILE ends in .gz; - is standard output." },
     { "chrome", 0, OPTION_TEXT, offsetof (struct export_options, chrome),
       "FILE", NULL, NULL, 0, 0,
-      "The same: chrome://tracing opens it, too." },
+      "The same file, which chrome://tracing opens, too." },
     { "csv", 'c', OPTION_TEXT, offsetof (struct export_options, csv), "DIR",
       NULL, NULL, 0, 0,
       "Write all tables as CSV, one file for each, and schema.json, which has "
@@ -38,7 +38,7 @@ static const struct option_spec options[] = {
       "take for a formula gets an apostrophe in front." },
     { "raw-csv", 0, OPTION_FLAG, offsetof (struct export_options, raw_csv),
       NULL, NULL, NULL, 0, 0,
-      "With --csv, for programs: texts as they are." },
+      "With --csv, for programs: texts are not changed." },
     { "rank", 0, OPTION_INT, offsetof (struct export_options, rank), "N", NULL,
       NULL, 0, CAPTURE_WORLD_MAX, "Only this rank, in a trace." },
     { "step", 's', OPTION_TEXT, offsetof (struct export_options, step), "STEP",
@@ -174,22 +174,22 @@ int verb_export (int argc, char **argv)
     if (!cli_options (&export_command, argc, argv, &opt, &rest, &status))
         return status;
     if (!opt.perfetto && !opt.chrome && !opt.csv)
-        return FAIL (EXIT_USAGE, "as what? --perfetto FILE, --chrome FILE or "
-                     "--csv DIR");
+        return FAIL (EXIT_USAGE, "give --perfetto FILE, --chrome FILE or --csv "
+                     "DIR");
     if (is_empty (opt.perfetto) || is_empty (opt.chrome) ||
         is_empty (opt.csv))
-        return FAIL (EXIT_USAGE, "\"\" is the name of no file");
+        return FAIL (EXIT_USAGE, "a file name must not be empty");
     if (opt.raw_csv && !opt.csv)
-        return FAIL (EXIT_USAGE, "--raw-csv is for --csv DIR");
+        return FAIL (EXIT_USAGE, "--raw-csv needs --csv DIR");
     if (opt.csv && strcmp (opt.csv, "-") == 0)
         return FAIL (EXIT_USAGE, "--csv: standard output takes one file, not "
                      "one for each table: name a directory");
     if (!opt.perfetto && !opt.chrome &&
         (opt.rank >= 0 || opt.step || opt.raw_clocks))
-        return FAIL (EXIT_USAGE, "--rank, --step and --raw-clocks are of a "
+        return FAIL (EXIT_USAGE, "--rank, --step and --raw-clocks apply to a "
                      "trace; --csv writes everything");
     if (argc - rest > 1)
-        return FAIL (EXIT_USAGE, "\"%s\" is too much", argv[rest + 1]);
+        return FAIL (EXIT_USAGE, "unexpected argument \"%s\"", argv[rest + 1]);
     opt.place.asked = "...";
     if ((status = cli_find_result (&export_command,
                                    rest < argc ? argv[rest] : ".", &opt.place,

@@ -68,7 +68,8 @@ int verb_findings (int argc, char **argv)
     if (!cli_options (&findings_command, argc, argv, &opt, &rest, &status))
         return status;
     if (argc - rest > 1)
-        return FAIL (EXIT_USAGE, "\"%s\" is too much: one result at a time",
+        return FAIL (EXIT_USAGE, "unexpected argument \"%s\": one result at a "
+                     "time",
                      argv[rest + 1]);
     said.thresholds = opt.thresholds;
     if ((status = cli_derive_read (&findings_command, &said, &derive)) == 0 &&

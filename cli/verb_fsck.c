@@ -161,15 +161,16 @@ int verb_fsck (int argc, char **argv)
     whose = rest < argc ? argv[rest] : "";
     dir = rest + 1 < argc ? argv[rest + 1] : NULL;
     if (!*whose)
-        return FAIL (EXIT_USAGE, "whose directory? (usage: %s %s)",
+        return FAIL (EXIT_USAGE, "name agent or aggregator, and a directory "
+                     "(usage: %s %s)",
                      fsck_command.name, fsck_command.usage);
     if (strcmp (whose, "agent") != 0 && strcmp (whose, "aggregator") != 0)
         return FAIL (EXIT_USAGE, "%s is neither agent nor aggregator", whose);
     if (rest + 2 < argc)
-        return FAIL (EXIT_USAGE, "\"%s\" is too much", argv[rest + 2]);
+        return FAIL (EXIT_USAGE, "unexpected argument \"%s\"", argv[rest + 2]);
     if (strcmp (whose, "aggregator") == 0)
         return check_root (&opt, dir ? dir : opt.root);
     if (!dir)
-        return FAIL (EXIT_USAGE, "agent: which spool? (STATE/spool-JOB)");
+        return FAIL (EXIT_USAGE, "agent: name the spool (STATE/spool-JOB)");
     return check_spool (&opt, dir);
 }

@@ -418,15 +418,15 @@ static int correct (const struct jobs_options *opt, int argc, char **argv)
     int status = 0;
 
     if (!merges && strcmp (argv[0], "split") != 0)
-        return FAIL (EXIT_USAGE, "there is no jobs %s: merge, split (%s --help "
-                     "says more)", argv[0], jobs_command.name);
+        return FAIL (EXIT_USAGE, "unknown command jobs %s: use merge or split "
+                     "(%s --help says more)", argv[0], jobs_command.name);
     if (opt->job || opt->expect >= 0)
-        return FAIL (EXIT_USAGE, "%s: --job and --expect do not go with it",
+        return FAIL (EXIT_USAGE, "%s: --job and --expect cannot be used with "
+                     "it",
                      argv[0]);
     if (argc < 3)
-        return FAIL (EXIT_USAGE, merges ? "merge: which two jobs?"
-                                        : "split: which captures of which "
-                                          "job?");
+        return FAIL (EXIT_USAGE, merges ? "merge: name two jobs"
+                                        : "split: name a job and its captures");
     for (int i = 1; i < (merges ? argc : 2); i++) {
         if (!cli_valid_job (argv[i]))
             return FAIL (EXIT_USAGE, "\"%s\" is not the name of a job",
@@ -536,7 +536,7 @@ int verb_jobs (int argc, char **argv)
         return FAIL (EXIT_USAGE, "--job: \"%s\" is not the name of a job",
                      opt.job);
     if (opt.expect >= 0 && !opt.job)
-        return FAIL (EXIT_USAGE, "--expect: of which --job?");
+        return FAIL (EXIT_USAGE, "--expect needs --job");
     if (opt.expect >= 0)
         return expect (&opt);
     if (has_no_service (&opt))

@@ -26,11 +26,11 @@ static const struct option_spec options[] = {
       "rollcall/keys in $XDG_CONFIG_HOME or ~/.config." },
     { "grace", 'g', OPTION_DURATION, offsetof (struct key_options, grace_ns),
       "TIME", "24h", NULL, 0, 0,
-      "rotate, enrol --replace: how long the older key may still connect; of "
-      "server: how long agents may still take it for the aggregator's." },
+      "rotate, enrol --replace: how long the older key may still connect; for "
+      "server: how long agents may still accept it as the aggregator's." },
     { "replace", 0, OPTION_FLAG, offsetof (struct key_options, replace), NULL,
       NULL, NULL, 0, 0,
-      "enrol: take this key although NAME has another one." },
+      "enrol: accept this key although NAME has another one." },
     { "host", 0, OPTION_LIST, offsetof (struct key_options, hosts), "HOST",
       NULL, NULL, 0, 0,
       "enrol, bind: the key speaks for this host, as hostname prints it there; "
@@ -119,8 +119,8 @@ static int run_bind (const struct key_options *o, const char *dir,
                      char **args, struct err *err)
 {
     return has_hosts (o) ? bind_hosts (o, dir, args[0], err)
-                         : err_set (err, EINVAL, "bind: to which --host, or to "
-                                    "--any-host?");
+                         : err_set (err, EINVAL, "bind: give --host or "
+                                    "--any-host");
 }
 
 static int run_enrol (const struct key_options *o, const char *dir,
@@ -296,12 +296,12 @@ static const struct action *action_of (int argc, char **argv)
             a = &actions[i];
     }
     if (!a)
-        (void)FAIL (0, "what is to be done? (usage: %s %s)", key_command.name,
+        (void)FAIL (0, "name a command (usage: %s %s)", key_command.name,
                     key_command.usage);
     else if (argc - 1 < a->operands)
         (void)FAIL (0, "%s: %s?", a->name, a->wanted);
     else if (argc - 1 > a->operands)
-        (void)FAIL (0, "%s: \"%s\" is too much", a->name,
+        (void)FAIL (0, "%s: unexpected argument \"%s\"", a->name,
                     argv[a->operands + 1]);
     return a && argc - 1 == a->operands ? a : NULL;
 }

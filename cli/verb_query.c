@@ -50,7 +50,7 @@ static const struct option_spec options[] = {
       "text that a spreadsheet would take for a formula gets an apostrophe in "
       "front: one that begins with =, +, -, @, tab or CR, and is no number." },
     { "raw-csv", 0, OPTION_FLAG, offsetof (struct query_options, raw_csv),
-      NULL, NULL, NULL, 0, 0, "The same for programs: texts as they are." },
+      NULL, NULL, NULL, 0, 0, "The same for programs: texts are not changed." },
     { "json", 0, OPTION_FLAG, offsetof (struct query_options, json), NULL,
       NULL, NULL, 0, 0, "Print an array of objects, one for each row." },
     CLI_WIDTH_OPTION (struct query_options),
@@ -273,10 +273,11 @@ int verb_query (int argc, char **argv)
     if (opt.list)
         return list (&opt);
     if (left < wanted)
-        return FAIL (EXIT_USAGE, "which query? --list has their names, --sql "
+        return FAIL (EXIT_USAGE, "name a query: --list has their names, --sql "
                      "takes your own");
     if (left > wanted + 1)
-        return FAIL (EXIT_USAGE, "\"%s\" is too much", argv[rest + wanted + 1]);
+        return FAIL (EXIT_USAGE, "unexpected argument \"%s\"",
+                     argv[rest + wanted + 1]);
     if (opt.sql && opt.print_sql)
         return FAIL (EXIT_USAGE, "--print-sql is for queries with a name");
     const char *what = left > wanted ? argv[argc - 1] : ".";

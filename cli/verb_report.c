@@ -118,7 +118,7 @@ int verb_report (int argc, char **argv)
     if (!cli_options (&report_command, argc, argv, &opt, &rest, &status))
         return status;
     if (argc - rest > 1)
-        return FAIL (EXIT_USAGE, "\"%s\" is too much", argv[rest + 1]);
+        return FAIL (EXIT_USAGE, "unexpected argument \"%s\"", argv[rest + 1]);
     status = cli_find_result (&report_command, rest < argc ? argv[rest] : ".",
                               &opt.place, db);
     // else it could not be told from an output that cannot be written

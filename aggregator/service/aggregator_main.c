@@ -114,8 +114,8 @@ int main (int argc, char **argv)
         break;
     }
     if (rest < argc) {
-        (void)fprintf (stderr, "rollcall-aggregator: \"%s\" is too much: it "
-                       "takes no arguments\n", argv[rest]);
+        (void)fprintf (stderr, "rollcall-aggregator: unexpected argument "
+                       "\"%s\": it takes no arguments\n", argv[rest]);
         return 2;
     }
     if (results_parse (opt.only, &opt.wanted, &err) < 0) {

@@ -70,7 +70,7 @@ int run_choose_child (struct run *r)
         r->child = find_program (r->command[0], path) && needs_libmpi (path)
                        ? RUN_CHILD_MPI : RUN_CHILD_ANY;
     else
-        return RUN_FAIL (EXIT_USAGE, "--child: \"%s\" is none of auto, plain, "
+        return RUN_FAIL (EXIT_USAGE, "--child: \"%s\" is not auto, plain or "
                          "mpi", r->opt->child);
     return 0;
 }

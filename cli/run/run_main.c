@@ -54,8 +54,8 @@ static const struct option_spec options[] = {
       "limit." },
     { "expect-bytes", 0, OPTION_BYTES,
       offsetof (struct run_options, expect_bytes), "BYTES", "0", NULL, 0, 0,
-      "How much raw data the profilers of a node will write, as 10GB: say "
-      "beforehand if there is not 20 times as much room." },
+      "How much raw data the profilers of a node will write, as 10GB: warn "
+      "before the start if less than 20 times as much is free." },
     { "insecure", 0, OPTION_FLAG, offsetof (struct run_options, insecure),
       NULL, NULL, "ROLLCALL_INSECURE", 0, 0,
       "Use no keys: anybody who can reach the aggregator's port may deliver "
@@ -84,12 +84,12 @@ static const struct option_spec options[] = {
       NULL, 0, 0, "The job's id, instead of a new one." },
     { "launched", 0, OPTION_FLAG, offsetof (struct run_options, launched),
       NULL, NULL, NULL, 0, 0,
-      "Said by --launcher to the wrappers that it has started: the aggregator "
-      "is that of this run, and will say when it is over." },
+      "Passed by --launcher to the wrappers that it starts: the aggregator is "
+      "that of this run, and will say when it is over." },
     { "finish", 0, OPTION_TEXT, offsetof (struct run_options, finish), "DIR",
       NULL, NULL, 0, 0,
-      "Said by rollcall wait: start the daemons of the run of this directory "
-      "again, which died before it was over." },
+      "Passed by rollcall wait: restart the daemons of the run in this "
+      "directory, which died before the run was over." },
     CLI_FORMAT_OPTIONS (struct run_options),
 };
 

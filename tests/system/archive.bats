@@ -391,7 +391,7 @@ spoil_record ()
 @test "wrong command lines" {
     run "$ROLLCALL" archive
     expect_status 2
-    shows "what is to be done? ls, get, verify"
+    shows "name a command: use ls, get or verify"
     run "$ROLLCALL" archive get j 1
     expect_status 2
     shows "get: to which directory?"
@@ -400,10 +400,10 @@ spoil_record ()
     shows "get: which capture or rank of that job"
     run "$ROLLCALL" archive ls j k
     expect_status 2
-    shows "\"k\" is too much"
+    shows "unexpected argument \"k\""
     run "$ROLLCALL" archive put j
     expect_status 2
-    shows "there is no archive put: ls, get, verify"
+    shows "unknown command archive put: use ls, get or verify"
     run "$ROLLCALL" jobs j
     expect_status 2
     run "$ROLLCALL" build

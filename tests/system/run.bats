@@ -1030,7 +1030,7 @@ SCRIPT
     shows "which COMMAND?"
     run "$ROLLCALL" run --child wrong -- true
     expect_status 2
-    shows "none of auto, plain, mpi"
+    shows "is not auto, plain or mpi"
     run "$ROLLCALL" run --no-such -- true
     expect_status 2
     run "$ROLLCALL" run --port 9-1 -o out -- true
@@ -1252,7 +1252,7 @@ SCRIPT
     is "in the log" 3 "$(cat state/home/*/agent.log | grep -c "d[123]/$deep\
 \|d[123]/.*any deeper")"
     run "$ROLLCALL" analyze -o again . state/home
-    shows "not searched were 2 more: --verbose lists them"
+    shows "2 more were not searched: --verbose lists them"
     is "named" 1 "$(grep -c "any deeper" <<<"$output")"
     run "$ROLLCALL" analyze -v -o again . state/home
     is "named with -v" 3 "$(grep -c "any deeper" <<<"$output")"

@@ -372,7 +372,7 @@ captures_are ()                     # N: in the result of job j
     shows "rotate: which NAME?"
     run "$ROLLCALL" key new a b --dir keys
     expect_status 2
-    shows "new: \"b\" is too much"
+    shows "new: unexpected argument \"b\""
     run "$ROLLCALL" key revoke nobody --dir keys
     expect_status 66
     run "$ROLLCALL" key enrol "no such file" x --dir keys
@@ -493,7 +493,7 @@ believed, 4 ranks are expected (metadata of the captures)" service.log
     expect_status 0
     run "$ROLLCALL" jobs --root root --expect 4
     expect_status 2
-    shows "of which --job?"
+    shows "--expect needs --job"
     run "$ROLLCALL" jobs --root root --job j --expect 131073
     expect_status 2
     run "$ROLLCALL" jobs --root root --job k --expect 4
