@@ -37,8 +37,8 @@ static void note_left (struct agent *a, const char *path, int state)
     counter_add (COUNTER_RAW_SKIPPED, 1);
     a->seals.late++;
     agent_note (a, LOG_LEVEL_WARN, "left-out", "host %s: %.600s was delivered "
-                "and removed, but for what came later, which is not "
-                "delivered: move it, or remove it", a->self.host, path);
+                "and removed, except for files that came later and are not "
+                "delivered: move or remove them", a->self.host, path);
 }
 
 /* It was sealed in a former life of this agent, which may have died before it

@@ -185,9 +185,9 @@ static void say_doubt (struct owners *o, const char *path, const char *job)
         (void)snprintf (o->doubt_path, sizeof (o->doubt_path), "%s", path);
         (void)snprintf (o->doubt_job, sizeof (o->doubt_job), "%s", job);
     }
-    agent_note (a, LOG_LEVEL_WARN, "doubt", "host %s: %.500s is taken by "
-                "nobody: this job and job %.320s run in one directory, and "
-                "which of them wrote it is not known; let profilers write to "
+    agent_note (a, LOG_LEVEL_WARN, "doubt", "host %s: neither job takes "
+                "%.500s: this job and job %.320s run in one directory, and it "
+                "is not known which of them wrote it; let profilers write to "
                 "$ROLLCALL_CAPTURE_DIR", a->self.host, path, job);
 }
 
@@ -421,8 +421,8 @@ int agent_open_owners (struct agent *a, struct err *err)
     // whoever runs without others need not know of any
     if (peers_open (a->loop, a->opt->job, owners_on_packet, o, &o->peers,
                     &why) < 0)
-        log_text (LOG_LEVEL_WARN, "other-runs", "%s: what they write is not "
-                  "told from ours", why.text);
+        log_text (LOG_LEVEL_WARN, "other-runs", "%s: captures that they write "
+                  "cannot be told from ours", why.text);
     return o->peers ? 0 : err_set (err, ENOMEM, "%s", why.text);
 }
 

@@ -105,12 +105,11 @@ void agent_explain_captures (struct agent *a)
                         u->why.text);
         (void)ship_note (a->ship, note);
     }
-    if (!a->search.flushed)
-        return;
-    for (size_t i = 0; (path = watch_unsettled_path (a->watch, i)); i++)
-        agent_note (a, LOG_LEVEL_WARN, "too-late", "host %s: %.300s was found, "
-                    "or written to, too late to be read: what is new of it "
-                    "stays there", a->self.host, path);
+    for (size_t i = 0; a->search.flushed && (path = watch_unsettled_path (a->watch,
+                                                                   i)); i++)
+        agent_note (a, LOG_LEVEL_WARN, "too-late", "host %s: %.300s was found "
+                    "or written too late to be read; what is new in it stays "
+                    "there", a->self.host, path);
 }
 
 /* ---- sealed ---- */
@@ -216,8 +215,8 @@ static void note_files (struct agent *a, const struct sealed *s)
     if (release_concerns (&a->release.policy, s->what.path) &&
         !add_release (a, s) &&
         spool_forget_release (a->spool, s->what.path, &err) < 0)
-        log_text (LOG_LEVEL_ERROR, "release", "%s: what an older version of "
-                  "it was could not be forgotten: %s", s->what.path, err.text);
+        log_text (LOG_LEVEL_ERROR, "release", "%s: the record of an older "
+                  "version could not be removed: %s", s->what.path, err.text);
 }
 
 /* A profiler's names have host, process and time in them, others have not. */
@@ -227,9 +226,9 @@ static void note_twin (struct agent *a, const struct sealed *s)
 
     if (spool_find_twin (a->spool, s->id, other, NULL) > 0)
         agent_note (a, LOG_LEVEL_WARN, "twins", "host %s: %.260s and %.260s "
-                    "have one name, %.64s, and rank: in a result only one of "
-                    "them counts; give each a name of its own", a->self.host,
-                    other, s->what.path, s->name);
+                    "have the same name, %.64s, and the same rank: only one of "
+                    "them counts in a result; rename one", a->self.host, other,
+                    s->what.path, s->name);
 }
 
 static void take_sealed (struct agent *a, struct sealed *s)

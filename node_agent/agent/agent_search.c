@@ -84,9 +84,9 @@ static void report_busy (struct agent *a)
     while ((path = watch_next_busy (a->watch, agent_quiet_ns (a),
                                     clock_mono_ns (), newest))) {
         if (!agent_is_analysing (a, path))
-            agent_note (a, LOG_LEVEL_WARN, "busy", "host %s: %.400s has been "
-                        "written to for so long (the latest: %.255s) that what "
-                        "it is now is not read yet", a->self.host, path,
+            agent_note (a, LOG_LEVEL_WARN, "busy", "host %s: %.400s is still "
+                        "being written (the latest file: %.255s), so that its "
+                        "present state is not read yet", a->self.host, path,
                         *newest ? newest : "itself");
     }
 }

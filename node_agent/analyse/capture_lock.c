@@ -86,8 +86,8 @@ static int take (int fd, struct err *err)
         return errno == EWOULDBLOCK ? is_held (fd, err)
                                     : cannot (errno, "cannot lock it", err);
     if (faccessat (fd, ".", W_OK, AT_EACCESS) < 0)
-        return cannot (errno, "an analysis writes into the capture, which it "
-                       "must not here", err);
+        return cannot (errno, "an analysis would write into the capture, which "
+                       "is not allowed here", err);
     return fd;
 }
 

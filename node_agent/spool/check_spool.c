@@ -293,7 +293,7 @@ static bool is_known (struct spool *s, const char *name)
 static int orphan (struct check *c, const char *file, const char *name,
                    struct err *err)
 {
-    static const char what[] = "no row of the ledger speaks of it";
+    static const char what[] = "no row of the ledger refers to it";
 
     fault (c, file, what, "set aside");
     return c->repair ? spool_set_file_aside (c->s, file, name, what, err) : 0;

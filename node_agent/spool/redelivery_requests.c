@@ -55,8 +55,8 @@ static int lose (struct spool *s, uint64_t id, struct err *err)
 
     if (rc <= 0)
         return rc;
-    rc = item_set (s, id, SPOOL_LOST, "it is not here, nor does the aggregator "
-                   "have it", err);
+    rc = item_set (s, id, SPOOL_LOST, "neither this host nor the aggregator "
+                   "has it", err);
     if (rc == 0)
         rc = capture_lose (s, a.capture, err);
     if (rc < 0 || capture_is_superseded (s, a.capture) ||

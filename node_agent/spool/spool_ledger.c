@@ -385,7 +385,7 @@ static bool is_file (const char *path)
 static int create_if_empty (struct spool *s, struct err *err)
 {
     if (db_int (s->db, "SELECT count(*) FROM sqlite_schema", 0) > 0)
-        return err_set (err, EBADMSG, "it is a database of something else");
+        return err_set (err, EBADMSG, "it is a database of another program");
     return create_new (s, err);
 }
 

@@ -184,7 +184,7 @@ SCRIPT
     touch over
     wait "$writer" || true
     expect_status 69
-    shows "1 found, or written to, too late to be read"
+    shows "1 found or written too late to be read"
     stop_service
 }
 

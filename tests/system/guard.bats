@@ -532,7 +532,7 @@ SCRIPT
     for _ in 1 2; do                # also when it was left by another life
         run agent --once --raw --release shipped job
         expect_status 1
-        shows "$dir was delivered and removed, but for what came later"
+        shows "$dir was delivered and removed, except for files that came later"
         is "what stays" "$dir/late.txt" "$(find job -path '*_ascend_pt/*' -type f)"
     done
 

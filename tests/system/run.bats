@@ -531,7 +531,7 @@ SCRIPT
     chmod +x command
     run "$ROLLCALL" run --text -o out --raw --quiet-period 0.2s -- ./command
     expect_status 0
-    shows "have one name, rank_0_ascend_pt, and rank" \
+    shows "have the same name, rank_0_ascend_pt, and the same rank" \
         "what the result does not have of them stays in $(run_dir)/root"
     diff -r other/rank_0_ascend_pt out/captures/rank_0_ascend_pt
     id=$(job)

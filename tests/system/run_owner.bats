@@ -106,7 +106,7 @@ both_doubt ()
 
     is "statuses" "1 1" "$ended" || { cat log.1 log.2; return 1; }
     for n in 1 2; do
-        grep -q "which of them wrote it is not known" "log.$n" ||
+        grep -q "it is not known which of them wrote it" "log.$n" ||
             fail "$n: $(cat "log.$n")" || return
         has_nothing_of "$n" || return
     done

@@ -100,7 +100,7 @@ static void test_no_ledger (void **state)
         assert_non_null (spool_set_aside (f->s));
         assert_non_null (strstr (spool_set_aside (f->s),
                                  i < 2 ? "no regular file"
-                                       : "a database of something else"));
+                                       : "a database of another program"));
         (void)unlink (away);
     }
 }
