@@ -189,7 +189,8 @@ static void choose_version (struct job_build *b,
         b->left += roll_grade (&item->capture) > 0;
         item->skip = true;
         item->capture.state = CAPTURE_SUPERSEDED;
-        capture_reason (&item->capture, "it came again with other content");
+        capture_reason (&item->capture, "it was delivered again with other "
+                        "content");
     }
 }
 

@@ -49,9 +49,9 @@ static int make_cluster_db (struct maker *m, struct err *err)
     memcpy (f->kept, made.kept, sizeof (f->kept));
     ret->n++;
     if (made.links_left_out > 0)
-        (void)snprintf (ret->note, sizeof (ret->note), CLUSTER_DB_NAME " is "
-                        "without %llu row%s of links: nobody knows between "
-                        "which ranks",
+        (void)snprintf (ret->note, sizeof (ret->note), CLUSTER_DB_NAME " lacks "
+                        "%llu row%s of links: it is not known which ranks they "
+                        "connect",
                         (unsigned long long)made.links_left_out,
                         units_s (made.links_left_out));
     return 0;

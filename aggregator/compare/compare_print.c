@@ -69,7 +69,7 @@ static void print_obstacle (const struct compare *c, FILE *f)
         none = none || c->runs[run].steps == 0;
     }
     if (c->both == 0)
-        (void)fputs ("no rank is in both runs: nothing of them can be "
+        (void)fputs ("the runs have no rank in common: nothing can be "
                      "compared\n", f);
     else if (!none && !c->steps_tell)
         (void)fprintf (f, "too few steps to tell noise from difference: %d in "

@@ -33,9 +33,10 @@ const struct threshold thresholds[THRESHOLDS] = {
 
 const struct finding_rule finding_rules[] = {
     { "missing_ranks", "high", "ranks",
-      "{value} of {baseline} ranks did not come whole: {a}.{b} Medians are of"
-      " the ranks that came.",
-      "Table Roster has the reason for each; analyse again when they came.",
+      "{value} of {baseline} ranks are missing or incomplete: {a}.{b} Medians "
+      "are of the ranks that are present.",
+      "Table Roster has the reason for each; analyse again when they have "
+      "arrived.",
       "Roster.state" },
     { "clock", "note", "ms",
       "The clock of {a} is {value} ms beside those of its groups: do not"

@@ -151,7 +151,7 @@ static int check_blob (struct check *c, const char *prefix, const char *name)
             return rc < 0 ? rc : 0;
     }
     c->report->leftovers++;
-    check_say (c, "%s: nobody refers to it%s", from,
+    check_say (c, "%s: nothing refers to it%s", from,
                c->repair ? "; it is set aside" : "");
     if (!c->repair)
         return 0;

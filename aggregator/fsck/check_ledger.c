@@ -228,8 +228,8 @@ static int count_unknown (void *arg, const struct ledger_item *i)
     if (i->place.segment >= c->last_segment &&
         i->place.offset >= c->last_end) {
         c->report->leftovers++;
-        check_say (c, "job %s rank %lld %s%s%s: it came whole, but was not "
-                   "acknowledged", i->job, (long long)i->rank, i->capture,
+        check_say (c, "job %s rank %lld %s%s%s: it arrived complete, but was "
+                   "not acknowledged", i->job, (long long)i->rank, i->capture,
                    *i->path ? "/" : "", i->path);
     } else {
         check_damage (c, "job %s rank %lld %s%s%s: the ledger does not have "

@@ -11,7 +11,7 @@
 #define CANDIDATES_MAX 64       // ranks that ops may be of: lists of one name
 #define NAMES 7                 // places that name a rank
 
-#define LEFT_OUT "whose it is is in doubt, and its rows are left out of " \
+#define LEFT_OUT "its rank is in doubt, and its rows are left out of " \
     "waits, means and findings"
 
 /* What the captures of the job list, by name. */

@@ -214,8 +214,8 @@ static void end_service (struct aggregator *a)
     a->ending_ns = clock_mono_ns ();
     check_service (a, a->ending_ns);
     if (a->building)
-        log_text (LOG_LEVEL_INFO, "ending", "what came is built first; a "
-                  "second signal ends it at once");
+        log_text (LOG_LEVEL_INFO, "ending", "captures that have arrived are "
+                  "built first; a second signal ends it at once");
 }
 
 static void on_signal (void *arg, int signo)

@@ -101,7 +101,8 @@ static void prepare_build (struct aggregator *a, struct served *s)
         job_build_began (a->build, a->run_ns);
     if (a->build && a->build_rc >= 0 &&
         (a->build_rc = prepare_roster (a, s)) < 0)
-        (void)err_sys (&a->build_err, -a->build_rc, "cannot call the roll");
+        (void)err_sys (&a->build_err, -a->build_rc, "cannot determine which "
+                       "ranks came");
 }
 
 void aggregator_start_build (struct aggregator *a, struct served *s)
@@ -285,8 +286,8 @@ static int note_unbuilt (void *arg, const struct ledger_job *j)
     if ((rc = aggregator_note_unbuilt (a, j->id)) < 0)
         return rc;
     log_text (LOG_LEVEL_INFO, "unbuilt", "job %s: %s; it will be built", j->id,
-              behind ? "its result has not all that was delivered"
-                     : "its result is not there");
+              behind ? "its result lacks some of what was delivered"
+                     : "its result is missing");
     return 0;
 }
 

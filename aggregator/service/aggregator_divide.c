@@ -24,8 +24,9 @@ void aggregator_drop_result (struct aggregator *a, const char *job)
         access (path, F_OK) < 0)
         return;
     if (fileio_remove_tree (path, &err) < 0) {
-        log_text (LOG_LEVEL_ERROR, "stale-result", "%s: no capture is of this "
-                  "job any more, and it stays: %s", path, err.text);
+        log_text (LOG_LEVEL_ERROR, "stale-result", "%s: its job has no "
+                  "captures any more, but it cannot be removed: %s",
+                  path, err.text);
         return;
     }
     (void)rmdir (dir);

@@ -34,7 +34,8 @@ static bool put_ledger_back (struct aggregator *a)
         log_text (LOG_LEVEL_ERROR, "ledger-gone", "ledger.db or its journal in "
                   "%s was removed or replaced while it was in use, and cannot "
                   "be put back: %s.  Nothing is acknowledged%s", a->opt->root,
-                  err.text, rc == -ENODEV ? "; a restart is to mend it"
+                  err.text, rc == -ENODEV ? "; restart the aggregator to "
+                  "repair it"
                                           : " until it can be");
         if (rc == -ENODEV) {
             a->status = EX_IOERR;
@@ -79,10 +80,10 @@ static void tell_job (struct losses *l)
 
     if (!s || l->of_job == 0)
         return;
-    (void)snprintf (text, sizeof (text), "what had been acknowledged of %zu "
-                    "capture%s was removed below the aggregator's root while "
-                    "that was served, and asked for again; the first is %.200s"
-                    " (rank %lld)", l->of_job, units_s (l->of_job),
+    (void)snprintf (text, sizeof (text), "acknowledged data of %zu capture%s "
+                    "was removed from the aggregator's root while it was in "
+                    "use, and is asked for again; the first is %.200s (rank "
+                    "%lld)", l->of_job, units_s (l->of_job),
                     l->first.capture, (long long)l->first.rank);
     aggregator_note (s, text);
 }

@@ -238,11 +238,11 @@ static int has_lost (struct aggregator *a, const struct net_peer *from,
         log_text (LOG_LEVEL_ERROR, "intake-failed", "HELLO from %s: %s",
                   aggregator_name (from, hello->host, name), err.text);
     else if (rc == 0 && door_may_tell (&a->door))
-        log_text (LOG_LEVEL_WARN, "asked-again", "not all that was "
-                  "acknowledged to the agent of host %s, job %s, is here: the "
-                  "root is another one, or an older one, or was repaired, or "
-                  "files in it were removed.  It delivers again what it still "
-                  "has",
+        log_text (LOG_LEVEL_WARN, "asked-again", "some of what was "
+                  "acknowledged to the agent of host %s, job %s, is missing "
+                  "here: the root is another one, or an older one, or was "
+                  "repaired, or files in it were removed.  It delivers again "
+                  "what it still has",
                   aggregator_name (from, hello->host, name), hello->job);
     return rc < 0 ? rc : 1;
 }

@@ -160,8 +160,8 @@ static void note_undelivered (struct aggregator *a, struct job *j)
         name_spool (a, g, spool, sizeof (spool));
         name_left (a, g, left, sizeof (left));
         (void)snprintf (text, sizeof (text), "host %.100s: %s%s; what it had "
-                        "not delivered stays in its %s, captures that "
-                        "were not read where they are", g->host,
+                        "not delivered stays in its %s, and captures that were "
+                        "not read stay where they are", g->host,
                         g->lost ? "its agent fell silent before it had "
                                   "delivered everything"
                                 : "not everything was delivered when the "
@@ -245,8 +245,8 @@ static bool goes_on (struct aggregator *a, const struct served *s)
         why = "more came while the result was built";
     else if (a->build_rc == 0 && !a->closed && s->job.nranks > 0 &&
              !job_delivered (&s->job))
-        why = "while the result was built a rank joined, or an agent has begun "
-              "anew, or found more";
+        why = "a rank joined, or an agent restarted or found more, while the "
+              "result was built";
     if (why)
         log_text (LOG_LEVEL_INFO, "late", "%s: it is built again", why);
     return why;

@@ -435,7 +435,8 @@ static void explain (const struct job_rank *x, const struct job_agent *a,
                      char *text, size_t size)
 {
     if (x->phase != RANK_ENDED)
-        (void)snprintf (text, size, "its COMMAND was not known to have ended%s",
+        (void)snprintf (text, size, "it is not known whether its COMMAND has "
+                        "ended%s",
                         a->lost ? ": the agent of its host fell silent" : "");
     else if (x->text && *x->text)
         (void)snprintf (text, size, "%s", x->text);

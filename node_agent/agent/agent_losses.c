@@ -75,7 +75,8 @@ void agent_sum_up (struct agent *a, char *text, size_t size)
     add_count (&counts, "refused", counter_get (COUNTER_CAPTURES_REFUSED));
     add_count (&counts, "lost, or raw files of them",
                lost > 0 ? (uint64_t)lost : 0);
-    add_count (&counts, "removed, except for files that came later", a->seals.late);
+    add_count (&counts, "removed, except for files that came later",
+               a->seals.late);
     add_count (&counts, "of this job or of another one",
                agent_count_doubtful (a));
     if (a->search.flushed)             // nobody waits for these

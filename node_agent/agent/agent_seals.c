@@ -105,8 +105,9 @@ void agent_explain_captures (struct agent *a)
                         u->why.text);
         (void)ship_note (a->ship, note);
     }
-    for (size_t i = 0; a->search.flushed && (path = watch_unsettled_path (a->watch,
-                                                                   i)); i++)
+    if (!a->search.flushed)
+        return;
+    for (size_t i = 0; (path = watch_unsettled_path (a->watch, i)); i++)
         agent_note (a, LOG_LEVEL_WARN, "too-late", "host %s: %.300s was found "
                     "or written too late to be read; what is new in it stays "
                     "there", a->self.host, path);

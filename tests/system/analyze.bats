@@ -359,8 +359,8 @@ json ()
     sed -i 's/"0-1":/"0-9":/' "$(output_of 0)/communication_matrix.json"
     run "$ROLLCALL" analyze -o out job
     is "lines with the note" 1 \
-        "$(grep -c 'row of links: nobody knows' <<<"$output")"
-    shows "  note: cluster_analysis.db is without"
+        "$(grep -c 'row of links: it is not known' <<<"$output")"
+    shows "  note: cluster_analysis.db lacks"
 }
 
 # Lines of logs are the daemons'.

@@ -167,7 +167,7 @@ slower ()
         c/cluster_analysis_output/analysis.db
     compare a c
     expect_status 1
-    shows "no rank is in both runs"
+    shows "the runs have no rank in common"
     [[ "$output" != *"are needed"* ]]
 }
 

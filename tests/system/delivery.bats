@@ -274,7 +274,7 @@ SCRIPT
     [ ! -e "$DB" ] || skip "this machine is slow: it had been built"
     service
     eventually captures_are 4
-    grep -q "event=unbuilt .*job j: its result has not all" service.log
+    grep -q "event=unbuilt .*job j: its result lacks some" service.log
     as_analyzed
     stop_service
     # and not once more at the next start
@@ -360,7 +360,7 @@ SCRIPT
     rm -r root/jobs
     service
     eventually captures_are 4
-    grep -q "event=unbuilt .*job j: its result is not there" service.log
+    grep -q "event=unbuilt .*job j: its result is missing" service.log
     as_analyzed
     is "ranks" "4 present, 2 missing" "$(sql "SELECT group_concat(x, ', ') FROM
         (SELECT count(*) || ' ' || state x FROM Roster GROUP BY state

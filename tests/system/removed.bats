@@ -432,5 +432,5 @@ removed_again ()
     expect_status 0
     is "complete" 1 "$(sql "SELECT count(*) FROM Capture WHERE
         state='complete'" out/cluster_analysis_output/analysis.db)"
-    shows "was removed below the aggregator's root"
+    shows "was removed from the aggregator's root"
 }

@@ -397,7 +397,7 @@ static void test_missing_of_no_group (void **state)
     ranks (j, 4, 1);
     run (j, "UPDATE Roster SET state='missing' WHERE rank=2");
     found (j, NULL, "missing_ranks|2|");
-    says (j, "did not come whole: 2. Medians are of");
+    says (j, "are missing or incomplete: 2. Medians are of");
 }
 
 /* What the profiler saw of waiting cannot be hidden by computing. */
@@ -498,7 +498,7 @@ static void test_missing (void **state)
     ranks (j, 6, 1);
     run (j, "UPDATE Roster SET state='missing' WHERE rank IN (1, 4)");
     found (j, NULL, "missing_ranks|1|");
-    says (j, "2 of 6 ranks did not come whole: 1, 4.");
+    says (j, "2 of 6 ranks are missing or incomplete: 1, 4.");
 }
 
 static void test_thresholds (void **state)

@@ -142,7 +142,7 @@ static void test_mpi_contradicts (void **state)
     check (&j.items[2], 2, false, false, false);
     assert_non_null (strstr (j.items[0].capture.reason, "the process that the "
                              "launcher calls rank 0 is rank 1 of 4 for MPI: "
-                             "whose it is is in doubt"));
+                             "its rank is in doubt"));
     assert_non_null (strstr (j.items[1].capture.reason, "is rank 0 of 4 for "
                              "MPI: filed as its ops say"));
     fini (&j);

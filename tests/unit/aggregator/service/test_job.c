@@ -100,7 +100,7 @@ static void test_reasons (void **state)
     check_reason (&r, 1, "no capture in /tmp");
     check_reason (&r, 2, "the agent of its host fell silent");
     check_reason (&r, 3, "fell silent before it had delivered everything");
-    check_reason (&r, 4, "its COMMAND was not known to have ended");
+    check_reason (&r, 4, "it is not known whether its COMMAND has ended");
     check_reason (&r, 5, "had not delivered everything when the deadline "
                          "passed");
     check_reason (&r, 6, "or its host could not reach the aggregator");
