@@ -23,12 +23,14 @@ static bool is_summary (const char *path)
 static bool read_one (void *arg, const char *path, bool *read)
 {
     struct source *src = arg;
+    bool damaged = src->damaged;
     struct json *j;
 
     if (!is_summary (path))
         return true;
     *read = true;
     j = info_read (src, src->dir, path, strrchr (path, '/') + 1);
+    src->damaged = damaged;
     metadata_members (src, "minddata", j);
     json_free (j);
     return true;
@@ -51,7 +53,9 @@ bool minddata_is_there (const struct source *src, uint64_t *size)
     return there;
 }
 
-/* Damage is told by info_read. */
+/* info_read tells of what cannot be read (Python writes NaN, which is no JSON):
+ * a reason, but the capture is complete, since no table lacks anything.
+ */
 void read_minddata (struct source *src, unsigned want, struct verdict *v,
                     struct err *err)
 {
