@@ -105,7 +105,7 @@ static void tell (const struct former *f, struct roster *r)
 
 void former_tell (const struct publish *p, const struct build_job *job)
 {
-    struct former f = { NULL };
+    struct former f = { .now = NULL };
     char path[PATH_MAX];
     sqlite3 *db = NULL;
 

@@ -120,8 +120,8 @@ static size_t count_edges (enum life_state from, enum life_event event,
 static void test_no_edge (void **state)
 {
     (void)state;
-    for (int s = 0; s < LIFE_STATES; s++) {
-        for (int e = 0; e < LIFE_EVENTS; e++) {
+    for (enum life_state s = 0; s < LIFE_STATES; s++) {
+        for (enum life_event e = 0; e < LIFE_EVENTS; e++) {
             bool always;
             size_t n = count_edges (s, e, &always);
             struct owner o;
@@ -145,7 +145,7 @@ static void test_stop (void **state)
     struct owner o;
 
     (void)state;
-    for (int s = 0; s < LIFE_OVER; s++) {
+    for (enum life_state s = 0; s < LIFE_OVER; s++) {
         be_in (&o, s);
         assert_true (life_take (&o.life, LIFE_STOP, "signal"));
         assert_int_equal (o.life.state, LIFE_OVER);
@@ -153,7 +153,7 @@ static void test_stop (void **state)
     }
     be_in (&o, LIFE_OVER);
     o.true_guards = ~0u;
-    for (int e = 0; e < LIFE_EVENTS; e++)
+    for (enum life_event e = 0; e < LIFE_EVENTS; e++)
         nothing_happens (&o, e);
 }
 
@@ -262,7 +262,7 @@ static void test_reached (void **state)
         for (size_t i = 0; i < n; i++)
             reached[edges[i].to] |= reached[edges[i].from];
     }
-    for (int s = 0; s < LIFE_STATES; s++)
+    for (enum life_state s = 0; s < LIFE_STATES; s++)
         assert_true (reached[s]);
 }
 

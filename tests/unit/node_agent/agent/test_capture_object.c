@@ -57,8 +57,8 @@ static const struct object_edge *edge_of (enum object_state from,
 static void test_table (void **state)
 {
     (void)state;
-    for (int s = 0; s <= OBJECT_LAST_OPEN; s++) {
-        for (int e = 0; e < OBJECT_EVENTS; e++) {
+    for (enum object_state s = 0; s <= OBJECT_LAST_OPEN; s++) {
+        for (enum object_event e = 0; e < OBJECT_EVENTS; e++) {
             const struct object_edge *edge = edge_of (s, e);
             struct capture_objects all;
             const struct capture_object *c;
@@ -68,7 +68,7 @@ static void test_table (void **state)
                               capture_object_take (&all, PATH, e, NULL));
             c = the_object (&all);
             if (!edge)
-                assert_true (c ? c->state == (enum object_state)s
+                assert_true (c ? c->state == s
                                : s == OBJECT_FOUND);
             else if (edge->to > OBJECT_LAST_OPEN)
                 assert_null (c);
@@ -80,8 +80,8 @@ static void test_table (void **state)
             assert_null (all.by_path);
         }
     }
-    for (int s = OBJECT_LAST_OPEN + 1; s < OBJECT_STATES; s++) {
-        for (int e = 0; e < OBJECT_EVENTS; e++)
+    for (enum object_state s = OBJECT_LAST_OPEN + 1; s < OBJECT_STATES; s++) {
+        for (enum object_event e = 0; e < OBJECT_EVENTS; e++)
             assert_null (edge_of (s, e));
     }
 }
