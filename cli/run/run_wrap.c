@@ -95,11 +95,19 @@ static void absolute (const char *path, char out[PATH_MAX])
         (void)snprintf (out, PATH_MAX, "%s", path);
 }
 
+static bool is_here (const char *dir)
+{
+    char cwd[PATH_MAX];
+
+    return getcwd (cwd, sizeof (cwd)) && strcmp (cwd, dir) == 0;
+}
+
 static void say_hello (struct wrap *w)
 {
     const struct run *r = w->r;
     struct json *j = json_object (), *dirs;
     char dir[PATH_MAX], since[24];
+    bool named = false;         // the working directory, by --watch
 
     json_add_text (j, "type", "hello");
     json_add_int (j, "rank", r->world.rank);
@@ -116,8 +124,11 @@ static void say_hello (struct wrap *w)
         json_push_text (dirs, dir);
     for (size_t i = 0; i < r->opt->watch.n; i++) {
         absolute (r->opt->watch.items[i], dir);
+        named = named || is_here (dir);
         json_push_text (dirs, dir);
     }
+    if (!named && getcwd (dir, sizeof (dir)))
+        json_add_text (j, "bounded", dir);
     say (w, j);
 }
 

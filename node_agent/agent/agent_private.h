@@ -111,6 +111,7 @@ struct search {
     bool flushed;               // what had not settled was taken as it was
     bool unread;                // a directory could not be searched (--once)
     bool waiting;               // settled captures wait
+    bool left_noted;            // some of the working directory is left
 };
 
 /* What the sealer gives back, and does not get. */

@@ -202,6 +202,22 @@ void agent_scan (void *arg)
 
 /* ---- large directories ---- */
 
+/* The last search of a working directory has left some of it: once. */
+static void note_left (struct agent *a, const struct finder_result *r)
+{
+    const struct find_limit *l = &r->limit;
+
+    if (l->nleft == 0 || a->search.left_noted)
+        return;
+    a->search.left_noted = true;
+    agent_note (a, LOG_LEVEL_WARN, "unsearched", "host %s: %.300s is so large "
+                "that %zu director%s in it %s not searched for captures, as "
+                "%.300s: those that changed since COMMAND began came first; "
+                "--watch DIR has all of DIR searched", a->self.host, r->dir,
+                l->nleft, l->nleft == 1 ? "y" : "ies",
+                l->nleft == 1 ? "was" : "were", l->left ? l->left : "?");
+}
+
 /* With --once nobody comes back to look into a directory again. */
 static int take_search (struct agent *a, const struct finder_result *r,
                         int64_t now, struct err *err)
@@ -228,6 +244,8 @@ void agent_on_searched (void *arg, struct finder_result *results, size_t n)
 
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = take_search (a, &results[i], now, &err);
+    for (size_t i = 0; i < n && last; i++)
+        note_left (a, &results[i]);
     if (rc < 0)
         log_failure (a, "watch-failed", &err);
     a->search.complete = a->search.complete || last;
@@ -250,7 +268,7 @@ void agent_search_again (struct agent *a)
 void agent_search (void *arg)
 {
     struct agent *a = arg;
-    const char **dirs;
+    struct finder_dir *dirs;
     size_t n = 0;
     int rc;
 
@@ -261,8 +279,11 @@ void agent_search (void *arg)
     if (!(dirs = calloc (n + 1, sizeof (*dirs)))) {
         rc = -ENOMEM;
     } else {
-        for (size_t i = 0; i < n; i++)
-            dirs[i] = watch_large (a->watch, i);
+        for (size_t i = 0; i < n; i++) {
+            dirs[i].path = watch_large (a->watch, i);
+            dirs[i].bounded = watch_is_bounded (a->watch, i,
+                                                &dirs[i].since_ns);
+        }
         a->search.began_ns = clock_mono_ns ();
         rc = finder_start (a->finder, dirs, n);
     }

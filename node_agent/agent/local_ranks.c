@@ -248,6 +248,7 @@ static void watch_dirs (struct agent *a, struct local_rank *r,
     const char *own = json_text (json_get (hello, "capture_dir"), NULL);
     const char *since = json_text (json_get (hello, "since_ns"), "0");
     const char *out = json_text (json_get (hello, "out"), NULL);
+    const char *cwd = json_text (json_get (hello, "bounded"), NULL);
     const struct json *d = json_first (json_get (hello, "watch"));
     int64_t since_ns = strtoll (since, NULL, 10), wrapper = 0;
     struct buf dirs;
@@ -266,6 +267,8 @@ static void watch_dirs (struct agent *a, struct local_rank *r,
 
         agent_add_disk (a, dir);
         (void)watch_add (a->watch, dir, true, since_ns, -1, NULL);
+        if (cwd && strcmp (cwd, dir) == 0)
+            watch_bound (a->watch, dir);
         agent_share_dir (a, dir);
         buf_printf (&dirs, "%s%s", dirs.size ? ", " : "", dir);
     }

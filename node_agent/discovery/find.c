@@ -227,6 +227,11 @@ static int list_dir (const char *path, DIR *dir, struct found_list *list,
         bool named = is_named (e->d_name);
         int type;
 
+        if (list->limit && !find_limit_entry (list->limit)) {
+            find_limit_leave (list->limit, path);
+            rc = 0;
+            break;
+        }
         if (e->d_name[0] == '.')
             continue;
         type = type_of (dir, e);
@@ -299,6 +304,23 @@ static int take_trace (struct found_list *list, int dir, const char *name,
                               why) : 0;
 }
 
+/* A directory within a limited search: a capture, by its name, or one to be
+ * searched later.
+ */
+static int put_off (struct found_list *list, int dir, const char *name,
+                    const char *path, dev_t above, unsigned depth)
+{
+    struct stat st;
+
+    if (*dir_framework (name))
+        return add_found (list, path, -1);
+    if (fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : cannot_read (list, path, errno);
+    return find_limit_wait (list->limit, path, above, depth,
+                            st.st_mtim.tv_sec * NS_PER_S +
+                                st.st_mtim.tv_nsec);
+}
+
 static int visit_children (const char *path, DIR *dir, char **names, size_t n,
                            unsigned depth, struct found_list *list)
 {
@@ -325,6 +347,11 @@ static int visit_children (const char *path, DIR *dir, char **names, size_t n,
             fstatat (dirfd (dir), names[i], &file, AT_SYMLINK_NOFOLLOW) == 0 &&
             !S_ISDIR (file.st_mode)) {
             rc = take_trace (list, dirfd (dir), names[i], child);
+            continue;
+        }
+        if (list->limit) {
+            rc = put_off (list, dirfd (dir), names[i], child, st.st_dev,
+                          depth - 1);
             continue;
         }
         fd = fileio_open_dir_at (dirfd (dir), names[i], NULL);
@@ -394,6 +421,64 @@ static int find_file (const char *root, struct found_list *list,
     return rc < 0 ? err_sys (err, -rc, "cannot take %s", root) : 0;
 }
 
+/* A directory below 'top', by its components: none of them is a link, whoever
+ * has changed them meanwhile.
+ */
+static int open_below (int top, const char *path)
+{
+    char name[NAME_MAX + 1];
+    int fd = top, above, n;
+
+    do {
+        path += strspn (path, "/");
+        n = (int)strcspn (path, "/");
+        if (snprintf (name, sizeof (name), "%.*s", n, path) >=
+            (int)sizeof (name))
+            return -ENAMETOOLONG;
+        above = fd;
+        fd = fileio_open_dir_at (above, name, NULL);
+        if (above != top)
+            (void)close (above);
+        path += n;
+    } while (fd >= 0 && *path);
+    return fd;
+}
+
+/* What waits, one after the other.  What is gone by now is no problem. */
+static int visit_waiting (const char *root, int top, struct found_list *list)
+{
+    struct find_waiting w;
+    int rc = 0, fd;
+
+    while (rc == 0 && find_limit_next (list->limit, &w)) {
+        if (list->cancel && atomic_load (list->cancel))
+            rc = -ECANCELED;
+        else if ((fd = open_below (top, w.path + strlen (root))) >= 0)
+            rc = visit (w.path, fd, w.above, w.depth, list);
+        else
+            rc = fd == -ENOENT ? 0 : cannot_read (list, w.path, -fd);
+        free (w.path);
+    }
+    return rc;
+}
+
+static int visit_limited (const char *root, int fd, struct found_list *list)
+{
+    int top = fcntl (fd, F_DUPFD_CLOEXEC, 0);
+    int rc = top < 0 ? -errno : 0;
+
+    if (rc < 0) {
+        (void)close (fd);
+        return rc;
+    }
+    find_limit_begin (list->limit);
+    rc = visit (root, fd, (dev_t)-1, FIND_DEPTH_MAX, list);
+    if (rc == 0)
+        rc = visit_waiting (root, top, list);
+    (void)close (top);
+    return rc;
+}
+
 int find_captures (const char *root, struct found_list *list, struct err *err)
 {
     char path[PATH_MAX];
@@ -412,7 +497,8 @@ int find_captures (const char *root, struct found_list *list, struct err *err)
         return err_sys (err, -rc, "cannot resolve %s", root);
     }
     list->nearlier = list->n;
-    rc = visit (path, fd, (dev_t)-1, FIND_DEPTH_MAX, list);
+    rc = list->limit ? visit_limited (path, fd, list)
+                     : visit (path, fd, (dev_t)-1, FIND_DEPTH_MAX, list);
     if (rc == -E2BIG)
         return err_set (err, E2BIG, "more than %u captures below %s",
                         FIND_CAPTURES_MAX, root);

@@ -10,6 +10,7 @@
 #define ROLLCALL_DISCOVERY_FIND_H
 
 #include "base/err.h"
+#include "discovery/find_limit.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -43,6 +44,8 @@ struct found_list {
     bool names_only;                    // files are not opened to see what
                                         // they are
     const atomic_bool *cancel;          // ends a search early; may be NULL
+    struct find_limit *limit;           // the caller's, or NULL: none.  What
+                                        // it finds is in no order
 };
 
 /* Add the captures at and below 'root', which may be a file: then it is one, if

@@ -1,6 +1,7 @@
 /* node_agent/discovery/finder.c - search large directories in a thread */
 #include "discovery/finder.h"
 
+#include "base/clock.h"
 #include "base/thread.h"
 
 #include <errno.h>
@@ -44,6 +45,7 @@ static void free_results (struct finder *f)
 {
     for (size_t i = 0; i < f->n; i++) {
         find_free (&f->results[i].list);
+        find_limit_free (&f->results[i].limit);
         free (f->results[i].dir);
     }
     free (f->results);
@@ -64,7 +66,17 @@ static void on_ended (void *arg)
     free_results (f);
 }
 
-int finder_start (struct finder *f, const char *const *dirs, size_t n)
+static int prepare (struct finder_result *r, const struct finder_dir *d)
+{
+    r->limit = (struct find_limit){ .since_ns = d->since_ns,
+                                    .entries = FIND_ENTRIES_MAX,
+                                    .time_ns = FIND_TIME_NS,
+                                    .now = clock_mono_ns };
+    r->list.limit = d->bounded ? &r->limit : NULL;
+    return (r->dir = strdup (d->path)) ? 0 : -ENOMEM;
+}
+
+int finder_start (struct finder *f, const struct finder_dir *dirs, size_t n)
 {
     int rc = 0;
 
@@ -72,10 +84,8 @@ int finder_start (struct finder *f, const char *const *dirs, size_t n)
         return -EBUSY;
     if (!(f->results = calloc (n + 1, sizeof (*f->results))))
         return -ENOMEM;
-    for (; f->n < n && rc == 0; f->n++) {
-        if (!(f->results[f->n].dir = strdup (dirs[f->n])))
-            rc = -ENOMEM;
-    }
+    for (; f->n < n && rc == 0; f->n++)
+        rc = prepare (&f->results[f->n], &dirs[f->n]);
     if (rc == 0)
         rc = thread_start (&f->thread, search, f);
     f->busy = rc == 0;

@@ -12,8 +12,16 @@
 
 struct finder;
 
+/* A directory to be searched. */
+struct finder_dir {
+    const char *path;
+    bool bounded;               // within the limits of find_limit.h
+    int64_t since_ns;           // wall clock: what is new (bounded)
+};
+
 struct finder_result {
     char *dir;
+    struct find_limit limit;    // if it is bounded
     struct found_list list;
     int rc;                     // of find_captures; 'err' says why
     struct err err;
@@ -31,7 +39,7 @@ void finder_destroy (struct finder *f); // ends a round early; NULL is fine
 /* Begin a round over a directory each.  -EBUSY while one is under way, -ENOMEM,
  * -EAGAIN (no thread to be had): try again later.
  */
-int finder_start (struct finder *f, const char *const *dirs, size_t n);
+int finder_start (struct finder *f, const struct finder_dir *dirs, size_t n);
 bool finder_is_busy (const struct finder *f);
 
 #endif

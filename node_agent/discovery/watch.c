@@ -12,7 +12,7 @@
 
 struct dir {
     char *path;
-    bool large;
+    bool large, bounded;
     int64_t since_ns;
     int64_t rank_hint;
     size_t older;               // captures of the last search, left out
@@ -90,6 +90,7 @@ int watch_add (struct watch *w, const char *path, bool large,
     if (!(d->path = strdup (path)))
         return err_set (err, ENOMEM, "no memory to watch %s", path);
     d->large = large;
+    d->bounded = false;
     d->since_ns = since_ns;
     d->rank_hint = rank_hint;
     d->older = 0;
@@ -270,13 +271,36 @@ static int scan_dir (struct watch *w, struct dir *d, int64_t mono_ns,
     return rc;
 }
 
-const char *watch_large (const struct watch *w, size_t i)
+static const struct dir *large_dir (const struct watch *w, size_t i)
 {
     for (size_t k = 0; k < w->ndirs; k++) {
         if (w->dirs[k].large && i-- == 0)
-            return w->dirs[k].path;
+            return &w->dirs[k];
     }
     return NULL;
+}
+
+const char *watch_large (const struct watch *w, size_t i)
+{
+    const struct dir *d = large_dir (w, i);
+
+    return d ? d->path : NULL;
+}
+
+void watch_bound (struct watch *w, const char *dir)
+{
+    for (size_t i = 0; i < w->ndirs; i++) {
+        if (strcmp (w->dirs[i].path, dir) == 0)
+            w->dirs[i].bounded = true;
+    }
+}
+
+bool watch_is_bounded (const struct watch *w, size_t i, int64_t *since_ns)
+{
+    const struct dir *d = large_dir (w, i);
+
+    *since_ns = d ? d->since_ns : 0;
+    return d && d->bounded;
 }
 
 int watch_found (struct watch *w, const char *dir,

@@ -64,6 +64,12 @@ void watch_ask (struct watch *w, watch_owner_fn *owner, void *arg);
 /* The large directories, from 0 on; NULL behind the last one. */
 const char *watch_large (const struct watch *w, size_t i);
 
+/* A large directory that nobody has named: its search may end early.  Whether
+ * it is one, and the 'since' of the one after 'i' others.
+ */
+void watch_bound (struct watch *w, const char *dir);
+bool watch_is_bounded (const struct watch *w, size_t i, int64_t *since_ns);
+
 /* A search of the large directory 'dir' that returned 'rc' gave this. */
 int watch_found (struct watch *w, const char *dir,
                  const struct found_list *list, int rc, const struct err *why,

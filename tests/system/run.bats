@@ -1257,3 +1257,26 @@ SCRIPT
     run "$ROLLCALL" analyze -v -o again . state/home
     is "named with -v" 3 "$(grep -c "any deeper" <<<"$output")"
 }
+
+# The end of a run waited for all that lies in a home directory.
+@test "of a large working directory a part is searched, what is new first" {
+    # a_ sorts before the capture, and is more than is read of what is old
+    python3 - <<'END'
+import os
+for i in range(7):
+    os.makedirs(f"a_{i}")
+    for k in range(8000):
+        os.mkdir(f"a_{i}/{k}") if k % 100 == 0 else os.mknod(f"a_{i}/{k}")
+    os.utime(f"a_{i}", (1000, 1000))
+END
+    mkdir -p z/results
+    run "$ROLLCALL" run --job large -o out -- ./writer z/results
+    expect_status 0
+    shows "1 of 1 present" "is so large that " \
+          " directories in it were not searched for captures, as $PWD/" \
+          "--watch DIR has all of DIR searched"
+    # who names it wants all of it
+    run "$ROLLCALL" run --job named -o out2 --watch . -- ./writer
+    expect_status 0
+    is "notes" 0 "$(grep -c "not searched for captures" <<<"$output")"
+}

@@ -7,13 +7,17 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "discovery/find.h"
 #include "store/fileio.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static char top[64];
@@ -260,6 +264,114 @@ static void test_depth (void **state)
     find_free (&list);
 }
 
+/* ---- a search that has a limit ---- */
+
+static int64_t now_ns, tick_ns;     // what the clock says, and each look adds
+
+static int64_t slow_clock (void)
+{
+    return now_ns += tick_ns;
+}
+
+static struct find_limit a_limit (uint64_t entries, int64_t since_ns)
+{
+    return (struct find_limit){ .since_ns = since_ns, .entries = entries,
+                                .time_ns = FIND_TIME_NS, .now = slow_clock };
+}
+
+static void set_time (const char *name, time_t t)
+{
+    struct timespec times[2] = { { t, 0 }, { t, 0 } };
+    char path[512];
+
+    assert_true (fileio_join (path, sizeof (path), top, name));
+    assert_int_equal (utimensat (AT_FDCWD, path, times, 0), 0);
+}
+
+/* Old directories with files: "old0" to "old19". */
+static void make_old (void)
+{
+    char name[64];
+
+    for (int i = 0; i < 20; i++) {
+        for (int k = 0; k < 5; k++) {
+            (void)snprintf (name, sizeof (name), "old%d/sub%d", i, k);
+            make_dirs (name);
+        }
+        (void)snprintf (name, sizeof (name), "old%d", i);
+        set_time (name, 1000);
+    }
+}
+
+/* What changed since COMMAND began is found, though what sorts before it is
+ * more than may be read: a home directory's captures would be lost else.
+ */
+static void test_limit_entries (void **state)
+{
+    struct find_limit limit = a_limit (30, 2000 * NS_PER_S);
+    struct found_list list = { .names_only = true, .limit = &limit };
+    struct err err = { "" };
+
+    (void)state;
+    make_old ();
+    make_dirs ("zz/results/x_ascend_pt");
+    tick_ns = 0;
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    assert_int_equal (list.n, 1);
+    assert_string_equal (name_at (&list, 0), "x_ascend_pt");
+    assert_true (limit.nread <= 30 * FIND_NEW_TIMES);
+    assert_true (limit.nleft > 10);
+    assert_non_null (strstr (limit.left, "/old"));
+    assert_int_equal (list.nproblems, 0);
+    find_free (&list);
+    find_limit_free (&limit);
+}
+
+/* A slow file system: time ends it, however few entries were read.  Here each
+ * look at the clock takes a tenth of what there is.
+ */
+static void test_limit_time (void **state)
+{
+    struct find_limit limit = a_limit (1000000, 2000 * NS_PER_S);
+    struct found_list list = { .names_only = true, .limit = &limit };
+    struct err err = { "" };
+
+    (void)state;
+    make_old ();
+    make_dirs ("zz/x_ascend_pt");
+    now_ns = 0;
+    tick_ns = FIND_TIME_NS / 10;
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    assert_int_equal (list.n, 1);
+    assert_true (limit.nleft > 10);
+    assert_true (limit.nread < 60);
+    find_free (&list);
+    find_limit_free (&limit);
+}
+
+/* One that is large enough for nothing gives what the other search gives. */
+static void test_limit_not_met (void **state)
+{
+    struct find_limit limit = a_limit (100000, 2000 * NS_PER_S);
+    struct found_list list = { .names_only = true, .limit = &limit };
+    struct err err = { "" };
+
+    (void)state;
+    make_old ();
+    make_dirs ("old3/sub4/by_content/FRAMEWORK");
+    make_dirs ("old5/y_ascend_ms");
+    make_dirs ("old5/PROF_000001_20250101_ABC");    // left of something
+    make_dirs ("zz/1/2/3/4/x_ascend_pt/PROF_000001_2025_ABC");
+    put_file ("zz/r.pt.trace.json", "");
+    tick_ns = 0;
+    assert_int_equal (find_captures (top, &list, &err), 0);
+    assert_int_equal (list.n, 4);
+    assert_int_equal (limit.nleft, 0);
+    assert_null (limit.left);
+    find_free (&list);
+    find_limit_free (&limit);
+}
+
 static void test_bad_root (void **state)
 {
     struct found_list list = { .n = 0 };
@@ -279,7 +391,8 @@ int main (void)
         IN_TOP (test_tree),  IN_TOP (test_links),
         IN_TOP (test_depth), IN_TOP (test_bad_root),  IN_TOP (test_noise),
         IN_TOP (test_read_error), IN_TOP (test_traces),
-        IN_TOP (test_file_root),
+        IN_TOP (test_file_root),    IN_TOP (test_limit_entries),
+        IN_TOP (test_limit_time),   IN_TOP (test_limit_not_met),
     };
 
     return cmocka_run_group_tests (tests, NULL, NULL);

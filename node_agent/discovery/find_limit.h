@@ -1,0 +1,63 @@
+/* node_agent/discovery/find_limit.h - a search that ends in time
+ *
+ * A home directory may have a million entries, on a file system far away.  What
+ * something was added to since the COMMAND began comes first, then what is
+ * nearer to the root; at the limit what is left is counted, and not searched.
+ */
+#ifndef ROLLCALL_DISCOVERY_FIND_LIMIT_H
+#define ROLLCALL_DISCOVERY_FIND_LIMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What old directories may take.  With new ones it is FIND_NEW_TIMES as much;
+ * the root counts as one of these.
+ */
+#define FIND_ENTRIES_MAX 50000          // less than 1 s on a quick disk
+#define FIND_TIME_NS (INT64_C (1000000000))
+#define FIND_NEW_TIMES 2
+
+struct find_limit {
+    int64_t since_ns;           // wall clock: changed since then is new
+    uint64_t entries;           // FIND_ENTRIES_MAX
+    int64_t time_ns;            // FIND_TIME_NS
+    int64_t (*now) (void);      // clock_mono_ns
+    size_t nleft;               // result: directories not searched (to the
+    char *left;                 // end), and the first of them
+    // private
+    int64_t began_ns;
+    uint64_t nread;
+    bool fresh;                 // the one that is being searched is new
+    bool spent;
+    struct find_waiting *waiting;
+    size_t nwaiting;
+};
+
+/* A directory that is to be searched. */
+struct find_waiting {
+    char *path;                 // malloced
+    dev_t above;                // the device of the directory above
+    unsigned depth;             // how much deeper it may go
+    bool fresh;
+    uint64_t order;
+};
+
+void find_limit_begin (struct find_limit *l);
+void find_limit_free (struct find_limit *l);    // l may be NULL
+
+/* Read one more entry of the current directory?  False: at the limit. */
+bool find_limit_entry (struct find_limit *l);
+
+/* 0 or -ENOMEM. */
+int find_limit_wait (struct find_limit *l, const char *path, dev_t above,
+                     unsigned depth, int64_t changed_ns);
+
+/* The next one, whose path is the caller's; false: all are done, or left. */
+bool find_limit_next (struct find_limit *l, struct find_waiting *ret);
+
+/* This one was not searched, or not to its end. */
+void find_limit_leave (struct find_limit *l, const char *path);
+
+#endif
