@@ -8,11 +8,13 @@
 #include "store/fileio.h"
 #include "store/root.h"
 #include "store/tree.h"
+#include "table/grid.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct archive_options {
     const char *root;
@@ -88,29 +90,60 @@ static int nothing_of (const struct archive *a, const char *job)
 
 /* ---- ls ---- */
 
-static int list_item (void *arg, struct archive *a,
-                      const struct ledger_item *i)
+#define HASH_SHOWN 16           // characters
+
+/* One of the two, or neither: lines for scripts. */
+struct item_list {
+    struct json *array;
+    struct grid *g;
+};
+
+static void print_item (const struct ledger_item *i, const char *hex)
 {
-    struct json *array = arg, *o;
     char job[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
     char capture[UTF8_ESCAPED (MESSAGE_NAME_MAX)];
     char path[UTF8_ESCAPED (MESSAGE_PATH_MAX)];
+
+    (void)printf ("%s\t%lld\t%s\t%s\t%s\t%llu\t%s\t%.*s\n",
+                  utf8_escape (i->job, UTF8_COLUMN, job), (long long)i->rank,
+                  utf8_escape (i->capture, UTF8_COLUMN, capture),
+                  kind_name (i->kind),
+                  *i->path ? utf8_escape (i->path, UTF8_COLUMN, path) : "-",
+                  (unsigned long long)i->place.size, state_of (i), HASH_SHOWN,
+                  hex);
+}
+
+static void add_item_row (struct grid *g, const struct ledger_item *i,
+                          const char *hex)
+{
+    grid_word (g, i->job);
+    grid_int (g, i->rank);
+    grid_word (g, i->capture);
+    grid_word (g, kind_name (i->kind));
+    grid_word (g, *i->path ? i->path : NULL);
+    grid_int (g, (int64_t)i->place.size);
+    grid_word (g, state_of (i));
+    grid_text (g, hex, HASH_SHOWN);
+}
+
+static int list_item (void *arg, struct archive *a,
+                      const struct ledger_item *i)
+{
+    const struct item_list *list = arg;
     char hex[DIGEST_HEX_SIZE];
+    struct json *o;
 
     (void)a;
     digest_hex (&i->content, hex);
-    if (!array) {
-        (void)printf ("%s\t%lld\t%s\t%s\t%s\t%llu\t%s\t%.16s\n",
-                      utf8_escape (i->job, UTF8_COLUMN, job),
-                      (long long)i->rank,
-                      utf8_escape (i->capture, UTF8_COLUMN, capture),
-                      kind_name (i->kind),
-                      *i->path ? utf8_escape (i->path, UTF8_COLUMN, path)
-                               : "-",
-                      (unsigned long long)i->place.size, state_of (i), hex);
+    if (list->g) {
+        add_item_row (list->g, i, hex);
         return 0;
     }
-    o = json_push_object (array);
+    if (!list->array) {
+        print_item (i, hex);
+        return 0;
+    }
+    o = json_push_object (list->array);
     json_add_text (o, "job", i->job);
     json_add_int (o, "rank", i->rank);
     json_add_text (o, "capture", i->capture);
@@ -126,15 +159,28 @@ static int list_item (void *arg, struct archive *a,
 static int list (const struct archive_options *opt, struct archive *a,
                  const char *job)
 {
+    static const char *const names[] = { "job", "rank", "capture", "kind",
+                                         "path", "bytes", "state", "content" };
     struct json *doc = opt->json ? json_object () : NULL;
-    struct json *array = doc ? json_add_array (doc, "items") : NULL;
-    long n = for_items (a, job, list_item, array);
+    struct item_list l = {
+        .array = doc ? json_add_array (doc, "items") : NULL,
+        .g = !doc && isatty (STDOUT_FILENO)
+                 ? grid_create (stdout, GRID_TABLE, cli_width (-1)) : NULL,
+    };
+    int rc = 0;
+    long n;
 
+    if (l.g)
+        grid_head (l.g, names, sizeof (names) / sizeof (names[0]));
+    n = for_items (a, job, list_item, &l);
+    if (l.g && n > 0)
+        rc = grid_finish (l.g);
+    grid_destroy (l.g);
     if (n <= 0 && (n < 0 || job)) {
         json_free (doc);
         return n < 0 ? EX_IOERR : nothing_of (a, job);
     }
-    return cli_flush (&archive_command, opt->json ? cli_print_json (doc) : 0);
+    return cli_flush (&archive_command, opt->json ? cli_print_json (doc) : rc);
 }
 
 /* ---- verify ---- */

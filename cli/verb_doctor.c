@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "json/json.h"
 #include "net/keyring.h"
+#include "table/labels.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define CHECKS_MAX (23 + 5 * OPTION_LIST_MAX)
 
@@ -188,16 +190,20 @@ static int print_json (const struct report *r)
     return 0;
 }
 
-/* A path has whatever bytes it has. */
+/* A path has whatever bytes it has, newlines among them. */
 static int print_lines (const struct report *r)
 {
     char shown[UTF8_ESCAPED (sizeof (r->checks[0].text))];
+    char line[sizeof (shown) + 32];
+    int rc = 0;
 
-    for (size_t i = 0; i < r->n; i++)
-        (void)printf ("%-8s %-14s %s\n", state_names[r->checks[i].state],
-                      r->checks[i].name,
-                      utf8_escape (r->checks[i].text, UTF8_COLUMN, shown));
-    return 0;
+    for (size_t i = 0; i < r->n && rc == 0; i++) {
+        (void)snprintf (line, sizeof (line), "%-8s %-13s  %s\n",
+                        state_names[r->checks[i].state], r->checks[i].name,
+                        utf8_escape (r->checks[i].text, UTF8_COLUMN, shown));
+        rc = labels_write (STDOUT_FILENO, line);
+    }
+    return rc;
 }
 
 int verb_doctor (int argc, char **argv)

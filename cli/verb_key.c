@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "json/json.h"
 #include "net/keyring.h"
+#include "table/grid.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct key_options {
     const char *dir;
@@ -207,16 +209,40 @@ static void age_text (int64_t seconds, char out[24])
         (void)snprintf (out, 24, "%lld d", (long long)seconds / 86400);
 }
 
-static void print_entry (const struct keyring_entry *e, int64_t now)
+static void print_entry (struct grid *g, const struct keyring_entry *e,
+                         int64_t now)
 {
     char fingerprint[KEY_FINGERPRINT_SIZE], age[24];
+    char name[sizeof (e->file.name) + sizeof (e->file.hosts) + 8];
 
     key_fingerprint (e->file.public_key, fingerprint);
     age_text (since (e) > 0 ? now - since (e) : -1, age);
-    (void)printf ("%-9s %s %8s  %s%s%s\n", state_text (e, now), fingerprint,
-                  age, e->file.name, e->file.hosts[0] ? ", of " : "",
-                  strcmp (e->file.hosts, KEY_ANY_HOST) == 0 ? "any host"
-                                                            : e->file.hosts);
+    (void)snprintf (name, sizeof (name), "%s%s%s", e->file.name,
+                    e->file.hosts[0] ? ", of " : "",
+                    strcmp (e->file.hosts, KEY_ANY_HOST) == 0
+                        ? "any host" : e->file.hosts);
+    grid_word (g, state_text (e, now));
+    grid_word (g, fingerprint);
+    grid_word (g, age);
+    grid_word (g, name);
+}
+
+/* Scripts read it without a head. */
+static int print_table (const struct keyring_entry *list, size_t n, int64_t now)
+{
+    static const char *const names[] = { "state", "key", "age", "name" };
+    static const char *const none[] = { "", "", "", "" };
+    struct grid *g = grid_create (stdout, GRID_TABLE, cli_width (-1));
+    int rc;
+
+    if (!g)
+        return -ENOMEM;
+    grid_head (g, isatty (STDOUT_FILENO) ? names : none, 4);
+    for (size_t i = 0; i < n; i++)
+        print_entry (g, &list[i], now);
+    rc = n > 0 ? grid_finish (g) : 0;
+    grid_destroy (g);
+    return rc;
 }
 
 static void add_entry (struct json *array, const struct keyring_entry *e,
@@ -269,8 +295,8 @@ static int run_list (const struct key_options *o, const char *dir, char **args,
         return rc;
     if (o->json)
         rc = print_json (dir, list, n, now);
-    for (size_t i = 0; i < n && !o->json; i++)
-        print_entry (&list[i], now);
+    else
+        rc = print_table (list, n, now);
     free (list);
     return rc;
 }

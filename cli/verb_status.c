@@ -13,6 +13,7 @@
 #include "spool/spool.h"
 #include "store/fileio.h"
 #include "store/root.h"
+#include "table/grid.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -59,6 +60,7 @@ const struct command_spec status_command = {
 /* What is printed, how much there was, and what could not be looked at. */
 struct found {
     bool json;
+    struct grid *g;             // of a text
     size_t n;
     int status;
 };
@@ -71,22 +73,25 @@ static int64_t number (const struct json *j, const char *key)
     return v;
 }
 
-static void print_text (const struct json *j, const char *state, bool first)
+static void print_text (struct found *f, const struct json *j,
+                        const char *state)
 {
+    static const char *const names[] = { "program", "pid", "state", "unread",
+                                         "undelivered", "spool bytes", "job" };
     const char *why = json_text (json_get (j, "why"), "");
+    struct grid *g = f->g;
 
-    if (first)
-        (void)printf ("%-20s %8s  %-13s %7s %11s %12s  %s\n", "program", "pid",
-                      "state", "unread", "undelivered", "spool bytes", "job");
-    (void)printf ("%-20s %8lld  %-13s %7lld %11lld %12lld  %s\n",
-                  json_text (json_get (j, "program"), "?"),
-                  (long long)number (j, "pid"), state,
-                  (long long)(number (j, "unsettled") + number (j, "sealing")),
-                  (long long)number (j, "undelivered"),
-                  (long long)number (j, "spool_bytes"),
-                  json_text (json_get (j, "job"), ""));
+    if (f->n == 0)
+        grid_head (g, names, sizeof (names) / sizeof (names[0]));
+    grid_word (g, json_text (json_get (j, "program"), "?"));
+    grid_int (g, number (j, "pid"));
+    grid_word (g, state);
+    grid_int (g, number (j, "unsettled") + number (j, "sealing"));
+    grid_int (g, number (j, "undelivered"));
+    grid_int (g, number (j, "spool_bytes"));
+    grid_word (g, json_text (json_get (j, "job"), ""));
     if (*why)
-        (void)printf ("  %s\n", why);
+        grid_line (g, why);
 }
 
 /* {"path": ..., "alive": ..., "status": what the daemon wrote} */
@@ -141,8 +146,8 @@ static void show (struct found *f, const char *path)
                 number (j, "start_time");
     if (j && (alive || !is_history (path, j))) {
         if (!f->json)
-            print_text (j, alive ? json_text (json_get (j, "state"), "?")
-                                 : "gone", f->n == 0);
+            print_text (f, j, alive ? json_text (json_get (j, "state"), "?")
+                                    : "gone");
         else
             print_json (path, alive, buf_text (&text), f->n == 0);
         f->n++;
@@ -214,7 +219,7 @@ int verb_status (int argc, char **argv)
     struct found f = { .n = 0 };
     char state[PATH_MAX];
     struct err err = { "" };
-    int rest, status, runs = 0;
+    int rest, status, rc, runs = 0;
     bool all;
 
     if (!cli_options (&status_command, argc, argv, &opt, &rest, &status))
@@ -222,6 +227,9 @@ int verb_status (int argc, char **argv)
     if (cli_empty_dir (&status_command, argc - rest, argv + rest))
         return EXIT_USAGE;
     f.json = opt.json;
+    f.g = grid_create (stdout, GRID_TABLE, cli_width (-1));
+    if (!f.g)
+        return FAIL (EX_OSERR, "no memory for a table");
     all = rest == argc;
     if (run_state_dir (opt.state, state, &err) < 0) {
         runs = FAIL (EX_NOINPUT, "%s", err.text);   // services may be there
@@ -242,7 +250,9 @@ int verb_status (int argc, char **argv)
                             " or %s (--agents)\n"
                           : "no daemon is at work there\n",
                       *state ? state : "(see above)", opt.root, opt.agents);
-    if (cli_flush (&status_command, 0) != 0)
+    rc = f.n > 0 && !opt.json ? grid_finish (f.g) : 0;
+    grid_destroy (f.g);
+    if (cli_flush (&status_command, rc) != 0)
         return EX_IOERR;
     if (all)                    // other users' services are not amiss
         f.status = runs;

@@ -7,6 +7,7 @@
 #include "store/db.h"
 #include "store/fileio.h"
 #include "table/finished.h"
+#include "table/labels.h"
 
 #include <errno.h>
 #include <math.h>
@@ -140,8 +141,20 @@ static const char *or_none (const char *text)
     return text ? text : "";
 }
 
+static void put_sentence (struct buf *out, size_t width, const char *label,
+                          const char *text)
+{
+    struct buf line;
+
+    buf_init (&line, PRINT_MAX);
+    buf_printf (&line, "%s%s\n", label, or_none (text));
+    labels_put (out, width, buf_text (&line));
+    buf_fini (&line);
+}
+
 int finding_list_print (const struct finding_list *l, int fd)
 {
+    size_t width = labels_width (fd);
     struct buf out;
     int rc;
 
@@ -151,10 +164,12 @@ int finding_list_print (const struct finding_list *l, int fd)
     for (size_t i = 0; i < l->n; i++) {
         const struct finding *f = &l->items[i];
 
-        buf_printf (&out, "%-7s %-20s finding %lld\n  %s\n", f->severity,
-                    f->kind, (long long)f->id, or_none (f->text));
-        buf_printf (&out, "  next   %s\n  query  %s\n", or_none (f->hint),
-                    or_none (f->query));
+        buf_printf (&out, "%-7s %-20s finding %lld\n", f->severity, f->kind,
+                    (long long)f->id);
+        put_sentence (&out, width, "  ", f->text);
+        put_sentence (&out, width, "  next   ", f->hint);
+        // one line, to be copied
+        buf_printf (&out, "  query  %s\n", or_none (f->query));
     }
     rc = out.failed ? -ENOMEM : fileio_write_shown (fd, buf_text (&out));
     buf_fini (&out);

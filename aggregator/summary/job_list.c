@@ -3,7 +3,7 @@
 #include "summary/job_list.h"
 
 #include "base/units.h"
-#include "store/fileio.h"
+#include "table/labels.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -68,7 +68,7 @@ int job_list_print (const struct jobs *j, int fd)
     if (!f)
         return -errno;
     print_all (j, f);
-    rc = fclose (f) == 0 ? fileio_write_shown (fd, text) : -errno;
+    rc = fclose (f) == 0 ? labels_write (fd, text) : -errno;
     free (text);
     return rc;
 }

@@ -3,7 +3,7 @@
 
 #include "base/units.h"
 #include "select/capture_select.h"
-#include "store/fileio.h"
+#include "table/labels.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -286,7 +286,7 @@ int summary_print_text (const struct summary *s, int fd)
     (void)fprintf (f, "written       %s (%lld row%s, %s)\n", s->path,
                    (long long)s->rows, units_s ((uint64_t)s->rows), size);
     print_beside (s, f);
-    rc = fclose (f) == 0 ? fileio_write_shown (fd, text) : -errno;
+    rc = fclose (f) == 0 ? labels_write (fd, text) : -errno;
     free (text);
     return rc;
 }

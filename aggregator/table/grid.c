@@ -255,6 +255,12 @@ void grid_blob (struct grid *g, const void *data, size_t n)
     free (text);
 }
 
+void grid_line (struct grid *g, const char *text)
+{
+    if (!g->failed && g->format == GRID_TABLE)
+        g->failed = columns_line (g->columns, text);
+}
+
 int grid_finish (struct grid *g)
 {
     if (!g->failed && g->columns)

@@ -39,7 +39,7 @@ struct grid *grid_create (FILE *f, enum grid_format format, size_t width);
 void grid_destroy (struct grid *g);     // g may be NULL
 
 /* Names of the columns, once and first.  As keys of JSON they are made unique:
- * the second "rank" is "rank_2".
+ * the second "rank" is "rank_2".  A table whose names are all "" has no head.
  */
 void grid_head (struct grid *g, const char *const *names, unsigned n);
 
@@ -52,6 +52,9 @@ void grid_fixed (struct grid *g, double v, int decimals);       // in a table
 void grid_text (struct grid *g, const char *s, size_t n);
 void grid_word (struct grid *g, const char *s);         // NULL is NULL
 void grid_blob (struct grid *g, const void *data, size_t n);
+
+/* In a table, a line below the row that is complete. */
+void grid_line (struct grid *g, const char *text);
 
 /* The end: 0, -ENOMEM, -EIO. */
 int grid_finish (struct grid *g);

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "table/grid.h"
+#include "table/labels.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -22,6 +23,7 @@
 
 #define NUMBER 'n'              // what a kept cell begins with
 #define TEXT 't'
+#define LINE 'l'                // no cell
 
 struct cell {
     char *text;                 // as it is shown
@@ -303,9 +305,39 @@ static void print_row (const struct columns *c, const char **rest,
     }
 }
 
+/* A line between rows: as a text that is indented. */
+static void print_line (const struct columns *c, const char *text)
+{
+    struct buf out;
+
+    buf_init (&out, SIZE_MAX / 2);
+    buf_printf (&out, "  %s\n", text);
+    if (c->width > 0) {
+        struct buf whole = out;
+
+        buf_init (&out, SIZE_MAX / 2);
+        labels_put (&out, c->width, buf_text (&whole));
+        buf_fini (&whole);
+    }
+    (void)fputs (buf_text (&out), c->f);
+    buf_fini (&out);
+}
+
+static bool has_head (const struct columns *c)
+{
+    bool has = false;
+
+    for (unsigned i = 0; i < c->n; i++)
+        has = has || *c->names[i];
+    return has;
+}
+
 static void print_head (const struct columns *c, const char **rest)
 {
-    bool more = true;
+    bool more = has_head (c);
+
+    if (!more)
+        return;
 
     for (unsigned i = 0; i < c->n; i++)
         rest[i] = c->names[i];
@@ -367,6 +399,10 @@ static int start (struct columns *c)
         print_head (c, rest);
     }
     for (unsigned i = 0; rc == 0 && p < end; p += strlen (p) + 1) {
+        if (*p == LINE) {
+            print_line (c, p + 1);
+            continue;
+        }
         rest[i] = p + 1;
         number[i] = *p == NUMBER && !c->texts[i];
         i = (i + 1) % c->n;
@@ -456,6 +492,22 @@ int columns_cell (struct columns *c, const char *text, size_t n, bool number)
          c->kept.size >= GRID_LOOK_AHEAD_BYTES))
         rc = start (c);
     return rc;
+}
+
+int columns_line (struct columns *c, const char *text)
+{
+    char *s = escaped (text, strlen (text));
+
+    if (!s)
+        return -ENOMEM;
+    if (c->running) {
+        print_line (c, s);
+    } else {
+        buf_put (&c->kept, (const char[]){ LINE }, 1);
+        buf_put (&c->kept, s, strlen (s) + 1);
+    }
+    free (s);
+    return c->kept.failed ? -ENOMEM : 0;
 }
 
 int columns_finish (struct columns *c)

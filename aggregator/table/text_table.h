@@ -14,13 +14,18 @@
 
 struct columns;
 
-/* 'f' is borrowed; 'width' as in grid.h.  NULL without memory. */
+/* 'f' is borrowed; 'width' as in grid.h.  Names that are all "": no head.  NULL
+ * without memory.
+ */
 struct columns *columns_create (FILE *f, size_t width,
                                 const char *const *names, unsigned n);
 void columns_destroy (struct columns *c);       // c may be NULL
 
 /* The next cell; NULL text is NULL.  0 or -ENOMEM. */
 int columns_cell (struct columns *c, const char *text, size_t n, bool number);
+
+/* A line of its own below the row that is complete.  0 or -ENOMEM. */
+int columns_line (struct columns *c, const char *text);
 
 int columns_finish (struct columns *c);         // 0 or -ENOMEM
 

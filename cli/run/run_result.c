@@ -6,6 +6,7 @@
 #include "json/status.h"
 #include "store/fileio.h"
 #include "summary/summary.h"
+#include "table/labels.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -141,7 +142,8 @@ static bool is_told (const struct summary *s, int64_t rank, const char *why)
  * of them in one line.  Of one without a reason nobody knows whether it ended:
  * a note says why.
  */
-static void print_failures (const struct summary *s, const struct json *result)
+static void put_failures (FILE *f, const struct summary *s,
+                          const struct json *result)
 {
     const struct json *r = json_first (json_get (result, "failed_ranks"));
     const struct json *n = json_first (json_get (result, "notes"));
@@ -156,17 +158,30 @@ static void print_failures (const struct summary *s, const struct json *result)
             is_told (s, rank, reason))
             continue;
         if (status >= 0)
-            (void)printf ("COMMAND       rank %lld: %s\n", (long long)rank,
-                          reason);
+            (void)fprintf (f, "COMMAND       rank %lld: %s\n",
+                           (long long)rank, reason);
         else if (*reason && ended++ == 0)
             why = reason;       // they were ended
     }
     if (ended > 0)
-        (void)printf ("COMMAND       of %zu rank%s was %s\n", ended,
-                      units_s (ended), why);
+        (void)fprintf (f, "COMMAND       of %zu rank%s was %s\n", ended,
+                       units_s (ended), why);
     for (; n; n = json_next (n))
-        (void)printf ("note          %s\n", json_text (n, ""));
-    (void)fflush (stdout);
+        (void)fprintf (f, "note          %s\n", json_text (n, ""));
+}
+
+static void print_failures (const struct summary *s, const struct json *result)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *f = open_memstream (&text, &n);
+
+    if (!f)
+        return;
+    put_failures (f, s, result);
+    if (fclose (f) == 0)
+        (void)labels_write (STDOUT_FILENO, text);
+    free (text);
 }
 
 static void copy_list (struct json *out, const char *key,

@@ -6,13 +6,13 @@
 #include "shared/command.h"
 
 #include "base/utf8.h"
+#include "table/labels.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define CLI_FAIL_MAX 8192               // bytes of a message, with the NUL
@@ -124,13 +124,7 @@ int cli_interrupted (const struct command_spec *c, const char *fmt, ...)
 
 size_t cli_width (int64_t option)
 {
-    struct winsize w;
-
-    if (option >= 0)
-        return (size_t)option;
-    if (isatty (STDOUT_FILENO) && ioctl (STDOUT_FILENO, TIOCGWINSZ, &w) == 0)
-        return w.ws_col;
-    return 0;
+    return option >= 0 ? (size_t)option : labels_width (STDOUT_FILENO);
 }
 
 enum cli_format cli_format (bool json)

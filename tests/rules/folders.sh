@@ -65,12 +65,12 @@ aggregator/archive              all net jobs select publish builder ledger
 aggregator/service              all net publish builder ledger transfer
     archive aggregator/store
 
-cli/shared                      all
+cli/shared                      all aggregator/table
 cli/check                       all net shared node_agent/throttle
     node_agent/ship
 cli/run                         all net shared check node_agent/control
     node_agent/world node_agent/release node_agent/analyse
-    aggregator/publish aggregator/builder aggregator/summary
+    aggregator/publish aggregator/table aggregator/builder aggregator/summary
 cli                             all net cli/shared cli/check cli/run
     node_agent/identity node_agent/extract node_agent/discovery
     node_agent/control node_agent/throttle node_agent/spool node_agent/ship

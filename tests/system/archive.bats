@@ -58,15 +58,28 @@ spoil ()                            # RANK NAME
 
 # 7 of 8 were "7 ranks, built", and a damaged one was not seen at all.
 # Its lines were 150 columns wide on any terminal.
-@test "jobs: on a terminal of 80 columns the list fits" {
+@test "jobs, archive ls, status: on a terminal the list fits" {
     script -qec true /dev/null >/dev/null 2>&1 ||
         skip "there is no script(1), or no pseudo-terminal"
     delivered
+    script -qec "stty cols 72; '$ROLLCALL' status root" /dev/null |
+        tr -d '\r' >seen
+    grep -q "^rollcall-aggregator  " seen || fail "$(cat seen)"
+    is "lines that are too long" "" "$(sed 's/\x1b\[[01]m//g' seen |
+        grep '.\{73\}')"
     stop_service
     script -qec "stty cols 80; '$ROLLCALL' jobs" /dev/null | tr -d '\r' >seen
     grep -q "^j " seen || fail "$(cat seen)"
     is "lines that are too long" "" "$(sed 's/\x1b\[[01]m//g' seen |
         grep '.\{81\}')"
+    # a table for people, lines for scripts
+    script -qec "stty cols 80; '$ROLLCALL' archive ls" /dev/null |
+        tr -d '\r' >seen
+    grep -q "^j  *[012]  " seen || fail "$(cat seen)"
+    is "lines that are too long" "" "$(sed 's/\x1b\[[01]m//g' seen |
+        grep '.\{81\}')"
+    is "lines" "$("$ROLLCALL" archive ls --json | grep -c '"content"')" \
+        "$("$ROLLCALL" archive ls | grep -c "^j$(printf '\t')")"
 }
 
 @test "jobs: the roll of an incomplete job, in its own words" {

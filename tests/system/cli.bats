@@ -220,3 +220,24 @@ bad_usage ()
     "$ROLLCALL" analyze --json -o out job >/dev/full || true
     truth_and_more
 }
+
+# Their sentences went to the next line in the middle of words.
+@test "on a terminal labelled lines go on below themselves, in a pipe they do not" {
+    local verb
+
+    script -qec true /dev/null >/dev/null 2>&1 ||
+        skip "there is no script(1), or no pseudo-terminal"
+    make --ranks 4 --slow-rank 2
+    rm -r "$(capture_of 3)"
+    for verb in doctor "analyze -o out job" "findings out"; do
+        script -qec "stty cols 60; '$ROLLCALL' $verb" /dev/null |
+            tr -d '\r' >seen || :
+        # but paths, which are not cut, and queries, which are copied
+        is "$verb: lines that are too long" "" \
+            "$(grep '.\{61\}' seen | grep -v '^  query  \|/')"
+        grep -q '^      *[a-z0-9+(%]' seen || grep -q '^    [a-z]' seen ||
+            fail "$verb: nothing was continued: $(cat seen)"
+        "$ROLLCALL" $verb >piped || :
+        grep -q '.\{61\}' piped || fail "$verb: wrapped in a pipe"
+    done
+}

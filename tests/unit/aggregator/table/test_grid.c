@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "table/grid.h"
+#include "table/labels.h"
 #include "table/text_table.h"
 
 #include <stdlib.h>
@@ -169,11 +170,68 @@ static void test_empty_column (void **state)
     grid_word (g, "a story that is longer than the line");
     assert_int_equal (grid_finish (g), 0);
     (void)fflush (f);
-    assert_string_equal (text + GRID_LOOK_AHEAD_ROWS + 1, "a story\nthat is\n"
+    assert_string_equal (text + GRID_LOOK_AHEAD_ROWS, "a story\nthat is\n"
                          "longer\nthan the\nline\n");
     grid_destroy (g);
     (void)fclose (f);
     free (text);
+}
+
+/* What is said of a row stands below it, also when it goes beyond the width, and
+ * a table without names has no head.
+ */
+static void test_lines (void **state)
+{
+    static const char *const names[] = { "", "" };
+    FILE *f = open_memstream (&text, &text_size);
+    struct grid *g = grid_create (f, GRID_TABLE, 16);
+
+    (void)state;
+    grid_head (g, names, 2);
+    grid_word (g, "one");
+    grid_int (g, 1);
+    grid_line (g, "it waits for\nan answer");
+    grid_word (g, "two");
+    grid_int (g, 22);
+    is (g, f, "one   1\n"
+              "  it waits\n"
+              "    for\\nan\n"
+              "    answer\n"
+              "two  22\n");
+    grid_destroy (g);
+    (void)fclose (f);
+    free (text);
+}
+
+static void wrapped (size_t width, const char *lines, const char *want)
+{
+    struct buf out;
+
+    buf_init (&out, 4096);
+    labels_put (&out, width, lines);
+    assert_string_equal (buf_text (&out), want);
+    buf_fini (&out);
+}
+
+/* Texts go on below themselves; labels, paths and what a pipe gets stay. */
+static void test_labels (void **state)
+{
+    (void)state;
+    wrapped (0, "ranks         5 of 8 present, 3 missing\n",
+             "ranks         5 of 8 present, 3 missing\n");
+    wrapped (30, "ranks         5 of 8 present, 3 missing\njob           a\n",
+             "ranks         5 of 8 present,\n"
+             "              3 missing\n"
+             "job           a\n");
+    wrapped (24, "  rank 3: it wrote no capture below /a/very/long/path/of/it\n",
+             "  rank 3: it wrote no\n"
+             "    capture below\n"
+             "    /a/very/long/path/of/it\n");
+    wrapped (10, "\n\nx", "\n\nx");
+    wrapped (4, "  next   look", "  next   look");
+    wrapped (9, "  next   look there", "  next\n    look\n    there");
+    wrapped (8, "\xc3\xa4\xc3\xa4\xc3\xa4 \xc3\xa4\xc3\xa4\xc3\xa4 b",
+             "\xc3\xa4\xc3\xa4\xc3\xa4 \xc3\xa4\xc3\xa4\xc3\xa4\n  b");
 }
 
 static void test_share (void **state)
@@ -208,6 +266,7 @@ int main (void)
         cmocka_unit_test (test_numbers),
         cmocka_unit_test (test_look_ahead),
         cmocka_unit_test (test_empty_column),
+        cmocka_unit_test (test_lines), cmocka_unit_test (test_labels),
         cmocka_unit_test (test_share),
     };
 

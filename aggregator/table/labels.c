@@ -1,0 +1,97 @@
+/* aggregator/table/labels.c - lines of a label and a text, for people */
+#include "table/labels.h"
+
+#include "store/fileio.h"
+#include "table/text_table.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define LABEL_MOST 24           // columns, blanks behind it included
+#define FURTHER 2               // blanks more, where there is no label
+#define WRITE_MAX (64u << 20)   // bytes; 2,000 findings of 2 KB are 4 MB
+
+size_t labels_width (int fd)
+{
+    struct winsize w;
+
+    return isatty (fd) && ioctl (fd, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
+}
+
+/* Where the text of a line begins: behind the last wide gap near its start. */
+static size_t text_begin (const char *line, size_t n, size_t width)
+{
+    size_t lead = 0, begin = 0;
+
+    while (lead < n && line[lead] == ' ')
+        lead++;
+    for (size_t i = lead + 3; i < n && i <= LABEL_MOST; i++) {
+        if (line[i] != ' ' && line[i - 1] == ' ' && line[i - 2] == ' ')
+            begin = i;
+    }
+    return begin > 0 && begin < width / 2 ? begin : lead + FURTHER;
+}
+
+/* How many bytes of 's', of 'n', stand in a line of 'width' columns: whole
+ * words, one at least.
+ */
+static size_t words (const char *s, size_t n, size_t width)
+{
+    size_t used, fits = columns_fit (s, width, &used), at;
+
+    if (fits >= n)
+        return n;
+    for (at = fits; at > 0 && s[at] != ' '; at--)
+        ;
+    while (at > 0 && s[at - 1] == ' ')
+        at--;
+    return at > 0 ? at : fits + strcspn (s + fits, " \n");
+}
+
+static void put_line (struct buf *out, size_t width, const char *s, size_t n)
+{
+    size_t begin = text_begin (s, n, width), took, blanks, used;
+    size_t fits = columns_fit (s, width, &used);
+
+    if (width == 0 || fits >= n || begin >= n || begin >= width) {
+        buf_put (out, s, n);
+        return;
+    }
+    buf_put (out, s, begin);
+    for (s += begin, n -= begin;; s += took + blanks, n -= took + blanks) {
+        took = words (s, n, width - begin);
+        buf_put (out, s, took);
+        blanks = took < n ? strspn (s + took, " ") : 0;
+        if (took + blanks >= n)
+            return;
+        buf_printf (out, "\n%*s", (int)begin, "");
+    }
+}
+
+void labels_put (struct buf *out, size_t width, const char *lines)
+{
+    while (*lines) {
+        size_t n = strcspn (lines, "\n");
+
+        put_line (out, width, lines, n);
+        lines += n;
+        if (*lines) {
+            buf_put (out, "\n", 1);
+            lines++;
+        }
+    }
+}
+
+int labels_write (int fd, const char *lines)
+{
+    struct buf out;
+    int rc;
+
+    buf_init (&out, WRITE_MAX);
+    labels_put (&out, labels_width (fd), lines);
+    rc = out.failed ? -ENOMEM : fileio_write_shown (fd, buf_text (&out));
+    buf_fini (&out);
+    return rc;
+}
