@@ -239,12 +239,12 @@ static int tell_unwritten (const struct command_spec *who,
                      dir, job);
 }
 
-/* Another run wrote into the same OUT since: what is known without its result
- * is in the state of this one.
+/* OUT was removed, or another run ('by') wrote into it since: what is known
+ * without its result is in the state of this one.
  */
-static int tell_replaced (const struct command_spec *who,
-                          const struct json *result, const char *dir,
-                          const char *job, const char *by)
+static int tell_gone (const struct command_spec *who,
+                      const struct json *result, const char *dir,
+                      const char *job, const char *by)
 {
     int64_t roll = EX_SOFTWARE, command = 0;
     const char *path = json_text (json_get (result, "analysis_db"), "");
@@ -255,12 +255,13 @@ static int tell_replaced (const struct command_spec *who,
     (void)json_int (json_get (result, "roll_status"), &roll);
     (void)json_int (json_get (result, "command_status"), &command);
     return cli_fail (who, EX_NOINPUT, "job %s ended with %s%s; its result is "
-                     "gone: %s is now that of job %s%s%s%s%s%s", job,
+                     "gone: %s %s%s%s%s%s%s%s", job,
                      roll == EXIT_ALL_PRESENT ? "all ranks present"
                      : roll == EXIT_NOT_ALL   ? "some rank not present"
                                               : "nothing that could be read",
                      command > 0 ? ", and a COMMAND that failed" : "", path,
-                     by, kept ? "; rollcall build --root " : "",
+                     by ? "is now that of job " : "is not there any more",
+                     by ? by : "", kept ? "; rollcall build --root " : "",
                      kept ? root : "", kept ? " -o OUT " : "",
                      kept ? job : "", kept ? " makes it again" : "");
 }
@@ -277,11 +278,13 @@ static int print_summary (const struct command_spec *who,
 
     if (!path)
         return tell_unwritten (who, result, dir, job);
+    if (access (path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return tell_gone (who, result, dir, job, NULL);
     if (summary_read_back (path, &s, &err) < 0)
         return cli_fail (who, EX_SOFTWARE, "cannot read back %s: %s", path,
                          err.text);
     if (s.job_id[0] && strcmp (s.job_id, job) != 0) {
-        int status = tell_replaced (who, result, dir, job, s.job_id);
+        int status = tell_gone (who, result, dir, job, s.job_id);
 
         summary_fini (&s);
         return status;

@@ -411,6 +411,22 @@ the background" "(its aggregator is process $(processes_named \
     expect_status 66
 }
 
+# It is nobody's fault within the program, which 70 would be.
+@test "wait says that a result was removed, and how its job ended" {
+    run "$ROLLCALL" run --job whole -o out -- ./writer
+    expect_status 0
+    run "$ROLLCALL" run --job none -o out2 -- true
+    expect_status 65
+    rm -r out out2
+    run "$ROLLCALL" wait whole
+    expect_status 66
+    shows "job whole ended with all ranks present; its result is gone: " \
+        "is not there any more"
+    run "$ROLLCALL" wait --json none
+    expect_status 66
+    shows "is not there any more; rollcall build --root"
+}
+
 # As Slurm does, and a launcher that signals process groups: who dies first has
 # not failed.
 @test "a COMMAND is sent SIGTERM before the wrappers are" {
