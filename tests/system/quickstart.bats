@@ -38,6 +38,25 @@ quickstart ()
     ! [[ "$output" == *"mpirun"* ]] || fail "$output"
 }
 
+# They ended on "the job has been aborted", which nobody has asked for.
+@test "scenes under mpirun end on what stands out, and the report" {
+    local scenes scene
+
+    cmake_is true
+    quickstart
+    expect_status 0
+    scenes=$(sed -n '/^== .*under mpirun/,/^== what stands out/p' <<<"$output")
+    ! grep -qi 'aborted\|non-zero' <<<"$scenes" || fail "$scenes"
+    is "scenes" 2 "$(grep -c '^\$ mpirun' <<<"$scenes")"
+    for scene in out silent; do
+        output=${scenes##*-o $scene --}
+        output=${output%%$'\n'== *}
+        shows "$ rollcall findings $scene" "slow_rank"
+        is "the last line" "report.html" "$(sed '/^$/d' <<<"$output" |
+            sed '$!d; s|.*/'"$scene"'/cluster_analysis_output/||')"
+    done
+}
+
 # Two minutes of silence were taken for a hang.
 @test "a long build says how far it is" {
     cmake_is '[ "$1" != --build ] || for i in {1..12}; do
