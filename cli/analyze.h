@@ -19,6 +19,7 @@
 #include "discovery/find.h"
 #include "extract/extract.h"
 #include "jobs/jobs.h"
+#include "shared/progress.h"
 #include "summary/job_list.h"
 
 struct analyze_options {
@@ -55,7 +56,7 @@ struct analysis {
     bool made_out;                      // the directory of -o was not there
     unsigned wanted;                    // of enum results_wanted
     struct results beside;              // what was made of it
-    int64_t began_ns;
+    struct cli_progress progress;
 };
 
 #define FAIL(status, ...) cli_fail (&analyze_command, status, __VA_ARGS__)

@@ -2,12 +2,10 @@
 #include "analyze.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/units.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <unistd.h>
 
 /* ---- steps that are not there ---- */
 
@@ -75,51 +73,16 @@ static int feed (void *arg, size_t source, const struct row_sink *sink,
     return rc;
 }
 
-#define END_OF_LINE "\033[K"     // what was longer before goes
-
-static bool shows_progress (const struct analysis *a)
-{
-    return !a->opt.quiet && isatty (STDERR_FILENO);
-}
-
-/* What is done now, in the line of the progress; "" clears it. */
-static void show_phase (const struct analysis *a, const char *phase)
-{
-    if (!shows_progress (a))
-        return;
-    (void)fprintf (stderr, "\r%s%s" END_OF_LINE, phase,
-                   *phase ? " ... " : "");
-    (void)fflush (stderr);
-}
-
-static void show_progress (void *arg, const struct build_progress *p)
-{
-    const struct analysis *a = arg;
-    double seconds = (double)(clock_mono_ns () - a->began_ns) / 1e9;
-    double rate = (double)p->bytes / 1e6 / (seconds > 0 ? seconds : 1);
-    double left = (double)(p->bytes_all - p->bytes) / 1e6;
-
-    if (p->phase) {
-        show_phase (a, p->phase);
-        return;
-    }
-    (void)fprintf (stderr, "\rreading: %zu of %zu capture%s, %.0f MB/s, "
-                   "%.0f s left " END_OF_LINE, p->captures, p->captures_all,
-                   units_s (p->captures_all), rate,
-                   rate > 0 ? left / rate : 0);
-    (void)fflush (stderr);
-}
-
 static struct build_job job_of (struct analysis *a)
 {
     return (struct build_job){
         .items = a->items, .nitems = a->nitems, .roster = &a->roster,
         .threads = (unsigned)a->opt.threads, .feed = feed, .feed_arg = a,
         .decide = analyze_decide, .decide_arg = a,
-        .progress = shows_progress (a) ? show_progress : NULL,
-        .progress_arg = a, .cancel = &cli_cancelled, .steps = a->opt.steps,
-        .derive = &a->derive.options, .job_id = a->job_name,
-        .others = a->others, .assumed = &a->assumed,
+        .progress = a->progress.shown ? cli_progress_build : NULL,
+        .progress_arg = &a->progress, .cancel = &cli_cancelled,
+        .steps = a->opt.steps, .derive = &a->derive.options,
+        .job_id = a->job_name, .others = a->others, .assumed = &a->assumed,
     };
 }
 
@@ -129,7 +92,7 @@ int analyze_look (struct analysis *a)
     struct err err = { "" };
     int rc = build_look (&job, &err);
 
-    show_phase (a, "");
+    cli_progress_phase (&a->progress, "");
     if (rc == -EINTR)
         return cli_interrupted (&analyze_command, "the captures could not be "
                                 "divided into jobs");
@@ -150,7 +113,7 @@ int analyze_build (struct analysis *a, struct build_result *result)
 
     rc = build_run (&job, &a->out, result, &err);
     buf_fini (&inputs);
-    show_phase (a, "");
+    cli_progress_phase (&a->progress, "");
     if (rc == -EAGAIN)
         return ANALYZE_CHOOSE;
     if (rc == -ENODATA)
@@ -169,10 +132,10 @@ int analyze_build_others (struct analysis *a,
     struct err err = { "" };
     int rc;
 
-    show_phase (a, "making the files beside " BUILD_DB_NAME);
+    cli_progress_phase (&a->progress, RESULTS_PHASE);
     rc = results_make (a->wanted, &a->out, (unsigned)a->opt.threads,
                        &cli_cancelled, &a->beside, &err);
-    show_phase (a, "");
+    cli_progress_phase (&a->progress, "");
     if (rc == -EINTR)
         return cli_interrupted (&analyze_command, BUILD_DB_NAME " is written, "
                                 "not all that is made from it");

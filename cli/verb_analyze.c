@@ -2,7 +2,6 @@
  * one analysis.db */
 #include "analyze.h"
 
-#include "base/clock.h"
 #include "summary/summary.h"
 
 #include <errno.h>
@@ -331,12 +330,14 @@ static unsigned processors (void)
 
 int verb_analyze (int argc, char **argv)
 {
-    struct analysis a = { .began_ns = clock_mono_ns () };
+    struct analysis a = { .ndirs = 0 };
     struct err err = { "" };
     int rest, status;
 
     if (!cli_options (&analyze_command, argc, argv, &a.opt, &rest, &status))
         return status;
+    cli_progress_begin (&a.progress);
+    a.progress.shown = a.progress.shown && !a.opt.quiet;
     if (rest == argc)
         return FAIL (EXIT_USAGE, "which directory? (usage: %s %s)",
                      analyze_command.name, analyze_command.usage);

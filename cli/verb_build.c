@@ -8,6 +8,7 @@
 #include "archive/job_build.h"
 #include "base/units.h"
 #include "json/json.h"
+#include "shared/progress.h"
 #include "store/fileio.h"
 #include "store/root.h"
 #include "summary/summary.h"
@@ -133,6 +134,7 @@ static int build (const struct build_options *opt,
     struct roster roster;
     struct job_build *b = job_build_create (a->ledger, a->store, job, &err);
     int64_t seq = ledger_newest (a->ledger, job, ITEM_ROWS);
+    struct cli_progress progress;
     struct words words;
     int rc, status, said = ledger_words (a->ledger, job, &words, &err);
     int64_t open = ledger_count_open (a->ledger, job);
@@ -172,9 +174,13 @@ static int build (const struct build_options *opt,
              : job_build_expect (b, &words, false, &roster);
     words_fini (&words);
     job_build_say_fates (b, &roster);
+    cli_progress_begin (&progress);
+    if (progress.shown)
+        job_build_show (b, cli_progress_build, &progress);
     if (rc == 0)
         rc = job_build_run (b, opt->out ? opt->out : out,
                             (unsigned)opt->threads, &roster, &result, &err);
+    cli_progress_phase (&progress, "");
     if (rc == 0 && !opt->out)   // the root is locked
         note_built (a, job, seq);
     if (rc == -EINTR)

@@ -45,6 +45,8 @@ struct job_build {
     size_t left;                        // shipments with rows that do not count
     atomic_bool cancelled;
     const atomic_bool *cancel;          // that, or the caller's own
+    build_progress_fn *progress;        // or NULL
+    void *progress_arg;
     unsigned wanted;                    // of enum results_wanted
     struct results results;
 };
@@ -609,6 +611,12 @@ void job_build_set_out (struct job_build *b, bool foreign, bool later)
     b->later = later;
 }
 
+void job_build_show (struct job_build *b, build_progress_fn *fn, void *arg)
+{
+    b->progress = fn;
+    b->progress_arg = arg;
+}
+
 void job_build_began (struct job_build *b, int64_t began_ns)
 {
     b->began_ns = began_ns;
@@ -675,7 +683,9 @@ static int build_below (struct job_build *b, const struct tree *out,
         .threads = threads, .feed = feed, .feed_arg = b,
         .cancel = b->cancel, .job_id = b->job, .derive = b->derive,
         .assumed = &b->assumed, .began_ns = b->began_ns,
+        .progress = b->progress, .progress_arg = b->progress_arg,
     };
+    const struct build_progress beside = { .phase = RESULTS_PHASE };
     struct publish p;
     int rc = publish_open_in (&p, out, b->foreign, err);
 
@@ -685,6 +695,8 @@ static int build_below (struct job_build *b, const struct tree *out,
     give_mpi (b, roster->world_size);
     note_mpi (b, roster);
     rc = build_run (&job, &p, ret, err);
+    if (rc == 0 && b->progress)
+        b->progress (b->progress_arg, &beside);
     if (rc == 0)
         rc = results_make (b->wanted, &p, threads, b->cancel, &b->results,
                            err);

@@ -43,6 +43,11 @@ size_t job_build_left (const struct job_build *b);
 void job_build_set_derive (struct job_build *b,
                            const struct derive_options *derive);
 
+/* Before job_build_run: tell how far it is, as of struct build_job, and that the
+ * files beside analysis.db are made.
+ */
+void job_build_show (struct job_build *b, build_progress_fn *fn, void *arg);
+
 /* Before job_build_run: stop when *cancel is true, and not at job_build_cancel.
  */
 void job_build_obey (struct job_build *b, const atomic_bool *cancel);

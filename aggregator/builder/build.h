@@ -38,6 +38,8 @@ struct build_progress {
     const char *phase;          // what is done when all are read; NULL before
 };
 
+typedef void build_progress_fn (void *arg, const struct build_progress *p);
+
 struct build_job {
     struct roll_item *items;            // planned: roll_plan
     size_t nitems;
@@ -50,7 +52,7 @@ struct build_job {
     void *decide_arg;
     // called some five times a second by the calling thread while captures are
     // read, and once at the start of each phase behind it; may be NULL
-    void (*progress) (void *arg, const struct build_progress *p);
+    build_progress_fn *progress;
     void *progress_arg;
     const atomic_bool *cancel;          // becomes true: stop with -EINTR
     int64_t began_ns;           // when the job began (clock_wall_ns), if what a

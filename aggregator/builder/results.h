@@ -51,6 +51,9 @@ struct results {
     char note[256];             // what is not in them that could be, or ""
 };
 
+/* What results_make does, for people who wait for it. */
+#define RESULTS_PHASE "making the files beside " BUILD_DB_NAME
+
 /* Make and publish all that is wanted beside the analysis.db in 'out', in the
  * order of the set.  With more than one thread the page is written by one more, beside the
  * others.  'cancel' may be NULL.  On failure, as of cluster_make, those that

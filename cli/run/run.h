@@ -318,6 +318,14 @@ int run_keep_call (const struct run *r, struct err *err);
  */
 int run_finish (struct run *r, const char *dir);
 
+/* ---- run_progress.c ---- */
+
+/* On a terminal, a line of what is waited for since COMMAND, or the launcher,
+ * has ended (monotonic); and no line any more.
+ */
+void run_show_end (const struct run *r, int64_t ended_ns);
+void run_hide_end (void);
+
 /* ---- run_result.c ---- */
 
 /* Print what result.json in 'dir' says; the exit status that it deserves, or

@@ -182,6 +182,8 @@ static void wait_for_all (struct launch *l)
         struct pollfd p[2] = { { .fd = l->signals, .events = POLLIN },
                                { .fd = l->aggregator, .events = POLLIN } };
 
+        if (l->launcher == 0)
+            run_show_end (l->r, l->ended_ns);
         if (poll (p, 2, 1000) < 0)
             continue;
         if (p[0].revents)
@@ -189,6 +191,7 @@ static void wait_for_all (struct launch *l)
         if (p[1].revents)
             aggregator_ended (l);
     }
+    run_hide_end ();
 }
 
 static int finish (struct launch *l)

@@ -503,8 +503,13 @@ int run_wrap (struct run *r)
         (void)kill (getpid (), SIGTERM);
     if (r->owns_aggregator)
         watch_aggregator (&w);
-    while (must_stay (&w))
+    while (must_stay (&w)) {
+        if (w.child == 0 && (r->owns_aggregator || run_is_served (r)) &&
+            r->world.local_rank == 0)   // one of those on this terminal
+            run_show_end (r, w.ended_ns);
         turn (&w);
+    }
+    run_hide_end ();
     status = wrap_end (&w);
     (void)close (w.control);
     return status;

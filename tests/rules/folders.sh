@@ -65,7 +65,7 @@ aggregator/archive              all net jobs select publish builder ledger
 aggregator/service              all net publish builder ledger transfer
     archive aggregator/store
 
-cli/shared                      all aggregator/table
+cli/shared                      all aggregator/table aggregator/builder
 cli/check                       all net shared node_agent/throttle
     node_agent/ship
 cli/run                         all net shared check node_agent/control

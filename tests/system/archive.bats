@@ -249,6 +249,22 @@ same_cluster ()
     expect_status 66
 }
 
+@test "build: on a terminal each phase is told, and no line of it stays" {
+    script -qec true /dev/null >/dev/null 2>&1 ||
+        skip "there is no script(1), or no pseudo-terminal"
+    delivered
+    stop_service
+    script -qec "'$ROLLCALL' build -o again j" /dev/null >seen
+    tr '\r' '\n' <seen >lines
+    for phase in "reading: 3 of 3 captures" merging "telling who waited" \
+        "making indexes" "summing up" "looking for what stands out" \
+        "checking the file" "making the files beside analysis.db"; do
+        grep -q "^$phase.*.\[K$" lines || fail "no $phase in: $(cat -v lines)"
+    done
+    grep -q "^.\[Kjob  " lines || fail "not cleared: $(cat -v lines)"
+    is "through a pipe" "" "$("$ROLLCALL" build -o again j 2>&1 >/dev/null)"
+}
+
 @test "build: interrupted, it leaves files that are whole, and no others" {
     delivered
     stop_service

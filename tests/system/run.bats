@@ -1280,3 +1280,21 @@ END
     expect_status 0
     is "notes" 0 "$(grep -c "not searched for captures" <<<"$output")"
 }
+
+# It was silent for as long as the last captures took.
+@test "on a terminal the end of a run tells what is waited for" {
+    script -qec true /dev/null >/dev/null 2>&1 ||
+        skip "there is no script(1), or no pseudo-terminal"
+    script -qec "'$ROLLCALL' run -o out -- ./writer" /dev/null >seen
+    tr '\r' '\n' <seen >lines
+    grep -q '^COMMAND has ended: .*, for [0-9]* s \.\.\. .\[K$' lines ||
+        fail "nothing was told: $(cat -v seen)"
+    grep -q '^.\[Kjob  ' lines || fail "not cleared: $(cat -v seen)"
+    script -qec "'$ROLLCALL' run --launcher 'mpirun -np 2' -o out2 -- ./writer" \
+        /dev/null >seen
+    tr '\r' '\n' <seen >lines
+    grep -q '^COMMAND has ended: .*\.\.\. .\[K$' lines ||
+        fail "nothing was told: $(cat -v seen)"
+    is "in a pipe" 0 "$("$ROLLCALL" run -o out3 -- ./writer 2>&1 |
+        grep -c 'has ended')"
+}

@@ -1,0 +1,74 @@
+/* cli/run/run_progress.c - on a terminal: what goes on behind COMMAND
+ *
+ * The daemons of the run write down what they do, for rollcall status.
+ */
+#include "run/run.h"
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "json/json.h"
+#include "shared/progress.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int64_t number (const struct json *j, const char *key)
+{
+    int64_t v = 0;
+
+    (void)json_int (json_get (j, key), &v);
+    return v;
+}
+
+/* What the agent of this host still has. */
+static void name_agent (const struct json *agent, char *out, size_t size)
+{
+    int64_t unread = number (agent, "unsettled") + number (agent, "sealing") +
+                     number (agent, "analysing");
+    int64_t undelivered = number (agent, "undelivered");
+    const char *why = json_text (json_get (agent, "why"), "");
+
+    if (*why)
+        (void)snprintf (out, size, "%.200s", why);
+    else if (unread > 0)
+        (void)snprintf (out, size, "%lld capture%s of this host to be read",
+                        (long long)unread, units_s ((uint64_t)unread));
+    else if (undelivered > 0)
+        (void)snprintf (out, size, "%lld item%s of this host to be delivered",
+                        (long long)undelivered,
+                        units_s ((uint64_t)undelivered));
+    else
+        (void)snprintf (out, size, "waiting for the captures of all ranks");
+}
+
+void run_show_end (const struct run *r, int64_t ended_ns)
+{
+    struct json *root, *agent;
+    struct cli_progress p;
+    char text[320], what[256];
+
+    cli_progress_begin (&p);
+    if (!p.shown)
+        return;
+    root = run_read_object (r->dir, "root/status.json");
+    agent = run_read_object (r->dir, "spool/status.json");
+    if (strcmp (json_text (json_get (root, "state"), ""), "building") == 0)
+        (void)snprintf (what, sizeof (what), "making the result");
+    else if (run_has_result (r->dir))
+        (void)snprintf (what, sizeof (what), "the result is made");
+    else
+        name_agent (agent, what, sizeof (what));
+    (void)snprintf (text, sizeof (text), "COMMAND has ended: %s, for %lld s",
+                    what, (long long)((p.began_ns - ended_ns) / NS_PER_S));
+    cli_progress_phase (&p, text);
+    json_free (root);
+    json_free (agent);
+}
+
+void run_hide_end (void)
+{
+    struct cli_progress p;
+
+    cli_progress_begin (&p);
+    cli_progress_phase (&p, "");
+}
