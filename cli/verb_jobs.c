@@ -131,6 +131,96 @@ static const char *kind_of (const struct ledger_summary *s)
                             : "shown";
 }
 
+/* ---- runs of this machine ---- */
+
+struct runs_listing {
+    struct grid *g;
+    struct json *array;         // or NULL: a table
+    size_t n;
+};
+
+static int list_run (void *arg, const struct runs_one *r)
+{
+    struct runs_listing *l = arg;
+    char ended[32], size[16];
+    struct json *o;
+
+    l->n++;
+    date (r->ended_ns, ended);
+    units_bytes_text (r->bytes, size);
+    if (l->array) {
+        o = json_push_object (l->array);
+        json_add_text (o, "job", r->job);
+        json_add_text (o, "state", runs_state_text (r));
+        json_add_text (o, "last_written", ended);
+        json_add_int (o, "bytes", (int64_t)r->bytes);
+        json_add_text (o, "dir", r->dir);
+        json_add_text (o, "roll", *r->roll ? r->roll : NULL);
+        json_add_text (o, "analysis_db", *r->db && !r->replaced ? r->db
+                                                                : NULL);
+        return 0;
+    }
+    grid_word (l->g, r->job);
+    grid_word (l->g, ended);
+    grid_word (l->g, runs_state_text (r));
+    grid_word (l->g, *r->roll ? r->roll : NULL);
+    grid_word (l->g, *r->db && !r->replaced ? r->db : NULL);
+    return 0;
+}
+
+/* A table, or member "runs" of 'doc'.  'below': behind the jobs of a service, so
+ * that of no runs nothing is said.
+ */
+static int put_runs (const char *state, struct json *doc, bool below,
+                     struct err *err)
+{
+    static const char *const names[] = { "run", "last written", "state",
+                                         "ranks", "result" };
+    struct runs_listing l = { .n = 0 };
+    int rc;
+
+    if (doc)
+        l.array = json_add_array (doc, "runs");
+    else if (!(l.g = grid_create (stdout, GRID_TABLE, cli_width (-1))))
+        return err_set (err, ENOMEM, "no memory for a table");
+    if (l.g)
+        grid_head (l.g, names, sizeof (names) / sizeof (names[0]));
+    rc = runs_each (state, list_run, &l, err);
+    if (l.g && rc == 0 && below && l.n > 0)
+        (void)fputc ('\n', stdout);
+    if (l.g && rc == 0 && (!below || l.n > 0))
+        rc = grid_finish (l.g);
+    grid_destroy (l.g);
+    return rc;
+}
+
+/* Whether the root is that of a run, whose user has asked for nothing else. */
+static bool is_of_run (const char *root, const char *state)
+{
+    char path[PATH_MAX];
+    size_t n = strlen (state);
+
+    return realpath (root, path) && strncmp (path, state, n) == 0 &&
+           (path[n] == '/' || path[n] == '\0');
+}
+
+/* Who has a service has runs, too.  What cannot be read of them is no failure
+ * of the list of jobs.
+ */
+static void add_runs (const struct jobs_options *opt, struct json *doc)
+{
+    char state[PATH_MAX], path[PATH_MAX];
+    struct err err = { "" };
+
+    if (opt->job || run_state_dir (opt->state, state, NULL) < 0 ||
+        !realpath (state, path) || is_of_run (opt->root, path))
+        return;
+    if (put_runs (path, doc, true, &err) < 0 && err.text[0])
+        (void)FAIL (0, "%s", err.text);
+}
+
+/* ---- jobs of a root ---- */
+
 struct listing {
     struct archive *a;
     const char *job;            // NULL: all
@@ -299,6 +389,8 @@ static int list_all (const struct jobs_options *opt, struct archive *a)
     if (rc == 0 && l.g && (!opt->job || l.n > 0))
         failed = grid_finish (l.g);
     grid_destroy (l.g);
+    if (rc == 0 && failed == 0)
+        add_runs (opt, doc);
     if (rc == 0 && l.g && opt->job)     // who says how many ranks it has
         rc = ledger_each_word (a->ledger, opt->job, print_word, NULL, &err);
     if (rc < 0) {
@@ -439,73 +531,22 @@ static int correct (const struct jobs_options *opt, int argc, char **argv)
     return status ? status : cli_flush (&jobs_command, 0);
 }
 
-/* ---- runs of this machine ---- */
-
-struct runs_listing {
-    struct grid *g;
-    struct json *array;         // or NULL: a table
-    size_t n;
-};
-
-static int list_run (void *arg, const struct runs_one *r)
-{
-    struct runs_listing *l = arg;
-    char ended[32], size[16];
-    struct json *o;
-
-    l->n++;
-    date (r->ended_ns, ended);
-    units_bytes_text (r->bytes, size);
-    if (l->array) {
-        o = json_push_object (l->array);
-        json_add_text (o, "job", r->job);
-        json_add_text (o, "state", runs_state_text (r));
-        json_add_text (o, "last_written", ended);
-        json_add_int (o, "bytes", (int64_t)r->bytes);
-        json_add_text (o, "dir", r->dir);
-        json_add_text (o, "roll", *r->roll ? r->roll : NULL);
-        json_add_text (o, "analysis_db", *r->db && !r->replaced ? r->db
-                                                                : NULL);
-        return 0;
-    }
-    grid_word (l->g, r->job);
-    grid_word (l->g, ended);
-    grid_word (l->g, runs_state_text (r));
-    grid_word (l->g, *r->roll ? r->roll : NULL);
-    grid_word (l->g, *r->db && !r->replaced ? r->db : NULL);
-    return 0;
-}
-
 /* Where there is no service, and none was asked for. */
 static int list_runs (const struct jobs_options *opt)
 {
-    static const char *const names[] = { "run", "last written", "state",
-                                         "ranks", "result" };
-    struct runs_listing l = { .n = 0 };
     struct err err = { "" };
     struct json *doc = opt->json ? json_object () : NULL;
     char state[PATH_MAX];
     int rc = run_state_dir (opt->state, state, &err);
 
-    if (rc == 0 && opt->json) {
+    if (doc)
         (void)json_add_array (doc, "jobs");
-        l.array = json_add_array (doc, "runs");
-    } else if (rc == 0 && (l.g = grid_create (stdout, GRID_TABLE,
-                                              cli_width (-1)))) {
-        grid_head (l.g, names, sizeof (names) / sizeof (names[0]));
-    }
-    if (rc == 0 && !l.array && !l.g)
-        rc = err_set (&err, ENOMEM, "no memory for a table");
     if (rc == 0)
-        rc = runs_each (state, list_run, &l, &err);
+        rc = put_runs (state, doc, false, &err);
     if (rc < 0) {
         json_free (doc);
-        grid_destroy (l.g);
         return FAIL (EX_NOINPUT, "%s", err.text);
     }
-    if (l.g)
-        rc = grid_finish (l.g);
-    grid_destroy (l.g);
     if (!opt->json)
         (void)FAIL (0, "no aggregator that is a service has %s: these are the "
                     "runs of this machine, below %s", opt->root, state);

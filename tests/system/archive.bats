@@ -56,6 +56,30 @@ spoil ()                            # RANK NAME
     shows "built"
 }
 
+# With a service the runs of the same machine were in no list.
+@test "jobs: the runs of this machine are listed below those of the service" {
+    delivered
+    stop_service
+    run "$ROLLCALL" jobs
+    expect_status 0
+    [[ "$output" != *"last written"* ]] || fail "there is no run: $output"
+    "$ROLLCALL" run --job mine -o mine.out -- ./writer >/dev/null
+    run "$ROLLCALL" jobs
+    expect_status 0
+    [[ "${lines[1]}" == "j  "* ]] || fail "$output"
+    shows "last written" "mine  " "1 of 1 present" \
+        "mine.out/cluster_analysis_output/analysis.db"
+    "$ROLLCALL" jobs --json >json
+    is "job" j "$(json '$.jobs[0].job')"
+    is "run" mine "$(json '$.runs[0].job')"
+    # one job is asked for alone, and so is the root of a run
+    run "$ROLLCALL" jobs --job j
+    [[ "$output" != *"last written"* ]] || fail "$output"
+    "$ROLLCALL" run --job part -o part.out -- true || :
+    run "$ROLLCALL" jobs --root state/part/*/root
+    [[ "$output" != *"last written"* ]] || fail "$output"
+}
+
 # 7 of 8 were "7 ranks, built", and a damaged one was not seen at all.
 # Its lines were 150 columns wide on any terminal.
 @test "jobs, archive ls, status: on a terminal the list fits" {
