@@ -18,7 +18,6 @@
 #include <strings.h>
 
 #define MB 1e6                  // bytes of a MB
-#define US 1e3                  // ns of a us
 #define ROOM_LEAST (8u << 20)   // for folds, whatever room the ops take
 
 enum { KIND_P2P, KIND_COLLECTIVE, KINDS };      // in the profiler's order
@@ -95,7 +94,7 @@ static void put_time (struct comm *c)
 
     b->text[TIME_OP][n] = batch_string (b, c->name);
     b->text[TIME_GROUP][n] = batch_string (b, c->key);
-    b->real[TIME_START][n] = (double)event_op_began (c->e, c->op) / US;
+    b->real[TIME_START][n] = time_us (event_op_began (c->e, c->op));
     b->real[TIME_ELAPSE][n] = f->elapse;
     b->real[TIME_TRANSIT][n] = known ? f->transit : NAN;
     b->real[TIME_WAIT][n] = known ? f->wait : NAN;

@@ -17,6 +17,7 @@
 #include "extract/input/db_pages.h"
 #include "extract/input/profiler_db.h"
 #include "extract/rows/intervals.h"
+#include "extract/rows/times.h"
 #include "store/sorter.h"
 
 #define EVENT_STEPS_MAX 65536u

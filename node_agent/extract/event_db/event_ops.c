@@ -10,7 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define US 1e3                  // ns of a us
 #define NO_STRING UINT32_MAX    // ids have 32 bits
 
 struct event_op *event_add_op (struct event_db *e)
@@ -226,7 +225,7 @@ bool event_mark_again (struct event_db *e)
  */
 static int64_t printed_ns (int64_t ns)
 {
-    double us = (double)ns / US, back = 0;
+    double us = time_us (ns), back = 0;
     int64_t ret = ns;
     char text[40];
 

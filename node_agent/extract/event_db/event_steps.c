@@ -409,8 +409,8 @@ static bool give_row (struct sweep *w, uint32_t step, int64_t device)
 
         w->extra.real[EXTRA_DEVICE][n] = (double)device;
         w->extra.text[EXTRA_STEP][n] = batch_string (&w->extra, id);
-        w->extra.real[EXTRA_HOST_START][n] = (double)s->host_start / US;
-        w->extra.real[EXTRA_HOST_END][n] = (double)s->host_end / US;
+        w->extra.real[EXTRA_HOST_START][n] = time_us (s->host_start);
+        w->extra.real[EXTRA_HOST_END][n] = time_us (s->host_end);
         w->extra.real[EXTRA_MEMORY_ONLY][n] = NAN;
     }
     if ((batch_full (&w->times) &&

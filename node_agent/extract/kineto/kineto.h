@@ -20,6 +20,7 @@
 #include "extract/input/trace_text.h"
 #include "extract/kineto/kineto_kinds.h"
 #include "extract/rows/intervals.h"
+#include "extract/rows/times.h"
 #include "extract/sink/source.h"
 
 #include "base/buf.h"
@@ -254,8 +255,7 @@ bool kineto_emit_ops (struct kineto *k);
 /* The time since 1970, in us. */
 static inline double kineto_us (const struct kineto *k, int64_t ns)
 {
-    ns += k->header.base_ns;
-    return (double)(ns / 1000) + (double)(ns % 1000) / 1000;
+    return time_us_of_text (ns + k->header.base_ns);
 }
 
 #endif

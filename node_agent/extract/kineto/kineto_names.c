@@ -153,9 +153,9 @@ static void put_kernel (struct kineto *k, struct batch *b,
     b->text[OPERATOR_CORE][row] = kind ? batch_text (b, kind, strlen (kind))
                                        : BATCH_NULL_TEXT;
     b->real[OPERATOR_COUNT][row] = (double)n->count;
-    b->real[OPERATOR_TOTAL][row] = (double)n->total / 1e3;
-    b->real[OPERATOR_MIN][row] = (double)n->min / 1e3;
-    b->real[OPERATOR_MAX][row] = (double)n->max / 1e3;
+    b->real[OPERATOR_TOTAL][row] = time_us (n->total);
+    b->real[OPERATOR_MIN][row] = time_us (n->min);
+    b->real[OPERATOR_MAX][row] = time_us (n->max);
 }
 
 bool kineto_emit_kernels (struct kineto *k)
@@ -185,9 +185,9 @@ static void put_range (struct kineto *k, struct batch *b,
     b->text[RANGE_DOMAIN][row] = BATCH_NULL_TEXT;
     b->text[RANGE_NAME][row] = batch_text (b, name, strlen (name));
     b->real[RANGE_COUNT][row] = (double)n->count;
-    b->real[RANGE_TOTAL][row] = (double)n->total / 1e3;
-    b->real[RANGE_MIN][row] = (double)n->min / 1e3;
-    b->real[RANGE_MAX][row] = (double)n->max / 1e3;
+    b->real[RANGE_TOTAL][row] = time_us (n->total);
+    b->real[RANGE_MIN][row] = time_us (n->min);
+    b->real[RANGE_MAX][row] = time_us (n->max);
     b->real[RANGE_FIRST][row] = kineto_us (k, n->first);
 }
 

@@ -169,11 +169,6 @@ bool kineto_sum_steps (struct kineto *k)
 
 /* ---- rows ---- */
 
-static double us (int64_t ns)
-{
-    return (double)ns / 1e3;
-}
-
 static uint32_t step_text (struct batch *b, const struct step *s)
 {
     return s->id[0] ? batch_text (b, s->id, strlen (s->id)) : BATCH_NULL_TEXT;
@@ -199,17 +194,17 @@ static void put_step (const struct kineto *k, struct batch *b,
 
     b->real[STEP_DEVICE][row] = device_of (k);
     b->text[STEP_STEP][row] = step_text (b, s);
-    b->real[STEP_COMPUTING][row] = us (computing) + unknown;
-    b->real[STEP_NOT_OVERLAPPED][row] = us (alone) + unknown;
-    b->real[STEP_OVERLAPPED][row] = us (overlapped) + unknown;
-    b->real[STEP_COMMUNICATION][row] = us (communication);
-    b->real[STEP_FREE][row] = us (e2e - both) + unknown;
-    b->real[STEP_STAGE][row] = us (e2e - s->bubble);
-    b->real[STEP_BUBBLE][row] = us (s->bubble);
+    b->real[STEP_COMPUTING][row] = time_us (computing) + unknown;
+    b->real[STEP_NOT_OVERLAPPED][row] = time_us (alone) + unknown;
+    b->real[STEP_OVERLAPPED][row] = time_us (overlapped) + unknown;
+    b->real[STEP_COMMUNICATION][row] = time_us (communication);
+    b->real[STEP_FREE][row] = time_us (e2e - both) + unknown;
+    b->real[STEP_STAGE][row] = time_us (e2e - s->bubble);
+    b->real[STEP_BUBBLE][row] = time_us (s->bubble);
     b->real[STEP_EXCLUDE_RECEIVE][row] =
-        us (alone > s->bubble ? alone - s->bubble : 0) + unknown;
+        time_us (alone > s->bubble ? alone - s->bubble : 0) + unknown;
     b->real[STEP_PREPARING][row] =
-        host && s->both.any ? us (s->both.first - s->start) : NAN;
+        host && s->both.any ? time_us (s->both.first - s->start) : NAN;
 }
 
 static void put_extra (const struct kineto *k, struct batch *b,
@@ -223,7 +218,7 @@ static void put_extra (const struct kineto *k, struct batch *b,
     b->real[EXTRA_HOST_START][row] = host ? kineto_us (k, s->start) : NAN;
     b->real[EXTRA_HOST_END][row] = host ? kineto_us (k, s->end) : NAN;
     b->real[EXTRA_MEMORY_ONLY][row] =
-        k->ngpu == 0 ? NAN : us (interval_union_length (&s->work) -
+        k->ngpu == 0 ? NAN : time_us (interval_union_length (&s->work) -
                                  interval_union_length (&s->both));
 }
 

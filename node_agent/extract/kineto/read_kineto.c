@@ -275,9 +275,9 @@ static void tell_outside (const struct kineto *k)
                     "%.3f us, memory only %.3f us (%llu of them without their "
                     "launch in the trace)",
                     (unsigned long long)k->noutside, k->ngpu,
-                    (double)interval_union_length (&o->computing) / 1e3,
-                    (double)interval_union_length (&o->communication) / 1e3,
-                    (double)(interval_union_length (&o->work) - both) / 1e3,
+                    time_us (interval_union_length (&o->computing)),
+                    time_us (interval_union_length (&o->communication)),
+                    time_us (interval_union_length (&o->work) - both),
                     (unsigned long long)k->nunlaunched);
 }
 

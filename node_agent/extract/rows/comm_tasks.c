@@ -1,5 +1,6 @@
 /* node_agent/extract/rows/comm_tasks.c - what the tasks of an op come to */
 #include "extract/rows/comm_tasks.h"
+#include "extract/rows/times.h"
 
 #include "base/units.h"
 
@@ -300,7 +301,7 @@ static void master_span (const struct comm_task *tasks, size_t n,
         if (t->plane == plane && (double)(t->start - first) + t->dur > length)
             length = (double)(t->start - first) + t->dur;
     }
-    f->start_us = comm_us (begin);
+    f->start_us = time_us_of_text (begin);
     f->elapse = ms (length);
 }
 
@@ -451,7 +452,7 @@ int comm_figures (struct comm_work *w, const struct comm_op *op,
     uint32_t master;
     bool known;
 
-    *f = (struct comm_figures){ .start_us = comm_us (op->start),
+    *f = (struct comm_figures){ .start_us = time_us_of_text (op->start),
                                 .elapse = ms (op->elapse) };
     if (n == 0) {
         f->transit = f->wait = f->sync = f->idle = NAN;

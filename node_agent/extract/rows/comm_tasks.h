@@ -25,14 +25,6 @@
 
 #define COMM_NO_PLANE UINT32_MAX
 
-/* us of a time in ns since 1970, rounded once: as doubles the ns would lose a
- * quarter of a us first.
- */
-static inline double comm_us (int64_t ns)
-{
-    return (double)(ns / 1000) + (double)(ns % 1000) / 1000.0;
-}
-
 enum comm_kind {
     COMM_OTHER_TASK, COMM_NOTIFY_WAIT, COMM_MEMCPY, COMM_REDUCE_INLINE
 };

@@ -7,6 +7,7 @@
 #include "extract/input/csv.h"
 #include "extract/rows/comm_tasks.h"
 #include "extract/rows/kernel_sums.h"
+#include "extract/rows/times.h"
 #include "extract/text/read_text.h"
 
 #include "base/units.h"
@@ -151,7 +152,7 @@ static bool put_time (struct reader *r, const char *id, int64_t start,
     b->text[TIME_OP][n] = batch_text (b, op, name.n);
     b->text[TIME_GROUP][n] = group ? batch_text (b, group, strlen (group))
                                    : BATCH_NULL_TEXT;
-    b->real[TIME_START][n] = comm_us (start);
+    b->real[TIME_START][n] = time_us_of_text (start);
     b->real[TIME_ELAPSE][n] = us / 1000.0;
     b->real[TIME_TRANSIT][n] = b->real[TIME_WAIT][n] = NAN;
     b->real[TIME_SYNC][n] = b->real[TIME_IDLE][n] = NAN;
@@ -232,11 +233,6 @@ static bool read_row (struct reader *r)
 
 /* ---- StepTraceTime ---- */
 
-static double us (int64_t ns)
-{
-    return (double)ns / 1000.0;
-}
-
 static bool put_steps (struct reader *r)
 {
     struct batch *b = &r->step;
@@ -257,15 +253,15 @@ static bool put_steps (struct reader *r)
         b->text[STEP_STEP][n] = s->id[0] ? batch_text (b, s->id,
                                                        strlen (s->id))
                                          : BATCH_NULL_TEXT;
-        b->real[STEP_COMPUTING][n] = us (k->computing);
-        b->real[STEP_NOT_OVERLAPPED][n] = us (alone);
-        b->real[STEP_OVERLAPPED][n] = us (k->both);
-        b->real[STEP_COMMUNICATION][n] = us (k->communicating);
-        b->real[STEP_FREE][n] = us (span - k->either);
-        b->real[STEP_STAGE][n] = us (span - s->bubble);
-        b->real[STEP_BUBBLE][n] = us (s->bubble);
+        b->real[STEP_COMPUTING][n] = time_us (k->computing);
+        b->real[STEP_NOT_OVERLAPPED][n] = time_us (alone);
+        b->real[STEP_OVERLAPPED][n] = time_us (k->both);
+        b->real[STEP_COMMUNICATION][n] = time_us (k->communicating);
+        b->real[STEP_FREE][n] = time_us (span - k->either);
+        b->real[STEP_STAGE][n] = time_us (span - s->bubble);
+        b->real[STEP_BUBBLE][n] = time_us (s->bubble);
         b->real[STEP_EXCLUDE_RECEIVE][n] =
-            us (alone > s->bubble ? alone - s->bubble : 0);
+            time_us (alone > s->bubble ? alone - s->bubble : 0);
         b->real[STEP_PREPARING][n] = NAN;       // nothing of the host is here
         if (batch_full (b) && !source_flush (r->src, b, r->err))
             return false;

@@ -1,6 +1,6 @@
 /* node_agent/extract/timeline/timeline_steps.c - StepTraceTime from overlap
  * rows */
-#include "extract/rows/comm_tasks.h"
+#include "extract/rows/times.h"
 #include "extract/timeline/timeline.h"
 
 #include <errno.h>
@@ -231,11 +231,6 @@ bool timeline_has_rows (const struct timeline *t)
 
 /* ---- rows ---- */
 
-static double us (int64_t ns)
-{
-    return (double)ns / 1000.0;
-}
-
 static double device_number (const struct timeline_process *p)
 {
     return p->device >= 0 ? (double)p->device : NAN;
@@ -250,7 +245,7 @@ static double preparing (const struct timeline *t,
         return NAN;             // nothing of the host is there
     if (s->first == INT64_MAX || (!step && t->host_first == INT64_MAX))
         return 0;
-    return us (s->first - (step ? step->host_start : t->host_first));
+    return time_us (s->first - (step ? step->host_start : t->host_first));
 }
 
 static void put_step (const struct timeline *t, struct batch *b,
@@ -271,14 +266,14 @@ static void put_step (const struct timeline *t, struct batch *b,
     b->real[STEP_DEVICE][n] = device_number (p);
     b->text[STEP_STEP][n] = step ? batch_text (b, step->id, strlen (step->id))
                                  : BATCH_NULL_TEXT;
-    b->real[STEP_COMPUTING][n] = us (sum[OVERLAP_COMPUTING]);
-    b->real[STEP_NOT_OVERLAPPED][n] = us (alone);
-    b->real[STEP_OVERLAPPED][n] = us (sum[OVERLAP_COMMUNICATION] - alone);
-    b->real[STEP_COMMUNICATION][n] = us (sum[OVERLAP_COMMUNICATION]);
-    b->real[STEP_FREE][n] = us (sum[OVERLAP_FREE]);
-    b->real[STEP_STAGE][n] = us (stage - s->bubble);
-    b->real[STEP_BUBBLE][n] = us (s->bubble);
-    b->real[STEP_EXCLUDE_RECEIVE][n] = us (exclude);
+    b->real[STEP_COMPUTING][n] = time_us (sum[OVERLAP_COMPUTING]);
+    b->real[STEP_NOT_OVERLAPPED][n] = time_us (alone);
+    b->real[STEP_OVERLAPPED][n] = time_us (sum[OVERLAP_COMMUNICATION] - alone);
+    b->real[STEP_COMMUNICATION][n] = time_us (sum[OVERLAP_COMMUNICATION]);
+    b->real[STEP_FREE][n] = time_us (sum[OVERLAP_FREE]);
+    b->real[STEP_STAGE][n] = time_us (stage - s->bubble);
+    b->real[STEP_BUBBLE][n] = time_us (s->bubble);
+    b->real[STEP_EXCLUDE_RECEIVE][n] = time_us (exclude);
     b->real[STEP_PREPARING][n] = preparing (t, s, step);
 }
 
@@ -289,8 +284,8 @@ static void put_extra (struct batch *b, const struct timeline_process *p,
 
     b->real[EXTRA_DEVICE][n] = p ? device_number (p) : NAN;
     b->text[EXTRA_STEP][n] = batch_text (b, step->id, strlen (step->id));
-    b->real[EXTRA_HOST_START][n] = comm_us (step->host_start);
-    b->real[EXTRA_HOST_END][n] = comm_us (step->host_end);
+    b->real[EXTRA_HOST_START][n] = time_us_of_text (step->host_start);
+    b->real[EXTRA_HOST_END][n] = time_us_of_text (step->host_end);
     b->real[EXTRA_MEMORY_ONLY][n] = NAN;
 }
 
@@ -381,10 +376,10 @@ bool timeline_gc_rows (struct timeline *t, struct err *err)
         b.text[RANGE_DOMAIN][0] = BATCH_NULL_TEXT;
         b.text[RANGE_NAME][0] = batch_string (&b, "garbage collection");
         b.real[RANGE_COUNT][0] = (double)t->gc.n;
-        b.real[RANGE_TOTAL][0] = (double)t->gc.total / 1000.0;
-        b.real[RANGE_MIN][0] = (double)t->gc.min / 1000.0;
-        b.real[RANGE_MAX][0] = (double)t->gc.max / 1000.0;
-        b.real[RANGE_FIRST][0] = (double)t->gc.first / 1000.0;
+        b.real[RANGE_TOTAL][0] = time_us (t->gc.total);
+        b.real[RANGE_MIN][0] = time_us (t->gc.min);
+        b.real[RANGE_MAX][0] = time_us (t->gc.max);
+        b.real[RANGE_FIRST][0] = time_us (t->gc.first);
         b.nrows = 1;
     }
     return source_finish (t->src, &b, rc, err);
