@@ -6,6 +6,7 @@
  * spans in order of start.  See doc/formats.md, "Event databases".
  */
 #include "extract/event_db/event_db.h"
+#include "extract/rows/step_rows.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -359,34 +360,42 @@ static void compare_ways (struct event_db *e, uint32_t step,
                         e->by_tasks ? ops : tasks);
 }
 
-static void put_times (const struct event_db *e, const struct event_step *step,
-                       const struct sums *s, struct batch *b)
+static double preparing (const struct event_db *e,
+                         const struct event_step *step, int64_t first)
 {
-    double compute = (double)interval_union_length (&s->compute);
+    int64_t host = e->nameless ? e->first_op : step->host_start;
+
+    return first == 0 || (e->nameless && host == 0) ? 0
+                                                    : time_us (first - host);
+}
+
+static void put_times (const struct event_db *e, const struct event_step *step,
+                       const char *id, double device, const struct sums *s,
+                       struct batch *b)
+{
     const struct comm_sums *c = e->by_tasks ? &s->tasks : &s->ops;
+    double compute = (double)interval_union_length (&s->compute);
     double comm = (double)interval_union_length (&c->comm);
     double busy = (double)interval_union_length (&c->both);
     double span = (double)(c->both.last - c->both.first);
-    double common = compute + comm - busy, rest = comm - common;
-    int64_t first = first_of (s, c);
-    int64_t host = e->nameless ? e->first_op : step->host_start;
-    uint32_t n = b->nrows;
     bool known = e->has_compute || !e->marks;
+    uint32_t n = b->nrows;
 
-    b->real[STEP_COMPUTING][n] = known ? compute / US : NAN;
-    b->real[STEP_NOT_OVERLAPPED][n] = known ? rest / US : NAN;
-    b->real[STEP_OVERLAPPED][n] = known ? common / US : NAN;
-    b->real[STEP_COMMUNICATION][n] = known || e->nops > 0 ? comm / US : NAN;
-    b->real[STEP_FREE][n] = known ? (span - busy) / US : NAN;
-    b->real[STEP_STAGE][n] = known ? (span - s->bubble) / US : NAN;
-    b->real[STEP_BUBBLE][n] = known ? s->bubble / US : NAN;
-    b->real[STEP_EXCLUDE_RECEIVE][n] =
-        known ? fmax (rest - s->bubble, 0) / US : NAN;
-    b->real[STEP_PREPARING][n] =
-        !known ? NAN
-        : first == 0 || (e->nameless && host == 0)
-            ? 0
-            : (double)(first - host) / US;
+    step_row_put (b, &(struct step_sums){
+                         .id = id,
+                         .device = device,
+                         .computing = compute,
+                         .communication = known || e->nops > 0 ? comm : NAN,
+                         .overlapped = compute + comm - busy,
+                         .idle = span - busy,
+                         .span = span,
+                         .bubble = s->bubble,
+                         .preparing = known ? preparing (e, step,
+                                                         first_of (s, c))
+                                            : NAN,
+                         .hidden = !known });
+    if (!known)                 // nor when the device began and ended
+        b->real[STEP_STAGE][n] = b->real[STEP_BUBBLE][n] = NAN;
 }
 
 static bool give_row (struct sweep *w, uint32_t step, int64_t device)
@@ -399,20 +408,12 @@ static bool give_row (struct sweep *w, uint32_t step, int64_t device)
     if (!event_step_wanted (e, step, 1u << TABLE_STEP))
         return true;
     if (w->want_times) {
-        put_times (e, s, &w->sums[step], &w->times);
+        put_times (e, s, id, (double)device, &w->sums[step], &w->times);
         compare_ways (e, step, &w->sums[step]);
-        w->times.text[STEP_STEP][w->times.nrows] = batch_string (&w->times, id);
-        w->times.real[STEP_DEVICE][w->times.nrows++] = (double)device;
     }
-    if (w->want_extra && !e->nameless) {
-        uint32_t n = w->extra.nrows++;
-
-        w->extra.real[EXTRA_DEVICE][n] = (double)device;
-        w->extra.text[EXTRA_STEP][n] = batch_string (&w->extra, id);
-        w->extra.real[EXTRA_HOST_START][n] = time_us (s->host_start);
-        w->extra.real[EXTRA_HOST_END][n] = time_us (s->host_end);
-        w->extra.real[EXTRA_MEMORY_ONLY][n] = NAN;
-    }
+    if (w->want_extra && !e->nameless)
+        step_extra_put (&w->extra, id, (double)device, time_us (s->host_start),
+                        time_us (s->host_end), NAN);
     if ((batch_full (&w->times) &&
          !source_flush (e->src, &w->times, &e->why)) ||
         (batch_full (&w->extra) &&

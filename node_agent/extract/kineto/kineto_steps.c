@@ -5,6 +5,7 @@
  * events are shorter than a us.
  */
 #include "extract/kineto/kineto.h"
+#include "extract/rows/step_rows.h"
 
 #include <errno.h>
 #include <math.h>
@@ -169,11 +170,6 @@ bool kineto_sum_steps (struct kineto *k)
 
 /* ---- rows ---- */
 
-static uint32_t step_text (struct batch *b, const struct step *s)
-{
-    return s->id[0] ? batch_text (b, s->id, strlen (s->id)) : BATCH_NULL_TEXT;
-}
-
 static double device_of (const struct kineto *k)
 {
     return k->device < 0 ? NAN : (double)k->device;
@@ -182,44 +178,39 @@ static double device_of (const struct kineto *k)
 static void put_step (const struct kineto *k, struct batch *b,
                       const struct step *s, struct interval whole)
 {
-    uint32_t row = b->nrows++;
     int64_t computing = interval_union_length (&s->computing);
     int64_t communication = interval_union_length (&s->communication);
     int64_t both = interval_union_length (&s->both);
-    int64_t overlapped = computing + communication - both;
-    int64_t alone = communication - overlapped;
     int64_t e2e = whole.end - whole.start;
     bool host = s->end != INT64_MIN && s->end != INT64_MAX;
-    double unknown = k->host_only && k->many_stretches ? NAN : 0;
 
-    b->real[STEP_DEVICE][row] = device_of (k);
-    b->text[STEP_STEP][row] = step_text (b, s);
-    b->real[STEP_COMPUTING][row] = time_us (computing) + unknown;
-    b->real[STEP_NOT_OVERLAPPED][row] = time_us (alone) + unknown;
-    b->real[STEP_OVERLAPPED][row] = time_us (overlapped) + unknown;
-    b->real[STEP_COMMUNICATION][row] = time_us (communication);
-    b->real[STEP_FREE][row] = time_us (e2e - both) + unknown;
-    b->real[STEP_STAGE][row] = time_us (e2e - s->bubble);
-    b->real[STEP_BUBBLE][row] = time_us (s->bubble);
-    b->real[STEP_EXCLUDE_RECEIVE][row] =
-        time_us (alone > s->bubble ? alone - s->bubble : 0) + unknown;
-    b->real[STEP_PREPARING][row] =
-        host && s->both.any ? time_us (s->both.first - s->start) : NAN;
+    step_row_put (b, &(struct step_sums){
+                         .id = s->id,
+                         .device = device_of (k),
+                         .computing = (double)computing,
+                         .communication = (double)communication,
+                         .overlapped = (double)(computing + communication -
+                                                both),
+                         .idle = (double)(e2e - both),
+                         .span = (double)e2e,
+                         .bubble = (double)s->bubble,
+                         .preparing = host && s->both.any
+                                          ? time_us (s->both.first - s->start)
+                                          : NAN,
+                         .hidden = k->host_only && k->many_stretches });
 }
 
 static void put_extra (const struct kineto *k, struct batch *b,
                        const struct step *s)
 {
-    uint32_t row = b->nrows++;
     bool host = s->end != INT64_MIN && s->end != INT64_MAX;
+    int64_t moving = interval_union_length (&s->work) -
+                     interval_union_length (&s->both);
 
-    b->real[EXTRA_DEVICE][row] = device_of (k);
-    b->text[EXTRA_STEP][row] = step_text (b, s);
-    b->real[EXTRA_HOST_START][row] = host ? kineto_us (k, s->start) : NAN;
-    b->real[EXTRA_HOST_END][row] = host ? kineto_us (k, s->end) : NAN;
-    b->real[EXTRA_MEMORY_ONLY][row] =
-        k->ngpu == 0 ? NAN : time_us (interval_union_length (&s->work) -
-                                 interval_union_length (&s->both));
+    step_extra_put (b, s->id, device_of (k),
+                    host ? kineto_us (k, s->start) : NAN,
+                    host ? kineto_us (k, s->end) : NAN,
+                    k->ngpu == 0 ? NAN : time_us (moving));
 }
 
 static bool emit (struct kineto *k, enum table_id table)

@@ -7,6 +7,7 @@
 #include "extract/input/csv.h"
 #include "extract/rows/comm_tasks.h"
 #include "extract/rows/kernel_sums.h"
+#include "extract/rows/step_rows.h"
 #include "extract/rows/times.h"
 #include "extract/text/read_text.h"
 
@@ -240,29 +241,20 @@ static bool put_steps (struct reader *r)
     for (uint32_t i = 0; i < r->nsteps; i++) {
         struct step *s = &r->steps[i];
         struct kernel_sums *k = &s->sums;
-        int64_t alone, span;
-        uint32_t n = b->nrows;
 
         if (!steps_wanted (r->src->steps, s->id, strlen (s->id)))
             continue;
         kernel_sums_end (k);
-        alone = k->communicating - k->both;
-        span = k->at - k->start;
-        b->nrows++;
-        b->real[STEP_DEVICE][n] = s->device >= 0 ? (double)s->device : NAN;
-        b->text[STEP_STEP][n] = s->id[0] ? batch_text (b, s->id,
-                                                       strlen (s->id))
-                                         : BATCH_NULL_TEXT;
-        b->real[STEP_COMPUTING][n] = time_us (k->computing);
-        b->real[STEP_NOT_OVERLAPPED][n] = time_us (alone);
-        b->real[STEP_OVERLAPPED][n] = time_us (k->both);
-        b->real[STEP_COMMUNICATION][n] = time_us (k->communicating);
-        b->real[STEP_FREE][n] = time_us (span - k->either);
-        b->real[STEP_STAGE][n] = time_us (span - s->bubble);
-        b->real[STEP_BUBBLE][n] = time_us (s->bubble);
-        b->real[STEP_EXCLUDE_RECEIVE][n] =
-            time_us (alone > s->bubble ? alone - s->bubble : 0);
-        b->real[STEP_PREPARING][n] = NAN;       // nothing of the host is here
+        step_row_put (b, &(struct step_sums){
+                             .id = s->id,
+                             .device = s->device >= 0 ? (double)s->device : NAN,
+                             .computing = (double)k->computing,
+                             .communication = (double)k->communicating,
+                             .overlapped = (double)k->both,
+                             .idle = (double)(k->at - k->start - k->either),
+                             .span = (double)(k->at - k->start),
+                             .bubble = (double)s->bubble,
+                             .preparing = NAN });       // not of the host
         if (batch_full (b) && !source_flush (r->src, b, r->err))
             return false;
     }

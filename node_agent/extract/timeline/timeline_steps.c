@@ -1,5 +1,6 @@
 /* node_agent/extract/timeline/timeline_steps.c - StepTraceTime from overlap
  * rows */
+#include "extract/rows/step_rows.h"
 #include "extract/rows/times.h"
 #include "extract/timeline/timeline.h"
 
@@ -256,37 +257,32 @@ static void put_step (const struct timeline *t, struct batch *b,
     const int64_t *sum = s->sum;
     int64_t alone = sum[OVERLAP_NOT_OVERLAPPED];
     bool sums_only = !step && t->src->form == FORM_MSPROF;
-    int64_t stage = s->end - s->start, exclude = alone - s->bubble;
-    uint32_t n = b->nrows++;
+    int64_t span = s->end - s->start;
+    uint32_t n = b->nrows;
 
+    if (sums_only)
+        span = sum[OVERLAP_FREE] + sum[OVERLAP_COMPUTING] + alone;
+    step_row_put (b, &(struct step_sums){
+                         .id = step ? step->id : NULL,
+                         .device = device_number (p),
+                         .computing = (double)sum[OVERLAP_COMPUTING],
+                         .communication = (double)sum[OVERLAP_COMMUNICATION],
+                         .overlapped = (double)(sum[OVERLAP_COMMUNICATION] -
+                                                alone),
+                         .idle = (double)sum[OVERLAP_FREE],
+                         .span = (double)span,
+                         .bubble = (double)s->bubble,
+                         .preparing = preparing (t, s, step) });
     if (sums_only)              // as msprof-analyze, which does not clamp
-        stage = sum[OVERLAP_FREE] + sum[OVERLAP_COMPUTING] + alone;
-    else if (exclude < 0)
-        exclude = 0;
-    b->real[STEP_DEVICE][n] = device_number (p);
-    b->text[STEP_STEP][n] = step ? batch_text (b, step->id, strlen (step->id))
-                                 : BATCH_NULL_TEXT;
-    b->real[STEP_COMPUTING][n] = time_us (sum[OVERLAP_COMPUTING]);
-    b->real[STEP_NOT_OVERLAPPED][n] = time_us (alone);
-    b->real[STEP_OVERLAPPED][n] = time_us (sum[OVERLAP_COMMUNICATION] - alone);
-    b->real[STEP_COMMUNICATION][n] = time_us (sum[OVERLAP_COMMUNICATION]);
-    b->real[STEP_FREE][n] = time_us (sum[OVERLAP_FREE]);
-    b->real[STEP_STAGE][n] = time_us (stage - s->bubble);
-    b->real[STEP_BUBBLE][n] = time_us (s->bubble);
-    b->real[STEP_EXCLUDE_RECEIVE][n] = time_us (exclude);
-    b->real[STEP_PREPARING][n] = preparing (t, s, step);
+        b->real[STEP_EXCLUDE_RECEIVE][n] = time_us (alone - s->bubble);
 }
 
 static void put_extra (struct batch *b, const struct timeline_process *p,
                        const struct flow_step *step)
 {
-    uint32_t n = b->nrows++;
-
-    b->real[EXTRA_DEVICE][n] = p ? device_number (p) : NAN;
-    b->text[EXTRA_STEP][n] = batch_text (b, step->id, strlen (step->id));
-    b->real[EXTRA_HOST_START][n] = time_us_of_text (step->host_start);
-    b->real[EXTRA_HOST_END][n] = time_us_of_text (step->host_end);
-    b->real[EXTRA_MEMORY_ONLY][n] = NAN;
+    step_extra_put (b, step->id, p ? device_number (p) : NAN,
+                    time_us_of_text (step->host_start),
+                    time_us_of_text (step->host_end), NAN);
 }
 
 /* All steps of one device; 'p' may be NULL: only the host is known. */
