@@ -5,24 +5,18 @@
  * step are folded when its last op has been seen.
  */
 #include "extract/event_db/event_db.h"
-#include "extract/rows/comm_tasks.h"
-
-#include "base/units.h"
+#include "extract/rows/comm_rows.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define MB 1e6                  // bytes of a MB
 #define ROOM_LEAST (8u << 20)   // for folds, whatever room the ops take
 
 enum { KIND_P2P, KIND_COLLECTIVE, KINDS };      // in the profiler's order
-
-static const char *const kind_names[KINDS] = { "p2p", "collective" };
 
 struct comm {
     struct event_db *e;
@@ -46,15 +40,18 @@ struct comm {
 
 #define WANTS(c, table) ((c)->want >> (table) & 1)
 
+static bool stopped (struct comm *c, const struct err *err)
+{
+    c->e->why = *err;
+    c->e->how = READING_STOPPED;
+    return false;
+}
+
 static bool flush (struct comm *c, struct batch *b)
 {
     struct err err = { "" };
 
-    if (source_flush (c->e->src, b, &err))
-        return true;
-    c->e->why = err;
-    c->e->how = READING_STOPPED;
-    return false;
+    return source_flush (c->e->src, b, &err) || stopped (c, &err);
 }
 
 static bool flush_full (struct comm *c, struct batch *b)
@@ -85,74 +82,30 @@ static bool find_steps (struct comm *c)
 
 /* ---- rows of one op ---- */
 
-static void put_time (struct comm *c)
+static struct comm_texts texts (const struct comm *c)
 {
-    const struct comm_figures *f = &c->figures;
-    bool known = !c->e->marks;
-    struct batch *b = &c->times;
-    uint32_t n = b->nrows++;
-
-    b->text[TIME_OP][n] = batch_string (b, c->name);
-    b->text[TIME_GROUP][n] = batch_string (b, c->key);
-    b->real[TIME_START][n] = time_us (event_op_began (c->e, c->op));
-    b->real[TIME_ELAPSE][n] = f->elapse;
-    b->real[TIME_TRANSIT][n] = known ? f->transit : NAN;
-    b->real[TIME_WAIT][n] = known ? f->wait : NAN;
-    b->real[TIME_SYNC][n] = known ? f->sync : NAN;
-    b->real[TIME_IDLE][n] = known ? f->idle : NAN;
-    b->text[TIME_STEP][n] = batch_string (b, c->step);
-    b->text[TIME_TYPE][n] = batch_string (b, kind_names[c->kind]);
+    return (struct comm_texts){ c->name, c->key, c->step,
+                                comm_type (c->kind == KIND_P2P) };
 }
 
-/* One row; NaN in what is not known. */
-static bool put_band (struct comm *c, const char *transport,
-                      const double values[4], double mb, double count,
-                      double ms)
+static void put_time (struct comm *c)
 {
-    struct batch *b = &c->bands;
-    uint32_t n = b->nrows++;
+    const struct comm_texts x = texts (c);
+    struct comm_figures f = c->figures;
 
-    b->text[BW_OP][n] = batch_string (b, c->name);
-    b->text[BW_GROUP][n] = batch_string (b, c->key);
-    b->text[BW_TRANSPORT][n] = batch_string (b, transport);
-    b->real[BW_SIZE][n] = values[0];
-    b->real[BW_TIME][n] = values[1];
-    b->real[BW_BANDWIDTH][n] = values[2];
-    b->real[BW_LARGE][n] = values[3];
-    b->real[BW_PACKAGE][n] = mb;
-    b->real[BW_COUNT][n] = count;
-    b->real[BW_TOTAL][n] = ms;
-    b->text[BW_STEP][n] = batch_string (b, c->step);
-    b->text[BW_TYPE][n] = batch_string (b, kind_names[c->kind]);
-    return flush_full (c, b);
+    if (c->e->marks)
+        f = comm_figures_of_call (0, f.elapse);
+    f.start_us = time_us (event_op_began (c->e, c->op));
+    comm_time_put (&c->times, &x, &f);
 }
 
 static bool put_bands (struct comm *c)
 {
-    static const char *const names[COMM_BUCKETS] = { "RDMA", "HCCS", "PCIE",
-                                                     "SDMA", "SIO" };
-    const struct comm_figures *f = &c->figures;
+    const struct comm_texts x = texts (c);
+    struct err err = { "" };
 
-    for (unsigned i = 0; i < COMM_BUCKETS; i++) {
-        const struct comm_bucket *k = &f->buckets[i];
-        const double values[4] = { k->size, k->time, k->bandwidth, k->large };
-        bool any = false;
-
-        if (values[0] + values[1] + values[2] + values[3] == 0)
-            continue;
-        for (uint32_t j = 0; j < f->nitems; j++) {
-            const struct comm_item *it = &f->items[j];
-
-            if (it->bucket != i)
-                continue;
-            any = true;
-            if (!put_band (c, names[i], values, it->size, it->count, it->time))
-                return false;
-        }
-        if (!any && !put_band (c, names[i], values, 0, 0, 0))
-            return false;
-    }
-    return true;
+    return comm_buckets_put (&c->bands, &x, &c->figures, c->e->src, &err) ||
+           stopped (c, &err);
 }
 
 /* Whether tasks of it are known: what it moved, if not on which plane. */
@@ -170,10 +123,13 @@ static bool is_known (const struct comm *c)
 /* Where no task is known, the call still says what it was to move. */
 static bool put_payload (struct comm *c)
 {
-    const double values[4] = { c->op->payload / MB, NAN, NAN, NAN };
+    const struct comm_texts x = texts (c);
+    const struct comm_bucket k = { c->op->payload / MB, NAN, NAN, NAN };
 
-    return isnan (c->op->payload) ||
-           put_band (c, NULL, values, NAN, NAN, NAN);
+    if (isnan (c->op->payload))
+        return true;
+    comm_band_put (&c->bands, &x, NULL, &k, NAN, NAN, NAN);
+    return flush_full (c, &c->bands);
 }
 
 /* ---- links ---- */
@@ -181,22 +137,15 @@ static bool put_payload (struct comm *c)
 static bool fold (struct comm *c, const struct comm_item *l)
 {
     struct matrix_fold **f = &c->folds[c->op->step * KINDS + c->kind];
-    char op[EVENT_NAME_MAX + CAPTURE_HASH_MAX], link[32];
-    struct matrix_record r = { .op = op, .link = link,
-                               .transport = l->transport, .size_mb = l->size,
-                               .time_ms = l->time };
+    char op[EVENT_NAME_MAX + CAPTURE_HASH_MAX];
     int rc;
 
-    if (l->time > 0)
-        r.bandwidth = units_round4 (l->size / l->time);
     if (c->e->many_links)
         return true;
     if (!*f && !(*f = matrix_fold_create (&c->room)))
         return event_no_memory (c->e);
     (void)snprintf (op, sizeof (op), "%s@%s", c->name, c->key);
-    (void)snprintf (link, sizeof (link), "%" PRIu32 "-%" PRIu32,
-                    (uint32_t)(l->key >> 32), (uint32_t)l->key);
-    rc = matrix_fold_add (*f, &r);
+    rc = comm_link_add (*f, op, l);
     c->e->many_links = rc == -E2BIG;
     return rc == 0 || rc == -E2BIG || event_no_memory (c->e);
 }
@@ -215,16 +164,11 @@ static bool fold_links (struct comm *c)
 static int put_link (void *arg, const struct matrix_row *r)
 {
     struct comm *c = arg;
-    struct batch *b = &c->matrix;
-    uint32_t n = b->nrows;
 
-    if (!matrix_row_put (b, r))
+    if (!comm_link_put (&c->matrix, r, c->step,
+                        comm_type (c->kind == KIND_P2P)))
         return -EINVAL;
-    b->text[MATRIX_STEP][n] = batch_string (b, c->step);
-    b->text[MATRIX_TYPE][n] = batch_string (b, kind_names[c->kind]);
-    b->text[MATRIX_OP_NAME][n] = batch_string (b, r->op);
-    b->nrows++;
-    return flush_full (c, b) ? 0 : -ECANCELED;
+    return flush_full (c, &c->matrix) ? 0 : -ECANCELED;
 }
 
 /* The rows of a step whose ops have all been seen. */
@@ -245,19 +189,6 @@ static bool end_step (struct comm *c, uint32_t step)
 }
 
 /* ---- ops ---- */
-
-static int kind_of (const char *name)
-{
-    static const char *const p2p[] = { "hcom_send", "hcom_receive",
-                                       "hcom_batchsendrecv", "hcclsend",
-                                       "hcclrecv", "hcclbatchsendrecv" };
-
-    for (size_t i = 0; i < sizeof (p2p) / sizeof (p2p[0]); i++) {
-        if (strncasecmp (name, p2p[i], strlen (p2p[i])) == 0)
-            return KIND_P2P;
-    }
-    return KIND_COLLECTIVE;
-}
 
 /* A task as the sorter has it: see event_tasks.c. */
 static struct comm_task task_of (const int64_t *r)
@@ -396,7 +327,7 @@ static bool give_op (struct comm *c, uint32_t i)
         (e->marks && c->op->device < 0) ||
         !event_step_wanted (e, (uint32_t)c->op->step, c->want))
         return true;
-    c->kind = kind_of (c->name);
+    c->kind = comm_op_is_p2p (c->name) ? KIND_P2P : KIND_COLLECTIVE;
     (void)event_step_name (e, (uint32_t)c->op->step, c->step);
     if (!figure (c))
         return false;

@@ -5,6 +5,7 @@
  * columns are NULL here.
  */
 #include "extract/kineto/kineto_ops.h"
+#include "extract/rows/comm_rows.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,39 +15,33 @@
 
 #define EVEN_MAX 1024u          // ranks that an all-to-all has links for
 
-static size_t name_op (const struct op *op, char out[128])
+static void name_op (const struct op *op, char out[128])
 {
     const char *key = kineto_op_key (op);
     size_t n = strlen (key);
-    int used = snprintf (out, 128, "%s_%s__%s_%" PRId64 "_%u",
-                         kineto_backend (op->range),
-                         kineto_coll_name (op->coll),
-                         n == 0 ? "unknown" : n > 3 ? key + n - 3 : key,
-                         op->number, op->again);
 
-    return (size_t)used;
+    (void)snprintf (out, 128, "%s_%s__%s_%" PRId64 "_%u",
+                    kineto_backend (op->range), kineto_coll_name (op->coll),
+                    n == 0 ? "unknown" : n > 3 ? key + n - 3 : key,
+                    op->number, op->again);
 }
 
-/* Columns of the texts that all tables have of an op. */
-struct columns {
-    int op, group, step, type;
+/* What all rows of an op begin with. */
+struct names {
+    struct comm_texts texts;
+    char op[128], step[32];
 };
 
-static void put_texts (struct batch *b, const struct columns *at,
-                       const struct ops *o, const struct op *op,
-                       const char *name, size_t n)
+static void name_all (const struct ops *o, const struct op *op,
+                      struct names *n)
 {
-    const char *type = kineto_coll_p2p (op->coll) ? "p2p" : "collective";
     const char *key = kineto_op_key (op);
-    uint32_t row = b->nrows;
-    char step[32];
-    int used = snprintf (step, sizeof (step), "step%s",
-                         o->k->steps[op->step].id);
 
-    b->text[at->op][row] = batch_text (b, name, n);
-    b->text[at->group][row] = batch_string (b, *key ? key : NULL);
-    b->text[at->step][row] = batch_text (b, step, (size_t)used);
-    b->text[at->type][row] = batch_string (b, type);
+    name_op (op, n->op);
+    (void)snprintf (n->step, sizeof (n->step), "step%s",
+                    o->k->steps[op->step].id);
+    n->texts = (struct comm_texts){ n->op, *key ? key : NULL, n->step,
+                                    comm_type (kineto_coll_p2p (op->coll)) };
 }
 
 static bool flush_full (struct ops *o, struct batch *b)
@@ -56,21 +51,13 @@ static bool flush_full (struct ops *o, struct batch *b)
 
 static bool put_time (struct ops *o, const struct op *op)
 {
-    static const struct columns texts = { TIME_OP, TIME_GROUP, TIME_STEP,
-                                          TIME_TYPE };
-    struct batch *b = &o->time;
-    uint32_t row = b->nrows;
-    char name[128];
+    struct comm_figures f = comm_figures_of_call (kineto_us (o->k, op->start),
+                                                  (double)op->dur / 1e6);
+    struct names n;
 
-    put_texts (b, &texts, o, op, name, name_op (op, name));
-    b->real[TIME_START][row] = kineto_us (o->k, op->start);
-    b->real[TIME_ELAPSE][row] = (double)op->dur / 1e6;
-    b->real[TIME_TRANSIT][row] = NAN;
-    b->real[TIME_WAIT][row] = NAN;
-    b->real[TIME_SYNC][row] = NAN;
-    b->real[TIME_IDLE][row] = NAN;
-    b->nrows++;
-    return flush_full (o, b);
+    name_all (o, op, &n);
+    comm_time_put (&o->time, &n.texts, &f);
+    return flush_full (o, &o->time);
 }
 
 /* What its rank must move, and the op as a whole. */
@@ -90,22 +77,13 @@ static double megabytes (const struct op *op, double *whole)
 static bool put_bandwidth (struct ops *o, const struct op *op, double mb,
                            double whole)
 {
-    static const struct columns texts = { BW_OP, BW_GROUP, BW_STEP, BW_TYPE };
-    struct batch *b = &o->bandwidth;
-    uint32_t row = b->nrows;
-    char name[128];
+    const struct comm_bucket k = { mb, NAN, NAN, NAN };
+    struct names n;
 
-    put_texts (b, &texts, o, op, name, name_op (op, name));
-    b->text[BW_TRANSPORT][row] = BATCH_NULL_TEXT;
-    b->real[BW_SIZE][row] = mb;
-    b->real[BW_TIME][row] = NAN;
-    b->real[BW_BANDWIDTH][row] = NAN;
-    b->real[BW_LARGE][row] = NAN;
-    b->real[BW_PACKAGE][row] = isnan (mb) ? whole : mb;
-    b->real[BW_COUNT][row] = 1;
-    b->real[BW_TOTAL][row] = NAN;
-    b->nrows++;
-    return flush_full (o, b);
+    name_all (o, op, &n);
+    comm_band_put (&o->bandwidth, &n.texts, NULL, &k, isnan (mb) ? whole : mb,
+                   1, NAN);
+    return flush_full (o, &o->bandwidth);
 }
 
 /* A group that is not declared, but has so many ranks. */
@@ -201,28 +179,19 @@ static bool add_links (const struct kineto *k, const struct op *op,
 static bool put_link (struct ops *o, const struct op *op, int64_t src,
                       int64_t dst, double mb)
 {
-    static const struct columns texts = { MATRIX_OP, MATRIX_GROUP, MATRIX_STEP,
-                                          MATRIX_TYPE };
-    struct batch *b = &o->matrix;
-    uint32_t row = b->nrows;
-    char name[32], rank[24];
-    int n;
+    char kind[32], link[48];
+    struct matrix_row m = { .kind = kind, .link = link, .op = "",
+                            .size_mb = mb, .time_ms = NAN, .bandwidth = NAN };
+    struct names n;
 
-    n = snprintf (name, sizeof (name), "%s-total",
-                  op->coll == COLL_ALL_TO_ALL ? "alltoall"
-                                              : kineto_coll_name (op->coll));
-    put_texts (b, &texts, o, op, name, (size_t)n);
-    n = snprintf (rank, sizeof (rank), "%" PRId64, src);
-    b->text[MATRIX_SRC][row] = batch_text (b, rank, (size_t)n);
-    n = snprintf (rank, sizeof (rank), "%" PRId64, dst);
-    b->text[MATRIX_DST][row] = batch_text (b, rank, (size_t)n);
-    b->text[MATRIX_TRANSPORT][row] = BATCH_NULL_TEXT;
-    b->real[MATRIX_SIZE][row] = mb;
-    b->real[MATRIX_TIME][row] = NAN;
-    b->real[MATRIX_BANDWIDTH][row] = NAN;
-    b->text[MATRIX_OP_NAME][row] = batch_text (b, "", 0);
-    b->nrows++;
-    return flush_full (o, b);
+    name_all (o, op, &n);
+    m.group = n.texts.group;
+    (void)snprintf (kind, sizeof (kind), "%s-total",
+                    op->coll == COLL_ALL_TO_ALL ? "alltoall"
+                                                : kineto_coll_name (op->coll));
+    (void)snprintf (link, sizeof (link), "%" PRId64 "-%" PRId64, src, dst);
+    (void)comm_link_put (&o->matrix, &m, n.step, n.texts.type);
+    return flush_full (o, &o->matrix);
 }
 
 /* The links of the ops v[0..n), which are of one step, group and kind. */

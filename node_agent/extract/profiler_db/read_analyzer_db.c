@@ -6,8 +6,7 @@
  */
 #include "extract/profiler_db/db_table.h"
 #include "extract/profiler_db/read_profiler_db.h"
-#include "extract/rows/comm_tasks.h"
-#include "extract/rows/matrix_fold.h"
+#include "extract/rows/comm_rows.h"
 
 #include <errno.h>
 #include <math.h>
@@ -53,7 +52,7 @@ static enum reading keep_op (void *arg, struct batch *b, struct err *err)
     if (comm_op_is_total (op, strlen (op)))
         return READING_WHOLE;
     b->text[time ? TIME_TYPE : BW_TYPE][b->nrows] =
-        batch_string (b, comm_op_is_p2p (op) ? "p2p" : "collective");
+        batch_string (b, comm_type (comm_op_is_p2p (op)));
     b->text[time ? TIME_STEP : BW_STEP][b->nrows] =
         batch_string (b, COMM_NO_STEP);
     b->nrows++;
@@ -121,14 +120,9 @@ static int put_folded (void *arg, const struct matrix_row *m)
 {
     const struct folded *f = arg;
     struct batch *b = f->b;
-    uint32_t n = b->nrows;
 
-    if (!matrix_row_put (b, m))
+    if (!comm_link_put (b, m, COMM_NO_STEP, f->r->type))
         return -EINVAL;
-    b->text[MATRIX_STEP][n] = batch_string (b, COMM_NO_STEP);
-    b->text[MATRIX_TYPE][n] = batch_string (b, f->r->type);
-    b->text[MATRIX_OP_NAME][n] = batch_string (b, m->op);
-    b->nrows++;
     return !batch_full (b) || source_flush (f->r->src, b, f->err)
                ? 0 : -ECANCELED;
 }
@@ -141,7 +135,7 @@ static enum reading put_links (struct reader *r, struct batch *b,
 
     batch_clear (b);
     for (int i = 0; i < 2 && how != READING_STOPPED; i++) {
-        r->type = i == 0 ? "p2p" : "collective";
+        r->type = comm_type (i == 0);
         if (matrix_fold_rows (r->folds[i], put_folded, &f) < 0 ||
             !source_flush (r->src, b, err))
             how = READING_STOPPED;

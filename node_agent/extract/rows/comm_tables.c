@@ -1,11 +1,6 @@
 /* node_agent/extract/rows/comm_tables.c - rows of the communication tables,
- * from what the tasks of ops come to
- *
- * This folder: rows that several kinds of sources make in one way.
- */
-#include "extract/rows/comm_tasks.h"
-
-#include "base/units.h"
+ * from what the tasks of ops come to */
+#include "extract/rows/comm_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -112,100 +107,12 @@ void comm_tables_fini (struct comm_tables *t)
     comm_work_destroy (t->work);
 }
 
-static const char *type_of (const struct comm_op *op)
-{
-    return comm_op_is_p2p (op->name) ? "p2p" : "collective";
-}
-
 static bool flush (struct comm_tables *t, struct batch *b)
 {
     return source_flush (t->src, b, t->err);
 }
 
-static bool put_time (struct comm_tables *t, const struct comm_op *op,
-                      const struct comm_figures *f)
-{
-    struct batch *b = &t->time;
-    uint32_t n = b->nrows++;
-
-    b->text[TIME_OP][n] = batch_string (b, op->name);
-    b->text[TIME_GROUP][n] = batch_string (b, op->group);
-    b->real[TIME_START][n] = f->start_us;
-    b->real[TIME_ELAPSE][n] = f->elapse;
-    b->real[TIME_TRANSIT][n] = f->transit;
-    b->real[TIME_WAIT][n] = f->wait;
-    b->real[TIME_SYNC][n] = f->sync;
-    b->real[TIME_IDLE][n] = f->idle;
-    b->text[TIME_STEP][n] = batch_string (b, op->step);
-    b->text[TIME_TYPE][n] = batch_string (b, type_of (op));
-    return !batch_full (b) || flush (t, b);
-}
-
-static bool put_bandwidth (struct comm_tables *t, const struct comm_op *op,
-                           const char *transport, const struct comm_bucket *k,
-                           const struct comm_item *packet)
-{
-    struct batch *b = &t->bandwidth;
-    uint32_t n = b->nrows++;
-
-    b->text[BW_OP][n] = batch_string (b, op->name);
-    b->text[BW_GROUP][n] = batch_string (b, op->group);
-    b->text[BW_TRANSPORT][n] = batch_string (b, transport);
-    b->real[BW_SIZE][n] = k->size;
-    b->real[BW_TIME][n] = k->time;
-    b->real[BW_BANDWIDTH][n] = k->bandwidth;
-    b->real[BW_LARGE][n] = k->large;
-    b->real[BW_PACKAGE][n] = packet->size;
-    b->real[BW_COUNT][n] = packet->count;
-    b->real[BW_TOTAL][n] = packet->time;
-    b->text[BW_STEP][n] = batch_string (b, op->step);
-    b->text[BW_TYPE][n] = batch_string (b, type_of (op));
-    return !batch_full (b) || flush (t, b);
-}
-
-static bool put_buckets (struct comm_tables *t, const struct comm_op *op,
-                         const struct comm_figures *f)
-{
-    static const char *const names[COMM_BUCKETS] = { "RDMA", "HCCS", "PCIE",
-                                                     "SDMA", "SIO" };
-    static const struct comm_item none = { 0 };
-
-    for (unsigned i = 0; i < COMM_BUCKETS; i++) {
-        const struct comm_bucket *k = &f->buckets[i];
-        bool any = false;
-
-        if (k->size + k->time + k->bandwidth + k->large == 0)
-            continue;
-        for (uint32_t j = 0; j < f->nitems; j++) {
-            if (f->items[j].bucket != i)
-                continue;
-            any = true;
-            if (!put_bandwidth (t, op, names[i], k, &f->items[j]))
-                return false;
-        }
-        if (!any && !put_bandwidth (t, op, names[i], k, &none))
-            return false;
-    }
-    return true;
-}
-
 /* ---- links ---- */
-
-/* "<a>-<b>"; printing them takes ten times as long. */
-static const char *link_text (uint32_t a, uint32_t b, char out[32])
-{
-    char *p = out + 31;
-
-    *p = '\0';
-    do {
-        *--p = (char)('0' + b % 10);
-    } while ((b /= 10) > 0);
-    *--p = '-';
-    do {
-        *--p = (char)('0' + a % 10);
-    } while ((a /= 10) > 0);
-    return p;
-}
 
 /* Append a text; returns where it ends. */
 static char *append (char *p, const char *end, const char *s)
@@ -221,7 +128,7 @@ static bool add_links (struct comm_tables *t, const struct comm_op *op,
                        const struct comm_figures *f)
 {
     struct matrix_fold *fold = t->folds[comm_op_is_p2p (op->name) ? 0 : 1];
-    char name[8192], link[32], *p;
+    char name[8192], *p;
     const char *end = name + sizeof (name) - 1;
 
     // a '?' stands before a group that is not known: see put_link
@@ -230,18 +137,10 @@ static bool add_links (struct comm_tables *t, const struct comm_op *op,
                           : op->other_group ? op->other_group : "");
     (void)append (t->step, t->step + sizeof (t->step) - 1, op->step);
     for (uint32_t i = 0; i < f->nitems; i++) {
-        const struct comm_item *it = &f->items[i];
-        struct matrix_record r = { name, NULL, it->transport, it->size,
-                                   it->time, 0 };
-        int rc;
+        int rc = f->items[i].bucket == COMM_BUCKETS
+                     ? comm_link_add (fold, name, &f->items[i])
+                     : 0;
 
-        if (it->bucket != COMM_BUCKETS)
-            continue;
-        if (it->time != 0)
-            r.bandwidth = units_round4 (it->size / it->time);
-        r.link = link_text ((uint32_t)(it->key >> 32), (uint32_t)it->key,
-                            link);
-        rc = matrix_fold_add (fold, &r);
         if (rc == -E2BIG)
             t->too_many = true;
         else if (rc < 0)
@@ -260,16 +159,11 @@ static int put_link (void *arg, const struct matrix_row *m)
     const struct fold_arg *a = arg;
     struct batch *b = &a->t->matrix;
     struct matrix_row row = *m;
-    uint32_t n = b->nrows;
 
     if (row.group[0] == '?')
         row.group = NULL;
-    if (!matrix_row_put (b, &row))
+    if (!comm_link_put (b, &row, a->t->step, a->type))
         return -EINVAL;
-    b->text[MATRIX_STEP][n] = batch_string (b, a->t->step);
-    b->text[MATRIX_TYPE][n] = batch_string (b, a->type);
-    b->text[MATRIX_OP_NAME][n] = batch_string (b, m->op);
-    b->nrows++;
     return !batch_full (b) || flush (a->t, b) ? 0 : -ECANCELED;
 }
 
@@ -278,21 +172,24 @@ static int put_link (void *arg, const struct matrix_row *m)
 bool comm_tables_op (struct comm_tables *t, const struct comm_op *op,
                      const struct comm_task *tasks, size_t n)
 {
+    const struct comm_texts x = { op->name, op->group, op->step,
+                                  comm_type (comm_op_is_p2p (op->name)) };
     struct comm_figures f;
 
     if (comm_figures (t->work, op, tasks, n, &f) < 0)
         return no_memory (t);
-    return (!WANTED (t, TABLE_TIME) || put_time (t, op, &f)) &&
-           (!WANTED (t, TABLE_BANDWIDTH) || put_buckets (t, op, &f)) &&
+    if (WANTED (t, TABLE_TIME))
+        comm_time_put (&t->time, &x, &f);
+    return (!batch_full (&t->time) || flush (t, &t->time)) &&
+           (!WANTED (t, TABLE_BANDWIDTH) ||
+            comm_buckets_put (&t->bandwidth, &x, &f, t->src, t->err)) &&
            (!WANTED (t, TABLE_MATRIX) || add_links (t, op, &f));
 }
 
 bool comm_tables_step_end (struct comm_tables *t)
 {
-    static const char *const types[] = { "p2p", "collective" };
-
     for (int i = 0; i < 2; i++) {
-        struct fold_arg arg = { t, types[i] };
+        struct fold_arg arg = { t, comm_type (i == 0) };
 
         if (matrix_fold_rows (t->folds[i], put_link, &arg) != 0)
             return false;

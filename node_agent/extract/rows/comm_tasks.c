@@ -61,15 +61,6 @@ enum comm_link comm_task_link (const char *name, size_t size)
                             : COMM_OTHER_LINK;
 }
 
-bool comm_op_is_p2p (const char *name)
-{
-    return strncasecmp (name, "hcom_", 5) == 0 &&
-           strchr ("sSrRbB", name[5]) &&
-           (strncasecmp (name + 5, "send", 4) == 0 ||
-            strncasecmp (name + 5, "receive", 7) == 0 ||
-            strncasecmp (name + 5, "batchsendrecv", 13) == 0);
-}
-
 bool comm_op_is_total (const char *key, size_t size)
 {
     return size >= 5 && strncasecmp (key, "total", 5) == 0;

@@ -103,9 +103,6 @@ int comm_figures (struct comm_work *w, const struct comm_op *op,
                   const struct comm_task *tasks, size_t n,
                   struct comm_figures *ret);
 
-/* "hcom_send...", "hcom_receive...", "hcom_batchsendrecv...", in any case. */
-bool comm_op_is_p2p (const char *name);
-
 /* Whether a key is that of the sums of others, which are no rows. */
 bool comm_op_is_total (const char *key, size_t size);
 

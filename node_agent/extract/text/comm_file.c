@@ -6,15 +6,14 @@
 #include "extract/text/comm_file.h"
 
 #include "extract/input/capture_file.h"
-#include "extract/rows/comm_tasks.h"
+#include "extract/rows/comm_rows.h"
 
 #include <errno.h>
 #include <string.h>
 
 void comm_file_retype (struct comm_file *f, bool p2p)
 {
-    static const char type_p2p[] = "p2p", type_collective[] = "collective";
-    const char *type = p2p ? type_p2p : type_collective;
+    const char *type = comm_type (p2p);
 
     if (f->rep_type.s != type)  // not as the op before
         batch_repeat_set (&f->rep_type, type, strlen (type));

@@ -4,6 +4,7 @@
  * doc/formats.md, "communication.json", for the fields and the mapping to
  * rows.
  */
+#include "extract/rows/comm_rows.h"
 #include "extract/text/comm_file.h"
 #include "extract/text/read_text.h"
 

@@ -5,7 +5,7 @@
  * ops are CommAnalyzerTime; see doc/formats.md, "kernel_details.csv".
  */
 #include "extract/input/csv.h"
-#include "extract/rows/comm_tasks.h"
+#include "extract/rows/comm_rows.h"
 #include "extract/rows/kernel_sums.h"
 #include "extract/rows/step_rows.h"
 #include "extract/rows/times.h"
@@ -136,8 +136,8 @@ static bool put_time (struct reader *r, const char *id, int64_t start,
     struct batch *b = &r->time;
     char op[NAME_MAX_BYTES + 1], step[STEP_ID_MAX + 8];
     struct csv_field name;
-    const char *group;
-    uint32_t n = b->nrows;
+    struct comm_figures f;
+    struct comm_texts x;
 
     if (!csv_text (&r->csv, r->where[K_NAME], NAME_MAX_BYTES, &name))
         return false;
@@ -148,19 +148,10 @@ static bool put_time (struct reader *r, const char *id, int64_t start,
     (void)snprintf (step, sizeof (step), "step%s", id);
     if (!steps_wanted (r->src->steps, step, strlen (step)))
         return true;
-    group = comm_group_of (r->src, op);
-    b->nrows++;
-    b->text[TIME_OP][n] = batch_text (b, op, name.n);
-    b->text[TIME_GROUP][n] = group ? batch_text (b, group, strlen (group))
-                                   : BATCH_NULL_TEXT;
-    b->real[TIME_START][n] = time_us_of_text (start);
-    b->real[TIME_ELAPSE][n] = us / 1000.0;
-    b->real[TIME_TRANSIT][n] = b->real[TIME_WAIT][n] = NAN;
-    b->real[TIME_SYNC][n] = b->real[TIME_IDLE][n] = NAN;
-    b->text[TIME_STEP][n] = batch_text (b, step, strlen (step));
-    b->text[TIME_TYPE][n] = comm_op_is_p2p (op)
-                                ? batch_text (b, "p2p", 3)
-                                : batch_text (b, "collective", 10);
+    f = comm_figures_of_call (time_us_of_text (start), us / 1000.0);
+    x = (struct comm_texts){ op, comm_group_of (r->src, op), step,
+                             comm_type (comm_op_is_p2p (op)) };
+    comm_time_put (b, &x, &f);
     return !batch_full (b) || source_flush (r->src, b, r->err);
 }
 

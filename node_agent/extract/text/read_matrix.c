@@ -6,8 +6,7 @@
  * op; their links are folded first.  See doc/formats.md,
  * "communication_matrix.json".
  */
-#include "extract/rows/comm_tasks.h"
-#include "extract/rows/matrix_fold.h"
+#include "extract/rows/comm_rows.h"
 #include "extract/text/comm_file.h"
 #include "extract/text/read_text.h"
 
