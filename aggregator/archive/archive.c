@@ -1,6 +1,8 @@
 /* aggregator/archive/archive.c - what an aggregator's root holds */
 #include "archive/archive.h"
 
+#include "base/vec.h"
+
 #include "store/fileio.h"
 #include "store/record.h"
 
@@ -75,15 +77,11 @@ static int add_item (void *arg, const struct ledger_item *item)
 {
     struct archive_items *list = arg;
 
-    if ((list->n & (list->n - 1)) == 0) {       // full at every power of two
-        struct ledger_item *p = realloc (list->items, (list->n ? 2 * list->n
-                                                               : 1) *
-                                                          sizeof (*p));
+    struct ledger_item *p = vec_one_more (list->items, list->n, sizeof (*p));
 
-        if (!p)
-            return -ENOMEM;
-        list->items = p;
-    }
+    if (!p)
+        return -ENOMEM;
+    list->items = p;
     list->items[list->n++] = *item;
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "archive/divide.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "builder/groups.h"
 #include "jobs/jobs.h"
 #include "model/shipment.h"
@@ -58,12 +59,10 @@ static int add_version (void *arg, const struct ledger_item *item)
     struct dividing *d = arg;
     struct version *p;
 
-    if ((d->n & (d->n - 1)) == 0) {     // full at every power of two
-        p = realloc (d->versions, (d->n ? 2 * d->n : 1) * sizeof (*p));
-        if (!p)
-            return no_memory (d->err);
-        d->versions = p;
-    }
+    p = vec_one_more (d->versions, d->n, sizeof (*p));
+    if (!p)
+        return no_memory (d->err);
+    d->versions = p;
     p = &d->versions[d->n++];
     memset (p, 0, sizeof (*p));
     p->item = *item;
@@ -250,12 +249,10 @@ static int put (struct divide *ret, const struct ledger_assignment *a,
 {
     struct ledger_assignment *p = ret->assignments;
 
-    if ((ret->n & (ret->n - 1)) == 0) {
-        p = realloc (p, (ret->n ? 2 * ret->n : 1) * sizeof (*p));
-        if (!p)
-            return no_memory (err);
-        ret->assignments = p;
-    }
+    p = vec_one_more (p, ret->n, sizeof (*p));
+    if (!p)
+        return no_memory (err);
+    ret->assignments = p;
     p[ret->n++] = *a;
     return 0;
 }

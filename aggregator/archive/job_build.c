@@ -2,6 +2,7 @@
 #include "archive/job_build.h"
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "model/job_mark.h"
 #include "model/shipment.h"
 #include "select/select_hosts.h"
@@ -56,12 +57,10 @@ static int add_source (void *arg, const struct ledger_item *item)
     struct job_build *b = arg;
     struct ledger_item *p;
 
-    if ((b->n & (b->n - 1)) == 0) {     // full at every power of two
-        p = realloc (b->sources, (b->n ? 2 * b->n : 1) * sizeof (*p));
-        if (!p)
-            return -ENOMEM;
-        b->sources = p;
-    }
+    p = vec_one_more (b->sources, b->n, sizeof (*p));
+    if (!p)
+        return -ENOMEM;
+    b->sources = p;
     b->sources[b->n++] = *item;
     return 0;
 }
@@ -275,12 +274,10 @@ static int add_mpi (struct job_build *b, const struct ledger_heard *h)
 {
     struct roll_mpi *p = b->mpi;
 
-    if ((b->nmpi & (b->nmpi - 1)) == 0) {       // full at every power of two
-        p = realloc (p, (b->nmpi ? 2 * b->nmpi : 1) * sizeof (*p));
-        if (!p)
-            return -ENOMEM;
-        b->mpi = p;
-    }
+    p = vec_one_more (p, b->nmpi, sizeof (*p));
+    if (!p)
+        return -ENOMEM;
+    b->mpi = p;
     p[b->nmpi++] = (struct roll_mpi){ h->rank, h->mpi_rank, h->mpi_size };
     return 0;
 }
@@ -289,12 +286,10 @@ static int add_fate (struct job_build *b, const struct ledger_heard *h)
 {
     struct rank_fate *p = b->fates;
 
-    if ((b->nfates & (b->nfates - 1)) == 0) {
-        p = realloc (p, (b->nfates ? 2 * b->nfates : 1) * sizeof (*p));
-        if (!p)
-            return -ENOMEM;
-        b->fates = p;
-    }
+    p = vec_one_more (p, b->nfates, sizeof (*p));
+    if (!p)
+        return -ENOMEM;
+    b->fates = p;
     p += b->nfates++;
     *p = (struct rank_fate){ h->rank, NULL, h->command };
     return *h->host && !(p->host = strdup (h->host)) ? -ENOMEM : 0;

@@ -2,6 +2,7 @@
 #include "archive/raw_tree.h"
 
 #include "base/fault.h"
+#include "base/vec.h"
 #include "model/beside.h"
 #include "store/fileio.h"
 
@@ -69,12 +70,10 @@ static int collect (void *arg, const struct ledger_item *item)
     struct raw_tree *t = arg;
     struct raw_file *p;
 
-    if ((t->n & (t->n - 1)) == 0) {     // full at every power of two
-        p = realloc (t->files, (t->n ? 2 * t->n : 1) * sizeof (*p));
-        if (!p)
-            return -ENOMEM;
-        t->files = p;
-    }
+    p = vec_one_more (t->files, t->n, sizeof (*p));
+    if (!p)
+        return -ENOMEM;
+    t->files = p;
     p = &t->files[t->n];
     p->content = item->content;
     p->place = item->place;

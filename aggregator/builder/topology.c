@@ -1,6 +1,8 @@
 /* aggregator/builder/topology.c - which switch and rack a host is at */
 #include "builder/topology.h"
 
+#include "base/vec.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -50,6 +52,7 @@ static int add_line (struct topology *t, char *line)
 {
     struct topology_host h = { .host = field (&line), .sw = field (&line),
                                .rack = field (&line) };
+    struct topology_host *p;
 
     if (!*h.host && !h.sw)
         return 0;
@@ -59,14 +62,9 @@ static int add_line (struct topology *t, char *line)
         return -EINVAL;
     if (h.rack && !*h.rack)
         h.rack = NULL;
-    if ((t->n & (t->n - 1)) == 0) {     // full at every power of two
-        struct topology_host *p = realloc (t->hosts, (t->n ? 2 * t->n : 1) *
-                                                         sizeof (*p));
-
-        if (!p)
-            return -ENOMEM;
-        t->hosts = p;
-    }
+    if (!(p = vec_one_more (t->hosts, t->n, sizeof (*p))))
+        return -ENOMEM;
+    t->hosts = p;
     t->hosts[t->n++] = h;
     return 0;
 }

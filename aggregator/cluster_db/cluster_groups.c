@@ -2,6 +2,7 @@
 #include "cluster_db/cluster_groups.h"
 
 #include "base/buf.h"
+#include "base/vec.h"
 #include "cluster_db/cluster_names.h"
 #include "columns/members.h"
 #include "model/capture.h"
@@ -73,13 +74,11 @@ static int add_group (struct cluster_groups *g, sqlite3_stmt *st)
 
 static int append (int32_t **list, uint32_t *n, int32_t value)
 {
-    if ((*n & (*n - 1)) == 0) {         // full at every power of two
-        int32_t *p = realloc (*list, (*n ? 2 * *n : 1) * sizeof (*p));
+    int32_t *p = vec_one_more (*list, *n, sizeof (*p));
 
-        if (!p)
-            return -ENOMEM;
-        *list = p;
-    }
+    if (!p)
+        return -ENOMEM;
+    *list = p;
     (*list)[(*n)++] = value;
     return 0;
 }

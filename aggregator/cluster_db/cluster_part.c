@@ -3,6 +3,7 @@
 #include "cluster_db/cluster_part.h"
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "columns/rank_rows.h"
 #include "model/capture.h"
 #include "store/db.h"
@@ -222,15 +223,13 @@ static uint32_t key_group (const struct key *k)
 bool cluster_part_room (struct cluster_part *p, void **list, uint32_t n,
                         size_t size)
 {
-    if ((n & (n - 1)) == 0) {           // full at every power of two
-        void *more = realloc (*list, (n ? 2 * (size_t)n : 1) * size);
+    void *more = vec_one_more (*list, n, size);
 
-        if (!more) {
-            p->no_memory = true;
-            return false;
-        }
-        *list = more;
+    if (!more) {
+        p->no_memory = true;
+        return false;
     }
+    *list = more;
     memset ((char *)*list + n * size, 0, size);
     return true;
 }

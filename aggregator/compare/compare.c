@@ -1,6 +1,8 @@
 /* aggregator/compare/compare.c - two runs: what is compared, and read */
 #include "compare/compare.h"
 
+#include "base/vec.h"
+
 #include "columns/texts.h"
 #include "store/db.h"
 #include "table/finished.h"
@@ -72,14 +74,6 @@ static int no_memory (struct err *err)
     return err_set (err, ENOMEM, "no memory for the comparison");
 }
 
-/* Grow a list of 'n' by one thing; NULL without memory. */
-static void *one_more (void *list, size_t n, size_t size)
-{
-    if ((n & (n - 1)) != 0)     // there is room up to the next power of two
-        return list;
-    return realloc (list, (n ? 2 * n : 1) * size);
-}
-
 /* ---- metrics ---- */
 
 /* The metric of a kind and label, made if it is new; NULL: there are too many,
@@ -100,7 +94,7 @@ static struct compare_metric *metric_of (struct compare *c, int kind,
         c->dropped++;
         return NULL;
     }
-    if (!(m = one_more (c->metrics, c->nmetrics, sizeof (*m)))) {
+    if (!(m = vec_one_more (c->metrics, c->nmetrics, sizeof (*m)))) {
         *rc = -ENOMEM;
         return NULL;
     }
@@ -231,7 +225,7 @@ static int add_row (struct reading *r, sqlite3_stmt *st)
     number = texts_intern (&r->steps, step ? step : "",
                            step ? strlen (step) : 0);
     if (rc < 0 || number == TEXTS_NONE ||
-        !(p = one_more (r->values, r->n, sizeof (*p))))
+        !(p = vec_one_more (r->values, r->n, sizeof (*p))))
         return -ENOMEM;
     r->values = p;
     r->values[r->n++] = (struct value){ sqlite3_column_int64 (st, 1), number,
@@ -314,7 +308,7 @@ static int read_ranks (struct compare *c, sqlite3 *db, struct err *err)
             c->both++;
             continue;
         }
-        p = one_more (c->only[where], c->nonly[where], sizeof (*p));
+        p = vec_one_more (c->only[where], c->nonly[where], sizeof (*p));
         if (!p) {
             rc = no_memory (err);
         } else {
@@ -339,7 +333,7 @@ static char *copy (sqlite3_stmt *st, int i)
 
 static int add_setting (struct compare *c, sqlite3_stmt *st)
 {
-    struct compare_setting *s = one_more (c->settings, c->nsettings,
+    struct compare_setting *s = vec_one_more (c->settings, c->nsettings,
                                           sizeof (*s));
 
     if (!s)

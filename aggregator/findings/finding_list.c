@@ -3,6 +3,7 @@
 #include "findings/finding_list.h"
 
 #include "base/buf.h"
+#include "base/vec.h"
 #include "columns/result_schema.h"
 #include "store/db.h"
 #include "store/fileio.h"
@@ -30,12 +31,10 @@ static int take (struct finding_list *l, sqlite3_stmt *st)
 {
     struct finding *f = l->items;
 
-    if ((l->n & (l->n - 1)) == 0) {     // full at every power of two
-        f = realloc (f, (l->n ? 2 * l->n : 1) * sizeof (*f));
-        if (!f)
-            return -ENOMEM;
-        l->items = f;
-    }
+    f = vec_one_more (f, l->n, sizeof (*f));
+    if (!f)
+        return -ENOMEM;
+    l->items = f;
     f += l->n++;
     memset (f, 0, sizeof (*f));
 

@@ -1,6 +1,8 @@
 /* aggregator/findings/median.c - medians for SQL */
 #include "findings/median.h"
 
+#include "base/vec.h"
+
 #include "store/db.h"
 
 #include <stdbool.h>
@@ -14,20 +16,18 @@ struct sample {
 static void step (sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     struct sample *s = sqlite3_aggregate_context (ctx, sizeof (*s));
+    double *p;
 
     (void)argc;
     if (!s || sqlite3_value_type (argv[0]) == SQLITE_NULL)
         return;
-    if ((s->n & (s->n - 1)) == 0) {     // full at every power of two
-        double *p = realloc (s->values, (s->n ? 2 * s->n : 1) * sizeof (*p));
-
-        if (!p) {
-            sqlite3_result_error_nomem (ctx);
-            return;
-        }
-        s->values = p;
+    p = vec_one_more (s->values, s->n, sizeof (*p));
+    if (!p) {
+        sqlite3_result_error_nomem (ctx);
+        return;
     }
-    s->values[s->n++] = sqlite3_value_double (argv[0]);
+    s->values = p;
+    p[s->n++] = sqlite3_value_double (argv[0]);
 }
 
 static int compare (const void *pa, const void *pb)

@@ -3,6 +3,7 @@
 #include "ledger/size_claims.h"
 
 #include "base/units.h"
+#include "base/vec.h"
 
 #include "model/capture.h"
 
@@ -67,12 +68,10 @@ int words_put (struct words *w, const struct word *word)
     if (w->n >= (word->by == WORD_FRONT || word->by == WORD_EXPECT
                      ? WORDS_MAX : WORDS_MAX - WORDS_KEPT))
         return -E2BIG;
-    if ((w->n & (w->n - 1)) == 0) {     // full at every power of two
-        p = realloc (p, (w->n ? 2 * w->n : 1) * sizeof (*p));
-        if (!p)
-            return -ENOMEM;
-        w->list = p;
-    }
+    p = vec_one_more (p, w->n, sizeof (*p));
+    if (!p)
+        return -ENOMEM;
+    w->list = p;
     memmove (p + at + 1, p + at, (w->n - at) * sizeof (*p));
     p[at] = *word;
     w->n++;

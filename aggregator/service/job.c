@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "base/vec.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -74,16 +75,10 @@ struct job_agent *job_agent_of_host (struct job *j, const char *host_key)
     return NULL;
 }
 
-/* Room for one more of n; lists grow at powers of two. */
-static void *room (void *list, size_t n, size_t size)
-{
-    return (n & (n - 1)) != 0 ? list : realloc (list, (n ? 2 * n : 1) * size);
-}
-
 static struct job_agent *add_agent (struct job *j, const struct message *m)
 {
     struct job_agent *a = j->nagents < JOB_AGENTS_MAX
-        ? room (j->agents, j->nagents, sizeof (*a)) : NULL;
+        ? vec_one_more (j->agents, j->nagents, sizeof (*a)) : NULL;
 
     if (!a)
         return NULL;
@@ -182,7 +177,7 @@ static struct job_rank *rank_at (struct job *j, struct job_agent *a,
     if (at < j->nranks && j->ranks[at].rank == rank)
         return &j->ranks[at];
     if (j->nranks >= JOB_RANKS_MAX ||
-        !(p = room (j->ranks, j->nranks, sizeof (*p))))
+        !(p = vec_one_more (j->ranks, j->nranks, sizeof (*p))))
         return NULL;
     j->ranks = p;
     memmove (p + at + 1, p + at, (j->nranks - at) * sizeof (*p));
@@ -270,7 +265,7 @@ static int add_note (struct job *j, const char *text, size_t most)
     }
     if (j->nnotes >= most)
         return -E2BIG;
-    if (!(p = room (j->notes, j->nnotes, sizeof (*p))))
+    if (!(p = vec_one_more (j->notes, j->nnotes, sizeof (*p))))
         return -ENOMEM;
     j->notes = p;
     if (!(p[j->nnotes] = strdup (text)))

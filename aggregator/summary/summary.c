@@ -2,6 +2,7 @@
 #include "summary/summary.h"
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "store/db.h"
 #include "store/tree.h"
 #include "table/finished.h"
@@ -215,14 +216,11 @@ struct samples {
 
 static int add_sample (struct samples *x, struct sample v)
 {
-    if ((x->n & (x->n - 1)) == 0) {     // full at every power of two
-        struct sample *p = realloc (x->list, (x->n ? 2 * x->n : 1) *
-                                                 sizeof (*p));
+    struct sample *p = vec_one_more (x->list, x->n, sizeof (*p));
 
-        if (!p)
-            return -ENOMEM;
-        x->list = p;
-    }
+    if (!p)
+        return -ENOMEM;
+    x->list = p;
     x->list[x->n++] = v;
     return 0;
 }
@@ -288,12 +286,10 @@ static int add_use (struct uses *x, sqlite3_stmt *st)
 {
     struct use *u;
 
-    if ((x->n & (x->n - 1)) == 0) {     // full at every power of two
-        u = realloc (x->list, (x->n ? 2 * x->n : 1) * sizeof (*u));
-        if (!u)
-            return -ENOMEM;
-        x->list = u;
-    }
+    u = vec_one_more (x->list, x->n, sizeof (*u));
+    if (!u)
+        return -ENOMEM;
+    x->list = u;
     u = &x->list[x->n++];
     memset (u, 0, sizeof (*u));
     u->src = sqlite3_column_int64 (st, 0);

@@ -5,6 +5,8 @@
  */
 #include "waits/arrivals.h"
 
+#include "base/vec.h"
+
 #include "store/fileio.h"
 
 #include <errno.h>
@@ -81,13 +83,10 @@ static int write_block (struct arrivals *x, unsigned part, struct err *err)
     uint16_t *blocks = x->blocks;
     int rc;
 
-    if ((x->nblocks & (x->nblocks - 1)) == 0) {     // full at powers of two
-        blocks = realloc (blocks, (x->nblocks ? 2 * x->nblocks : 1) *
-                                      sizeof (*blocks));
-        if (!blocks)
-            return err_set (err, ENOMEM, "no memory for waits");
-        x->blocks = blocks;
-    }
+    blocks = vec_one_more (blocks, x->nblocks, sizeof (*blocks));
+    if (!blocks)
+        return err_set (err, ENOMEM, "no memory for waits");
+    x->blocks = blocks;
     rc = fileio_write_all (x->fd, p->rows, size);
     if (rc < 0)
         return err_sys (err, -rc, "cannot write a temporary file");

@@ -1,6 +1,8 @@
 /* common/model/evidence.c - what a capture shows of its job, rank and host */
 #include "model/evidence.h"
 
+#include "base/vec.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +29,6 @@ void evidence_fini (struct evidence *e)
     evidence_init (e);
 }
 
-/* Room for one more of n; lists grow at powers of two. */
-static void *room (void *list, uint32_t n, size_t size)
-{
-    return (n & (n - 1)) != 0 ? list : realloc (list, (n ? 2 * n : 1) * size);
-}
-
 struct evidence_group *evidence_group_at (struct evidence *e,
                                           const char *name, size_t n)
 {
@@ -53,7 +49,7 @@ struct evidence_group *evidence_group_at (struct evidence *e,
             high = mid;
     }
     if (e->ngroups == EVIDENCE_GROUPS_MAX ||
-        !(p = room (e->groups, e->ngroups, sizeof (*p))))
+        !(p = vec_one_more (e->groups, e->ngroups, sizeof (*p))))
         return NULL;
     e->groups = p;
     memmove (p + low + 1, p + low, (e->ngroups++ - low) * sizeof (*p));
@@ -79,7 +75,7 @@ struct evidence_span *evidence_span_at (struct evidence *e, const char *step,
     if (i != MAP_NONE)          // another step of that hash has no place
         return is_step (&e->spans[i], step, n) ? &e->spans[i] : NULL;
     if (n >= EVIDENCE_STEP_MAX || e->nspans == EVIDENCE_SPANS_MAX ||
-        !(p = room (e->spans, e->nspans, sizeof (*p))))
+        !(p = vec_one_more (e->spans, e->nspans, sizeof (*p))))
         return NULL;
     e->spans = p;
     if (!(copy = strndup (step, n)))
@@ -140,7 +136,8 @@ static struct evidence_sample *sample_at (struct evidence *e, uint64_t key,
     if (i == EVIDENCE_SAMPLES_MAX)
         return NULL;
     if (e->nsamples < EVIDENCE_SAMPLES_MAX) {
-        struct evidence_sample *p = room (e->samples, e->nsamples, sizeof (*p));
+        struct evidence_sample *p = vec_one_more (e->samples, e->nsamples,
+                                                  sizeof (*p));
 
         if (!p) {
             *rc = -ENOMEM;

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/units.h"
+#include "base/vec.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -204,7 +205,7 @@ static int sample_from_text (struct evidence *e, const char *text)
             !take (&text, INT64_MIN, INT64_MAX, &op->elapse_ns))
             return -EBADMSG;
     }
-    p = realloc (e->samples, (e->nsamples + 1) * sizeof (*p));
+    p = vec_one_more (e->samples, e->nsamples, sizeof (*p));
     if (!p)
         return -ENOMEM;
     e->samples = p;

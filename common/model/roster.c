@@ -1,6 +1,8 @@
 /* common/model/roster.c - the ranks of a job, one by one */
 #include "model/roster.h"
 
+#include "base/vec.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,13 +51,9 @@ struct roster_entry *roster_at (struct roster *r, int64_t rank)
     }
     if (low < r->n && r->entries[low].rank == rank)
         return &r->entries[low];
-    if ((r->n & (r->n - 1)) == 0) {     // full at every power of two
-        size_t cap = r->n ? 2 * r->n : 1;
-
-        if (!(p = realloc (r->entries, cap * sizeof (*p))))
-            return NULL;
-        r->entries = p;
-    }
+    if (!(p = vec_one_more (r->entries, r->n, sizeof (*p))))
+        return NULL;
+    r->entries = p;
     p = &r->entries[low];
     memmove (p + 1, p, (r->n - low) * sizeof (*p));
     r->n++;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/vec.h"
 #include "store/fileio.h"
 #include "world/process_reports.h"
 
@@ -34,14 +35,10 @@ static bool is_known (struct agent *a, const struct told *t)
             known->size == t->size)
             return true;
     }
-    // a power of two is full
-    if ((a->reports.n & (a->reports.n - 1)) == 0) {
-        more = realloc (a->reports.all, (a->reports.n ? 2 * a->reports.n : 1) *
-                                     sizeof (*more));
-        if (!more)
-            return true;
-        a->reports.all = more;
-    }
+    more = vec_one_more (a->reports.all, a->reports.n, sizeof (*more));
+    if (!more)
+        return true;
+    a->reports.all = more;
     a->reports.all[a->reports.n++] = *t;
     return false;
 }

@@ -3,6 +3,7 @@
 #include "agent/seal_items.h"
 
 #include "base/fault.h"
+#include "base/vec.h"
 #include "model/beside.h"
 #include "model/job_mark.h"
 #include "store/content.h"
@@ -25,12 +26,10 @@ struct spool_new *seal_add_item (struct sealed *s, enum item_kind kind,
 {
     struct spool_new *p;
 
-    if ((s->nitems & (s->nitems - 1)) == 0) {   // full at powers of two
-        p = realloc (s->items, (s->nitems ? 2 * s->nitems : 1) * sizeof (*p));
-        if (!p)
-            return NULL;
-        s->items = p;
-    }
+    p = vec_one_more (s->items, s->nitems, sizeof (*p));
+    if (!p)
+        return NULL;
+    s->items = p;
     p = &s->items[s->nitems];
     memset (p, 0, sizeof (*p));
     p->kind = kind;

@@ -8,6 +8,8 @@
 #include "extract/event_db/event_db.h"
 #include "extract/rows/step_rows.h"
 
+#include "base/vec.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -51,14 +53,11 @@ static bool index_steps (struct event_db *e)
 
 static bool add_step (struct event_db *e, const struct event_step *step)
 {
-    if ((e->nsteps & (e->nsteps - 1)) == 0) {   // at each power of two
-        uint32_t cap = e->nsteps ? 2 * e->nsteps : 1;
-        struct event_step *p = realloc (e->steps, cap * sizeof (*p));
+    struct event_step *p = vec_one_more (e->steps, e->nsteps, sizeof (*p));
 
-        if (!p)
-            return event_no_memory (e);
-        e->steps = p;
-    }
+    if (!p)
+        return event_no_memory (e);
+    e->steps = p;
     if (e->nsteps == EVENT_STEPS_MAX)
         return event_damage (e, "it has more than %u steps", EVENT_STEPS_MAX);
     e->steps[e->nsteps++] = *step;

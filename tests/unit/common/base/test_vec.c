@@ -1,0 +1,60 @@
+/* tests/unit/common/base/test_vec.c - lists that grow */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/vec.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+
+#define THINGS 1000
+
+/* There is room for each, also where others were taken away before: valgrind
+ * and the address sanitizer see a write behind the end.
+ */
+static void test_grow (void **state)
+{
+    int64_t *list = NULL;
+    size_t n = 0;
+
+    (void)state;
+    for (int round = 0; round < 3; round++) {
+        for (int64_t i = 0; i < THINGS; i++) {
+            int64_t *p = vec_one_more (list, n, sizeof (*p));
+
+            assert_non_null (p);
+            list = p;
+            assert_true (malloc_usable_size (p) >= (n + 1) * sizeof (*p));
+            p[n++] = i;
+        }
+        assert_int_equal (list[n - 1], THINGS - 1);
+        n = round == 0 ? 3 : 8;
+        assert_int_equal (list[2], 2);
+    }
+    free (list);
+}
+
+/* A list that cannot be is refused, and what there is stays. */
+static void test_too_large (void **state)
+{
+    char *list = malloc (8);
+
+    (void)state;
+    assert_non_null (list);
+    assert_null (vec_one_more (list, SIZE_MAX / 2 + 1, 2));
+    free (list);
+}
+
+int main (void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test (test_grow),
+        cmocka_unit_test (test_too_large),
+    };
+
+    return cmocka_run_group_tests (tests, NULL, NULL);
+}
