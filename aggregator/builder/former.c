@@ -1,6 +1,7 @@
 /* aggregator/builder/former.c - what the result had that is to be replaced */
 #include "builder/former.h"
 
+#include "base/cmp.h"
 #include "base/units.h"
 #include "store/db.h"
 
@@ -19,18 +20,13 @@ struct former {
     char named[GONE_SIZE];
 };
 
-static int by_name (const void *a, const void *b)
-{
-    return strcmp (*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool list_now (struct former *f, const struct build_job *job)
 {
     if (!(f->now = calloc (job->nitems + 1, sizeof (*f->now))))
         return false;
     for (size_t i = 0; i < job->nitems; i++)
         f->now[f->n++] = job->items[i].capture.name;
-    qsort (f->now, f->n, sizeof (*f->now), by_name);
+    qsort (f->now, f->n, sizeof (*f->now), cmp_text);
     return true;
 }
 

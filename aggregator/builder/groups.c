@@ -1,6 +1,7 @@
 /* aggregator/builder/groups.c - the communicator groups of a whole job */
 #include "builder/groups.h"
 
+#include "base/cmp.h"
 #include "store/db.h"
 
 #include <errno.h>
@@ -188,13 +189,6 @@ int groups_add (struct groups *g, struct capture *c, int64_t rank,
     return rc < 0 ? err_set (err, ENOMEM, "no memory for groups") : 0;
 }
 
-static int compare_ranks (const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 static int compare_entries (const void *pa, const void *pb)
 {
     const struct entry *a = *(struct entry *const *)pa;
@@ -286,7 +280,7 @@ int groups_write (struct groups *g, sqlite3 *db, struct err *err)
             if (!e->g.id) {
                 explain_seen (e, g->chains[i]);
                 qsort (e->g.members, e->g.nmembers, sizeof (int32_t),
-                       compare_ranks);
+                       cmp_int32);
             }
             if (e->g.id || e->g.nmembers > 0)
                 list[n++] = e;

@@ -2,6 +2,7 @@
 #include "cluster_db/cluster_groups.h"
 
 #include "base/buf.h"
+#include "base/cmp.h"
 #include "base/vec.h"
 #include "cluster_db/cluster_names.h"
 #include "columns/members.h"
@@ -161,20 +162,13 @@ static bool all_explained (const struct cluster_groups *g)
     return true;
 }
 
-static int compare_ranks (const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Metadata may list a rank twice. */
 static void sort_ranks (struct cluster_group *e)
 {
     uint32_t n = 0;
 
     if (e->nranks > 0)
-        qsort (e->ranks, e->nranks, sizeof (*e->ranks), compare_ranks);
+        qsort (e->ranks, e->nranks, sizeof (*e->ranks), cmp_int32);
     for (uint32_t i = 0; i < e->nranks; i++) {
         if (n == 0 || e->ranks[n - 1] != e->ranks[i])
             e->ranks[n++] = e->ranks[i];

@@ -2,6 +2,8 @@
  */
 #include "cluster_db/parallel_layout.h"
 
+#include "base/cmp.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,13 +91,6 @@ static bool is_pipeline (const struct placement_group *g)
     return strncasecmp (g->pg_name, PIPELINE, strlen (PIPELINE)) == 0;
 }
 
-static int compare_ranks (const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Whether no two of its ranks are in one pipeline. */
 static bool is_within (struct sets *pipelines, const struct placement_group *g,
                        int32_t *tops)
@@ -108,7 +103,7 @@ static bool is_within (struct sets *pipelines, const struct placement_group *g,
         if (top >= 0)
             tops[n++] = top;
     }
-    qsort (tops, n, sizeof (*tops), compare_ranks);
+    qsort (tops, n, sizeof (*tops), cmp_int32);
     for (uint32_t i = 1; i < n; i++) {
         if (tops[i] == tops[i - 1])
             return false;

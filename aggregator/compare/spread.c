@@ -1,6 +1,8 @@
 /* aggregator/compare/spread.c - medians, and how far they can be trusted */
 #include "compare/spread.h"
 
+#include "base/cmp.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,18 +13,12 @@
                                 // would; simulated runs of 3 to 50 steps pass
                                 // for different in 0 to 2 of 1000
 
-static int compare (const void *pa, const void *pb)
-{
-    double a = *(const double *)pa, b = *(const double *)pb;
-
-    return (a > b) - (a < b);
-}
-
 double spread_median (double *values, size_t n)
 {
     if (n == 0)
         return 0;
-    qsort (values, n, sizeof (*values), compare);
+    qsort (values, n, sizeof (*values), cmp_double);
+    // not stats_median: what is printed with all digits keeps its last one
     return n % 2 ? values[n / 2]
                  : values[n / 2 - 1] + (values[n / 2] - values[n / 2 - 1]) / 2;
 }

@@ -1,6 +1,7 @@
 /* aggregator/findings/median.c - medians for SQL */
 #include "findings/median.h"
 
+#include "base/stats.h"
 #include "base/vec.h"
 
 #include "store/db.h"
@@ -30,30 +31,16 @@ static void step (sqlite3_context *ctx, int argc, sqlite3_value **argv)
     p[s->n++] = sqlite3_value_double (argv[0]);
 }
 
-static int compare (const void *pa, const void *pb)
-{
-    double a = *(const double *)pa, b = *(const double *)pb;
-
-    return (a > b) - (a < b);
-}
-
 static void settle (sqlite3_context *ctx)
 {
     struct sample *s = sqlite3_aggregate_context (ctx, 0);
     const bool *low = sqlite3_user_data (ctx);
-    size_t half;
+    double middle;
 
     if (!s || s->n == 0)
         return;                 // NULL
-    qsort (s->values, s->n, sizeof (*s->values), compare);
-    half = s->n / 2;
-    if (s->n % 2)
-        sqlite3_result_double (ctx, s->values[half]);
-    else if (*low)
-        sqlite3_result_double (ctx, s->values[half - 1]);
-    else
-        sqlite3_result_double (ctx, s->values[half - 1] / 2 +
-                                        s->values[half] / 2);
+    middle = stats_median (s->values, s->n);
+    sqlite3_result_double (ctx, *low ? s->values[(s->n - 1) / 2] : middle);
     free (s->values);
 }
 

@@ -1,6 +1,7 @@
 /* aggregator/fsck/check_root.c - is everything there that was acknowledged? */
 #include "fsck/check_private.h"
 
+#include "base/cmp.h"
 #include "store/fileio.h"
 #include "store/root.h"
 
@@ -61,13 +62,6 @@ static void remove_fresh (const struct check *c)
     }
 }
 
-static int compare_numbers (const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The segments that are there, whatever a ledger says. */
 static int list_segments (struct check *c)
 {
@@ -76,7 +70,7 @@ static int list_segments (struct check *c)
 
     if (rc == 0 && c->nsegments > 0)
         qsort (c->segments, c->nsegments, sizeof (*c->segments),
-               compare_numbers);
+               cmp_int64);
     return rc;
 }
 

@@ -6,6 +6,7 @@
  */
 #include "jobs/jobs_private.h"
 
+#include "base/cmp.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -388,16 +389,9 @@ static bool clash_on_host (const struct question *q)
 
 /* ---- rule 5b: collectives end together ---- */
 
-static int compare (const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 static int64_t median (int64_t *list, size_t n)
 {
-    qsort (list, n, sizeof (*list), compare);
+    qsort (list, n, sizeof (*list), cmp_int64);
     return list[n / 2];
 }
 

@@ -1,6 +1,8 @@
 /* aggregator/jobs/jobs_facts.c - what is known of one capture, and of two */
 #include "jobs/jobs_private.h"
 
+#include "base/cmp.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,18 +230,13 @@ int64_t fact_apart (const struct fact *a, const struct fact *b)
     return equal (a->e->host_name, b->e->host_name) ? JOBS_ZONES_NS : INT64_MAX;
 }
 
-static int compare_steps (const void *pa, const void *pb)
-{
-    return strcmp (*(char *const *)pa, *(char *const *)pb);
-}
-
 static char **sorted_steps (const struct capture *c)
 {
     char **list = malloc ((c->nsteps + 1) * sizeof (*list));
 
     if (list && c->nsteps > 0) {
         memcpy (list, c->steps, c->nsteps * sizeof (*list));
-        qsort (list, c->nsteps, sizeof (*list), compare_steps);
+        qsort (list, c->nsteps, sizeof (*list), cmp_text);
     }
     return list;
 }

@@ -5,6 +5,7 @@
  */
 #include "select/capture_select.h"
 
+#include "base/cmp.h"
 #include "base/units.h"
 #include "select/select_hosts.h"
 #include "select/select_names.h"
@@ -134,13 +135,6 @@ void roll_settle (struct roll_item *items, size_t n)
     }
 }
 
-static int compare_sizes (const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 /* The size that most captures know of, so that one damaged file cannot make
  * ranks up; the larger one of two that are as frequent.  0: none knows.
  */
@@ -154,7 +148,7 @@ static int64_t usual_size (const struct roll_item *items, size_t n)
             sizes[used++] = items[i].capture.world_size;
     }
     if (used > 0)
-        qsort (sizes, used, sizeof (*sizes), compare_sizes);
+        qsort (sizes, used, sizeof (*sizes), cmp_int64);
     for (size_t i = 0, end; i < used; i = end) {
         for (end = i + 1; end < used && sizes[end] == sizes[i];)
             end++;

@@ -1,6 +1,8 @@
 /* aggregator/select/select_steps.c - has each rank all its steps */
 #include "select/select_steps.h"
 
+#include "base/cmp.h"
+#include "base/stats.h"
 #include "base/units.h"
 #include "store/db.h"
 
@@ -221,13 +223,6 @@ static bool is_timed (const struct step *x)
            x->span->start_ns > 0;
 }
 
-static int compare_ns (const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 /* How far the clock of 'a' is ahead of that of 'b', by the ends of steps that
  * both have.
  */
@@ -245,7 +240,7 @@ static bool clock_offset (const struct window *a, const struct window *b,
     }
     if (n == 0)
         return false;
-    qsort (v, n, sizeof (*v), compare_ns);
+    qsort (v, n, sizeof (*v), cmp_int64);
     *ret = v[n / 2];
     return true;
 }
@@ -410,19 +405,6 @@ static int by_lasting (const void *pa, const void *pb)
     return (a->number > b->number) - (a->number < b->number);
 }
 
-static int compare_real (const void *pa, const void *pb)
-{
-    double a = *(const double *)pa, b = *(const double *)pb;
-
-    return (a > b) - (a < b);
-}
-
-static double median (double *v, size_t n)
-{
-    qsort (v, n, sizeof (*v), compare_real);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
 /* Whether v[at], one of the two ends, is longer than the others: without the
  * other end if there are enough without it, which may be as long.
  */
@@ -439,10 +421,10 @@ static bool is_edge (const struct lasting *v, size_t n, size_t at,
     }
     if (used < EDGE_OTHERS)
         return false;
-    mid = median (room, used);
+    mid = stats_median (room, used);
     for (size_t i = 0; i < used; i++)
         room[i] = fabs (room[i] - mid);
-    mad = median (room, used);
+    mad = stats_median (room, used);
     return v[at].us - mid > EDGE_MADS * mad &&
            v[at].us - mid > EDGE_PART * mid;
 }

@@ -1,6 +1,8 @@
 /* aggregator/waits/clock_skew.c - how far the ranks' clocks seem to be apart */
 #include "waits/clock_skew.h"
 
+#include "base/stats.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -100,22 +102,6 @@ static int note (struct samples *s, double value, uint32_t most)
     return 0;
 }
 
-static int compare (const void *pa, const void *pb)
-{
-    double a = *(const double *)pa, b = *(const double *)pb;
-
-    return (a > b) - (a < b);
-}
-
-static double median (double *values, size_t n)
-{
-    if (n == 0)
-        return NAN;
-    qsort (values, n, sizeof (*values), compare);
-    return n % 2 ? values[n / 2]
-                 : values[n / 2 - 1] + (values[n / 2] - values[n / 2 - 1]) / 2;
-}
-
 /* After the start of the first row, so that nothing is lost to the 50 years
  * before it.
  */
@@ -152,7 +138,7 @@ static int note_op (struct skew *s, const struct arrival *a, size_t n)
     }
     for (size_t i = 0; i < n; i++)
         s->sorted[i] = end_ms (&a[i], a);
-    middle = median (s->sorted, n);
+    middle = stats_median (s->sorted, n);
     if (reach_group (s, a->group) < 0 ||
         note (&s->ends, s->sorted[n - 1] - s->sorted[0], ENDS_MAX) < 0)
         return -ENOMEM;
@@ -189,9 +175,10 @@ void skew_settle (struct skew *s)
 {
     for (uint32_t i = 0; i < s->nranks; i++) {
         if (!s->ranks[i].right)
-            s->ranks[i].median = median (s->ranks[i].values, s->ranks[i].n);
+            s->ranks[i].median = stats_median (s->ranks[i].values,
+                                               s->ranks[i].n);
     }
-    s->ends.median = median (s->ends.values, s->ends.n);
+    s->ends.median = stats_median (s->ends.values, s->ends.n);
 }
 
 double skew_of (const struct skew *s, uint32_t rank)

@@ -1,6 +1,8 @@
 /* aggregator/waits/ends.c - whether ops of several ranks end together */
 #include "waits/ends.h"
 
+#include "base/stats.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,21 +19,6 @@ static int by_op (const void *pa, const void *pb)
     if (a->key != b->key)
         return a->key < b->key ? -1 : 1;
     return (a->who > b->who) - (a->who < b->who);
-}
-
-static int by_value (const void *pa, const void *pb)
-{
-    double a = *(const double *)pa, b = *(const double *)pb;
-
-    return (a > b) - (a < b);
-}
-
-static double median (double *v, size_t n)
-{
-    if (n == 0)
-        return 0;
-    qsort (v, n, sizeof (*v), by_value);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
 /* Only ops that each rank has once stay, those of one together. */
@@ -68,14 +55,14 @@ static void find_offsets (const struct end *v, struct work *w, double *offset)
 
         for (uint32_t r = 0; r < w->nranks; r++)
             w->scratch[r] = e[r].end_ms;
-        middle = median (w->scratch, w->nranks);
+        middle = stats_median (w->scratch, w->nranks);
         for (uint32_t r = 0; r < w->nranks; r++)
             w->values[r * w->nops + op] = e[r].end_ms - middle;
     }
     for (uint32_t r = 0; r < w->nranks; r++) {
         memcpy (w->scratch, &w->values[r * w->nops],
                 w->nops * sizeof (double));
-        offset[r] = median (w->scratch, w->nops);
+        offset[r] = stats_median (w->scratch, w->nops);
     }
 }
 
@@ -91,7 +78,7 @@ static void find_residues (struct work *w, bool device, const double *offset,
             w->scratch[op] = off;
             most = off > most ? off : most;
         }
-        residue[r] = median (w->scratch, w->nops);
+        residue[r] = stats_median (w->scratch, w->nops);
         if (!device)
             most = residue[r];
         ret->off_ms = most > ret->off_ms ? most : ret->off_ms;
@@ -109,7 +96,7 @@ static void find_times (const struct end *v, struct work *w, bool device,
 
     for (size_t i = 0; i < n; i++)
         w->scratch[i] = v[i].end_ms - v[i].start_ms;
-    ret->median_ms = median (w->scratch, n);
+    ret->median_ms = stats_median (w->scratch, n);
     allowed = ends_tolerance_ms (ret, device);
     for (size_t op = 0; op < w->nops; op++) {
         const struct end *e = &v[op * w->nranks];

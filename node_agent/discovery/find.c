@@ -5,6 +5,7 @@
 #include "discovery/find.h"
 
 #include "base/clock.h"
+#include "base/cmp.h"
 #include "identity/capture_name.h"
 #include "identity/trace_kind.h"
 #include "store/fileio.h"
@@ -168,11 +169,6 @@ static int add_found (struct found_list *list, const char *path, int fd)
     return 0;
 }
 
-static int compare_names (const void *a, const void *b)
-{
-    return strcmp (*(char *const *)a, *(char *const *)b);
-}
-
 static void names_free (char **names, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -256,7 +252,7 @@ static int list_dir (const char *path, DIR *dir, struct found_list *list,
         n++;
     }
     if (n > 0)
-        qsort (names, n, sizeof (*names), compare_names);
+        qsort (names, n, sizeof (*names), cmp_text);
     if (parent)                 // what else lies there is left of something
         n = drop_profs (names, n);
     *evidence = *evidence || (shown && !parent);

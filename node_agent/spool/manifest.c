@@ -8,6 +8,7 @@
 #include "spool/manifest.h"
 
 #include "base/clock.h"
+#include "base/cmp.h"
 #include "base/fault.h"
 #include "model/beside.h"
 #include "model/job_mark.h"
@@ -355,11 +356,6 @@ static const char *next_text (const char **at, const char *end)
     return text;
 }
 
-static int by_name (const void *a, const void *b)
-{
-    return strcmp (*(const char *const *)a, *(const char *const *)b);
-}
-
 bool manifest_lists (const void *manifest, size_t size, const char **paths,
                      size_t n)
 {
@@ -367,11 +363,11 @@ bool manifest_lists (const void *manifest, size_t size, const char **paths,
     size_t listed = 0;
 
     if (n > 0)
-        qsort (paths, n, sizeof (*paths), by_name);
+        qsort (paths, n, sizeof (*paths), cmp_text);
     if (!next_text (&at, end))          // whose it is
         return false;
     while ((name = next_text (&at, end)) && next_text (&at, end)) {
-        if (n == 0 || !bsearch (&name, paths, n, sizeof (*paths), by_name))
+        if (n == 0 || !bsearch (&name, paths, n, sizeof (*paths), cmp_text))
             return false;
         listed++;
     }

@@ -5,6 +5,7 @@
  */
 #include "extract/input/kineto_header.h"
 
+#include "base/cmp.h"
 #include "base/units.h"
 #include "json/json.h"
 
@@ -46,13 +47,6 @@ static int64_t whole (const struct json *j, int64_t max)
     return json_int (j, &v) && v >= 0 && v <= max ? v : -1;
 }
 
-static int compare_ranks (const void *pa, const void *pb)
-{
-    int32_t a = *(const int32_t *)pa, b = *(const int32_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 int32_t *kineto_ranks (struct span text, uint32_t *n)
 {
     const char *p = trace_space (text.s), *end = text.s + text.n;
@@ -82,7 +76,7 @@ int32_t *kineto_ranks (struct span text, uint32_t *n)
         free (ranks);
         return NULL;
     }
-    qsort (ranks, used, sizeof (*ranks), compare_ranks);
+    qsort (ranks, used, sizeof (*ranks), cmp_int32);
     *n = (uint32_t)used;
     return ranks;
 }
@@ -108,7 +102,7 @@ static int32_t *members_of (const struct json *list, uint32_t *n)
         }
         ranks[used++] = (int32_t)v;
     }
-    qsort (ranks, used, sizeof (*ranks), compare_ranks);
+    qsort (ranks, used, sizeof (*ranks), cmp_int32);
     *n = (uint32_t)used;
     return ranks;
 }
