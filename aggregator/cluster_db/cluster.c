@@ -159,17 +159,16 @@ static int read_steps (struct maker *m, sqlite3 *db, struct err *err)
 {
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (db, "SELECT DISTINCT ifnull(step,'') FROM "
-                             "a.StepTraceTime", &st, err), code = SQLITE_DONE;
+                             "a.StepTraceTime", &st, err);
 
-    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
+    while (rc == 0 && (rc = db_next (st, "cannot read steps", err)) > 0) {
         const char *step = (const char *)sqlite3_column_text (st, 0);
 
+        rc = 0;
         if (!step || texts_intern (&m->steps, step, strlen (step)) ==
                          TEXTS_NONE)
             rc = err_set (err, ENOMEM, "no memory for steps");
     }
-    if (rc == 0 && code != SQLITE_DONE)
-        rc = db_error (db, "cannot read steps", err);
     (void)sqlite3_finalize (st);
     return rc;
 }

@@ -141,14 +141,11 @@ static int each (struct cluster_groups *g, sqlite3 *db, const char *sql,
                  struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int rc = db_prepare (db, sql, &st, err), code = SQLITE_DONE;
+    int rc = db_prepare (db, sql, &st, err);
 
-    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
-        if (row (g, st) < 0)
-            rc = err_set (err, ENOMEM, "no memory for groups");
-    }
-    if (rc == 0 && code != SQLITE_DONE)
-        rc = db_error (db, "cannot read groups", err);
+    while (rc == 0 && (rc = db_next (st, "cannot read groups", err)) > 0)
+        rc = row (g, st) < 0 ? err_set (err, ENOMEM, "no memory for groups")
+                             : 0;
     (void)sqlite3_finalize (st);
     return rc;
 }

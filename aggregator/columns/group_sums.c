@@ -90,12 +90,10 @@ static int add (struct group_sums *g, sqlite3_stmt *rows, struct err *err)
 static int read_rows (struct group_sums *g, sqlite3_stmt *rows,
                       struct err *err)
 {
-    int rc = 0, code = SQLITE_DONE;
+    int rc = 0;
 
-    while (rc == 0 && (code = sqlite3_step (rows)) == SQLITE_ROW)
+    while (rc == 0 && (rc = db_next (rows, "cannot read rows", err)) > 0)
         rc = add (g, rows, err);
-    if (rc == 0 && code != SQLITE_DONE)
-        rc = db_error (sqlite3_db_handle (rows), "cannot read rows", err);
     (void)sqlite3_reset (rows);
     return rc;
 }

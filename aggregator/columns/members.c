@@ -102,7 +102,7 @@ int members_read (sqlite3 *db, bool all, struct members **ret,
 {
     struct members *m = calloc (1, sizeof (*m));
     sqlite3_stmt *st = NULL;
-    int rc, code;
+    int rc;
 
     if (!m || grow (m) < 0) {
         members_destroy (m);
@@ -115,10 +115,8 @@ int members_read (sqlite3 *db, bool all, struct members **ret,
                          "(?1 OR g.size>0)", &st, err);
     if (rc == 0)
         (void)sqlite3_bind_int (st, 1, all);
-    while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE) {
-        if (code != SQLITE_ROW)
-            rc = db_error (db, "cannot read groups", err);
-        else if ((rc = add (m, st)) < 0)
+    while (rc == 0 && (rc = db_next (st, "cannot read groups", err)) > 0) {
+        if ((rc = add (m, st)) < 0)
             (void)err_set (err, ENOMEM, "no memory for groups");
     }
     (void)sqlite3_finalize (st);

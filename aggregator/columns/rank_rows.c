@@ -23,20 +23,18 @@ int rank_rows_each (sqlite3 *db, const char *table,
 {
     sqlite3_stmt *st = NULL;
     char sql[SQL_MAX];
-    int rc, code = SQLITE_DONE;
+    int rc;
 
     (void)snprintf (sql, sizeof (sql), sql_of_table, table, table, table,
                     table);
     rc = db_prepare (db, sql, &st, err);
-    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
+    while (rc == 0 && (rc = db_next (st, table, err)) > 0) {
         const struct rank_rows rows = { sqlite3_column_int64 (st, 0),
                                         sqlite3_column_int64 (st, 1),
                                         sqlite3_column_int64 (st, 2) };
 
         rc = fn (arg, &rows, err);
     }
-    if (rc == 0 && code != SQLITE_DONE)
-        rc = db_error (db, table, err);
     (void)sqlite3_finalize (st);
     return rc;
 }

@@ -239,18 +239,15 @@ static int read_kind (struct compare *c, sqlite3 *db, int run, int kind,
     struct reading r = { .c = c, .run = run, .kind = kind };
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (db, kinds[kind].sql, &st, err);
-    int code = SQLITE_DONE;
 
-    if (rc < 0)
-        return rc;
-    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW)
-        rc = add_row (&r, st);
-    if (rc == 0)
-        rc = end_label (&r);
-    if (rc < 0)
+    while (rc == 0 && (rc = db_next (st, c->runs[run].path, err)) > 0) {
+        if (add_row (&r, st) < 0)
+            rc = no_memory (err);
+        else
+            rc = 0;
+    }
+    if (rc == 0 && end_label (&r) < 0)
         rc = no_memory (err);
-    else if (code != SQLITE_DONE)
-        rc = db_error (db, c->runs[run].path, err);
     (void)sqlite3_finalize (st);
     texts_fini (&r.steps);
     free (r.values);
@@ -298,12 +295,12 @@ static int read_ranks (struct compare *c, sqlite3 *db, struct err *err)
             "  ('present','partial') UNION ALL SELECT rank, 2 FROM b.Roster"
             "  WHERE state IN ('present','partial')) GROUP BY rank"
             " ORDER BY rank", &st, err);
-    int code = SQLITE_DONE;
 
-    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
+    while (rc == 0 && (rc = db_next (st, "cannot compare ranks", err)) > 0) {
         int where = sqlite3_column_int (st, 1) - 1;
         int64_t *p;
 
+        rc = 0;
         if (where >= 2) {
             c->both++;
             continue;
@@ -316,8 +313,6 @@ static int read_ranks (struct compare *c, sqlite3 *db, struct err *err)
             p[c->nonly[where]++] = sqlite3_column_int64 (st, 0);
         }
     }
-    if (rc == 0 && code != SQLITE_DONE)
-        rc = db_error (db, "cannot compare ranks", err);
     (void)sqlite3_finalize (st);
     return rc;
 }
@@ -365,7 +360,7 @@ static const char settings_sql[] =
 static int read_settings (struct compare *c, sqlite3 *db, struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int rc, code = SQLITE_DONE;
+    int rc;
 
     if (db_int (db, "SELECT (SELECT count(*) FROM main.sqlite_schema WHERE "
                 "name='CaptureInfo')+(SELECT count(*) FROM b.sqlite_schema "
@@ -373,12 +368,8 @@ static int read_settings (struct compare *c, sqlite3 *db, struct err *err)
         return 0;               // an older rollcall did not read them
     rc = db_prepare (db, settings_sql, &st, err);
 
-    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
-        if (add_setting (c, st) < 0)
-            rc = no_memory (err);
-    }
-    if (rc == 0 && code != SQLITE_DONE)
-        rc = db_error (db, "cannot compare settings", err);
+    while (rc == 0 && (rc = db_next (st, "cannot compare settings", err)) > 0)
+        rc = add_setting (c, st) < 0 ? no_memory (err) : 0;
     (void)sqlite3_finalize (st);
     return rc;
 }

@@ -128,20 +128,18 @@ static void describe (sqlite3 *db, sqlite3_stmt *st, const char *table,
 static int copy_rows (sqlite3_stmt *st, struct grid *g, FILE *f,
                       unsigned *seen, int64_t *rows, struct err *err)
 {
-    int n = sqlite3_column_count (st), code = SQLITE_DONE;
+    int n = sqlite3_column_count (st), rc = 0;
 
     if (query_head (st, g) < 0)
         return err_set (err, ENOMEM, "no memory for a table");
-    while (!ferror (f) && (code = sqlite3_step (st)) == SQLITE_ROW) {
+    while (!ferror (f) && (rc = db_next (st, "cannot read a table", err)) > 0) {
         for (int i = 0; i < n; i++) {
             seen[i] |= SEEN (sqlite3_column_type (st, i));
             query_cell (st, i, g);
         }
         (*rows)++;
     }
-    if (code != SQLITE_DONE && code != SQLITE_ROW)
-        return db_error (sqlite3_db_handle (st), "cannot read a table", err);
-    return 0;
+    return rc < 0 ? rc : 0;
 }
 
 static int write_table (const struct dump *d, sqlite3_stmt *st,
@@ -218,12 +216,11 @@ static int dump_tables (const struct dump *d, struct dump_counts *counts,
                         struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int code = SQLITE_DONE;
     int rc = db_prepare (d->db, "SELECT name FROM sqlite_schema WHERE type="
                          "'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
                          "ORDER BY rowid", &st, err);
 
-    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
+    while (rc == 0 && (rc = db_next (st, "cannot read the result", err)) > 0) {
         int64_t rows;
 
         rc = dump_table (d, (const char *)sqlite3_column_text (st, 0), &rows,
@@ -231,8 +228,6 @@ static int dump_tables (const struct dump *d, struct dump_counts *counts,
         counts->tables++;
         counts->rows += rows;
     }
-    if (rc == 0 && code != SQLITE_DONE)
-        rc = db_error (d->db, "cannot read the result", err);
     (void)sqlite3_finalize (st);
     return rc;
 }

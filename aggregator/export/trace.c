@@ -276,15 +276,14 @@ static int each (struct trace *t, const char *sql,
                  struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int code = SQLITE_DONE, rc = prepare (t, sql, &st, err);
+    int rc = prepare (t, sql, &st, err);
 
     t->rank = t->track = -1;
     // a full disk needs no further rows
-    while (rc == 0 && !ferror (t->f) &&
-           (code = sqlite3_step (st)) == SQLITE_ROW)
+    for (; rc == 0 && !ferror (t->f) &&
+           (rc = db_next (st, "cannot read the result", err)) > 0;
+         rc = 0)
         put (t, st);
-    if (rc == 0 && code != SQLITE_DONE && code != SQLITE_ROW)
-        rc = db_error (t->db, "cannot read the result", err);
     (void)sqlite3_finalize (st);
     return rc;
 }

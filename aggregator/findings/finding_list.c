@@ -66,14 +66,11 @@ static int take (struct finding_list *l, sqlite3_stmt *st)
 static int read_rows (sqlite3 *db, struct finding_list *l, struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int code, rc = db_prepare (db, list_sql, &st, err);
+    int rc = db_prepare (db, list_sql, &st, err);
 
-    while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE) {
-        if (code != SQLITE_ROW)
-            rc = db_error (db, "cannot read findings", err);
-        else if (take (l, st) < 0)
-            rc = err_set (err, ENOMEM, "no memory for findings");
-    }
+    while (rc == 0 && (rc = db_next (st, "cannot read findings", err)) > 0)
+        rc = take (l, st) < 0
+                 ? err_set (err, ENOMEM, "no memory for findings") : 0;
     (void)sqlite3_finalize (st);
     return rc;
 }

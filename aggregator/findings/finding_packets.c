@@ -110,7 +110,7 @@ int finding_packets (sqlite3 *db, const struct findings_options *opt,
         .retry_ms = value_of (opt, "retransmission_ms"),
     };
     sqlite3_stmt *st = NULL;
-    int code, rc = db_exec (
+    int rc = db_exec (
         db, "CREATE TEMP TABLE f_packet (transport, n REAL, mb REAL, ms REAL,"
             " small_n REAL, small_mb REAL, small_ms REAL); "
             "CREATE TEMP TABLE f_retry (rank, step, op,"
@@ -128,9 +128,8 @@ int finding_packets (sqlite3 *db, const struct findings_options *opt,
                     ? PACKETS " WHERE capture NOT IN (SELECT capture FROM"
                               " main.LeftOut WHERE step IS NULL)"
                     : PACKETS, &st, err);
-    while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE)
-        rc = code == SQLITE_ROW ? take (&p, st, err)
-                                : db_error (db, "cannot read packets", err);
+    while (rc == 0 && (rc = db_next (st, "cannot read packets", err)) > 0)
+        rc = take (&p, st, err);
     (void)sqlite3_finalize (st);
     (void)sqlite3_finalize (p.retry);
     return rc < 0 ? rc : write_packets (&p, err);

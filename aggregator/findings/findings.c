@@ -154,15 +154,14 @@ static int apply (struct finder *f, const struct finding_rule *rule,
                   struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int code, n = 0, rc = db_prepare (f->db, finding_sql_of (rule->kind)->text,
-                                 &st, err);
+    int n = 0, rc = db_prepare (f->db, finding_sql_of (rule->kind)->text,
+                                &st, err);
 
     if (rc == 0)
         bind (st, f->opt);
-    while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE) {
-        if (code != SQLITE_ROW)
-            rc = db_error (f->db, rule->kind, err);
-        else if (++n > FINDINGS_OF_KIND_MAX)
+    while (rc == 0 && (rc = db_next (st, rule->kind, err)) > 0) {
+        rc = 0;
+        if (++n > FINDINGS_OF_KIND_MAX)
             f->dropped++;
         else
             rc = write_row (f, rule, st, err);

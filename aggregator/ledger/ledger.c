@@ -243,13 +243,8 @@ int ledger_within (struct ledger *l, int (*fn) (struct ledger *l, void *arg,
 
 int ledger_has_row (struct ledger *l, sqlite3_stmt *st, struct err *err)
 {
-    int code = sqlite3_step (st);
-
-    if (code == SQLITE_ROW)
-        return 1;
-    if (code == SQLITE_DONE)
-        return 0;
-    return db_error (l->db, "ledger", err);
+    (void)l;
+    return db_next (st, "ledger", err);
 }
 
 void ledger_bind_digest (sqlite3_stmt *st, int i, const struct digest *d)

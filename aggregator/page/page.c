@@ -63,7 +63,7 @@ int page_rows (struct page *p, const char *key, const char *sql,
 {
     struct page_json *j = &p->json;
     sqlite3_stmt *st = NULL;
-    int rc = db_prepare (p->db, sql, &st, err), n, step = SQLITE_DONE;
+    int rc = db_prepare (p->db, sql, &st, err), n;
 
     if (rc < 0)
         return rc;
@@ -78,7 +78,7 @@ int page_rows (struct page *p, const char *key, const char *sql,
     page_json_close (j, ']');
     page_json_key (j, "rows");
     page_json_open (j, '[');
-    while ((step = sqlite3_step (st)) == SQLITE_ROW) {
+    while ((rc = db_next (st, key, err)) > 0) {
         page_json_open (j, '[');
         for (int i = 0; i < n; i++)
             page_json_value (j, st, i);
@@ -86,8 +86,6 @@ int page_rows (struct page *p, const char *key, const char *sql,
     }
     page_json_close (j, ']');
     page_json_close (j, '}');
-    if (step != SQLITE_DONE)
-        rc = db_error (p->db, key, err);
     (void)sqlite3_finalize (st);
     return rc;
 }

@@ -94,12 +94,11 @@ int page_packets (struct page *p, struct err *err)
         " AND transport_type<>'SDMA'";
     struct packets all = { .n = 0 };
     sqlite3_stmt *st = NULL;
-    int rc = db_prepare (p->db, sql, &st, err), step = SQLITE_DONE;
+    int rc = db_prepare (p->db, sql, &st, err);
 
-    while (rc == 0 && (step = sqlite3_step (st)) == SQLITE_ROW)
+    for (; rc == 0 && (rc = db_next (st, "CommAnalyzerBandwidth", err)) > 0;
+         rc = 0)
         add (&all, st);
-    if (rc == 0 && step != SQLITE_DONE)
-        rc = db_error (p->db, "CommAnalyzerBandwidth", err);
     (void)sqlite3_finalize (st);
     if (rc == 0)
         put_rows (&p->json, &all);

@@ -66,9 +66,9 @@ static void put_times (struct page_json *j, const double *all, size_t kind,
 static int read_times (struct page *p, double *all, size_t n, struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int rc = db_prepare (p->db, times_sql, &st, err), step = SQLITE_DONE;
+    int rc = db_prepare (p->db, times_sql, &st, err);
 
-    while (rc == 0 && (step = sqlite3_step (st)) == SQLITE_ROW) {
+    for (; rc == 0 && (rc = db_next (st, "StepTraceTime", err)) > 0; rc = 0) {
         size_t at = (size_t)(sqlite3_column_int64 (st, 0) *
                                  p->fold.step_places +
                              sqlite3_column_int64 (st, 1));
@@ -78,8 +78,6 @@ static int read_times (struct page *p, double *all, size_t n, struct err *err)
                 all[at * TIMES + i] = sqlite3_column_double (st, (int)i + 2);
         }
     }
-    if (rc == 0 && step != SQLITE_DONE)
-        rc = db_error (p->db, "StepTraceTime", err);
     (void)sqlite3_finalize (st);
     return rc;
 }

@@ -515,15 +515,14 @@ static int take_step (struct marker *m, sqlite3_stmt *st, struct err *err)
 static int each_step (struct marker *m, struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int code, rc = db_prepare (
+    int rc = db_prepare (
         m->db, "SELECT capture, step, max(computing+"
                "communication_not_overlapped+free) FROM StepTraceTime WHERE "
                "step IS NOT NULL GROUP BY capture, step ORDER BY capture", &st,
         err);
 
-    while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE)
-        rc = code == SQLITE_ROW ? take_step (m, st, err)
-                                : db_error (m->db, "cannot read steps", err);
+    while (rc == 0 && (rc = db_next (st, "cannot read steps", err)) > 0)
+        rc = take_step (m, st, err);
     (void)sqlite3_finalize (st);
     return rc < 0 ? rc : end_capture (m, err);
 }

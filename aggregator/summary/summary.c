@@ -24,14 +24,10 @@ static int each (sqlite3 *db, const char *sql,
 {
     sqlite3_stmt *st = NULL;
     int rc = db_prepare (db, sql, &st, err);
-    int code = SQLITE_DONE;
 
-    while (rc == 0 && (code = sqlite3_step (st)) == SQLITE_ROW) {
-        if (row (s, st) < 0)
-            rc = err_set (err, ENOMEM, "no memory for the summary");
-    }
-    if (rc == 0 && code != SQLITE_DONE)
-        rc = db_error (db, "summary", err);
+    while (rc == 0 && (rc = db_next (st, "summary", err)) > 0)
+        rc = row (s, st) < 0
+                 ? err_set (err, ENOMEM, "no memory for the summary") : 0;
     (void)sqlite3_finalize (st);
     return rc;
 }

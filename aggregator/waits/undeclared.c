@@ -75,14 +75,12 @@ static void add_side (struct settling *s, sqlite3_stmt *st, int64_t item)
 static int find_sides (struct settling *s, struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int code, rc = db_prepare (s->db, sides_sql, &st, err);
+    int rc = db_prepare (s->db, sides_sql, &st, err);
 
-    while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE) {
-        int64_t item;
+    for (; rc == 0 && (rc = db_next (st, "cannot read ops", err)) > 0; rc = 0) {
+        int64_t item = item_of (s, sqlite3_column_int64 (st, 0));
 
-        if (code != SQLITE_ROW)
-            rc = db_error (s->db, "cannot read ops", err);
-        else if ((item = item_of (s, sqlite3_column_int64 (st, 0))) >= 0)
+        if (item >= 0)
             add_side (s, st, item);
     }
     (void)sqlite3_finalize (st);
@@ -192,14 +190,10 @@ static int each (struct settling *s, const char *sql,
                  struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int code, rc = db_prepare (s->db, sql, &st, err);
+    int rc = db_prepare (s->db, sql, &st, err);
 
-    while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE) {
-        if (code == SQLITE_ROW)
-            take (s, st);
-        else
-            rc = db_error (s->db, "cannot read ops", err);
-    }
+    for (; rc == 0 && (rc = db_next (st, "cannot read ops", err)) > 0; rc = 0)
+        take (s, st);
     (void)sqlite3_finalize (st);
     return rc;
 }

@@ -205,14 +205,13 @@ static int take_row (struct deriver *d, sqlite3_stmt *st, struct err *err)
 static int take_rows (struct deriver *d, struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int code, rc = db_prepare (
+    int rc = db_prepare (
         d->db, "SELECT rowid, hccl_op_name, group_name, start_timestamp, "
                "elapse_time, step, type, capture FROM CommAnalyzerTime",
         &st, err);
 
-    while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE)
-        rc = code == SQLITE_ROW ? take_row (d, st, err)
-                                : db_error (d->db, "cannot read ops", err);
+    while (rc == 0 && (rc = db_next (st, "cannot read ops", err)) > 0)
+        rc = take_row (d, st, err);
     (void)sqlite3_finalize (st);
     return rc;
 }

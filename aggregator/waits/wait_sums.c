@@ -234,13 +234,13 @@ static int write_spilled (struct pairs *p, struct writing *w,
                           struct err *err)
 {
     sqlite3_stmt *st = NULL;
-    int code, rc = spill (p, err);
+    int rc = spill (p, err);
 
     if (rc == 0)
         rc = db_prepare (p->db, "SELECT step, comm_group, late, waiting, "
                                 "sum(ops), sum(wait) FROM temp.pair GROUP BY "
                                 "1, 2, 3, 4 ORDER BY 1, 2, 3, 4", &st, err);
-    while (rc == 0 && (code = sqlite3_step (st)) != SQLITE_DONE) {
+    while (rc == 0 && (rc = db_next (st, "cannot sum waits", err)) > 0) {
         const struct pair one = {
             (uint32_t)sqlite3_column_int64 (st, 0),
             (uint32_t)sqlite3_column_int64 (st, 1),
@@ -250,8 +250,7 @@ static int write_spilled (struct pairs *p, struct writing *w,
             sqlite3_column_double (st, 5),
         };
 
-        rc = code == SQLITE_ROW ? write_pairs (w, &one, 1, err)
-                                : db_error (p->db, "cannot sum waits", err);
+        rc = write_pairs (w, &one, 1, err);
     }
     (void)sqlite3_finalize (st);
     return rc < 0 ? rc : db_exec (p->db, "DROP TABLE temp.pair", err);

@@ -194,6 +194,15 @@ void db_cancel (sqlite3 *db, const atomic_bool *cancel)
                               (void *)cancel);
 }
 
+int db_next (sqlite3_stmt *st, const char *what, struct err *err)
+{
+    int code = sqlite3_step (st);
+
+    return code == SQLITE_ROW    ? 1
+           : code == SQLITE_DONE ? 0
+                                 : db_error (sqlite3_db_handle (st), what, err);
+}
+
 int64_t db_int (sqlite3 *db, const char *sql, int64_t fallback)
 {
     sqlite3_stmt *st = NULL;
