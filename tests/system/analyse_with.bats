@@ -248,7 +248,7 @@ SCRIPT
     chmod a-w job/*_ascend_pt
     run humbly "$ROLLCALL" analyze --text -o out --analyse-with "$PWD/bad" job
     expect_status 65
-    shows "was not analysed" "must not"
+    shows "was not analysed" "not allowed"
     [ ! -e runs ]
 }
 

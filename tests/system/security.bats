@@ -689,7 +689,7 @@ divided_into ()                     # N: times that captures were given to jobs
     key enrol keys/a.pub a
     run "$ROLLCALL" key bind a --dir keys
     expect_status 2
-    shows "to which --host"
+    shows "give --host or --any-host"
     run "$ROLLCALL" key bind a --host "" --dir keys
     expect_status 2
     run "$ROLLCALL" key bind a --host h --any-host --dir keys
