@@ -109,6 +109,7 @@ meet='echo "$MASTER_ADDR $MASTER_PORT" >met.$RANK; exec ./writer'
         --raw --release never --max-rate 1MB --expect-bytes 1kB --insecure \
         --state "$TEST_DIR/state" --job j --analyse-with /bin/false \
         --analyse-jobs 2 --analyse-timeout 1m --analyse-memory 1GB \
+        --analyse-processes 2 --analyse-export db --analyse-steps 1-3 \
         --only analysis.db --foreign-output -- true
     expect_status 69
     for name in $("$ROLLCALL_BIN/rollcall-run" --help-names); do

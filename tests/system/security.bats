@@ -115,7 +115,8 @@ stop_service_and ()                 # PID
         sed -n 's/^own *\([0-9a-f]*\) .* stranger$/\1/p')
     [ -n "$fingerprint" ]
     shows "refuses this key, $fingerprint (" "rollcall key enrol"
-    is "said in one line" 1 "$(grep -o "tcp://" <<<"$output" | wc -l)"
+    is "said in one line" 1 "$(grep -v event=waiting <<<"$output" |
+        grep -o "tcp://" | wc -l)"
     service_says "127.0.0.1: key $fingerprint is not enrolled"
     # as it says
     key enrol keys/stranger.pub stranger
