@@ -220,7 +220,7 @@ all_given ()
     expect_status 0
     eventually jobs_are 1
     run "$ROLLCALL" jobs --root root
-    [[ $output == *" 2 "*" 2 "*" assumed built: "* ]] || fail "$output"
+    [[ $output == *" 2 "*" 2 "*" assumed"*"built: "* ]] || fail "$output"
     stop_service
 }
 
